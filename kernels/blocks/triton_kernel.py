@@ -21,7 +21,6 @@ def block_product(
     K: tl.constexpr,
     QUANTIZATION: tl.constexpr,
     DEPTH: tl.constexpr,
-    GROUPS: tl.constexpr,
     ROWS: tl.constexpr,
 ):
     """acc = W x^T over the blocks first..end - 1 of DEPTH inputs, float32 [outputs, ROWS].
@@ -33,7 +32,7 @@ def block_product(
     if QUANTIZATION == "q8_0":
         acc = _q8_0(acc, WEIGHT_ROWS, X, SCALES + output, there, first, end, N, K, DEPTH)
     elif QUANTIZATION == "q4_k":
-        acc = _q4_k(acc, WEIGHT_ROWS, X, SCALES + output, there, first, end, N, K, GROUPS)
+        acc = _q4_k(acc, WEIGHT_ROWS, X, SCALES + output, there, first, end, N, K)
     elif QUANTIZATION == "int4_zeros":
         acc = _int4_zeros(acc, WEIGHT_ROWS, X, SCALES + output, there, first, end, N, K)
     else:
@@ -67,21 +66,16 @@ def _q8_0(
 
 @triton.jit
 def _q4_k(
-    acc, WEIGHT_ROWS, X, SCALES, there, first, end,
-    N: tl.constexpr, K: tl.constexpr, GROUPS: tl.constexpr,
+    acc, WEIGHT_ROWS, X, SCALES, there, first, end, N: tl.constexpr, K: tl.constexpr
 ):  # fmt: skip
-    """An iteration takes GROUPS halves of 128 inputs, 1 or 2, which changes no bit."""
-    STEPS: tl.constexpr = 2 // GROUPS
     j = tl.arange(0, 32)
     head, word_1, word_2, word_3 = _four_words(SCALES, first // 2, N)
-    for step in tl.range(first * STEPS, end * STEPS):
-        block = step // STEPS
-        following = tl.minimum((step + 1) // STEPS, K // 128 - 1) // 2
+    for block in tl.range(first, end):
+        following = tl.minimum(block + 1, K // 128 - 1) // 2
         next_head, next_1, next_2, next_3 = _four_words(SCALES, following, N)
         scales, minima = _six_bits(word_1, word_2, word_3, block % 2 == 0)
         scale, subtracted = _float16(head, 0), _float16(head, 1)
-        for own in tl.static_range(GROUPS):
-            pair = step % STEPS + own  # of the block
+        for pair in tl.static_range(2):
             at = block * 64 + pair * 32 + j
             codes = tl.load(WEIGHT_ROWS + at[None, :], eviction_policy="evict_first")
             nothing = (codes & 15) >> 4  # see `_minimum`

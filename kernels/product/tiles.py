@@ -8,17 +8,17 @@ from kernels.weight import Quantization, Weight, code_bytes
 
 BLOCK_OUTPUTS = 64  # the weights' side of the tensor cores' instruction
 _WIDE_OUTPUTS = 128  # halve how often the rows are read, which at many rows is most of the traffic
-_WIDE_ROWS = (32, 64, 128)
 _WIDE_FORMS = ("float", "fp8", "int4")
 _LEAST_WIDE_PROGRAMS = 96  # fewer leave multiprocessors without one
 _PROGRAMS = 264  # two on each of the 132 multiprocessors of an H100 or H200
 _MOST_SPLITS = 8  # the last program reads the sums of all of them
 _SPLIT_INPUTS = 256  # fewer in a split cost more in sums than they win
-ROW_TILES = (16, 32, 64, 128)
-# Each of the 8 or 16 sums of an iteration has a place of its own in tensor memory, which holds no more.
-_MOST_TENSOR_MEMORY_ROWS: dict[Quantization, int] = {"q6_k": 64, "q6_k_min": 32}
+# 16 for decoding and drafts: by arithmetic alone, int4 and q8_0 take 13 to 33 % longer in a tile of
+# 64. That is for all other steps, and pieces of prompts.
+ROW_TILES = (16, 64)
+# Each of its 16 sums of an iteration has a place of its own in tensor memory, which holds no more.
+_NARROW_IN_TENSOR_MEMORY: Quantization = "q6_k_min"
 _MOST_STAGES = 8
-_HALVES = 2  # of a depth of q4_k: 64 inputs each
 _LEAST_DEPTH = 16  # of the tensor cores' instruction
 _GROUPED_DEPTHS = (128, 64)  # of weights in groups: the largest of which the inputs are multiples
 _SHORT_ITERATIONS = 8  # programs with fewer fill no deep pipeline, so more of them run together
@@ -30,11 +30,11 @@ class Tile:
 
     depth: int  # inputs that are added up in one chain
     splits: int  # programs that share the same outputs
-    rows: int  # the row capacity, R, rounded up, but no more than fit: 128 most often
+    rows: int  # that share a program
     num_stages: int  # iterations whose loads are under way
     num_warps: int
     outputs: int = BLOCK_OUTPUTS
-    groups: int = 1  # of an iteration: depths of int4, halves of a depth of q4_k
+    groups: int = 1  # depths of an iteration
 
 
 def tile_for(
@@ -53,32 +53,21 @@ def tile_for(
     splits = 1 if whole else _splits(num_outputs, num_inputs)
     depth = _depth(num_inputs, splits, quantization)
     tile_rows = _row_tile(rows, quantization, limits)
-    outputs = _outputs(num_outputs, splits, tile_rows, quantization, limits, whole=whole)
+    outputs = _outputs(num_outputs, splits, tile_rows, quantization, limits)
     groups = _groups(tile_rows, quantization, limits)
-    inputs = iteration_inputs(depth, groups, quantization)
+    inputs = groups * depth
     stage_bytes = _stage_bytes(inputs, outputs, tile_rows, quantization)
     programs = num_blocks(num_outputs, outputs) * splits
     is_short = programs >= 2 * _PROGRAMS and num_inputs <= _SHORT_ITERATIONS * inputs
-    is_wide = outputs == _WIDE_OUTPUTS
-    is_tight = is_wide and quantization == "fp8" and limits.has_tensor_memory
-    is_large = tile_rows == ROW_TILES[-1] or (is_wide and tile_rows == 64) or is_tight
-    is_alone = is_wide and tile_rows == ROW_TILES[-1]  # it takes all registers of a multiprocessor
     return Tile(
         depth=depth,
         splits=splits,
         rows=tile_rows,
-        num_stages=_stages(stage_bytes, limits, 1 if is_alone else (4 if is_short else 2)),
-        num_warps=8 if is_large else 4,
+        num_stages=_stages(stage_bytes, limits, 4 if is_short else 2),
+        num_warps=8 if outputs == _WIDE_OUTPUTS else 4,
         outputs=outputs,
         groups=groups,
     )
-
-
-def iteration_inputs(depth: int, groups: int, quantization: Quantization) -> int:
-    """Inputs whose products an iteration adds up."""
-    if quantization == "q4_k":
-        return groups * depth // _HALVES
-    return groups * depth
 
 
 def scratch_size(weight: Weight, rows: int) -> ScratchSize:
@@ -124,28 +113,17 @@ def _depth(num_inputs: int, splits: int, quantization: Quantization) -> int:
 
 
 def _row_tile(rows: int, quantization: Quantization, limits: DeviceLimits) -> int:
-    """Rows of the tile that takes so many, or the most: row counts of one tile share a binary."""
-    most = ROW_TILES[-1]
-    if limits.has_tensor_memory:
-        most = _MOST_TENSOR_MEMORY_ROWS.get(quantization, most)
-    return next(tile for tile in ROW_TILES if tile >= min(rows, most))
+    """The smaller tile where it takes all rows: row counts of one tile share a binary."""
+    few, many = ROW_TILES
+    is_narrow = limits.has_tensor_memory and quantization == _NARROW_IN_TENSOR_MEMORY
+    return few if rows <= few or is_narrow else many
 
 
 def _groups(tile_rows: int, quantization: Quantization, limits: DeviceLimits) -> int:
-    """What an iteration takes: as much as registers hold.
-
-    Of int4 groups whose scales are loaded together. Of q4_k a depth; half of it where ptxas would
-    keep addresses of the whole in memory, or its sums do not fit tensor memory.
-    """
-    if quantization == "q4_k":
-        has_few_registers = not limits.has_warp_groups and limits.architecture > 0
-        is_tight = has_few_registers or limits.has_tensor_memory
-        return 1 if is_tight and tile_rows == ROW_TILES[-1] else _HALVES
+    """Depths of an iteration: of int4 as many groups, whose scales are loaded together, as fit registers."""
     if quantization != "int4":
         return 1
-    if tile_rows == ROW_TILES[0]:
-        return 4 if limits.has_warp_groups else 2
-    return 1 if tile_rows == ROW_TILES[-1] else 2
+    return 4 if tile_rows == ROW_TILES[0] and limits.has_warp_groups else 2
 
 
 def _outputs(
@@ -154,19 +132,14 @@ def _outputs(
     tile_rows: int,
     quantization: Quantization,
     limits: DeviceLimits,
-    *,
-    whole: bool,
 ) -> int:
-    """Outputs of a program: 128 where rows are many, enough programs remain, and registers hold it.
+    """Outputs of a program: 128 where rows are many and enough programs remain.
 
-    At 128 rows the ranking of a whole product, the head's, takes too many registers, as do fp8 codes
-    on their way to tensor memory; blocks of files do so anywhere.
+    The blocks of files would take too many registers.
     """
-    is_greedy = whole or (quantization == "fp8" and limits.has_tensor_memory)
-    if (is_greedy and tile_rows == ROW_TILES[-1]) or quantization not in _WIDE_FORMS:
-        return BLOCK_OUTPUTS
     programs = num_blocks(num_outputs, _WIDE_OUTPUTS) * splits
-    is_wide = limits.is_wide and tile_rows in _WIDE_ROWS and programs >= _LEAST_WIDE_PROGRAMS
+    is_roomy = limits.is_wide and quantization in _WIDE_FORMS
+    is_wide = is_roomy and tile_rows == ROW_TILES[-1] and programs >= _LEAST_WIDE_PROGRAMS
     return _WIDE_OUTPUTS if is_wide else BLOCK_OUTPUTS
 
 

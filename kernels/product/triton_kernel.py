@@ -123,7 +123,6 @@ def product(
             K,
             QUANTIZATION,
             DEPTH,
-            GROUPS,
             ROWS,
         )
     if PDL:
@@ -221,7 +220,7 @@ def _sum_groups(
 ):
     """The groups of int4 from `first` to `end`, one after the other, each times its scale.
 
-    Triton runs only those loads ahead that the tensor cores take, so an iteration of GROUPS groups
+    Triton runs only those loads ahead that the tensor cores take, so an iteration of 2 or 4 GROUPS
     asks for the scales of the next one. Of groups at `end` and behind it the scale is 0, as is what
     they add: no sum is of what is not there.
     """
@@ -230,8 +229,7 @@ def _sum_groups(
     for block in tl.range(first, end, GROUPS, num_stages=STAGES):
         next_0, next_1, next_2, next_3 = _scales(SCALES, block + GROUPS, end, N, GROUPS)
         acc += _group_product(W, X, there, block, end) * scale_0[:, None]
-        if GROUPS >= 2:
-            acc += _group_product(W, X, there, block + 1, end) * scale_1[:, None]
+        acc += _group_product(W, X, there, block + 1, end) * scale_1[:, None]
         if GROUPS == 4:
             acc += _group_product(W, X, there, block + 2, end) * scale_2[:, None]
             acc += _group_product(W, X, there, block + 3, end) * scale_3[:, None]
@@ -244,7 +242,7 @@ def _scales(SCALES, group, end, N: tl.constexpr, GROUPS: tl.constexpr):
     """Those of four groups, in the order of the groups; nothing beyond GROUPS is read."""
     return (
         tl.load(SCALES + group * N, mask=group < end, other=0.0),
-        tl.load(SCALES + (group + 1) * N, mask=(GROUPS >= 2) & (group + 1 < end), other=0.0),
+        tl.load(SCALES + (group + 1) * N, mask=group + 1 < end, other=0.0),
         tl.load(SCALES + (group + 2) * N, mask=(GROUPS == 4) & (group + 2 < end), other=0.0),
         tl.load(SCALES + (group + 3) * N, mask=(GROUPS == 4) & (group + 3 < end), other=0.0),
     )
@@ -313,23 +311,11 @@ def sum_splits(
     """Add what the splits left at a place, in their order, and set its counter back."""
     if SPLITS > 1:
         acc = tl.zeros([OUTPUTS, ROWS], tl.float32)
-        if OUTPUTS * ROWS < 128 * 128:
-            for split in tl.static_range(SPLITS):
-                acc += _split_sums(PARTIALS, place, split, SPLITS, OUTPUTS, ROWS)
-        else:  # registers hold the sums of two splits, not of all
-            for split in tl.range(0, SPLITS, loop_unroll_factor=2):
-                acc += _split_sums(PARTIALS, place, split, SPLITS, OUTPUTS, ROWS)
+        for split in tl.static_range(SPLITS):
+            at = _partials_at(place, split, SPLITS, OUTPUTS, ROWS)
+            acc += tl.load(PARTIALS + at, cache_modifier=".cg")
         tl.store(ARRIVED + place, 0)
     return acc
-
-
-@triton.jit
-def _split_sums(
-    PARTIALS, place, split, SPLITS: tl.constexpr, OUTPUTS: tl.constexpr, ROWS: tl.constexpr
-):
-    return tl.load(
-        PARTIALS + _partials_at(place, split, SPLITS, OUTPUTS, ROWS), cache_modifier=".cg"
-    )
 
 
 @triton.jit

@@ -30,6 +30,7 @@ from engine.model.known_shapes import QWEN_SHAPES
 from engine.model.model_config import ModelConfig
 from kernels.device_limits import AMD, LIMITS, DeviceLimits, assumed
 from kernels.operations import Operations
+from kernels.product.tiles import ROW_TILES
 from kernels.weight import QUANTIZATIONS, STORED_FORMS, Quantization
 from tests.support.blueprint import empty_forward, empty_memory
 from tests.support.compiled_kernel import Compiled, measured
@@ -38,7 +39,7 @@ from tests.support.matrix_order import disorder
 ARCHITECTURES: tuple[int | str, ...] = (80, 86, 89, 90, 100, 120, "gfx942", "gfx1100")
 MATRIX_INSTRUCTIONS = {90: "wgmma", 100: "tcgen05"}  # of the others mma.sync
 FORMS = tuple(dict.fromkeys((*QUANTIZATIONS, *STORED_FORMS)))
-ROWS = (16, 32, 64, 128)  # one for each row tile
+ROWS = ROW_TILES
 KINDS = ((False, False), (True, False), (False, True))  # sampled, with logits
 EARLY_ARCHITECTURES = (90, 100, 120)  # whose kernels may start before the one ahead has ended
 EARLY_FORMS: tuple[Quantization, ...] = ("float", "fp8")

@@ -102,7 +102,7 @@ TYPES = {
 
 @pytest.mark.parametrize(
     ("rows", "quantization"),
-    [(16, "float"), (64, "float"), (128, "float"), (16, "fp8"), (128, "fp8")],
+    [(16, "float"), (64, "float"), (16, "fp8"), (64, "fp8")],
 )
 def test_fits_an_h100(hopper, rows, quantization):
     kernel = "kernels.lm_head.triton_kernel:lm_head_kernel"
@@ -117,4 +117,4 @@ def test_fits_an_h100(hopper, rows, quantization):
         quantization=quantization,
         whole=True,
     )
-    assert_fits(compiled, programs=2 if rows <= 32 else 1, has_logarithms=True)
+    assert_fits(compiled, programs=2 if rows == 16 else 1, has_logarithms=True)

@@ -32,12 +32,7 @@ from kernels.device_limits import assumed, limits_for
 from kernels.operations import Operations, operations_for
 from kernels.scratch import Scratch
 
-_SHARING = (
-    (1, 4, 8, 16),
-    (32,),
-    (64,),
-    (128,),
-)  # rows of steps most of whose kernels are one binary
+_SHARING = ((1, 4, 8, 16), (32, 64, 128))  # rows of steps most of whose kernels are one binary
 # Of who stops a process, as a system without memory does, and of a full disk.
 _OUTSIDE = ("SIGKILL", "SIGTERM", "SIGINT", "SIGHUP", "SIGBUS")
 _STOPPED = {-getattr(signal, name, 0) for name in _OUTSIDE}
