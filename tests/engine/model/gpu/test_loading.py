@@ -136,7 +136,7 @@ def warm_shapes():
 
 
 def test_warming_up_makes_the_steps_of_one_sequence_of_every_kind(warm_shapes):
-    assert sum(shape.sequences == 1 for shape in warm_shapes) == 35
+    assert sum(shape.sequences == 1 for shape in warm_shapes) == 36
     assert StepShape(64, 1, is_sampled=True, has_logits=True) in warm_shapes
     assert StepShape(128, 1, has_head=False) in warm_shapes
 
