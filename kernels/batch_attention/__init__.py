@@ -29,10 +29,7 @@ _ENOUGH_SPLITS = 16  # more cost more in shares, which every row writes, than th
 
 
 class AttentionCut(NamedTuple):
-    """How a device runs an attention program. No row's bits follow the rows.
-
-    The warps decide the order of sums over splits, on one device the same in every form of a step.
-    """
+    """How a device runs an attention program, whatever the rows: warps order the sums over splits."""
 
     num_warps: int
     num_stages: int

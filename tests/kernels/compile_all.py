@@ -39,7 +39,6 @@ from tests.support.matrix_order import disorder
 ARCHITECTURES: tuple[int | str, ...] = (80, 86, 89, 90, 100, 120, "gfx942", "gfx1100")
 MATRIX_INSTRUCTIONS = {90: "wgmma", 100: "tcgen05"}  # of the others mma.sync
 FORMS = tuple(dict.fromkeys((*QUANTIZATIONS, *STORED_FORMS)))
-ROWS = ROW_TILES
 KINDS = ((False, False), (True, False), (False, True))  # sampled, with logits
 EARLY_ARCHITECTURES = (90, 100, 120)  # whose kernels may start before the one ahead has ended
 EARLY_FORMS: tuple[Quantization, ...] = ("float", "fp8")
@@ -131,7 +130,7 @@ def _launch(
         if one.name != "asks_host"
     }
     forward = replace(forward, operations=replace(forward.operations, **guarded))
-    for rows in ROWS:
+    for rows in ROW_TILES:
         for sampled, logits in KINDS:
             shape = StepShape(rows, 1, is_sampled=sampled, has_logits=logits)
             forward.run(empty_memory(config, shape))
