@@ -22,7 +22,6 @@ _INSTRUCTION = re.compile(r"^\s+/\*([0-9a-f]{4,})\*/\s+(\S.*)", re.MULTILINE)
 class Compiled:
     """What a kernel takes; instructions are counted as they stand in the machine code."""
 
-    registers: int  # of a thread
     stack: int  # bytes of a thread: what is spilled, and arrays indexed at run time
     spilled_in_loop: int  # instructions of its innermost loops that read or write them
     shared: int  # bytes of a program
@@ -32,8 +31,6 @@ class Compiled:
     utcmma: int  # those of Blackwell's data-centre GPUs
     ffma: int  # fused multiplications and additions: those written so, where the rest may not be
     ldgsts: int  # asynchronous copies: loads that run ahead
-    instructions: int
-    loop: int  # those of its largest loop
     chains: Sequence[Sequence[int]]  # where each chain of matrix instructions finds its inputs
 
     @property
@@ -66,7 +63,6 @@ def measured(kernel: Any, folder: Path) -> Compiled:
         return len(re.findall(rf"\b{name}", code))
 
     return Compiled(
-        registers=registers,
         stack=int(re.search(r"STACK:(\d+)", usage).group(1)),
         shared=shared,
         programs_per_sm=min(
@@ -80,8 +76,6 @@ def measured(kernel: Any, folder: Path) -> Compiled:
         ffma=count("FFMA"),
         ldgsts=count("LDGSTS"),
         chains=chains(kernel.asm["ptx"]),
-        instructions=len(_INSTRUCTION.findall(code)),
-        loop=max((len(one) for one in loops), default=0),
         spilled_in_loop=sum(bool(_LOCAL.search(text)) for one in _innermost(loops) for text in one),
     )
 
