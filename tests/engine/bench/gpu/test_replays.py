@@ -4,6 +4,7 @@ import pytest
 
 from engine.bench.gpu.inputs import read_tokenizer
 from engine.bench.gpu.replays import first_of_each_kind, measure_replays
+from engine.model.gpu.loading import warm_up
 from engine.model.gpu.step_graphs import ROW_BUCKETS, StepGraphs
 from engine.model.loading.converted_model import write_tokenizer
 from engine.model.loading.folder_model import FolderModel
@@ -46,20 +47,19 @@ def test_a_text_that_is_not_the_target_is_counted(
 
 def test_no_completion_makes_a_launch(shape, lab, items, tokenizer_folder, monkeypatch):
     """On a GPU each would capture a graph, which takes longer than a step of any model."""
-    from engine.bench.gpu import replays
-
     made, make = [], StepGraphs._make
-    monkeypatch.setattr(
-        StepGraphs, "_make", lambda self, memory: made.append(memory.shape) or make(self, memory)
-    )
-    warm_up = replays.warm_up
+
+    def watched(graphs, memory):
+        made.append(memory.shape)
+        return make(graphs, memory)
 
     def warmed(model, progress):
         warm_up(model, progress)
         assert any(step.has_logits and step.rows == 128 for step in made)
         made.clear()
 
-    monkeypatch.setattr(replays, "warm_up", warmed)
+    monkeypatch.setattr(StepGraphs, "_make", watched)
+    monkeypatch.setattr("engine.bench.gpu.replays.warm_up", warmed)
     measure_replays(lab, shape, items, read_tokenizer(tokenizer_folder))
     assert made == []
 
