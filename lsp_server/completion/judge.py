@@ -12,7 +12,7 @@ from lsp_server.prompt.comments import UNPAIRED_CLOSERS
 from lsp_server.prompt.text_place import is_header, opens_block
 
 # More of a statement than a part of its first word.
-_BEGUN = re.compile(r"\s*(\S+\s|[^\s\w])")
+_BEGUN = re.compile(r"\s*(\S+\s|\w+\(|[^\s\w])")
 READERS: dict[str, Callable[[str], object]] = {"json": json.loads, "toml": tomllib.loads}
 _TAGGED = ("html", "xml", "vue", "svelte", "astro")
 _OPEN_TAG = re.compile(r"(?<![\w)\]])<[a-zA-Z/][^<>]*\Z")
@@ -98,10 +98,15 @@ class LineJudge:
         return bool(rest) and rest[0] not in CLOSERS + ";," and not rest.startswith(self._signs)
 
     def _ends_in_header(self, text: str) -> bool:
-        """The text begins a block and nothing in it, unless the user has begun that statement."""
+        """The text begins a block and nothing in it, unless the user has begun that line.
+
+        The first letters of a line are no beginning in Python, where no brace closes a block.
+        """
         *above, last = text.split("\n")
         line = last if above else self._before + last
-        return bool(above or not self.is_begun) and is_header(line)
+        is_python = self._context.language_id == "python"
+        is_begun = self.is_begun if is_python else bool(self._before.strip())
+        return bool(above or not is_begun) and is_header(line)
 
 
 class DocumentJudge(LineJudge):

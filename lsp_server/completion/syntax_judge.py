@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from functools import cache, cached_property
 from typing import NamedTuple
 
+from engine.stopping.brackets import balance
 from engine.stopping.confidence import ends_in_joint
 from engine.stopping.lines import leading_space
 from lsp_server.completion.cursor_context import CursorContext
@@ -112,11 +113,12 @@ class SyntaxJudge:
         closers = list(dict.fromkeys(one[:end] for one in both for end in range(len(one) + 1)))
         space = leading_space((self._lead + text).rpartition("\n")[2])
         body = f"\n{space}    pass" if is_python else " {}"
-        ends = [*closers[1:], *self._by_line.missing_ends]
-        ends += [body] if is_python else map(_with_statement_end, closers[1:])
+        is_unclosed = baseline.closers or baseline.num_here
+        ends = [*closers[1:], *(self._by_line.missing_ends if is_unclosed else ())]
+        ends += [body] if is_python else filter(None, map(_with_statement_end, closers))
         if self._by_line.is_begun:  # a header on its way
             ends += [closer + (":" if is_python else "") + body for closer in closers]
-        if any(self._is_whole(text + end, replaced) for end in ends):
+        if any(not self._is_late and self._is_whole(text + end, replaced) for end in ends):
             return True
         edited = self._edited(text, replaced)
         if edited.faults_around <= baseline.faults and 0 < edited.num_here <= baseline.num_here:
@@ -125,12 +127,20 @@ class SyntaxJudge:
         return is_at_end and self._by_line.is_begun and self._stays_unfinished(text)
 
     def _stays_unfinished(self, text: str) -> bool:
-        """Python reads no statement before the text, and behind it one that may go on."""
+        """No name at the cursor makes the statement whole, and with the text it may go on."""
         left, edited = self._edited(""), self._edited(text)
         is_as_before = edited.num_here <= left.num_here and (
             edited.faults_around <= self._baseline.faults | left.faults_around
         )
-        return left.is_python is False and is_as_before and not ends_in_joint(self._lead + text)
+        goes_on = not balance(text).open and not ends_in_joint(self._lead + text)
+        return goes_on and is_as_before and not self._is_mendable
+
+    @cached_property
+    def _is_mendable(self) -> bool:
+        """Whether Python, if it is that, reads the user's statement with a name at the cursor."""
+        closers, body = ("", self._baseline.closers), f":\n{leading_space(self._lead)}    pass"
+        fillings = (f"x{closer}{end}" for closer in closers for end in ("", body))
+        return any(self._edited(filling).is_python is not False for filling in fillings)
 
     def _edited(self, text: str, replaced: int = 0) -> EditedText:
         return self._with_text(self._lead + text + self._rest[replaced:])
@@ -171,9 +181,9 @@ class SyntaxJudge:
 
 
 def _with_statement_end(closers: str) -> str:
-    """The closers with a semicolon before the braces that they end with."""
+    """The closers with a semicolon before the braces that they end with; none for braces alone."""
     inner = closers.rstrip("}")
-    return f"{inner};{closers[len(inner) :]}"
+    return f"{inner};{closers[len(inner) :]}" if inner else ""
 
 
 Judge = LineJudge | SyntaxJudge

@@ -4,9 +4,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from engine.bench.gpu.steps import StepTime
+from engine.bench.plots import COLOURS, label_axes
 from engine.bench.task_sets import grouped
-
-_COLOURS = ("#2a6fbb", "#d1662b", "#3a8f5c", "#8a4fa3", "#6b6b6b", "#b8a13a")
 
 
 def draw_steps(times: Sequence[StepTime], figure: Any) -> None:  # noqa: ANN401 - matplotlib's
@@ -14,9 +13,8 @@ def draw_steps(times: Sequence[StepTime], figure: Any) -> None:  # noqa: ANN401 
     axes = figure.subplots()
     lines = grouped(times, lambda time: f"{time.shape}, {time.context} tokens")
     for number, (label, line) in enumerate(lines.items()):
-        rows, colour = [time.rows for time in line], _COLOURS[number % len(_COLOURS)]
+        rows, colour = [time.rows for time in line], COLOURS[number % len(COLOURS)]
         axes.plot(rows, [time.step_ms for time in line], "o-", color=colour, label=label, ms=3)
         axes.plot(rows, [time.floor_ms for time in line], "--", color=colour, linewidth=0.8)
-    axes.set(xlabel="rows", ylabel="ms; dashed: the floor", xscale="log", yscale="log")
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.legend(frameon=False, fontsize=7)
+    axes.set(xscale="log", yscale="log")
+    label_axes(axes, "rows", "ms; dashed: the floor")

@@ -141,12 +141,38 @@ def test_a_header_is_shown_up_to_its_block_where_its_user_has_begun_it(
 
 
 @pytest.mark.parametrize(
+    ("language_id", "text", "answer", "shown_text"),
+    [
+        ("javascript", "const g = 'src/*.js';\nfunction f() {\n  |\n}\n", "a(); /* b", "a();"),
+        ("python", 's = \'"""\'\ndef f():\n    |\n', 'return """abc', 'return ""'),
+        ("typescript", "switch (a) {\n  ca|\n}\n", "se 'x':", "se 'x':"),
+        ("c", "void f() {\n  |\n", "int x = a", Reason.BREAKS_CODE),
+        ("c", "void f() {\n  |\n", "if (x)", Reason.BREAKS_CODE),
+        ("java", "class A {\n  |\n", "void f(int a)", Reason.BREAKS_CODE),
+    ],
+)
+def test_nothing_of_its_own_is_left_open_whatever_the_user_has_left_open(
+    language_id, text, answer, shown_text
+):
+    made = shown(at(text, language_id), answer)
+    assert (made.reason or made.text) == shown_text
+
+
+@pytest.mark.parametrize(
     ("text", "answer", "shown_text"),
     [
         ("x = a if s|\n", "elf.mode else", "elf.mode"),
         ("message = f\"'{a|\n", "ttr.name}' must be", "ttr.name}' must be"),
         ("async def __a|\n", "enter__", "enter__"),
-        ("names = {name: |\n", "value for name, value in", "value for name, value"),
+        ("names = {name: |\n", "value for name, value in", "value"),
+        ("x = a if n|\n", "ode.type", "ode.type"),
+        ("x = |\n", "foo bar", "foo"),
+        ("x = |\n", "self.rows if self.rows else", "self.rows"),
+        ("x = |\n", "lambda y", Reason.BREAKS_CODE),
+        ("import |\n", "a from b", "a"),
+        ("x = f(a, |\n", "y z", "y"),
+        ('x = f"a |\n', "{b", Reason.BREAKS_CODE),
+        ("def f(a):\n    while(a|\n", "):", "):"),
         ("x = a if s|\n", "elf.mode(", "elf.mode"),
         ("def f(line):\n    yield f|\n", "rom", Reason.BREAKS_CODE),
         ("def f(xs):\n    i|\n", "f xs:", Reason.BREAKS_CODE),
