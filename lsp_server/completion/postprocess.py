@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
+from engine.stopping.lines import last_line
 from lsp_server.completion.cursor_context import CursorContext
 from lsp_server.completion.indenting import indented
 from lsp_server.completion.judge import READERS, LineJudge
@@ -56,7 +57,7 @@ def process(
     if context.is_free(made.text):
         return made
     judge = judge or LineJudge(context)
-    if goes_on and is_header(made.text.rpartition("\n")[2]):
+    if goes_on and is_header(last_line(made.text)):
         return made
     made = _unbroken(made, context, judge)
     return made if made.reason else _unless_worthless(made, context)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from engine.stopping.brackets import balance
 from engine.stopping.confidence import ends_in_joint
-from engine.stopping.lines import leading_space
+from engine.stopping.lines import last_line, leading_space
 from lsp_server.completion.cursor_context import CursorContext
 from lsp_server.completion.judge import DocumentJudge, LineJudge
 from lsp_server.prompt.parsed_line import EditedText, Fault, ParsedLine
@@ -107,24 +107,26 @@ class SyntaxJudge:
         """The text goes on with what the user has begun, and leaves nothing open of its own."""
         if not self._by_line.accepts(text, replaced):
             return False
-        baseline, is_python = self._baseline, self._line.language_id == "python"
-        missing = self._by_line.missing_brackets(text)[:_MOST_MISSING]
-        both = baseline.closers, missing
-        closers = list(dict.fromkeys(one[:end] for one in both for end in range(len(one) + 1)))
-        space = leading_space((self._lead + text).rpartition("\n")[2])
-        body = f"\n{space}    pass" if is_python else " {}"
-        is_unclosed = baseline.closers or baseline.num_here
-        ends = [*closers[1:], *(self._by_line.missing_ends if is_unclosed else ())]
-        ends += [body] if is_python else filter(None, map(_with_statement_end, closers))
-        if self._by_line.is_begun:  # a header on its way
-            ends += [closer + (":" if is_python else "") + body for closer in closers]
+        ends = self._ends(text)
         if any(not self._is_late and self._is_whole(text + end, replaced) for end in ends):
             return True
-        edited = self._edited(text, replaced)
+        baseline, edited = self._baseline, self._edited(text, replaced)
         if edited.faults_around <= baseline.faults and 0 < edited.num_here <= baseline.num_here:
             return True
         is_at_end = "\n" not in text and not self._rest.strip()
         return is_at_end and self._by_line.is_begun and self._stays_unfinished(text)
+
+    def _ends(self, text: str) -> Iterator[str]:
+        """What the user may still write behind `text` to make the statement whole."""
+        baseline, is_python, body = self._baseline, self._is_python, self._body(text)
+        both = baseline.closers, self._by_line.missing_brackets(text)[:_MOST_MISSING]
+        closers = list(dict.fromkeys(one[:end] for one in both for end in range(len(one) + 1)))
+        yield from closers[1:]
+        if baseline.closers or baseline.num_here:  # a string or a comment may be open
+            yield from self._by_line.missing_ends
+        yield from [body] if is_python else filter(None, map(_with_statement_end, closers))
+        if self._by_line.is_begun:  # a header on its way
+            yield from (closer + (":" if is_python else "") + body for closer in closers)
 
     def _stays_unfinished(self, text: str) -> bool:
         """No name at the cursor makes the statement whole, and with the text it may go on."""
@@ -132,15 +134,24 @@ class SyntaxJudge:
         is_as_before = edited.num_here <= left.num_here and (
             edited.faults_around <= self._baseline.faults | left.faults_around
         )
-        goes_on = not balance(text).open and not ends_in_joint(self._lead + text)
+        goes_on = not balance(text).open and not ends_in_joint(last_line(self._lead + text))
         return goes_on and is_as_before and not self._is_mendable
 
     @cached_property
     def _is_mendable(self) -> bool:
         """Whether Python, if it is that, reads the user's statement with a name at the cursor."""
-        closers, body = ("", self._baseline.closers), f":\n{leading_space(self._lead)}    pass"
-        fillings = (f"x{closer}{end}" for closer in closers for end in ("", body))
+        closers, ends = ("", self._baseline.closers), ("", f":{self._body()}")
+        fillings = (f"x{closer}{end}" for closer in closers for end in ends)
         return any(self._edited(filling).is_python is not False for filling in fillings)
+
+    def _body(self, text: str = "") -> str:
+        """The block of a header that ends with `text`."""
+        space = leading_space(last_line(self._lead + text))
+        return f"\n{space}    pass" if self._is_python else " {}"
+
+    @property
+    def _is_python(self) -> bool:
+        return self._line.language_id == "python"
 
     def _edited(self, text: str, replaced: int = 0) -> EditedText:
         return self._with_text(self._lead + text + self._rest[replaced:])
@@ -152,7 +163,7 @@ class SyntaxJudge:
         without = self._line.without_block()
         faults = without.faults_around
         num_best, num_here, best_closers = _MANY, 0, ""
-        is_python = self._line.language_id != "python"
+        is_python = not self._is_python
         for edited, closers in self._filled():
             faults &= edited.faults_around
             is_python = is_python or edited.is_python is True
@@ -175,9 +186,9 @@ class SyntaxJudge:
         for end in self._by_line.missing_ends:
             for closer in closers:
                 yield self._edited("x" + end + closer), end + closer
-        lead = self._lead.rpartition("\n")[2]
-        for filling in _PYTHON_LINES if self._line.language_id == "python" else ("",):
-            yield self._line.with_text(leading_space(lead) + filling), ""
+        space = leading_space(last_line(self._lead))
+        for filling in _PYTHON_LINES if self._is_python else ("",):
+            yield self._line.with_text(space + filling), ""
 
 
 def _with_statement_end(closers: str) -> str:

@@ -45,7 +45,7 @@ class Served:
 
 
 class Exchange(Protocol):
-    """One request, and how it is answered: as a whole, or as a stream of frames if it has any."""
+    """One request, and how it is answered: as a whole, or as a stream of frames."""
 
     @property
     def request(self) -> TextRequest:
@@ -61,13 +61,13 @@ class Exchange(Protocol):
         """The answer, as JSON can have it. `chunks` hold the text in pieces."""
         ...
 
-    def frame(self, chunk: Chunk) -> bytes:  # noqa: ARG002 - for those that have some
+    def frame(self, chunk: Chunk) -> bytes:
         """A chunk in a stream; empty: nothing is sent."""
-        return b""
+        ...
 
-    def last_frames(self, done: Done) -> bytes:  # noqa: ARG002 - likewise
+    def last_frames(self, done: Done) -> bytes:
         """The end of a stream."""
-        return b""
+        ...
 
 
 class Dialect(Protocol):

@@ -38,7 +38,7 @@ _KINDS: dict[str, FeedbackKind] = {"view": "shown", "select": "accepted", "dismi
 
 
 @dataclass(frozen=True, slots=True)
-class TabbyExchange(Exchange):
+class TabbyExchange:
     """A completion as Tabby's clients see it. There are no streams."""
 
     request: TextRequest
@@ -47,6 +47,14 @@ class TabbyExchange(Exchange):
     def whole(self, chunks: Sequence[Chunk], done: Done) -> wire.TabbyCompletion:  # noqa: ARG002 - the end has it all
         """The text, and the name by which events call it."""
         return wire.TabbyCompletion(f"{_PREFIX}{done.id}", [wire.TabbyChoice(done.text)])
+
+    def frame(self, chunk: Chunk) -> bytes:  # noqa: ARG002 - there are none
+        """Nothing."""
+        return b""
+
+    def last_frames(self, done: Done) -> bytes:  # noqa: ARG002 - there are none
+        """Nothing."""
+        return b""
 
 
 class Tabby(Dialect):
