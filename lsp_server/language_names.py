@@ -91,6 +91,7 @@ _ENTRIES = [
 _SIGNS = {names[0]: signs for signs, names in _ENTRIES}
 _LANGUAGES = {name: names[0] for _, names in _ENTRIES for name in names}
 _C_LIKE = ("//",)
+TAGGED = ("html", "xml", "vue", "svelte", "astro")
 
 
 def language_of(identifier: str, uri: str = "") -> str:
@@ -122,6 +123,13 @@ def ending_of(language: str) -> str:
 def comment_signs(language: str) -> tuple[str, ...]:
     """What begins a comment that ends with its line."""
     return _SIGNS.get(language, _C_LIKE)
+
+
+def block_comments(language: str) -> dict[str, str]:
+    """What begins a comment that may span lines, with what ends it; a glob has such signs, too."""
+    is_c_like = "//" in comment_signs(language) or language in ("css", "sql")
+    found = {"/*": "*/"} if is_c_like else {}
+    return found | ({"<!--": "-->"} if language in TAGGED else {})
 
 
 def _named(identifier: str) -> str | None:

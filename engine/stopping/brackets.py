@@ -8,6 +8,7 @@ OPENING, CLOSING = "([{", ")]}"
 QUOTES = "\"'`"
 LONG_QUOTES = ('"""', "'''")
 CLOSERS = CLOSING + QUOTES
+_IN_WORD = r"(?<![\w$&{/])"  # `$#`, `${#x}`, `a#b` begin no comment
 PARTNERS = dict(zip(OPENING + QUOTES, CLOSING + QUOTES, strict=True))
 
 
@@ -68,7 +69,7 @@ def balance(text: str, signs: tuple[str, ...] = ()) -> Balance:
 
 @cache
 def _tokens(signs: tuple[str, ...]) -> re.Pattern[str]:
-    comments = "".join(f"|{re.escape(sign)}" for sign in signs)
+    comments = "".join(f"|{_IN_WORD if sign == '#' else ''}{re.escape(sign)}" for sign in signs)
     return re.compile(r"""\n|\\.|[()\[\]{}"'`]""" + comments)
 
 

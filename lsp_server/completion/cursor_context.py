@@ -9,7 +9,7 @@ from engine.host.protocol import Position
 from engine.stopping.brackets import LONG_QUOTES, Balance, balance
 from engine.stopping.lines import columns, leading_space
 from lsp_server.language_names import comment_signs
-from lsp_server.prompt.comments import UNPAIRED
+from lsp_server.prompt.comments import UNPAIRED, comment_end
 from lsp_server.prompt.scope import Scope
 
 _WINDOW = 1_000  # lines on either side
@@ -67,7 +67,7 @@ class CursorContext:
 
     def is_free(self, text: str) -> bool:
         """Whether brackets and quotes of `text` need no partner, in this language or comment."""
-        stays = "\n" not in text and "*/" not in text
+        stays = not any(end in text for end in ("\n", "*/", "-->"))
         return self.language_id in UNPAIRED or (self.is_in_comment and stays)
 
     @property
@@ -80,7 +80,7 @@ class CursorContext:
         """What would end a string of several lines or a comment that the cursor may stand in."""
         head = self.head[-MOST_HEAD:]
         ends = [quote for quote in (*LONG_QUOTES, "`") if head.count(quote) % 2]
-        return [*ends, "*/"] if head.rfind("/*") > head.rfind("*/") else ends
+        return [*ends, *filter(None, [comment_end(head, self.language_id)])]
 
     def balance(self, text: str = "", replaced: int = 0) -> Balance | None:
         """The brackets of all text with `text` in place of `replaced` characters behind the cursor.

@@ -10,11 +10,11 @@ from engine.host.protocol import Position
 from engine.stopping.brackets import CLOSING, OPENING
 from engine.stopping.lines import indent_of
 from lsp_server.language_names import PROSE, comment_signs
-from lsp_server.prompt.comments import scan_line
+from lsp_server.prompt.comments import comment_end, scan_line
 from lsp_server.prompt.place import Opener, Place, find_opener, place_in_code
 
 _COMMENT_LINES = 200  # above the cursor, in which a block comment may begin
-_LINE_END = 10_000  # characters of a line in which such a comment may begin or end
+_COMMENT_CHARS = 20_000  # likewise
 _STATEMENT_LINES = 50  # that the head of a statement may span
 _WORDS = ("then", "do", "begin", "else")  # open a block in languages without brackets
 _HEAD = re.compile(
@@ -39,7 +39,7 @@ def inside_by_text(lines: Sequence[str], position: Position, language_id: str) -
         return None
     before = lines[position.line][: position.character]
     scan = scan_line(before, comment_signs(language_id))
-    if scan.comment is not None or _in_block_comment(lines, position):
+    if scan.comment is not None or _in_block_comment(lines, position, language_id):
         return Place.COMMENT
     return Place.STRING if scan.quote is not None else None
 
@@ -78,11 +78,7 @@ def statement_row(lines: Sequence[str], row: int) -> int:
     return row
 
 
-def _in_block_comment(lines: Sequence[str], position: Position) -> bool:
-    for row in range(position.line, max(position.line - _COMMENT_LINES, -1), -1):
-        text = lines[row] if row < position.line else lines[row][: position.character]
-        text = text[-_LINE_END:]
-        opened, closed = text.rfind("/*"), text.rfind("*/")
-        if max(opened, closed) >= 0:
-            return opened > closed
-    return False
+def _in_block_comment(lines: Sequence[str], position: Position, language_id: str) -> bool:
+    above = lines[max(position.line - _COMMENT_LINES, 0) : position.line]
+    head = "\n".join((*above, lines[position.line][: position.character]))
+    return comment_end(head[-_COMMENT_CHARS:], language_id) != ""

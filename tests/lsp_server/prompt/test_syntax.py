@@ -59,6 +59,14 @@ GOLDEN = [  # language, text with the cursor as a bar, place
     ("csharp", "void F() {\n    |\n}\n", Place.EMPTY_BLOCK),
     ("csharp", "/* a\n b |\n*/\n", Place.COMMENT),
     ("markdown", "I don't know|\n", Place.CODE),
+    ("dockerfile", "COPY src/* /app/\n|\n", Place.BLANK_LINE),
+    ("yaml", 'paths: ["src/**/*.py"]\nx: |\n', Place.CODE),
+    ("json", '{"include": ["src/**/*"],\n|\n}', Place.BLANK_LINE),
+    ("kotlin", 'val all = "src/*.kt" // and /*\n|\n', Place.BLANK_LINE),
+    ("css", "/* see http://a/b\n |\n*/\n", Place.COMMENT),
+    ("html", "<!-- don't\n |\n-->\n", Place.COMMENT),
+    ("html", "<!-- one --> <p>\n |\n", Place.BLANK_LINE),
+    ("shellscript", "test $# = 0 && shift |\n", Place.CODE),
 ]
 WORDS = [
     "x",
