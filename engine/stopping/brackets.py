@@ -38,15 +38,18 @@ class Balance(NamedTuple):
         return "".join(PARTNERS[opener] for opener in reversed(opened))
 
 
-def balance(text: str, signs: tuple[str, ...] = ()) -> Balance:
-    """Read a text that begins outside of strings; `signs` begin comments."""
+def balance(text: str, signs: tuple[str, ...] = (), spanning: str = "`") -> Balance:
+    """Read a text that begins outside of strings; `signs` begin comments.
+
+    Strings in quotes of the kinds `spanning` go on behind a line's end.
+    """
     opened: list[int] = []
     unopened: list[int] = []
     quote, quote_start, comment = None, None, None
     for match in _tokens(signs).finditer(text):
         token = match.group()
         if token == "\n":
-            comment, quote = None, quote if quote == "`" else None
+            comment, quote = None, quote if quote and quote in spanning else None
         elif comment is not None or token[0] == "\\":
             continue
         elif quote is not None:

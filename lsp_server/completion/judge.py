@@ -6,16 +6,18 @@ import tomllib
 from collections.abc import Callable
 from functools import cached_property
 
-from engine.stopping.brackets import CLOSERS, Balance, balance
+from engine.stopping.brackets import CLOSERS, QUOTES, Balance, balance
 from lsp_server.completion.cursor_context import LONGEST_SIDE, MOST_HEAD, CursorContext
-from lsp_server.prompt.comments import UNPAIRED_CLOSERS
+from lsp_server.language_names import TAGGED
+from lsp_server.prompt.comments import UNPAIRED_CLOSERS, comment_end
 from lsp_server.prompt.text_place import is_header, opens_block
 
 # More of a statement than a part of its first word.
 _BEGUN = re.compile(r"\s*(\S+\s|\w+\(|[^\s\w])")
 READERS: dict[str, Callable[[str], object]] = {"json": json.loads, "toml": tomllib.loads}
-_TAGGED = ("html", "xml", "vue", "svelte", "astro")
 _OPEN_TAG = re.compile(r"(?<![\w)\]])<[a-zA-Z/][^<>]*\Z")
+_WITH_DOCUMENTS = ("shellscript", "dockerfile", "ruby", "php", "perl", "terraform")
+_DOCUMENT = re.compile(r"<<[-~<]?\s?[\"']?([A-Z_]\w*)")
 _WORD_IN_CALL = re.compile(r"\w\(.*\w\s*\Z", re.DOTALL)
 # A line that begins so closes a call above, or goes on in it.
 _GOES_ON = re.compile(r"[^\w\s\"'@#/}\]]")
@@ -53,11 +55,15 @@ class LineJudge:
         return not (
             len(now.open) > len(self._was.open)
             or any(start in own for start in now.starts)
-            or (now.quote and not self._was.quote)
+            or self._leaves_open(text, now)
             or self._closes_otherwise(now)
             or (text.rstrip().endswith(";") and self._goes_on(rest))
             or (not rest and self._ends_in_header(text))
         )
+
+    def _leaves_open(self, _text: str, now: Balance) -> bool:
+        """A string goes on at the end that was not open before."""
+        return now.quote is not None and self._was.quote is None
 
     @property
     def is_begun(self) -> bool:
@@ -121,6 +127,37 @@ class DocumentJudge(LineJudge):
             return True
         return not (ends_line and self._is_cut(text)) and not self._is_readable
 
+    def _leaves_open(self, text: str, now: Balance) -> bool:
+        """Also a comment, a here-document, or a string of several lines."""
+        if self._opens_document(text) or (not self._is_in_comment and self._ends_in_comment(text)):
+            return True
+        if "\n" in text and not self._is_in_string:
+            return self._ends_in_string(text)
+        return super()._leaves_open(text, now)
+
+    @cached_property
+    def _is_in_comment(self) -> bool:
+        return self._ends_in_comment("")
+
+    @cached_property
+    def _is_in_string(self) -> bool:
+        return self._ends_in_string("")
+
+    def _ends_in_comment(self, text: str) -> bool:
+        return comment_end(self._head + text, self._context.language_id) != ""
+
+    def _ends_in_string(self, text: str) -> bool:
+        """One that may have begun on a line above."""
+        return balance(self._head + text, self._signs, QUOTES).quote is not None
+
+    def _opens_document(self, text: str) -> bool:
+        """A here-document whose last line stands neither in the text nor below."""
+        if self._context.language_id not in _WITH_DOCUMENTS:
+            return False
+        whole = "\n".join((text, *self._context.below))
+        opened = _DOCUMENT.finditer(text)
+        return not all(re.search(rf"\n\s*{one[1]}\b", whole[one.end() :]) for one in opened)
+
     def _is_cut(self, text: str) -> bool:
         """The text ends in the user's string, in a call or a tag, or wants a value."""
         line = self._before + text
@@ -140,9 +177,13 @@ class DocumentJudge(LineJudge):
 
     def _is_in_tag(self, line: str) -> bool:
         """The line ends in a tag that nothing below ends."""
-        if self._context.language_id not in _TAGGED or not _OPEN_TAG.search(line):
+        if self._context.language_id not in TAGGED or not _OPEN_TAG.search(line):
             return False
         return ">" not in self._below.partition("<")[0]
+
+    @cached_property
+    def _head(self) -> str:
+        return self._context.head[-MOST_HEAD:]
 
     @cached_property
     def _below(self) -> str:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 
+from engine.stopping.brackets import LONG_QUOTES
 from engine.stopping.lines import indent_of
 from engine.stopping.repetition import unrepeated
 from lsp_server.completion.cursor_context import CursorContext
@@ -99,6 +100,14 @@ def _deeper_end(lines: list[str], first: int, context: CursorContext) -> int:
     for number in range(first + 1, len(lines)):
         line = lines[number]
         if line.strip() and indent_of(line) <= base:
-            closes = indent_of(line) == base and _CLOSING_LINE.fullmatch(line)
-            return number + 1 if closes else number
+            closes = _CLOSING_LINE.fullmatch(line) or _ends_string(lines, number)
+            return number + 1 if closes and indent_of(line) == base else number
     return len(lines)
+
+
+def _ends_string(lines: list[str], number: int) -> bool:
+    """The line begins with what ends a string or a here-document that the text has begun."""
+    line, above = lines[number].strip(), "\n".join(lines[:number])
+    if line.isidentifier():
+        return re.search(rf"<<\W*{line}\b", above) is not None
+    return any(line.startswith(quote) and above.count(quote) % 2 for quote in (*LONG_QUOTES, "`"))

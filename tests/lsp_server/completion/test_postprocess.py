@@ -79,6 +79,31 @@ def test_without_a_grammar_a_text_is_judged_too(language_id, document, text, lef
     assert judged(document, language_id, text) == left
 
 
+@pytest.mark.parametrize(
+    ("language_id", "begun", "end"),
+    [
+        ("css", "/* one\n", " * two */"),
+        ("html", "<!--\n", "  one -->"),
+        ("sql", "/* one\n", "   two */"),
+        ("kotlin", 'val text = """\n', '    one\n    """'),
+        ("dart", "var text = '''\n", "one''';"),
+        ("shellscript", 'echo "one\n', 'two"'),
+        ("sql", "INSERT INTO a VALUES ('one\n", "two');"),
+        ("shellscript", "cat <<EOF\n", "one\nEOF"),
+        ("ruby", "text = <<~TEXT\n", "  one\nTEXT"),
+    ],
+)
+def test_without_a_grammar_what_spans_lines_is_closed_or_not_begun(language_id, begun, end):
+    """Else all that stands below would be of the comment or of the string."""
+    document = "\n|\n\nlast\n"
+    assert judged(document, language_id, f"{begun}one") is Reason.BREAKS_CODE
+    assert judged(document, language_id, begun + end) == begun + end
+
+
+def test_a_quote_above_that_needs_no_partner_hides_nothing():
+    assert judged('size: 5" wide\n|\n', "yaml", "b: 1\nname: 'x'") == "b: 1\nname: 'x'"
+
+
 def test_nothing_breaks_code_inside_a_comment():
     context = CursorContext.of(["/// the index of ", "x = 1"], Position(0, 17), is_in_comment=True)
     assert process("a section (see", context).text == "a section (see"

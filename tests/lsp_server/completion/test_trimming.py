@@ -5,14 +5,20 @@ import pytest
 from engine.host.protocol import Position
 from lsp_server.completion.cursor_context import CursorContext
 from lsp_server.completion.postprocess import Processed, process
+from lsp_server.completion.trimming import in_scope
+from lsp_server.prompt.scope import Scope
 from lsp_server.reasons import Reason
 
 
-def completed(document: str, text: str, language: str = "python") -> Processed:
+def around(document: str, language: str, scope: Scope = Scope.SEVERAL) -> CursorContext:
     before, _, after = document.partition("|")
     position = Position(before.count("\n"), len(before.rpartition("\n")[2]))
     lines = (before + after).split("\n")
-    return process(text, CursorContext.of(lines, position, language_id=language))
+    return CursorContext.of(lines, position, scope=scope, language_id=language)
+
+
+def completed(document: str, text: str, language: str = "python") -> Processed:
+    return process(text, around(document, language))
 
 
 BODY = "def f(s):\n    |\n\n\nprint(f(1))\n"
@@ -83,6 +89,13 @@ JAVASCRIPT = [
 @pytest.mark.parametrize(("document", "completion", "text"), JAVASCRIPT)
 def test_a_closing_line_stays_where_the_document_lacks_it(document, completion, text):
     assert completed(document, completion, "javascript") == Processed(text)
+
+
+@pytest.mark.parametrize(
+    "text", ['"""\n    one\n""".strip()', "<<~TEXT\n    one\nTEXT", "`\n    one\n`;"]
+)
+def test_the_line_that_ends_a_string_of_several_lines_belongs_to_it(text):
+    assert in_scope(f"{text}\nz = 1", around("x = |\ny = 1\n", "ruby", Scope.DEEPER)) == text
 
 
 def test_preprocessor_lines_stand_at_column_0_in_any_block():
