@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 
 from lsp_server.cli.arguments import build_parser
+from lsp_server.cli.source_file import MAX_BYTES
+from lsp_server.documents.documents import MAX_DOCUMENT_BYTES
 
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
@@ -24,6 +26,11 @@ EVERY_PAGE = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.re
 
 def test_the_readme_has_at_most_1500_words():
     assert len(README.read_text().split()) <= 1500
+
+
+def test_the_readme_says_how_long_a_file_may_be():
+    editor, shell = MAX_DOCUMENT_BYTES // 2**20, MAX_BYTES // 2**20
+    assert f"at most {editor} MiB in an editor, {shell} MiB in the shell" in README.read_text()
 
 
 def found(page, name):
