@@ -33,6 +33,7 @@ from lsp_server.documents.document import Document
 from lsp_server.privacy.hidden_files import HiddenFiles
 from lsp_server.privacy.permissions import Permissions
 from lsp_server.privacy.secret_texts import SecretLines
+from lsp_server.prompt.place import Place
 from lsp_server.prompt.scope import BOUNDS, scope_at
 from lsp_server.prompt.syntax import DocumentSyntax
 from lsp_server.reasons import Reason
@@ -55,8 +56,15 @@ class AskedPlace(NamedTuple):
         position = Position(head.count("\n"), len(last_line(head)))
         is_guess = Permissions([], settings).silence(snapshot) is not None
         syntax, limit = DocumentSyntax(language), "single" if is_guess else settings.lines
-        scope = scope_at(syntax.place(lines, position), limit, is_invoked=True)
-        context = CursorContext.of(lines, position, scope=scope, language_id=language)
+        place = syntax.place(lines, position)
+        scope = scope_at(place, limit, is_invoked=True)
+        context = CursorContext.of(
+            lines,
+            position,
+            scope=scope,
+            language_id=language,
+            is_in_comment=place is Place.COMMENT,
+        )
         line = syntax.parsed_line(lines, position.line, ())
         bounds = structs.replace(
             BOUNDS[scope], min_confidence=settings.min_confidence if is_guess else 0.0

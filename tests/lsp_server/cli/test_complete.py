@@ -170,6 +170,7 @@ def answered(tmp_path, monkeypatch, capsys):
             0,
         ),
         ("Makefile", "all:\n\t|\n", ["cc a.c\n    strip a"], "cc a.c\n\tstrip a", 0),
+        ("a.css", "/* |\n */\na { b: c }\n", ["the index (see"], "the index (see", 0),
         ("notes.md", "Install it: |\n", ["Run pip. It is quick. Enjoy."], "Run pip.", 0),
     ],
 )
