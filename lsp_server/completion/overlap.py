@@ -13,19 +13,21 @@ _MOST_LINES = 12  # below that are compared
 _MOST_CLOSERS = 12  # behind the cursor that are weighed
 _ENDS = ";,"  # of a statement or an argument, which may stand behind closers
 _WORD = re.compile(r"\w")
-_WHOLE_START = re.compile(r"\w\s*[=(.{:]|\w\s+\w|^\w{3,}\s*$")
+_WHOLE_START = re.compile(r"\w\s*[=(.{:]|\w\s+\w|^\w{3,}\s*$|(?:^|\w\s+)[^\w\s]+\s*\w{2,}$")
 _CLOSING_LINE = re.compile(r"\n\s*[)\]}]")
 
 
 def without_start(text: str, context: CursorContext) -> str | Reason:
     """The text without the cursor's line up to it, which some models say again.
 
-    Items of a list and short words may well come twice.
+    Items of a list and short words may well come twice. Blanks may differ.
     """
-    start = context.before.lstrip()
-    if not _WHOLE_START.search(start) or not text.lstrip().startswith(start):
+    start, blank = context.before.lstrip(), r"[ \t]*"
+    if len(start) > LONGEST_SIDE or not _WHOLE_START.search(start):
         return text
-    return text.lstrip()[len(start) :] or Reason.REPEATS_ITSELF
+    signs = blank.join(map(re.escape, squeeze(start)))
+    found = re.match(rf"\s*{signs}{blank if start[-1].isspace() else ''}", text)
+    return text if found is None else text[found.end() :] or Reason.REPEATS_ITSELF
 
 
 def not_only_next(text: str, context: CursorContext) -> str | Reason:

@@ -250,6 +250,12 @@ def test_what_is_a_control_token_of_some_model_is_text(language, text):
         ("self.|", "self.total = 1", "total = 1"),
         ("const |", "const shop = 1;", "shop = 1;"),
         ("foo|", "foobar(1)", "bar(1)"),
+        ("@app|", "@app.route(a)", ".route(a)"),
+        ("x = $fo|", "x = $foo + 1", "o + 1"),
+        ("#include <std|", "#include <stdio.h>", "io.h>"),
+        ("- na|", "- name: a", "me: a"),
+        ("x  =  a + |", "x = a + b", "b"),
+        ("    a, -b, |", "a, -b, c", "a, -b, c"),
         ("x = [\n    None, |", "None, None]", "None, None]"),  # items may be equal
         ("ha|", "haha", "haha"),
         ("0, 1, |", "0, 1, 0", "0, 1, 0"),
