@@ -54,12 +54,17 @@ def shallow_cut(written: Written, least: int) -> int | None:
 
 
 def _block_indent(prefix: str) -> int:
-    """Indentation of the cursor's line, or where it is empty of the line before."""
+    """Indentation of the cursor's line, or where it is empty of the line before.
+
+    A line that ends with a backslash goes on in the next one.
+    """
     current = last_line(prefix)
     if current and not current.strip():
         return indent_of(current)
-    filled = (line for line in reversed(prefix[-_NEAR:].split("\n")) if line.strip())
-    return indent_of(next(filled, ""))
+    filled = ["", *filter(str.strip, prefix[-_NEAR:].split("\n"))]
+    while filled[-2:-1] and filled[-2].endswith("\\"):
+        filled.pop()
+    return indent_of(filled[-1])
 
 
 def _is_blank_before(text: str, start: int) -> bool:

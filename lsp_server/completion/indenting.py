@@ -8,6 +8,7 @@ from lsp_server.completion.cursor_context import CursorContext
 
 _OPENERS = (":", "{", "(", "[")
 _TAB_WIDTH = columns("\t")
+_NEAR = 50  # lines above the cursor
 _RULE = re.compile(r"[^\s#=][^#=]*:(?!=)")  # of a makefile
 
 
@@ -42,15 +43,24 @@ def _first_line(line: str, context: CursorContext) -> str:
 
 def _recipes(lines: list[str], context: CursorContext) -> list[str]:
     """The lines of a makefile with a tab before each command, and as they are elsewhere."""
-    above = context.before + lines[0]
-    above = above if above.strip() else next(filter(str.strip, reversed(context.above)), "")
-    made = lines[:1]
-    for line in lines[1:]:
-        is_command = line.startswith(" ") and (above.startswith("\t") or _RULE.match(above))
-        is_command = is_command and not above.endswith("\\")
-        above = "\t" + line.lstrip() if is_command else line
-        made.append(above)
+    above = list(context.above[-_NEAR:])
+    made: list[str] = []
+    for line in lines:
+        is_new = bool(made) or not context.before
+        is_command = is_new and line.startswith(" ") and _is_in_rule(above)
+        made.append("\t" + line.lstrip() if is_command else line)
+        above.append(made[-1] if is_new else context.before + line)
     return made
+
+
+def _is_in_rule(above: list[str]) -> bool:
+    """Whether the line below these is a rule's command; one that goes on ends with a backslash."""
+    *before, last = filter(str.strip, ["#", *above])
+    if last.endswith("\\"):
+        return False
+    while before[-1:] and before[-1].endswith("\\"):
+        last = before.pop()
+    return last.startswith("\t") or _RULE.match(last) is not None
 
 
 def _scale(lines: list[str], context: CursorContext, unit: int) -> tuple[int, int]:

@@ -165,9 +165,16 @@ class DocumentJudge(LineJudge):
         is_in_line = found.quote is not None or self._is_in_call(line, found)
         return (
             text.rstrip().endswith("=")
+            or (text.endswith("\\") and self._takes_next_line)
             or (is_in_line and "\n" not in text)
             or self._is_in_tag(line)
         )
+
+    @property
+    def _takes_next_line(self) -> bool:
+        """A line that goes on below would go on with another statement."""
+        below = self._context.below[:1]
+        return any(line.strip() and not line[:1].isspace() for line in below)
 
     def _is_in_call(self, line: str, found: Balance) -> bool:
         """The line ends with a word in a call that nothing below goes on with."""

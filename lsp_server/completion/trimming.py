@@ -65,7 +65,8 @@ def _block_end(lines: list[str], first: int, context: CursorContext) -> int:
     block = _block_indent(lines[first], context)
     for number in range(1, len(lines)):
         line = lines[number]
-        if line.strip() and indent_of(line) < block and not _is_directive(line, context):
+        is_out = line.strip() and indent_of(line) < block and not _is_directive(line, context)
+        if is_out and not lines[number - 1].endswith("\\"):
             return number + 1 if _closes(lines, number, context) else number
     return len(lines)
 
@@ -75,9 +76,18 @@ def _block_indent(first_line: str, context: CursorContext) -> int:
 
     At column 0 the text says itself which block it goes on with.
     """
-    block = indent_of(context.before + "x" if context.before else first_line)
+    begun = _begun(context)
+    block = indent_of(begun + "x" if begun else first_line)
     is_opened = any(line.strip() and indent_of(line) < block for line in context.above)
     return block if is_opened or context.is_cut else 0
+
+
+def _begun(context: CursorContext) -> str:
+    """Where the cursor's line begins: each line above that ends with a backslash goes on in it."""
+    line, above = context.before, list(context.above)
+    while above and above[-1].endswith("\\"):
+        line = above.pop()
+    return line
 
 
 def _is_directive(line: str, context: CursorContext) -> bool:
@@ -95,11 +105,12 @@ def _closes(lines: Sequence[str], number: int, context: CursorContext) -> bool:
 
 def _deeper_end(lines: list[str], first: int, context: CursorContext) -> int:
     """The first line that is not deeper than the one that was continued, but for its closing."""
-    base = indent_of(context.before + lines[0] if context.before.strip() else lines[first])
+    base = indent_of(_begun(context) + "x" if context.before.strip() else lines[first])
     base = min(base, indent_of(lines[first])) if first else base
     for number in range(first + 1, len(lines)):
         line = lines[number]
-        if line.strip() and indent_of(line) <= base:
+        goes_on = lines[number - 1].endswith("\\")
+        if line.strip() and indent_of(line) <= base and not goes_on:
             closes = _CLOSING_LINE.fullmatch(line) or _ends_string(lines, number)
             return number + 1 if closes and indent_of(line) == base else number
     return len(lines)

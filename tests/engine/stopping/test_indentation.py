@@ -67,3 +67,7 @@ def test_an_empty_line_takes_its_depth_from_the_text():
 
 def test_tabs_count_as_indentation():
     assert kept("x();\n}\n", "void f() {\n\t", "\n\ty();\n}\n") == "x();\n"
+
+
+def test_a_line_that_a_backslash_joins_to_the_one_above_is_in_the_block_of_that():
+    assert kept("\n\tcc a.c\nall: a\n", "a: b \\\n        c", "\n\nclean:\n") is None

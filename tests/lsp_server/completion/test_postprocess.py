@@ -73,6 +73,8 @@ def judged(document: str, language_id: str, text: str) -> str | Reason:
         ("shellscript", 'mkdir -p "|\n', "$folder", Reason.BREAKS_CODE),
         ("shellscript", 'mkdir -p "|\n', '$folder"', '$folder"'),
         ("dockerfile", "FROM python\n|\n", 'CMD ["python", "', Reason.BREAKS_CODE),
+        ("dockerfile", "FROM python\nRUN |\nUSER a\n", "apt-get update && \\", Reason.BREAKS_CODE),
+        ("dockerfile", "FROM python\nRUN |\n\nUSER a\n", "apt-get update \\", "apt-get update \\"),
     ],
 )
 def test_without_a_grammar_a_text_is_judged_too(language_id, document, text, left):
@@ -341,6 +343,9 @@ QUERY = "`\n    select *\n    from b\n    where c\n    and d\n`"
         ("makefile", MAKEFILE, "\n    $(CC) -o $@ $^", "\n\t$(CC) -o $@ $^"),
         ("makefile", MAKEFILE, "\n\tcc \\\n\t  -o $@", "\n\tcc \\\n\t  -o $@"),
         ("makefile", "A = a.c \\\n    |\n\nall: x\n", "b.c \\\n    c.c", "b.c \\\n    c.c"),
+        ("makefile", "a: b \\\n      c|\n", "\n    cc a.c", "\n\tcc a.c"),
+        ("makefile", "a: b\n|\n", "    cc a.c", "\tcc a.c"),
+        ("makefile", "a: b\n\tcc a.c \\\n\t   b.c|\n", "\n    ar a", "\n\tar a"),
         ("makefile", "Y = 2|\n", "\nifeq (a,b)\n  X = 1\nendif", "\nifeq (a,b)\n  X = 1\nendif"),
         ("go", f"func f() int {{\n\tq := {QUERY}|\n}}\n", "\n\treturn 1", "\n\treturn 1"),
         ("go", f"var q = {QUERY}\n\nfunc f() int {{|\n}}\n", "\n\treturn 1", "\n\treturn 1"),

@@ -98,6 +98,18 @@ def test_the_line_that_ends_a_string_of_several_lines_belongs_to_it(text):
     assert in_scope(f"{text}\nz = 1", around("x = |\ny = 1\n", "ruby", Scope.DEEPER)) == text
 
 
+@pytest.mark.parametrize(
+    ("document", "text"),
+    [
+        ("RUN a && \\\n    b|\n", " && \\\n    c"),
+        ("a: b \\\n      c|\n", "\n\tcc a.c"),
+        ("#define A(x) \\\n  do { \\\n    x|\n", "; \\\n  } while (0)"),
+    ],
+)
+def test_a_line_that_a_backslash_joins_to_the_one_above_belongs_to_it(document, text):
+    assert in_scope(f"{text}\nlast", around(document, "shellscript", Scope.DEEPER)) == text
+
+
 def test_preprocessor_lines_stand_at_column_0_in_any_block():
     text = "a();\n#ifdef B\n  b();\n#endif\n  c();"
     assert completed("void f() {\n  |\n}\n", text, "c") == Processed(text)
