@@ -28,6 +28,7 @@ MAX_CHARS = 500_000  # likewise; few of a program's files are larger, few of tho
 MAX_ROW = 20_000  # characters of a line; longer ones are made by programs
 MAX_BRACKETS = 50_000  # that open; nested hundred thousand deep they end the parser's process
 _MOST_DEPTH = 1_000  # nodes around a cursor; nobody nests as deep by hand
+_COMMENT_SIGNS = " \t/*"  # of documentation, before each line
 _PATIENCE_S = 0.005  # for parsing after a keystroke: an open quote changes the whole file
 _TRIES = 3  # each with twice the patience; then only a pause helps
 
@@ -206,8 +207,10 @@ class DocumentSyntax:
 
 def _is_below_colon(lines: Sequence[str], row: int) -> bool:
     """A blank line of a text that announces several, as `Example:` does."""
-    above = next(filter(str.strip, reversed(lines[max(row - 2, 0) : row])), "")
-    return not lines[row].strip() and above.rstrip().endswith(":")
+    own, *above = (
+        line.strip(_COMMENT_SIGNS) for line in reversed(lines[max(row - 2, 0) : row + 1])
+    )
+    return not own and next(filter(None, above), "").endswith(":")
 
 
 def _opens_block(opener: Opener, leaf: Node, parent: Node) -> bool:

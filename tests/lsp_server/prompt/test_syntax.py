@@ -114,9 +114,17 @@ def test_a_multi_line_string_is_seen_by_the_tree():
     assert DocumentSyntax("python").place(lines, position) is Place.STRING
 
 
-def test_a_blank_line_below_a_headings_colon_in_a_docstring_takes_several_lines():
-    lines, position = at_bar('def f():\n    """Add.\n\n    Example:\n    |\n    """\n')
-    assert DocumentSyntax("python").place(lines, position) is Place.BLANK_LINE
+@pytest.mark.parametrize(
+    ("language", "text"),
+    [
+        ("python", 'def f():\n    """Add.\n\n    Example:\n    |\n    """\n'),
+        ("javascript", "/**\n * Example:\n * |\n */\nf();\n"),
+        ("rust", "/// Example:\n///\n/// |\nfn f() {}\n"),
+    ],
+)
+def test_a_blank_line_below_a_headings_colon_in_documentation_takes_several(language, text):
+    lines, position = at_bar(text)
+    assert DocumentSyntax(language).place(lines, position) is Place.BLANK_LINE
 
 
 def test_an_unparsable_document_is_still_answered():
