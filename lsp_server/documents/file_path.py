@@ -8,10 +8,12 @@ import os
 import posixpath
 import re
 from functools import lru_cache
+from itertools import islice
 from pathlib import Path
 from urllib.parse import unquote
 
 _MOST_KEPT = 2_048
+_MOST_SIGNS = 8  # at which a path may end; each costs looks at the disk
 _DRIVE = re.compile("/[A-Za-z]:")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 
@@ -35,13 +37,14 @@ def file_path(uri: str) -> Path | None:
 def possible_paths(uri: str) -> tuple[Path, ...]:
     """Each file that a URI may mean, whatever its scheme, the likeliest first.
 
-    Some clients encode and some do not; a part behind `#`, `?` or a zero byte may belong to the name
-    or not. A notebook's cells are in its file; a version from git, or one that is not saved yet, is
+    Some clients encode and some do not; a part behind any `#`, `?` or zero byte may belong to the
+    name or not. A notebook's cells are in its file; a version from git, or one that is not saved yet, is
     as secret as the file.
     """
     scheme = _SCHEME.match(uri)
     name = _split(uri[scheme.end() :] if scheme else uri)[1]
-    parts = (re.split("[#?]", name, maxsplit=1)[0], name, name.partition("%00")[0])
+    signs = islice(re.finditer("[#?]|%00", name), _MOST_SIGNS)
+    parts = (*(name[: sign.start()] for sign in signs), name)
     spelled = (form for one in parts for form in (unquote(one, errors="surrogateescape"), one))
     named = (form.replace("\\", "/") if os.name == "posix" else form for form in spelled)
     paths = (Path(posixpath.normpath("/" + form.lstrip("/"))) for form in named if form.strip("/"))

@@ -62,6 +62,7 @@ def test_signs_that_mean_something_in_other_uris_hide_no_secret(root, name):
     [
         *("C#/.env", "what?/.env", "C#/.ssh/a.py", "a?b#c/server.pem", "100%/.env", "%ZZ/.env"),
         *("%2Eenv#a", ".env#L1", ".env?a=b", "x/..%2F.env", "a\\.env", ".env%00.py", "server.pem."),
+        *("C#/id_rsa#L1.py", "what?/C#/id_rsa?ref=~", "C#/id_rsa%00#.py"),
     ],
 )
 @pytest.mark.parametrize(
