@@ -19,9 +19,10 @@ _TABLE = {
         .textproto; prisma .prisma; verilog systemverilog .v .sv .svh; glsl wgsl hlsl shaderlab
         metal opencl .glsl .vert .frag .wgsl .hlsl .metal .cl; bicep .bicep; cue .cue; json jsonc
         json5 jsonl json-with-comments .json .jsonc .json5 .jsonl .geojson .webmanifest .prettierrc
-        .eslintrc; scss sass less stylus .scss .sass .less .styl; vue vue3 .vue; svelte .svelte;
-        astro .astro; pug jade .pug .jade; go.mod gomod go-mod gowork go.work go.sum gosum go-sum;
-        pascal delphi objectpascal .pas .dpr; fsharp f# fs .fs .fsx .fsi; kdl .kdl; typst .typ
+        .eslintrc .babelrc .swcrc; scss sass less stylus .scss .sass .less .styl; vue vue3 .vue;
+        svelte .svelte; astro .astro; pug jade .pug .jade; go.mod gomod go-mod gowork go.work go.sum
+        gosum go-sum; pascal delphi objectpascal .pas .dpr; fsharp f# fs .fs .fsx .fsi; kdl .kdl;
+        typst .typ
     """,
     "#": """
         python py python3 cython sage snakemake .py .pyi .pyw .pyx sconstruct snakefile; starlark
@@ -46,16 +47,17 @@ _TABLE = {
     """,
     "": """
         css postcss tailwindcss .css .pcss; html xhtml mhtml web htmldjango django-html jinja jinja2
-        jinja-html twig handlebars erb eruby heex blade liquid razor vue-html htmlangular .html .htm
-        .xhtml .j2 .jinja2 .hbs .twig .erb .heex .liquid; xml nxml xsl xslt xsd svg dtd .xml .xsl
-        .xslt .xsd .svg .csproj .fsproj .props .plist .xaml; ocaml tuareg caml ocaml.interface
-        ocaml-interface reason .ml .mli; coq rocq .coq; plaintext text txt plain plain-text normal
-        none fundamental log help mail unknown scminput .txt .text .log readme license copying
-        authors changelog; markdown md gfm mdx rmd quarto qmd pandoc vimwiki .md .markdown .mdx .rmd
-        .qmd; restructuredtext rst .rst; asciidoc adoc .adoc .asciidoc; org norg .org .norg;
-        gitcommit git-commit git-rebase gitrebase vc-git-log-edit log-edit jjdescription hgcommit
-        commit_editmsg merge_msg tag_editmsg .jjdescription; vim viml vimscript vim-script .vim
-        .vimrc; vb vbnet visual-basic vbscript vba .vb .vbs .bas
+        jinja-html twig handlebars erb eruby heex blade liquid razor vue-html htmlangular gohtmltmpl
+        aspnetcorerazor .html .htm .xhtml .jinja .j2 .jinja2 .hbs .twig .erb .heex .liquid; xml nxml
+        xsl xslt xsd svg dtd .xml .xsl .xslt .xsd .svg .csproj .fsproj .props .plist .xaml; ocaml
+        tuareg caml ocaml.interface ocaml-interface reason .ml .mli; coq rocq .coq; plaintext text
+        txt plain plain-text normal none fundamental log help man checkhealth mail unknown scminput
+        .txt .text .log readme license copying authors changelog; markdown md gfm mdx rmd quarto qmd
+        pandoc vimwiki .md .markdown .mdx .rmd .qmd; restructuredtext rst .rst; asciidoc asciidoctor
+        adoc .adoc .asciidoc; org norg .org .norg; gitcommit git-commit git-rebase gitrebase
+        vc-git-log-edit log-edit neogitcommitmessage jjdescription hgcommit commit_editmsg merge_msg
+        tag_editmsg .jjdescription; vim viml vimscript vim-script .vim .vimrc; vb vbnet visual-basic
+        vbscript vba .vb .vbs .bas
     """,
     "--": """
         ada .adb .ads; vhdl .vhd .vhdl; lua luau .lua .luau .rockspec; sql mysql plsql pgsql
@@ -69,8 +71,8 @@ _TABLE = {
         .el .lsp; scheme guile fennel .scm .ss .fnl; racket rkt .rkt
     """,
     "# //": """
-        thrift .thrift; php php-html .php .phtml; terraform hcl hcl2 tf tfvars terraform-vars
-        opentofu .tf .tfvars .hcl .tofu; jsonnet .jsonnet .libsonnet
+        thrift .thrift; php php-html php-(html) .php .phtml; terraform hcl hcl2 hcl-terraform tf
+        tfvars terraform-vars opentofu .tf .tfvars .hcl .tofu; jsonnet .jsonnet .libsonnet
     """,
     "%": """
         erlang erl .erl .hrl rebar.config; matlab octave .matlab; prolog swi-prolog .pro; latex tex

@@ -47,6 +47,9 @@ from lsp_server.prompt.grammars import GRAMMARS
         ("rst", "restructuredtext"),
         ("git-commit", "gitcommit"),
         ("gfm", "markdown"),
+        ("NeogitCommitMessage", "gitcommit"),
+        ("checkhealth", "plaintext"),
+        ("PHP (HTML)", "php"),
         ("a-language-of-tomorrow", "a-language-of-tomorrow"),
     ],
 )
@@ -74,6 +77,8 @@ def test_each_editors_name_is_one_languages_name(identifier, language):
         ("CMakeLists.txt", "cmake"),
         ("config.yaml.example", "yaml"),
         (".bashrc", "shellscript"),
+        (".babelrc", "json"),
+        ("page.html.jinja", "html"),
         ("go.mod", "go.mod"),
         ("Caddyfile", "caddyfile"),
         ("notes.txt", "plaintext"),
