@@ -13,7 +13,7 @@ from lsp_server.prompt.comments import UNPAIRED_CLOSERS, comment_end
 from lsp_server.prompt.text_place import is_header, opens_block
 
 # More of a statement than a part of its first word.
-_BEGUN = re.compile(r"\s*(\S+\s|\w+\(|[^\s\w])")
+_BEGUN = re.compile(r"\s*(\S+\s|[^\s(]+\(|[^\s\w])")
 READERS: dict[str, Callable[[str], object]] = {"json": json.loads, "toml": tomllib.loads}
 _OPEN_TAG = re.compile(r"(?<![\w)\]])<[a-zA-Z/][^<>]*\Z")
 _WITH_DOCUMENTS = ("shellscript", "dockerfile", "ruby", "php", "perl", "terraform")

@@ -79,9 +79,10 @@ class SyntaxJudge:
         if self._is_whole(text, replaced):
             return True
         closers = self._by_line.closers_of_header(text)
+        ends = (closers, f"{closers};") if closers else ()  # of a statement, or of a value in it
         return is_last and (
             self._may_grow(text, replaced)
-            or (bool(closers) and self._is_whole(text + closers, replaced))
+            or any(self._is_whole(text + end, replaced) for end in ends)
         )
 
     @property
