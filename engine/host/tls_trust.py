@@ -1,6 +1,8 @@
-"""Whom a connection to another program trusts."""
+"""Whom a connection to another program trusts, and the proxy that it takes."""
 
 import ssl
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import httpx2
@@ -32,3 +34,15 @@ def tls_context(url: str, ca_file: Path | None, called: str) -> ssl.SSLContext:
     except OSError as error:  # ssl.SSLError is one
         raise ConfigurationError(f"{what} cannot be used: {error.strerror or error}") from error
     return context
+
+
+@contextmanager
+def usable_proxies() -> Iterator[None]:
+    """A client is made, which reads the environment's proxies. Raises ConfigurationError."""
+    try:
+        yield
+    except (ImportError, ValueError) as error:  # ImportError: of a package for SOCKS
+        raise ConfigurationError(
+            "the proxy that HTTPS_PROXY, HTTP_PROXY or ALL_PROXY names cannot be used: it has to "
+            "begin with http:// or https://; NO_PROXY names hosts that are asked without one"
+        ) from error

@@ -13,7 +13,7 @@ from engine.host.loopback import is_loopback, loopback_addresses
 from engine.host.protocol import PROTOCOL_HEADER, PROTOCOL_VERSION, SESSION_HEADER
 from engine.host.runtime import RuntimeFolder
 from engine.host.secret_file import read_token
-from engine.host.tls_trust import tls_context
+from engine.host.tls_trust import tls_context, usable_proxies
 from lsp_server.host.socket_transport import SocketTransport
 from lsp_server.settings import Settings
 
@@ -94,14 +94,15 @@ class HostAddress:
         if session:
             headers[SESSION_HEADER] = session
         transport = SocketTransport(self.socket_path) if self.socket_path else None
-        return httpx2.AsyncClient(
-            base_url=self._parsed,
-            headers=headers,
-            timeout=timeout_s,
-            verify=self.tls_context(),
-            transport=transport,
-            trust_env=not self.is_local,  # no proxy is to see what stays on this machine
-        )
+        with usable_proxies():
+            return httpx2.AsyncClient(
+                base_url=self._parsed,
+                headers=headers,
+                timeout=timeout_s,
+                verify=self.tls_context(),
+                transport=transport,
+                trust_env=not self.is_local,  # no proxy is to see what stays on this machine
+            )
 
     def tls_context(self) -> ssl.SSLContext:
         """Trusts what the system trusts, and `ca_file`. Raises ConfigurationError."""

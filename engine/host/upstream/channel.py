@@ -9,7 +9,7 @@ import httpx2
 import msgspec
 
 from engine.host.response_body import ResponseTooLargeError, body_of, lines_of
-from engine.host.tls_trust import rejected_certificate, tls_context
+from engine.host.tls_trust import rejected_certificate, tls_context, usable_proxies
 from engine.host.upstream.failures import (
     UpstreamBrokenError,
     UpstreamBusyError,
@@ -37,18 +37,19 @@ class UpstreamChannel:
         headers = {"accept-encoding": "identity", "user-agent": "foregram"}
         if options.token:
             headers["authorization"] = f"Bearer {options.token}"
-        self._http = httpx2.AsyncClient(
-            base_url=options.base_url,
-            headers=headers,
-            timeout=httpx2.Timeout(_SILENT_S, connect=_CONNECT_S),
-            limits=httpx2.Limits(
-                max_connections=None,
-                max_keepalive_connections=_MOST_KEPT,
-                keepalive_expiry=_KEPT_S,
-            ),
-            verify=tls_context(options.base_url, options.ca_file, "--upstream-ca-file"),
-            trust_env=not options.is_local,  # no proxy is to see what stays on this machine
-        )
+        with usable_proxies():
+            self._http = httpx2.AsyncClient(
+                base_url=options.base_url,
+                headers=headers,
+                timeout=httpx2.Timeout(_SILENT_S, connect=_CONNECT_S),
+                limits=httpx2.Limits(
+                    max_connections=None,
+                    max_keepalive_connections=_MOST_KEPT,
+                    keepalive_expiry=_KEPT_S,
+                ),
+                verify=tls_context(options.base_url, options.ca_file, "--upstream-ca-file"),
+                trust_env=not options.is_local,  # no proxy is to see what stays on this machine
+            )
         self._rests_until = 0.0  # by time.monotonic
 
     async def ask(self, path: str, body: dict[str, Any] | None = None) -> Any:  # noqa: ANN401 - JSON

@@ -1,6 +1,7 @@
 """Where a host is expected, and what asking there may come to."""
 
 import asyncio
+import sys
 
 import msgspec
 import pytest
@@ -118,6 +119,14 @@ async def test_no_proxy_sees_what_stays_on_this_machine(monkeypatch):
         port = server.sockets[0].getsockname()[1]
         async with HostAddress("", url=f"http://127.0.0.1:{port}").client() as client:
             assert (await client.get("/v1/status")).status_code == 418
+
+
+@pytest.mark.parametrize("proxy", ["socks5://127.0.0.1:1", "ftp://127.0.0.1:1"])
+def test_a_proxy_that_cannot_be_used_is_told_by_its_variable(monkeypatch, proxy):
+    monkeypatch.setenv("ALL_PROXY", proxy)
+    monkeypatch.setitem(sys.modules, "socksio", None)  # it may be installed
+    with pytest.raises(ConfigurationError, match="ALL_PROXY names cannot be used"):
+        HostAddress("", url="https://foregram.test").client()
 
 
 def test_an_address_does_not_show_its_token(stub):
