@@ -1,7 +1,8 @@
 """What a completion is judged against: the text around the cursor and how much was asked for."""
 
+import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Self
 
@@ -18,6 +19,7 @@ _MOST_CHARS = 200_000  # around the cursor that brackets are counted in
 MOST_HEAD = 20_000  # characters before the cursor in which something may be open
 _UNIT_LINES = 100  # on either side that tell the unit of indentation
 _UNITS = (2, 3, 4, 8)
+_SPANNING = re.compile("|".join((*LONG_QUOTES, "`")))
 _TABBED = ("makefile", "go", "go.mod")  # where a tab is syntax, or what the formatter writes
 
 
@@ -102,7 +104,7 @@ def _indent_unit(lines: Iterable[str], own: str) -> str | None:
         return "\t"
     steps: Counter[str] = Counter()
     previous = 0
-    for line in filter(str.strip, lines):
+    for line in filter(str.strip, _outside_strings(lines)):
         space = leading_space(line)
         if space.startswith("\t"):
             steps["\t"] += not own.startswith(" ")
@@ -110,3 +112,13 @@ def _indent_unit(lines: Iterable[str], own: str) -> str | None:
             steps[" " * (len(space) - previous)] += 1
         previous = columns(space)
     return next((unit for unit, count in steps.most_common(1) if count), None)
+
+
+def _outside_strings(lines: Iterable[str]) -> Iterator[str]:
+    """The lines that do not begin in a string: what stands there has steps of its own."""
+    quote = ""
+    for line in lines:
+        if not quote:
+            yield line
+        for mark in _SPANNING.findall(line):
+            quote = "" if mark == quote else quote or mark

@@ -333,6 +333,7 @@ def test_a_line_of_a_minified_file_costs_no_time():
 
 
 MAKEFILE = "SRCS = main.c \\\n    util.c \\\n    io.c\n\nprog: $(OBJS)|\n"
+PAGE = 'PAGE = """\na:\n  b:\n    c: 1\n  d:\n    e: 2\nf:\n  g: 3\n"""\n\n\n'
 QUERY = "`\n    select *\n    from b\n    where c\n    and d\n`"
 
 
@@ -355,6 +356,8 @@ QUERY = "`\n    select *\n    from b\n    where c\n    and d\n`"
             "\n\ty();",
             "\n\ty();",
         ),
+        ("python", f"{PAGE}def f(xs):|\nif a:\n    b()\n", "\n    return 1", "\n    return 1"),
+        ("javascript", f"f({QUERY});\nif (a) {{\n  b(() => {{|\n", "\n    c();", "\n    c();"),
         ("python", 'x = """\n\ta\n\tb\n"""\nif x:\n    y()|\n', "\n    z()", "\n    z()"),
     ],
 )
