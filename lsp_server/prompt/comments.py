@@ -46,7 +46,6 @@ def _marks(language: str) -> re.Pattern[str]:
     """Strings and line comments, which may hold what begins a block comment elsewhere."""
     lines = "".join(f"|{re.escape(sign)}[^\n]*" for sign in comment_signs(language))
     blocks = "|".join(map(re.escape, block_comments(language)))
-    string = r"""(?:["`]|(?<!\w)')"""
-    return re.compile(
-        rf"(?P<quote>{string})(?:\\.|(?!(?P=quote))[^\\\n])*(?P=quote)|(?P<block>{blocks}){lines}"
-    )
+    string = r"""(?P<quote>["`]|(?<!\w)')(?:\\.|(?!(?P=quote))[^\\\n])*(?P=quote)"""
+    # An escaped quote begins no string: else each of a line's would be read to its end.
+    return re.compile(rf"\\.|{string}|(?P<block>{blocks}){lines}")

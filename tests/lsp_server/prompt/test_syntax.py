@@ -297,3 +297,11 @@ def test_a_line_of_a_minified_file_costs_no_time():
     began = time.perf_counter()
     assert place_by_text((line,), Position(0, len(line)), "javascript") is Place.CODE
     assert time.perf_counter() - began < 1
+
+
+@pytest.mark.parametrize("piece", ['\\"', "'\"", "/*", "<!-"])
+def test_signs_of_strings_and_comments_without_end_cost_no_time(piece):
+    lines = ['"' + piece * 8_000, ""]
+    began = time.perf_counter()
+    place_by_text(lines, Position(1, 0), "vue")
+    assert time.perf_counter() - began < 0.5
