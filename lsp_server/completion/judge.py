@@ -115,6 +115,16 @@ class LineJudge:
         return bool(above or not is_begun) and is_header(line)
 
 
+class ApostropheJudge(LineJudge):
+    """Judges a language in which an apostrophe and a backquote are no strings."""
+
+    def accepts(self, text: str, _replaced: int) -> bool:
+        """Whether the text closes what it opens."""
+        own = balance(text.replace("'", " ").replace("`", " "), self._signs)
+        is_in_string = self._before.count('"') % 2 == 1
+        return not own.open and (own.quote is None or is_in_string)
+
+
 class DocumentJudge(LineJudge):
     """Judges a language without a grammar; where the standard library reads it, as a whole."""
 

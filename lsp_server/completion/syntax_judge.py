@@ -9,7 +9,8 @@ from engine.stopping.brackets import balance
 from engine.stopping.confidence import ends_in_joint
 from engine.stopping.lines import last_line, leading_space
 from lsp_server.completion.cursor_context import CursorContext
-from lsp_server.completion.judge import DocumentJudge, LineJudge
+from lsp_server.completion.judge import ApostropheJudge, DocumentJudge, LineJudge
+from lsp_server.prompt.comments import APOSTROPHES
 from lsp_server.prompt.parsed_line import EditedText, Fault, ParsedLine
 
 _PATIENCE_S = 0.02  # for all that is tried; what is not judged by then the line decides
@@ -203,4 +204,7 @@ Judge = LineJudge | SyntaxJudge
 
 def judge_of(line: ParsedLine | None, context: CursorContext, lead: str) -> Judge:
     """What decides at a cursor: the parser where it can, or else the line alone."""
-    return DocumentJudge(context) if line is None else SyntaxJudge(line, context, lead)
+    if line is not None:
+        return SyntaxJudge(line, context, lead)
+    has_apostrophes = context.language_id in APOSTROPHES
+    return ApostropheJudge(context) if has_apostrophes else DocumentJudge(context)

@@ -7,11 +7,19 @@ from engine.stopping.brackets import Balance, balance
 from lsp_server.language_names import PROSE, block_comments, comment_signs
 
 _LONG = 2_000  # characters of a line that nobody has written by hand
-# An apostrophe is no string there, or a quote begins a comment.
-UNPAIRED = (
-    *PROSE,
-    *("clojure", "lisp", "scheme", "racket", "ocaml", "coq", "haskell", "agda", "lean", "idris"),
-    *("latex", "vim", "vb"),
+UNPAIRED = (*PROSE, "latex", "vim", "vb")  # brackets neither, or a quote begins a comment
+# An apostrophe is no string there.
+APOSTROPHES = (
+    "clojure",
+    "lisp",
+    "scheme",
+    "racket",
+    "ocaml",
+    "coq",
+    "haskell",
+    "agda",
+    "lean",
+    "idris",
 )
 UNPAIRED_CLOSERS = ("shellscript",)  # branches of `case`
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from engine.host.protocol import Position
 from engine.stopping.brackets import balance
 from lsp_server.completion.cursor_context import CursorContext
-from lsp_server.completion.judge import DocumentJudge
 from lsp_server.completion.postprocess import Processed, process
+from lsp_server.completion.syntax_judge import judge_of
 from lsp_server.prompt.scope import Scope
 from lsp_server.reasons import Reason
 
@@ -42,7 +42,7 @@ def test_the_head_of_a_block_that_is_still_written_may_stand_alone():
 def judged(document: str, language_id: str, text: str) -> str | Reason:
     """What the judge of a language without a grammar leaves of a text."""
     context = around(document, language=language_id)
-    made = process(text, context, DocumentJudge(context))
+    made = process(text, context, judge_of(None, context, context.before))
     return made.reason or made.text
 
 
@@ -72,6 +72,11 @@ def judged(document: str, language_id: str, text: str) -> str | Reason:
         ("vue", '<|\n  :a="1"\n/>\n', "Shown", "Shown"),
         ("shellscript", 'mkdir -p "|\n', "$folder", Reason.BREAKS_CODE),
         ("shellscript", 'mkdir -p "|\n', '$folder"', '$folder"'),
+        ("haskell", "f' x = |\n", "g' (x", Reason.BREAKS_CODE),
+        ("haskell", "f' x = |\n", "g' (x `div` 'a')", "g' (x `div` 'a')"),
+        ("clojure", "(defn f [x]\n  |)\n", "(+ x '(1", Reason.BREAKS_CODE),
+        ("clojure", "(defn f [x]\n  |)\n", '(str x "a)', Reason.BREAKS_CODE),
+        ("ocaml", 'let x = "a|\n', 'b"', 'b"'),
         ("dockerfile", "FROM python\n|\n", 'CMD ["python", "', Reason.BREAKS_CODE),
         ("dockerfile", "FROM python\nRUN |\nUSER a\n", "apt-get update && \\", Reason.BREAKS_CODE),
         ("dockerfile", "FROM python\nRUN |\n\nUSER a\n", "apt-get update \\", "apt-get update \\"),
