@@ -1,5 +1,6 @@
 """What `foregram doctor` checks of the host and the way to it: one function for each check."""
 
+import asyncio
 import stat
 import time
 from contextlib import aclosing, suppress
@@ -98,9 +99,11 @@ async def check_latency(address: HostAddress) -> Check:
     client_id = f"doctor-{name}"
     begin = time.perf_counter()
     try:
-        done = await _completed(host, _probe(client_id, name))
-    except (HostGoneError, HostRefusedError) as error:
-        what = f"a completion of three lines failed: {error}"
+        async with asyncio.timeout(PROBE_LIMIT_S):  # of all of it, however it drips
+            done = await _completed(host, _probe(client_id, name))
+    except (HostGoneError, HostRefusedError, TimeoutError) as error:
+        reason = str(error) or f"it took more than {PROBE_LIMIT_S:.0f} s"
+        what = f"a completion of three lines failed: {reason}"
         return Check("latency", "failed", what, "the host's log may say why")
     finally:
         with suppress(HostGoneError, HostRefusedError):

@@ -1,6 +1,8 @@
 """Checks between here and the host: socket, token, and how long a probe takes."""
 
+import asyncio
 import socket
+from contextlib import suppress
 
 import msgspec
 import pytest
@@ -8,7 +10,9 @@ import pytest
 from engine.errors import ConfigurationError
 from engine.host.protocol import PROTOCOL_VERSION, Done, Status, Timings
 from lsp_server.cli import host_checks
-from lsp_server.cli.host_checks import check_host, check_socket, check_token
+from lsp_server.cli.host_checks import check_host, check_latency, check_socket, check_token
+from lsp_server.host import client as host_client
+from lsp_server.host.address import HostAddress
 from lsp_server.host.probe import ProbeResult
 from tests.support.local_host import stub_host
 
@@ -88,3 +92,29 @@ def test_a_slow_completion_is_a_warning():
     check = host_checks._latency(3000.0, done)
     assert check.state == "warning"
     assert check.what == "3000 ms for 8 tokens: waiting 0, prefill 2500, decode 500"
+
+
+@pytest.mark.asyncio
+async def test_a_completion_that_drips_is_not_waited_for_without_end(monkeypatch):
+    """Each byte comes in time, and the last one never."""
+    monkeypatch.setattr(host_checks, "PROBE_LIMIT_S", 0.3)
+    monkeypatch.setattr(host_client, "_ANSWER_S", 0.3)
+    dripping = []
+
+    async def drip(reader, writer):
+        dripping.append(asyncio.current_task())
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 200 OK\r\nx: ")
+        with suppress(ConnectionError):
+            while not reader.at_eof():
+                writer.write(b"a")
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(reader.read(1000), 0.01)
+        writer.close()
+
+    listener = await asyncio.start_server(drip, "127.0.0.1", 0)
+    url = "http://{}:{}".format(*listener.sockets[0].getsockname())
+    async with listener, asyncio.timeout(10):
+        check = await check_latency(HostAddress("", url=url))
+        await asyncio.gather(*filter(None, dripping))
+    assert (check.state, "more than 0 s" in check.what) == ("failed", True)
