@@ -4,6 +4,7 @@ import argparse
 import asyncio
 import shutil
 import sys
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -18,7 +19,15 @@ from lsp_server.settings import Settings
 
 KEPT = 1  # exit status where the answer was no
 # What we write into folders that a setting names, and that may hold things of others.
-_IN_CACHE = ("gpu-checks", "learned", "numba", "outcomes", "repository")
+_CONVERTED = {"models": f"*-{'?' * 16}-*-v[0-9]*"}  # with their locks, and what is not whole
+_IN_CACHE = {
+    "gpu-checks": "*.json",
+    "learned": "*.[jn][sp]*",  # json and npz
+    "numba": "*/*.nb[ci]",
+    "outcomes": "*.json",
+    "repository": "*.sqlite*",
+}
+_MOST_SHOWN = 3  # paths; of more, their folders are shown
 _IN_RUNTIME = ("host.*", "lsp-token*", "token*", "why")
 _READY = ".foregram-ready"  # in an environment that `make` has made
 _EXTENSION = "foregram.foregram"  # the folder in which VS Code keeps the extension's environment
@@ -33,7 +42,8 @@ def uninstall(arguments: argparse.Namespace, settings: Settings) -> int:
     is_ours = _is_own_environment()
     models = [] if is_ours else [one for one in OFFLINE_MODELS.values() if installed_bytes(one)]
     for what, paths in _ours(settings).items():
-        places = ", ".join(map(str, paths))
+        shown = paths if len(paths) <= _MOST_SHOWN else dict.fromkeys(one.parent for one in paths)
+        places = ", ".join(map(str, shown))
         amount = in_megabytes(sum(map(disk_use, paths)))
         sys.stdout.write(visible(f"{amount:>10}  {what}: {places}\n"))
     for model in models:
@@ -50,9 +60,12 @@ def uninstall(arguments: argparse.Namespace, settings: Settings) -> int:
     asyncio.run(stop_host(msgspec.structs.replace(settings, host_url=None), note))
     for model in models:
         remove_packages(model)
-    for path in [path for paths in _ours(settings).values() for path in paths]:
+    removed = [path for paths in _ours(settings).values() for path in paths]
+    for path in removed:
         _remove(path)
-    for folder in (settings.cache_folder, settings.runtime_folder):
+    tops = {settings.cache_folder, settings.runtime_folder}
+    emptied = {up for path in removed for up in path.parents if tops & {up, *up.parents}}
+    for folder in sorted(tops | emptied, reverse=True):  # those inside first
         with suppress(OSError):  # where others keep something, too
             folder.rmdir()
     sys.stdout.write("foregram is removed\n")
@@ -64,11 +77,18 @@ def _ours(settings: Settings) -> dict[str, list[Path]]:
     cache, runtime = settings.cache_folder, settings.runtime_folder
     found = {
         "state and logs": [path for one in _IN_RUNTIME for path in sorted(runtime.glob(one))],
-        "converted models": list(cache.glob("models")),
-        "caches": [path for one in _IN_CACHE for path in cache.glob(one)],
+        "converted models": list(_kept(cache, _CONVERTED)),
+        "caches": list(_kept(cache, _IN_CACHE)),
         "the environment": [Path(sys.prefix)] if _is_own_environment() else [],
     }
     return {what: paths for what, paths in found.items() if paths}
+
+
+def _kept(cache: Path, patterns: Mapping[str, str]) -> Iterator[Path]:
+    """What we have written into folders of the cache; of a link to one, the link."""
+    for name, pattern in patterns.items():
+        folder = cache / name
+        yield from [folder] if folder.is_symlink() else sorted(folder.glob(pattern))
 
 
 def _is_own_environment() -> bool:

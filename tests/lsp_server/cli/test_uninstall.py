@@ -14,6 +14,14 @@ from lsp_server.cli.uninstall import uninstall
 from lsp_server.host.daemon import ensure_host
 from tests.support.local_host import stub_host
 
+MODEL = "models/tiny-0123456789abcdef-int8-v3"
+OURS = (
+    *(f"{MODEL}/model.safetensors", "models/.tiny-0123456789abcdef-int8-v3.lock"),
+    *("learned/0123-cpu.json", "learned/0123-cpu.npz", "outcomes/tiny.json"),
+    *("repository/0123.sqlite", "repository/0123.sqlite.lock", "gpu-checks/0123.json"),
+    *("numba/cpu_forward_0123/forward.nbi", "numba/cpu_forward_0123/forward.1.nbc"),
+)
+
 
 @pytest.fixture
 def stub():
@@ -34,9 +42,9 @@ def environment(tmp_path, monkeypatch):
 @pytest.fixture
 def settings(stub, tmp_path):
     cache = tmp_path / "cache"
-    for name in ("models/one", "learned", "outcomes", "repository", "gpu-checks", "numba/x"):
-        (cache / name).mkdir(parents=True)
-        (cache / name / "file").write_bytes(b"x" * 2**20)
+    for name in OURS:
+        (cache / name).parent.mkdir(parents=True, exist_ok=True)
+        (cache / name).write_bytes(b"x" * 2**20)
     return msgspec.structs.replace(stub.settings, cache_folder=cache)
 
 
@@ -58,8 +66,18 @@ def test_all_that_is_ours_goes_and_the_host_ends_first(stub, settings, environme
     assert [path.name for path in settings.runtime_folder.iterdir()] == ["starts"]  # the stub's own
     assert environment.parent.exists()
     shown = capsys.readouterr().out
-    assert f"1 MB  converted models: {settings.cache_folder}/models" in shown
-    assert f"5 MB  caches: {settings.cache_folder}/" in shown
+    assert f"2 MB  converted models: {settings.cache_folder}/models" in shown
+    assert f"8 MB  caches: {settings.cache_folder}/" in shown
+
+
+@pytest.mark.parametrize("name", ["models/llama-v3/weights", "repository/.git/HEAD", "learned/x"])
+def test_of_folders_that_others_use_only_what_is_ours_goes(settings, environment, name):
+    """A setting may name a folder in which there is another `models`."""
+    theirs = settings.cache_folder / name
+    theirs.parent.mkdir(parents=True, exist_ok=True)
+    theirs.write_text("x")
+    uninstall(words(yes=True), settings)
+    assert [path for path in settings.cache_folder.rglob("*") if path.is_file()] == [theirs]
 
 
 def test_what_others_keep_in_these_folders_stays(settings, environment):
@@ -71,7 +89,7 @@ def test_what_others_keep_in_these_folders_stays(settings, environment):
     uninstall(words(yes=True), settings)
     for folder in (settings.cache_folder, settings.runtime_folder):
         assert [path.name for path in folder.iterdir()] == ["of others"]
-    assert (linked / "one/file").exists()
+    assert (linked.parent / MODEL.replace("models", "linked")).exists()
 
 
 def test_an_environment_of_others_stays(settings, tmp_path, monkeypatch, capsys):
