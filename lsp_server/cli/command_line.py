@@ -6,6 +6,7 @@ import gc
 import os
 import shutil
 import signal
+import stat
 import sys
 import traceback
 from collections.abc import Sequence
@@ -119,6 +120,8 @@ def _make_private(cache: Path) -> None:
             raise CacheError(
                 f"{cache} belongs to another user; FOREGRAM_CACHE names another folder"
             )
+        if found.st_mode & stat.S_ISVTX:  # as /tmp has it, which nobody else could use any more
+            raise CacheError(f"{cache} is for all users; FOREGRAM_CACHE names another folder")
         if found.st_mode & 0o077:
             cache.chmod(0o700)
         if found.st_mode & 0o022 and compiled.exists():

@@ -309,3 +309,13 @@ def test_a_cache_folder_of_another_user_is_refused(source_path, engine, cache, m
     monkeypatch.setattr(os, "getuid", lambda: cache.stat().st_uid + 1)
     assert cli.main(["complete", f"{source_path}:1"]) == 4
     assert "belongs to another user; FOREGRAM_CACHE names another" in capsys.readouterr().err
+
+
+def test_a_folder_of_all_users_is_no_cache_folder_and_stays_theirs(
+    source_path, engine, cache, capsys
+):
+    cache.mkdir()
+    cache.chmod(0o1777)
+    assert cli.main(["complete", f"{source_path}:1"]) == 4
+    assert "is for all users; FOREGRAM_CACHE names another" in capsys.readouterr().err
+    assert stat.S_IMODE(cache.stat().st_mode) == 0o1777
