@@ -24,9 +24,10 @@ _CALL = rf"{_LINE_END}(?:(?:new[ \t]+)?[\w.:]{{0,40}}\({_LINE_END})?[rbufLN@]?"
 _JOINTS = (  # between a name and its value in quotes
     # An assignment, a mapping.
     r"""(?:["']\]?|\[\d*\])?(?:[ \t]*:[ \t]*[\w.\[\]|&<>'* ]{1,60}?|[ \t]*\{[^{}\n]{0,40}\})?[ \t]*"""
-    r"(?:=>|[?:]?=(?!=)|:)",
+    r"(?:=>|<<?-|[?:]?=(?!=)|:)",
     r"""["']?[ \t]*[,(]""",  # define("NAME", "..."), setName("...")
-    rf"""["']?,?{_LINE_END}["']?value["']?[ \t]*[:=]""",  # an attribute, or a key, of its own
+    # An attribute or a key of its own, as a variable of Terraform has it.
+    rf"""["']?[ \t]?[,{{]?{_LINE_END}["']?(?:value|default)["']?[ \t]*[:=]""",
     r"""(?P<apart>["']?[ \t](?:[a-z]{1,8}[ \t])?)""",  # an option of a command, a statement
 )
 _BARE = (

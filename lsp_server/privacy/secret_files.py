@@ -27,7 +27,8 @@ _NAMES = """
     wg[0-9].conf wg[0-9][0-9].conf wg-*.conf sftp-config.json sitemanager.xml recentservers.xml filezilla.xml
     robomongo.json dbeaver-data-sources.xml firebase-tools.json logins.json key[34].db cookies.sqlite cookies.txt
     shadow gshadow tailscaled.state unattend.xml .*_history consolehost_history.txt fish_history .rhistory
-    .histfile .viminfo .flaskenv
+    .histfile .viminfo .flaskenv token.json token.txt logins.csv *seed[-_]phrase* *recovery[-_]codes*
+    *backup[-_]codes* utc--*--*
 """
 _OF_CODE = frozenset({"wp-config.php", "localsettings.php", "secret_token.rb", "arduino_secrets.h"})
 # Words that suggest a secret in the name of a data file; in that of code they do not.
@@ -35,7 +36,9 @@ _WORDS = re.compile(
     r"(?:.*[-_.])?(?:credentials?|creds?|secrets?|passphrase|passw(?:or)?ds?"
     r"|(?:access|account|admin|api|auth|client|db|deploy|encryption|gcp|gcloud|github|gitlab|gpg|host|jwt"
     r"|license|master|pgp|private|prod|rsa|sa|server|service|session|sign(?:ing)?|ssh|ssl|tls|root|user)"
-    r"[-_]?keys?)(?:[-_.].*)?"
+    r"[-_]?keys?"
+    r"|(?:access|api|auth|bearer|bot|github|gitlab|hf|npm|oauth2?|pypi|refresh|slack|telegram|vault)"
+    r"[-_]?tokens?)(?:[-_.].*)?"
 )
 # The same where no ending follows.
 _WORDS_ALONE = re.compile(r".*[-_](?:key|token|rsa|dsa|ecdsa|ed25519)|[a-z]+(?:passwd|credentials)")

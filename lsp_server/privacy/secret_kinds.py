@@ -157,6 +157,7 @@ _LONG = re.compile("[A-Za-z0-9_.=+/~%$-]{19,}+")  # what tokens are written with
 _token = partial(_Kind, is_token=True)
 _AWS = r"A(?:[KS]I|BI|CC)A(?<![\w+/.-]....)([A-Z2-7]{16})(?![\w-])"
 _HUGGING_FACE, _JWT = _mark("hf_") + r"([A-Za-z0-9]{34})(?!\w)", _mark("eyJ") + r"[\w-]{10,4000}"
+_WALLETS = r"(?:rivate_?[Kk]ey|RIVATE_?KEY)[^\n]{0,40}?0x([\da-fA-F]{64})(?!\w)"
 _KINDS = (
     _Kind(
         "a private key",
@@ -165,6 +166,7 @@ _KINDS = (
         None,
     ),
     _Kind("a PuTTY key", "PuTTY-User-Key-File-", r"PuTTY-User-Key-File-\d+:", None),
+    _Kind("a wallet's key", "rivate|RIVATE", _WALLETS, _is_drawn),
     _Kind("an age key", "AGE-SECRET-KEY-", r"AGE-SECRET-KEY-[A-Z0-9-]{50}", None),
     _token("an AWS access key", "AKIA|ASIA|ABIA|ACCA", _AWS, _is_no_example),
     _token("a Hugging Face token", "hf_", _HUGGING_FACE, _is_no_example),

@@ -57,6 +57,8 @@ SECRET = [
         ".github_token",
     ),
     *("ldap.secret", "redis-password.txt", "smbpasswd", "secrets/prod.yaml", "app.env.production"),
+    *("token.json", "access_token.txt", "slack-token.yml", "oauth_token.json", "gitlab_tokens.csv"),
+    *("logins.csv", "recovery-codes.txt", "UTC--2024-01-01T00-00-00Z--0f"),
     # copies
     *("server.pem.bak", "server.key~", "terraform.tfvars.old", "secrets.yml.orig", ".npmrc.1"),
     *(".server.key.swp", "#server.key#", ".#server.key", "credentials.json.2.bak"),
@@ -83,6 +85,7 @@ OPEN = [
         "public_key",
     ),
     *("CallCredentials.yaml", "history.txt", "authorized_keys", "foreign_keys.csv", "tokens.json"),
+    *("design-tokens.json", "stop_tokens.txt", "tokenizer.json", "access_token.py"),
     *("settings.xml", "gradle.properties", "token", "a.py.bak", "notes.txt~", ".gitignore"),
 ]
 

@@ -61,6 +61,7 @@ BEHIND_NAMES = [
         'API_KEY = (\n    "DRAWN"\n)',
         "token: >-\n  DRAWN",
     ),
+    *('api_key <- "DRAWN"', 'variable "db_password" {\n  default = "DRAWN"\n}'),
     # elements, attributes, pairs
     *("<password>DRAWN</password>", '<string name="api_key">DRAWN</string>'),
     *("<key>ApiToken</key>\n<string>DRAWN</string>", '<add key="DbPassword" value="DRAWN" />'),
@@ -164,6 +165,14 @@ def test_a_token_is_found_by_its_issuers_mark(mark):
 @pytest.mark.parametrize("text", BEHIND_NAMES)
 def test_a_drawn_value_is_found_behind_its_name(text):
     assert num_found(text, 16) >= LEAST
+
+
+@pytest.mark.parametrize("name", ["private_key = ", "PRIVATE_KEY=", 'privateKey: "'])
+def test_a_wallets_key_is_found_behind_its_name_and_an_address_is_none(name):
+    drawn = f"{random.Random(name).getrandbits(256):064x}"  # noqa: S311 - a draw, no secret
+    assert any(secrets_in(f"{name}0x{drawn}"))
+    assert not any(secrets_in(f"{name}0x{drawn[:40]}"))
+    assert not any(secrets_in(f"public_key = 0x{drawn}"))
 
 
 @pytest.mark.parametrize("text", CHOSEN)
