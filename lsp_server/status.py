@@ -141,7 +141,8 @@ class StatusLine:
             name, now = report.status.requested_model, report.status.progress
             loading = f"loading {title_of(name) if name else 'the model'}"
             task = f"{loading}: {now.task}" if now else loading  # a share is of one task alone
-            return _State("Normal", task, state, report.percentage)
+            told = _State("Normal", task, state, report.percentage)
+            return self._with_remedy(told) if name and not self._is_wanted(report.status) else told
         return self._running(report.status)
 
     def _running(self, status: Status) -> _State:
@@ -149,21 +150,23 @@ class StatusLine:
         if self._unusable:
             runs = f"{self._unusable} ({status.model} runs instead)"
             return _State("Warning", runs, "ready", model=status.model, remedy=CHOOSE_MODEL)
-        if not self._wanted or self._is_remote or _is_of(status, self._wanted):
+        if self._is_wanted(status):
             where = f"{status.model} on {status.device}"
             if self._unindexed:
                 told = f"{where}; the repository is not indexed: {printable(self._unindexed)}"
                 return _State("Warning", told, "ready", model=status.model)
             return _State("Normal", where, "ready", model=status.model)
+        runs = f'{status.model} is running, but the settings ask for "{title_of(self._wanted)}"'
+        return self._with_remedy(_State("Warning", runs, "ready", model=status.model))
+
+    def _is_wanted(self, status: Status) -> bool:
+        return not self._wanted or self._is_remote or _is_of(status, self._wanted)
+
+    def _with_remedy(self, state: _State) -> _State:
+        """A host of another model than the settings name, be it that it still loads that."""
         wanted = title_of(self._wanted)
-        return _State(
-            "Warning",
-            f'{status.model} is running, but the settings ask for "{wanted}"',
-            "ready",
-            model=status.model,
-            configured_model=wanted,
-            remedy=Remedy("restart", f"Restart with {wanted}"),
-        )
+        remedy = Remedy("restart", f"Restart with {wanted}")
+        return replace(state, configured_model=wanted, remedy=remedy)
 
     def _trouble(self, state: str, sentence: str) -> _State:
         code = self._report.problem.code if self._report.problem else ""

@@ -578,6 +578,19 @@ async def test_a_model_that_is_not_the_one_wanted_is_said_once(tmp_path):
     assert sum("but the settings ask for" in message for message in shown.messages) == 1
 
 
+async def test_a_model_that_is_not_the_one_wanted_need_not_be_loaded_to_its_end(tmp_path):
+    may_load, engine = threading.Event(), HeldEngine(WORDS)
+    asked = {"requested_model": "32b", "options": ours(foregram={"model": "7b"})}
+    load = engine_after(may_load, engine)
+    async with served(tmp_path, engine, load=load, **asked) as (shown, _):
+        while shown.states[-1:] == [] or shown.states[-1]["state"] != "loading":
+            await shown.run("foregram.cost")
+        loading = shown.states[-1]
+        may_load.set()
+    assert loading["message"] == "loading Qwen2.5-Coder-32B"
+    assert loading["remedy"] == {"action": "restart", "title": "Restart with Qwen2.5-Coder-7B"}
+
+
 async def test_a_repository_that_cannot_be_indexed_is_said_beside_the_model(tmp_path):
     (tmp_path / "foregram.toml").write_text('repository = ["on"]\n')
     (tmp_path / "repository").touch()
