@@ -1,14 +1,14 @@
 """Deploys the replicas on Ray, and stays for as long as they are wanted.
 
-Without a cluster, Ray is started on this machine, behind a token that nobody else knows and on
-loopback addresses, and ends with this process. On a cluster, the replicas go on when it ends, and
+Without a cluster, Ray is started on this machine, behind a token that nobody else knows, and ends
+with this process. It listens on the loopback address; Serve itself opens a port of each replica on
+all addresses, behind the same token. On a cluster, the replicas go on when it ends, and
 when it is started again they are replaced one after the other.
 """
 
 import asyncio
 import logging
 import signal
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from tempfile import TemporaryDirectory
@@ -25,7 +25,7 @@ from engine.host.scale.deployment import APP, LOGGING, ClusterError, Deployment
 from engine.host.scale.options import ScaleOptions
 from engine.host.scale.plan import ReplicaPlan
 
-_LOCAL = "127.0.0.2" if sys.platform == "linux" else "127.0.0.1"  # Ray takes .1 for all addresses
+_LOCAL = "127.0.0.1"  # of this address alone Ray opens no port to other machines
 _STORE_BYTES = 100 * 1024 * 1024  # of Ray's object store, through which no completion goes
 _REQUEST_S = 600.0  # of any
 _log = logging.getLogger("foregram.host")

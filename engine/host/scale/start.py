@@ -31,5 +31,6 @@ def _prepare(scale: ScaleOptions) -> None:
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
     if scale.cluster is None:
         os.environ["RAY_worker_niceness"] = "0"  # noqa: SIM112 - or others go first
+        os.environ["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0"  # or .1 stands for all addresses
         os.environ["RAY_AUTH_MODE"] = "token"
         os.environ["RAY_AUTH_TOKEN"] = new_secret()
