@@ -103,12 +103,13 @@ def _folders(cache_folder: Path, wanted: str = "") -> dict[str, list[Path]]:
     """By a model's title, what was converted of it, and its folder in the hub's cache."""
     found: dict[str, list[Path]] = {}
     for manifest in sorted(cache_folder.glob("models/*/manifest.json")):
-        with suppress(OSError, ValueError, KeyError, TypeError):  # damaged: it is converted again
+        # A damaged one is converted again.
+        with suppress(OSError, ValueError, KeyError, TypeError, RecursionError):
             title = str(json.loads(manifest.read_bytes())["name"])
             found.setdefault(title, []).append(manifest.parent)
     with suppress(CacheNotFound, ValueError):  # no folder, or a file in its place
         for one in scan_cache_dir().repos:  # other programs' models, too
-            if one.repo_id in (wanted, *found, *_NAMES):
+            if one.repo_type == "model" and one.repo_id in (wanted, *found, *_NAMES):
                 found.setdefault(one.repo_id, []).append(one.repo_path)
     return found
 

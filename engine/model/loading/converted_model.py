@@ -34,6 +34,7 @@ _WEIGHTS_FILE = "model.safetensors"
 _CONFIG_FILE = "config.json"
 _MANIFEST = "manifest.json"
 _FILES = (_WEIGHTS_FILE, _CONFIG_FILE, TOKENIZER_FILE, SPECIALS_FILE)
+_WORDS = ("name", "fingerprint", "variant")  # of the manifest
 _FLOAT_BYTES = 4
 _HEAD_BYTES = 2**21  # more than `SafetensorsWriter` keeps for its header
 
@@ -54,6 +55,8 @@ class ConvertedModel:
         manifest = read_json(folder / _MANIFEST)
         try:
             _check(folder, {file: manifest["files"][file] for file in _FILES})
+            if not all(isinstance(manifest[key], str) for key in _WORDS):
+                raise TypeError("its manifest is damaged")
             return cls(
                 folder=folder,
                 name=manifest["name"],
@@ -61,7 +64,7 @@ class ConvertedModel:
                 quantization=manifest["variant"],
                 config=ModelConfig.from_hugging_face(read_json(folder / _CONFIG_FILE)),
             )
-        except (KeyError, TypeError, OSError) as error:
+        except (KeyError, TypeError, ValueError, OSError) as error:
             raise ModelCorruptError(f"{folder} is no whole converted model: {error}") from error
 
     def tensors(self) -> dict[str, torch.Tensor]:

@@ -3,6 +3,7 @@
 import argparse
 import hashlib
 import json
+import shutil
 import zipfile
 
 import msgspec
@@ -89,8 +90,10 @@ def test_what_each_model_holds_on_disk_and_in_memory_is_listed(
     monkeypatch.setattr(models, "installed_bytes", lambda model: int(model is TINY))
     converted(settings, "Qwen/Qwen2.5-Coder-1.5B", 2 * MIB)
     converted(settings, "of-mine", MIB)
-    (settings.cache_folder / "models/damaged").mkdir()
-    (settings.cache_folder / "models/damaged/manifest.json").write_bytes(b"\xff{")
+    for number, damage in enumerate((b"\xff{", b"[" * 100_000)):
+        damaged = settings.cache_folder / f"models/damaged-{number}/manifest.json"
+        damaged.parent.mkdir()
+        damaged.write_bytes(damage)
     files = tmp_path / "files"
     files.mkdir()
     (files / "model.safetensors").write_bytes(b"x" * MIB)
@@ -132,7 +135,10 @@ def test_a_removed_model_takes_its_download_and_its_conversions_along(
     (files / "config.json").write_text("{}" * MIB)
     cache_model(hub_cache, "Qwen/Qwen2.5-Coder-1.5B", files)
     cache_model(hub_cache, "others/model", files)
+    named_alike = hub_cache / "datasets--Qwen--Qwen2.5-Coder-1.5B"
+    shutil.copytree(hub_cache / "models--Qwen--Qwen2.5-Coder-1.5B", named_alike)
     assert manage_models(words("remove", "1.5b"), settings) == 0
+    assert named_alike.exists()
     assert not gone.exists()
     assert kept.exists()
     assert [path.name for path in hub_cache.glob("models--*")] == ["models--others--model"]

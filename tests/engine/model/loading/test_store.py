@@ -1,6 +1,7 @@
 """A model is converted once, whole or not at all, and checked when it is loaded."""
 
 import errno
+import json
 import os
 import shutil
 import subprocess
@@ -200,6 +201,20 @@ def test_a_copied_cache_is_still_good(cache: Path, gguf: GgufModel, tmp_path: Pa
 def test_a_garbled_manifest_is_an_error_of_ours(cache: Path, gguf: GgufModel, content: str) -> None:
     folder = _obtain(cache, gguf).folder
     (folder / "manifest.json").write_text(content)
+    with pytest.raises(ModelCorruptError):
+        ConvertedModel.load(folder)
+
+
+@pytest.mark.parametrize("wrong", [None, 5, "many", []])
+@pytest.mark.parametrize("key", ["name", "fingerprint", "variant", "bytes"])
+def test_so_is_a_manifest_with_a_value_of_the_wrong_type(
+    cache: Path, gguf: GgufModel, key: str, wrong: object
+) -> None:
+    folder = _obtain(cache, gguf).folder
+    manifest = json.loads((folder / "manifest.json").read_text())
+    place = manifest["files"]["config.json"] if key == "bytes" else manifest
+    place[key] = [wrong] if isinstance(wrong, str) and key != "bytes" else wrong
+    (folder / "manifest.json").write_text(json.dumps(manifest))
     with pytest.raises(ModelCorruptError):
         ConvertedModel.load(folder)
 
