@@ -122,6 +122,17 @@ def test_counts_of_another_shape_or_sense_are_ignored_whole(tmp_path, counts, ca
     assert f"{file} is damaged and not used" in caplog.text
 
 
+def test_a_table_whose_head_has_an_open_bracket_is_ignored(tmp_path):
+    """numpy reads it as Python, which has an error of its own for that."""
+    file = tmp_path / "tables.npz"
+    np.savez(file, pool=np.ones((2, 4)))
+    with zipfile.ZipFile(file) as packed:
+        content = packed.read("pool.npy").replace(b"(2, 4)", b"(2, 4(")
+    with zipfile.ZipFile(file, "w") as packed:
+        packed.writestr("pool.npy", content)
+    assert not tables().load(file)
+
+
 def test_a_file_that_unpacks_to_gigabytes_is_not_unpacked(tmp_path, caplog):
     file = tmp_path / "tables.npz"
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as packed:
