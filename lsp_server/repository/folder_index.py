@@ -35,6 +35,7 @@ class FolderIndex:
         turn: asyncio.Lock,
     ) -> None:
         self._trouble = ""  # why the last question could not be answered
+        self._is_damaged = False  # and it is being made anew
         self._folder = folder
         self._path = index_path(settings, folder)
         allowed, globs = settings.allow_secret_files, settings.repository_globs or ()
@@ -78,8 +79,11 @@ class FolderIndex:
         except Exception as error:  # noqa: BLE001 - whatever befalls the index, completions go on
             self.release()  # it is opened again, once it has been made anew
             self._note(error)
+            if isinstance(error, StoreError) and not (error.is_passing or self._is_damaged):
+                self._is_damaged = True  # once: where that fails, each question finds it again
+                self._call(self.upkeep.make_anew)
             return
-        self._trouble = ""
+        self._trouble, self._is_damaged = "", False
         self._answers[question.uri] = found
         self._answers.move_to_end(question.uri)
         if len(self._answers) > _MOST_DOCUMENTS:
@@ -131,8 +135,11 @@ class FolderIndex:
         if len(self._told) == _MOST_TOLD:
             self._told.clear()
         self._told[path] = stamp
+        self._call(partial(self.upkeep.changed, (path,)))
+
+    def _call(self, work: Callable[[], None]) -> None:
         with suppress(RuntimeError):  # the loop is closed
-            self._loop.call_soon_threadsafe(self.upkeep.changed, (path,))
+            self._loop.call_soon_threadsafe(work)
 
     def _note(self, error: Exception) -> None:
         """Log what is wrong, once, however many questions it befalls."""

@@ -17,20 +17,24 @@ from filelock import FileLock, Timeout
 from lsp_server.repository.filling import Filling
 from lsp_server.repository.orphans import remove_orphans
 from lsp_server.repository.source_files import SourceFiles
-from lsp_server.repository.store import Store, StoreError
+from lsp_server.repository.store import Store, StoreError, remove_store
 
 _NICE = 10  # an editor's own work goes first
 _OTHERS_S = 600.0  # that another process may fill the same index
 
 
 class IndexJob(msgspec.Struct, frozen=True):
-    """What to do: look at all of a folder's files, or at the files `paths` of it."""
+    """What to do: look at all of a folder's files, or at the files `paths` of it.
+
+    `is_damaged`: the index was found to be, and is made anew.
+    """
 
     folder: str
     index: str
     allowed: tuple[str, ...] = ()
     globs: tuple[str, ...] = ()
     paths: tuple[str, ...] | None = None
+    is_damaged: bool = False
 
 
 class IndexReport(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -54,25 +58,37 @@ class IndexReport(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 def do_job(job: IndexJob, report: Callable[[IndexReport], None]) -> None:
-    """Fill the index as the job says. Raises StoreError."""
-    index, folder = Path(job.index), Path(job.folder)
-    files = SourceFiles(folder, allowed=job.allowed, globs=job.globs)
+    """Fill the index as the job says; a damaged one is made anew. Raises StoreError."""
+    index = Path(job.index)
     index.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     if job.paths is None:
         remove_orphans(index)
     with FileLock(f"{index}.lock", timeout=_OTHERS_S, mode=0o600):
-        store = Store.build(index, folder)
+        if job.is_damaged:
+            remove_store(index)
         try:
-            filling = Filling(store, files)
-            if job.paths is None:
-                seen = filling.scan(lambda done, total: report(IndexReport(done, total)))
-                num_read = seen.num_read
-                report(IndexReport(num_read, num_read, "", seen.num_beyond, seen.num_unread))
-            else:
-                filling.update(job.paths)
-        finally:
-            store.close()
+            _fill(job, index, report)
+        except StoreError as error:
+            if error.is_passing:
+                raise
+            remove_store(index)
+            _fill(job, index, report)
         os.utime(index)  # it is in use
+
+
+def _fill(job: IndexJob, index: Path, report: Callable[[IndexReport], None]) -> None:
+    folder = Path(job.folder)
+    store = Store.build(index, folder)
+    try:
+        filling = Filling(store, SourceFiles(folder, allowed=job.allowed, globs=job.globs))
+        if job.paths is None:
+            seen = filling.scan(lambda done, total: report(IndexReport(done, total)))
+            num_read = seen.num_read
+            report(IndexReport(num_read, num_read, "", seen.num_beyond, seen.num_unread))
+        else:
+            filling.update(job.paths)
+    finally:
+        store.close()
 
 
 def main() -> None:

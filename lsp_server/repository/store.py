@@ -37,6 +37,10 @@ SELECT definition.name, parent, is_class, line, text, file.path FROM definition
 JOIN file ON file.id = definition.file WHERE ?where LIMIT ?
 """
 _PATHS_BELOW = "SELECT path FROM file WHERE path > ? AND path < ? LIMIT ?"
+_PASSING = frozenset(  # what SQLite says of a file that may be whole
+    getattr(sqlite3, f"SQLITE_{name}")
+    for name in ["BUSY", "LOCKED", "NOMEM", "READONLY", "IOERR", "FULL", "CANTOPEN", "PROTOCOL"]
+)
 _BUSY_S = 5.0
 _PAGES_KB = 4_096  # that a reader keeps in memory
 _WRITTEN_KB = 16_384  # that a writer does
@@ -76,7 +80,14 @@ class FoundDefinition(NamedTuple):
 
 
 class StoreError(Exception):
-    """The index cannot be used: it is damaged, of another version, or SQLite lacks FTS5."""
+    """The index cannot be used: it is damaged, of another version, or SQLite lacks FTS5.
+
+    `is_passing`: the file is as good as before; another process or the disk stands in the way.
+    """
+
+    def __init__(self, message: str, *, is_passing: bool = False) -> None:
+        super().__init__(message)
+        self.is_passing = is_passing
 
 
 class Store:
@@ -106,7 +117,7 @@ class Store:
             store._connection.execute(f"PRAGMA cache_size = -{_PAGES_KB}")
             if store._version() != index_version():
                 store.close()
-                raise StoreError("the index is of another version")
+                raise StoreError("the index is of another version", is_passing=True)
             return store
 
     @classmethod
@@ -143,7 +154,7 @@ class Store:
     def folder(self) -> Path:
         """The folder whose files these are."""
         rows = self._rows("SELECT path FROM folder")
-        return Path(rows[0][0]) if rows else Path()
+        return Path(str(rows[0][0])) if rows else Path()
 
     @property
     def is_whole(self) -> bool:
@@ -350,5 +361,8 @@ def check_search(connection: sqlite3.Connection) -> None:
 def _store_errors() -> Iterator[None]:
     try:
         yield
-    except sqlite3.Error as error:
-        raise StoreError(f"the index of the repository cannot be used: {error}") from error
+    except (sqlite3.Error, UnicodeDecodeError) as error:  # the second of what SQLite says of damage
+        code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF
+        raise StoreError(
+            f"the index of the repository cannot be used: {error}", is_passing=code in _PASSING
+        ) from error

@@ -50,6 +50,7 @@ class Upkeep:
         self._pace = Pace()
         self._is_begun = False
         self._is_due = True  # a look at all files
+        self._is_damaged = False
         self._num_failed = 0  # jobs in a row
         self._changed: set[str] = set()
         self._next_look = math.inf  # by the monotonic clock: not before that; not while one goes on
@@ -84,6 +85,11 @@ class Upkeep:
             self._is_due = True
             self.begin()
 
+    def make_anew(self) -> None:
+        """A question found the index damaged."""
+        self._is_damaged = self._is_due = True
+        self.begin()
+
     async def done(self) -> None:
         """Wait until there is nothing to do."""
         while self._work is not None and not self._work.done():
@@ -106,13 +112,15 @@ class Upkeep:
 
     async def _follow(self) -> None:
         """Have what is there to do done, by one process if there is any."""
+        is_damaged, self._is_damaged = self._is_damaged, False
         paths = await self._paths()
         if paths is not None and not paths:
             return
         async with self._turn:
             began, former = time.monotonic(), self.problem
             try:
-                self._note(await self._do(msgspec.structs.replace(self._job, paths=paths)))
+                job = msgspec.structs.replace(self._job, paths=paths, is_damaged=is_damaged)
+                self._note(await self._do(job))
             finally:
                 if paths is None:
                     self._next_look = _after_look(began, time.monotonic())

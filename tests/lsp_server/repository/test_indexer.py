@@ -1,14 +1,16 @@
 """The process that fills an index."""
 
 import os
+import sqlite3
 import subprocess
 import sys
 
 import msgspec
 import pytest
 
+from lsp_server.repository import store
 from lsp_server.repository.indexer import IndexJob, IndexReport, do_job
-from lsp_server.repository.store import Store
+from lsp_server.repository.store import Store, StoreError
 
 
 @pytest.fixture
@@ -52,3 +54,42 @@ def test_an_index_that_is_filled_is_in_use_from_then_on(job, tmp_path):
     os.utime(index, (1, 1))
     do_job(msgspec.structs.replace(job, paths=()), lambda _: None)
     assert index.stat().st_mtime > 1
+
+
+@pytest.mark.parametrize(
+    "damage", ["UPDATE chunk SET text = x'00'", "DROP TABLE definition", "DROP TABLE word"]
+)
+def test_an_index_that_is_damaged_inside_is_made_anew(job, tmp_path, damage):
+    """It opens, and each job that writes to the damaged place would fail."""
+    do_job(job, lambda _: None)
+    with sqlite3.connect(tmp_path / "indexes" / "one.sqlite") as connection:
+        connection.execute(damage)
+    (tmp_path / "work" / "a.py").write_text("def other(): ...\n")
+    do_job(job, lambda _: None)
+    index = Store.open(tmp_path / "indexes" / "one.sqlite")
+    found = [index.definitions(name, "python", 9) for name in ("a", "b", "other")]
+    assert [len(one) for one in found] == [0, 1, 1]
+
+
+def test_an_index_that_another_process_writes_is_left_as_it_is(job, tmp_path, monkeypatch):
+    do_job(job, lambda _: None)
+    index = tmp_path / "indexes" / "one.sqlite"
+    made = index.stat().st_ino
+    monkeypatch.setattr(store, "_BUSY_S", 0.1)
+    with sqlite3.connect(index, isolation_level=None) as connection:
+        connection.execute("BEGIN IMMEDIATE")
+        with pytest.raises(StoreError, match="locked"):
+            do_job(job, lambda _: None)
+    assert index.stat().st_ino == made
+
+
+def test_a_damaged_index_of_another_folder_stands_in_nobodys_way(job, tmp_path):
+    """SQLite quotes the damage, which may be no text."""
+    do_job(job, lambda _: None)
+    index = tmp_path / "indexes" / "one.sqlite"
+    broken = index.read_bytes().replace(b"CREATE TABLE folder", b"CREATE T\xffBLE folder")
+    (tmp_path / "indexes" / "two.sqlite").write_bytes(broken)
+    do_job(job, lambda _: None)
+    index.write_bytes(broken)
+    do_job(job, lambda _: None)
+    assert set(Store.open(index).stamps) == {"a.py", "b.py"}

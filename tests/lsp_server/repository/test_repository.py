@@ -1,6 +1,8 @@
 """The repository of an editor: filled by processes, asked beside the event loop."""
 
+import asyncio
 import logging
+import sqlite3
 import threading
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
@@ -123,6 +125,20 @@ async def test_a_damaged_index_shows_nothing_and_is_made_anew(work, tmp_path):
     repository.enter([work], settings(tmp_path))
     assert await found(repository, question(work)) == ["store.py"]
     repository.close()
+
+
+async def test_an_index_that_a_question_finds_damaged_is_made_anew(work, tmp_path):
+    """No file has changed, so no job would notice."""
+    async with indexed(work, tmp_path) as repository:
+        with sqlite3.connect(index_path(settings(tmp_path), work)) as connection:
+            connection.execute("DROP TABLE definition")
+        elsewhere = question(work)._replace(uri="file:///d")
+        while not repository.trouble:
+            await sent(repository, elsewhere)
+        while repository.trouble:
+            await asyncio.sleep(0.01)
+            assert await found(repository, elsewhere) in ([], ["store.py"])
+        assert await found(repository, elsewhere) == ["store.py"]
 
 
 async def test_an_index_that_cannot_be_made_is_told(work, tmp_path):
