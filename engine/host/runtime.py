@@ -117,13 +117,18 @@ class RuntimeFolder:
     @contextmanager
     def kept_port_token(self, address: str, port: int, token: str) -> Iterator[Path]:
         """Keep the token of a port in a file while the block runs; yields that file."""
-        path = self._port_token_path(address, port)
-        with atomic_write(path) as file:  # over what a killed host left
-            file.write(f"{token}\n".encode())
+        path = self.keep_port_token(address, port, token)
         try:
             yield path
         finally:
             path.unlink(missing_ok=True)
+
+    def keep_port_token(self, address: str, port: int, token: str) -> Path:
+        """Write the token of a port into its file, over what a killed host left. Raises OSError."""
+        path = self._port_token_path(address, port)
+        with atomic_write(path) as file:
+            file.write(f"{token}\n".encode())
+        return path
 
     def _port_token_path(self, address: str, port: int) -> Path:
         return self.path / f"token-{address}-{port}"

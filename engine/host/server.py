@@ -6,6 +6,7 @@ import signal
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from typing import Any
 
 from engine.errors import ConfigurationError
@@ -15,6 +16,7 @@ from engine.host.draining_server import DrainingServer
 from engine.host.listener import host_listener
 from engine.host.options import HostOptions
 from engine.host.principals import Principals
+from engine.host.runtime import RuntimeFolderError
 from engine.host.service import CompletionService
 from engine.host.socket_file import identity
 from engine.memory import return_free_memory
@@ -44,6 +46,7 @@ class HostServer:
         self._on_served: Callable[[], None] | None = on_served
         self._place: tuple[int, int] | None = None  # the socket's file
         self._token_written_ns: int | None = None  # by the file system's clock
+        self._keep_token: Callable[[], None] = self._follow_token
         self._follow_token()
         # Who reaches a port may be one of many; a private socket is its user's alone.
         stop = self.stop if options.socket is not None else None
@@ -74,6 +77,8 @@ class HostServer:
         ):
             engine_thread.start(self.stop)
             self._place = identity(self._options.socket)
+            if self._options.socket is None:
+                self._keep_token = partial(self._keep_port_token, *listener.getsockname())
             watch = asyncio.create_task(self._watch())
             try:
                 await self._server.serve(sockets=[listener])
@@ -105,6 +110,13 @@ class HostServer:
             self._service.presence.keep_only(self._principals.every)
             _log.info("the token file was read again")
 
+    def _keep_port_token(self, address: str, port: int, *_: object) -> None:
+        """Put the token of a port back where clients look for it, if that was removed."""
+        folder, token = self._options.token_folder, self._options.token
+        with suppress(OSError, RuntimeFolderError):
+            if folder and token and folder.port_token(address, port) is None:
+                folder.keep_port_token(address, port, token)
+
     def _follow_token(self) -> None:
         """A private host takes the token that lies where its own was."""
         former, file = self._token_written_ns, self._options.token_file
@@ -119,7 +131,8 @@ class HostServer:
         """Forget silent clients; end once nobody has asked for anything for the idle time.
 
         A host whose socket is gone ends as well: cleaners of /tmp remove what is old, and the next
-        client starts another host beside it. Where they remove its token, the next client makes one.
+        client starts another host beside it. Where they remove its token, the next client makes one; that
+        of a port is put back.
         """
         limit = self._options.idle_exit_s
         # Often, so that the idle time begins soon after the model is loaded.
@@ -132,7 +145,7 @@ class HostServer:
             if identity(self._options.socket) != self._place and not self._service.is_busy:
                 _log.warning("the host ends: its socket was removed, so nobody finds it any more")
                 self.stop()
-            self._follow_token()
+            self._keep_token()
             if self._on_served is not None and self._service.served_s >= _SERVED_S:
                 self._on_served()
                 self._on_served = None

@@ -121,6 +121,19 @@ async def test_the_token_of_a_port_lies_where_its_user_alone_finds_it(tmp_path, 
 
 
 @pytest.mark.asyncio
+async def test_the_token_of_a_port_comes_back_where_it_was_removed(tmp_path, monkeypatch):
+    """Cleaners of /tmp remove old files, and hosts on a port live long."""
+    monkeypatch.setattr("engine.host.server._WATCH_S", 0.01)
+    folder = RuntimeFolder.open(tmp_path / "run")
+    port = free_port()
+    async with serving(HostOptions(port=port, token=TOKEN, token_folder=folder)):
+        (tmp_path / "run" / f"token-127.0.0.1-{port}").unlink()
+        while folder.port_token("127.0.0.1", port) != TOKEN:
+            await asyncio.sleep(0.005)
+    assert folder.port_token("127.0.0.1", port) is None
+
+
+@pytest.mark.asyncio
 async def test_a_client_on_a_private_socket_may_stop_its_host(tmp_path):
     async with serving(HostOptions(socket=tmp_path / "host.sock")) as client:
         assert (await client.post("/v1/stop")).status_code == 202
