@@ -18,10 +18,6 @@ class TextStream:
         self._owed = owed
         self._decode = codecs.getincrementaldecoder("utf-8")("replace").decode
 
-    def repeats(self, token: bytes) -> bool:
-        """Whether the next token only repeats what stands before the cursor already."""
-        return 0 < len(token) <= self._owed
-
     def push(self, token: bytes) -> str:
         """Return the characters that `token` completes; none while it ends inside one."""
         skipped = min(self._owed, len(token))
@@ -53,9 +49,7 @@ class Completion:
             self.accepted[source] += 1
             self.token_ids.append(token_id)
             token = self.model.tokenizer.vocabulary.bytes_of(token_id)
-            # How the text so far is cut into tokens says nothing of what follows.
-            said = 0.0 if self.stream.repeats(token) else log_prob
-            self.text.grow(self.stream.push(token), said)
+            self.text.grow(self.stream.push(token), log_prob)
             if self.text.is_ended:
                 break
         self.text.send()

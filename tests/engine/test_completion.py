@@ -146,10 +146,3 @@ def test_the_confidence_is_the_product_over_the_tokens_that_begin_in_the_text():
     assert (result.text, len(result.log_probs)) == ("a = 1", len(result.token_ids))
     assert inside < len(result.token_ids)
     assert result.confidence == pytest.approx(math.exp(-0.25 * inside))
-
-
-def test_a_token_that_only_repeats_what_is_typed_makes_the_text_no_less_sure():
-    typed, text = TOKENIZER.encode("(it"), TOKENIZER.encode("em)")
-    result, _ = run([*typed, *text, FIM_ID], [4, 3], owed=3)
-    assert result.text == "em)"
-    assert result.confidence == pytest.approx(math.exp(-0.25 * len(text)))

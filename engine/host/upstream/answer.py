@@ -57,7 +57,7 @@ class UpstreamAnswer:
         before, is_end = self._before_end(token)
         said = self._unrepeated(before)
         if before or not is_end:
-            self.text.grow(said, 0.0 if before and not said else token.log_prob)
+            self.text.grow(said, token.log_prob)
         if is_end and not self.text.is_ended:
             if self.owed:
                 raise RepeatMissedError

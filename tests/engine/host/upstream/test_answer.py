@@ -1,7 +1,5 @@
 """An answer has to begin with what the cursor cut off, and ends at a special token."""
 
-import math
-
 import pytest
 
 from engine.config import StopRules
@@ -32,11 +30,6 @@ def test_what_is_owed_is_taken_off_however_it_is_cut(pieces):
     answer, told = taken(*pieces, END, owed="sel")
     assert (answer.text.text, told) == ("f.a", "f.a")
     assert len(answer.text.log_probs) == len(pieces)
-
-
-def test_a_piece_that_only_repeats_what_is_owed_makes_the_text_no_less_sure():
-    answer, _ = taken("se", "l", "f", ".a", END, owed="sel")
-    assert answer.text.confidence == pytest.approx(math.exp(-1))  # of two pieces, half a nat each
 
 
 @pytest.mark.parametrize("pieces", [("x",), ("se", "x"), (" sel",), ("s", "x")])
