@@ -43,6 +43,7 @@ export class Server implements vscode.Disposable {
 
   /** Starts the server, or starts it again. */
   restart(): Promise<void> {
+    this.told = ""; // who tries again hears of it where that fails again
     this.crashes.forget();
     this.starting?.abandon();
     return this.startAgain();
