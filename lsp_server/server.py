@@ -46,7 +46,6 @@ SHOWN = "textDocument/didShowCompletion"
 FOCUS = "textDocument/didFocus"
 CURSOR = "foregram/cursor"
 ASK_AGAIN = "foregram/askAgain"
-MORE = "foregram/more"
 WHY = "foregram.why"
 COST = "foregram.cost"
 CHECK_MODEL = "foregram.checkModel"
@@ -56,9 +55,9 @@ _SETTINGS_S = 3.0  # to wait for the client's settings before the host is looked
 _MODEL_KEYS = ("model", "FOREGRAM_MODEL")
 _KINDS = types.InlineCompletionTriggerKind
 _MENU_S = 20.0  # a menu waits for the slowest of its servers
-_ASKS_AGAIN, _TAKES_PARTS = "asksAgain", "takesParts"
+_ASKS_AGAIN = "asksAgain"
 # Not settings.
-_EDITOR_KEYS = ("editorInfo", "editorPluginInfo", _ASKS_AGAIN, _TAKES_PARTS, TOKEN_KEY)
+_EDITOR_KEYS = ("editorInfo", "editorPluginInfo", _ASKS_AGAIN, TOKEN_KEY)
 
 
 class ForegramServer(DocumentServer):
@@ -96,8 +95,6 @@ class ForegramServer(DocumentServer):
         if isinstance(given, dict):
             self.status.knows_status = "editorInfo" in given
             self._can_retry = self.status.knows_status and given.get(_ASKS_AGAIN) is True
-            if given.get(_TAKES_PARTS) is True:
-                self.session.completer.show_parts(self._tell_more)
             self.configure(given.get(SECTION, given), INITIAL)
         if self.session.settings.completion_fallback:
             options = types.CompletionOptions(trigger_characters=[".", "(", " "])
@@ -184,9 +181,6 @@ class ForegramServer(DocumentServer):
     def _ask_again(self) -> None:
         if self._can_retry:
             self.protocol.notify(ASK_AGAIN, {})
-
-    def _tell_more(self, uri: str, version: int) -> None:
-        self.protocol.notify(MORE, {"textDocument": {"uri": uri, "version": version}})
 
     def report_problems(self) -> None:
         """Report what is wrong in the settings, once, even if a client sends it in two ways."""
@@ -406,13 +400,9 @@ async def why(server: ForegramServer, *arguments: object) -> list[dict[str, Any]
 
 
 def cost(server: ForegramServer) -> dict[str, Any]:
-    """What the host reported of its last completion, without the text.
-
-    `partMs`: of those that go on, from their beginning to the last part shown, by id.
-    """
-    host = server.session.completer.host
-    told = {} if host.last is None else {**msgspec.to_builtins(host.last[1]), "text": ""}
-    return told | {"partMs": {key: 1000 * part_s for key, part_s in host.part_times().items()}}
+    """What the host reported of its last completion, without the text."""
+    last = server.session.completer.host.last
+    return {} if last is None else {**msgspec.to_builtins(last[1]), "text": ""}
 
 
 def check_model(_server: ForegramServer, name: str) -> dict[str, Any]:

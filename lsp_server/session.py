@@ -172,7 +172,6 @@ class Session:
         """A document was edited. A new line may move the prompt, so that is prefilled already."""
         self._retry.typed()
         self._edited.add(uri)
-        self.completer.host.edited(uri)
         self.files.edited(uri, changes)
         loop = asyncio.get_running_loop()
         if (pause := self._pauses.pop(uri, None)) is not None:

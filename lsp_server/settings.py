@@ -162,9 +162,6 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     lines: Annotated[
         Lines, _about("of a suggestion: as the place asks for, one, or several wherever they fit")
     ] = "auto"
-    parts: Annotated[
-        bool, _about("show the beginning of a suggestion while the rest of it is being written")
-    ] = False
     debounce_ms: Annotated[
         int, Meta(ge=0, le=10_000), _about("wait for this many milliseconds after a key")
     ] = 0

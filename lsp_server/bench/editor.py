@@ -2,7 +2,7 @@
 
 import asyncio
 from asyncio.subprocess import Process
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from itertools import count
 from typing import Any
@@ -33,7 +33,6 @@ class Editor:
         self._version = 1
         self._ids = count(1)
         self._asked: str | None = None  # the id of the request that is not answered
-        self.on_more: Callable[[], None] = lambda: None  # there is more than was shown
 
     def open(self, uri: str, text: str) -> None:
         """Open a document in Python; the cursor stays."""
@@ -88,11 +87,6 @@ class Editor:
         self._asked = None
         return answer.items if isinstance(answer, types.InlineCompletionList) else answer or ()
 
-    def hear_of_more(self, uri: str, version: int) -> None:
-        """Not where the person has typed since, or waits for an answer anyhow."""
-        if self._asked is None and (uri, version) == (self.uri, self._version):
-            self.on_more()
-
     def cancel(self) -> None:
         """Wait for no answer any more."""
         if self._asked is not None:
@@ -130,31 +124,24 @@ class Editor:
 
 @asynccontextmanager
 async def opened_editor(
-    command: Sequence[str],
-    environ: Mapping[str, str],
-    root_uri: str,
-    *,
-    takes_parts: bool = False,
+    command: Sequence[str], environ: Mapping[str, str], root_uri: str
 ) -> AsyncIterator[Editor]:
     """Start a language server for a workspace, and end it behind the block, whatever happens there.
 
-    With `takes_parts` an answer may be the beginning of a text, as in our own editors. Raises
-    BenchError where the server cannot be started, or ends by itself.
+    Raises BenchError where the server cannot be started, or ends by itself.
     """
     client = LanguageClient("foregram-bench", "1")
     client.feature(types.WINDOW_LOG_MESSAGE)(lambda _params: None)  # else pygls tells of each
     process = await _started(client, command, environ)
     said = asyncio.ensure_future(_said(process))
     try:
-        options = {"foregram": {}, "takesParts": takes_parts}
+        options: dict[str, object] = {"foregram": {}}
         params = types.InitializeParams(
             types.ClientCapabilities(), root_uri=root_uri, initialization_options=options
         )
         await client.initialize_async(params)
         client.initialized(types.InitializedParams())
-        editor = Editor(client, process.pid)
-        client.feature("foregram/more")(lambda params: editor.hear_of_more(*params.textDocument))
-        yield editor
+        yield Editor(client, process.pid)
         await client.shutdown_async(None)
         client.exit(None)
     except RuntimeError as error:  # what pygls makes of the requests of a server that ends

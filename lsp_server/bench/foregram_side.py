@@ -44,7 +44,7 @@ class ForegramSide:
         with TemporaryDirectory(prefix="foregram-") as folder:
             uris = _written(trace, Path(folder))
             root = Path(folder).as_uri()
-            async with opened_editor(command, self.environ, root, takes_parts=True) as editor:
+            async with opened_editor(command, self.environ, root) as editor:
                 _open(editor, trace, uris)
                 await _until_ready(editor)
                 self._host_ids = self._found_hosts()

@@ -56,7 +56,6 @@ class ForegramSitting:
     def watch(self, screen: Screen) -> None:
         """Press the approach key."""
         self.screen = screen
-        self.editor.on_more = lambda: self._begin(self._ask())
         self.editor.type(self.trace.approach)
         self._begin(self._ask())
 
@@ -76,7 +75,6 @@ class ForegramSitting:
 
     async def effort(self) -> Effort:
         """What this sitting has cost."""
-        self.editor.on_more = lambda: None
         self.editor.cancel()
         await self.answered()
         await self._count_reasons()
@@ -124,10 +122,8 @@ class ForegramSitting:
     ) -> None:
         """How long ago its generation began, unless that was before anybody waited for it."""
         cost = await self.editor.last_cost()
-        part_ms = cost.get("partMs", {}).get(_id(item))
-        is_whole = part_ms is None and cost.get("id") == _id(item)
-        if suggestion.request_s > _FROM_MEMORY_S and (is_whole or part_ms is not None):
-            begun_s = (sum(cost["timings"].values()) if part_ms is None else part_ms) / 1000
+        if suggestion.request_s > _FROM_MEMORY_S and cost.get("id") == _id(item):
+            begun_s = sum(cost["timings"].values()) / 1000
             if begun_s <= waited_s + _INACCURATE_S:
                 suggestion.begun_s = begun_s
 

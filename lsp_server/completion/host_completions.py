@@ -20,9 +20,7 @@ from lsp_server.completion.cells_around import cells_around
 from lsp_server.completion.completion_cache import CachedCompletion, CompletionCache
 from lsp_server.completion.cursor_context import CursorContext
 from lsp_server.completion.in_flight import LOOK_S, InFlightCompletion
-from lsp_server.completion.parts import FEWEST_SHOWN, Parts, Reader
-from lsp_server.completion.postprocess import Processed, process
-from lsp_server.completion.settled import beginning
+from lsp_server.completion.postprocess import process
 from lsp_server.completion.syntax_judge import Judge, judge_of
 from lsp_server.documents.document import Snapshot
 from lsp_server.documents.documents import Documents
@@ -34,6 +32,7 @@ from lsp_server.prompt.text_place import place_by_text
 from lsp_server.reasons import Reason
 from lsp_server.settings import Settings
 
+_FEWEST_SHOWN = 3  # characters: fewer distract
 _MOMENT_MS = 300.0  # in which a prompt is read, so that another one is no matter
 
 
@@ -59,7 +58,6 @@ class HostCompletions:
         retrieve: Retrieve = nothing_retrieved,
     ) -> None:
         self.last: tuple[str, Done] | None = None  # of which document, and what was said
-        self.reader: Reader | None = None  # None: the editor wants whole texts
         self._documents = documents
         self._link = link
         self._cache = cache
@@ -86,16 +84,6 @@ class HostCompletions:
             if one and not one.is_finished and one.may_serve(anchor):
                 return one
         return None
-
-    def growing(self, anchor: Anchor) -> Parts | None:
-        """What of a text that is still being written is shown at an anchor."""
-        running = self.matching(anchor)
-        return running.parts if running and running.parts and running.parts.text else None
-
-    def part_times(self) -> dict[str, float]:
-        """Seconds from the beginning of completions that go on to the last part shown, by id."""
-        every = [*self._running.values(), *filter(None, [self._prefetch])]
-        return {one.id: one.part_s for one in every if one.part_s and not one.is_finished}
 
     def begin(self, anchor: Anchor, sampling: Sampled | None) -> InFlightCompletion:
         """Start one in place of what runs for the document; `sampling` None is as the settings say."""
@@ -134,12 +122,6 @@ class HostCompletions:
         uri = completion.anchor.document.uri
         if self._running.get(uri) is completion and completion.is_finished:
             del self._running[uri]
-
-    def edited(self, uri: str) -> None:
-        """A document was edited."""
-        for one in (self._running.get(uri), self._prefetch):
-            if one and one.anchor.document.uri == uri:
-                one.edited()
 
     def catch_up(self, uri: str) -> bool:
         """Parse some of what was put off while the user typed; whether there is more."""
@@ -182,27 +164,13 @@ class HostCompletions:
         )
         judge = self._judge(anchor, context)
         request = self._request(anchor, BOUNDS[scope], sampling, is_ahead=is_ahead)
-        parts = self._parts(anchor, context, judge, ends_word=request.bounds.min_confidence > 0)
         return InFlightCompletion(
             anchor,
             self._completed(request, anchor),
             on_first=judge.prepare,
-            on_done=lambda done: self._keep(anchor, done, context, judge, parts),
-            parts=parts,
+            on_done=lambda done: self._keep(anchor, done, context, judge),
             rest_s=LOOK_S if is_ahead and self._link.is_shared else 0.0,
         )
-
-    def _parts(
-        self, anchor: Anchor, context: CursorContext, judge: Judge, *, ends_word: bool
-    ) -> Parts | None:
-        """What shows the text while it is written; whoever asked for it wants it whole."""
-        if self.reader is None or anchor.is_invoked or not self._settings().parts:
-            return None
-
-        def settle(text: str) -> Processed:
-            return beginning(text, context, judge, ends_word=ends_word)
-
-        return Parts(anchor, self._cache, settle, self.reader)
 
     async def _completed(
         self, request: CompleteRequest, anchor: Anchor
@@ -258,27 +226,19 @@ class HostCompletions:
         return judge_of(line, context, "\n".join((*above, context.before)))
 
     def _keep(
-        self,
-        anchor: Anchor,
-        done: Done,
-        context: CursorContext,
-        judge: Judge,
-        parts: Parts | None,
+        self, anchor: Anchor, done: Done, context: CursorContext, judge: Judge
     ) -> Reason | None:
         """Put what was written into the cache, or tell why it is nothing."""
         self.last = anchor.document.uri, done
         if done.finish_reason == FinishReason.CANCELLED:  # another request took the place
-            if parts is not None:
-                parts.drop()
             return Reason.SUPERSEDED
         is_unsure = done.finish_reason == FinishReason.UNSURE
         if not done.text:
             return Reason.UNSURE if is_unsure else Reason.MODEL_SAID_NOTHING
         made = process(done.text, context, judge)
-        made = made if parts is None else parts.whole(made)
         if is_unsure and (
             made.reason is Reason.BREAKS_CODE  # what is left of it cannot stand
-            or (made.reason is None and len(made.text.strip()) < FEWEST_SHOWN)
+            or (made.reason is None and len(made.text.strip()) < _FEWEST_SHOWN)
         ):
             return Reason.UNSURE
         if made.reason is None:
@@ -288,6 +248,4 @@ class HostCompletions:
             self._cache.remember(
                 anchor, done.id, made.text, made.replaced_chars_after_cursor, confidence
             )
-            if parts is not None:
-                parts.end(made)
         return made.reason

@@ -7,15 +7,12 @@ from contextlib import aclosing, suppress
 
 from engine.host.protocol import Chunk, CompleteEvent, Done, Failed
 from lsp_server.completion.anchor import Anchor
-from lsp_server.completion.parts import Parts
 from lsp_server.host.client import HostGoneError, HostRefusedError
 from lsp_server.reasons import Reason
 
 _LOG = logging.getLogger(__name__)
 _UNWANTED = Failed("cancelled", "nobody waits for it")
 _GRACE_S = 0.15  # editors cancel a request before or after they send the next one
-_AGAIN_S = 0.5  # in which they ask again behind a key
-PATIENCE_S = 0.12  # from when on words are shown, not only lines
 # Before what follows a suggestion is asked of a host that others use, too: who types on has pressed
 # the next key by then, and nobody has read a suggestion and taken it.
 LOOK_S = 0.2
@@ -26,8 +23,7 @@ class InFlightCompletion:
 
     `events` are the host's. `on_first` is called at the first piece of text, while the host goes on;
     `on_done` hears the end before anyone who waits, and tells why the text is not worth showing.
-    `parts` are shown before the end; None where nobody can ask again for the rest. The host is not
-    asked before somebody waits, or `rest_s` are over.
+    The host is not asked before somebody waits, or `rest_s` are over.
     """
 
     def __init__(
@@ -37,13 +33,9 @@ class InFlightCompletion:
         *,
         on_first: Callable[[], None] = lambda: None,
         on_done: Callable[[Done], Reason | None] = lambda _: None,
-        parts: Parts | None = None,
         rest_s: float = 0.0,
     ) -> None:
         self.anchor = anchor
-        self.id = ""  # the host's, as soon as it has written something
-        self.parts = parts
-        self.part_s = 0.0  # how long it took to the last part
         self.reason: Reason | None = None
         self._events = events
         self._on_first = on_first
@@ -54,7 +46,6 @@ class InFlightCompletion:
         self._rest_s = rest_s
         self._wanted = asyncio.Event()
         self._num_waiting = 0
-        self._began = asyncio.get_running_loop().time()
         self._task = asyncio.create_task(self._run())
         # A task that is cancelled before it began runs no line of its own.
         self._task.add_done_callback(self._ended)
@@ -75,49 +66,25 @@ class InFlightCompletion:
         return typed is not None and fits(typed, self._text, is_finished=self.is_finished)
 
     async def outcome(self, anchor: Anchor) -> Done | Failed | None:
-        """Wait for the end; None as soon as the text and the user's typing differ.
-
-        None, too, as soon as the cache holds a part for who waits.
-        """
+        """Wait for the end; None as soon as the text and the user's typing differ."""
         self._num_waiting += 1
         self._wanted.set()
-        loop = asyncio.get_running_loop()
-        late_at = loop.time() + PATIENCE_S
-        timer = loop.call_at(late_at, self._wake)
         try:
             while not self.is_finished and self.may_serve(anchor):
-                if self._shows_part(anchor, is_late=loop.time() >= late_at):
-                    return None
                 await self._changed.wait()
             return self._outcome
         finally:
-            timer.cancel()
             self._num_waiting -= 1
             if self._num_waiting == 0 and not self.is_finished:
                 asyncio.get_running_loop().call_later(_GRACE_S, self._end_if_unwanted)
-
-    def edited(self) -> None:
-        """The document is another one now: who looks at a part of this types along it, and asks."""
-        if self.parts is not None and self.parts.is_watched:
-            self.parts.is_watched = False
-            asyncio.get_running_loop().call_later(_AGAIN_S, self._end_if_unwanted)
 
     def cancel(self) -> None:
         """End it now."""
         self._task.cancel()
 
     def _end_if_unwanted(self) -> None:
-        is_watched = self.parts is not None and self.parts.is_watched
-        if self._num_waiting == 0 and not is_watched:
+        if self._num_waiting == 0:
             self.cancel()
-
-    def _shows_part(self, anchor: Anchor, *, is_late: bool) -> bool:
-        if self.parts is None or anchor.is_invoked:
-            return False
-        if not self.parts.serves(anchor, self.id, self._text, is_late=is_late):
-            return False
-        self.part_s = asyncio.get_running_loop().time() - self._began
-        return True
 
     async def _run(self) -> None:
         try:
@@ -149,14 +116,10 @@ class InFlightCompletion:
         if isinstance(event, Chunk):
             if not self._text:
                 self._on_first()
-            self.id, self._text = event.id, self._text + event.text
-            if self.parts is not None:
-                self.parts.written(self.id, self._text)
+            self._text += event.text
         else:
             if isinstance(event, Done):
                 self.reason = self._on_done(event)
-            elif self.parts is not None:
-                self.parts.drop()
             self._outcome = event
         self._wake()
 

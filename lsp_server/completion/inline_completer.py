@@ -4,7 +4,6 @@ import asyncio
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 
 from lsprotocol import types
 
@@ -17,7 +16,6 @@ from lsp_server.completion.host_completions import HostCompletions, Retrieve, no
 from lsp_server.completion.in_flight import InFlightCompletion
 from lsp_server.completion.item import LineEdit, inline_item
 from lsp_server.completion.offers import Offers
-from lsp_server.completion.parts import Reader
 from lsp_server.documents.document import Snapshot
 from lsp_server.documents.documents import DocumentRefused, Documents
 from lsp_server.host.link import HostLink
@@ -84,34 +82,13 @@ class InlineCompleter:
             if reason is Reason.HOST_FAILED and not self._is_outdated(anchor):
                 reason = self._permissions().refusal(anchor.document) or reason
             return Answer(reason=reason or Reason.MODEL_SAID_NOTHING)
-        # `call_later`, not `call_soon`: the answer goes out first.
-        later = partial(asyncio.get_running_loop().call_later, 0)
-        if not anchor.is_invoked and (growing := self.host.growing(anchor)) is not None:
-            growing.is_watched = True  # until the next edit
-            later(growing.answered, anchor, growing.text)
-        elif self._settings().speculate and silence is None:
-            later(self._prefetch, anchor, found[0])
+        if self._settings().speculate and silence is None:
+            # `call_later`, not `call_soon`: the answer goes out first.
+            asyncio.get_running_loop().call_later(0, self._prefetch, anchor, found[0])
         if not anchor.is_invoked and anchor.selected is None and not self._is_outdated(anchor):
             self.offers.add(anchor, found[0])
         shown = _distinct(found) if anchor.is_invoked else found[:1]
         return Answer(tuple(self._item(anchor, one) for one in shown))
-
-    def show_parts(self, tell: Callable[[str, int], None]) -> None:
-        """From now on an answer may be the beginning of a text that is still being written.
-
-        `tell` says to the editor for which document, and which version of it, there is more.
-        """
-
-        def more(anchor: Anchor) -> None:
-            if not self._is_outdated(anchor):
-                tell(anchor.document.uri, anchor.document.version)
-
-        def whole(anchor: Anchor) -> None:
-            shown = self._cache.remainders(anchor)[:1]
-            if shown and self._settings().speculate:
-                asyncio.get_running_loop().call_later(0, self._prefetch, anchor, shown[0])
-
-        self.host.reader = Reader(more, whole)
 
     def prefill(self, uri: str, position: Position) -> None:
         """Have the host read a prompt that is likely to be asked for."""

@@ -36,21 +36,6 @@ def not_only_next(text: str, context: CursorContext) -> str | Reason:
     return Reason.ONLY_REPEATS_NEXT_LINES if starts == 0 else text
 
 
-def repeat_held(text: str, context: CursorContext, *, is_growing: bool) -> int:
-    """How much of a text that goes on cannot turn out to be the next lines.
-
-    `is_growing`: its last line goes on.
-    """
-    lines = text.split("\n")
-    written = [context.before + lines[0], *lines[1:]]
-    own = [number for number, line in enumerate(lines) if line.strip()]
-    below = _first_below(context)
-    for place, number in enumerate(own):
-        if _may_repeat([written[n] for n in own[place:]], below, is_growing=is_growing):
-            return len("\n".join(lines[:number]))
-    return len(text)
-
-
 def replaced_in_line(text: str, context: CursorContext) -> int:
     """How many characters behind the cursor the text has written itself, so that it replaces them.
 
@@ -92,12 +77,6 @@ def without_comment(text: str, context: CursorContext) -> str:
     if not (before + text)[max(start - 1, 0)].isspace():  # `https://`, `a#b`, `$#` begin none
         return text
     return text[: start - len(before)].rstrip()
-
-
-def surplus_held(text: str, context: CursorContext) -> int:
-    """How much of a text that goes on stays, however many brackets it closes then."""
-    start = _closing_line(text, balance(text, context.comment_signs).unopened)
-    return len(text) if start is None else start
 
 
 def without_surplus(text: str, context: CursorContext, replaced: int) -> str | Reason:
@@ -170,15 +149,6 @@ def _repeat_start(text: str, context: CursorContext) -> int | None:
 
 def _first_below(context: CursorContext) -> list[str]:
     return [line for line in context.below if line.strip()][:_MOST_LINES]
-
-
-def _may_repeat(written: list[str], below: list[str], *, is_growing: bool) -> bool:
-    """All of these lines say what the lines below say, as far as they go."""
-    if len(written) > len(below):
-        return False
-    *whole, last = zip(map(squeeze, written), map(squeeze, below), strict=False)
-    is_last = last[1].startswith(last[0]) if is_growing else last[0] == last[1]
-    return is_last and all(line == other for line, other in whole)
 
 
 def _is_evidence(same: list[tuple[str, str]], *, reaches_end: bool) -> bool:

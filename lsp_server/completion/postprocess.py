@@ -4,7 +4,6 @@ import re
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from engine.stopping.lines import last_line
 from lsp_server.completion.cursor_context import CursorContext
 from lsp_server.completion.indenting import indented
 from lsp_server.completion.judge import READERS, LineJudge
@@ -19,7 +18,6 @@ from lsp_server.completion.overlap import (
 )
 from lsp_server.completion.syntax_judge import Judge, SyntaxJudge
 from lsp_server.completion.trimming import in_scope, plain, without_repetition
-from lsp_server.prompt.text_place import is_header
 from lsp_server.reasons import Reason
 
 Step = Callable[[str, CursorContext], str | Reason]
@@ -45,20 +43,15 @@ class Processed(NamedTuple):
     reason: Reason | None = None
 
 
-def process(
-    text: str, context: CursorContext, judge: Judge | None = None, *, goes_on: bool = False
-) -> Processed:
+def process(text: str, context: CursorContext, judge: Judge | None = None) -> Processed:
     """Trim and mend a finished completion. Line ends stay LF.
 
-    `judge` knows the text better than the cursor's line does. `goes_on`: the block of a head that the
-    text ends with is still being written.
+    `judge` knows the text better than the cursor's line does.
     """
     made = trimmed(text, context)
     if context.is_free(made.text):
         return made
     judge = judge or LineJudge(context)
-    if goes_on and is_header(last_line(made.text)):
-        return made
     made = _unbroken(made, context, judge)
     return made if made.reason else _unless_worthless(made, context)
 

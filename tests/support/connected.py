@@ -31,7 +31,6 @@ class Connected:
     link: HostLink
     completer: InlineCompleter
     calibrator: Calibrator
-    told: list[tuple[str, int]]  # of which documents there is more, and of which versions
     version: int = 1
     row: int = 0
     column: int = 0
@@ -45,7 +44,6 @@ class Connected:
     def type(self, text: str, uri: str = URI) -> None:
         """Insert text at the cursor."""
         self.version += 1
-        self.completer.host.edited(uri)
         place = types.Position(self.row, self.column)
         change = types.TextDocumentContentChangePartial(types.Range(place, place), text)
         self.documents.change(uri, self.version, [change])
@@ -78,11 +76,10 @@ async def connected(
     engine: HeldEngine,
     *,
     load: Callable[[Any], Any] | None = None,
-    takes_parts: bool = False,
     **settings: Any,
 ) -> AsyncIterator[Connected]:
     """Connect a completer to a host that serves `engine`, or what `load` gives it."""
-    settings = {"speculate": False, "parts": takes_parts, **settings}
+    settings = {"speculate": False, **settings}
     chosen = Settings(cache_folder=folder, runtime_folder=folder, **settings)
     permissions = Permissions([Path("/shop")], chosen)
     documents = Documents()
@@ -107,10 +104,7 @@ async def connected(
             lambda snapshot: "\n",
             calibrator,
         )
-        told: list[tuple[str, int]] = []
-        if takes_parts:
-            completer.show_parts(lambda uri, version: told.append((uri, version)))
         link.connect()
-        yield Connected(engine, host, documents, link, completer, calibrator, told)
+        yield Connected(engine, host, documents, link, completer, calibrator)
         completer.host.stop_all()
         await link.leave()

@@ -32,7 +32,6 @@ class ScriptedServer:
         self.encoding = script.get("encoding", "utf-8")
         self.texts: dict[str, str] = {}
         self.versions: dict[str, int] = {}
-        self.asked: set[str] = set()  # what was answered with a part
         self.sending = threading.Lock()
         self.is_loading = "loads_until" in script
 
@@ -87,20 +86,8 @@ class ScriptedServer:
         if method == "workspace/executeCommand":
             return self.script.get("results", {}).get(params["command"])
         if method == "textDocument/inlineCompletion" and not self.is_loading:
-            return {"items": self.part_of(self.items(params), params)}
+            return {"items": self.items(params)}
         return None
-
-    def part_of(self, items: list[dict[str, Any]], params: dict[str, Any]) -> list[dict[str, Any]]:
-        """The beginning of an item where it is asked for first, and a message behind it."""
-        asked = json.dumps(params)
-        if "part" not in self.script or asked in self.asked:
-            return items
-        self.asked.add(asked)
-        uri = params["textDocument"]["uri"]
-        told = {"textDocument": {"uri": uri, "version": self.versions[uri]}}
-        more = {"method": "foregram/more", "params": told}
-        threading.Timer(0.1, self.send, [more]).start()
-        return [one | {"insertText": one["insertText"][: self.script["part"]]} for one in items]
 
     def load(self) -> None:
         """Tell of the model while it loads, and ask to be asked again when it is there."""

@@ -104,38 +104,6 @@ def test_the_server_knows_that_the_plugin_asks_again(start, tmp_path):
     start()
     [params] = until(lambda: messages(tmp_path, "initialize"), "the server")
     assert params["initializationOptions"]["asksAgain"] is True
-    assert params["initializationOptions"]["takesParts"] is True
-
-
-def test_a_part_grows_without_another_key(start):
-    editor = start(line="total = 1 + 1", part=2)
-    editor.type("ototal =")
-    editor.until_text("total = 1\ntotal =")
-    editor.until(lambda: editor.ghost() == " 1 + 1", "the whole text")
-
-
-def test_more_of_what_was_dismissed_or_typed_past_is_not_asked_for(start, tmp_path):
-    editor = start(line="total = 1 + 1")
-    editor.type("ototal =")
-    editor.until_ghost()
-    version = editor.lua("return vim.lsp.util.buf_versions[vim.api.nvim_get_current_buf()]")
-    tell = "require('foregram.client').get()"
-    tell += ".handlers['foregram/more'](nil, { textDocument = {"
-    tell += " uri = vim.uri_from_bufnr(0), version = ... } })"
-
-    def num_asked():
-        round_trips(editor)
-        return len(messages(tmp_path, "textDocument/inlineCompletion"))
-
-    before = num_asked()
-    editor.lua(tell, version - 1)
-    assert num_asked() == before
-    editor.lua(tell, version)
-    assert num_asked() == before + 1
-    editor.lua("require('foregram').dismiss()")
-    editor.until_no_ghost()
-    editor.lua(tell, version)
-    assert num_asked() == before + 1
 
 
 def test_a_server_that_was_just_started_is_starting_and_not_off(start):

@@ -34,12 +34,6 @@ def dropped(document: str, text: str) -> Reason | None:
     return process(text, around(document)).reason
 
 
-def test_the_head_of_a_block_that_is_still_written_may_stand_alone():
-    context = around("def f(xs):\n    |\n")
-    assert process("for x in xs:", context).reason is Reason.BREAKS_CODE
-    assert process("for x in xs:", context, goes_on=True).text == "for x in xs:"
-
-
 def judged(document: str, language_id: str, text: str) -> str | Reason:
     """What the judge of a language without a grammar leaves of a text."""
     context = around(document, language=language_id)

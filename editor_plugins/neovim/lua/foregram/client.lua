@@ -118,16 +118,6 @@ local function ask_again()
   end
 end
 
---- There is more of the text that a part of which is on the screen, if the buffer is as it was.
-local function ask_for_more(_, params)
-  local buf, told = vim.api.nvim_get_current_buf(), params.textDocument
-  local is_here = is_typing(buf) and vim.uri_from_bufnr(buf) == told.uri
-  local is_unchanged = vim.lsp.util.buf_versions[buf] == told.version
-  if is_here and is_unchanged and actions.has_ghost_text() then
-    actions.ask(M.get(), buf, request.AUTOMATIC)
-  end
-end
-
 local function attached(client, buf)
   if not given_up then
     M.attached_buffers[buf] = true
@@ -165,7 +155,6 @@ local function client_config(root)
       editorInfo = { name = "Neovim", version = tostring(vim.version()) },
       editorPluginInfo = { name = "foregram", version = M.VERSION },
       asksAgain = true,
-      takesParts = true,
     },
     handlers = {
       didChangeStatus = function(_, status)
@@ -176,7 +165,6 @@ local function client_config(root)
         end
       end,
       ["foregram/askAgain"] = ask_again,
-      ["foregram/more"] = ask_for_more,
     },
     on_init = initialized,
     on_attach = attached,
