@@ -45,6 +45,7 @@ _ACCEPT_S = 1.0  # that an unwanted request goes on until it is accepted
 _JUDGE_S = 1.0  # after this long, a request first judges some of what the host holds again
 _JUDGED_AT_ONCE = 8  # documents: each costs a look at its folders, and keys wait meanwhile
 _SHORT_WAIT_S = 2.0  # that a request waits itself, where the host has told to
+_PAST = Problem("superseded", "the host holds a newer state of the document")
 _HIDDEN = Problem("hidden_document", "the document may no longer leave the editor")
 # Refusals of a host that is about to be gone, or has been replaced by one with another token.
 _ENDINGS = ("device_lost", "stopping", "wrong_token")
@@ -181,7 +182,7 @@ class HostLink:
         """Bring the host up to date while nobody waits; if that fails, the next request does it."""
         async with self._in_step:
             client, syncs = self._search.client, self._sync.syncs(snapshot)
-            if client is None or not syncs.buffers:
+            if client is None or not syncs.buffers or self._sync.is_past(snapshot):
                 return
             try:
                 await client.sync(SyncRequest(self.known_as, self.workspace, syncs.buffers))
@@ -274,6 +275,8 @@ class HostLink:
                 raise HostAbsentError("the host has just gone")
             if not self._may_send(snapshot):
                 raise HostRefusedError(_HIDDEN)
+            if self._sync.is_past(snapshot):
+                raise HostRefusedError(_PAST)
             syncs = self._sync.syncs(snapshot)
             events = await client.begin(self._message(request, snapshot, syncs))
             self._taken(client, syncs)

@@ -58,6 +58,11 @@ class HostSync:
         held = syncs.versions.get(uri) or self._sent.get(uri)
         return isinstance(snapshot, Snapshot) and held == _host_version(snapshot)
 
+    def is_past(self, snapshot: Snapshot) -> bool:
+        """Whether the host holds a newer state of a document, from which no changes lead back."""
+        held = self._sent.get(snapshot.uri)
+        return held is not None and held > _host_version(snapshot)
+
     def knows(self, uri: str) -> bool:
         """Whether the host may hold a document."""
         return uri in self._sent

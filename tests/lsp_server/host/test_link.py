@@ -28,7 +28,7 @@ from lsp_server.documents.documents import Documents
 from lsp_server.host import client as host_client
 from lsp_server.host import link as host_link
 from lsp_server.host.address import HostAddress
-from lsp_server.host.client import HostClient, HostGoneError
+from lsp_server.host.client import HostClient, HostGoneError, HostRefusedError
 from lsp_server.host.daemon import ensure_host
 from lsp_server.host.link import HostLink
 from lsp_server.host.search import LinkReport
@@ -267,6 +267,26 @@ async def test_a_host_that_was_lost_and_is_the_same_gets_what_changed(tmp_path):
         editor.type("y")
         await editor.ask()
     assert [[one.lines for one in buffers] for _, buffers in sent] == [[None]]
+
+
+@pytest.mark.asyncio
+async def test_a_host_is_not_brought_back_to_a_text_that_it_is_past(tmp_path):
+    """A key may come between what is computed ahead and its turn: whole files would go out."""
+    async with connected(tmp_path, HeldEngine()) as editor:
+        editor.open("x|")
+        await editor.ask()
+        former = editor.documents.snapshot(URI_A)
+        assert isinstance(former, Snapshot)
+        editor.type("y")
+        await editor.ask()
+        with pytest.raises(HostRefusedError, match="newer state"):
+            await anext(editor.link.complete(REQUEST, former))
+        await editor.link.sync(former)
+        sent = sizes_of(editor)
+        editor.type("z")
+        await editor.ask()
+        [[_, [buffer]]] = sent
+        assert buffer.lines is None
 
 
 def sizes_of(editor):
