@@ -60,9 +60,6 @@ REFERENCE = Operations(
     kv_commit=kv_commit,
 )
 
-# Twins that never look at a tensor's values on the host, so that a graph can capture them.
-VALUE_FREE = frozenset({"embed_rows", "skinny_matmul", "gate_up", "lm_head"})
-
 
 PORTABLE = Operations(
     embed_rows=products.embed_rows,

@@ -15,7 +15,6 @@ from engine.bench.gpu.inputs import QUICK, BenchInputs, Sizes
 from engine.bench.gpu.kernel_check import GpuCheck
 from engine.bench.gpu.machine import Machine
 from engine.bench.gpu.plot import draw_steps
-from engine.bench.gpu.portable_check import PortableCheck
 from engine.bench.gpu.profile import GpuProfile
 from engine.bench.gpu.run import GpuBench
 from engine.bench.gpu.shapes import ALL_SHAPES, PROFILE_SHAPES, QUICK_SHAPES, Shape, parse_shapes
@@ -70,8 +69,7 @@ def _bench(arguments: argparse.Namespace, settings: Settings) -> GpuBench:
     if arguments.count:
         sizes = replace(sizes, items=arguments.count)
     progress = ProgressBars(Console(stderr=True))
-    kind = PortableCheck if portable else _kind(arguments)
-    return kind(machine, _inputs(arguments, settings), progress, sizes)
+    return _kind(arguments)(machine, _inputs(arguments, settings), progress, sizes)
 
 
 def _kind(arguments: argparse.Namespace) -> type[GpuBench]:

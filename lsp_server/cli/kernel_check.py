@@ -14,6 +14,6 @@ def check_kernels(cache_folder: Path) -> list[Check]:
         return []
     latest = verdicts[-1]
     what = f"on {latest.key.get('device', 'a device')} {latest.sentence}"
-    if latest.replaced or not latest.is_text_equal:
+    if not latest.is_well:
         return [Check("kernels", "warning", what, _ADVICE)]
     return [Check("kernels", "ok", what)]

@@ -20,7 +20,7 @@ from engine.model.device import (
     name_of,
     require_kernels,
 )
-from engine.model.gpu.selfcheck.replays import can_start_early
+from engine.model.gpu.launches import can_start_early
 
 Work = Callable[[], object]
 Timer = Callable[[Work], float]  # ms: median of repeats that follow each other without a pause
@@ -62,11 +62,12 @@ def host_ms(work: Work) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """A device, the type that its steps compute in, and its clock."""
+    """A device, the type that its steps compute in, its clock, and whether our kernels run there."""
 
     device: torch.device
     dtype: torch.dtype
     ms: Timer
+    has_kernels: bool = True
 
     @classmethod
     def gpu(cls) -> Self:
@@ -81,7 +82,7 @@ class Machine:
         choice = DeviceChoice.of("auto")
         if choice.is_cpu or choice.has_kernels:
             return None
-        return cls(choice.device, torch.bfloat16, host_ms)
+        return cls(choice.device, torch.bfloat16, host_ms, has_kernels=False)
 
     @property
     def is_gpu(self) -> bool:

@@ -33,7 +33,7 @@ class GpuProfile(GpuBench):
         """Gaps and steps, then the kernels of each shape."""
         shapes, cases = self._inputs.shapes, self._sizes.kernel_cases
         return [
-            *self._basics(),
+            self._bandwidth,
             Section("gaps", lambda lab: measure_gaps(lab.machine)),
             Section("steps", partial(measure_steps, shapes=shapes, cases=cases)),
             *(section for shape in shapes for section in self._kernels(shape)),

@@ -14,8 +14,8 @@ from engine.bench.replay import ReplayReport
 from engine.bench.task_sets import ReplayItem, grouped
 from engine.model.byte_trie import ByteTrie
 from engine.model.fim import find_fim_format
-from engine.model.gpu.loading import warm_up
 from engine.model.gpu.qwen2 import GpuQwen2
+from engine.model.gpu.step_graphs import warm_up
 from engine.model.loading.loaded_model import LoadedModel
 from engine.model.tokenizer import Tokenizer
 from engine.options import EngineOptions
@@ -48,7 +48,7 @@ def measure_replays(
 ) -> Cases[ForcedSpeed]:
     """Replay items on one model, off and on in alternating order."""
     causal_lm = lab.model(shape, _POSITIONS)
-    warm_up(causal_lm, lab.progress)  # as a host does: no completion may wait for a capture
+    warm_up(causal_lm.graphs, lab.progress)  # as a host does: no completion may wait for a capture
     model = _loaded(causal_lm, tokenizer, shape.name)
     with tempfile.TemporaryDirectory(prefix="foregram-") as folder:
         options = EngineOptions(Path(folder))

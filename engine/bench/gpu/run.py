@@ -7,7 +7,6 @@ from functools import partial
 from typing import Any
 
 from engine.bench.gpu.cases import Cases, Lab, sentence
-from engine.bench.gpu.compiling import compile_shapes
 from engine.bench.gpu.findings import Findings
 from engine.bench.gpu.inputs import BenchInputs, Sizes
 from engine.bench.gpu.invariance import measure_invariance
@@ -61,7 +60,7 @@ class GpuBench:
         steps = partial(measure_steps, shapes=shapes, cases=sizes.step_cases)
         rows = partial(measure_invariance, shapes=shapes, rounds=sizes.rounds, buckets=sizes.rows)
         return [
-            *self._basics(),
+            self._bandwidth,
             Section("steps", steps),
             *(self._early_launch(shape) for shape in shapes if self._machine.starts_early),
             Section("prefill", partial(measure_prefill, shapes=shapes, lengths=sizes.prompts)),
@@ -69,12 +68,11 @@ class GpuBench:
             *(self._replay(shape) for shape in shapes if self._inputs.items),
         ]
 
-    def _basics(self) -> list[Section]:
-        """What has to be there before steps are timed: the kernels, and what to hold them against."""
+    @property
+    def _bandwidth(self) -> Section:
+        """What steps are held against, so it comes before them."""
         numbers = self._sizes.numbers
-        bandwidth = Section("bandwidth", lambda lab: measure_bandwidth(lab.machine, numbers))
-        compilation = Section("compilation", partial(compile_shapes, shapes=self._inputs.shapes))
-        return [compilation, bandwidth] if self._machine.is_gpu else [bandwidth]
+        return Section("bandwidth", lambda lab: measure_bandwidth(lab.machine, numbers))
 
     def _early_launch(self, shape: Shape) -> Section:
         cases = self._sizes.kernel_cases

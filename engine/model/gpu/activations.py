@@ -41,3 +41,11 @@ class Activations:
             maxima=numbers(blocks, answered, kind=torch.float32),
             sums=numbers(blocks, answered, kind=torch.float32),
         )
+
+    @property
+    def numbers(self) -> list[torch.Tensor]:
+        """All of it but the ids."""
+        stream, best = self.stream, self.best
+        held = [stream.residual, stream.normed, stream.squares, self.queries, self.attended]
+        held += [self.mlp_hidden, best.scores, best.logits, best.maxima, best.sums]
+        return held

@@ -1,10 +1,12 @@
 """One step of a shape, ready to run again and again: as a CUDA graph, or kernel by kernel."""
 
-from typing import NamedTuple
+from contextlib import suppress
 
 import torch
 
 from engine.model.gpu.forward import Forward, StepMemory
+
+_LEAST_CAPABILITY = (9, 0)  # of a GPU that can start a kernel before the one ahead has ended
 
 
 class Launch:
@@ -25,15 +27,11 @@ class CaptureError(RuntimeError):
     """A step runs, and cannot be captured."""
 
 
-class FailedCapture(NamedTuple):
-    """Its graph is kept: torch's allocator may go on asking it where memory is to come from."""
-
-    graph: torch.cuda.CUDAGraph
-    reason: str
-
-
-# Of this process, in which no other step is captured from then on.
-failed_captures = list[FailedCapture]()
+def can_start_early(device: torch.device) -> bool:
+    """Whether a device knows programmatic launches."""
+    if device.type != "cuda" or torch.version.hip:
+        return False
+    return torch.cuda.get_device_capability(device) >= _LEAST_CAPABILITY
 
 
 def is_of_memory(error: BaseException | str) -> bool:
@@ -67,7 +65,7 @@ class GraphLaunch(Launch):
                 with capture:
                     forward.run(memory)
             except RuntimeError as error:
-                failed_captures.append(FailedCapture(self._graph, str(error)))
+                graphs.end_allocation()
                 raise CaptureError(str(error)) from error
 
     def start(self) -> None:
@@ -107,3 +105,8 @@ class GraphMemory:
     def __init__(self, device: torch.device) -> None:
         self.stream = torch.cuda.Stream(device)
         self.pool = torch.cuda.graph_pool_handle()
+
+    def end_allocation(self) -> None:
+        """Have torch take memory for a capture no more, which it goes on doing where that failed."""
+        with suppress(RuntimeError):  # it has ended where the capture itself came to its end
+            torch._C._cuda_endAllocateToPool(self.stream.device_index, self.pool)  # noqa: SLF001 - no other name

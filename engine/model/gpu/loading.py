@@ -12,19 +12,13 @@ from engine.errors import ConfigurationError, NoSpaceError
 from engine.model.causal_lm import StepInput, prefill, run_step
 from engine.model.device import DeviceUnfitError, free_bytes, made_current, triton_lack
 from engine.model.gpu.arena import KVArena
-from engine.model.gpu.buffers import StepShape
 from engine.model.gpu.forward import Forward
 from engine.model.gpu.launches import is_of_memory
 from engine.model.gpu.memory_plan import MemoryPlan, most_blocks
 from engine.model.gpu.qwen2 import GpuQwen2
-from engine.model.gpu.row_check import check_rows
 from engine.model.gpu.selfcheck.first_load import settle
-from engine.model.gpu.step_graphs import (
-    READ_BUCKETS,
-    ROW_BUCKETS,
-    SEQUENCE_BUCKETS,
-    StepGraphs,
-)
+from engine.model.gpu.selfcheck.rows import check_rows
+from engine.model.gpu.step_graphs import READ_BUCKETS, StepGraphs, warm_up
 from engine.model.gpu.weights import GpuWeights
 from engine.model.loading.converted_model import ConvertedModel
 from engine.model.loading.packing import FILE_FORMS
@@ -68,8 +62,8 @@ def load_qwen2(
             device,
             progress,
         )
-        settle(loaded, cache_folder, progress)
-        warm_up(loaded, progress)
+        loaded, _ = settle(loaded, cache_folder, progress)
+        warm_up(loaded.graphs, progress)
         if is_of_memory(loaded.graphs.note):  # a host beside it may have taken the room
             raise RuntimeError(loaded.graphs.note)
     return loaded
@@ -103,7 +97,7 @@ def load_portable(
                 operations=PORTABLE,
             )
             try_out(loaded)
-            loaded.found = check_rows(loaded, plan.positions)
+            loaded.found = check_rows(loaded)
     except (RuntimeError, TypeError) as error:  # what a device lacks has many names
         reason = str(error).partition("\n")[0]
         raise DeviceUnfitError(f"torch cannot run the model on {device}: {reason}") from error
@@ -178,27 +172,6 @@ def assemble(
         else _scratch(config, weights, device),
     )
     return GpuQwen2(StepGraphs(forward, dtype, device), weights.dtype_name)
-
-
-def warm_up(model: GpuQwen2, progress: Progress) -> None:
-    """Compile and capture the steps of one sequence, so that no request waits for it.
-
-    Those of several sequences take the same kernels. Only the plain ones of a few are captured
-    too, since everybody waits while completions meet in a new shape; others are when they do.
-    """
-    kinds = [(False, False), (False, True), (True, False), (True, True)]
-    shapes = [StepShape(rows, 1, has_head=False) for rows in model.graphs.sizes.read_rows]
-    shapes += [
-        StepShape(rows, 1, is_sampled=sampled, has_logits=logits)
-        for sampled, logits in kinds
-        for rows in ROW_BUCKETS
-    ]
-    # Two sequences have two rows at least.
-    shapes += [StepShape(rows, SEQUENCE_BUCKETS[1]) for rows in ROW_BUCKETS[1:]]
-    with shown(progress, "compiling the GPU's steps", len(shapes)):
-        for shape in shapes:
-            model.graphs.launch(shape)
-            progress.advance(1)
 
 
 @contextmanager

@@ -4,6 +4,7 @@ import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import product
 
 import torch
 
@@ -17,9 +18,9 @@ from engine.model.gpu.launches import (
     GraphMemory,
     Launch,
     StreamLaunch,
-    failed_captures,
 )
 from engine.model.token_tree import MAX_READ_ROWS
+from engine.progress import Progress, shown
 
 _LOG = logging.getLogger("foregram.steps")
 
@@ -50,15 +51,13 @@ OF_KERNELS = StepSizes(ROW_BUCKETS, READ_BUCKETS, SEQUENCE_BUCKETS, ROW_BUCKETS[
 class StepGraphs:
     """The launches of a model, one for each shape that was asked for.
 
-    Where the operations ask the host, they run one by one, and copies are waited for. `is_captured`:
-    else, on a GPU, each is one graph; not where one of them looks at values. `note`: what
-    became worse since, in a sentence.
+    Where the operations ask the host, they run one by one, and copies are waited for; else, on a GPU,
+    each is one graph. `note`: what became worse since, in a sentence.
     """
 
     forward: Forward
     dtype: torch.dtype
     device: torch.device
-    is_captured: bool = True
     note: str = ""
     _launches: dict[StepShape, Launch] = field(default_factory=dict)
     # By rows: steps follow each other.
@@ -116,18 +115,27 @@ class StepGraphs:
         if self.device.type != "cpu":
             torch.accelerator.synchronize(self.device)
 
+    def fill(self, value: float) -> None:
+        """Overwrite what kernels hand on to each other, and the logits; PyTorch's rely on old values."""
+        if self.forward.operations.asks_host:
+            return
+        held = [self.forward.scratch.partials]
+        held += [] if self._logits is None else [self._logits]
+        for activations in self._activations.values():
+            held += activations.numbers
+        for numbers in held:
+            numbers.fill_(value)
+
     def _make(self, memory: StepMemory) -> Launch:
         if self._graphs is None:
             return Launch(memory, self.forward)
-        if self.is_captured and not failed_captures:
-            try:
-                return GraphLaunch(memory, self.forward, self._graphs)
-            except CaptureError as error:
-                self.synchronize()  # a device that is lost says so here
-                _LOG.warning("a step cannot be captured: %s", error)
-        if self.is_captured:
-            self.note = f"new steps run kernel by kernel: {failed_captures[-1].reason}"
-        return StreamLaunch(memory, self.forward, self._graphs.stream)
+        try:
+            return GraphLaunch(memory, self.forward, self._graphs)
+        except CaptureError as error:
+            self.synchronize()  # a device that is lost says so here
+            self.note = f"some steps run kernel by kernel, as they cannot be captured: {error}"
+            _LOG.warning("%s", self.note)
+            return StreamLaunch(memory, self.forward, self._graphs.stream)
 
     def _memory(self, shape: StepShape) -> StepMemory:
         config = self.forward.config
@@ -157,6 +165,27 @@ class StepGraphs:
                 ROW_BUCKETS[-1], vocab, dtype=torch.float32, device=self.device
             )
         return self._logits[:rows]
+
+
+def warm_up(graphs: StepGraphs, progress: Progress) -> None:
+    """Compile and capture the steps of one sequence, so that no request waits for it.
+
+    Those of several sequences take the same kernels. Only the plain ones of a few are captured
+    too, since everybody waits while completions meet in a new shape; others are when they do.
+    """
+    sizes = graphs.sizes
+    shapes = [StepShape(rows, 1, has_head=False) for rows in sizes.read_rows]
+    shapes += [
+        StepShape(rows, 1, is_sampled=is_sampled, has_logits=has_logits)
+        for is_sampled, has_logits in product((False, True), repeat=2)
+        for rows in sizes.rows
+    ]
+    # Two sequences have two rows at least.
+    shapes += [StepShape(rows, sizes.sequences[1]) for rows in sizes.rows if rows > 1]
+    with shown(progress, "compiling the GPU's steps", len(shapes)):
+        for shape in shapes:
+            graphs.launch(shape)
+            progress.advance(1)
 
 
 def bucket(buckets: tuple[int, ...], count: int) -> int:

@@ -73,19 +73,21 @@ def test_gpu_check_prints_and_saves_a_report_that_names_no_folder(no_gpu, tmp_pa
     assert str(tmp_path) not in report
     answer = json.loads(report)
     assert answer["failures"] == {}
-    assert len(answer["sections"]["kernels_0.5b_bf16"]["cases"]) == 8
+    [case] = answer["sections"]["kernels_0.5b_bf16"]["cases"]
+    assert case["model"] == "0.5b bf16"
 
 
 def test_gpu_check_of_a_device_without_kernels_is_one_of_pytorch(
     no_gpu, tmp_path, monkeypatch, capsys
 ):
-    monkeypatch.setattr(Machine, "without_kernels", Machine.gpu)
+    machine = replace(Machine.gpu(), has_kernels=False)
+    monkeypatch.setattr(Machine, "without_kernels", lambda: machine)
     saved = tmp_path / "gpu"
     assert cli.main(["bench", "gpu", "--check", "--quick", "--save", str(saved)]) == 0
-    assert "change the text" in " ".join(capsys.readouterr().out.split())
+    assert "PyTorch runs all of it; the text" in " ".join(capsys.readouterr().out.split())
     answer = json.loads(saved.with_suffix(".json").read_text())
     assert answer["failures"] == {}
-    assert answer["sections"]["pytorch_0.5b"]["cases"][0]["model"] == "0.5b"
+    assert answer["sections"]["kernels_0.5b_bf16"]["cases"][0]["runs"] == "pytorch"
 
 
 def test_gpu_ends_with_the_sections_that_failed(no_gpu, tmp_path, monkeypatch, capsys):

@@ -1,5 +1,4 @@
-"""Whether the operations of a step are right on this device, found out once and kept.
+"""Whether a model's steps are right on this device, found out once, as a whole, and kept.
 
-An operation that fails, is wrong or gives a row other bits in other company is replaced there by
-its twin in PyTorch. It knows no sequences, no sampling and no text.
+Where kernels fail, or give a row other bits in other company, PyTorch runs the model instead.
 """

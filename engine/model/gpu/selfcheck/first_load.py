@@ -1,188 +1,205 @@
 """What a model does at its first load on a device, and what it reads at all others."""
 
 import logging
+import re
+import subprocess
 import time
-from collections.abc import Container, Mapping, Sequence
-from dataclasses import replace
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
+from statistics import median
+from typing import NamedTuple
 
 import torch
 from msgspec import structs
 
-from engine.errors import DeviceLostError
-from engine.model.gpu.forward import Forward
-from engine.model.gpu.launches import failed_captures, is_of_memory
+from engine.errors import DeviceLostError, NoSpaceError
+from engine.model.causal_lm import StepInput, run_step
+from engine.model.gpu.launches import can_start_early, is_of_memory
 from engine.model.gpu.qwen2 import GpuQwen2
-from engine.model.gpu.selfcheck.check import OPERATIONS, Extent, OperationCheck, phrase
-from engine.model.gpu.selfcheck.compiling import CompileTask, compile_ahead
+from engine.model.gpu.selfcheck.check import ModelCheck
 from engine.model.gpu.selfcheck.key import key_of
-from engine.model.gpu.selfcheck.replays import can_start_early, replays_agree
-from engine.model.gpu.selfcheck.subject import Subject
-from engine.model.gpu.selfcheck.verdict import Finding, Verdict, VerdictFile
-from engine.model.gpu.step_graphs import StepGraphs
-from engine.progress import Progress, shown
-from kernels.operations import REFERENCE, operations_for
+from engine.model.gpu.selfcheck.rows import EQUAL, ROOM, DifferenceError, Extent, check_rows
+from engine.model.gpu.selfcheck.verdict import Form, Verdict, VerdictFile
+from engine.model.gpu.step_graphs import StepGraphs, warm_up
+from engine.model.token_tree import TokenTree
+from engine.progress import Progress
+from kernels.operations import PORTABLE, operations_for
 
 _LOG = logging.getLogger("foregram.selfcheck")
-_LOST = "it takes the device down"
-_ENDED = "its compiler ends the whole process"
+_ENDED = "the process ended while they were checked"
+_FOLDERS = re.compile(r"[^\s'\"(]*[/\\](?=[^\s/\\])")
+_MOST_CHARS = 200  # of what a compiler or a driver says
+_TIMED = 5  # steps of one row
+# Of a machine, not of a kernel: a full disk, a compiler that fails, a cache that nothing may be
+# loaded from (Triton's is an ImportError), a driver that the linker does not find (AssertionError).
+_MACHINES_ERRORS = (
+    OSError, subprocess.SubprocessError, ImportError, AssertionError, NoSpaceError,
+)  # fmt: skip
+
+
+class Settled(NamedTuple):
+    """A model in the form that runs, and what was found of it."""
+
+    model: GpuQwen2
+    verdict: Verdict
 
 
 def settle(
     model: GpuQwen2, cache_folder: Path, progress: Progress, extent: Extent | None = None
-) -> Verdict:
-    """Have a model run what is right on its device: kernels, or their twins in PyTorch.
+) -> Settled:
+    """Have a model run as is right on its device: by kernels, started early or not, or by PyTorch.
 
     To be called before the first step. The verdict is kept in the cache, and the next load checks
-    nothing. Raises DeviceLostError where an operation takes the device down: that is kept too, and
-    the next load does without it.
+    nothing. Raises DeviceLostError where a form takes the device down: that is kept too, and the
+    next load does without it.
     """
-    graphs = model.graphs
-    key = key_of(graphs.forward)
+    key = key_of(model.graphs.forward)
     file = VerdictFile.of(cache_folder, key)
-    verdict = file.read(key)
-    if verdict is None or not (verdict.is_whole and verdict.is_lasting):
-        began = verdict or Verdict(key, is_whole=False)
-        verdict = _found(graphs, file, began, progress, extent or Extent.of(graphs.device))
-    file.mark()
+    with file.locked():
+        verdict = file.read(key) or Verdict(key)
+        if verdict.runs is None or not verdict.is_lasting:
+            first_load = _FirstLoad(model, file, progress, extent or Extent.of(model.graphs.device))
+            model, verdict = first_load.settled(verdict)
+            file.write(verdict)
+            if model.graphs.device.type == "cuda":
+                torch.cuda.empty_cache()  # graphs have memory of their own
+        else:
+            model = in_form(model, verdict.runs)
+    file.touch()
     progress.tell(verdict.sentence)
-    apply(graphs, verdict)
     model.found = verdict.sentence
-    return verdict
+    return Settled(model, verdict)
 
 
-def apply(graphs: StepGraphs, verdict: Verdict) -> None:
-    """Let steps run as a verdict says; before the first one."""
-    graphs.forward = _settled(graphs, verdict)
-    graphs.is_captured = verdict.is_capturable
+def in_form(model: GpuQwen2, form: Form) -> GpuQwen2:
+    """The same weights and cache, run in a form."""
+    graphs = model.graphs
+    operations = graphs.forward.operations
+    if form == "early":
+        operations = operations_for(graphs.device, programmatic=True)
+    if form == "pytorch":
+        operations = PORTABLE
+    forward = replace(graphs.forward, operations=operations)
+    return GpuQwen2(StepGraphs(forward, graphs.dtype, graphs.device), model.dtype_name)
 
 
-def _found(
-    graphs: StepGraphs, file: VerdictFile, began: Verdict, progress: Progress, extent: Extent
-) -> Verdict:
-    """Check what nobody has checked, and whether kernels may start early."""
-    verdict = began
-    if not (began.is_whole and all(one.is_tried for one in began.findings)):
-        verdict = _checked(graphs, file, began, progress, extent)
-        file.write(verdict)
-    return verdict if verdict.is_early_tried else _with_early_looked_at(graphs, file, verdict)
+class _MachineError(Exception):
+    """The machine let nobody check, in a phrase; `cause` says whether memory was short."""
+
+    def __init__(self, cause: Exception) -> None:
+        super().__init__(phrase(cause))
+        self.is_of_memory = is_of_memory(cause) or isinstance(cause, NoSpaceError)
 
 
-def _checked(
-    graphs: StepGraphs, file: VerdictFile, began: Verdict, progress: Progress, extent: Extent
-) -> Verdict:
-    """Check the operations. Whether kernels start early stays while the same operations run."""
-    start = time.monotonic()
-    can_be_early = _has_kernels(graphs) and can_start_early(graphs.device)
-    ended = list[CompileTask]()
-    if _has_kernels(graphs):
-        ended = compile_ahead(graphs.forward, progress, with_programmatic=can_be_early)
-    never_run = {one.only: _ENDED for one in ended if not one.is_programmatic}
-    findings = _findings(graphs, file, began, progress, extent, never_run)
-    if graphs.device.type == "cuda":
-        torch.cuda.empty_cache()  # graphs have memory of their own
-    verdict = Verdict(
-        began.key,
-        findings,
-        is_early_tried=not (can_be_early and _can_be_early(ended, never_run)),
-        seconds=round(time.monotonic() - start, 3),
-    )
-    is_as_before = began.is_whole and verdict.replaced == began.replaced
-    if is_as_before and not any(one.is_programmatic for one in ended):
-        return structs.replace(began, findings=findings)
-    return verdict
+@dataclass(slots=True)
+class _FirstLoad:
+    """The forms of a model in their order, until one is right."""
 
+    model: GpuQwen2
+    file: VerdictFile
+    progress: Progress
+    extent: Extent
+    kernels_ms: float = 0.0
 
-def _can_be_early(ended: Sequence[CompileTask], never_run: Container[str]) -> bool:
-    """Whether kernels that start early can be looked at: those that run are translated."""
-    early = [one.only for one in ended if one.is_programmatic and one.only not in never_run]
-    if early:
-        _LOG.warning("kernels do not start early here: of %s, %s", ", ".join(early), _ENDED)
-    return not early
+    def settled(self, before: Verdict) -> Settled:
+        """Check what is not known to fail. Raises DeviceLostError."""
+        began = time.monotonic()
+        known = Verdict(before.key, failed=dict(before.failed), is_lasting=False)
+        if before.begun is not None:
+            known.failed[before.begun] = _ENDED
+        try:
+            settled = self._first_right(known)
+        except _MachineError as error:
+            settled = self._unchecked(known, error)
+        seconds = round(time.monotonic() - began, 3)
+        return settled._replace(verdict=structs.replace(settled.verdict, seconds=seconds))
 
-
-def _with_early_looked_at(graphs: StepGraphs, file: VerdictFile, verdict: Verdict) -> Verdict:
-    """Whether kernels may start early, kept at once; what takes the device down is not tried again.
-
-    Nor is it kept after a capture that failed, as all is slower then.
-    """
-    usual = structs.replace(verdict, is_early_tried=True)
-    try:
-        found = _with_early_starts(graphs, usual)
-    except DeviceLostError:
-        file.write(usual)
-        raise
-    if not failed_captures:
-        file.write(found)
-    return found
-
-
-def _findings(
-    graphs: StepGraphs,
-    file: VerdictFile,
-    began: Verdict,
-    progress: Progress,
-    extent: Extent,
-    never_run: Mapping[str, str],
-) -> tuple[Finding, ...]:
-    """Check the operations, but those to be `never_run`, for a problem each.
-
-    Those of a `began` that is not whole are known to take the device down; of a whole one the
-    findings stay, but where the machine let nobody check.
-    """
-    findings = list[Finding]()
-    known = {one.operation: one for one in began.findings if began.is_whole and one.is_tried}
-    lost_before = tuple(one for one in began.findings if one.problem.startswith(_LOST))
-    broken = {} if began.is_whole else {one.operation: one.problem for one in lost_before}
-    broken |= never_run
-    check = OperationCheck(graphs, Subject(graphs.forward, extent.text_len), extent=extent)
-    with shown(progress, "checking the kernels", len(OPERATIONS)):
-        for operation in OPERATIONS:
+    def _first_right(self, known: Verdict) -> Settled:
+        for form in self._forms:
+            if form in known.failed:
+                continue
+            model = in_form(self.model, form)
             try:
-                if operation in known:
-                    findings.append(known[operation])
-                elif operation in broken:
-                    problem = broken[operation]
-                    findings.append(check.of_twin(operation, problem, is_fatal=True))
-                else:
-                    findings.append(check.finding(operation))
+                with self.file.begun(known, form), model.graphs.watched():
+                    note = self._checked(model, form)
             except DeviceLostError as error:
-                lost = Finding(operation, f"{_LOST}: {error}")
-                file.write(Verdict(began.key, (*lost_before, lost), is_whole=False))
+                known.failed[form] = f"they take the device down: {error}"
+                self.file.write(known)
                 raise
-            progress.advance(1)
-    check.subject.forward.scratch.clear()
-    return tuple(findings)
+            except DifferenceError as error:
+                known.failed[form] = str(error)
+                _LOG.warning("the form %s is not used: %s", form, known.failed[form])
+            else:
+                return Settled(model, structs.replace(known, runs=form, note=note, is_lasting=True))
+        return self._by_pytorch(known)
+
+    @property
+    def _forms(self) -> list[Form]:
+        """Those of our kernels, the fastest first."""
+        graphs = self.model.graphs
+        if graphs.forward.operations.asks_host:
+            return []
+        return ["early", "kernels"] if can_start_early(graphs.device) else ["kernels"]
+
+    def _checked(self, model: GpuQwen2, form: Form) -> str:
+        """Return what could not be compared. Raises DifferenceError and _MachineError."""
+        plain = in_form(self.model, "kernels") if form == "early" else None
+        check = ModelCheck(model, in_form(self.model, "pytorch"), plain, self.extent)
+        try:
+            warm_up(model.graphs, self.progress)
+            if model.graphs.note:
+                raise RuntimeError(model.graphs.note)
+            return check.run(self.progress)
+        except DifferenceError:
+            self.kernels_ms = _step_ms(model)
+            raise
+        except DeviceLostError:
+            raise
+        except _MACHINES_ERRORS as error:
+            raise _MachineError(error) from error
+        except Exception as error:  # kernels and compilers fail in all ways
+            if is_of_memory(error):
+                raise _MachineError(error) from error
+            model.graphs.synchronize()
+            raise DifferenceError(phrase(error)) from error
+
+    def _by_pytorch(self, known: Verdict) -> Settled:
+        """The way back: it is checked for its rows alone."""
+        model = in_form(self.model, "pytorch")
+        is_text_equal = check_rows(model, self.extent) == EQUAL
+        slowdown = _step_ms(model) / self.kernels_ms if self.kernels_ms else 0.0
+        return Settled(
+            model,
+            structs.replace(
+                known,
+                runs="pytorch",
+                is_text_equal=is_text_equal,
+                slowdown=slowdown,
+                is_lasting=True,
+            ),
+        )
+
+    def _unchecked(self, known: Verdict, error: _MachineError) -> Settled:
+        """Without memory to check, kernels run as usual; where they cannot be made, PyTorch does."""
+        form: Form = (
+            "kernels" if error.is_of_memory and "kernels" not in known.failed else "pytorch"
+        )
+        model = in_form(self.model, form)
+        return Settled(
+            model, structs.replace(known, runs=form, note=f"no check was possible: {error}")
+        )
 
 
-def _has_kernels(graphs: StepGraphs) -> bool:
-    """Whether there is anything to compile."""
-    own = graphs.forward.operations
-    return graphs.device.type == "cuda" and own.lm_head is not REFERENCE.lm_head
+def _step_ms(model: GpuQwen2) -> float:
+    """Of one row; 0 where it cannot be run."""
+    with suppress(RuntimeError):
+        step = StepInput(model.new_slot(ROOM), TokenTree.chain([0]))
+        return median(run_step(model, step).ms for _ in range(_TIMED))
+    return 0.0
 
 
-def _with_early_starts(graphs: StepGraphs, usual: Verdict) -> Verdict:
-    """Let kernels start early where steps then say the same; not where they do not run so."""
-    if not usual.is_capturable:
-        return usual
-    early = structs.replace(usual, is_programmatic=True)
-    plain, other = (
-        StepGraphs(_settled(graphs, one), graphs.dtype, graphs.device) for one in (usual, early)
-    )
-    try:
-        with graphs.watched():
-            return early if replays_agree(plain, other) else usual
-    except DeviceLostError:
-        raise
-    except Exception as error:  # noqa: BLE001 - kernels and compilers fail in all ways
-        _LOG.warning("kernels do not start early here: %s", phrase(error))
-        return structs.replace(usual, is_early_tried=not is_of_memory(error))
-
-
-def _settled(graphs: StepGraphs, verdict: Verdict) -> Forward:
-    """Steps as a verdict leaves them."""
-    own = graphs.forward.operations
-    if verdict.is_programmatic:
-        own = operations_for(graphs.device, programmatic=True)
-    twins = {name: getattr(REFERENCE, name) for name in verdict.replaced}
-    return replace(graphs.forward, operations=replace(own, **twins))
+def phrase(error: Exception) -> str:
+    """What went wrong, without the folders of whoever reports it."""
+    text = _FOLDERS.sub("", " ".join(str(error).split()))[:_MOST_CHARS]
+    return f"{type(error).__name__}: {text}"

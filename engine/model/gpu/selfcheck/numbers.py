@@ -1,83 +1,39 @@
-"""Memory for a check: random numbers of the nodes, NaN wherever nothing is to be read or written."""
-
-from collections.abc import Callable
-from dataclasses import dataclass, field
+"""Whether the numbers of a step are those of PyTorch, but for the rounding of its type."""
 
 import torch
 
-from engine.model.gpu.selfcheck.companies import PackedCompany
-from engine.model.token_tree import MAX_ROWS
+from engine.model.gpu.selfcheck.rows import CHOSEN, LOG_PROBS, LOGITS, Answer, DifferenceError
 
-_GUARD = 1024  # numbers of NaN before and behind a tensor
-# Bits where nothing was written, by their bytes: a NaN that no arithmetic gives, in every format of
-# two and of four bytes; so what writes NaN there is seen, too.
-_MARKS = {2: (torch.int16, 0x7FDE), 4: (torch.int32, 0x7FDEADAD)}
-_BLOCK = 64  # columns that one sum of squares stands for
-
-
-@dataclass(slots=True)
-class Numbers:
-    """What the nodes hold, by name, the same in every company."""
-
-    device: torch.device
-    _held: dict[str, torch.Tensor] = field(default_factory=dict)
-
-    def of_nodes(self, name: str, *shape: int) -> torch.Tensor:
-        """Normal numbers, float32 [nodes, *shape]."""
-        return self.drawn(name, MAX_ROWS, *shape)
-
-    def drawn(self, name: str, *shape: int) -> torch.Tensor:
-        """Normal numbers, float32, the same whenever they are asked for."""
-        generator = torch.Generator().manual_seed(sum(name.encode()))
-        return self.kept(name, lambda: torch.randn(shape, generator=generator).to(self.device))
-
-    def kept(self, name: str, make: Callable[[], torch.Tensor]) -> torch.Tensor:
-        """What was made under a name, made now if it is the first time."""
-        if name not in self._held:
-            self._held[name] = make()
-        return self._held[name]
+# In standard deviations of a row's logits: the most that their error may be by its root mean square,
+# and of one logit. TODO
+_MOST_ERROR, _MOST_ERROR_OF_ONE = 0.1, 1.0
+_LEAST_AGREEMENT = 0.5  # of the tokens chosen: where two are nearly equal, rounding decides
+_SUM_ERROR = 0.01  # of a log-probability against that of the same logits
 
 
-@dataclass(slots=True)
-class Memory:
-    """Tensors amid NaN, for one run of an operation."""
+def compare_numbers(found: Answer, expected: Answer) -> None:
+    """Raise DifferenceError where more differs than rounding explains.
 
-    device: torch.device
-    _guarded: list[torch.Tensor] = field(default_factory=list)
-
-    def unwritten(self, *shape: int, dtype: torch.dtype) -> torch.Tensor:
-        """Memory that an operation is to fill."""
-        count = torch.Size(shape).numel()
-        bits, mark = _MARKS[dtype.itemsize]
-        size = (_GUARD + count + _GUARD,)
-        held = torch.full(size, mark, dtype=bits, device=self.device).view(dtype)
-        self._guarded.append(held)
-        return held[_GUARD : _GUARD + count].view(shape)
-
-    def rows(
-        self, numbers: torch.Tensor, company: PackedCompany, dtype: torch.dtype
-    ) -> torch.Tensor:
-        """The nodes' numbers in their rows [R, ...]; rows that hold nothing are NaN."""
-        held = self.unwritten(company.batch.capacity, *numbers.shape[1:], dtype=dtype)
-        if dtype.is_floating_point:
-            held.fill_(torch.nan)  # other bits: some processors hand on those of what they multiply
-        held[company.rows] = numbers[company.nodes].to(dtype)
-        return held
-
-    @property
-    def is_intact(self) -> bool:
-        """Whether nothing was written beside the tensors."""
-        edges = [end for held in self._guarded for end in (held[:_GUARD], held[-_GUARD:])]
-        return all(map(is_unwritten, edges))
+    A token that is nearly as good as another may be chosen in its place: probabilities are compared
+    where the choices agree.
+    """
+    logits, right = found[LOGITS], expected[LOGITS]
+    spread = right.std(dim=1)
+    errors = (logits - right).abs() / spread[:, None]
+    _require(errors.square().mean(dim=1).sqrt(), _MOST_ERROR, "logits differ from PyTorch's")
+    _require(errors, _MOST_ERROR_OF_ONE, "a logit differs from PyTorch's")
+    chosen = found[CHOSEN]
+    own = logits.log_softmax(dim=1).gather(1, chosen[:, None])[:, 0]
+    _require((found[LOG_PROBS] - own).abs(), _SUM_ERROR, "log-probabilities are not the logits'")
+    agrees = chosen == expected[CHOSEN]
+    _require(
+        1 - agrees.float().mean(), 1 - _LEAST_AGREEMENT, "other tokens are chosen than PyTorch's"
+    )
+    differences = (found[LOG_PROBS] - expected[LOG_PROBS]).abs() / spread
+    _require(differences[agrees], _MOST_ERROR_OF_ONE, "log-probabilities differ from PyTorch's")
 
 
-def is_unwritten(values: torch.Tensor) -> bool:
-    """Whether all of it is as `unwritten` left it."""
-    bits, mark = _MARKS[values.dtype.itemsize]
-    return bool((values.view(bits) == mark).all())
-
-
-def squares_of(rows: torch.Tensor) -> torch.Tensor:
-    """What stands in `squares` for a residual stream of these rows, [ceil(H / 64), R]."""
-    padded = torch.nn.functional.pad(rows.float() ** 2, (0, -rows.shape[1] % _BLOCK))
-    return padded.view(len(rows), -1, _BLOCK).sum(dim=2).T.contiguous()
+def _require(errors: torch.Tensor, most: float, phrase: str) -> None:
+    worst = float(errors.nan_to_num(nan=torch.inf).max()) if errors.numel() else 0.0
+    if worst > most:
+        raise DifferenceError(f"{phrase}: by {worst:.2g}, where rounding explains {most:g}")

@@ -4,8 +4,7 @@ import pytest
 
 from engine.bench.gpu.inputs import read_tokenizer
 from engine.bench.gpu.replays import first_of_each_kind, measure_replays
-from engine.model.gpu.loading import warm_up
-from engine.model.gpu.step_graphs import ROW_BUCKETS, StepGraphs
+from engine.model.gpu.step_graphs import ROW_BUCKETS, StepGraphs, warm_up
 from engine.model.loading.converted_model import write_tokenizer
 from engine.model.loading.folder_model import FolderModel
 from engine.model.loading.stored_tokenizer import SPECIALS_FILE
@@ -53,8 +52,8 @@ def test_no_completion_makes_a_launch(shape, lab, items, tokenizer_folder, monke
         made.append(memory.shape)
         return make(graphs, memory)
 
-    def warmed(model, progress):
-        warm_up(model, progress)
+    def warmed(graphs, progress):
+        warm_up(graphs, progress)
         assert any(step.has_logits and step.rows == 128 for step in made)
         made.clear()
 

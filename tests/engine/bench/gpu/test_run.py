@@ -1,11 +1,9 @@
 import json
-from dataclasses import replace
 
 import pytest
 from rich.console import Console
 
 from engine.bench.gpu import run
-from engine.bench.gpu.compiling import compile_shapes
 from engine.bench.gpu.inputs import BenchInputs
 from engine.bench.gpu.machine import Machine, cuda_ms
 from engine.bench.gpu.run import GpuBench
@@ -61,29 +59,6 @@ def test_a_section_that_fails_is_a_sentence_and_the_others_go_on(
     table = failures_table(bench.findings)
     assert table is not None
     assert "ValueError: the bandwidth was not measured" in shown(table)
-
-
-def test_what_is_launched_is_compiled_before(shape, lab, monkeypatch):
-    compiled = []
-
-    def compile_ahead(forward, progress, *, with_programmatic):
-        compiled.append((forward.config.num_layers, with_programmatic))
-        return []
-
-    monkeypatch.setattr("engine.bench.gpu.compiling.compile_ahead", compile_ahead)
-    deep = replace(shape, config=replace(shape.config, num_layers=28))
-    (found,) = compile_shapes(lab, [deep]).cases
-    assert compiled == [(2, True)]
-    assert (found.shape, found.fatal) == ("tiny", ())
-
-
-def test_a_shape_that_cannot_be_compiled_is_a_note(shape, lab, monkeypatch):
-    def broken(*arguments, **options):
-        raise RuntimeError("no such compiler")
-
-    monkeypatch.setattr("engine.bench.gpu.compiling.compile_ahead", broken)
-    found = compile_shapes(lab, [shape])
-    assert (found.cases, found.notes) == ((), ("tiny bf16: RuntimeError: no such compiler",))
 
 
 def test_without_a_gpu_the_machine_is_refused():

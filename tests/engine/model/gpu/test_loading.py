@@ -9,8 +9,8 @@ import torch
 
 from engine.errors import ConfigurationError, NoSpaceError
 from engine.model.gpu.buffers import StepShape
-from engine.model.gpu.loading import load_qwen2, warm_up
-from engine.model.gpu.step_graphs import StepGraphs
+from engine.model.gpu.loading import load_qwen2
+from engine.model.gpu.step_graphs import StepGraphs, warm_up
 from engine.model.gpu.weights import GpuWeights
 from engine.model.loading.converted_model import ConvertedModel
 from engine.model.loading.loaded_model import prepare
@@ -93,6 +93,7 @@ def test_the_plan_is_told_and_then_the_model_is_there(model, free):
     assert re.match(r"GPU memory: weights 0\.0 GB, .* of 3\.0 GB free$", sentence)
     assert [task for task, _ in said.tasks] == [
         "placing the weights",
+        "compiling the GPU's steps",
         "checking the kernels",
         "compiling the GPU's steps",
     ]
@@ -131,7 +132,7 @@ def test_widths_that_four_bits_cannot_hold_are_refused_with_what_can(model):
 def warm_shapes():
     """The shapes of steps that are there once a model is warm."""
     model = gpu_qwen2(tiny_model("qwen2", 1))
-    warm_up(model, NoProgress())
+    warm_up(model.graphs, NoProgress())
     return set(model.graphs._launches)
 
 

@@ -16,7 +16,7 @@ from engine.model.gpu.buffers import Outputs, StepShape
 from engine.model.gpu.flight import GpuFlight
 from engine.model.gpu.loading import load_portable
 from engine.model.gpu.qwen2 import GpuQwen2
-from engine.model.gpu.row_check import EQUAL, UNEQUAL, check_rows
+from engine.model.gpu.selfcheck.rows import EQUAL, UNEQUAL, Extent, check_rows
 from engine.model.loading import loaded_model
 from engine.model.loading.converted_model import ConvertedModel
 from engine.model.loading.loaded_model import load_model, prepare
@@ -36,7 +36,6 @@ from tests.support.trees import path_to, random_tree
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 COUNT = 40
-POSITIONS = 2048
 MAC = DeviceChoice(torch.device("cpu", 0), "A GPU", "our kernels are for NVIDIA GPUs")
 
 
@@ -226,21 +225,26 @@ def _in_order_of_rows(x, weight):
 
 
 def test_a_device_whose_rows_depend_on_their_place_is_found(model, monkeypatch):
-    assert check_rows(model, POSITIONS) == EQUAL
+    assert check_rows(model) == EQUAL
     monkeypatch.setattr(products, "product", _in_order_of_rows)
-    assert check_rows(model, POSITIONS) == UNEQUAL
+    assert check_rows(model) == UNEQUAL
 
 
 def test_a_device_that_runs_many_chunks_of_keys_otherwise_is_found(model, monkeypatch):
-    usual = attention._attend
+    usual, few = attention._attend, Extent((40, 125))
+    counts = set()
 
     def by_number(packed, keys, values, span):
         attended = usual(packed, keys, values, span)
-        return attended if keys.shape[1] <= 7 else 1.01 * attended
+        counts.add(keys.shape[1])
+        return attended if keys.shape[1] <= most else 1.01 * attended
 
     monkeypatch.setattr(attention, "_attend", by_number)
-    assert check_rows(model, positions=400) == EQUAL, "no text is so long there"
-    assert check_rows(model, POSITIONS) == UNEQUAL
+    most = 1000
+    assert check_rows(model, few) == EQUAL
+    most = max(counts)
+    assert check_rows(model, few) == EQUAL
+    assert check_rows(model) == UNEQUAL, "longer texts have more chunks"
 
 
 def test_a_device_whose_rows_depend_on_another_text_beside_is_found(model, monkeypatch):
@@ -255,7 +259,7 @@ def test_a_device_whose_rows_depend_on_another_text_beside_is_found(model, monke
         return outputs
 
     monkeypatch.setattr(GpuFlight, "finish", beside)
-    assert check_rows(model, POSITIONS) == UNEQUAL
+    assert check_rows(model) == UNEQUAL
 
 
 def test_weights_of_fewer_bits_are_for_our_kernels(folder, tmp_path, gpu):

@@ -4,20 +4,23 @@ On the CPU the list is recorded as CUDA records it: the calls and the memory tha
 once for each shape, and never the Python around them.
 """
 
+from contextlib import nullcontext
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import MagicMock
 
 import numpy as np
 import pytest
+import torch
 
 from engine.config import Sampling
 from engine.drafting.drafter import NoDrafts
 from engine.model.causal_lm import StepInput, prefill, run_step
 from engine.model.gpu import step_graphs
 from engine.model.gpu.buffers import Inputs, Outputs, StepShape
-from engine.model.gpu.launches import CaptureError, Launch
+from engine.model.gpu.launches import CaptureError, GraphLaunch, GraphMemory, Launch
 from engine.model.gpu.step_graphs import (
     ROW_BUCKETS,
     SEQUENCE_BUCKETS,
@@ -162,42 +165,74 @@ INVALIDATED = "operation failed due to a previous error during capture"
 
 @pytest.fixture
 def capturing(eager, monkeypatch):
-    """The graphs of a device whose third capture fails, and the shapes that were tried."""
-    tried, failed = [], []
+    """The graphs of a device whose third capture fails."""
+    tried = []
 
     def capture(memory, forward, graphs):
         tried.append(memory.shape)
         if len(tried) == 3:
-            failed.append(SimpleNamespace(reason=INVALIDATED))
             raise CaptureError(INVALIDATED)
         return Launch(memory, forward)
 
-    monkeypatch.setattr(step_graphs, "failed_captures", failed)
     monkeypatch.setattr(step_graphs, "GraphLaunch", capture)
     monkeypatch.setattr(step_graphs, "StreamLaunch", Streamed)
     eager.graphs._graphs = SimpleNamespace(stream=None)
-    return eager.graphs, tried
+    return eager.graphs
 
 
-def test_a_step_that_cannot_be_captured_runs_kernel_by_kernel_as_do_all_new_ones(capturing, caplog):
-    graphs, tried = capturing
-    shapes = [StepShape(rows, 1) for rows in (1, 4, 8, 16)]
-    launches = [graphs.launch(shape) for shape in shapes]
-    assert [type(one) for one in launches] == [Launch, Launch, Streamed, Streamed]
-    assert tried == shapes[:3]
-    assert graphs.launch(shapes[0]) is launches[0], "what was captured stays"
-    assert caplog.messages == [f"a step cannot be captured: {INVALIDATED}"]
-    assert graphs.note == f"new steps run kernel by kernel: {INVALIDATED}"
+def test_a_step_that_cannot_be_captured_runs_kernel_by_kernel_and_others_are_captured(
+    capturing, caplog
+):
+    launches = [capturing.launch(StepShape(rows, 1)) for rows in (1, 4, 8, 16)]
+    assert [type(one) for one in launches] == [Launch, Launch, Streamed, Launch]
+    assert capturing.launch(StepShape(8, 1)) is launches[2]
+    said = f"some steps run kernel by kernel, as they cannot be captured: {INVALIDATED}"
+    assert caplog.messages == [said] == [capturing.note]
+
+
+def test_after_a_capture_that_failed_torch_takes_no_memory_for_it(monkeypatch):
+    """Else all that is allocated from then on is of that graph's memory."""
+    stream, ended = MagicMock(device_index=0), []
+
+    class Refused:
+        def __init__(self, graph, **options):
+            assert options["capture_error_mode"] == "thread_local"
+
+        def __enter__(self):
+            pass
+
+        def __exit__(self, *_):
+            raise RuntimeError(INVALIDATED)
+
+    for name in ("Event", "CUDAGraph"):
+        monkeypatch.setattr(torch.cuda, name, lambda: None)
+    monkeypatch.setattr(torch.cuda, "graph", Refused)
+    monkeypatch.setattr(torch.cuda, "current_stream", lambda _: stream)
+    monkeypatch.setattr(torch.cuda, "stream", lambda _: nullcontext())
+    monkeypatch.setattr(
+        torch._C, "_cuda_endAllocateToPool", lambda *of: ended.append(of), raising=False
+    )
+    monkeypatch.setattr(torch.cuda, "Stream", lambda _: stream)
+    monkeypatch.setattr(torch.cuda, "graph_pool_handle", lambda: (0, 1))
+    with pytest.raises(CaptureError, match=INVALIDATED):
+        GraphLaunch(MagicMock(), MagicMock(), GraphMemory(torch.device("cpu")))
+    assert ended == [(0, (0, 1))]
+
+
+def test_what_kernels_hand_on_can_be_made_nan(eager):
+    eager.graphs.launch(StepShape(4, 1, has_logits=True))
+    eager.graphs.fill(np.nan)
+    activations = eager.graphs._activations[4]
+    assert all(bool(held.isnan().all()) for held in activations.numbers)
+    assert eager.graphs._logits.isnan().all()
 
 
 def test_a_capture_that_a_lost_device_ends_is_its_loss(capturing, monkeypatch):
-    graphs, _ = capturing
-
     def lost(_):
         raise RuntimeError("CUDA error: device-side assert")
 
     monkeypatch.setattr(StepGraphs, "synchronize", lost)
-    graphs.launch(StepShape(1, 1))
-    graphs.launch(StepShape(4, 1))
+    capturing.launch(StepShape(1, 1))
+    capturing.launch(StepShape(4, 1))
     with pytest.raises(RuntimeError, match="device-side assert"):
-        graphs.launch(StepShape(8, 1))
+        capturing.launch(StepShape(8, 1))

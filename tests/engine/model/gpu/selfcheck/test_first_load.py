@@ -1,9 +1,8 @@
-"""The first load checks and keeps what it finds; the second one only reads it."""
+"""The first load checks a model as a whole and keeps what it finds; the second one only reads it."""
 
 import os
 import subprocess
 from dataclasses import replace
-from types import SimpleNamespace
 
 import pytest
 import torch
@@ -12,21 +11,23 @@ from engine.config import Sampling
 from engine.drafting.drafter import NoDrafts
 from engine.errors import DeviceLostError
 from engine.model.causal_lm import prefill
-from engine.model.gpu.selfcheck import first_load
-from engine.model.gpu.selfcheck.check import OPERATIONS, OperationCheck
+from engine.model.gpu.selfcheck import check, first_load
+from engine.model.gpu.selfcheck.check import ModelCheck
 from engine.model.gpu.selfcheck.first_load import settle
 from engine.model.gpu.selfcheck.key import key_of
-from engine.model.gpu.selfcheck.replays import replays_agree
-from engine.model.gpu.selfcheck.verdict import Finding, kept_verdicts
-from engine.model.gpu.step_graphs import StepGraphs
+from engine.model.gpu.selfcheck.rows import UNEQUAL, Extent
+from engine.model.gpu.selfcheck.verdict import Verdict, VerdictFile, kept_verdicts
+from engine.model.gpu.step_graphs import warm_up
 from engine.progress import NoProgress
-from kernels.operations import REFERENCE
+from kernels.operations import PORTABLE
 from tests.support.faults import (
+    OPERATIONS,
     STAND_INS,
     Race,
     in_one_order,
     leaking,
     planted,
+    too_large,
     wrong_order,
     wrong_row,
 )
@@ -35,12 +36,20 @@ from tests.support.steps import decoded, decoder_behind, text_of
 from tests.support.tiny_models import tiny_model
 
 pytestmark = pytest.mark.usefixtures("one_thread")
+SMALL = Extent((40,), 8, 3)
 PROMPT = list(range(20, 57))
 
 
 @pytest.fixture(scope="module")
 def reference():
-    return tiny_model("qwen2", 1, num_attention_heads=4, num_key_value_heads=2, hidden_size=64)
+    return tiny_model(
+        "qwen2",
+        1,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        hidden_size=64,
+        num_hidden_layers=2,
+    )
 
 
 @pytest.fixture(autouse=True)
@@ -49,8 +58,29 @@ def _one_order():
         yield
 
 
-def model_of(reference, operations):
-    return gpu_qwen2(reference, dtype=torch.bfloat16, operations=operations)
+@pytest.fixture
+def load(reference, tmp_path):
+    """Loads a model with the cache that all loads of a test share."""
+
+    def load(operations=STAND_INS, progress=None, dtype=torch.bfloat16):
+        model = gpu_qwen2(reference, dtype=dtype, operations=operations)
+        settled = settle(model, tmp_path, progress or NoProgress(), SMALL)
+        free = settled.model.arena.free_positions
+        assert free == settled.model.arena.positions, "the check keeps no room"
+        assert settled.model.arena.keys.isfinite().all(), "nor NaN"
+        return settled
+
+    return load
+
+
+@pytest.fixture
+def unchecked(monkeypatch):
+    """From when it is called on, whatever is checked fails the test."""
+
+    def forbid():
+        monkeypatch.setattr(ModelCheck, "run", lambda *_: pytest.fail("it was checked again"))
+
+    return forbid
 
 
 class Said(NoProgress):
@@ -64,40 +94,214 @@ class Said(NoProgress):
         self.sentences.append(sentence)
 
 
-def test_the_second_load_checks_nothing(reference, tmp_path, monkeypatch):
+def test_the_second_load_checks_nothing(load, unchecked):
     first, second = Said(), Said()
-    found = settle(model_of(reference, STAND_INS), tmp_path, first)
-    monkeypatch.setattr(OperationCheck, "finding", lambda *_: pytest.fail("it was checked again"))
-    model = model_of(reference, STAND_INS)
-    assert settle(model, tmp_path, second) == found
-    assert (first.tasks, second.tasks) == (["checking the kernels"], [])
-    assert first.sentences == second.sentences == [model.checked]
-    assert "passed their check; the text is the same" in model.checked
+    verdict = load(progress=first).verdict
+    unchecked()
+    model, again = load(progress=second)
+    assert again == verdict
+    assert first.tasks == ["compiling the GPU's steps", "checking the kernels"]
+    assert not second.tasks
+    sentence = "the kernels passed their check; the text is the same with lookahead and without"
+    assert first.sentences == second.sentences == [sentence] == [model.checked]
 
 
-def test_the_latest_load_is_the_one_that_is_told_of(reference, tmp_path):
-    def load(dtype):
-        return settle(
-            gpu_qwen2(reference, dtype=dtype, operations=STAND_INS), tmp_path, NoProgress()
-        )
+FAULTS = {
+    "wrong row": wrong_row,
+    "wrong order": wrong_order,
+    "leak": leaking,
+    "wrong": too_large,
+    "race": None,
+}
 
-    first, second = load(torch.bfloat16), load(torch.float32)
+
+@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("operation", OPERATIONS)
+def test_where_an_operation_is_wrong_the_text_is_that_of_pytorch(
+    load, reference, unchecked, operation, fault
+):
+    wrong = planted(operation, FAULTS[fault] or Race())
+    model, verdict = load(wrong)
+    assert (verdict.runs, list(verdict.failed)) == ("pytorch", ["kernels"])
+    assert model.graphs.forward.operations is PORTABLE
+    assert (model.row_buckets, model.most_rows) == ((16, 128), 16)
+    assert "PyTorch runs the model in place of our kernels, and a step takes " in model.checked
+    assert written(model) == written(
+        gpu_qwen2(reference, dtype=torch.bfloat16, operations=PORTABLE)
+    )
+    unchecked()
+    assert load(wrong).verdict == verdict
+
+
+def written(model):
+    slot = model.new_slot(len(PROMPT) + 200)
+    prefill(model, slot, PROMPT[:-1])
+    return text_of(decoded(model, decoder_behind(slot, NoDrafts(), Sampling(), PROMPT, 12)))
+
+
+def test_what_the_way_back_costs_is_measured(load):
+    verdict = load(planted("gate_up", wrong_row)).verdict
+    assert verdict.slowdown > 0
+    assert f"a step takes {verdict.slowdown:.1f} times as long: chosen tokens" in verdict.sentence
+
+
+def test_a_kernel_that_does_not_compile_is_told_of_without_folders(load):
+    def broken(*_):
+        raise RuntimeError("PTX: /home/somebody/kernels/gate_up.py:3: out of registers")
+
+    verdict = load(replace(STAND_INS, gate_up=broken)).verdict
+    assert verdict.failed == {"kernels": "RuntimeError: PTX: gate_up.py:3: out of registers"}
+    assert "a step takes longer: RuntimeError: PTX" in verdict.sentence
+
+
+def test_a_device_whose_pytorch_gives_rows_other_bits_is_told_of(load, monkeypatch):
+    monkeypatch.setattr(first_load, "check_rows", lambda *_: UNEQUAL)
+    assert "the text may differ in places" in load(planted("gate_up", wrong_row)).model.checked
+
+
+@pytest.fixture
+def early(monkeypatch):
+    """A CPU stands for a device that starts kernels early; returns how to say which those are."""
+
+    def be(operations):
+        monkeypatch.setattr(first_load, "can_start_early", lambda _: True)
+        monkeypatch.setattr(first_load, "operations_for", lambda *_, **__: operations)
+
+    be(replace(STAND_INS))
+    return be
+
+
+@pytest.mark.usefixtures("early")
+def test_kernels_start_early_where_that_changes_no_bit(load):
+    model, verdict = load()
+    assert (verdict.runs, verdict.failed) == ("early", {})
+    assert model.graphs.forward.operations is not STAND_INS
+
+
+def test_kernels_whose_early_start_is_a_race_start_late(load, early, unchecked):
+    early(planted("skinny_matmul", Race()))
+    model, verdict = load()
+    assert (verdict.runs, list(verdict.failed)) == ("kernels", ["early"])
+    assert model.graphs.forward.operations is STAND_INS
+    assert "passed their check, but none starts early, which costs some speed: " in model.checked
+    unchecked()
+    assert load().verdict == verdict
+
+
+def test_early_starts_that_change_every_run_alike_are_found(load, early, monkeypatch):
+    def other(stream, *others):
+        STAND_INS.gate_up(stream, *others)
+        others[1].mul_(1.01)
+
+    early(replace(STAND_INS, gate_up=other))
+    assert load().verdict.failed["early"].endswith("where kernels start early")
+
+
+def test_a_form_that_cannot_be_captured_is_not_used_and_others_are_captured(
+    load, early, unchecked, monkeypatch
+):
+    def refused(graphs, progress):
+        warm_up(graphs, progress)
+        if graphs.forward.operations is not STAND_INS:
+            graphs.note = "some steps run kernel by kernel: operation not permitted"
+
+    monkeypatch.setattr(first_load, "warm_up", refused)
+    verdict = load().verdict
+    assert verdict.runs == "kernels"
+    assert "operation not permitted" in verdict.failed["early"]
+    unchecked()
+    assert load().verdict == verdict
+
+
+def fatal(*_):
+    raise DeviceLostError("illegal address")
+
+
+def test_what_takes_the_device_down_is_not_run_again(load, early):
+    early(replace(STAND_INS, gate_up=fatal))
+    lost = replace(STAND_INS, lm_head=fatal)
+    for _ in range(2):
+        with pytest.raises(DeviceLostError):
+            load(lost)
+    never = replace(STAND_INS, lm_head=lambda *_: pytest.fail("it was run again"))
+    early(never)
+    verdict = load(never).verdict
+    reason = "they take the device down: illegal address"
+    assert verdict.failed == {"early": reason, "kernels": reason}
+    assert verdict.runs == "pytorch"
+
+
+def test_a_check_that_is_stopped_blames_nothing(load, monkeypatch):
+    def stopped(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(ModelCheck, "run", stopped)
+        with pytest.raises(KeyboardInterrupt):
+            load()
+    assert load().verdict.runs == "kernels"
+
+
+@pytest.mark.usefixtures("early")
+def test_what_ended_the_process_is_not_run_again(load, reference, tmp_path, unchecked):
+    key = key_of(gpu_qwen2(reference, dtype=torch.bfloat16).graphs.forward)
+    VerdictFile.of(tmp_path, key).write(Verdict(key, begun="early"))
+    verdict = load().verdict
+    assert verdict.failed == {"early": "the process ended while they were checked"}
+    assert verdict.runs == "kernels"
+    VerdictFile.of(tmp_path, key).write(Verdict(key, failed=verdict.failed, begun="kernels"))
+    unchecked()
+    assert load().verdict.runs == "pytorch"
+
+
+@pytest.mark.parametrize(
+    ("error", "runs"),
+    [
+        (torch.OutOfMemoryError("no memory"), "kernels"),
+        (RuntimeError("Triton Error [CUDA]: out of memory"), "kernels"),
+        (ImportError("failed to map segment from shared object"), "pytorch"),
+        (AssertionError("libcuda.so cannot be found"), "pytorch"),
+        (subprocess.CalledProcessError(1, ["gcc"]), "pytorch"),
+        (OSError("no space left on device"), "pytorch"),
+    ],
+)
+@pytest.mark.usefixtures("early")
+def test_what_the_machine_let_nobody_check_is_checked_at_the_next_load(
+    load, monkeypatch, error, runs
+):
+    def fail(*_):
+        raise error
+
+    with monkeypatch.context() as patch:
+        patch.setattr(ModelCheck, "run", fail)
+        model, verdict = load()
+    assert (verdict.runs, verdict.failed, verdict.is_lasting) == (runs, {}, False)
+    assert "no check was possible: " in model.checked
+    assert model.checked.endswith("the next load checks again")
+    assert load().verdict.runs == "early"
+
+
+def test_without_memory_for_pytorch_bits_alone_are_compared(load, monkeypatch):
+    def greedy(*_):
+        raise torch.OutOfMemoryError("2 GiB")
+
+    monkeypatch.setattr(check, "compare_numbers", greedy)
+    verdict = load().verdict
+    assert (verdict.runs, verdict.is_lasting) == ("kernels", True)
+    assert "PyTorch found no memory to compare numbers with" in verdict.sentence
+
+
+def test_the_latest_load_is_the_one_that_is_told_of(load, tmp_path):
+    first, second = load().verdict, load(dtype=torch.float32).verdict
     for path in tmp_path.rglob("*.json"):
         os.utime(path, (0, 0))
-    assert load(torch.bfloat16) == first
+    assert load().verdict == first
     assert kept_verdicts(tmp_path)[-1] == first != second
-
-
-def test_another_model_is_checked_for_itself(reference, tmp_path):
-    said = Said()
-    for dtype in (torch.bfloat16, torch.float32):
-        settle(gpu_qwen2(reference, dtype=dtype, operations=STAND_INS), tmp_path, said)
-    assert len(said.tasks) == 2
 
 
 def test_which_matrix_has_which_form_is_of_the_verdict(reference):
     def key(*forms):
-        forward = model_of(reference, STAND_INS).graphs.forward
+        forward = gpu_qwen2(reference, operations=STAND_INS).graphs.forward
         first, *others = forward.weights.layers
         qkv, o, gate_up, down = (
             replace(matrix, quantization=form)
@@ -107,284 +311,3 @@ def test_which_matrix_has_which_form_is_of_the_verdict(reference):
         return key_of(replace(forward, weights=replace(forward.weights, layers=(held, *others))))
 
     assert key("q4_k", "q4_k", "q4_k", "q6_k") != key("q6_k", "q6_k", "q6_k", "q4_k")
-
-
-@pytest.mark.parametrize(
-    ("error", "runs_twin"),
-    [
-        (torch.OutOfMemoryError("no memory"), False),
-        (RuntimeError("Triton Error [CUDA]: out of memory"), False),
-        (ImportError("failed to map segment from shared object"), True),
-        (AssertionError("libcuda.so cannot be found"), True),
-        (subprocess.CalledProcessError(1, ["gcc"]), True),
-        (OSError("no space left on device"), True),
-    ],
-)
-def test_what_the_machine_let_nobody_check_is_checked_again(
-    reference, tmp_path, monkeypatch, error, runs_twin
-):
-    usual = OperationCheck._checked
-
-    def fails(check, operation, kernels):
-        if operation == "gate_up":
-            raise error
-        return usual(check, operation, kernels)
-
-    monkeypatch.setattr(OperationCheck, "_checked", fails)
-    model = model_of(reference, STAND_INS)
-    verdict = settle(model, tmp_path, NoProgress())
-    assert verdict.replaced == (("gate_up",) if runs_twin else ())
-    assert "the kernels passed their check" not in model.checked
-    assert "as far as was checked: the next load checks again" in model.checked
-    tried = list[str]()
-
-    def noted(check, operation, kernels):
-        tried.append(operation)
-        return usual(check, operation, kernels)
-
-    monkeypatch.setattr(OperationCheck, "_checked", noted)
-    for _ in range(2):
-        again = settle(model_of(reference, STAND_INS), tmp_path, NoProgress())
-        assert again.is_lasting
-        assert not again.replaced
-    assert tried == ["gate_up"], "all others were checked before"
-
-
-@pytest.mark.parametrize("fault", [wrong_row, wrong_order, leaking, "race"])
-@pytest.mark.parametrize("operation", OPERATIONS)
-def test_the_text_is_that_of_the_twin_where_a_kernel_is_wrong(
-    reference, tmp_path, operation, fault
-):
-    plant = Race() if fault == "race" else fault
-    model = model_of(reference, planted(operation, plant))
-    verdict = settle(model, tmp_path, NoProgress())
-    assert verdict.replaced == (operation,)
-    assert getattr(model.graphs.forward.operations, operation) is getattr(REFERENCE, operation)
-    assert f"{operation} runs by its formula" in model.checked
-    assert written(model) == written(model_of(reference, STAND_INS))
-
-
-def written(model):
-    slot = model.new_slot(len(PROMPT) + 200)
-    prefill(model, slot, PROMPT[:-1])
-    decoder = decoder_behind(slot, NoDrafts(), Sampling(), PROMPT, 12)
-    return text_of(decoded(model, decoder))
-
-
-def test_what_takes_the_device_down_is_not_tried_again(reference, tmp_path, monkeypatch):
-    usual, tried = OperationCheck.finding, []
-
-    def lost(check, operation):
-        tried.append(operation)
-        if operation == "gate_up":
-            raise DeviceLostError("illegal address")
-        return usual(check, operation)
-
-    monkeypatch.setattr(OperationCheck, "finding", lost)
-    with pytest.raises(DeviceLostError):
-        settle(model_of(reference, STAND_INS), tmp_path, NoProgress())
-    tried.clear()
-    fatal = replace(STAND_INS, gate_up=lambda *_, **__: pytest.fail("it was run again"))
-    model = model_of(reference, fatal)
-    verdict = settle(model, tmp_path, NoProgress())
-    assert verdict.replaced == ("gate_up",)
-    assert "it takes the device down: illegal address" in model.checked
-    assert "gate_up" not in tried
-    assert model.graphs.forward.operations.gate_up is REFERENCE.gate_up
-
-
-def test_what_takes_the_device_down_is_not_run_though_its_twin_found_no_memory(
-    reference, tmp_path, monkeypatch
-):
-    """Else each third load would lose the device."""
-    usual = OperationCheck.finding
-
-    def lost(check, operation):
-        if operation == "gate_up":
-            raise DeviceLostError("illegal address")
-        return usual(check, operation)
-
-    def greedy(*_):
-        raise torch.OutOfMemoryError("2 GiB")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(OperationCheck, "finding", lost)
-        with pytest.raises(DeviceLostError):
-            settle(model_of(reference, STAND_INS), tmp_path, NoProgress())
-    fatal = replace(STAND_INS, gate_up=lambda *_, **__: pytest.fail("it was run again"))
-    with monkeypatch.context() as patch:
-        patch.setattr(OperationCheck, "_variance", greedy)
-        verdict = settle(model_of(reference, fatal), tmp_path, NoProgress())
-    assert "no memory to check what runs instead" in verdict.sentence
-    assert settle(model_of(reference, fatal), tmp_path, NoProgress()).replaced == ("gate_up",)
-
-
-def graphs_of(reference, operations):
-    return model_of(reference, operations).graphs
-
-
-def test_replays_agree_where_kernels_are_right(reference):
-    plain, early = (graphs_of(reference, STAND_INS) for _ in range(2))
-    early.forward = replace(early.forward, arena=plain.forward.arena)
-    assert replays_agree(plain, early, replays=3)
-    assert not plain.forward.arena.keys.any(), "the cache is left as it was"
-
-
-def test_a_replay_that_differs_is_found(reference):
-    plain, early = graphs_of(reference, STAND_INS), graphs_of(reference, planted("lm_head", Race()))
-    early.forward = replace(early.forward, arena=plain.forward.arena)
-    assert not replays_agree(plain, early, replays=3)
-
-
-@pytest.fixture
-def _early(monkeypatch):
-    """A CPU stands for the device: there both ways to launch are one."""
-    monkeypatch.setattr(first_load, "_has_kernels", lambda graphs: True)
-    monkeypatch.setattr(first_load, "compile_ahead", lambda *_, **__: [])
-    monkeypatch.setattr(first_load, "can_start_early", lambda device: True)
-
-
-@pytest.mark.usefixtures("_early")
-def test_kernels_that_do_not_run_when_started_early_are_not(reference, tmp_path, monkeypatch):
-    def refused(plain, early):
-        raise RuntimeError("the driver knows no such launch")
-
-    monkeypatch.setattr(first_load, "replays_agree", refused)
-    verdict = settle(model_of(reference, STAND_INS), tmp_path, NoProgress())
-    assert verdict.is_whole
-    assert not verdict.is_programmatic
-
-
-@pytest.mark.usefixtures("_early")
-def test_kernels_start_early_where_their_replays_agree(reference, tmp_path, monkeypatch):
-    asked = []
-
-    def agree(plain, early):
-        asked.append((plain, early))
-        return True
-
-    monkeypatch.setattr(first_load, "replays_agree", agree)
-    verdict = settle(model_of(reference, STAND_INS), tmp_path, NoProgress())
-    assert verdict.is_programmatic
-    [(plain, early)] = asked
-    assert isinstance(plain, StepGraphs)
-    assert plain.forward.arena is early.forward.arena
-
-
-@pytest.mark.usefixtures("_early")
-def test_what_ends_the_compiler_is_never_run(reference, tmp_path, monkeypatch):
-    def never(*_, **__):
-        pytest.fail("it would end the process")
-
-    gate_up = SimpleNamespace(only="gate_up", is_programmatic=False)
-    early = SimpleNamespace(only="lm_head", is_programmatic=True)
-    monkeypatch.setattr(first_load, "compile_ahead", lambda *_, **__: [gate_up, early])
-    monkeypatch.setattr(first_load, "replays_agree", never)
-    for _ in range(2):
-        model = model_of(reference, replace(STAND_INS, gate_up=never))
-        verdict = settle(model, tmp_path, NoProgress())
-        assert verdict.replaced == ("gate_up",)
-        assert not verdict.is_programmatic
-        assert verdict.is_lasting
-        assert "gate_up runs by its formula in PyTorch" in model.checked
-        assert model.checked.count("its compiler ends the whole process") == 1
-        monkeypatch.setattr(first_load, "compile_ahead", never)
-
-
-@pytest.fixture
-def looks(_early, monkeypatch):
-    """Early starts agree; how often that was looked at, is counted."""
-    looked = list[StepGraphs]()
-
-    def agree(_, early):
-        looked.append(early)
-        return True
-
-    monkeypatch.setattr(first_load, "replays_agree", agree)
-    return looked
-
-
-def test_a_load_that_is_stopped_while_it_looks_for_early_starts_looks_again(
-    reference, tmp_path, looks, monkeypatch
-):
-    def stopped(*_):
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr(first_load, "replays_agree", stopped)
-        with pytest.raises(KeyboardInterrupt):
-            settle(model_of(reference, STAND_INS), tmp_path, NoProgress())
-    monkeypatch.setattr(OperationCheck, "finding", lambda *_: pytest.fail("it was checked again"))
-    assert settle(model_of(reference, STAND_INS), tmp_path, NoProgress()).is_programmatic
-    assert len(looks) == 1
-
-
-def test_early_starts_that_take_the_device_down_are_not_tried_again(
-    reference, tmp_path, looks, monkeypatch
-):
-    def lost(*_):
-        raise DeviceLostError("illegal address")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(first_load, "replays_agree", lost)
-        with pytest.raises(DeviceLostError):
-            settle(model_of(reference, STAND_INS), tmp_path, NoProgress())
-    assert not settle(model_of(reference, STAND_INS), tmp_path, NoProgress()).is_programmatic
-    assert not looks
-
-
-def test_what_was_found_after_a_failed_capture_is_not_kept(reference, tmp_path, looks, monkeypatch):
-    with monkeypatch.context() as patch:
-        patch.setattr(first_load, "failed_captures", ["a graph"])
-        settle(model_of(reference, STAND_INS), tmp_path, NoProgress())
-    settle(model_of(reference, STAND_INS), tmp_path, NoProgress())
-    assert len(looks) == 2
-
-
-@pytest.mark.usefixtures("_early")
-def test_without_memory_early_starts_are_looked_at_again(reference, tmp_path, monkeypatch):
-    answers = [torch.OutOfMemoryError("2 GiB"), None]
-
-    def agree(plain, early):
-        if (error := answers.pop(0)) is not None:
-            raise error
-        return True
-
-    monkeypatch.setattr(first_load, "replays_agree", agree)
-    early = [
-        settle(model_of(reference, STAND_INS), tmp_path, NoProgress()).is_programmatic
-        for _ in range(3)
-    ]
-    assert early == [False, True, True]
-
-
-def test_what_is_known_to_take_the_device_down_stays_so_while_others_are_checked_again(
-    reference, tmp_path, monkeypatch
-):
-    """Else a second loss, of another operation, would have it run once more."""
-    usual = OperationCheck.finding
-
-    def losing(operation):
-        def finding(check, tried):
-            if tried == operation:
-                raise DeviceLostError("illegal address")
-            return usual(check, tried)
-
-        return finding
-
-    def memoryless(check, tried):
-        if tried == "lm_head":
-            return Finding(tried, note="there was no memory to check it", is_tried=False)
-        return usual(check, tried)
-
-    def load(finding):
-        with monkeypatch.context() as patch:
-            patch.setattr(OperationCheck, "finding", finding)
-            return settle(model_of(reference, STAND_INS), tmp_path, NoProgress())
-
-    with pytest.raises(DeviceLostError):
-        load(losing("gate_up"))
-    assert load(memoryless).replaced == ("gate_up",)
-    with pytest.raises(DeviceLostError):
-        load(losing("lm_head"))
-    assert load(usual).replaced == ("gate_up", "lm_head")

@@ -1,13 +1,15 @@
 """What was found is kept whole, and a damaged file is as good as none."""
 
+import signal
+import subprocess
+import sys
+
 import pytest
 
-from engine.model.gpu.selfcheck.verdict import Finding, Verdict, VerdictFile, kept_verdicts
+from engine.model.gpu.selfcheck.verdict import Verdict, VerdictFile, kept_verdicts
 
 KEY = {"device": "NVIDIA H200", "kernels": "abc"}
-VERDICT = Verdict(
-    KEY, (Finding("gate_up", "it does not compile", lost_ms=3.14), Finding("lm_head"))
-)
+VERDICT = Verdict(KEY, "kernels", {"early": "it is a race"})
 
 
 @pytest.fixture
@@ -21,15 +23,10 @@ def test_what_was_written_is_read(file):
     assert file.read(KEY) == VERDICT
 
 
-def test_another_key_has_another_file(tmp_path, file):
-    other = VerdictFile.of(tmp_path, KEY | {"kernels": "abd"})
-    assert other.path != file.path
-    assert other.read(KEY) is None
-
-
 def test_a_file_that_was_copied_to_another_key_is_not_believed(tmp_path, file):
     other = KEY | {"device": "another"}
     copied = VerdictFile.of(tmp_path, other)
+    assert copied.path != file.path
     copied.path.write_bytes(file.path.read_bytes())
     assert copied.read(other) is None
 
@@ -39,7 +36,7 @@ def test_a_damaged_file_is_none(file, damage):
     whole = file.path.read_bytes()
     damaged = {
         "cut": whole[: len(whole) // 2],
-        "flipped": whole.replace(b"gate_up", b"lm_head"),
+        "flipped": whole.replace(b"race", b"rage"),
         "empty": b"",
         "other": b"\xff" * 200,
     }
@@ -54,43 +51,72 @@ def test_a_damaged_file_is_none(file, damage):
 def test_a_folder_that_cannot_be_written_keeps_nothing(tmp_path):
     (tmp_path / "taken").write_text("a file")
     file = VerdictFile.of(tmp_path / "taken", KEY)
-    file.write(VERDICT)
+    with file.locked(), file.begun(VERDICT, "kernels"):
+        file.write(VERDICT)
     assert file.read(KEY) is None
 
 
-def test_verdicts_that_are_whole_are_listed(tmp_path, file):
-    VerdictFile.of(tmp_path, {"device": "b"}).write(Verdict({"device": "b"}, is_whole=False))
+def test_verdicts_of_models_that_run_are_listed(tmp_path, file):
+    VerdictFile.of(tmp_path, {"device": "b"}).write(Verdict({"device": "b"}, begun="early"))
     (tmp_path / "gpu-checks" / "c.json").write_text("nothing")
     assert kept_verdicts(tmp_path) == [VERDICT]
     assert kept_verdicts(tmp_path / "nowhere") == []
 
 
-ALL = Finding("gate_up", "it does not compile", lost_ms=3.14159, is_twin=True)
+ENDING = """
+import os, sys, threading, time
+from pathlib import Path
+from engine.model.gpu.selfcheck.verdict import Verdict, VerdictFile
+
+KEY = {}
+
+def check():
+    with VerdictFile.of(Path(sys.argv[1]), KEY).begun(Verdict(KEY, is_lasting=False), "early"):
+        begun.set()
+        os.abort() if sys.argv[2] == "abort" else time.sleep(60)
+
+begun = threading.Event()
+threading.Thread(target=check, daemon=True).start()
+begun.wait()
+time.sleep(60) if sys.argv[2] == "abort" else sys.exit()
+"""
+
+
+@pytest.mark.parametrize(("end", "status"), [("abort", -signal.SIGABRT), ("exit", 0)])
+def test_a_form_that_ends_the_process_is_known_at_the_next_start(tmp_path, end, status):
+    """As a compiler does; a host that is stopped while it checks ends otherwise."""
+    ended = subprocess.run(
+        [sys.executable, "-c", ENDING, str(tmp_path), end], check=False, stderr=subprocess.DEVNULL
+    )
+    assert ended.returncode == status
+    verdict = VerdictFile.of(tmp_path, {}).read()
+    assert verdict is not None
+    assert verdict.begun == ("early" if end == "abort" else None)
+
+
+SAME = "the text is the same with lookahead and without"
 
 
 @pytest.mark.parametrize(
-    ("findings", "sentence"),
+    ("verdict", "sentence"),
     [
+        (Verdict({}, "early"), f"the kernels passed their check; {SAME}"),
         (
-            (Finding("gate_up"),),
-            "the kernels passed their check; the text is the same with lookahead and without",
+            Verdict({}, "kernels", {"early": "a race"}),
+            "the kernels passed their check, but none starts early, which costs some speed: a race; "
+            f"{SAME}",
         ),
         (
-            (ALL,),
-            "gate_up runs by its formula in PyTorch, which costs 3.1 ms a step: it does not compile; "
-            "the text is the same with lookahead and without",
+            Verdict({}, "pytorch", {"kernels": "wrong"}, slowdown=3.14, is_text_equal=False),
+            "PyTorch runs the model in place of our kernels, and a step takes 3.1 times as long: "
+            "wrong; the text may differ in places with lookahead and without",
         ),
+        (Verdict({}, "pytorch"), f"PyTorch runs all of it; {SAME}"),
         (
-            (Finding("lm_head", "wrong", "8 rows", is_twin=True, is_capturable=False),),
-            "lm_head runs by its formula in PyTorch: wrong; lm_head is not the same in any company: 8 rows; "
-            "steps are launched kernel by kernel, as PyTorch's part cannot be captured; "
-            "the text may differ in places with lookahead and without",
-        ),
-        (
-            (Finding("lm_head", is_twin=True, is_capturable=False),),
-            "PyTorch runs all of it; the text is the same with lookahead and without",
+            Verdict({}, "kernels", note="no memory", is_lasting=False),
+            f"the kernels run unchecked; no memory; {SAME}; the next load checks again",
         ),
     ],
 )
-def test_the_sentence_says_what_runs_what_it_costs_and_what_becomes_of_the_text(findings, sentence):
-    assert Verdict({}, findings).sentence == sentence
+def test_the_sentence_says_what_runs_what_it_costs_and_what_becomes_of_the_text(verdict, sentence):
+    assert verdict.sentence == sentence
