@@ -10,14 +10,14 @@ from unittest import mock
 import torch
 
 from engine.model.gpu.selfcheck.check import OPERATIONS
-from kernels.operations import REFERENCE, Operations
+from kernels.operations import PORTABLE, Operations
 
 Written = list[torch.Tensor]
 Fault = Callable[[Written], None]
 
 
 def _own(operation: str, *arguments: Any) -> None:
-    getattr(REFERENCE, operation)(*arguments)
+    getattr(PORTABLE, operation)(*arguments)
 
 
 # The same, but for the check they are no twins.
@@ -41,7 +41,7 @@ def planted(operation: str, fault: Fault) -> Operations:
     """All stand-ins, one of them with a fault in what it writes."""
 
     def faulty(*arguments: Any) -> None:
-        getattr(REFERENCE, operation)(*arguments)
+        getattr(PORTABLE, operation)(*arguments)
         fault(_written(operation, arguments))
 
     part: dict[str, Any] = {operation: faulty}

@@ -20,9 +20,11 @@ from engine.model.gpu.selfcheck.subject import Subject
 from engine.model.gpu.selfcheck.verdict import Finding
 from engine.model.gpu.step_graphs import ROW_BUCKETS, StepGraphs
 from engine.model.token_tree import MAX_ROWS
-from kernels.operations import REFERENCE, VALUE_FREE, Operations
+from kernels.operations import PORTABLE, Operations
 
 OPERATIONS = tuple(field.name for field in fields(Operations) if field.name != "asks_host")
+# Twins that never look at a tensor's values on the host, so that a graph can capture them.
+_VALUE_FREE = frozenset({"embed_rows", "skinny_matmul", "gate_up", "lm_head", "acceptance_walk"})
 _FOLDERS = re.compile(r"[^\s'\"(]*[/\\](?=[^\s/\\])")
 _MOST_CHARS = 200  # of what a compiler or a driver says
 # Of a machine, not of a kernel: a full disk, a compiler that fails, a cache that nothing may be
@@ -57,7 +59,7 @@ class OperationCheck:
 
     graphs: StepGraphs
     subject: Subject
-    twins: Operations = REFERENCE
+    twins: Operations = PORTABLE
     extent: Extent = field(default_factory=Extent)
     _companies: list[PackedCompany] = field(init=False)
     _cases: list[OperationCase] = field(init=False)
@@ -92,7 +94,7 @@ class OperationCheck:
 
         One that `is_fatal` takes the device or its compiler down: it is not run again, nor timed.
         """
-        finding = Finding(operation, problem, is_twin=True, is_capturable=operation in VALUE_FREE)
+        finding = Finding(operation, problem, is_twin=True, is_capturable=operation in _VALUE_FREE)
         try:
             variance = self._variance(operation)
             lost = self._lost_ms(operation, is_fatal=is_fatal) if problem else 0.0

@@ -7,8 +7,7 @@ from engine.model.gpu.selfcheck.cases import Tensors
 # Of a number itself, and of the root mean square of its row: what stays small beside its
 # neighbours was rounded where they were added up. A single input of 16,000 that is left out or
 # taken twice moves a sum by 2^-7 of that.
-_OF_NUMBER = {torch.bfloat16: 2.0**-7, torch.float16: 2.0**-7, torch.float32: 2.0**-10}
-_OF_ROW = {torch.bfloat16: 2.0**-6, torch.float16: 2.0**-6, torch.float32: 2.0**-10}
+_OF_NUMBER, _OF_ROW = 2.0**-7, 2.0**-6
 _CLOSE_CHOICES = 2.0**-10  # of whole numbers: which of two tokens is the best may be a rounding
 
 
@@ -30,7 +29,7 @@ def _excess(values: torch.Tensor, right: torch.Tensor) -> float:
     one, other = values.float(), right.float()
     across = tuple(range(1, right.dim())) or (0,)
     rms = other.nan_to_num(0, 0, 0).square().mean(dim=across, keepdim=True).sqrt()
-    allowed = _OF_NUMBER[right.dtype] * other.abs() + _OF_ROW[right.dtype] * rms
+    allowed = _OF_NUMBER * other.abs() + _OF_ROW * rms
     error = torch.where(one == other, 0.0, (one - other).abs() / allowed)
     worst = float(error.nan_to_num(nan=torch.inf).max()) if error.numel() else 0.0
     return worst if worst > 1.0 else 0.0

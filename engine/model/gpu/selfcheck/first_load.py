@@ -21,7 +21,7 @@ from engine.model.gpu.selfcheck.subject import Subject
 from engine.model.gpu.selfcheck.verdict import Finding, Verdict, VerdictFile
 from engine.model.gpu.step_graphs import StepGraphs
 from engine.progress import Progress, shown
-from kernels.operations import REFERENCE, operations_for
+from kernels.operations import PORTABLE, operations_for
 
 _LOG = logging.getLogger("foregram.selfcheck")
 _LOST = "it takes the device down"
@@ -158,7 +158,7 @@ def _findings(
 def _has_kernels(graphs: StepGraphs) -> bool:
     """Whether there is anything to compile."""
     own = graphs.forward.operations
-    return graphs.device.type == "cuda" and own.lm_head is not REFERENCE.lm_head
+    return graphs.device.type == "cuda" and own.lm_head is not PORTABLE.lm_head
 
 
 def _with_early_starts(graphs: StepGraphs, usual: Verdict) -> Verdict:
@@ -184,5 +184,5 @@ def _settled(graphs: StepGraphs, verdict: Verdict) -> Forward:
     own = graphs.forward.operations
     if verdict.is_programmatic:
         own = operations_for(graphs.device, programmatic=True)
-    twins = {name: getattr(REFERENCE, name) for name in verdict.replaced}
+    twins = {name: getattr(PORTABLE, name) for name in verdict.replaced}
     return replace(graphs.forward, operations=replace(own, **twins))

@@ -10,7 +10,7 @@ from triton import knobs
 from engine.model.gpu.selfcheck.check import OPERATIONS, Extent, OperationCheck
 from engine.model.gpu.selfcheck.companies import CheckedTree
 from engine.model.gpu.selfcheck.subject import Subject
-from kernels.operations import REFERENCE, operations_for
+from kernels.operations import PORTABLE, operations_for
 from tests.support.faults import (
     STAND_INS,
     Fault,
@@ -124,7 +124,7 @@ def test_without_memory_for_the_twin_bits_alone_are_compared(reference, monkeypa
 
     with in_one_order():
         check = check_of(reference, STAND_INS)
-        check.twins = replace(REFERENCE, gate_up=greedy)
+        check.twins = replace(PORTABLE, gate_up=greedy)
         finding = check.finding("gate_up")
     assert not finding.is_replaced
     assert "bits alone were compared" in finding.sentence
@@ -138,7 +138,7 @@ def test_without_memory_for_what_runs_instead_the_next_load_checks_again(referen
         raise torch.OutOfMemoryError("2 GiB")
 
     check = check_of(reference, replace(STAND_INS, gate_up=broken))
-    check.twins = replace(REFERENCE, gate_up=greedy)
+    check.twins = replace(PORTABLE, gate_up=greedy)
     finding = check.finding("gate_up")
     assert (finding.is_replaced, finding.is_tried) == (True, False)
     assert finding.note == "there was no memory to check what runs instead"

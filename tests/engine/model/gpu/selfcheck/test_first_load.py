@@ -20,7 +20,7 @@ from engine.model.gpu.selfcheck.replays import replays_agree
 from engine.model.gpu.selfcheck.verdict import Finding, kept_verdicts
 from engine.model.gpu.step_graphs import StepGraphs
 from engine.progress import NoProgress
-from kernels.operations import REFERENCE
+from kernels.operations import PORTABLE
 from tests.support.faults import (
     STAND_INS,
     Race,
@@ -159,7 +159,7 @@ def test_the_text_is_that_of_the_twin_where_a_kernel_is_wrong(
     model = model_of(reference, planted(operation, plant))
     verdict = settle(model, tmp_path, NoProgress())
     assert verdict.replaced == (operation,)
-    assert getattr(model.graphs.forward.operations, operation) is getattr(REFERENCE, operation)
+    assert getattr(model.graphs.forward.operations, operation) is getattr(PORTABLE, operation)
     assert f"{operation} runs by its formula" in model.checked
     assert written(model) == written(model_of(reference, STAND_INS))
 
@@ -190,7 +190,7 @@ def test_what_takes_the_device_down_is_not_tried_again(reference, tmp_path, monk
     assert verdict.replaced == ("gate_up",)
     assert "it takes the device down: illegal address" in model.checked
     assert "gate_up" not in tried
-    assert model.graphs.forward.operations.gate_up is REFERENCE.gate_up
+    assert model.graphs.forward.operations.gate_up is PORTABLE.gate_up
 
 
 def test_what_takes_the_device_down_is_not_run_though_its_twin_found_no_memory(
