@@ -6,7 +6,7 @@ preorder: a tree's first branch, then the next one. So a run, a branch's rows up
 was there already, is a range of rows.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import torch
 
@@ -37,7 +37,7 @@ class BatchMetadata:
     Commits: `commit_counts` [S], rows of the step before that are kept; `commit_lengths` [S],
     tokens committed before them; `commit_rows` [S, 128], their offsets, ascending: the step before
     may have had more rows than this one.
-    `step_rows` is what the host knows of all this, for operations that ask it and not the device.
+    `step_rows` is what the host knows of all this, for operations in PyTorch.
     """
 
     tokens: torch.Tensor
@@ -58,6 +58,15 @@ class BatchMetadata:
     commit_lengths: torch.Tensor
     commit_rows: torch.Tensor
     step_rows: StepRows | None = None
+
+    @property
+    def rows_on_host(self) -> StepRows:
+        """`step_rows`, or else what the arrays say: then the device is waited for."""
+        if self.step_rows is not None:
+            return self.step_rows
+        held = {one.name: getattr(self, one.name) for one in fields(self)}
+        arrays = {name: one.cpu().numpy() for name, one in held.items() if torch.is_tensor(one)}
+        return StepRows.plan(arrays, self.tokens.device)
 
     @property
     def capacity(self) -> int:

@@ -1,29 +1,25 @@
-"""The operations of a step, chosen once per device: Triton kernels, or PyTorch.
-
-`REFERENCE` are the formulas, for tests and checks; `PORTABLE` is PyTorch that is made to be used.
-"""
+"""The operations of a step, chosen once per device: Triton kernels, or PyTorch."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import torch
 from torch import Tensor
 
 from kernels.acceptance_walk import AcceptanceOutput
-from kernels.acceptance_walk.reference import acceptance_walk
+from kernels.acceptance_walk.pytorch import acceptance_walk
 from kernels.batch import BatchMetadata
-from kernels.batch_attention.reference import batch_attention
-from kernels.embed_rows.reference import embed_rows
-from kernels.gate_up.reference import gate_up
-from kernels.kv_commit.reference import kv_commit
+from kernels.batch_attention.pytorch import batch_attention
+from kernels.embed_rows.pytorch import embed_rows
+from kernels.gate_up.pytorch import gate_up
+from kernels.kv_commit.pytorch import kv_commit
 from kernels.lm_head import Best, SamplingNoise
-from kernels.lm_head.reference import lm_head
-from kernels.portable import attention, commit, head, products
-from kernels.project_qkv.reference import project_qkv
+from kernels.lm_head.pytorch import lm_head
+from kernels.project_qkv.pytorch import project_qkv
 from kernels.residual import ResidualStream
 from kernels.scratch import Scratch
-from kernels.skinny_matmul.reference import skinny_matmul
+from kernels.skinny_matmul.pytorch import skinny_matmul
 from kernels.weight import Weight
 
 
@@ -49,7 +45,9 @@ class Operations:
     asks_host: bool = False
 
 
-REFERENCE = Operations(
+# Runs on any device. A row has the same bits whatever other rows ride along where the device's own
+# products, sums and maxima treat rows alike at one shape, which a check on the device finds out.
+PORTABLE = Operations(
     embed_rows=embed_rows,
     project_qkv=project_qkv,
     batch_attention=batch_attention,
@@ -58,29 +56,17 @@ REFERENCE = Operations(
     lm_head=lm_head,
     acceptance_walk=acceptance_walk,
     kv_commit=kv_commit,
-)
-
-
-PORTABLE = Operations(
-    embed_rows=products.embed_rows,
-    project_qkv=products.project_qkv,
-    batch_attention=attention.batch_attention,
-    skinny_matmul=products.skinny_matmul,
-    gate_up=products.gate_up,
-    lm_head=head.lm_head,
-    acceptance_walk=head.acceptance_walk,
-    kv_commit=commit.kv_commit,
     asks_host=True,
 )
 
 
 def operations_for(device: torch.device, *, programmatic: bool = False) -> Operations:
-    """Return what runs best on `device`.
+    """Return the kernels of a GPU; on a CPU, which stands for one in tests, PyTorch in their place.
 
     `programmatic` lets a GPU start a kernel before the one ahead of it has ended.
     """
     if device.type != "cuda":
-        return REFERENCE
+        return replace(PORTABLE, asks_host=False)
     # Triton is there on machines with a GPU only.
     from kernels.acceptance_walk import triton_kernel as walk
     from kernels.batch_attention import triton_kernel as attend

@@ -4,8 +4,6 @@ from dataclasses import dataclass
 
 import torch
 
-from kernels.weight import Weight
-
 _BLOCK = 64  # columns that one sum of squares stands for
 
 
@@ -25,18 +23,8 @@ class ResidualStream:
     eps: float
 
     def write(self, x: torch.Tensor, norm_weight: torch.Tensor) -> None:
-        """Hold x, by the formulas. Of 64 squares neighbours are added, then neighbouring sums."""
+        """Hold x float32 [R, H] and what follows from it, by PyTorch."""
         self.residual.copy_(x)
         self.normed.copy_(x * norm_weight)
-        sums = torch.nn.functional.pad(x * x, (0, -x.shape[1] % _BLOCK))
-        for _ in range(_BLOCK.bit_length() - 1):
-            sums = sums[:, 0::2] + sums[:, 1::2]
-        self.squares.copy_(sums.T)
-
-    def projected(self, weight: Weight) -> torch.Tensor:
-        """The next product by its formula, float32 [R, N].
-
-        (normed W^T) / sqrt(sum_b squares_b / H + eps)
-        """
-        factors = torch.rsqrt(self.squares.sum(dim=0) / self.normed.shape[1] + self.eps)
-        return self.normed.float() @ weight.dense().T * factors[:, None]
+        squares = torch.nn.functional.pad(x * x, (0, -x.shape[1] % _BLOCK))
+        self.squares.copy_(squares.unflatten(1, (-1, _BLOCK)).sum(dim=2).T)

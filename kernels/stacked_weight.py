@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import torch
 
-from kernels.blocks.reference import bytes_of, four_bit_codes, pack_six_bits, six_bits, words_of
+from kernels.blocks.pytorch import bytes_of, four_bit_codes, pack_six_bits, six_bits, words_of
 from kernels.weight import Weight
 
 _WIDENED = {"q4_k", "q6_k", "q6_k_min"}

@@ -8,7 +8,6 @@ import numpy as np
 import torch
 
 CHUNK = 128  # text positions whose keys are reduced together
-_TAIL = 2 * CHUNK  # a chunk that is not full yet, and up to 128 rows behind it
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,8 +16,8 @@ class Span:
 
     Arena positions from `base` on hold `length` committed tokens; its rows begin at `first_row`.
     Of the step before, `num_kept` rows are to be moved behind position `kept_end`.
-    `tail` int64 [U, 256]: the arena positions of what each of U runs reads behind the last full
-    chunk; `hidden` bool [2 U, R, 1, 128]: what of it each row does not see.
+    `tail` int64 [U, C, 128]: the arena positions of what each of U runs reads behind the last full
+    chunk; `hidden` bool [U C, R, 1, 128]: what of it each row does not see.
     """
 
     place: int
@@ -85,18 +84,20 @@ def _tail(
     runs, depths = arrays["runs"][rows], arrays["depths"][rows]
     num_held, first_run = length % CHUNK, int(runs[0]) if len(runs) else 0
     num_runs = int(runs[-1]) - first_run + 1 if len(runs) else 0
-    tail = np.full((num_runs, _TAIL), base + length, np.int64)
-    tail[:, :num_held] = base + length - num_held + np.arange(num_held)
     num_rows = len(arrays["runs"])
-    seen = np.zeros((num_runs, num_rows, _TAIL), bool)
+    num_chunks = 1 + -(-num_rows // CHUNK)  # one that is not full yet, and the rows behind it
+    tail = np.full((num_runs, num_chunks * CHUNK), base + length, np.int64)
+    tail[:, :num_held] = base + length - num_held + np.arange(num_held)
+    seen = np.zeros((num_runs, num_rows, num_chunks * CHUNK), bool)
     for run in range(num_runs):
         own = (runs == first_run + run).nonzero()[0]
         ends = num_held + depths[own]
         path = arrays["paths"][first_run + run, : int(depths[own[-1]]) + 1]
         tail[run, num_held : num_held + len(path)] = base + length + path
-        seen[run, rows.start + own] = np.arange(_TAIL) <= ends[:, None]
-    halves = seen.reshape(num_runs, num_rows, 2, CHUNK).transpose(0, 2, 1, 3)
-    return tail, ~halves.reshape(2 * num_runs, num_rows, 1, CHUNK)
+        seen[run, rows.start + own] = np.arange(tail.shape[1]) <= ends[:, None]
+    chunks = seen.reshape(num_runs, num_rows, num_chunks, CHUNK).transpose(0, 2, 1, 3)
+    hidden = ~chunks.reshape(num_runs * num_chunks, num_rows, 1, CHUNK)
+    return tail.reshape(num_runs, num_chunks, CHUNK), hidden
 
 
 def _on(array: np.ndarray, device: torch.device) -> torch.Tensor:

@@ -6,7 +6,7 @@ from typing import Literal, Self
 
 import torch
 
-from kernels.blocks.reference import UNPACK, four_bit_codes
+from kernels.blocks.pytorch import UNPACK, four_bit_codes
 
 Quantization = Literal["float", "fp8", "int4", "q8_0", "q4_k", "q6_k", "q6_k_min", "int4_zeros"]
 QUANTIZATIONS: tuple[Quantization, ...] = ("float", "fp8", "int4")  # that `pack` makes

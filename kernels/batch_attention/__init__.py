@@ -11,8 +11,8 @@ Contract, in every implementation of `batch_attention(queries, keys, values, bat
 - `scratch` is working memory of at least `scratch_size` numbers and counters.
 - Writes `out` [R, heads, d]; rows that hold nothing keep what they had.
 
-`reference` is the formula. The Triton kernel gives a row the same bits whatever other rows ride
-along, and whether a key of it is committed or in flight.
+A row has the same bits whatever other rows ride along, and whether a key of it is committed or in
+flight.
 """
 
 from typing import NamedTuple

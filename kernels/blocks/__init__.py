@@ -8,7 +8,7 @@ their groups, so nothing is rounded a second time. A weight is
 - A product multiplies codes and inputs, sums a group in float32, and scales that sum: 32 inputs, 16
   in the forms of six bits, 128 in those of four with a zero.
 - Minima, whole numbers of 6 bits, are multiplied by the inputs like codes, and scaled as those are.
-- `reference.py` unpacks, `triton_kernel.py` multiplies and looks rows up. Groups are added in their
+- `pytorch.py` unpacks, `triton_kernel.py` multiplies and looks rows up. Groups are added in their
   order, whatever the number of rows.
 
 How the forms lie in memory, of N outputs and K inputs:

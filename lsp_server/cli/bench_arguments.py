@@ -151,7 +151,7 @@ def _add_gpu(parser: argparse.ArgumentParser) -> None:
     only.add_argument(
         "--profile",
         action="store_true",
-        help="measure only where a step's time goes, kernel by kernel",
+        help="measure only where a step's time goes, operation by operation",
     )
     parser.add_argument(
         "--tokenizer",

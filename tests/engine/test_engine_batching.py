@@ -127,7 +127,7 @@ def test_each_writes_what_it_writes_alone(engine, lookahead, sampling):
 
 
 def test_each_is_as_sure_as_it_is_alone(engine):
-    """The references of kernels round otherwise beside other rows; kernels do not."""
+    """PyTorch's products round otherwise beside other rows; kernels do not."""
     rules = replace(RULES, min_confidence=1e-9)
     requests = [replace(request(path), stop=rules) for path in FILES]
     alone = [engine.complete(replace(one, lookahead=Lookahead.parse("off"))) for one in requests]

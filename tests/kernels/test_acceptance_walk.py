@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kernels.acceptance_walk import TOP
-from kernels.acceptance_walk.reference import acceptance_walk as reference
+from kernels.acceptance_walk.pytorch import acceptance_walk as twin
 from kernels.acceptance_walk.triton_kernel import acceptance_walk
 from tests.support.batches import Tree, build_batch, preorder_parents
 from tests.support.walks import answers_of, best_of, random_best
@@ -19,7 +19,7 @@ def answers(best, batch, function=acceptance_walk):
 
 
 def assert_equal_answers(best, batch):
-    actual, expected = answers(best, batch), answers(best, batch, reference)
+    actual, expected = answers(best, batch), answers(best, batch, twin)
     for name in ("chosen", "top", "accepted"):
         assert torch.equal(getattr(actual, name), getattr(expected, name)), name
     torch.testing.assert_close(actual.log_probs, expected.log_probs, rtol=1e-6, atol=1e-5)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from kernels import batch_attention as sizes
 from kernels.batch import KEY_TILE, ROW_TILE, BatchMetadata
 from kernels.batch_attention import triton_kernel
-from kernels.batch_attention.reference import batch_attention as reference
+from kernels.batch_attention.pytorch import batch_attention as twin
 from kernels.device_limits import LIMITS
 from kernels.kv_commit.triton_kernel import kv_commit
 from kernels.scratch import Scratch
@@ -171,7 +171,7 @@ def test_equals_the_formula(shape, trees, dtype, device):
     step = Step(BATCHES[trees], SHAPES[shape], dtype, device, capacity=44)
     expected = torch.full_like(step.queries, UNTOUCHED)
     scratch = Scratch.allocate(0, 0, device)
-    reference(step.queries, step.keys, step.values, step.batch, scratch, expected)
+    twin(step.queries, step.keys, step.values, step.batch, scratch, expected)
     tolerance = TOLERANCES[dtype]
     torch.testing.assert_close(step.attend(), expected, rtol=tolerance, atol=tolerance)
 

@@ -5,16 +5,14 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from kernels.device_limits import LIMITS, assumed
-from kernels.embed_rows.reference import embed_rows as embed_reference
-from kernels.embed_rows.triton_kernel import embed_rows
 from kernels.product.tiles import tile_for
-from kernels.skinny_matmul.reference import skinny_matmul as reference
+from kernels.skinny_matmul.pytorch import skinny_matmul as twin
 from kernels.skinny_matmul.triton_kernel import skinny_matmul
 from kernels.weight import Weight, pack
-from tests.kernels.test_embed_rows import look_up
+from tests.kernels.test_embed_rows import assert_looked_up
 from tests.support.block_weights import BLOCK_FORMS, random_blocks
 from tests.support.fixed_order import products_in_one_order
-from tests.support.products import DTYPES, run_skinny_matmul
+from tests.support.products import DTYPES, formula, run_skinny_matmul
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -23,7 +21,7 @@ from tests.support.products import DTYPES, run_skinny_matmul
 def test_a_product_equals_the_formula(form, rows, outputs, inputs, dtype, device):
     """Within the rounding of sums: codes and scales are the same numbers in both."""
     weight = random_blocks(outputs, inputs, form, device)
-    expected = run_skinny_matmul(reference, weight, rows, dtype)
+    expected = run_skinny_matmul(formula(twin), weight, rows, dtype)
     actual = run_skinny_matmul(skinny_matmul, weight, rows, dtype)
     torch.testing.assert_close(actual["residual"], expected["residual"], rtol=3e-5, atol=3e-5)
 
@@ -50,7 +48,7 @@ def test_a_graph_can_capture_the_twins_of_every_form(form):
 
 def test_eight_bits_may_have_half_a_tile_of_inputs(device):
     weight = random_blocks(64, 576, "q8_0", device)
-    expected = run_skinny_matmul(reference, weight, 3, torch.bfloat16)
+    expected = run_skinny_matmul(formula(twin), weight, 3, torch.bfloat16)
     actual = run_skinny_matmul(skinny_matmul, weight, 3, torch.bfloat16)
     torch.testing.assert_close(actual["residual"], expected["residual"], rtol=3e-5, atol=3e-5)
 
@@ -81,8 +79,4 @@ def test_a_device_with_tensor_memory_takes_rows_that_fit_there_with_the_same_bit
 def test_a_look_up_gives_the_file_s_numbers_to_the_bit(form, device):
     table = random_blocks(50, 1280, form, device)
     norm_weight = torch.randn(1280, device=device)
-    given = ([49, 0, 7, 7, 31], table, norm_weight, 8)
-    for one, other in zip(
-        look_up(embed_rows, *given), look_up(embed_reference, *given), strict=True
-    ):
-        assert torch.equal(one, other)
+    assert_looked_up([49, 0, 7, 7, 31], table, norm_weight)

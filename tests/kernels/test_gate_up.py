@@ -3,10 +3,10 @@
 import pytest
 import torch
 
-from kernels.gate_up.reference import gate_up as reference
+from kernels.gate_up.pytorch import gate_up as twin
 from kernels.gate_up.triton_kernel import gate_up
 from tests.support.product_costs import assert_fits, compile_product
-from tests.support.products import DTYPES, random_weight, run_gate_up
+from tests.support.products import DTYPES, formula, random_weight, run_gate_up
 
 ERROR = {torch.bfloat16: 1e-2, torch.float32: 3e-5}
 
@@ -18,7 +18,7 @@ ERROR = {torch.bfloat16: 1e-2, torch.float32: 3e-5}
 )
 def test_equals_the_formula(rows, outputs, inputs, quantization, dtype, device):
     weight = random_weight(outputs, inputs, quantization, dtype, device)
-    expected = run_gate_up(reference, weight, rows, dtype)["out"]
+    expected = run_gate_up(formula(twin), weight, rows, dtype)["out"]
     actual = run_gate_up(gate_up, weight, rows, dtype)["out"]
     torch.testing.assert_close(actual, expected, rtol=ERROR[dtype], atol=ERROR[dtype])
 

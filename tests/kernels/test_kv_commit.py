@@ -5,7 +5,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kernels.kv_commit.reference import kv_commit as reference
+from kernels.kv_commit.pytorch import kv_commit as twin
 from kernels.kv_commit.triton_kernel import kv_commit
 from tests.support.batches import Tree, build_batch
 
@@ -18,12 +18,12 @@ def random_arena(layers, kv_heads, positions, dim, dtype, device):
 
 
 def assert_commits(trees, dtype, device, *, dim=8):
-    """The kernel moves the very bits that the formula moves."""
+    """The kernel moves the very bits that PyTorch moves."""
     batch = build_batch(trees, device=device)
     positions = max(tree.base + tree.commit_length for tree in trees if tree) + 140
     keys, values = random_arena(2, 3, positions, dim, dtype, device)
     expected_keys, expected_values = keys.clone(), values.clone()
-    reference(expected_keys, expected_values, batch)
+    twin(expected_keys, expected_values, batch)
     kv_commit(keys, values, batch)
     assert torch.equal(keys, expected_keys)
     assert torch.equal(values, expected_values)

@@ -3,18 +3,18 @@
 import pytest
 import torch
 
-from kernels.lm_head.reference import gumbel
-from kernels.lm_head.reference import lm_head as reference
+from kernels.lm_head.pytorch import gumbel
+from kernels.lm_head.pytorch import lm_head as twin
 from kernels.lm_head.triton_kernel import lm_head
 from kernels.weight import Weight
 from tests.support.product_costs import assert_fits, compile_product
-from tests.support.products import DTYPES, random_noise, random_weight, run_lm_head
+from tests.support.products import DTYPES, formula, random_noise, random_weight, run_lm_head
 
 SHAPES = [(1, 64, 32), (3, 100, 96), (17, 192, 256), (40, 129, 128), (128, 100, 128)]
 
 
 def assert_equals_the_formula(weight, rows, dtype, noise, *, keep_logits=True):
-    expected = run_lm_head(reference, weight, rows, dtype, noise, keep_logits=keep_logits)
+    expected = run_lm_head(formula(twin), weight, rows, dtype, noise, keep_logits=keep_logits)
     actual = run_lm_head(lm_head, weight, rows, dtype, noise, keep_logits=keep_logits)
     assert torch.equal(actual.pop("ids"), expected.pop("ids"))
     for name, tensor in expected.items():
@@ -36,7 +36,7 @@ def test_equals_the_formula_in_fewer_bits(quantization, device):
     assert_equals_the_formula(weight, 17, torch.bfloat16, random_noise(17, device))
 
 
-@pytest.mark.parametrize("operation", [reference, lm_head], ids=["reference", "kernel"])
+@pytest.mark.parametrize("operation", [twin, lm_head], ids=["pytorch", "kernel"])
 def test_the_lowest_id_wins_a_tie(operation, device):
     row = torch.ones(1, 32, device=device, dtype=torch.bfloat16)
     weight = Weight("float", row.expand(130, 32).contiguous(), None)
@@ -50,7 +50,7 @@ def test_a_block_of_one_token_sums_to_itself(device):
     assert run_lm_head(lm_head, weight, 2, torch.bfloat16)["sums"][:, 1].tolist() == [1, 1]
 
 
-@pytest.mark.parametrize("operation", [reference, lm_head], ids=["reference", "kernel"])
+@pytest.mark.parametrize("operation", [twin, lm_head], ids=["pytorch", "kernel"])
 def test_noise_changes_the_choice_and_no_log_sum_exp(operation, device):
     weight = random_weight(200, 64, "float", torch.bfloat16, device)
     drawn = run_lm_head(

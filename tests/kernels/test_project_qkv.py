@@ -3,10 +3,10 @@
 import pytest
 import torch
 
-from kernels.project_qkv.reference import project_qkv as reference
+from kernels.project_qkv.pytorch import project_qkv as twin
 from kernels.project_qkv.triton_kernel import project_qkv
 from tests.support.product_costs import assert_fits, compile_product
-from tests.support.products import DTYPES, random_weight, run_project_qkv
+from tests.support.products import DTYPES, formula, random_weight, run_project_qkv
 
 ERROR = {torch.bfloat16: 2e-2, torch.float32: 5e-5}
 
@@ -14,7 +14,7 @@ ERROR = {torch.bfloat16: 2e-2, torch.float32: 5e-5}
 def assert_equals_the_formula(rows, shape, inputs, quantization, dtype, device):
     heads, kv_heads, dim = shape
     weight = random_weight((heads + 2 * kv_heads) * dim, inputs, quantization, dtype, device)
-    expected = run_project_qkv(reference, weight, rows, dtype, shape)
+    expected = run_project_qkv(formula(twin), weight, rows, dtype, shape)
     actual = run_project_qkv(project_qkv, weight, rows, dtype, shape)
     assert actual.keys() == expected.keys()
     for name, tensor in expected.items():

@@ -5,11 +5,12 @@ import torch
 
 from kernels.product.tiles import require_scratch, tile_for
 from kernels.residual import ResidualStream
-from kernels.skinny_matmul.reference import skinny_matmul as reference
+from kernels.skinny_matmul.pytorch import skinny_matmul as twin
 from kernels.skinny_matmul.triton_kernel import skinny_matmul
 from tests.support.product_costs import assert_fits, compile_product
 from tests.support.products import (
     DTYPES,
+    formula,
     random_rows,
     random_weight,
     run_skinny_matmul,
@@ -30,7 +31,7 @@ SHAPES = [
 
 def assert_equals_the_formula(rows, outputs, inputs, quantization, dtype, device):
     weight = random_weight(outputs, inputs, quantization, dtype, device)
-    expected = run_skinny_matmul(reference, weight, rows, dtype)
+    expected = run_skinny_matmul(formula(twin), weight, rows, dtype)
     actual = run_skinny_matmul(skinny_matmul, weight, rows, dtype)
     errors = BFLOAT16_ERROR if dtype == torch.bfloat16 else FLOAT32_ERROR
     for name, error in errors.items():

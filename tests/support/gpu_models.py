@@ -1,4 +1,4 @@
-"""Our GPU model around the weights of transformers', with whichever kernels a test wants."""
+"""Our GPU model around the weights of transformers', with whichever operations a test wants."""
 
 import torch
 import transformers
@@ -9,7 +9,7 @@ from engine.model.gpu.qwen2 import GpuQwen2
 from engine.model.gpu.weights import GpuWeights
 from engine.model.loading.packing import pack_floats
 from engine.model.model_config import ModelConfig
-from kernels.operations import REFERENCE, Operations
+from kernels.operations import Operations
 from kernels.weight import Quantization
 
 
@@ -19,7 +19,7 @@ def gpu_qwen2(
     positions: int = 2048,
     dtype: torch.dtype = torch.float32,
     quantization: Quantization = "float",
-    operations: Operations = REFERENCE,
+    operations: Operations | None = None,
     device: torch.device | str = "cpu",
 ) -> GpuQwen2:
     """Pack the reference's weights in `dtype`, or of that in `quantization`."""

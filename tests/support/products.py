@@ -1,7 +1,7 @@
 """The four skinny products on random numbers: their arguments amid NaN, and what they write."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from dataclasses import replace
 
 import torch
 
@@ -11,6 +11,7 @@ from kernels.product.tiles import num_blocks, scratch_size
 from kernels.residual import ResidualStream
 from kernels.scratch import Scratch
 from kernels.weight import Quantization, Weight, pack
+from tests.support.batches import Tree, build_batch, chain, preorder_parents
 
 EPS = 1e-6
 GUARD = 4096  # numbers of NaN before and behind a tensor
@@ -77,6 +78,21 @@ def squares_of(rows: torch.Tensor) -> torch.Tensor:
     padded = torch.zeros(count, num_blocks(width) * 64, device=rows.device)
     padded[:, :width] = rows.float() ** 2
     return poisoned(padded.view(count, -1, 64).sum(dim=2).T.contiguous())
+
+
+def formula(operation: Callable[..., None]) -> Callable[..., None]:
+    """PyTorch's twin of a product, that multiplies and adds in float64."""
+
+    def run(inputs: torch.Tensor | ResidualStream, weight: Weight, *others: object) -> None:
+        operation(_wide(inputs), Weight("float", weight.dense().double(), None), *others)
+
+    return run
+
+
+def _wide(inputs: torch.Tensor | ResidualStream) -> torch.Tensor | ResidualStream:
+    if isinstance(inputs, ResidualStream):
+        return replace(inputs, normed=inputs.normed.double())
+    return inputs.double()
 
 
 def run_skinny_matmul(
@@ -204,13 +220,8 @@ def run_pieces_of_projection(
 
 
 def one_sequence(rows: int, length: int, device: torch.device) -> BatchMetadata:
-    """A chain behind so many tokens, as the projection reads it."""
-    nothing = torch.zeros(1, dtype=torch.int32, device=device)
-    arrays: dict[str, Any] = dict.fromkeys(BatchMetadata.__dataclass_fields__, nothing)
-    arrays["sequences"] = torch.zeros(rows, dtype=torch.int32, device=device)
-    arrays["depths"] = torch.arange(rows, dtype=torch.int32, device=device)
-    arrays["lengths"] = torch.tensor([length], dtype=torch.int32, device=device)
-    return BatchMetadata(**arrays)
+    """A chain behind so many tokens."""
+    return build_batch([Tree(chain(rows), length)], device=device)
 
 
 def two_sequences(rows: int, device: torch.device) -> tuple[BatchMetadata, torch.Tensor]:
@@ -218,14 +229,9 @@ def two_sequences(rows: int, device: torch.device) -> tuple[BatchMetadata, torch
 
     Also the arena positions of the rows that hold something.
     """
-    row = torch.arange(rows)
-    sequence = torch.where(row < 2, 1, 0).where(row < 100, -1)
-    bases, lengths, first_rows = torch.tensor([130, 3]), torch.tensor([9, 30]), torch.tensor([2, 0])
-    depths = torch.where(sequence >= 0, row % 7, 0)
-    positions = (bases + lengths - first_rows)[sequence] + row
-    nothing = torch.zeros(1, dtype=torch.int32)
-    held = {"sequences": sequence, "depths": depths, "bases": bases, "lengths": lengths}
-    held |= {"first_rows": first_rows}
-    arrays: dict[str, Any] = dict.fromkeys(BatchMetadata.__dataclass_fields__, nothing.to(device))
-    arrays |= {name: array.to(device, torch.int32) for name, array in held.items()}
-    return BatchMetadata(**arrays), positions[sequence >= 0].to(device)
+    count = min(rows, 100)
+    first = Tree(chain(min(rows, 2)), length=30, base=3)
+    second = Tree(preorder_parents(0, rows=count - 2), length=9, base=130) if rows > 2 else None
+    row = torch.arange(count, device=device)
+    positions = torch.where(row < 2, 33 + row, 139 + row - 2)
+    return build_batch([first, second], capacity=rows, device=device), positions

@@ -25,11 +25,8 @@ from engine.model.gpu.launches import can_start_early
 Work = Callable[[], object]
 Timer = Callable[[Work], float]  # ms: median of repeats that follow each other without a pause
 _WARM_UPS = 3
-_ROTATED_BYTES = 300_000_000  # of buffers that take turns: five times the L2 cache
-_MOST_COPIES = 64
 _WIDTH = 4000  # of the matrix that the numbers make
 _REPEATS, _HOST_REPEATS = 30, 5
-_KERNELS = 1000
 _BANDWIDTH_PART = 0.2  # of a GPU's free memory, for each of two tensors
 
 
@@ -117,10 +114,6 @@ class Machine:
         """Duration of one of the launches that `work` consists of."""
         return 1000 * self.ms(self.captured(work)) / launches
 
-    def copies(self, num_bytes: int) -> int:
-        """How many buffers of this size have to take turns for none to be cached at its turn."""
-        return max(2, min(_MOST_COPIES, -(-_ROTATED_BYTES // num_bytes))) if self.is_gpu else 2
-
     def random(self, *shape: int, dtype: torch.dtype | None = None) -> torch.Tensor:
         """Draw normal numbers: zeros would run faster than what a model holds."""
         return torch.randn(shape, device=self.device, dtype=dtype or self.dtype)
@@ -149,12 +142,9 @@ def _version(package: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Bandwidth:
-    """`read_gb_per_s` is the best of all ways to read everything once."""
+    """`read_gb_per_s` is the best of several ways to read everything once."""
 
     read_gb_per_s: float
-    read_by_way_gb_per_s: dict[str, float]
-    copy_gb_per_s: float  # bytes read and written
-    tiny_kernel_us: float  # each of a thousand in one graph, with the gap to the next one
 
     def floor_ms(self, num_bytes: float) -> float:
         """Least time to read so much."""
@@ -166,26 +156,8 @@ class Bandwidth:
 
 
 def measure_bandwidth(machine: Machine, numbers: int) -> Bandwidth:
-    """Read a large tensor of random numbers in several ways, and copy it."""
+    """Read a large tensor of random numbers in several ways."""
     source = torch.rand(machine.fitting(numbers), device=machine.device)
     matrix, vector = source.view(-1, _WIDTH), torch.rand(_WIDTH, device=machine.device)
-    ways: dict[str, Work] = {
-        "sum": source.sum,
-        "max": source.amax,
-        "dot": lambda: torch.dot(source, source),
-        "product": lambda: torch.mv(matrix, vector),
-    }
-    reads = {name: source.nbytes / machine.ms(way) / 1e6 for name, way in ways.items()}
-    target = torch.empty_like(source)
-    copied = 2 * source.nbytes / machine.ms(lambda: target.copy_(source)) / 1e6
-    return Bandwidth(max(reads.values()), reads, copied, _tiny_kernel_us(machine))
-
-
-def _tiny_kernel_us(machine: Machine) -> float:
-    number = machine.random(1)
-
-    def kernels() -> None:
-        for _ in range(_KERNELS):
-            number.mul_(0.5)
-
-    return machine.us_per_launch(kernels, _KERNELS)
+    ways: tuple[Work, ...] = (source.sum, source.amax, lambda: torch.mv(matrix, vector))
+    return Bandwidth(source.nbytes / min(map(machine.ms, ways)) / 1e6)

@@ -1,15 +1,13 @@
-"""Where a step's time goes: gaps between kernels, and each kernel alone."""
+"""Where a step's time goes: gaps between kernels, and each operation alone."""
 
 from dataclasses import dataclass
 from functools import partial
 
 import torch
 
-from engine.bench.gpu.attention import measure_attention_parts
 from engine.bench.gpu.machine import Machine
-from engine.bench.gpu.products import measure_products
+from engine.bench.gpu.operation_times import measure_operations
 from engine.bench.gpu.run import GpuBench, Section
-from engine.bench.gpu.shapes import Shape
 from engine.bench.gpu.steps import measure_steps
 from kernels.operations import operations_for
 from kernels.residual import ResidualStream
@@ -30,22 +28,19 @@ class GpuProfile(GpuBench):
     """The profile's sections in place of the benchmark's, the most telling first."""
 
     def sections(self) -> list[Section]:
-        """Gaps and steps, then the kernels of each shape."""
+        """Gaps and steps, then the operations of each shape."""
         shapes, cases = self._inputs.shapes, self._sizes.kernel_cases
         return [
             self._bandwidth,
             Section("gaps", lambda lab: measure_gaps(lab.machine)),
             Section("steps", partial(measure_steps, shapes=shapes, cases=cases)),
-            *(section for shape in shapes for section in self._kernels(shape)),
-        ]
-
-    def _kernels(self, shape: Shape) -> list[Section]:
-        cases = self._sizes.kernel_cases
-        rows = [count for count, _ in cases]
-        parts = partial(measure_attention_parts, shape=shape, cases=cases)
-        return [
-            Section(f"products_{shape.name}", partial(measure_products, shape=shape, rows=rows)),
-            Section(f"attention_{shape.name}", parts),
+            *(
+                Section(
+                    f"operations_{shape.name}",
+                    partial(measure_operations, shape=shape, cases=cases),
+                )
+                for shape in shapes
+            ),
         ]
 
 

@@ -8,10 +8,7 @@ import torch
 
 from engine.bench.gpu.machine import Machine
 from engine.errors import ConfigurationError
-from engine.model.causal_lm import StepInput
 from engine.model.gpu.arena import KVArena
-from engine.model.gpu.batch_layout import SlotRange
-from engine.model.gpu.buffers import Inputs, StepShape
 from engine.model.gpu.loading import assemble
 from engine.model.gpu.qwen2 import GpuQwen2
 from engine.model.gpu.weights import GpuWeights
@@ -149,11 +146,3 @@ def drafted_tree(rows: int) -> TokenTree:
     parents = np.arange(-1, rows - 1, dtype=np.int32)
     parents[_BRANCH::_BRANCH] = 0
     return TokenTree(np.arange(1, rows + 1), parents)
-
-
-def packed_tree(config: ModelConfig, rows: int, context: int, machine: Machine) -> Inputs:
-    """A step's inputs, on the device: a drafted tree behind `context` tokens."""
-    inputs = Inputs(StepShape(rows, 1), config.num_heads // config.num_kv_heads, machine.device)
-    inputs.pack([StepInput(SlotRange(0, context), drafted_tree(rows))])
-    inputs.upload()
-    return inputs

@@ -5,17 +5,14 @@ from dataclasses import dataclass
 
 from engine.bench.gpu.cases import Cases, Lab
 from engine.bench.gpu.machine import Bandwidth, Machine
-from engine.bench.gpu.shapes import Shape, drafted_tree, random_arena, random_weights
+from engine.bench.gpu.shapes import Shape, drafted_tree
 from engine.model.causal_lm import StepInput
 from engine.model.gpu.batch_layout import SlotRange
 from engine.model.gpu.buffers import StepShape
 from engine.model.gpu.launches import Launch
-from engine.model.gpu.loading import assemble
 from engine.model.gpu.qwen2 import GpuQwen2
-from kernels.operations import operations_for
 
-_SPARE = 256  # arena positions behind the longest context
-_REPLAYS = 200  # a race shows by chance alone
+SPARE = 256  # arena positions behind the longest context
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,21 +29,6 @@ class StepTime:
     floor_over_step: float
 
 
-@dataclass(frozen=True, slots=True)
-class Programmatic:
-    """A step whose kernels start before the ones ahead of them have ended, and one without.
-
-    `replays_different` of the former said other tokens or margins than the latter: a race.
-    """
-
-    shape: str
-    rows: int
-    context: int
-    off_ms: float
-    on_ms: float
-    replays_different: int
-
-
 def measure_steps(
     lab: Lab, shapes: Sequence[Shape], cases: Sequence[tuple[int, int]]
 ) -> Cases[StepTime]:
@@ -59,7 +41,7 @@ def measure_steps(
 def _time(
     lab: Lab, bandwidth: Bandwidth, shape: Shape, cases: Sequence[tuple[int, int]]
 ) -> Iterator[StepTime]:
-    model = lab.model(shape, max(context for _, context in cases) + _SPARE)
+    model = lab.model(shape, max(context for _, context in cases) + SPARE)
     for rows, context in cases:
         num_bytes = step_bytes(model, context)
         floor, took = bandwidth.floor_ms(num_bytes), step_ms(lab.machine, model, rows, context)
@@ -93,48 +75,3 @@ def packed_launch(model: GpuQwen2, rows: int, context: int) -> Launch:
     inputs = launch.memory.inputs
     inputs.pack([StepInput(SlotRange(base=0, length=context), drafted_tree(rows))])
     return launch
-
-
-def measure_programmatic(
-    lab: Lab, shape: Shape, cases: Sequence[tuple[int, int]]
-) -> tuple[Programmatic, ...]:
-    """Time steps with programmatic dependent launch off and on, over the same weights."""
-    machine = lab.machine
-    weights = random_weights(shape, machine)
-    longest = max(context for _, context in cases)
-    arena = random_arena(shape.config, longest + _SPARE, machine)
-    off, on = (
-        assemble(
-            shape.config,
-            weights,
-            arena,
-            machine.dtype,
-            operations_for(machine.device, programmatic=programmatic),
-        )
-        for programmatic in (False, True)
-    )
-    return tuple(
-        Programmatic(
-            shape=shape.name,
-            rows=rows,
-            context=context,
-            off_ms=step_ms(machine, off, rows, context),
-            on_ms=step_ms(machine, on, rows, context),
-            replays_different=replays_different(off, on, rows, context),
-        )
-        for rows, context in cases
-    )
-
-
-def replays_different(off: GpuQwen2, on: GpuQwen2, rows: int, context: int) -> int:
-    """Replays of `on`, of 200, whose outputs have other bits than those of `off`."""
-    expected, launch = _said(packed_launch(off, rows, context)), packed_launch(on, rows, context)
-    return sum(_said(launch) != expected for _ in range(_REPLAYS))
-
-
-def _said(launch: Launch) -> bytes:
-    """Run a step, and return all bytes of its answer."""
-    launch.start()
-    launch.wait()
-    host = launch.memory.outputs.host
-    return b"".join(part.tobytes() for part in (host.chosen, host.log_probs, host.top))

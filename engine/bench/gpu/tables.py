@@ -34,12 +34,9 @@ def failures_table(findings: Findings) -> Table | None:
 
 def _rows(result: object) -> list[Row]:
     """The cases of a result, in one manner for all sections."""
-    if isinstance(result, Bandwidth):
-        ways = result.read_by_way_gb_per_s.items()
-        row = asdict(result) | {f"by {way}": speed for way, speed in ways}
-        del row["read_by_way_gb_per_s"]
-        return [row]
-    return [asdict(case) for case in cases_of(result)]
+    return [
+        asdict(case) for case in ([result] if isinstance(result, Bandwidth) else cases_of(result))
+    ]
 
 
 def _table(title: str, rows: Sequence[Row]) -> Table:

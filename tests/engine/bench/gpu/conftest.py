@@ -57,7 +57,7 @@ def machine():
 
 @pytest.fixture(scope="session")
 def bandwidth():
-    return Bandwidth(100.0, {"sum": 100.0}, 90.0, 1.0)
+    return Bandwidth(100.0)
 
 
 @pytest.fixture
@@ -82,7 +82,7 @@ def items():
 
 @pytest.fixture(scope="session")
 def sizes():
-    return Sizes(rows=(1, 8), contexts=(16, 64), prompts=(96,), numbers=100_000, rounds=1, items=1)
+    return Sizes(rows=(1, 8), contexts=(16, 64), prompts=(96,), numbers=100_000, items=1)
 
 
 @pytest.fixture(scope="session")

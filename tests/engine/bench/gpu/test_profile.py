@@ -3,17 +3,15 @@
 from dataclasses import replace
 
 import pytest
-import torch
 
-from engine.bench.gpu.attention import measure_attention_parts
 from engine.bench.gpu.machine import measure_bandwidth
-from engine.bench.gpu.products import measure_products, rotated_weights
+from engine.bench.gpu.operation_times import measure_operations
 from engine.bench.gpu.profile import GpuProfile, measure_gaps
 from engine.bench.gpu.shapes import SHAPES, products
 from engine.bench.gpu.tables import section_table
 from engine.progress import NoProgress
 
-SECTIONS = ["bandwidth", "gaps", "steps", "products_tiny", "attention_tiny"]
+SECTIONS = ["bandwidth", "gaps", "steps", "operations_tiny"]
 
 
 def test_every_section_of_the_profile_is_measured_and_shown(machine, inputs, sizes):
@@ -23,23 +21,15 @@ def test_every_section_of_the_profile_is_measured_and_shown(machine, inputs, siz
     assert all(section_table(name, profile.findings) is not None for name in SECTIONS)
 
 
-def test_the_denominator_is_the_best_way_to_read(machine):
+def test_the_floor_is_reading_at_the_bandwidth(machine):
     found = measure_bandwidth(machine, 100_000)
-    assert found.read_gb_per_s == max(found.read_by_way_gb_per_s.values())
     assert found.floor_ms(found.read_gb_per_s * 1e9) == pytest.approx(1000)
-    assert min(found.copy_gb_per_s, found.tiny_kernel_us) > 0
 
 
 def test_gaps_are_timed_with_both_ways_to_launch(machine):
     off, on = measure_gaps(machine)
     assert (off.is_programmatic, on.is_programmatic) == (False, True)
     assert min(off.us, on.us) > 0
-
-
-def test_the_kernels_of_attention_are_together_what_attention_takes(shape, lab):
-    (parts,) = measure_attention_parts(lab, shape, [(8, 64)])
-    assert (parts.shape, parts.rows, parts.context, parts.combine_us) == ("tiny", 8, 64, 0)
-    assert parts.share_of_bandwidth > 0
 
 
 def test_the_products_are_those_of_a_layer_and_the_head():
@@ -53,17 +43,24 @@ def test_the_products_are_those_of_a_layer_and_the_head():
     }
 
 
-@pytest.mark.parametrize(
-    ("quantization", "forms"), [("float", {"bf16"}), ("fp8", {"fp8"}), ("int4", {"int4", "fp8"})]
-)
-def test_every_product_is_timed_as_a_model_holds_it(shape, lab, quantization, forms):
-    found = measure_products(lab, replace(shape, quantization=quantization), (1, 8))
-    cases = {(time.product, time.rows) for time in found.cases}
-    assert len(cases) == len(found.cases) == 5 * 2
-    assert {time.quantization for time in found.cases} == forms
-    assert all(time.share_of_bandwidth > 0 for time in found.cases)
-
-
-def test_weights_take_turns_and_differ(shape, machine):
-    first, second = rotated_weights(machine, products(shape.config)[0], "float")
-    assert not torch.equal(first.values, second.values)
+def test_every_operation_of_a_step_is_timed_as_often_as_it_is_launched(shape, lab):
+    found = measure_operations(lab, replace(shape, quantization="fp8"), [(1, 64), (8, 64)])
+    assert found.notes == ()
+    launches = {(one.operation, one.weight): one.launches for one in found.cases}
+    vocab = shape.config.vocab_size
+    assert launches == {
+        ("kv_commit", ""): 1,
+        ("embed_rows", ""): 1,
+        ("project_qkv", "256 x 128"): 2,
+        ("batch_attention", ""): 2,
+        ("skinny_matmul", "128 x 128"): 2,
+        ("gate_up", "512 x 128"): 2,
+        ("skinny_matmul", "128 x 256"): 2,
+        ("lm_head", f"{vocab} x 128"): 1,
+        ("acceptance_walk", ""): 1,
+    }
+    assert len(found.cases) == 2 * len(launches)
+    bytes_of = {(one.operation, one.weight): one.bytes for one in found.cases}
+    assert bytes_of["gate_up", "512 x 128"] == 512 * 128 + 4 * 512
+    assert bytes_of["batch_attention", ""] == 2 * 64 * 64 * 4
+    assert min(one.us for one in found.cases) > 0

@@ -6,7 +6,7 @@ import pytest
 from engine.bench.gpu.plot import draw_steps
 from engine.bench.gpu.prefill import measure_prefill
 from engine.bench.gpu.shapes import Shape, random_model
-from engine.bench.gpu.steps import StepTime, measure_programmatic, measure_steps, step_bytes
+from engine.bench.gpu.steps import StepTime, measure_steps, step_bytes
 from engine.bench.plots import Picture
 
 
@@ -27,13 +27,6 @@ def test_steps_are_timed_against_the_bandwidth(shape, lab):
     assert one.floor_ms == pytest.approx(one.bytes / 100e9 * 1000)
     assert one.floor_over_step == pytest.approx(one.floor_ms / one.step_ms)
     assert (many.rows, many.bytes) == (8, one.bytes)
-
-
-def test_both_ways_to_launch_are_timed_over_the_same_weights(shape, lab):
-    (found,) = measure_programmatic(lab, shape, [(8, 64)])
-    assert (found.shape, found.rows, found.context) == ("tiny", 8, 64)
-    assert min(found.off_ms, found.on_ms) > 0
-    assert found.replays_different == 0
 
 
 def test_a_model_that_cannot_run_is_a_note_and_the_others_are_timed(shape, lab):

@@ -17,7 +17,7 @@ from engine.model.gpu.weights import GpuWeights
 from engine.model.loading.packing import pack_floats
 from engine.model.model_config import ModelConfig
 from engine.model.token_tree import TokenTree
-from kernels.operations import PORTABLE, REFERENCE
+from kernels.operations import PORTABLE
 from kernels.weight import Quantization, pack
 from tests.support.block_weights import random_blocks
 from tests.support.gpu_models import gpu_qwen2
@@ -59,7 +59,7 @@ def test_it_stays_where_the_file_is_mapped():
     assert weights.embedding.table.values.data_ptr() == tensors["embedding"].data_ptr()
 
 
-@pytest.mark.parametrize("operations", [REFERENCE, PORTABLE], ids=["formulas", "portable"])
+@pytest.mark.parametrize("operations", [None, PORTABLE], ids=["as a GPU", "portable"])
 def test_a_step_says_what_it_says_with_the_table_beside_it(operations):
     """To the bit: the rows are sent as they are, whatever the order of a tree."""
     hosted = gpu_qwen2(untied(), operations=operations)

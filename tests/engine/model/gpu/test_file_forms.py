@@ -17,7 +17,7 @@ from engine.model.loading.packing import FILE_FORMS
 from engine.model.loading.store import obtain
 from engine.model.token_tree import TokenTree
 from engine.progress import NoProgress
-from kernels.operations import REFERENCE, operations_for
+from kernels.operations import PORTABLE, operations_for
 from tests.support.fixed_order import products_in_one_order
 from tests.support.tiny_gguf import like_q4_k_m, tensor_kind, write_tiny_gguf
 
@@ -65,8 +65,8 @@ def placed(file, operations, dtype, device="cpu"):
     return assemble(stored.config, weights, arena, dtype, operations)
 
 
-def by_formula(file, dtype=torch.float32):
-    return placed(file, REFERENCE, dtype)
+def by_pytorch(file, dtype=torch.float32):
+    return placed(file, PORTABLE, dtype)
 
 
 def by_kernels(file):
@@ -81,7 +81,7 @@ def logits_of(model):
 
 def test_each_matrix_has_the_form_of_the_file(file_of):
     """But where parts that are read as one have two: values of 6 bits beside queries of 4."""
-    weights = by_formula(file_of(like_q4_k_m)).graphs.forward.weights
+    weights = by_pytorch(file_of(like_q4_k_m)).graphs.forward.weights
     first, second = weights.layers
     assert [one.quantization for one in first.matrices] == ["q6_k_min", "q4_k", "q4_k", "q6_k"]
     assert {one.quantization for one in second.matrices} == {"q4_k"}
@@ -93,15 +93,15 @@ def test_each_matrix_has_the_form_of_the_file(file_of):
 @pytest.mark.parametrize("kind_of", [like_q4_k_m, like_q8_0])
 @pytest.mark.parametrize("tied", [True, False])
 def test_nothing_is_lost_against_the_file(file_of, kind_of, tied):
-    """The formula in float32, on the same blocks, and on what the gguf package makes of them."""
+    """In float32, on the same blocks, and on what the gguf package makes of them."""
     file = file_of(kind_of, tied=tied)
     whole = obtain(file.path.parent, file, "float32", NoProgress())
     expected = logits_of(FloatQwen2(whole.config, whole.tensors(), "float32"))
-    torch.testing.assert_close(logits_of(by_formula(file)), expected, rtol=1e-4, atol=1e-4)
+    torch.testing.assert_close(logits_of(by_pytorch(file)), expected, rtol=1e-4, atol=1e-4)
 
 
-def test_kernels_say_what_the_formula_says_with_drafts_and_without(file_of):
-    """Of the formula within the rounding of what flows between kernels; drafts change no bit."""
+def test_kernels_say_what_pytorch_says_with_drafts_and_without(file_of):
+    """Within the rounding of what flows between kernels; drafts change no bit."""
     file = file_of(like_q4_k_m, layers=1)
     model = by_kernels(file)
     slot, alone = model.new_slot(300), []
@@ -111,7 +111,7 @@ def test_kernels_say_what_the_formula_says_with_drafts_and_without(file_of):
         for token in (7, 8):
             alone.append(run_step(model, StepInput(slot, TokenTree.chain([token]))))
             slot.commit([0])
-    expected = logits_of(by_formula(file, torch.bfloat16))
+    expected = logits_of(by_pytorch(file, torch.bfloat16))
     torch.testing.assert_close(drafted.logits, expected, rtol=0.02, atol=0.05)
     assert drafted.chosen.tolist() == [int(one.chosen[0]) for one in alone]
     assert drafted.log_probs.tolist() == [float(one.log_probs[0]) for one in alone]
@@ -120,7 +120,7 @@ def test_kernels_say_what_the_formula_says_with_drafts_and_without(file_of):
 def test_whole_weights_have_no_form_of_their_own(file_of):
     """Of a file that mixes them, they become bfloat16, and what has a form keeps it."""
     file = file_of(lambda name: Kind.F16 if ".1." in name else like_q8_0(name))
-    first, second = by_formula(file, torch.bfloat16).graphs.forward.weights.layers
+    first, second = by_pytorch(file, torch.bfloat16).graphs.forward.weights.layers
     assert {one.quantization for one in first.matrices} == {"q8_0"}
     assert {one.quantization for one in second.matrices} == {"float"}
     assert file.has_own_forms

@@ -1,5 +1,7 @@
 """PyTorch where there are no kernels: the same text with drafts and without, and no waiting."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -22,10 +24,10 @@ from engine.model.loading.converted_model import ConvertedModel
 from engine.model.loading.loaded_model import load_model, prepare
 from engine.model.token_tree import TokenTree
 from engine.progress import NoProgress
+from kernels.batch_attention import pytorch as attention
 from kernels.operations import PORTABLE
-from kernels.portable import attention, commit, products
-from kernels.portable.products import product
-from kernels.portable.rows import rows_of
+from kernels.product import pytorch as products
+from kernels.product.pytorch import product
 from kernels.weight import pack
 from tests.support.adversary import Adversary
 from tests.support.gpu_models import gpu_qwen2
@@ -39,9 +41,9 @@ COUNT = 40
 MAC = DeviceChoice(torch.device("cpu", 0), "A GPU", "our kernels are for NVIDIA GPUs")
 
 
-def portable(dtype=torch.bfloat16, device="cpu"):
+def portable(dtype=torch.bfloat16, device="cpu", operations=PORTABLE):
     reference = tiny_model("qwen2", 1, num_attention_heads=6, num_key_value_heads=2, hidden_size=96)
-    return gpu_qwen2(reference, dtype=dtype, operations=PORTABLE, device=device)
+    return gpu_qwen2(reference, dtype=dtype, operations=operations, device=device)
 
 
 @pytest.fixture(scope="module")
@@ -194,17 +196,15 @@ def test_where_the_gpu_is_passed_over_the_model_is_the_cpus(folder, tmp_path, gp
     assert (loaded.name, loaded.causal_lm.dtype_name) == ("model", "int8")
 
 
-def test_what_is_tried_at_first_moves_what_it_keeps(monkeypatch):
+def test_what_is_tried_at_first_moves_what_it_keeps():
     """Else a device that cannot do that would be found out by the first branch that is accepted."""
     moved = list[int]()
 
-    def noted(batch):
-        step = rows_of(batch)
-        moved.extend(span.num_kept for span in step.spans)
-        return step
+    def noted(keys, values, batch):
+        moved.extend(span.num_kept for span in batch.rows_on_host.spans)
+        PORTABLE.kv_commit(keys, values, batch)
 
-    monkeypatch.setattr(commit, "rows_of", noted)
-    loading.try_out(portable())
+    loading.try_out(portable(operations=replace(PORTABLE, kv_commit=noted)))
     assert any(moved)
 
 

@@ -14,7 +14,7 @@ from engine.model.sampling import choose
 from engine.model.token_tree import MAX_ROWS, TokenTree
 from engine.model.verify import verify
 from engine.prompt_cache import PromptCache
-from kernels.operations import PORTABLE, REFERENCE
+from kernels.operations import PORTABLE
 from tests.support.adversary import Adversary
 from tests.support.gpu_models import gpu_qwen2
 from tests.support.greedy import greedy
@@ -28,9 +28,9 @@ PROMPT = list(range(20, 57))
 GREEDY = Sampling()
 
 
-@pytest.fixture(params=[REFERENCE, PORTABLE], ids=["formulas", "portable"])
+@pytest.fixture(params=[None, PORTABLE], ids=["as a GPU", "portable"])
 def model(reference, request):
-    """By the formulas, and by PyTorch as it is used where there are no kernels."""
+    """In steps of the kernels' shapes, and of those of PyTorch where there are no kernels."""
     return gpu_qwen2(reference, operations=request.param)
 
 

@@ -1,7 +1,8 @@
-"""The skinny product by its formula, in plain PyTorch. See the package for the contract."""
+"""The skinny product in PyTorch. See the package for the contract."""
 
 import torch
 
+from kernels.product.pytorch import product
 from kernels.residual import ResidualStream
 from kernels.scratch import Scratch
 from kernels.weight import Weight
@@ -14,5 +15,5 @@ def skinny_matmul(
     stream: ResidualStream,
     scratch: Scratch,  # noqa: ARG001 - the kernel's
 ) -> None:
-    """x = residual + inputs W^T, normed = x norm_weight, squares_b = sum over block b of x^2."""
-    stream.write(stream.residual + inputs.float() @ weight.dense().T, norm_weight)
+    """x = residual + inputs W^T, and what follows from it."""
+    stream.write(stream.residual + product(inputs, weight), norm_weight)

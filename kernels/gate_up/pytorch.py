@@ -1,7 +1,8 @@
-"""Gate and up by their formula, in plain PyTorch. See the package for the contract."""
+"""Gate and up in PyTorch. See the package for the contract."""
 
 import torch
 
+from kernels.product.pytorch import projected
 from kernels.residual import ResidualStream
 from kernels.scratch import Scratch
 from kernels.weight import Weight
@@ -13,6 +14,6 @@ def gate_up(
     out: torch.Tensor,
     scratch: Scratch,  # noqa: ARG001 - the kernel's
 ) -> None:
-    """y = (normed W^T) / sqrt(sum_b squares_b / H + eps), out_i = silu(y_2i) y_2i+1."""
-    y = stream.projected(weight)
+    """out_i = silu(y_2i) y_2i+1."""
+    y = projected(stream, weight)
     out.copy_(torch.nn.functional.silu(y[:, 0::2]) * y[:, 1::2])

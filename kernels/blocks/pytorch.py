@@ -1,4 +1,4 @@
-"""The blocks of model files in plain PyTorch. See the package for how they lie in memory.
+"""The blocks of model files in PyTorch. See the package for how they lie in memory.
 
 Scales and minima are products of a float16 and a whole number, which float32 holds exactly; so does
 it the product of a scale and a code in every form without minima.

@@ -1,4 +1,4 @@
-"""Batch attention by products of one shape, in float32.
+"""Batch attention in PyTorch, by products of one shape, in float32. See the package for the contract.
 
 The keys of a text are reduced in chunks of 128 positions. All rows share those that are committed
 as a whole; of what lies behind, each run has a copy in the order of its text. So a key stands at
@@ -10,7 +10,6 @@ import torch
 from torch.nn import functional
 
 from kernels.batch import BatchMetadata
-from kernels.portable.rows import rows_of
 from kernels.scratch import Scratch
 from kernels.step_rows import CHUNK, Span
 
@@ -29,7 +28,7 @@ def batch_attention(
     heads, dim = queries.shape[1:]
     scaled = queries.float().unflatten(1, (keys.shape[0], -1)) * dim**-0.5
     packed = scaled.transpose(0, 1).flatten(1, 2)  # [kv heads, R * group, d]
-    for span in rows_of(batch).spans:
+    for span in batch.rows_on_host.spans:
         if span.num_rows:
             attended = _attend(packed, _chunks(keys, span), _chunks(values, span), span)
             by_row = attended.unflatten(1, (len(queries), -1)).transpose(0, 1)
@@ -37,7 +36,7 @@ def batch_attention(
 
 
 def _chunks(held: torch.Tensor, span: Span) -> torch.Tensor:
-    """Float32 [kv heads, whole chunks and two for each run, 128, d] of an arena's layer."""
+    """Float32 [kv heads, whole chunks and those of each run, 128, d] of an arena's layer."""
     whole = held[:, span.base : span.base + span.num_chunks * CHUNK]
     both: torch.Tensor = torch.cat([whole, held[:, span.tail.flatten()]], dim=1)
     return both.view(len(held), -1, CHUNK, held.shape[2]).float()
@@ -55,7 +54,7 @@ def _attend(
     shares = torch.exp(scores - largest[:, None, :, None])
     parts = torch.cat([shares @ values, shares.sum(dim=3, keepdim=True)], dim=3)
     # A row's share of another run's chunks is 0.
-    tails = parts[:, span.num_chunks :].unflatten(1, (-1, 2)).sum(dim=1)
+    tails = parts[:, span.num_chunks :].unflatten(1, span.tail.shape[:2]).sum(dim=1)
     total = _added(torch.cat([parts[:, : span.num_chunks], tails], dim=1))
     return total[..., :-1] / total[..., -1:]
 
