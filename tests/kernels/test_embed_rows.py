@@ -83,6 +83,7 @@ def test_compiles_for_hopper(hopper):
         num_warps=4,
         num_stages=3,
         options={"enable_fp_fusion": False, "launch_pdl": False},
+        reads_code=True,
     )
     assert compiled.stack == 0
     assert compiled.ffma == 0

@@ -39,6 +39,6 @@ TYPES = {
 def test_fits_an_h100(hopper, rows, quantization):
     kernel = "kernels.gate_up.triton_kernel:gate_up_kernel"
     compiled = compile_product(
-        hopper, kernel, (37888, 3584), rows, TYPES, {}, quantization=quantization
+        hopper, kernel, (37888, 3584), rows, TYPES, {}, quantization=quantization, reads_code=True
     )
     assert_fits(compiled, programs=2 if rows == 16 else 1)

@@ -69,6 +69,7 @@ def test_fits_an_h100(hopper, rows, quantization):
         constants,
         quantization=quantization,
         aligned=STRIDES,
+        reads_code=True,
     )
     assert_fits(compiled, programs=2 if rows == 16 else 1)
 
