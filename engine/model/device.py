@@ -157,6 +157,13 @@ def free_bytes(device: torch.device) -> int:
     return free
 
 
+def total_bytes(device: torch.device) -> int:
+    """All of its memory; on a Mac what the system would let a GPU have."""
+    if device.type == "mps":
+        return torch.mps.recommended_max_memory()
+    return int(_properties(device).total_memory)
+
+
 @contextmanager
 def made_current(device: torch.device) -> Iterator[None]:
     """Have what this thread launches run on a device: Triton goes by the thread's current one."""

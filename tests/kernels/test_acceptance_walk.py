@@ -95,35 +95,3 @@ def test_walks_as_the_formula_says(rows, seed, padding, device):
     capacity = sum(rows) + padding
     batch = build_batch([*trees, None], capacity=capacity, device=device)
     assert_equal_answers(best_of(torch.randint(0, 3, (capacity,)).tolist(), device), batch)
-
-
-@pytest.mark.parametrize(
-    ("kernel", "types", "constants", "num_warps"),
-    [
-        (
-            "choose_kernel",
-            {
-                **dict.fromkeys(("SCORES", "LOGITS", "MAXIMA", "SUMS", "LOG_PROBS"), "*fp32"),
-                **dict.fromkeys(("IDS", "CHOSEN", "TOPS"), "*i32"),
-                **dict.fromkeys(("blocks", "capacity"), "i32"),
-            },
-            {"BLOCKS": 4096, "TOP": TOP, "PDL": False},
-            4,
-        ),
-        (
-            "walk_kernel",
-            dict.fromkeys(
-                ("CHOSEN", "TOKENS", "PARENTS", "FIRST_ROWS", "NUM_ROWS", "ACCEPTED", "PATH"),
-                "*i32",
-            ),
-            {"R": 128, "ROW_TILE": 128, "PDL": False},
-            1,
-        ),
-    ],
-)
-def test_compiles_for_hopper(kernel, types, constants, num_warps, hopper):
-    module = "kernels.acceptance_walk.triton_kernel"
-    compiled = hopper.compile(
-        f"{module}:{kernel}", types, constants, num_warps=num_warps, num_stages=3
-    )
-    assert compiled.stack == 0

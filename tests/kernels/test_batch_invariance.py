@@ -12,7 +12,6 @@ import torch
 from kernels.gate_up.triton_kernel import gate_up
 from kernels.lm_head.triton_kernel import lm_head
 from kernels.project_qkv.triton_kernel import project_qkv
-from kernels.residual import ResidualStream
 from kernels.skinny_matmul.triton_kernel import skinny_matmul
 from kernels.weight import QUANTIZATIONS
 from tests.support.fixed_order import products_in_one_order
@@ -27,12 +26,15 @@ from tests.support.products import (
     run_pieces_of_projection,
     run_project_qkv,
     run_skinny_matmul,
-    scratch_for,
-    stream_of,
-    unwritten,
 )
 
 BUCKETS = (1, 4, 8, 16, 32, 64)
+# Of a long piece of a prompt: no row stands where it stands in the whole, but for the first ones.
+PIECES = (range(5), range(5, 133), range(133, LONG_ROWS))
+RUNS = {
+    "skinny_matmul": partial(run_skinny_matmul, skinny_matmul),
+    "gate_up": partial(run_gate_up, gate_up),
+}
 
 
 @pytest.fixture(autouse=True)
@@ -50,66 +52,16 @@ def assert_rows_keep_their_bits(written):
 
 
 @pytest.mark.parametrize("quantization", QUANTIZATIONS)
-def test_of_the_skinny_product(quantization, device):
+@pytest.mark.parametrize("operation", RUNS)
+def test_at_any_number_of_rows_and_in_any_place_among_them(operation, quantization, device):
     weight = random_weight(128, 512, quantization, torch.bfloat16, device)
-    assert_rows_keep_their_bits(
-        partial(run_skinny_matmul, skinny_matmul, weight, dtype=torch.bfloat16)
-    )
-
-
-@pytest.mark.parametrize("quantization", QUANTIZATIONS)
-def test_in_any_place_among_the_rows(quantization, device):
-    weight = random_weight(128, 512, quantization, torch.bfloat16, device)
-    inputs = random_rows(40, 512, torch.bfloat16, device)
-    norm_weight = torch.ones(128, device=device)
-
-    def written(rows):
-        residual = torch.zeros(len(rows), 128, device=device)
-        normed, squares = torch.zeros_like(residual), torch.zeros(2, len(rows), device=device)
-        stream = ResidualStream(residual, normed, squares, 0.0)
-        skinny_matmul(rows, weight, norm_weight, stream, scratch_for(weight, len(rows)))
-        return torch.cat([residual, squares.T], dim=1)
-
-    assert torch.equal(written(inputs.flip(0)).flip(0), written(inputs))
-
-
-def assert_pieces_have_their_bits(written, inputs):
-    """`written` tells what rows give: a long piece what those of 128 rows give one by one."""
-    pieces = [written(piece.contiguous()) for piece in inputs.split(MOST_ROWS)]
-    assert len(pieces) == 3
-    assert torch.equal(written(inputs), torch.cat(pieces))
-
-
-@pytest.mark.parametrize("quantization", QUANTIZATIONS)
-def test_of_the_skinny_product_in_a_long_piece(quantization, device):
-    weight = random_weight(128, 512, quantization, torch.bfloat16, device)
-    norm_weight = torch.ones(128, device=device)
-
-    def written(rows):
-        residual = torch.zeros(len(rows), 128, device=device)
-        squares = unwritten(2, len(rows), like=residual)
-        stream = ResidualStream(residual, unwritten(*residual.shape, like=rows), squares, 0.0)
-        scratch = scratch_for(weight, len(rows))
-        skinny_matmul(rows, weight, norm_weight, stream, scratch)
-        assert not scratch.arrived.any()
-        return torch.cat([stream.residual, stream.normed, stream.squares.T], dim=1)
-
-    inputs = random_rows(LONG_ROWS, 512, torch.bfloat16, device)
-    assert_pieces_have_their_bits(written, inputs)
-
-
-@pytest.mark.parametrize("quantization", QUANTIZATIONS)
-def test_of_gate_and_up_in_a_long_piece(quantization, device):
-    weight = random_weight(128, 512, quantization, torch.bfloat16, device)
-
-    def written(rows):
-        out, scratch = unwritten(len(rows), 64, like=rows), scratch_for(weight, len(rows))
-        gate_up(stream_of(rows), weight, out, scratch)
-        assert not scratch.arrived.any()
-        return out
-
-    inputs = random_rows(LONG_ROWS, 512, torch.bfloat16, device)
-    assert_pieces_have_their_bits(written, inputs)
+    written = partial(RUNS[operation], weight, dtype=torch.bfloat16)
+    assert_rows_keep_their_bits(lambda rows: written(rows=rows))
+    whole = written(rows=LONG_ROWS)
+    for piece in PIECES:
+        for name, tensor in written(rows=piece).items():
+            expected = whole[name][piece.start : piece.stop]
+            assert torch.equal(tensor, expected), f"{name} of {piece}"
 
 
 @pytest.mark.parametrize("quantization", QUANTIZATIONS)
@@ -124,12 +76,6 @@ def test_of_the_projection_in_a_long_piece(quantization, device):
     for name, tensor in whole.items():
         assert tensor.isfinite().all()
         assert torch.equal(tensor, pieces[name]), name
-
-
-@pytest.mark.parametrize("quantization", QUANTIZATIONS)
-def test_of_gate_and_up(quantization, device):
-    weight = random_weight(128, 256, quantization, torch.bfloat16, device)
-    assert_rows_keep_their_bits(partial(run_gate_up, gate_up, weight, dtype=torch.bfloat16))
 
 
 @pytest.mark.parametrize("quantization", QUANTIZATIONS)

@@ -2,13 +2,11 @@
 
 import pytest
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from kernels.device_limits import LIMITS, assumed
 from kernels.product.tiles import tile_for
 from kernels.skinny_matmul.pytorch import skinny_matmul as twin
 from kernels.skinny_matmul.triton_kernel import skinny_matmul
-from kernels.weight import Weight, pack
 from tests.kernels.test_embed_rows import assert_looked_up
 from tests.support.block_weights import BLOCK_FORMS, random_blocks
 from tests.support.fixed_order import products_in_one_order
@@ -24,26 +22,6 @@ def test_a_product_equals_the_formula(form, rows, outputs, inputs, dtype, device
     expected = run_skinny_matmul(formula(twin), weight, rows, dtype)
     actual = run_skinny_matmul(skinny_matmul, weight, rows, dtype)
     torch.testing.assert_close(actual["residual"], expected["residual"], rtol=3e-5, atol=3e-5)
-
-
-class _NoUploads(TorchDispatchMode):
-    """Copies from the host fail, as they do while a graph is captured."""
-
-    def __torch_dispatch__(self, operation, types, args=(), kwargs=None):
-        kwargs = kwargs or {}
-        if operation is torch.ops.aten._to_copy.default and args[0].device.type == "cpu":
-            raise AssertionError(f"a copy of {tuple(args[0].shape)} to {kwargs.get('device')}")
-        return operation(*args, **kwargs)
-
-
-@pytest.mark.parametrize("form", ["int4", *BLOCK_FORMS])
-def test_a_graph_can_capture_the_twins_of_every_form(form):
-    whole = torch.randn(64, 512)
-    weight = pack(whole, "int4") if form == "int4" else random_blocks(64, 512, form)
-    held = Weight(form, weight.values.to("meta"), weight.scales.to("meta"))
-    with _NoUploads():
-        assert held.dense().shape == (64, 512)
-        assert held.rows(torch.zeros(3, dtype=torch.int64, device="meta")).shape == (3, 512)
 
 
 def test_eight_bits_may_have_half_a_tile_of_inputs(device):

@@ -61,29 +61,3 @@ def test_a_row_has_the_same_bits_at_every_capacity(device):
         assert torch.equal(residual[1], alone[0][0])
         assert torch.equal(normed[1], alone[1][0])
         assert torch.equal(squares[:, 1], alone[2][:, 0])
-
-
-def test_compiles_for_hopper(hopper):
-    compiled = hopper.compile(
-        "kernels.embed_rows.triton_kernel:embed_rows_kernel",
-        {
-            "TOKENS": "*i32",
-            **dict.fromkeys(("TABLE", "NORMED"), "*bf16"),
-            **dict.fromkeys(("NORM_WEIGHT", "RESIDUAL", "SQUARES"), "*fp32"),
-            "capacity": "i32",
-            "num_tokens": "i32",
-        },
-        {
-            "SCALES": None,
-            "H": 896,
-            "QUANTIZATION": "float",
-            "BLOCKS": 16,
-            "PDL": False,
-        },
-        num_warps=4,
-        num_stages=3,
-        options={"enable_fp_fusion": False, "launch_pdl": False},
-        reads_code=True,
-    )
-    assert compiled.stack == 0
-    assert compiled.ffma == 0

@@ -41,10 +41,13 @@ def is_intact(tensor: torch.Tensor) -> bool:
     return bool(held[:GUARD].isnan().all() and held[-GUARD:].isnan().all())
 
 
-def random_rows(rows: int, width: int, dtype: torch.dtype, device: torch.device) -> torch.Tensor:
-    """Row r holds the same numbers whatever the number of rows."""
+def random_rows(
+    rows: int | range, width: int, dtype: torch.dtype, device: torch.device
+) -> torch.Tensor:
+    """So many rows, or those of a range: row r holds the same numbers whatever the others are."""
+    rows = range(rows) if isinstance(rows, int) else rows
     generator = torch.Generator().manual_seed(width)
-    held = torch.randn(LONG_ROWS, width, generator=generator)[:rows]
+    held = torch.randn(LONG_ROWS, width, generator=generator)[rows.start : rows.stop]
     return poisoned(held.to(device, dtype))
 
 
@@ -96,16 +99,16 @@ def _wide(inputs: torch.Tensor | ResidualStream) -> torch.Tensor | ResidualStrea
 
 
 def run_skinny_matmul(
-    operation: Callable[..., None], weight: Weight, rows: int, dtype: torch.dtype
+    operation: Callable[..., None], weight: Weight, rows: int | range, dtype: torch.dtype
 ) -> Written:
     """Rows first, as everything that is returned here, so that they can be compared."""
     device = weight.values.device
     inputs = random_rows(rows, weight.num_inputs, dtype, device)
     residual = random_rows(rows, weight.num_outputs, torch.float32, device)
     norm_weight = random_rows(1, weight.num_outputs, torch.float32, device)[0]
-    normed = unwritten(rows, weight.num_outputs, like=inputs)
-    squares = unwritten(num_blocks(weight.num_outputs), rows, like=residual)
-    scratch = scratch_for(weight, rows)
+    normed = unwritten(len(inputs), weight.num_outputs, like=inputs)
+    squares = unwritten(num_blocks(weight.num_outputs), len(inputs), like=residual)
+    scratch = scratch_for(weight, len(inputs))
     operation(inputs, weight, norm_weight, ResidualStream(residual, normed, squares, EPS), scratch)
     assert not scratch.arrived.any()
     assert all(map(is_intact, (residual, normed, squares)))
@@ -113,12 +116,12 @@ def run_skinny_matmul(
 
 
 def run_gate_up(
-    operation: Callable[..., None], weight: Weight, rows: int, dtype: torch.dtype
+    operation: Callable[..., None], weight: Weight, rows: int | range, dtype: torch.dtype
 ) -> Written:
     """See `run_skinny_matmul`."""
     normed = random_rows(rows, weight.num_inputs, dtype, weight.values.device)
-    out = unwritten(rows, weight.num_outputs // 2, like=normed)
-    scratch = scratch_for(weight, rows)
+    out = unwritten(len(normed), weight.num_outputs // 2, like=normed)
+    scratch = scratch_for(weight, len(normed))
     operation(stream_of(normed), weight, out, scratch)
     assert not scratch.arrived.any()
     assert is_intact(out)

@@ -10,13 +10,9 @@ from kernels.lm_head import Best
 from tests.support.batches import POISON
 
 
-def random_best(
-    blocks: int, rows: int, device: torch.device | str, *, levels: int | None = None
-) -> Best:
-    """Random scores, of few levels where equals are wanted; each block's id is one of its own."""
+def random_best(blocks: int, rows: int, device: torch.device | str) -> Best:
+    """Random scores; each block's id is one of its own."""
     scores = torch.randn(blocks, rows)
-    if levels:
-        scores = (scores * levels).round() / levels
     ids = torch.arange(blocks)[:, None] * 64 + torch.randint(0, 64, (blocks, rows))
     maxima, sums = scores + torch.rand(blocks, rows), 1 + 63 * torch.rand(blocks, rows)
     logits = scores - torch.rand(blocks, rows)  # without the noise
