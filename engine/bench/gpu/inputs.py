@@ -22,7 +22,6 @@ class Sizes:
     contexts: tuple[int, ...] = (512, 2048, 8192)
     prompts: tuple[int, ...] = (1024, 2048, 4096)
     numbers: int = 1_500_000_000  # float32, that the bandwidth is measured with
-    rounds: int = 2  # of random trees, greedy and sampled in turn
     items: int = 30  # of each kind in a replay
 
     @property
@@ -37,7 +36,7 @@ class Sizes:
 
 
 _FEW_ROWS = (1, 8, 32, 128)
-QUICK = Sizes(rounds=1, items=8)
+QUICK = Sizes(items=8)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,6 @@ from typing import Any
 from engine.bench.gpu.cases import Cases, Lab, sentence
 from engine.bench.gpu.findings import Findings
 from engine.bench.gpu.inputs import BenchInputs, Sizes
-from engine.bench.gpu.invariance import measure_invariance
 from engine.bench.gpu.machine import Machine, measure_bandwidth
 from engine.bench.gpu.prefill import measure_prefill
 from engine.bench.gpu.replays import ForcedSpeed, first_of_each_kind, measure_replays
@@ -58,13 +57,11 @@ class GpuBench:
         """All that the inputs allow, the most wanted first."""
         shapes, sizes = self._inputs.shapes, self._sizes
         steps = partial(measure_steps, shapes=shapes, cases=sizes.step_cases)
-        rows = partial(measure_invariance, shapes=shapes, rounds=sizes.rounds, buckets=sizes.rows)
         return [
             self._bandwidth,
             Section("steps", steps),
             *(self._early_launch(shape) for shape in shapes if self._machine.starts_early),
             Section("prefill", partial(measure_prefill, shapes=shapes, lengths=sizes.prompts)),
-            Section("invariance", rows),
             *(self._replay(shape) for shape in shapes if self._inputs.items),
         ]
 

@@ -82,7 +82,7 @@ def items():
 
 @pytest.fixture(scope="session")
 def sizes():
-    return Sizes(rows=(1, 8), contexts=(16, 64), prompts=(96,), numbers=100_000, rounds=1, items=1)
+    return Sizes(rows=(1, 8), contexts=(16, 64), prompts=(96,), numbers=100_000, items=1)
 
 
 @pytest.fixture(scope="session")

@@ -33,7 +33,6 @@ def test_both_ways_to_launch_are_timed_over_the_same_weights(shape, lab):
     (found,) = measure_programmatic(lab, shape, [(8, 64)])
     assert (found.shape, found.rows, found.context) == ("tiny", 8, 64)
     assert min(found.off_ms, found.on_ms) > 0
-    assert found.replays_different == 0
 
 
 def test_a_model_that_cannot_run_is_a_note_and_the_others_are_timed(shape, lab):
