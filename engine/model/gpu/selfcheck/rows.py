@@ -26,6 +26,7 @@ ROOM = 2 * MAX_ROWS  # positions behind a text: committed tokens, then the rows 
 EQUAL = "a row has the same bits in any company, so drafts do not change the text"
 UNEQUAL = "a row's bits depend on its company, so drafts may change the text"
 _PATH = (0, 2, 3, 4)  # nodes that the model would write itself: not the tree's first branch
+_ODD = 13  # tokens: no power of two
 _SEAT = 64  # positions of a text beside others, and as many for its step
 CHOSEN, LOG_PROBS, LOGITS = "chosen tokens", "log-probabilities", "logits"
 _BITS = {2: torch.int16, 4: torch.int32, 8: torch.int64}
@@ -127,7 +128,7 @@ def check_company(model: GpuQwen2, length: int, most_rows: int) -> None:
 
     Raises DifferenceError.
     """
-    slot, plain = (slot_behind(model, length) for _ in range(2))
+    slot, plain = slot_behind(model, length), slot_behind(model, length, first=_ODD)
     tokens, decoded = _decoded(model, plain, text_of(model, length)[-1])
     tree = CheckedTree(model.vocab_size, tokens[:-1])
     sizes = sizes_of(model, most_rows)
@@ -143,7 +144,7 @@ def check_company(model: GpuQwen2, length: int, most_rows: int) -> None:
     behind = answer_of(model, slot, TokenTree.chain(tokens[-2:-1]))
     slot.commit([0])
     compare(behind, rows_of(decoded, (len(_PATH) - 1,)), "behind a branch that was kept")
-    compare(_held(model.arena, slot), _held(model.arena, plain), "once they are kept")
+    compare(_held(model.arena, slot), _held(model.arena, plain), "however a text was read")
 
 
 def check_beside(model: GpuQwen2, most_rows: int) -> None:
@@ -189,10 +190,14 @@ def text_of(model: GpuQwen2, length: int) -> list[int]:
     return tokens
 
 
-def slot_behind(model: GpuQwen2, length: int, room: int = ROOM) -> GpuSlot:
-    """A slot that holds a text but for its last token, with room behind it."""
-    slot = model.new_slot(length + room)
-    prefill(model, slot, text_of(model, length)[:-1])
+def slot_behind(model: GpuQwen2, length: int, room: int = ROOM, first: int = 0) -> GpuSlot:
+    """A slot that holds a text but for its last token, with room behind it.
+
+    Of the text `first` tokens are read by themselves, so that all pieces begin elsewhere.
+    """
+    slot, text = model.new_slot(length + room), text_of(model, length)[:-1]
+    for piece in (text[:first], text[first:]):
+        prefill(model, slot, piece)
     return slot
 
 
