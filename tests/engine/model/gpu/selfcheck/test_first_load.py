@@ -139,6 +139,19 @@ def written(model):
     return text_of(decoded(model, decoder_behind(slot, NoDrafts(), Sampling(), PROMPT, 12)))
 
 
+def test_keys_whose_bits_depend_on_the_piece_of_the_prompt_are_found(load):
+    def reading_otherwise(*arguments):
+        STAND_INS.project_qkv(*arguments)
+        batch, keys = arguments[4], arguments[6]
+        if batch.capacity >= 64:
+            start = int(batch.bases[0] + batch.lengths[0])
+            there = keys[:, start : start + int(batch.num_rows[0])]
+            there.copy_((there.contiguous().view(torch.int16) + 1).view(keys.dtype))
+
+    verdict = load(replace(STAND_INS, project_qkv=reading_otherwise)).verdict
+    assert "have other bits" in verdict.failed["kernels"]
+
+
 def test_what_the_way_back_costs_is_measured(load):
     verdict = load(planted("gate_up", wrong_row)).verdict
     assert verdict.slowdown > 0
