@@ -12,7 +12,8 @@
 #   make fuzz    20,000 odd messages to the language server and to the host, 4,000 changed models
 #   make soak    a host that is killed 50 times, probed, attacked, typed at for half an hour
 #   make replicas    two replicas on Ray Serve, killed every 20 seconds under people who type
-#   make kernels     compile every GPU kernel for every architecture, without a GPU: hours
+#   make kernels MODEL=0.5b    compile a model's GPU kernels for every architecture, without a GPU:
+#                some ten minutes; of all models without MODEL; TRITON=3.6.0 takes that compiler
 #   make fix     mend what ruff can mend
 #
 # The model is converted once, into the user's cache folder (FOREGRAM_CACHE moves it).
@@ -73,7 +74,21 @@ demo: $(READY)
 # Two processes, a file each: more of them would hold the model more often. tests/conftest.py orders.
 PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
-test: $(READY)
+# A further Triton, in a folder of its own that goes before the environment's.
+OLDEST_TRITON := 3.6.0
+.triton-%: | $(READY)
+	$(say) "fetching Triton $*, 200 MB"
+	@rm -rf $@ $@.part
+	@$(PIP) --no-deps --target $@.part triton==$*
+	@mv $@.part $@
+
+# Without it, as where nothing can be fetched, the tests that compile with it are skipped.
+.PHONY: oldest-triton
+oldest-triton: | $(READY)
+	@$(MAKE) --silent --no-print-directory .triton-$(OLDEST_TRITON) \
+	    || echo "foregram: no kernel is compiled with Triton $(OLDEST_TRITON), which was not to be had"
+
+test: $(READY) oldest-triton
 	$(PYTEST)
 
 check: $(READY)
@@ -128,9 +143,9 @@ replicas: $(READY)
 test-gpu: $(READY)
 	$(BIN)/python -m pytest -n auto -W default -o timeout=600 tests/kernels tests/engine/model/gpu
 
-kernels: $(READY)
-	$(say) "thousands of kernels, hours on two cores; python -m tests.kernels.compile_all --help takes fewer"
-	$(BIN)/python -m tests.kernels.compile_all
+kernels: $(READY) $(addprefix .triton-,$(TRITON))
+	$(say) "about 900 kernels a model; python -m tests.kernels.compile_all --help takes fewer"
+	$(addprefix PYTHONPATH=.triton-,$(TRITON)) $(BIN)/python -m tests.kernels.compile_all $(addprefix --models ,$(MODEL))
 
 check-vscode: $(VSCODE)/node_modules/.package-lock.json
 	cd $(VSCODE) && npm run --silent check && npm run --silent test
@@ -152,4 +167,4 @@ pictures: $(READY)
 	EDITOR_PICTURES=1 $(BIN)/python -m pytest -m editors tests/e2e/editors -k picture
 
 clean:
-	rm -rf $(VENV) .editors $(VSIX) $(addprefix $(VSCODE)/,node_modules dist server LICENSE) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) .triton-* .editors $(VSIX) $(addprefix $(VSCODE)/,node_modules dist server LICENSE) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -1,7 +1,8 @@
 """Compiles every kernel of every shape for every architecture, and reads what came out.
 
-    python -m tests.kernels.compile_all                      # all of it: hours on two cores
-    python -m tests.kernels.compile_all --architectures 86 --models 7b --workers 4
+    python -m tests.kernels.compile_all                   # all of it: an hour on two cores
+    python -m tests.kernels.compile_all --models 0.5b     # of a model: minutes
+    python -m tests.kernels.compile_all --architectures 86 --models 7b --forms float,q4_k
 
 No GPU is needed. Of each kernel: it compiles, and its memory on a multiprocessor is within the limit.
 Of the products also: no loop spills anything, all take the architecture's matrix instruction, and each
@@ -18,8 +19,11 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from dataclasses import dataclass, fields, replace
-from functools import partial
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass, field, fields, replace
+from functools import cache, partial
+from importlib.metadata import version
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -34,14 +38,17 @@ from kernels.product.tiles import ROW_TILES
 from kernels.weight import QUANTIZATIONS, STORED_FORMS, Quantization
 from tests.support.blueprint import empty_forward, empty_memory
 from tests.support.compiled_kernel import Compiled, measured
+from tests.support.launch_compiler import CompiledLaunch, LaunchCompiler
 from tests.support.matrix_order import disorder
 
-ARCHITECTURES: tuple[int | str, ...] = (80, 86, 89, 90, 100, 120, "gfx942", "gfx1100")
-MATRIX_INSTRUCTIONS = {90: "wgmma", 100: "tcgen05"}  # of the others mma.sync
+_EARLY_END = "-early"  # of an architecture's name: its kernels start before the one ahead has ended
+ARCHITECTURES = (
+    *("80", "86", "89", "90", "90-early", "100", "100-early", "120", "120-early"),
+    *("gfx942", "gfx1100"),  # in bfloat16 alone
+)
+MATRIX_INSTRUCTIONS: dict[int | str, str] = {90: "wgmma", 100: "tcgen05"}  # of the others mma.sync
 FORMS = tuple(dict.fromkeys((*QUANTIZATIONS, *STORED_FORMS)))
 KINDS = ((False, False), (True, False), (False, True))  # sampled, with logits
-EARLY_ARCHITECTURES = (90, 100, 120)  # whose kernels may start before the one ahead has ended
-EARLY_FORMS: tuple[Quantization, ...] = ("float", "fp8")
 _NEVER_EARLY = "kv_commit_kernel"  # it starts when all before it has ended
 _EARLY = ("griddepcontrol.wait", "griddepcontrol.launch_dependents")
 # Bytes that ptxas keeps in memory from the front of a loop to behind it: a number or two, where one
@@ -55,64 +62,81 @@ _PRODUCTS = ("project_qkv_kernel", "skinny_matmul_kernel", "gate_up_kernel", "lm
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What one process compiles."""
+    """What is compiled at a time: the steps of a model in one form. `target`: see `ARCHITECTURES`."""
 
-    architecture: int | str
-    models: Sequence[str]
-    quantizations: Sequence[Quantization]
-    is_programmatic: bool = False  # with early launch
+    model: str
+    form: Quantization
+    target: str
 
     def __str__(self) -> str:
-        return f"{self.architecture}{' early' * self.is_programmatic}"
+        return f"{self.target} {self.model} {self.form}"
+
+    @property
+    def is_early(self) -> bool:
+        """Whether its kernels may start before the one ahead of them has ended."""
+        return self.target.endswith(_EARLY_END)
+
+    @property
+    def architecture(self) -> int | str:
+        """As Triton names it: 90, or `gfx942`."""
+        name = self.target.removesuffix(_EARLY_END)
+        return int(name) if name.isdecimal() else name
 
     @property
     def limits(self) -> DeviceLimits:
         """Those of the architecture."""
-        return AMD if isinstance(self.architecture, str) else LIMITS[self.architecture]
+        return LIMITS[self.architecture] if isinstance(self.architecture, int) else AMD
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Report:
     """What became of a job: a sentence for each kernel that is not as it should be."""
 
     job: Job
-    kernels: int
-    most_shared: int
-    seconds: float
-    problems: Sequence[str]
+    kernels: list[str] = field(default_factory=list)  # Triton's keys of what no job before compiled
+    problems: list[str] = field(default_factory=list)
+    set_aside: list[str] = field(default_factory=list)  # products with a number or two in memory
+    most_shared: int = 0
+    seconds: float = 0.0
 
     def __str__(self) -> str:
         return (
-            f"{self.job}: {self.kernels} kernels, {len(self.problems)} failures, at most "
+            f"{self.job}: {len(self.kernels)} kernels, {len(self.problems)} failures, at most "
             f"{self.most_shared:,} bytes of shared memory, {self.seconds:.0f} s"
         )
+
+    def read(self, one: CompiledLaunch, folder: Path) -> None:
+        """Note what a kernel takes, and what is wrong with it."""
+        name = f"{one.name} {one.constants.get('ROWS', '')}".strip()
+        self.kernels.append(one.kernel.hash)
+        self.most_shared = max(self.most_shared, one.kernel.metadata.shared)
+        compiled = None
+        if one.name in _PRODUCTS and not isinstance(self.job.architecture, str):
+            compiled = measured(one.kernel, folder)
+            if 0 < compiled.stack <= _SET_ASIDE:
+                self.set_aside.append(f"{self.job}: {name}")
+        if problem := _problem(self.job, one, compiled):
+            self.problems.append(f"{name}: {problem}")
+
+
+@cache
+def _compiler() -> LaunchCompiler:
+    """That of this process, which keeps what jobs before have compiled."""
+    torch.set_num_threads(1)
+    return LaunchCompiler()
 
 
 def run_job(job: Job) -> Report:
     """Compile a job's kernels, in a process without an interpreter."""
-    from tests.support.launch_compiler import compile_launches_for
-
-    began, problems, num_seen, most_shared = time.monotonic(), list[str](), 0, 0
-    torch.set_num_threads(1)
-    compiled = compile_launches_for(job.architecture)
+    began, report, compiler = time.monotonic(), Report(job), _compiler()
+    compiler.compile_for(job.architecture)
     with tempfile.TemporaryDirectory() as folder, assumed(job.limits):
-        os.environ["TRITON_CACHE_DIR"] = folder
-        for model in job.models:
-            for quantization in job.quantizations:
-                name = f"{job} {model} {quantization}"
-                fail = partial(_note, problems, name)
-                config, early = QWEN_SHAPES[model], job.is_programmatic
-                _launch(config, quantization, fail, programmatic=early)
-                for one in compiled[num_seen:]:
-                    most_shared = max(most_shared, one.kernel.metadata.shared)
-                    if problem := _problem(job, one, Path(folder)):
-                        fail(f"{one.name} {one.constants.get('ROWS', '')}: {problem}")
-                num_seen = len(compiled)
-    return Report(job, num_seen, most_shared, time.monotonic() - began, problems)
-
-
-def _note(problems: list[str], name: str, problem: str) -> None:
-    problems.append(f"{name}: {problem}")
+        config, fail = QWEN_SHAPES[job.model], report.problems.append
+        _launch(config, job.form, fail, programmatic=job.is_early)
+        for one in compiler.take():
+            report.read(one, Path(folder))
+    report.seconds = time.monotonic() - began
+    return report
 
 
 def _launch(
@@ -145,20 +169,22 @@ def _guarded(operation: Callable[..., None], fail: Callable[[str], None], *argum
         fail(f"{operation.func.__name__}: {message[:300]}")  # type: ignore[attr-defined]
 
 
-def _problem(job: Job, one: Any, folder: Path) -> str:
-    """What is wrong with a kernel, empty where nothing is."""
+def _problem(job: Job, one: CompiledLaunch, compiled: Compiled | None) -> str:
+    """What is wrong with a kernel, empty where nothing is; `compiled` is what was read off a product."""
     if one.kernel.metadata.shared > job.limits.shared_bytes:
         return f"{one.kernel.metadata.shared:,} bytes of shared memory"
     if getattr(one.kernel.metadata, "tmem_size", 0) > _TENSOR_MEMORY:
         return f"{one.kernel.metadata.tmem_size} columns of tensor memory"
-    if job.is_programmatic and one.name != _NEVER_EARLY and (missing := _missing(one, _EARLY)):
+    if job.is_early and one.name != _NEVER_EARLY and (missing := _missing(one, _EARLY)):
         return missing
-    if one.name not in _PRODUCTS:
-        return ""
-    if isinstance(job.architecture, str):
-        is_there = re.search(r"\bv_(mfma|wmma)", one.kernel.asm["amdgcn"])
-        return "" if is_there else "no matrix instruction"
-    compiled = measured(one.kernel, folder)
+    if compiled is not None:
+        return _wrong_product(job, one, compiled)
+    if one.name in _PRODUCTS and not re.search(r"\bv_(mfma|wmma)", one.kernel.asm["amdgcn"]):
+        return "no matrix instruction"
+    return ""
+
+
+def _wrong_product(job: Job, one: CompiledLaunch, compiled: Compiled) -> str:
     wanted = MATRIX_INSTRUCTIONS.get(job.architecture, "mma.sync")
     if compiled.spilled_in_loop or compiled.stack > _SET_ASIDE:
         return f"{compiled.stack} bytes of stack, {compiled.spilled_in_loop} uses in a loop"
@@ -169,7 +195,7 @@ def _problem(job: Job, one: Any, folder: Path) -> str:
     return wrong_order(compiled, one.constants["QUANTIZATION"], one.constants["DEPTH"])
 
 
-def _missing(one: Any, instructions: Sequence[str]) -> str:
+def _missing(one: CompiledLaunch, instructions: Sequence[str]) -> str:
     """The first of the instructions that a kernel does not have."""
     return next((f"no {name}" for name in instructions if name not in one.kernel.asm["ptx"]), "")
 
@@ -181,36 +207,68 @@ def wrong_order(compiled: Compiled, form: Quantization, depth: int) -> str:
 
 
 def _jobs(arguments: argparse.Namespace) -> Iterator[Job]:
-    models = arguments.models.split(",")
-    for name in arguments.architectures.split(","):
-        if name.isdecimal():
-            forms = arguments.quantizations.split(",")
-            yield Job(int(name), models, forms)
-            early = [form for form in EARLY_FORMS if form in forms]
-            if early and int(name) in EARLY_ARCHITECTURES:
-                yield Job(int(name), models, early, is_programmatic=True)
-        else:
-            yield Job(name, models, ("float",))
+    """Neighbours have different targets: what all forms share is then compiled once."""
+    for model, form, target in product(arguments.models, arguments.forms, arguments.architectures):
+        job = Job(model, form, target)
+        if form == "float" or job.limits is not AMD:
+            yield job
+
+
+def _run(jobs: Sequence[Job], workers: int) -> Iterator[Report]:
+    """Run jobs in as many processes, each with one Triton that is kept; tell of each as it ends."""
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(workers, context) as pool:
+        running = {pool.submit(run_job, job): job for job in jobs}
+        try:
+            for future in as_completed(running):
+                yield future.result()
+                del running[future]
+        except BrokenProcessPool:
+            for job in list(running.values())[:workers]:
+                yield Report(
+                    job, problems=["a compiler ended its process; no job after it was run"]
+                )
+
+
+def _arguments() -> argparse.Namespace:
+    def names(text: str) -> list[str]:
+        return text.split(",")
+
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--architectures", type=names, default=ARCHITECTURES)
+    parser.add_argument("--models", type=names, default=list(QWEN_SHAPES))
+    parser.add_argument("--forms", type=names, default=FORMS)
+    parser.add_argument("--workers", type=int, default=os.cpu_count())
+    return parser.parse_args()
 
 
 def main() -> int:
-    """Compile, print a line for each architecture, and return 1 where something is not as it should."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--architectures", default=",".join(map(str, ARCHITECTURES)))
-    parser.add_argument("--models", default=",".join(QWEN_SHAPES))
-    parser.add_argument("--quantizations", default=",".join(FORMS))
-    parser.add_argument("--workers", type=int, default=os.cpu_count())
+    """Compile, print a line for each job, and return 1 where something is not as it should."""
+    arguments, began = _arguments(), time.monotonic()
     os.environ.pop("TRITON_INTERPRET", None)
-    arguments = parser.parse_args()
-    context = multiprocessing.get_context("spawn")  # one target in a process, from its start
-    total = failed = 0
-    with ProcessPoolExecutor(arguments.workers, context, max_tasks_per_child=1) as pool:
-        for future in as_completed([pool.submit(run_job, job) for job in _jobs(arguments)]):
-            report = future.result()
-            print(report, *report.problems, sep="\n    ", flush=True)  # noqa: T201 - a command
-            total, failed = total + report.kernels, failed + len(report.problems)
-    print(f"{total} kernels, {failed} failures")  # noqa: T201
-    return 1 if failed else 0
+    jobs, reports = list(_jobs(arguments)), list[Report]()
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["TRITON_CACHE_DIR"] = folder  # of all processes
+        for report in _run(jobs, arguments.workers):
+            reports.append(report)
+            place = f"[{len(reports)}/{len(jobs)}] {report}"
+            print(place, *report.problems, sep="\n    ", flush=True)  # noqa: T201 - a command
+    print(_summary(reports, time.monotonic() - began))  # noqa: T201
+    return int(any(report.problems for report in reports))
+
+
+def _summary(reports: Sequence[Report], seconds: float) -> str:
+    kernels = len({key for report in reports for key in report.kernels})
+    failures = sum(len(report.problems) for report in reports)
+    set_aside = sorted({name for report in reports for name in report.set_aside})
+    return "\n    ".join(
+        [
+            f"Triton {version('triton')}: {kernels} kernels, {failures} failures, {seconds:.0f} s; "
+            f"products that keep up to {_SET_ASIDE} bytes in memory beside their loops: "
+            f"{len(set_aside)}",
+            *set_aside,
+        ]
+    )
 
 
 if __name__ == "__main__":

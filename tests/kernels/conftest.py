@@ -1,6 +1,7 @@
 """Kernels run in Triton's interpreter where there is no GPU, and compile for one all the same."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 import torch
@@ -8,6 +9,8 @@ from triton import knobs
 
 from kernels.product import tiles
 from tests.support.gpu_compiler import GpuCompiler
+
+ROOT = Path(__file__).parents[2]
 
 if knobs.runtime.interpret:
     import tests.support.triton_interpreter  # noqa: F401 - before any kernel is run
@@ -23,6 +26,22 @@ def device() -> torch.device:
 def _wide_products(monkeypatch: pytest.MonkeyPatch) -> None:
     """Small products too take 128 outputs a program where rows are many, as real ones do."""
     monkeypatch.setattr(tiles, "_LEAST_WIDE_PROGRAMS", 0)
+
+
+@pytest.fixture(scope="session", params=["", "oldest"], ids=["installed", "oldest"])
+def triton_folder(request: pytest.FixtureRequest) -> Path | None:
+    """Where the Triton lies that is to be taken: none is that of the environment."""
+    if not request.param:
+        return None
+    folder = next(ROOT.glob(".triton-*[0-9]"), None)
+    return folder or pytest.skip("`make oldest-triton` fetches the oldest Triton that is allowed")
+
+
+@pytest.fixture(scope="session")
+def compiler(triton_folder: Path | None) -> Iterator[GpuCompiler]:
+    """Compiles for every architecture, with one Triton after the other."""
+    with GpuCompiler(triton_folder) as compiler:
+        yield compiler
 
 
 @pytest.fixture(scope="session")

@@ -292,7 +292,7 @@ def test_attention_compiles_for_hopper(shape, programmatic, hopper):
     assert compiled.shared <= LIMITS[90].shared_bytes
     assert compiled.programs_per_sm >= 2
     assert compiled.matrix_instruction == "wgmma", "one instruction for all products"
-    assert compiled.ldgsts > 0
+    assert compiled.copies_ahead > 0
 
 
 @pytest.mark.parametrize("shape", MODELS, ids=["0.5B", "1.5B", "7B", "32B"])

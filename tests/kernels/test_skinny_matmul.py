@@ -112,11 +112,15 @@ TYPES = {
 )
 def test_fits_an_h100(hopper, shape, rows, quantization):
     kernel = "kernels.skinny_matmul.triton_kernel:skinny_matmul_kernel"
-    compiled = compile_product(hopper, kernel, shape, rows, TYPES, {}, quantization=quantization)
+    compiled = compile_product(
+        hopper, kernel, shape, rows, TYPES, {}, quantization=quantization, reads_code=True
+    )
     assert_fits(compiled, programs=2 if rows == 16 else 1)
 
 
 def test_fits_an_h100_where_it_starts_ahead(hopper):
     kernel = "kernels.skinny_matmul.triton_kernel:skinny_matmul_kernel"
-    compiled = compile_product(hopper, kernel, (3584, 3584), 16, TYPES, {}, programmatic=True)
+    compiled = compile_product(
+        hopper, kernel, (3584, 3584), 16, TYPES, {}, programmatic=True, reads_code=True
+    )
     assert_fits(compiled, programs=2)

@@ -1,4 +1,4 @@
-"""What a kernel that Triton compiled takes of a GPU: read off the machine code."""
+"""What a kernel that Triton compiled takes of a GPU: read off its PTX and its machine code."""
 
 import re
 import subprocess
@@ -14,35 +14,32 @@ _THREADS = {80: 2048, 90: 2048, 100: 2048}  # of a multiprocessor; 1536 of the o
 _SHARED = {80: 167_936, 87: 167_936, 90: 233_472, 100: 233_472}  # and 102,400
 _RESERVED = 1024  # bytes of shared memory that the system takes per program
 _WARP = 32
+# As PTX writes them: of a warp group, for 64 rows; of a warp; of Blackwell's data-centre GPUs.
+_MATRIX = {"wgmma.mma_async": "wgmma", "mma.sync": "mma.sync", "tcgen05.mma": "tcgen05"}
 _LOCAL = re.compile(r"\b(LDL|STL)\b")  # memory of a thread's own
 _INSTRUCTION = re.compile(r"^\s+/\*([0-9a-f]{4,})\*/\s+(\S.*)", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
 class Compiled:
-    """What a kernel takes; instructions are counted as they stand in the machine code."""
+    """What a kernel takes; instructions are counted as they stand in the text."""
 
     stack: int  # bytes of a thread: what is spilled, and arrays indexed at run time
     spilled_in_loop: int  # instructions of its innermost loops that read or write them
     shared: int  # bytes of a program
     programs_per_sm: int
-    hgmma: int  # matrix instructions of a warp group, for 64 rows
-    hmma: int  # those of a warp
-    utcmma: int  # those of Blackwell's data-centre GPUs
-    ffma: int  # fused multiplications and additions: those written so, where the rest may not be
-    ldgsts: int  # asynchronous copies: loads that run ahead
+    matrix_instruction: str  # the one that all products take; `none`, or `several`
+    copies_ahead: int  # asynchronous copies: loads that run ahead
     chains: Sequence[Sequence[int]]  # where each chain of matrix instructions finds its inputs
-
-    @property
-    def matrix_instruction(self) -> str:
-        """The one that all products take; `none`, or `several`, where that is so."""
-        counts = {"wgmma": self.hgmma, "mma.sync": self.hmma, "tcgen05": self.utcmma}
-        used = [name for name, count in counts.items() if count]
-        return used[0] if len(used) == 1 else ("several" if used else "none")
+    ffma: int | None  # fused multiplications and additions in the machine code, where it was read
 
 
-def measured(kernel: Any, folder: Path) -> Compiled:
-    """Read a kernel of Triton's, by way of a file in `folder`."""
+def measured(kernel: Any, folder: Path, *, reads_code: bool = False) -> Compiled:
+    """Read a kernel of Triton's, by way of a file in `folder`.
+
+    The machine code is read where that is asked for or something is spilled: it takes as long as
+    compiling.
+    """
     import triton
 
     cubin, threads = folder / "kernel.cubin", _WARP * kernel.metadata.num_warps
@@ -54,30 +51,31 @@ def measured(kernel: Any, folder: Path) -> Compiled:
             [dumper, flag, cubin], capture_output=True, text=True, check=True
         ).stdout
 
-    usage, code = dump("-res-usage"), dump("--dump-sass")
-    loops = _loops(code)
+    usage, ptx = dump("-res-usage"), kernel.asm["ptx"]
     registers, shared = int(re.search(r"REG:(\d+)", usage).group(1)), kernel.metadata.shared
+    stack = int(re.search(r"STACK:(\d+)", usage).group(1))
+    code = dump("--dump-sass") if reads_code or stack else None
     architecture = kernel.metadata.target.arch
-
-    def count(name: str) -> int:
-        return len(re.findall(rf"\b{name}", code))
-
+    used = [name for name in _MATRIX if name in ptx]
     return Compiled(
-        stack=int(re.search(r"STACK:(\d+)", usage).group(1)),
+        stack=stack,
+        spilled_in_loop=len(_local(_innermost(_loops(code)))) if code else 0,
         shared=shared,
         programs_per_sm=min(
             _REGISTERS // (-(-registers // 8) * 8 * threads),
             _SHARED.get(architecture, 102_400) // (shared + _RESERVED),
             _THREADS.get(architecture, 1536) // threads,
         ),
-        hgmma=count("HGMMA"),
-        hmma=count("HMMA"),
-        utcmma=count("UTC[A-Z]*MMA"),
-        ffma=count("FFMA"),
-        ldgsts=count("LDGSTS"),
-        chains=chains(kernel.asm["ptx"]),
-        spilled_in_loop=sum(bool(_LOCAL.search(text)) for one in _innermost(loops) for text in one),
+        matrix_instruction=_MATRIX[used[0]] if len(used) == 1 else ("several" if used else "none"),
+        copies_ahead=len(re.findall(r"\bcp\.async\.c[ag]\.", ptx)),
+        chains=chains(ptx),
+        ffma=len(re.findall(r"\bFFMA", code)) if code else None,
     )
+
+
+def _local(loops: Sequence[Sequence[str]]) -> Sequence[str]:
+    """Their instructions that read or write memory of a thread's own."""
+    return [text for one in loops for text in one if _LOCAL.search(text)]
 
 
 def _loops(code: str) -> Sequence[Sequence[str]]:

@@ -25,10 +25,12 @@ _HOPPER = 90
 
 
 class GpuCompiler:
-    """The process, started at the first kernel. Use as a context."""
+    """The process. Use as a context. `triton` is a folder with another Triton, if any is meant."""
 
-    def __init__(self) -> None:
+    def __init__(self, triton: Path | None = None) -> None:
         environ = {key: value for key, value in os.environ.items() if key != "TRITON_INTERPRET"}
+        if triton is not None:
+            environ["PYTHONPATH"] = str(triton)
         self._process = subprocess.Popen(
             [sys.executable, "-m", "tests.support.gpu_compiler"],
             stdin=subprocess.PIPE,
@@ -56,12 +58,13 @@ class GpuCompiler:
         num_stages: int,
         options: Mapping[str, Any] | None = None,
         architecture: int = _HOPPER,
+        reads_code: bool = False,
     ) -> Compiled:
         """Compile `kernel`, written `module:name`.
 
         `types` of its arguments as Triton writes them (`*bf16`, `i32`); pointers and the integers
         in `aligned` are multiples of 16, as they are at run time. `options` are what else the
-        launch passes to Triton, as `enable_fp_fusion`.
+        launch passes to Triton, as `enable_fp_fusion`. `reads_code`: see `measured`.
         """
         task = {
             "kernel": kernel,
@@ -70,6 +73,7 @@ class GpuCompiler:
             "constants": dict(constants),
             "aligned": list(aligned),
             "options": {"num_warps": num_warps, "num_stages": num_stages} | dict(options or {}),
+            "reads_code": reads_code,
         }
         self._process.stdin.write(json.dumps(task) + "\n")
         self._process.stdin.flush()
@@ -99,7 +103,8 @@ def _compile(task: Mapping[str, Any], folder: Path) -> Compiled:
         },
     )
     target = GPUTarget("cuda", task["architecture"], 32)
-    return measured(triton.compile(source, target=target, options=task["options"]), folder)
+    compiled = triton.compile(source, target=target, options=task["options"])
+    return measured(compiled, folder, reads_code=task["reads_code"])
 
 
 def _serve() -> None:

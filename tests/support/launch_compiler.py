@@ -18,16 +18,19 @@ _WARP, _WIDE_WARPS = 32, {"gfx942": 64}  # AMD's data-centre GPUs have wide ones
 class _NoDevice:
     """What Triton asks of a driver up to the point where a kernel is compiled."""
 
-    def __init__(self, target: GPUTarget) -> None:
-        self._target = target
+    def __init__(self, architecture: int | str) -> None:
+        self._architecture = architecture
 
     def get_current_target(self) -> GPUTarget:
-        return self._target
+        backend = "hip" if isinstance(self._architecture, str) else "cuda"
+        warp = _WIDE_WARPS.get(str(self._architecture), _WARP)
+        return GPUTarget(backend, self._architecture, warp)
 
-    def get_current_device(self) -> int:
-        return 0
+    def get_current_device(self) -> int | str:
+        """Triton keeps what it compiled by device, which is here one of each architecture."""
+        return self._architecture
 
-    def get_current_stream(self, _: int) -> int:
+    def get_current_stream(self, _: int | str) -> int:
         return 0
 
     def get_active_torch_device(self) -> torch.device:
@@ -43,23 +46,27 @@ class CompiledLaunch:
     kernel: Any
 
 
-def compile_launches_for(architecture: int | str) -> list[CompiledLaunch]:
-    """Have launches compile for an architecture, 86 or `gfx942`; returns what they compiled so far.
+class LaunchCompiler:
+    """Has all launches of this process compile and nothing else, from now on."""
 
-    For processes of their own: it holds for all that the process launches from now on.
-    """
-    backend = "hip" if isinstance(architecture, str) else "cuda"
-    target = GPUTarget(backend, architecture, _WIDE_WARPS.get(str(architecture), _WARP))
-    compiled, seen = list[CompiledLaunch](), set[int]()
-    run = JITFunction.run
+    def __init__(self) -> None:
+        self._compiled, self._seen = list[CompiledLaunch](), set[str]()
+        run = JITFunction.run
 
-    def only_compile(self: Any, *args: Any, warmup: bool, **constants: Any) -> Any:
-        kernel = run(self, *args, warmup=True, **constants)
-        if id(kernel) not in seen:
-            seen.add(id(kernel))
-            compiled.append(CompiledLaunch(self.fn.__name__, constants, kernel))
-        return kernel
+        def only_compile(launched: Any, *args: Any, warmup: bool, **constants: Any) -> Any:
+            kernel = run(launched, *args, warmup=True, **constants)
+            if kernel.hash not in self._seen:
+                self._seen.add(kernel.hash)
+                self._compiled.append(CompiledLaunch(launched.fn.__name__, constants, kernel))
+            return kernel
 
-    driver.set_active(_NoDevice(target))
-    JITFunction.run = only_compile
-    return compiled
+        JITFunction.run = only_compile
+
+    def compile_for(self, architecture: int | str) -> None:
+        """Launches are for this architecture from now on, 86 or `gfx942`."""
+        driver.set_active(_NoDevice(architecture))
+
+    def take(self) -> list[CompiledLaunch]:
+        """What was compiled for the first time since this was last asked for."""
+        taken, self._compiled = self._compiled, []
+        return taken

@@ -26,6 +26,7 @@ def compile_product(
     aligned: Iterable[str] = (),
     programmatic: bool = False,
     architecture: int = 90,
+    reads_code: bool = False,
 ) -> Compiled:
     """Compile a product of N outputs and K inputs; `types` of what is the kernel's own."""
     limits = limits_for(architecture)
@@ -60,6 +61,7 @@ def compile_product(
         num_stages=tile.num_stages,
         options={"enable_fp_fusion": False, "launch_pdl": programmatic},
         architecture=architecture,
+        reads_code=reads_code,
     )
 
 
@@ -69,5 +71,5 @@ def assert_fits(compiled: Compiled, programs: int = 1, *, has_logarithms: bool =
     assert compiled.stack == 0
     assert compiled.matrix_instruction == "wgmma"
     assert has_logarithms or compiled.ffma == 0
-    assert compiled.ldgsts > 0
+    assert compiled.copies_ahead > 0
     assert compiled.programs_per_sm >= programs
