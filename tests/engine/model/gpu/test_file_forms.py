@@ -18,6 +18,7 @@ from engine.model.loading.store import obtain
 from engine.model.token_tree import TokenTree
 from engine.progress import NoProgress
 from kernels.operations import PORTABLE, operations_for
+from tests.support.few_programs import few_programs
 from tests.support.fixed_order import products_in_one_order
 from tests.support.tiny_gguf import like_q4_k_m, tensor_kind, write_tiny_gguf
 
@@ -47,13 +48,7 @@ def file_of(tmp_path_factory):
 
 @pytest.fixture(autouse=True, scope="module")
 def _few_splits():
-    """The interpreter takes its time for each program."""
-    from kernels import batch_attention as sizes
-    from kernels.batch_attention import triton_kernel
-
-    with pytest.MonkeyPatch.context() as patch:
-        for module in (sizes, triton_kernel):
-            patch.setattr(module, "num_splits", lambda kv_heads: 2)
+    with few_programs(2):
         yield
 
 

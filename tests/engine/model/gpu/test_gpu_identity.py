@@ -16,6 +16,7 @@ from engine.model.causal_lm import StepInput, prefill, run_step
 from engine.model.gpu.buffers import StepShape
 from engine.model.token_tree import MAX_ROWS, TokenTree
 from tests.support.adversary import Adversary
+from tests.support.few_programs import few_programs
 from tests.support.fixed_order import products_in_one_order
 from tests.support.gpu_models import gpu_qwen2
 from tests.support.steps import decoded, decoder_behind, text_of
@@ -62,13 +63,7 @@ def model():
 
 @pytest.fixture(autouse=True, scope="module")
 def _few_splits():
-    """The interpreter takes its time for each program."""
-    from kernels import batch_attention as sizes
-    from kernels.batch_attention import triton_kernel
-
-    with pytest.MonkeyPatch.context() as patch:
-        for module in (sizes, triton_kernel):
-            patch.setattr(module, "num_splits", lambda kv_heads: 4)
+    with few_programs(4):
         yield
 
 
