@@ -19,7 +19,6 @@ from engine.model.gpu.selfcheck.rows import (
     rows_of,
     slot_behind,
 )
-from kernels import batch_attention
 from kernels.batch_attention import triton_kernel as attention
 from kernels.gate_up import triton_kernel as gate_up
 from kernels.operations import operations_for
@@ -37,7 +36,7 @@ pytestmark = [
     pytest.mark.skipif(
         not knobs.runtime.interpret, reason="parts of a compiled kernel cannot be replaced"
     ),
-    pytest.mark.usefixtures("one_thread"),
+    pytest.mark.usefixtures("one_thread", "few_splits"),
     pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning"),  # rows of NaN
     pytest.mark.filterwarnings("ignore:All-NaN:RuntimeWarning"),
     pytest.mark.filterwarnings("ignore:overflow:RuntimeWarning"),  # of what nobody wrote
@@ -59,13 +58,6 @@ def wide():
 def narrow():
     """Heads of 16 numbers."""
     return tiny_model("qwen2", 1, hidden_size=64, num_hidden_layers=1)
-
-
-@pytest.fixture(autouse=True)
-def _few_splits(monkeypatch):
-    """The interpreter takes its time for each program of attention."""
-    for module in (batch_attention, attention):
-        monkeypatch.setattr(module, "num_splits", lambda kv_heads: 4)
 
 
 def found(reference, operations=None):
