@@ -2,7 +2,7 @@
 
 import torch
 
-from engine.model.gpu.selfcheck.rows import CHOSEN, LOG_PROBS, LOGITS, Answer, DifferenceError
+from engine.model.gpu.selfcheck.rows import CHOSEN, LOG_PROBS, LOGITS, DifferenceError, StepAnswer
 
 # In standard deviations of a row's logits, by the root mean square and of one logit. Of the 0.5b's
 # 24 layers, sums in float32 and PyTorch's in bfloat16 differ by up to 0.034 and 0.18 on a CPU.
@@ -11,7 +11,7 @@ _LEAST_AGREEMENT = 0.5  # of the tokens chosen: where two are nearly equal, roun
 _SUM_ERROR = 0.01  # of a log-probability against that of the same logits
 
 
-def compare_numbers(found: Answer, expected: Answer) -> None:
+def compare_numbers(found: StepAnswer, expected: StepAnswer) -> None:
     """Raise DifferenceError where more differs than rounding explains.
 
     A token that is nearly as good as another may be chosen in its place: probabilities are compared

@@ -20,7 +20,7 @@ from engine.model.gpu.slot import GpuSlot
 from engine.model.token_tree import MAX_ROWS, TokenTree
 from engine.model.verify import verify
 
-Answer = dict[str, torch.Tensor]  # by name, on the CPU: a row of the tree comes first
+StepAnswer = dict[str, torch.Tensor]  # by name, on the CPU: a row of the tree comes first
 GREEDY, DRAWN = Sampling(), Sampling(temperature=1.0, seed=1)
 ROOM = 2 * MAX_ROWS  # positions behind a text: committed tokens, then the rows of a step
 EQUAL = "a row has the same bits in any company, so drafts do not change the text"
@@ -133,7 +133,7 @@ def check_company(model: GpuQwen2, length: int, most_rows: int) -> None:
     tree = CheckedTree(model.vocab_size, tokens[:-1])
     sizes = sizes_of(model, most_rows)
     for sampling in (DRAWN, GREEDY):
-        first: Answer = {}
+        first: StepAnswer = {}
         for has_logits, company in product((True, False), tree.companies(sizes)):
             answer = answer_of(model, slot, tree.of(company.nodes), sampling, has_logits=has_logits)
             first = first or answer
@@ -201,7 +201,7 @@ def slot_behind(model: GpuQwen2, length: int, room: int = ROOM, first: int = 0) 
     return slot
 
 
-def _decoded(model: GpuQwen2, slot: GpuSlot, token: int) -> tuple[list[int], Answer]:
+def _decoded(model: GpuQwen2, slot: GpuSlot, token: int) -> tuple[list[int], StepAnswer]:
     """What plain decoding writes behind a token, that first; and the rows of its steps."""
     tokens, steps = [token], []
     for _ in _PATH:
@@ -218,12 +218,12 @@ def answer_of(
     sampling: Sampling = GREEDY,
     *,
     has_logits: bool = True,
-) -> Answer:
+) -> StepAnswer:
     """The rows of one step of one text. Raises DifferenceError."""
     return answers(model, [StepInput(slot, tree, sampling, wants_logits=has_logits)])[0]
 
 
-def answers(model: GpuQwen2, steps: Sequence[StepInput]) -> list[Answer]:
+def answers(model: GpuQwen2, steps: Sequence[StepInput]) -> list[StepAnswer]:
     """Run a step amid NaN; of each text, what its rows say and the keys and values that they leave.
 
     Raises DifferenceError where keys are written beside those, or the walk takes another path.
@@ -252,7 +252,7 @@ def _behind(arena: KVArena, slot: GpuSlot, rows: int) -> list[torch.Tensor]:
     return [_bits(held)[:, :, room] for held in (arena.keys, arena.values)]
 
 
-def _answer(arena: KVArena, step: StepInput, output: StepOutput) -> Answer:
+def _answer(arena: KVArena, step: StepInput, output: StepOutput) -> StepAnswer:
     tree, slot = step.tree, step.slot
     if not np.array_equal(output.path, verify(tree.token_ids, tree.parents, output.chosen)):
         raise DifferenceError("the walk takes another path than the rows choose")
@@ -267,19 +267,19 @@ def _answer(arena: KVArena, step: StepInput, output: StepOutput) -> Answer:
     return answer if output.logits is None else answer | {LOGITS: output.logits}
 
 
-def rows_of(answer: Answer, rows: Sequence[int]) -> Answer:
+def rows_of(answer: StepAnswer, rows: Sequence[int]) -> StepAnswer:
     """Some rows of it, in this order."""
     return {name: values[list(rows)] for name, values in answer.items()}
 
 
-def compare(found: Answer, expected: Answer, where: str) -> None:
+def compare(found: StepAnswer, expected: StepAnswer, where: str) -> None:
     """Raise DifferenceError where what both have differs by a bit."""
     for name in found:
         if name in expected and not torch.equal(_bits(found[name]), _bits(expected[name])):
             raise DifferenceError(f"{name} have other bits {where}")
 
 
-def _held(arena: KVArena, slot: GpuSlot) -> Answer:
+def _held(arena: KVArena, slot: GpuSlot) -> StepAnswer:
     there = slice(slot.base, slot.base + slot.length)
     return {"keys": arena.keys[:, :, there], "values": arena.values[:, :, there]}
 

@@ -12,7 +12,7 @@ from engine.drafting.drafter import NoDrafts
 from engine.errors import DeviceLostError
 from engine.model.causal_lm import prefill
 from engine.model.gpu.selfcheck import check, first_load
-from engine.model.gpu.selfcheck.check import ModelCheck
+from engine.model.gpu.selfcheck.check import FormCheck
 from engine.model.gpu.selfcheck.first_load import settle
 from engine.model.gpu.selfcheck.key import key_of
 from engine.model.gpu.selfcheck.rows import UNEQUAL, Extent
@@ -78,7 +78,7 @@ def unchecked(monkeypatch):
     """From when it is called on, whatever is checked fails the test."""
 
     def forbid():
-        monkeypatch.setattr(ModelCheck, "run", lambda *_: pytest.fail("it was checked again"))
+        monkeypatch.setattr(FormCheck, "run", lambda *_: pytest.fail("it was checked again"))
 
     return forbid
 
@@ -249,7 +249,7 @@ def test_a_check_that_is_stopped_blames_nothing(load, monkeypatch):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(ModelCheck, "run", stopped)
+        patch.setattr(FormCheck, "run", stopped)
         with pytest.raises(KeyboardInterrupt):
             load()
     assert load().verdict.runs == "kernels"
@@ -286,7 +286,7 @@ def test_what_the_machine_let_nobody_check_is_checked_at_the_next_load(
         raise error
 
     with monkeypatch.context() as patch:
-        patch.setattr(ModelCheck, "run", fail)
+        patch.setattr(FormCheck, "run", fail)
         model, verdict = load()
     assert (verdict.runs, verdict.failed, verdict.is_lasting) == (runs, {}, False)
     assert "no check was possible: " in model.checked
