@@ -109,14 +109,15 @@ def test_a_device_without_kernels_runs_the_model_by_pytorch(folder, tmp_path, gp
     assert run_step(loaded.causal_lm, StepInput(slot, TokenTree.chain([9]))).step_rows == 1
 
 
+def fail_to_run(model):
+    raise NotImplementedError("aten::something is not there for this device\nadvice")
+
+
 @pytest.mark.parametrize("name", ["auto", "mps"])
 def test_a_device_that_torch_cannot_run_it_on_is_passed_over_or_named(
     folder, tmp_path, gpu, monkeypatch, name
 ):
-    def fail(model):
-        raise NotImplementedError("aten::something is not there for this device\nadvice")
-
-    monkeypatch.setattr(loading, "try_out", fail)
+    monkeypatch.setattr(loading, "try_out", fail_to_run)
     said = "torch cannot run the model on cpu:0: aten::something is not there for this device"
     if name == "mps":
         with pytest.raises(DeviceUnfitError, match=said):
@@ -150,10 +151,6 @@ def test_what_is_tried_at_first_moves_what_it_keeps():
 
     loading.try_out(portable(operations=replace(PORTABLE, kv_commit=noted)))
     assert any(moved)
-
-
-def fail_to_run(model):
-    raise NotImplementedError("aten::something is not there for this device")
 
 
 def _in_order_of_rows(x, weight):
