@@ -14,20 +14,19 @@ from tests.support.products import DTYPES, formula, run_skinny_matmul
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("form", BLOCK_FORMS)
-@pytest.mark.parametrize(("rows", "outputs", "inputs"), [(3, 100, 512), (17, 64, 1280)])
+@pytest.mark.parametrize(
+    ("form", "rows", "outputs", "inputs"),
+    [
+        *((form, 3, 100, 512) for form in BLOCK_FORMS),
+        *((form, 17, 64, 1280) for form in BLOCK_FORMS),
+        ("q8_0", 3, 64, 576),  # half a tile of inputs
+    ],
+)
 def test_a_product_equals_the_formula(form, rows, outputs, inputs, dtype, device):
     """Within the rounding of sums: codes and scales are the same numbers in both."""
     weight = random_blocks(outputs, inputs, form, device)
     expected = run_skinny_matmul(formula(twin), weight, rows, dtype)
     actual = run_skinny_matmul(skinny_matmul, weight, rows, dtype)
-    torch.testing.assert_close(actual["residual"], expected["residual"], rtol=3e-5, atol=3e-5)
-
-
-def test_eight_bits_may_have_half_a_tile_of_inputs(device):
-    weight = random_blocks(64, 576, "q8_0", device)
-    expected = run_skinny_matmul(formula(twin), weight, 3, torch.bfloat16)
-    actual = run_skinny_matmul(skinny_matmul, weight, 3, torch.bfloat16)
     torch.testing.assert_close(actual["residual"], expected["residual"], rtol=3e-5, atol=3e-5)
 
 

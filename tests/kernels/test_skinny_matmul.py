@@ -19,38 +19,23 @@ from tests.support.products import (
 
 BFLOAT16_ERROR = {"residual": 3e-5, "normed": 1e-2, "squares": 1e-4}
 FLOAT32_ERROR = {"residual": 3e-5, "normed": 3e-5, "squares": 1e-4}
-SHAPES = [
-    (1, 64, 32),
-    (3, 100, 96),
-    (16, 192, 1024),
-    (17, 100, 300),
-    (40, 64, 256),
-    (128, 100, 600),
-]
+ODD = ((1, 64, 32), (3, 100, 96), (16, 192, 1024), (17, 100, 300), (40, 64, 256), (128, 100, 600))
+IN_GROUPS = ((1, 64, 128), (3, 100, 256), (17, 192, 1024), (128, 64, 640))
+SHAPES = {"float": ODD, "fp8": ODD, "int4": IN_GROUPS}
 
 
-def assert_equals_the_formula(rows, outputs, inputs, quantization, dtype, device):
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(
+    ("rows", "outputs", "inputs", "quantization"),
+    [(*shape, form) for form, shapes in SHAPES.items() for shape in shapes],
+)
+def test_equals_the_formula(rows, outputs, inputs, quantization, dtype, device):
     weight = random_weight(outputs, inputs, quantization, dtype, device)
     expected = run_skinny_matmul(formula(twin), weight, rows, dtype)
     actual = run_skinny_matmul(skinny_matmul, weight, rows, dtype)
     errors = BFLOAT16_ERROR if dtype == torch.bfloat16 else FLOAT32_ERROR
     for name, error in errors.items():
         torch.testing.assert_close(actual[name], expected[name], rtol=error, atol=error)
-
-
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("quantization", ["float", "fp8"])
-@pytest.mark.parametrize(("rows", "outputs", "inputs"), SHAPES)
-def test_equals_the_formula(rows, outputs, inputs, quantization, dtype, device):
-    assert_equals_the_formula(rows, outputs, inputs, quantization, dtype, device)
-
-
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize(
-    ("rows", "outputs", "inputs"), [(1, 64, 128), (3, 100, 256), (17, 192, 1024), (128, 64, 640)]
-)
-def test_equals_the_formula_in_int4(rows, outputs, inputs, dtype, device):
-    assert_equals_the_formula(rows, outputs, inputs, "int4", dtype, device)
 
 
 def test_may_run_again_in_the_same_scratch_memory(device):
@@ -72,17 +57,6 @@ def test_wants_enough_scratch_memory(device):
     weight = random_weight(64, 1024, "float", torch.bfloat16, device)
     with pytest.raises(ValueError, match="a product wants"):
         require_scratch(scratch_for(weight, 16), weight, 17)
-
-
-@pytest.mark.parametrize("quantization", ["float", "fp8", "int4"])
-@pytest.mark.parametrize(
-    ("outputs", "inputs"),
-    [(896, 896), (1152, 896), (896, 4864), (1536, 8960), (3584, 18944), (37888, 3584), (64, 128)],
-)
-def test_depth_and_splits_are_the_same_at_any_number_of_rows(outputs, inputs, quantization):
-    tiles = [tile_for(outputs, inputs, rows, quantization) for rows in range(1, 129)]
-    assert len({(tile.depth, tile.splits) for tile in tiles}) == 1
-    assert sorted({tile.rows for tile in tiles}) == [16, 64]
 
 
 def test_a_large_product_is_not_split():

@@ -14,3 +14,15 @@ def reference():
 @pytest.fixture
 def model(reference):
     return gpu_qwen2(reference)
+
+
+@pytest.fixture(scope="module")
+def few_splits():
+    """Of attention: the interpreter takes its time for each program."""
+    from kernels import batch_attention as sizes
+    from kernels.batch_attention import triton_kernel
+
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (sizes, triton_kernel):
+            patch.setattr(module, "num_splits", lambda kv_heads: 4)
+        yield

@@ -24,7 +24,7 @@ from tests.support.tiny_gguf import like_q4_k_m, tensor_kind, write_tiny_gguf
 if knobs.runtime.interpret:
     import tests.support.triton_interpreter  # noqa: F401 - before any kernel is run
 
-pytestmark = pytest.mark.usefixtures("one_thread")
+pytestmark = pytest.mark.usefixtures("one_thread", "few_splits")
 
 DEVICE = torch.device("cpu" if knobs.runtime.interpret else "cuda")
 PROMPT = range(30, 33)
@@ -43,18 +43,6 @@ def file_of(tmp_path_factory):
         return GgufModel(write_tiny_gguf(folder / "tiny.gguf", kind_of=kind_of, **shape))
 
     return write
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _few_splits():
-    """The interpreter takes its time for each program."""
-    from kernels import batch_attention as sizes
-    from kernels.batch_attention import triton_kernel
-
-    with pytest.MonkeyPatch.context() as patch:
-        for module in (sizes, triton_kernel):
-            patch.setattr(module, "num_splits", lambda kv_heads: 2)
-        yield
 
 
 def placed(file, operations, dtype, device="cpu"):

@@ -25,7 +25,7 @@ from tests.support.trees import path_to, random_tree
 if knobs.runtime.interpret:
     import tests.support.triton_interpreter  # noqa: F401 - before any kernel is run
 
-pytestmark = [pytest.mark.usefixtures("one_thread"), pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.usefixtures("one_thread", "few_splits"), pytest.mark.timeout(300)]
 
 DEVICE = torch.device("cpu" if knobs.runtime.interpret else "cuda")
 PROMPT = [int(token) for token in np.random.default_rng(1).integers(7, 290, 61)]
@@ -58,18 +58,6 @@ def model_of(quantization):
 @pytest.fixture
 def model():
     return model_of("float")
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _few_splits():
-    """The interpreter takes its time for each program."""
-    from kernels import batch_attention as sizes
-    from kernels.batch_attention import triton_kernel
-
-    with pytest.MonkeyPatch.context() as patch:
-        for module in (sizes, triton_kernel):
-            patch.setattr(module, "num_splits", lambda kv_heads: 4)
-        yield
 
 
 @pytest.fixture(autouse=True)

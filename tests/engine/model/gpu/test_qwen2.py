@@ -25,6 +25,8 @@ from tests.support.trees import expected_logits, random_tree
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 PROMPT = list(range(20, 57))
+BRANCHED = [*PROMPT, 5, 7, 8]
+TAIL = TokenTree.chain([9])
 GREEDY = Sampling()
 
 
@@ -37,6 +39,19 @@ def model(reference, request):
 def prompted(model, prompt=PROMPT, capacity=600):
     slot = model.new_slot(capacity)
     prefill(model, slot, prompt)
+    return slot
+
+
+def keep_a_branch(model, slot):
+    """The second of a tree's branches is accepted, so that the next step has to move it."""
+    logits_of(model, slot, TokenTree(np.array([5, 6, 7, 8]), np.array([-1, 0, 0, 2], np.int32)))
+    slot.commit([0, 2, 3])
+
+
+def branched(model):
+    """A slot of the text `BRANCHED`."""
+    slot = prompted(model)
+    keep_a_branch(model, slot)
     return slot
 
 
@@ -77,55 +92,39 @@ def test_what_a_step_keeps_is_there_in_the_next_one(model, reference):
 
 
 def test_a_copy_holds_what_its_source_was_still_to_keep(model, reference):
-    slot = prompted(model)
-    tree = TokenTree(np.array([5, 6, 7, 8]), np.array([-1, 0, 0, 2], np.int32))
-    logits_of(model, slot, tree)
-    slot.commit([0, 2, 3])
-    other = model.new_slot(300)
+    slot, other = branched(model), model.new_slot(300)
     other.copy_from(slot, len(PROMPT) + 3)
-    tail = TokenTree.chain([9])
-    expected = expected_logits(reference, [*PROMPT, 5, 7, 8], tail)
-    assert_close(logits_of(model, other, tail), expected)
-    assert_close(logits_of(model, slot, tail), expected)
+    expected = expected_logits(reference, BRANCHED, TAIL)
+    assert_close(logits_of(model, other, TAIL), expected)
+    assert_close(logits_of(model, slot, TAIL), expected)
 
 
 def test_a_copy_of_a_slot_whose_step_is_under_way_has_what_that_step_keeps(model, reference):
     """That step moves those rows, and it was started before the copy."""
-    slot = prompted(model)
-    logits_of(model, slot, TokenTree(np.array([5, 6, 7, 8]), np.array([-1, 0, 0, 2], np.int32)))
-    slot.commit([0, 2, 3])
-    flight = model.begin([StepInput(slot, TokenTree.chain([9]))])
-    other = model.new_slot(300)
+    slot, other = branched(model), model.new_slot(300)
+    flight = model.begin([StepInput(slot, TAIL)])
     other.copy_from(slot, len(PROMPT) + 3)
     (output,) = flight.finish()
-    tail = TokenTree.chain([9])
-    expected = expected_logits(reference, [*PROMPT, 5, 7, 8], tail)
-    assert_close(logits_of(model, other, tail), expected)
+    expected = expected_logits(reference, BRANCHED, TAIL)
+    assert_close(logits_of(model, other, TAIL), expected)
     assert output.chosen.tolist() == expected.argmax(dim=-1).tolist()
 
 
 @pytest.mark.parametrize("kept", [0, 1, 2, 3])
 def test_truncation_takes_back_what_was_to_be_kept(model, reference, kept):
-    slot = prompted(model)
-    logits_of(model, slot, TokenTree(np.array([5, 6, 7, 8]), np.array([-1, 0, 0, 2], np.int32)))
-    slot.commit([0, 2, 3])
-    slot.truncate(len(PROMPT) + kept)
-    tail = TokenTree.chain([9])
-    text = [*PROMPT, 5, 7, 8][: len(PROMPT) + kept]
-    assert_close(logits_of(model, slot, tail), expected_logits(reference, text, tail))
+    slot, text = branched(model), BRANCHED[: len(PROMPT) + kept]
+    slot.truncate(len(text))
+    assert_close(logits_of(model, slot, TAIL), expected_logits(reference, text, TAIL))
 
 
 def test_a_step_that_is_dropped_keeps_what_the_one_before_had_accepted(model, reference):
     """Nobody waits for it, and it has moved those rows."""
-    slot = prompted(model)
-    logits_of(model, slot, TokenTree(np.array([5, 6, 7]), np.array([-1, 0, 0], np.int32)))
-    slot.commit([0, 2])
+    slot = branched(model)
     dropped = StepInput(slot, TokenTree.chain([1]))
     flight = model.begin([dropped])
     dropped.is_dropped = True
     assert flight.finish() == [None]
-    tail = TokenTree.chain([9])
-    assert_close(logits_of(model, slot, tail), expected_logits(reference, [*PROMPT, 5, 7], tail))
+    assert_close(logits_of(model, slot, TAIL), expected_logits(reference, BRANCHED, TAIL))
 
 
 def test_steps_of_several_sequences_share_one_launch(model, reference):
@@ -204,20 +203,15 @@ def test_rows_with_a_constraint_are_chosen_on_the_host(model, reference, samplin
 
 def test_a_flight_that_fails_leaves_all_slots_as_they_were(model, reference, monkeypatch):
     """As where the memory for a new shape of step is not there."""
-    slots = [prompted(model), prompted(model)]
-    logits_of(model, slots[0], TokenTree(np.array([5, 6, 7]), np.array([-1, 0, 0], np.int32)))
-    slots[0].commit([0, 2])
+    slots = [branched(model), prompted(model)]
     with monkeypatch.context() as patch:
         patch.setattr(type(model.graphs), "launch", raising(NoSpaceError("no room")))
         with pytest.raises(NoSpaceError):
             model.begin([StepInput(slot, TokenTree.chain([3])) for slot in slots])
-    tail = TokenTree.chain([9])
-    assert_close(
-        logits_of(model, slots[0], tail), expected_logits(reference, [*PROMPT, 5, 7], tail)
-    )
-    output = run_step(model, StepInput(slots[1], tail))
+    assert_close(logits_of(model, slots[0], TAIL), expected_logits(reference, BRANCHED, TAIL))
+    output = run_step(model, StepInput(slots[1], TAIL))
     assert output.step_rows == 1, "nothing of what failed is left"
-    assert output.chosen[0] == expected_logits(reference, PROMPT, tail)[0].argmax()
+    assert output.chosen[0] == expected_logits(reference, PROMPT, TAIL)[0].argmax()
 
 
 def test_outputs_that_cannot_come_are_not_waited_for_again(model, monkeypatch):
@@ -251,12 +245,10 @@ def test_after_a_reading_that_failed_the_same_prompt_is_continued_as_ever(
         return lease
 
     entered = lease(PROMPT)
-    tree = TokenTree(np.array([5, 6, 7, 8]), np.array([-1, 0, 0, 2], np.int32))
-    logits_of(model, entered.slot, tree)
-    entered.slot.commit([0, 2, 3])
+    keep_a_branch(model, entered.slot)
     entered.commit_written([5, 7, 8])
     entered.close()
-    longer = [*PROMPT, 5, 7, 8, 10, 11]
+    longer = [*BRANCHED, 10, 11]
     with monkeypatch.context() as patch:
         patch.setattr(Launch, "start", raising(RuntimeError("the launch failed")))
         with pytest.raises(RuntimeError):
@@ -266,15 +258,12 @@ def test_after_a_reading_that_failed_the_same_prompt_is_continued_as_ever(
 
 
 def test_a_copy_for_which_there_is_no_memory_leaves_its_source_whole(model, reference, monkeypatch):
-    slot, other = prompted(model), model.new_slot(300)
-    logits_of(model, slot, TokenTree(np.array([5, 6, 7, 8]), np.array([-1, 0, 0, 2], np.int32)))
-    slot.commit([0, 2, 3])
+    slot, other = branched(model), model.new_slot(300)
     with monkeypatch.context() as patch:
         patch.setattr(StepGraphs, "on_stream", raising(torch.OutOfMemoryError("2 GiB")))
         with pytest.raises(torch.OutOfMemoryError):
             other.copy_from(slot, len(PROMPT) + 3)
-    tail = TokenTree.chain([9])
-    assert_close(logits_of(model, slot, tail), expected_logits(reference, [*PROMPT, 5, 7, 8], tail))
+    assert_close(logits_of(model, slot, TAIL), expected_logits(reference, BRANCHED, TAIL))
 
 
 def raising(error):
@@ -339,11 +328,6 @@ def test_a_llama_says_what_transformers_says(shape):
     assert plain == greedy(reference, PROMPT, 24)
     adversary = Adversary(plain, len(PROMPT), model.vocab_size, 30, 0.7, seed=1)
     assert decode(model, adversary, GREEDY)[0][:24] == plain
-
-
-def test_a_seed_says_what_is_drawn(model):
-    texts = [decode(model, NoDrafts(), Sampling(1.0, seed=seed))[0] for seed in (1, 1, 2)]
-    assert texts[0] == texts[1] != texts[2]
 
 
 def test_memory_that_is_not_there_is_refused_with_the_numbers(model):
