@@ -4,8 +4,8 @@
     python -m tests.kernels.compile_all --models 0.5b     # of a model: minutes
     python -m tests.kernels.compile_all --architectures 86 --models 7b --forms float,q4_k
 
-No GPU is needed. Of each kernel: it compiles, and its memory on a multiprocessor is within the limit.
-Of the products also: no loop spills anything, all take the architecture's matrix instruction, and each
+No GPU is needed. Of each kernel: it compiles, its memory on a multiprocessor is within the limit, and
+no loop spills anything. Of the products also: all take the architecture's matrix instruction, and each
 chain of it adds up the inputs of a tile in ascending order (`mma.sync` and `wgmma`). Kernels
 that start early also wait for the one ahead of them and let the next one start.
 """
@@ -95,7 +95,7 @@ class Report:
     job: Job
     kernels: list[str] = field(default_factory=list)  # Triton's keys of what no job before compiled
     problems: list[str] = field(default_factory=list)
-    set_aside: list[str] = field(default_factory=list)  # products with a number or two in memory
+    set_aside: list[str] = field(default_factory=list)  # kernels with a number or two in memory
     most_shared: int = 0
     seconds: float = 0.0
 
@@ -110,11 +110,9 @@ class Report:
         name = f"{one.name} {one.constants.get('ROWS', '')}".strip()
         self.kernels.append(one.kernel.hash)
         self.most_shared = max(self.most_shared, one.kernel.metadata.shared)
-        compiled = None
-        if one.name in _PRODUCTS and not isinstance(self.job.architecture, str):
-            compiled = measured(one.kernel, folder)
-            if 0 < compiled.stack <= _SET_ASIDE:
-                self.set_aside.append(f"{self.job}: {name}")
+        compiled = None if self.job.limits is AMD else measured(one.kernel, folder)
+        if compiled is not None and 0 < compiled.stack <= _SET_ASIDE:
+            self.set_aside.append(f"{self.job}: {name}")
         if problem := _problem(self.job, one, compiled):
             self.problems.append(f"{name}: {problem}")
 
@@ -170,24 +168,25 @@ def _guarded(operation: Callable[..., None], fail: Callable[[str], None], *argum
 
 
 def _problem(job: Job, one: CompiledLaunch, compiled: Compiled | None) -> str:
-    """What is wrong with a kernel, empty where nothing is; `compiled` is what was read off a product."""
+    """What is wrong with a kernel, empty where nothing is; `compiled` is what was read off it."""
     if one.kernel.metadata.shared > job.limits.shared_bytes:
         return f"{one.kernel.metadata.shared:,} bytes of shared memory"
     if getattr(one.kernel.metadata, "tmem_size", 0) > _TENSOR_MEMORY:
         return f"{one.kernel.metadata.tmem_size} columns of tensor memory"
     if job.is_early and one.name != _NEVER_EARLY and (missing := _missing(one, _EARLY)):
         return missing
+    if compiled is not None and (compiled.spilled_in_loop or compiled.stack > _SET_ASIDE):
+        return f"{compiled.stack} bytes of stack, {compiled.spilled_in_loop} uses in a loop"
+    if one.name not in _PRODUCTS:
+        return ""
     if compiled is not None:
         return _wrong_product(job, one, compiled)
-    if one.name in _PRODUCTS and not re.search(r"\bv_(mfma|wmma)", one.kernel.asm["amdgcn"]):
-        return "no matrix instruction"
-    return ""
+    is_there = re.search(r"\bv_(mfma|wmma)", one.kernel.asm["amdgcn"])
+    return "" if is_there else "no matrix instruction"
 
 
 def _wrong_product(job: Job, one: CompiledLaunch, compiled: Compiled) -> str:
     wanted = MATRIX_INSTRUCTIONS.get(job.architecture, "mma.sync")
-    if compiled.spilled_in_loop or compiled.stack > _SET_ASIDE:
-        return f"{compiled.stack} bytes of stack, {compiled.spilled_in_loop} uses in a loop"
     if compiled.matrix_instruction != wanted:
         return f"{compiled.matrix_instruction}, not {wanted}"
     if wanted == "tcgen05":  # whose order cannot be read so
@@ -264,7 +263,7 @@ def _summary(reports: Sequence[Report], seconds: float) -> str:
     return "\n    ".join(
         [
             f"Triton {version('triton')}: {kernels} kernels, {failures} failures, {seconds:.0f} s; "
-            f"products that keep up to {_SET_ASIDE} bytes in memory beside their loops: "
+            f"kernels that keep up to {_SET_ASIDE} bytes in memory beside their loops: "
             f"{len(set_aside)}",
             *set_aside,
         ]

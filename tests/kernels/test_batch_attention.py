@@ -17,6 +17,7 @@ from kernels.device_limits import LIMITS
 from kernels.kv_commit.triton_kernel import kv_commit
 from kernels.scratch import Scratch
 from tests.support.batches import POISON, Tree, build_batch, chain, preorder_parents
+from tests.support.few_programs import few_programs
 
 SHAPES = {  # heads, kv heads, head dim
     "group 7": (7, 1, 64),
@@ -34,11 +35,7 @@ _num_splits, _COMBINED_ROWS = sizes.num_splits, sizes.COMBINED_ROWS
 
 @pytest.fixture(autouse=True, scope="module")
 def _few_splits():
-    """The interpreter takes its time for each program."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(triton_kernel, "num_splits", lambda kv_heads: 4)
-        patch.setattr(sizes, "num_splits", lambda kv_heads: 4)
-        patch.setattr(triton_kernel, "COMBINED_ROWS", 16)
+    with few_programs(4):
         yield
 
 
@@ -273,11 +270,10 @@ def compile_kernel(hopper, kernel, shape, types, constants, *, programmatic=Fals
     )
 
 
-MODELS = [(14, 2, 64), (12, 2, 128), (28, 4, 128), (40, 8, 128)]
+SMALL, LARGE = (14, 2, 64), (40, 8, 128)  # those of 0.5b and of 32b
 
 
-@pytest.mark.parametrize("programmatic", [False, True])
-@pytest.mark.parametrize("shape", MODELS, ids=["0.5B", "1.5B", "7B", "32B"])
+@pytest.mark.parametrize(("shape", "programmatic"), [(SMALL, False), (LARGE, True)])
 def test_attention_compiles_for_hopper(shape, programmatic, hopper):
     types = {"head_stride": "i32", "capacity": "i32"}
     compiled = compile_kernel(
@@ -295,7 +291,7 @@ def test_attention_compiles_for_hopper(shape, programmatic, hopper):
     assert compiled.copies_ahead > 0
 
 
-@pytest.mark.parametrize("shape", MODELS, ids=["0.5B", "1.5B", "7B", "32B"])
+@pytest.mark.parametrize("shape", [SMALL, LARGE])
 def test_the_combination_compiles_for_hopper(shape, hopper):
     _, kv_heads, dim = shape
     splits = triton_kernel.combined_splits(_num_splits(kv_heads), dim, _COMBINED_ROWS)

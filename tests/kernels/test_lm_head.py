@@ -116,6 +116,5 @@ def test_fits_an_h100(hopper, rows, quantization):
         constants,
         quantization=quantization,
         whole=True,
-        reads_code=True,
     )
     assert_fits(compiled, programs=2 if rows == 16 else 1, has_logarithms=True)

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.support.few_programs import few_programs
 from tests.support.gpu_models import gpu_qwen2
 from tests.support.tiny_models import tiny_model
 
@@ -18,11 +19,5 @@ def model(reference):
 
 @pytest.fixture(scope="module")
 def few_splits():
-    """Of attention: the interpreter takes its time for each program."""
-    from kernels import batch_attention as sizes
-    from kernels.batch_attention import triton_kernel
-
-    with pytest.MonkeyPatch.context() as patch:
-        for module in (sizes, triton_kernel):
-            patch.setattr(module, "num_splits", lambda kv_heads: 4)
+    with few_programs(4):
         yield
