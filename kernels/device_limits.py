@@ -111,3 +111,11 @@ def limits_for(architecture: int, shared_bytes: int | None = None) -> DeviceLimi
     older = max((one for one in LIMITS if one <= architecture), default=min(LIMITS))
     limits = replace(LIMITS[older], architecture=architecture)
     return limits if shared_bytes is None else replace(limits, shared_bytes=shared_bytes)
+
+
+def early_launch(*, programmatic: bool) -> dict[str, bool]:
+    """What has Triton start a kernel while the one ahead of it ends: nothing where it is not wanted.
+
+    Neither the interpreter nor every GPU knows the option.
+    """
+    return {"launch_pdl": True} if programmatic else {}

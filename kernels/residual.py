@@ -26,5 +26,7 @@ class ResidualStream:
         """Hold x float32 [R, H] and what follows from it, by PyTorch."""
         self.residual.copy_(x)
         self.normed.copy_(x * norm_weight)
-        squares = torch.nn.functional.pad(x * x, (0, -x.shape[1] % _BLOCK))
+        squares = x * x
+        if lacking := -x.shape[1] % _BLOCK:  # else padding would be a copy
+            squares = torch.nn.functional.pad(squares, (0, lacking))
         self.squares.copy_(squares.unflatten(1, (-1, _BLOCK)).sum(dim=2).T)

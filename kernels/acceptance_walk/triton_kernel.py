@@ -5,7 +5,7 @@ import triton.language as tl
 
 from kernels.acceptance_walk import TOP, AcceptanceOutput
 from kernels.batch import BatchMetadata
-from kernels.early_launch import early_launch
+from kernels.device_limits import early_launch
 from kernels.lm_head import Best
 
 _NO_INDEX: tl.constexpr = tl.constexpr(2**30)

@@ -24,8 +24,7 @@ import triton.language as tl
 
 from kernels.batch import KEY_TILE, ROW_TILE, BatchMetadata
 from kernels.batch_attention import COMBINED_ROWS, TAILS, attention_cut, num_splits
-from kernels.device_limits import limits_of
-from kernels.early_launch import early_launch
+from kernels.device_limits import early_launch, limits_of
 from kernels.scratch import Scratch
 
 _LOG2_E = 1.4426950408889634

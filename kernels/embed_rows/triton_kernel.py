@@ -9,7 +9,7 @@ import triton
 import triton.language as tl
 
 from kernels.blocks.triton_kernel import block_row
-from kernels.early_launch import early_launch
+from kernels.device_limits import early_launch
 from kernels.residual import ResidualStream
 from kernels.weight import Weight
 

@@ -7,8 +7,7 @@ import triton
 import triton.language as tl
 
 from kernels.blocks.triton_kernel import block_product
-from kernels.device_limits import limits_of
-from kernels.early_launch import early_launch
+from kernels.device_limits import early_launch, limits_of
 from kernels.product.tiles import num_blocks, require_scratch, tile_for
 from kernels.product.triton_decoding import decoded_fp8, decoded_int4
 from kernels.scratch import Scratch

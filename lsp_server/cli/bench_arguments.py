@@ -145,7 +145,7 @@ def _add_gpu(parser: argparse.ArgumentParser) -> None:
     only.add_argument(
         "--check",
         action="store_true",
-        help="only check each kernel against PyTorch, and that rows are the same in any company; "
+        help="only check that the kernels are right here, and rows the same in any company; "
         "PREFIX.json is a report to send us: it names no file of yours",
     )
     only.add_argument(

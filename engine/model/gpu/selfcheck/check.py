@@ -14,9 +14,9 @@ from engine.model.gpu.selfcheck.rows import (
     DRAWN,
     GREEDY,
     ROOM,
-    Answer,
     CheckedTree,
     Extent,
+    StepAnswer,
     answer_of,
     answers,
     check_beside,
@@ -35,7 +35,7 @@ _REPLAYED_ROWS = 16
 
 
 @dataclass(frozen=True, slots=True)
-class ModelCheck:
+class FormCheck:
     """A model in the form that is to run, the same run by PyTorch, and with no kernel started early.
 
     They share weights and cache. `plain` is None where `model` is that.
@@ -98,7 +98,7 @@ class ModelCheck:
     def _both(self) -> tuple[GpuQwen2, GpuQwen2]:
         return self.model, self.pytorch
 
-    def _rows(self, model: GpuQwen2, length: int, sampling: Sampling) -> Answer:
+    def _rows(self, model: GpuQwen2, length: int, sampling: Sampling) -> StepAnswer:
         tree = self._tree(sizes_of(self.model, self.extent.most_rows)[0])
         return answer_of(model, slot_behind(model, length), tree, sampling)
 

@@ -17,7 +17,7 @@ from engine.errors import DeviceLostError, NoSpaceError
 from engine.model.causal_lm import StepInput, run_step
 from engine.model.gpu.launches import can_start_early, is_of_memory
 from engine.model.gpu.qwen2 import GpuQwen2
-from engine.model.gpu.selfcheck.check import ModelCheck
+from engine.model.gpu.selfcheck.check import FormCheck
 from engine.model.gpu.selfcheck.key import key_of
 from engine.model.gpu.selfcheck.rows import EQUAL, ROOM, DifferenceError, Extent, check_rows
 from engine.model.gpu.selfcheck.verdict import Form, Verdict, VerdictFile
@@ -145,7 +145,7 @@ class _FirstLoad:
     def _checked(self, model: GpuQwen2, form: Form) -> str:
         """Return what could not be compared. Raises DifferenceError and _MachineError."""
         plain = in_form(self.model, "kernels") if form == "early" else None
-        check = ModelCheck(model, in_form(self.model, "pytorch"), plain, self.extent)
+        check = FormCheck(model, in_form(self.model, "pytorch"), plain, self.extent)
         try:
             warm_up(model.graphs, self.progress)
             if model.graphs.note:

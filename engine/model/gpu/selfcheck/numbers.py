@@ -2,16 +2,16 @@
 
 import torch
 
-from engine.model.gpu.selfcheck.rows import CHOSEN, LOG_PROBS, LOGITS, Answer, DifferenceError
+from engine.model.gpu.selfcheck.rows import CHOSEN, LOG_PROBS, LOGITS, DifferenceError, StepAnswer
 
-# In standard deviations of a row's logits: the most that their error may be by its root mean square,
-# and of one logit. TODO
+# In standard deviations of a row's logits, by the root mean square and of one logit. Of the 0.5b's
+# 24 layers, sums in float32 and PyTorch's in bfloat16 differ by up to 0.034 and 0.18 on a CPU.
 _MOST_ERROR, _MOST_ERROR_OF_ONE = 0.1, 1.0
 _LEAST_AGREEMENT = 0.5  # of the tokens chosen: where two are nearly equal, rounding decides
 _SUM_ERROR = 0.01  # of a log-probability against that of the same logits
 
 
-def compare_numbers(found: Answer, expected: Answer) -> None:
+def compare_numbers(found: StepAnswer, expected: StepAnswer) -> None:
     """Raise DifferenceError where more differs than rounding explains.
 
     A token that is nearly as good as another may be chosen in its place: probabilities are compared

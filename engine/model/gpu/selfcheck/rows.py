@@ -20,12 +20,13 @@ from engine.model.gpu.slot import GpuSlot
 from engine.model.token_tree import MAX_ROWS, TokenTree
 from engine.model.verify import verify
 
-Answer = dict[str, torch.Tensor]  # by name, on the CPU: a row of the tree comes first
+StepAnswer = dict[str, torch.Tensor]  # by name, on the CPU: a row of the tree comes first
 GREEDY, DRAWN = Sampling(), Sampling(temperature=1.0, seed=1)
 ROOM = 2 * MAX_ROWS  # positions behind a text: committed tokens, then the rows of a step
 EQUAL = "a row has the same bits in any company, so drafts do not change the text"
 UNEQUAL = "a row's bits depend on its company, so drafts may change the text"
 _PATH = (0, 2, 3, 4)  # nodes that the model would write itself: not the tree's first branch
+_ODD = 13  # tokens: no power of two
 _SEAT = 64  # positions of a text beside others, and as many for its step
 CHOSEN, LOG_PROBS, LOGITS = "chosen tokens", "log-probabilities", "logits"
 _BITS = {2: torch.int16, 4: torch.int32, 8: torch.int64}
@@ -127,12 +128,12 @@ def check_company(model: GpuQwen2, length: int, most_rows: int) -> None:
 
     Raises DifferenceError.
     """
-    slot, plain = (slot_behind(model, length) for _ in range(2))
+    slot, plain = slot_behind(model, length), slot_behind(model, length, first=_ODD)
     tokens, decoded = _decoded(model, plain, text_of(model, length)[-1])
     tree = CheckedTree(model.vocab_size, tokens[:-1])
     sizes = sizes_of(model, most_rows)
     for sampling in (DRAWN, GREEDY):
-        first: Answer = {}
+        first: StepAnswer = {}
         for has_logits, company in product((True, False), tree.companies(sizes)):
             answer = answer_of(model, slot, tree.of(company.nodes), sampling, has_logits=has_logits)
             first = first or answer
@@ -143,7 +144,7 @@ def check_company(model: GpuQwen2, length: int, most_rows: int) -> None:
     behind = answer_of(model, slot, TokenTree.chain(tokens[-2:-1]))
     slot.commit([0])
     compare(behind, rows_of(decoded, (len(_PATH) - 1,)), "behind a branch that was kept")
-    compare(_held(model.arena, slot), _held(model.arena, plain), "once they are kept")
+    compare(_held(model.arena, slot), _held(model.arena, plain), "however a text was read")
 
 
 def check_beside(model: GpuQwen2, most_rows: int) -> None:
@@ -189,14 +190,18 @@ def text_of(model: GpuQwen2, length: int) -> list[int]:
     return tokens
 
 
-def slot_behind(model: GpuQwen2, length: int, room: int = ROOM) -> GpuSlot:
-    """A slot that holds a text but for its last token, with room behind it."""
-    slot = model.new_slot(length + room)
-    prefill(model, slot, text_of(model, length)[:-1])
+def slot_behind(model: GpuQwen2, length: int, room: int = ROOM, first: int = 0) -> GpuSlot:
+    """A slot that holds a text but for its last token, with room behind it.
+
+    Of the text `first` tokens are read by themselves, so that all pieces begin elsewhere.
+    """
+    slot, text = model.new_slot(length + room), text_of(model, length)[:-1]
+    for piece in (text[:first], text[first:]):
+        prefill(model, slot, piece)
     return slot
 
 
-def _decoded(model: GpuQwen2, slot: GpuSlot, token: int) -> tuple[list[int], Answer]:
+def _decoded(model: GpuQwen2, slot: GpuSlot, token: int) -> tuple[list[int], StepAnswer]:
     """What plain decoding writes behind a token, that first; and the rows of its steps."""
     tokens, steps = [token], []
     for _ in _PATH:
@@ -213,57 +218,45 @@ def answer_of(
     sampling: Sampling = GREEDY,
     *,
     has_logits: bool = True,
-) -> Answer:
+) -> StepAnswer:
     """The rows of one step of one text. Raises DifferenceError."""
     return answers(model, [StepInput(slot, tree, sampling, wants_logits=has_logits)])[0]
 
 
-def answers(model: GpuQwen2, steps: Sequence[StepInput]) -> list[Answer]:
+def answers(model: GpuQwen2, steps: Sequence[StepInput]) -> list[StepAnswer]:
     """Run a step amid NaN; of each text, what its rows say and the keys and values that they leave.
 
     Raises DifferenceError where keys are written beside those, or the walk takes another path.
     """
     arena = model.arena
-    rooms = [_Room.of(step.slot) for step in steps]
+    # A step that moves what it keeps finds that there.
+    filled = [step for step in steps if step.slot.kept is None]
     with model.graphs.on_stream():
         model.graphs.fill(torch.nan)
-        for room in rooms:
-            for held in room.bits(arena):
-                held.fill_(_MARKS[held.element_size()])
+        for held in (held for step in filled for held in _behind(arena, step.slot, 0)):
+            held.fill_(_MARKS[held.element_size()])
     outputs = model.begin(steps).finish()
     with model.graphs.on_stream():
-        return [
-            _answer(arena, step, output, room)
-            for step, output, room in zip(steps, outputs, rooms, strict=True)
-            if output is not None
-        ]
+        for held in (
+            held for step in filled for held in _behind(arena, step.slot, step.tree.num_rows)
+        ):
+            if not bool((held == _MARKS[held.element_size()]).all()):
+                raise DifferenceError("keys or values are written where no row stands")
+        pairs = zip(steps, outputs, strict=True)
+        return [_answer(arena, step, output) for step, output in pairs if output is not None]
 
 
-class _Room(NamedTuple):
-    """Positions of an arena that a step may write, but for those of rows that it is to move."""
-
-    start: int
-    end: int
-
-    @classmethod
-    def of(cls, slot: GpuSlot) -> Self:
-        start = slot.base + slot.length + (0 if slot.kept is None else MAX_ROWS)
-        return cls(start, slot.base + slot.capacity)
-
-    def bits(self, arena: KVArena) -> list[torch.Tensor]:
-        """Its keys and values as whole numbers."""
-        return [_bits(part)[:, :, self.start : self.end] for part in (arena.keys, arena.values)]
+def _behind(arena: KVArena, slot: GpuSlot, rows: int) -> list[torch.Tensor]:
+    """The keys and values behind the rows of a slot's step, as whole numbers."""
+    room = slice(slot.base + slot.length + rows, slot.base + slot.capacity)
+    return [_bits(held)[:, :, room] for held in (arena.keys, arena.values)]
 
 
-def _answer(arena: KVArena, step: StepInput, output: StepOutput, room: _Room) -> Answer:
+def _answer(arena: KVArena, step: StepInput, output: StepOutput) -> StepAnswer:
     tree, slot = step.tree, step.slot
-    start = slot.base + slot.length
-    behind = room._replace(start=max(room.start, start + tree.num_rows))
-    if not all(bool((held == _MARKS[held.element_size()]).all()) for held in behind.bits(arena)):
-        raise DifferenceError("keys or values are written where no row stands")
     if not np.array_equal(output.path, verify(tree.token_ids, tree.parents, output.chosen)):
         raise DifferenceError("the walk takes another path than the rows choose")
-    at = torch.from_numpy(start + slot.places).to(arena.keys.device)
+    at = torch.from_numpy(slot.base + slot.length + slot.places).to(arena.keys.device)
     answer = {
         CHOSEN: torch.from_numpy(output.chosen),
         LOG_PROBS: torch.from_numpy(output.log_probs),
@@ -274,19 +267,19 @@ def _answer(arena: KVArena, step: StepInput, output: StepOutput, room: _Room) ->
     return answer if output.logits is None else answer | {LOGITS: output.logits}
 
 
-def rows_of(answer: Answer, rows: Sequence[int]) -> Answer:
+def rows_of(answer: StepAnswer, rows: Sequence[int]) -> StepAnswer:
     """Some rows of it, in this order."""
     return {name: values[list(rows)] for name, values in answer.items()}
 
 
-def compare(found: Answer, expected: Answer, where: str) -> None:
+def compare(found: StepAnswer, expected: StepAnswer, where: str) -> None:
     """Raise DifferenceError where what both have differs by a bit."""
     for name in found:
         if name in expected and not torch.equal(_bits(found[name]), _bits(expected[name])):
             raise DifferenceError(f"{name} have other bits {where}")
 
 
-def _held(arena: KVArena, slot: GpuSlot) -> Answer:
+def _held(arena: KVArena, slot: GpuSlot) -> StepAnswer:
     there = slice(slot.base, slot.base + slot.length)
     return {"keys": arena.keys[:, :, there], "values": arena.values[:, :, there]}
 

@@ -12,7 +12,7 @@ from engine.drafting.drafter import NoDrafts
 from engine.errors import DeviceLostError
 from engine.model.causal_lm import prefill
 from engine.model.gpu.selfcheck import check, first_load
-from engine.model.gpu.selfcheck.check import ModelCheck
+from engine.model.gpu.selfcheck.check import FormCheck
 from engine.model.gpu.selfcheck.first_load import settle
 from engine.model.gpu.selfcheck.key import key_of
 from engine.model.gpu.selfcheck.rows import UNEQUAL, Extent
@@ -78,7 +78,7 @@ def unchecked(monkeypatch):
     """From when it is called on, whatever is checked fails the test."""
 
     def forbid():
-        monkeypatch.setattr(ModelCheck, "run", lambda *_: pytest.fail("it was checked again"))
+        monkeypatch.setattr(FormCheck, "run", lambda *_: pytest.fail("it was checked again"))
 
     return forbid
 
@@ -137,6 +137,19 @@ def written(model):
     slot = model.new_slot(len(PROMPT) + 200)
     prefill(model, slot, PROMPT[:-1])
     return text_of(decoded(model, decoder_behind(slot, NoDrafts(), Sampling(), PROMPT, 12)))
+
+
+def test_keys_whose_bits_depend_on_the_piece_of_the_prompt_are_found(load):
+    def reading_otherwise(*arguments):
+        STAND_INS.project_qkv(*arguments)
+        batch, keys = arguments[4], arguments[6]
+        if batch.capacity >= 64:
+            start = int(batch.bases[0] + batch.lengths[0])
+            there = keys[:, start : start + int(batch.num_rows[0])]
+            there.copy_((there.contiguous().view(torch.int16) + 1).view(keys.dtype))
+
+    verdict = load(replace(STAND_INS, project_qkv=reading_otherwise)).verdict
+    assert "have other bits" in verdict.failed["kernels"]
 
 
 def test_what_the_way_back_costs_is_measured(load):
@@ -236,7 +249,7 @@ def test_a_check_that_is_stopped_blames_nothing(load, monkeypatch):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(ModelCheck, "run", stopped)
+        patch.setattr(FormCheck, "run", stopped)
         with pytest.raises(KeyboardInterrupt):
             load()
     assert load().verdict.runs == "kernels"
@@ -273,7 +286,7 @@ def test_what_the_machine_let_nobody_check_is_checked_at_the_next_load(
         raise error
 
     with monkeypatch.context() as patch:
-        patch.setattr(ModelCheck, "run", fail)
+        patch.setattr(FormCheck, "run", fail)
         model, verdict = load()
     assert (verdict.runs, verdict.failed, verdict.is_lasting) == (runs, {}, False)
     assert "no check was possible: " in model.checked
