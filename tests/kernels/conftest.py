@@ -1,6 +1,5 @@
 """Kernels run in Triton's interpreter where there is no GPU, and compile for one all the same."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -8,7 +7,6 @@ import torch
 from triton import knobs
 
 from kernels.product import tiles
-from tests.support.gpu_compiler import GpuCompiler
 
 ROOT = Path(__file__).parents[2]
 
@@ -35,17 +33,3 @@ def triton_folder(request: pytest.FixtureRequest) -> Path | None:
         return None
     folder = next(ROOT.glob(".triton-*[0-9]"), None)
     return folder or pytest.skip("`make oldest-triton` fetches the oldest Triton that is allowed")
-
-
-@pytest.fixture(scope="session")
-def compiler(triton_folder: Path | None) -> Iterator[GpuCompiler]:
-    """Compiles for every architecture, with one Triton after the other."""
-    with GpuCompiler(triton_folder) as compiler:
-        yield compiler
-
-
-@pytest.fixture(scope="session")
-def hopper() -> Iterator[GpuCompiler]:
-    """Compiles for sm_90, unless told another architecture."""
-    with GpuCompiler() as compiler:
-        yield compiler

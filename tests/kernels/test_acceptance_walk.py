@@ -1,82 +1,101 @@
 """Choice and walk: the best token of each row, and the longest drafted path that agrees."""
 
-import math
-
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kernels.acceptance_walk import TOP
+from kernels.acceptance_walk import TOP, AcceptanceOutput
 from kernels.acceptance_walk.pytorch import acceptance_walk as twin
 from kernels.acceptance_walk.triton_kernel import acceptance_walk
-from tests.support.batches import Tree, build_batch, preorder_parents
-from tests.support.walks import answers_of, best_of, random_best
+from kernels.lm_head import Best
+from tests.support.batches import POISON, Tree, build_batch, preorder_parents
 
 
-def answers(best, batch, function=acceptance_walk):
-    return answers_of(best, batch, function)
+@pytest.fixture(scope="module", params=[twin, acceptance_walk], ids=["pytorch", "kernel"])
+def answers(request, device):
+    """What the walk writes into poisoned memory, for bests of the head and some trees."""
+
+    def poison(*shape):
+        return torch.full(shape, POISON, dtype=torch.int32, device=device)
+
+    def answers(best, places, capacity=None):
+        batch = build_batch(places, capacity=capacity, device=device)
+        output = AcceptanceOutput(
+            chosen=poison(batch.capacity),
+            log_probs=torch.full([batch.capacity], torch.nan, device=device),
+            top=poison(batch.capacity, TOP),
+            accepted=poison(batch.num_sequences),
+            path=poison(batch.num_sequences, batch.capacity),
+        )
+        request.param(Best(*(part.to(device) for part in best)), batch, output)
+        return output
+
+    return answers
 
 
-def assert_equal_answers(best, batch):
-    actual, expected = answers(best, batch), answers(best, batch, twin)
-    for name in ("chosen", "top", "accepted"):
-        assert torch.equal(getattr(actual, name), getattr(expected, name)), name
-    torch.testing.assert_close(actual.log_probs, expected.log_probs, rtol=1e-6, atol=1e-5)
-    for sequence, accepted in enumerate(expected.accepted.tolist()):
-        path, other = actual.path[sequence, :accepted], expected.path[sequence, :accepted]
-        assert torch.equal(path, other)
+def random_best(blocks, rows):
+    """Random scores, and logits without their noise; each block's id is one of its own."""
+    scores = torch.randn(blocks, rows)
+    ids = torch.arange(blocks)[:, None] * 64 + torch.randint(0, 64, (blocks, rows))
+    maxima, sums = scores + torch.rand(blocks, rows), 1 + 63 * torch.rand(blocks, rows)
+    return scores, ids.int(), scores - torch.rand(blocks, rows), maxima, sums
 
 
-def walked(output, sequence):
-    return output.path[sequence, : output.accepted[sequence]].tolist()
+def best_of(choices):
+    """A row's best token is what `choices` says."""
+    scores, ids = torch.zeros(2, len(choices)), torch.zeros(2, len(choices), dtype=torch.int32)
+    scores[1], ids[1] = 1.0, torch.tensor(choices)
+    return scores, ids, scores, scores, torch.ones(2, len(choices))
 
 
-@pytest.mark.parametrize("blocks", [1, 2, 7, 8, 64, 2374])
-def test_equals_the_formula(blocks, device):
-    batch = build_batch([Tree(preorder_parents(1, 3))], capacity=5, device=device)
-    assert_equal_answers(random_best(blocks, 5, device), batch)
+def walks(output):
+    held = zip(output.path.tolist(), output.accepted.tolist(), strict=True)
+    return [path[:accepted] for path, accepted in held]
 
 
-def test_of_equal_scores_the_lowest_id_wins(device):
-    batch = build_batch([Tree([-1])], device=device)
-    best = random_best(100, 1, device)
-    best.scores.fill_(0.5)
-    output = answers(best, batch)
-    assert output.top[0].tolist() == best.ids[:TOP, 0].tolist()
+@pytest.mark.parametrize("blocks", [1, 2, 7, 8, 64, 300, 2374])
+def test_the_choice_equals_the_formula(blocks, answers):
+    scores, ids, logits, maxima, sums = best = random_best(blocks, 5)
+    found = answers(best, [Tree(preorder_parents(1, 3))], capacity=5)
+    ranks = scores.argsort(dim=0, descending=True)
+    top = ids.gather(0, ranks)[:TOP].T
+    assert torch.equal(found.top[:, : top.shape[1]].cpu(), top)
+    assert (found.top[:, top.shape[1] :] == -1).all()
+    assert torch.equal(found.chosen.cpu(), top[:, 0])
+    totals = (maxima.double() + sums.double().log()).logsumexp(dim=0)
+    expected = (logits.gather(0, ranks[:1])[0] - totals).float()
+    torch.testing.assert_close(found.log_probs.cpu(), expected, rtol=1e-6, atol=1e-5)
 
 
-def test_a_block_ruled_out_still_has_its_rank(device):
+def test_of_equal_scores_the_lowest_id_wins(answers):
+    best = random_best(100, 1)
+    best[0].fill_(0.5)
+    output = answers(best, [Tree([-1])])
+    assert output.chosen[0] == best[1][0, 0]
+    assert output.top[0].tolist() == best[1][:TOP, 0].tolist()
+
+
+def test_a_block_ruled_out_still_has_its_rank(answers):
     """All scores but one are -inf, as under a grammar: no block is named twice."""
-    best = random_best(9, 1, device)
-    best.scores.fill_(-torch.inf)
-    best.scores[5] = 1.0
-    output = answers(best, build_batch([Tree([-1])], device=device))
-    blocks = (output.top[0] // 64).tolist()
-    assert blocks == [5, 0, 1, 2, 3, 4, 6, 7]
+    best = random_best(9, 1)
+    best[0].fill_(-torch.inf)
+    best[0][5] = 1.0
+    output = answers(best, [Tree([-1])])
+    assert (output.top[0] // 64).tolist() == [5, 0, 1, 2, 3, 4, 6, 7]
 
 
-def test_the_probability_is_a_share_of_all_tokens(device):
-    """Of two blocks of one token each, whose logits are 1 and 0."""
-    batch = build_batch([Tree([-1])], device=device)
-    found = answers(best_of([3], device), batch).log_probs.item()
-    assert found == pytest.approx(-math.log(1 + math.exp(-1)), abs=1e-6)
-
-
-def test_walks_down_the_branch_that_agrees(device):
+def test_walks_down_the_branch_that_agrees(answers):
     """Beside it a free place, and a tree whose root alone stands."""
     first = Tree([-1, 0, 1, 2, 1, 4, 0], tokens=[9, 10, 11, 12, 13, 14, 15])
     second = Tree([-1, 0], tokens=[9, 10])
-    batch = build_batch([first, None, second], capacity=12, device=device)
-    output = answers(best_of([10, 13, 99, 99, 14, 77, 99, 11, 10, 0, 0, 0], device), batch)
-    assert output.accepted.tolist() == [4, 0, 1]
-    assert [walked(output, place) for place in range(3)] == [[0, 1, 4, 5], [], [0]]
+    best = best_of([10, 13, 99, 99, 14, 77, 99, 11, 10, 0, 0, 0])
+    assert walks(answers(best, [first, None, second], capacity=12)) == [[0, 1, 4, 5], [], [0]]
 
 
-def test_of_two_children_that_agree_the_first_is_taken(device):
+def test_of_two_children_that_agree_the_first_is_taken(answers):
     tree = Tree([-1, 0, 1, 0, 3], tokens=[1, 5, 6, 5, 7])
-    output = answers(best_of([5, 7, 0, 7, 0], device), build_batch([tree], device=device))
-    assert walked(output, 0) == [0, 1]
+    assert walks(answers(best_of([5, 7, 0, 7, 0]), [tree])) == [[0, 1]]
 
 
 @settings(deadline=None, max_examples=20)
@@ -85,13 +104,24 @@ def test_of_two_children_that_agree_the_first_is_taken(device):
     seed=st.integers(0, 999),
     padding=st.integers(0, 5),
 )
-def test_walks_as_the_formula_says(rows, seed, padding, device):
-    """Few different tokens, so that much agrees."""
+def test_walks_as_the_formula_says(rows, seed, padding, answers):
+    """Few different tokens, so that rows agree, and siblings may have one token."""
     torch.manual_seed(seed)
     trees = [
         Tree(preorder_parents(seed, num), tokens=torch.randint(0, 3, (num,)).tolist())
         for num in rows
     ]
     capacity = sum(rows) + padding
-    batch = build_batch([*trees, None], capacity=capacity, device=device)
-    assert_equal_answers(best_of(torch.randint(0, 3, (capacity,)).tolist(), device), batch)
+    chosen, expected, first_row = torch.randint(0, 3, (capacity,)).tolist(), [], 0
+    for tree in trees:
+        expected.append(walked(tree, chosen[first_row:]))
+        first_row += len(tree.parents)
+    assert walks(answers(best_of(chosen), [*trees, None], capacity)) == [*expected, []]
+
+
+def walked(tree, chosen):
+    path = [0]
+    for child, parent in enumerate(tree.parents):
+        if parent == path[-1] and tree.tokens[child] == chosen[parent]:
+            path.append(child)
+    return path

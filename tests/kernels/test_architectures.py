@@ -6,88 +6,63 @@ import sys
 
 import pytest
 
-from kernels import batch_attention
-from kernels.batch import KEY_TILE, ROW_TILE
-from kernels.batch_attention.triton_kernel import BATCH_ARRAYS
 from kernels.device_limits import AMD, LIMITS, assumed, limits_for, limits_of
 from kernels.product.tiles import tile_for
 from kernels.weight import QUANTIZATIONS
-from tests.kernels.compile_all import MATRIX_INSTRUCTIONS, wrong_order
 from tests.support.matrix_order import disorder
-from tests.support.product_costs import compile_product
 
-KERNEL = "kernels.skinny_matmul.triton_kernel:skinny_matmul_kernel"
-TYPES = {
-    **dict.fromkeys(("RESIDUAL", "NORM_WEIGHT", "SQUARES", "PARTIALS"), "*fp32"),
-    "NORMED": "*bf16",
-    "ARRIVED": "*i32",
-}
 SHAPES = [(896, 896), (4608, 3584), (3584, 18944), (37888, 3584), (152064, 5120)]
 
 
-@pytest.mark.parametrize(
-    ("architecture", "quantization", "rows", "programmatic"),
-    [
-        (80, "float", 64, False),
-        (86, "fp8", 64, False),
-        (86, "q4_k", 64, False),
-        (90, "int4", 16, False),
-        (100, "float", 64, True),
-        (100, "int4", 16, False),
-        (100, "q6_k_min", 64, False),
-        (120, "fp8", 64, True),
-    ],
-)
-def test_a_product_fits_spills_nothing_and_adds_in_order(
-    compiler, architecture, quantization, rows, programmatic
-):
-    compiled = compile_product(
-        compiler, KERNEL, (3584, 18944), rows, TYPES, {},
-        quantization=quantization, programmatic=programmatic, architecture=architecture,
-    )  # fmt: skip
-    assert compiled.shared <= LIMITS[architecture].shared_bytes
-    assert compiled.stack == 0
-    assert compiled.matrix_instruction == MATRIX_INSTRUCTIONS.get(architecture, "mma.sync")
-    if architecture != 100:  # the sums of tcgen05 are in no registers that could be followed
-        assert wrong_order(compiled, quantization, 128) == ""
-
-
-@pytest.mark.parametrize(("architecture", "programmatic"), [(86, False), (120, True)])
-def test_attention_fits_a_gpu_of_little_shared_memory(compiler, architecture, programmatic):
-    limits = LIMITS[architecture]
-    types = {
-        **dict.fromkeys(("Q", "K", "V"), "*bf16"),
-        **dict.fromkeys(BATCH_ARRAYS, "*i32"),
-        "PARTIALS": "*fp32",
-        "scale": "fp32",
-        "head_stride": "i32",
-        "capacity": "i32",
-    }
-    constants = {
-        "GROUP": 7, "KV_HEADS": 4, "D": 128, "SPLITS": batch_attention.num_splits(4),
-        "TAILS": batch_attention.TAILS, "ROW_TILE": ROW_TILE, "KEY_TILE": KEY_TILE,
-        "PDL": programmatic,
-    }  # fmt: skip
-    compiled = compiler.compile(
-        "kernels.batch_attention.triton_kernel:attend_kernel", types, constants,
-        aligned=["head_stride"], architecture=architecture,
-        options={"enable_fp_fusion": False, "launch_pdl": programmatic},
-        **batch_attention.attention_cut(limits, 128)._asdict(),
-    )  # fmt: skip
-    assert compiled.shared <= limits.shared_bytes
-    assert compiled.stack == 0
-    assert compiled.matrix_instruction == "mma.sync"
-
-
-def test_all_kernels_of_a_model_compile(triton_folder):
-    command = "-m tests.kernels.compile_all --models 0.5b --forms float --architectures 90-early"
+def compile_all(options, triton_folder=None):
     environ = {"PYTHONPATH": str(triton_folder or ""), "PATH": os.defpath}
     done = subprocess.run(
-        [sys.executable, *command.split()],
+        [sys.executable, "-m", "tests.kernels.compile_all", "--workers", "1", *options.split()],
         env=environ, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "0 failures" in done.stdout
+    assert ", 0 failures" in done.stdout.splitlines()[-1]
+
+
+@pytest.mark.parametrize(
+    ("architecture", "forms", "rows"),
+    [
+        ("80", "float", 64),
+        ("86", "fp8,q4_k", 64),
+        ("90", "int4", 16),
+        ("100-early", "float", 64),
+        ("100", "int4", 16),
+        ("100", "q6_k_min", 64),
+        ("120-early", "fp8", 64),
+    ],
+)
+def test_a_product_fits_spills_and_fuses_nothing_and_adds_in_order(
+    architecture, forms, rows, triton_folder
+):
+    options = f"--architectures {architecture} --forms {forms} --rows {rows}"
+    compile_all(f"--models 7b --operations skinny_matmul {options}", triton_folder)
+
+
+@pytest.mark.parametrize("architecture", ["86", "120-early"])
+def test_attention_fits_a_gpu_of_little_shared_memory(architecture, triton_folder):
+    options = f"--models 7b --forms float --rows 16 --architectures {architecture}"
+    compile_all(f"{options} --operations batch_attention", triton_folder)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        "--models 7b --forms float,fp8 --rows 16,64 --operations skinny_matmul,lm_head",
+        "--models 7b --forms int4 --rows 64 --operations skinny_matmul",
+        "--models 0.5b,32b --forms float --rows 16 --operations batch_attention",
+    ],
+)
+def test_programs_share_an_h100(options):
+    compile_all(f"{options} --architectures 90")
+
+
+def test_all_kernels_of_a_model_compile(triton_folder):
+    compile_all("--models 0.5b --forms float --architectures 90-early", triton_folder)
 
 
 @pytest.mark.parametrize("quantization", QUANTIZATIONS)

@@ -10,11 +10,10 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from kernels import batch_attention as sizes
-from kernels.batch import KEY_TILE, ROW_TILE, BatchMetadata
+from kernels.batch import BatchMetadata
 from kernels.batch_attention import triton_kernel
 from kernels.batch_attention.pytorch import batch_attention as twin
-from kernels.device_limits import LIMITS
-from kernels.kv_commit.triton_kernel import kv_commit
+from kernels.kv_commit.pytorch import kv_commit
 from kernels.scratch import Scratch
 from tests.support.batches import POISON, Tree, build_batch, chain, preorder_parents
 from tests.support.few_programs import few_programs
@@ -29,6 +28,7 @@ SHAPES = {  # heads, kv heads, head dim
 TYPES = (torch.bfloat16,) if torch.cuda.is_available() else (torch.float32, torch.bfloat16)
 TOLERANCES = {torch.float32: 1e-5, torch.bfloat16: 1e-2}
 UNTOUCHED = 7.0
+KERNEL = triton_kernel.batch_attention
 # The real ones.
 _num_splits, _COMBINED_ROWS = sizes.num_splits, sizes.COMBINED_ROWS
 
@@ -76,9 +76,12 @@ def _numbers(builder, handle):
 class Step:
     """Random queries of some trees, and an arena that is NaN wherever none of them has a key."""
 
-    def __init__(self, trees, shape, dtype, device, *, capacity=None, seed=0):
+    def __init__(
+        self, trees, shape, dtype, device, *, capacity=None, seed=0, operation=KERNEL, rows=None
+    ):
+        """`rows` of each of its batches, where bits are the same at one number of rows alone."""
         (self.heads, self.kv_heads, self.dim), self.dtype = shape, dtype
-        self.device = device
+        self.device, self.operation, self.rows = device, operation, rows
         self.generator = torch.Generator().manual_seed(seed)
         held = [tree for tree in trees if tree]
         positions = max(tree.base + tree.length + len(tree.parents) for tree in held) + 1
@@ -101,6 +104,7 @@ class Step:
 
     def build(self, trees, capacity=None) -> BatchMetadata:
         group = self.heads // self.kv_heads
+        capacity = self.rows or capacity
         return build_batch(trees, group=group, capacity=capacity, device=self.device)
 
     def attend(self, *, batch=None, keys=None, values=None, queries=None):
@@ -116,7 +120,7 @@ class Step:
         before = keys.clone(), values.clone()
         out = torch.full_like(queries, UNTOUCHED)
         scratch = Scratch(memory[:partials], counted)
-        triton_kernel.batch_attention(queries, keys, values, batch, scratch, out)
+        self.operation(queries, keys, values, batch, scratch, out)
         assert (memory[partials:] == UNTOUCHED).all()
         for arena, kept in zip((keys, values), before, strict=True):
             assert torch.equal(arena.nan_to_num(), kept.nan_to_num())
@@ -132,13 +136,27 @@ class Step:
         here = {"keys": keys[0], "values": values[0]}
         single = self.build([Tree([-1], tree.length + len(path) - 1, tree.base)])
         line = self.build([Tree(chain(len(path)), tree.length, tree.base)], len(path) + 2)
-        queries = self.nothing(len(path) + 2, self.heads, self.dim)
+        queries = self.nothing(line.capacity, self.heads, self.dim)
         queries[: len(path)] = self.queries[[first_row + offset for offset in path]]
-        query = self.queries[first_row + row][None]
+        query = self.nothing(single.capacity, self.heads, self.dim)
+        query[0] = self.queries[first_row + row]
         return (
             self.attend(batch=single, queries=query, **here)[0],
             self.attend(batch=line, queries=queries, **here)[len(path) - 1],
         )
+
+    def assert_equals_the_formula(self, trees):
+        """softmax(q K^T / sqrt(d)) V over the text and the row's own path, row by row."""
+        expected = torch.full_like(self.queries, UNTOUCHED)
+        rows = [(tree, row) for tree in trees if tree for row in range(len(tree.parents))]
+        for place, (tree, row) in enumerate(rows):
+            seen = [*range(tree.length), *(tree.length + offset for offset in tree.path(row))]
+            at = tree.base + torch.tensor(seen, device=self.device)
+            query = self.queries[place].double().view(self.kv_heads, -1, self.dim)
+            shares = torch.softmax(query @ self.keys[:, at].double().mT / self.dim**0.5, dim=-1)
+            expected[place] = (shares @ self.values[:, at].double()).view(self.heads, self.dim)
+        error = TOLERANCES[self.dtype]
+        torch.testing.assert_close(self.attend(), expected, rtol=error, atol=error)
 
 
 BATCHES = {
@@ -151,6 +169,7 @@ BATCHES = {
 }
 
 
+@pytest.mark.parametrize("operation", [twin, KERNEL], ids=["pytorch", "kernel"])
 @pytest.mark.parametrize("dtype", TYPES, ids=str)
 @pytest.mark.parametrize(
     ("shape", "trees"),
@@ -164,13 +183,33 @@ BATCHES = {
         ("group 1", "deep"),
     ],
 )
-def test_equals_the_formula(shape, trees, dtype, device):
-    step = Step(BATCHES[trees], SHAPES[shape], dtype, device, capacity=44)
-    expected = torch.full_like(step.queries, UNTOUCHED)
-    scratch = Scratch.allocate(0, 0, device)
-    twin(step.queries, step.keys, step.values, step.batch, scratch, expected)
-    tolerance = TOLERANCES[dtype]
-    torch.testing.assert_close(step.attend(), expected, rtol=tolerance, atol=tolerance)
+def test_equals_the_formula(shape, trees, dtype, operation, device):
+    trees = BATCHES[trees]
+    step = Step(trees, SHAPES[shape], dtype, device, capacity=44, operation=operation)
+    step.assert_equals_the_formula(trees)
+
+
+@pytest.mark.parametrize("length", [0, 1, 5, 127, 128, 129, 256, 383, 700])
+@pytest.mark.parametrize("rows", [1, 11])
+def test_by_pytorch_a_text_of_any_length_is_read_in_chunks(length, rows):
+    trees = [Tree(preorder_parents(4, rows), length, base=64)]
+    step = Step(trees, (6, 2, 16), torch.float32, "cpu", capacity=16, operation=twin)
+    step.assert_equals_the_formula(trees)
+
+
+@pytest.mark.parametrize("length", [3, 120, 250])
+def test_by_pytorch_the_end_of_a_chunk_in_a_branch_changes_no_bit(length):
+    """A key stands in the tail of its run, or in a chunk that is whole by then."""
+    tree = Tree(preorder_parents(2, 16, bushy=0.2), length)
+    step = Step([tree], (6, 2, 16), torch.float32, "cpu", operation=twin, rows=16)
+    assert_bits_of_plain_decoding(step, tree, range(16))
+
+
+def assert_bits_of_plain_decoding(step, tree, rows):
+    out = step.attend()
+    for row in rows:
+        for again in step.alone(tree, row):
+            assert torch.equal(again, out[row]), row
 
 
 @pytest.mark.parametrize(
@@ -183,10 +222,7 @@ def test_equals_the_formula(shape, trees, dtype, device):
 def test_a_tile_boundary_anywhere_in_a_branch_changes_no_bit(length, dtype, device):
     tree = Tree([-1, 0, 1, 2, 1, 4, 5, 0], length)
     step = Step([tree], SHAPES["group 7"], dtype, device, seed=length)
-    out = step.attend()
-    for row in (3, 6):
-        for again in step.alone(tree, row):
-            assert torch.equal(again, out[row])
+    assert_bits_of_plain_decoding(step, tree, (3, 6))
 
 
 @pytest.mark.parametrize("dtype", TYPES, ids=str)
@@ -195,10 +231,7 @@ def test_rows_of_every_block_have_the_bits_of_plain_decoding(dtype, device):
     parents = [*chain(9), 2, *range(9, 14), 6, *range(15, 20), 0]
     tree = Tree(parents, length=118, base=5)
     step = Step([tree], SHAPES["group 5"], dtype, device)
-    out = step.attend()
-    for row in (0, 13, 20, 21):
-        for again in step.alone(tree, row):
-            assert torch.equal(again, out[row])
+    assert_bits_of_plain_decoding(step, tree, (0, 13, 20, 21))
 
 
 @settings(deadline=None, max_examples=16, phases=[Phase.generate])  # shrinking takes minutes
@@ -233,69 +266,8 @@ def test_the_splits_of_a_real_model_leave_the_bits_alone(device, monkeypatch):
     monkeypatch.setattr(triton_kernel, "COMBINED_ROWS", _COMBINED_ROWS)
     tree = Tree([-1, 0, 0, 2], length=126)
     step = Step([tree], (10, 2, 64), torch.bfloat16, device)
-    out = step.attend()
-    for again in step.alone(tree, 3):
-        assert torch.equal(again, out[3])
+    assert_bits_of_plain_decoding(step, tree, [3])
 
 
 def test_the_number_of_splits_comes_from_the_kv_heads_alone():
     assert [_num_splits(kv_heads) for kv_heads in (1, 2, 3, 4, 8, 200)] == [64, 32, 16, 16, 16, 1]
-
-
-def compile_kernel(hopper, kernel, shape, types, constants, *, programmatic=False):
-    heads, kv_heads, dim = shape
-    extents = {
-        "GROUP": heads // kv_heads,
-        "KV_HEADS": kv_heads,
-        "D": dim,
-        "SPLITS": _num_splits(kv_heads),
-        "ROW_TILE": ROW_TILE,
-        "KEY_TILE": KEY_TILE,
-        "PDL": programmatic,
-    }
-    types = {
-        **dict.fromkeys(("Q", "K", "V", "OUT"), "*bf16"),
-        "PARTIALS": "*fp32",
-        **dict.fromkeys(triton_kernel.BATCH_ARRAYS, "*i32"),
-        "scale": "fp32",
-        **types,
-    }
-    return hopper.compile(
-        f"kernels.batch_attention.triton_kernel:{kernel}",
-        types,
-        {**extents, **constants},
-        aligned=["head_stride"],
-        **sizes.attention_cut(LIMITS[90], dim)._asdict(),
-        options={"enable_fp_fusion": False, "launch_pdl": programmatic},
-    )
-
-
-SMALL, LARGE = (14, 2, 64), (40, 8, 128)  # those of 0.5b and of 32b
-
-
-@pytest.mark.parametrize(("shape", "programmatic"), [(SMALL, False), (LARGE, True)])
-def test_attention_compiles_for_hopper(shape, programmatic, hopper):
-    types = {"head_stride": "i32", "capacity": "i32"}
-    compiled = compile_kernel(
-        hopper,
-        "attend_kernel",
-        shape,
-        types,
-        {"TAILS": sizes.TAILS},
-        programmatic=programmatic,
-    )
-    assert compiled.stack == 0
-    assert compiled.shared <= LIMITS[90].shared_bytes
-    assert compiled.programs_per_sm >= 2
-    assert compiled.matrix_instruction == "wgmma", "one instruction for all products"
-    assert compiled.copies_ahead > 0
-
-
-@pytest.mark.parametrize("shape", [SMALL, LARGE])
-def test_the_combination_compiles_for_hopper(shape, hopper):
-    _, kv_heads, dim = shape
-    splits = triton_kernel.combined_splits(_num_splits(kv_heads), dim, _COMBINED_ROWS)
-    constants = {"ROWS": _COMBINED_ROWS, "CHUNK": splits}
-    compiled = compile_kernel(hopper, "combine_kernel", shape, {}, constants)
-    assert compiled.stack == 0
-    assert compiled.programs_per_sm >= 3

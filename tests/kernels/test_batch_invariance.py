@@ -5,25 +5,27 @@ show that the tensor cores' does not either.
 """
 
 from functools import partial
+from itertools import product
 
 import pytest
 import torch
 
+from kernels.device_limits import LIMITS, assumed
 from kernels.gate_up.triton_kernel import gate_up
 from kernels.lm_head.triton_kernel import lm_head
+from kernels.product.tiles import tile_for
 from kernels.project_qkv.triton_kernel import project_qkv
 from kernels.skinny_matmul.triton_kernel import skinny_matmul
 from kernels.weight import QUANTIZATIONS
+from tests.support.block_weights import BLOCK_FORMS
 from tests.support.fixed_order import products_in_one_order
 from tests.support.products import (
     LONG_ROWS,
     MOST_ROWS,
     random_noise,
-    random_rows,
     random_weight,
     run_gate_up,
     run_lm_head,
-    run_pieces_of_projection,
     run_project_qkv,
     run_skinny_matmul,
 )
@@ -34,6 +36,7 @@ PIECES = (range(5), range(5, 133), range(133, LONG_ROWS))
 RUNS = {
     "skinny_matmul": partial(run_skinny_matmul, skinny_matmul),
     "gate_up": partial(run_gate_up, gate_up),
+    "project_qkv": partial(run_project_qkv, project_qkv, shape=(2, 1, 32)),
 }
 
 
@@ -51,39 +54,30 @@ def assert_rows_keep_their_bits(written):
             assert torch.equal(tensor, expected[name][:rows]), f"{name} of {rows} rows"
 
 
-@pytest.mark.parametrize("quantization", QUANTIZATIONS)
-@pytest.mark.parametrize("operation", RUNS)
+@pytest.mark.parametrize(
+    ("operation", "quantization"),
+    [*product(RUNS, QUANTIZATIONS), *product(["skinny_matmul"], BLOCK_FORMS)],
+)
 def test_at_any_number_of_rows_and_in_any_place_among_them(operation, quantization, device):
     weight = random_weight(128, 512, quantization, torch.bfloat16, device)
     written = partial(RUNS[operation], weight, dtype=torch.bfloat16)
     assert_rows_keep_their_bits(lambda rows: written(rows=rows))
-    whole = written(rows=LONG_ROWS)
+    whole = written(rows=range(LONG_ROWS))
     for piece in PIECES:
         for name, tensor in written(rows=piece).items():
             expected = whole[name][piece.start : piece.stop]
+            assert tensor.isfinite().all()
             assert torch.equal(tensor, expected), f"{name} of {piece}"
 
 
-@pytest.mark.parametrize("quantization", QUANTIZATIONS)
-def test_of_the_projection_in_a_long_piece(quantization, device):
-    weight = random_weight(128, 512, quantization, torch.bfloat16, device)
-    inputs = random_rows(LONG_ROWS, 512, torch.bfloat16, device)
-
-    def written(pieces):
-        return run_pieces_of_projection(project_qkv, weight, pieces, shape=(2, 1, 32))
-
-    whole, pieces = written([inputs]), written(inputs.split(MOST_ROWS))
-    for name, tensor in whole.items():
-        assert tensor.isfinite().all()
-        assert torch.equal(tensor, pieces[name]), name
-
-
-@pytest.mark.parametrize("quantization", QUANTIZATIONS)
-def test_of_the_projection(quantization, device):
-    weight = random_weight(128, 512, quantization, torch.bfloat16, device)
-    assert_rows_keep_their_bits(
-        partial(run_project_qkv, project_qkv, weight, dtype=torch.bfloat16, shape=(2, 1, 32))
-    )
+def test_on_a_device_with_tensor_memory_that_takes_rows_that_fit_there(device):
+    weight = random_weight(64, 1280, "q6_k_min", torch.bfloat16, device)
+    others = run_skinny_matmul(skinny_matmul, weight, 100, torch.bfloat16)
+    with assumed(LIMITS[100]):
+        own = run_skinny_matmul(skinny_matmul, weight, 100, torch.bfloat16)
+    assert tile_for(64, 1280, 100, "q6_k_min", limits=LIMITS[100]).rows == 16
+    for name, tensor in own.items():
+        assert torch.equal(tensor, others[name]), name
 
 
 @pytest.mark.parametrize("quantization", QUANTIZATIONS)

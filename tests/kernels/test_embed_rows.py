@@ -7,6 +7,7 @@ from kernels.embed_rows.pytorch import embed_rows as twin
 from kernels.embed_rows.triton_kernel import embed_rows
 from kernels.residual import ResidualStream
 from kernels.weight import pack
+from tests.support.block_weights import random_blocks
 
 TYPES = (torch.float32, torch.bfloat16)
 
@@ -41,6 +42,12 @@ def test_equals_the_formula_to_the_bit(width, dtype, device):
     table = pack(torch.randn(50, width).to(device, dtype), "float")
     norm_weight = torch.randn(width, device=device)
     assert_looked_up([49, 0, 7, 7, 31], table, norm_weight)
+
+
+@pytest.mark.parametrize("form", ["q8_0", "q4_k", "q6_k", "q6_k_min"])
+def test_gives_the_numbers_of_a_file_to_the_bit(form, device):
+    table = random_blocks(50, 1280, form, device)
+    assert_looked_up([49, 0, 7, 7, 31], table, torch.randn(1280, device=device))
 
 
 def test_the_squares_are_sums_of_neighbours(device):

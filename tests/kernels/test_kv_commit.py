@@ -12,38 +12,40 @@ from tests.support.batches import Tree, build_batch
 TYPES = (torch.float32, torch.bfloat16)
 
 
-def random_arena(layers, kv_heads, positions, dim, dtype, device):
-    arenas = torch.randn(2, layers, kv_heads, positions, dim).to(device, dtype)
-    return arenas[0], arenas[1]
+@pytest.fixture(scope="module", params=[twin, kv_commit], ids=["pytorch", "kernel"])
+def commit(request):
+    return request.param
 
 
-def assert_commits(trees, dtype, device, *, dim=8):
-    """The kernel moves the very bits that PyTorch moves."""
-    batch = build_batch(trees, device=device)
-    positions = max(tree.base + tree.commit_length for tree in trees if tree) + 140
-    keys, values = random_arena(2, 3, positions, dim, dtype, device)
-    expected_keys, expected_values = keys.clone(), values.clone()
-    twin(expected_keys, expected_values, batch)
-    kv_commit(keys, values, batch)
-    assert torch.equal(keys, expected_keys)
-    assert torch.equal(values, expected_values)
+def assert_commits(commit, trees, dtype, device, *, dim=8):
+    """The very bits move that are to move, and no others."""
+    held = [tree for tree in trees if tree]
+    positions = max(tree.base + tree.commit_length for tree in held) + 140
+    actual = torch.randn(2, 2, 3, positions, dim).to(device, dtype)
+    expected = actual.clone()
+    for tree in held:
+        end = tree.base + tree.commit_length
+        for place, offset in enumerate(tree.commit):
+            expected[:, :, :, end + place] = actual[:, :, :, end + offset]
+    commit(actual[0], actual[1], build_batch(trees, device=device))
+    assert torch.equal(actual, expected)
 
 
 @pytest.mark.parametrize("dtype", TYPES, ids=str)
-def test_several_sequences_commit_at_once(dtype, device):
+def test_several_sequences_commit_at_once(commit, dtype, device):
     trees = [
         Tree([-1], base=150, commit=[0, 2, 3, 7], commit_length=9),
         None,
         Tree([-1], base=0, commit=[0], commit_length=0),
         Tree([-1], base=330, commit=[], commit_length=5),
     ]
-    assert_commits(trees, dtype, device, dim=64)
+    assert_commits(commit, trees, dtype, device, dim=64)
 
 
-def test_a_row_is_read_before_another_takes_its_place(device):
+def test_a_row_is_read_before_another_takes_its_place(commit, device):
     """Rows 1..127 all move down by one: each target is the source of the next."""
     tree = Tree([-1], commit=range(1, 128), commit_length=3)
-    assert_commits([tree], torch.bfloat16, device, dim=128)
+    assert_commits(commit, [tree], torch.bfloat16, device, dim=128)
 
 
 def test_rows_in_their_place_and_everything_else_are_left_alone(device):
@@ -65,9 +67,9 @@ def test_rows_in_their_place_and_everything_else_are_left_alone(device):
     commits=st.lists(st.sets(st.integers(0, 20), max_size=8).map(sorted), min_size=1, max_size=3),
     lengths=st.lists(st.integers(0, 70), min_size=3, max_size=3),
 )
-def test_equals_the_formula(commits, lengths, device):
+def test_equals_the_formula(commits, lengths, commit, device):
     trees = [
-        Tree([-1], base=120 * place, commit=commit, commit_length=lengths[place])
-        for place, commit in enumerate(commits)
+        Tree([-1], base=120 * place, commit=kept, commit_length=lengths[place])
+        for place, kept in enumerate(commits)
     ]
-    assert_commits(trees, torch.bfloat16, device)
+    assert_commits(commit, trees, torch.bfloat16, device)

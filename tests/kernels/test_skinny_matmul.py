@@ -1,4 +1,4 @@
-"""The skinny product against its formula, and what it costs on an H100."""
+"""The skinny product against its formula."""
 
 import pytest
 import torch
@@ -7,7 +7,8 @@ from kernels.product.tiles import require_scratch, tile_for
 from kernels.residual import ResidualStream
 from kernels.skinny_matmul.pytorch import skinny_matmul as twin
 from kernels.skinny_matmul.triton_kernel import skinny_matmul
-from tests.support.product_costs import assert_fits, compile_product
+from kernels.weight import Quantization
+from tests.support.block_weights import BLOCK_FORMS
 from tests.support.products import (
     DTYPES,
     formula,
@@ -21,7 +22,14 @@ BFLOAT16_ERROR = {"residual": 3e-5, "normed": 1e-2, "squares": 1e-4}
 FLOAT32_ERROR = {"residual": 3e-5, "normed": 3e-5, "squares": 1e-4}
 ODD = ((1, 64, 32), (3, 100, 96), (16, 192, 1024), (17, 100, 300), (40, 64, 256), (128, 100, 600))
 IN_GROUPS = ((1, 64, 128), (3, 100, 256), (17, 192, 1024), (128, 64, 640))
-SHAPES = {"float": ODD, "fp8": ODD, "int4": IN_GROUPS}
+IN_BLOCKS = ((3, 100, 512), (17, 64, 1280))
+SHAPES: dict[Quantization, tuple[tuple[int, int, int], ...]] = {
+    "float": ODD,
+    "fp8": ODD,
+    "int4": IN_GROUPS,
+    **dict.fromkeys(BLOCK_FORMS, IN_BLOCKS),
+    "q8_0": (*IN_BLOCKS, (3, 64, 576)),  # half a tile of inputs
+}
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -62,39 +70,3 @@ def test_wants_enough_scratch_memory(device):
 def test_a_large_product_is_not_split():
     assert tile_for(37888, 3584, 1, "float").splits == 1
     assert tile_for(3584, 18944, 1, "float").splits == 4
-
-
-TYPES = {
-    "RESIDUAL": "*fp32",
-    "NORM_WEIGHT": "*fp32",
-    "NORMED": "*bf16",
-    "SQUARES": "*fp32",
-    "PARTIALS": "*fp32",
-    "ARRIVED": "*i32",
-}
-
-
-@pytest.mark.parametrize(
-    ("shape", "rows", "quantization"),
-    [
-        ((3584, 3584), 16, "float"),
-        ((3584, 18944), 64, "float"),
-        ((3584, 3584), 16, "fp8"),
-        ((3584, 3584), 64, "fp8"),
-        ((3584, 3584), 64, "int4"),
-    ],
-)
-def test_fits_an_h100(hopper, shape, rows, quantization):
-    kernel = "kernels.skinny_matmul.triton_kernel:skinny_matmul_kernel"
-    compiled = compile_product(
-        hopper, kernel, shape, rows, TYPES, {}, quantization=quantization, reads_code=True
-    )
-    assert_fits(compiled, programs=2 if rows == 16 else 1)
-
-
-def test_fits_an_h100_where_it_starts_ahead(hopper):
-    kernel = "kernels.skinny_matmul.triton_kernel:skinny_matmul_kernel"
-    compiled = compile_product(
-        hopper, kernel, (3584, 3584), 16, TYPES, {}, programmatic=True, reads_code=True
-    )
-    assert_fits(compiled, programs=2)

@@ -26,50 +26,39 @@ class Compiled:
 
     stack: int  # bytes of a thread: what is spilled, and arrays indexed at run time
     spilled_in_loop: int  # instructions of its innermost loops that read or write them
-    shared: int  # bytes of a program
     programs_per_sm: int
     matrix_instruction: str  # the one that all products take; `none`, or `several`
     copies_ahead: int  # asynchronous copies: loads that run ahead
     chains: Sequence[Sequence[int]]  # where each chain of matrix instructions finds its inputs
-    ffma: int | None  # fused multiplications and additions in the machine code, where it was read
+    ffma: int  # fused multiplications and additions in the machine code
 
 
-def measured(kernel: Any, folder: Path, *, reads_code: bool = False) -> Compiled:
-    """Read a kernel of Triton's, by way of a file in `folder`.
-
-    The machine code is read where that is asked for or something is spilled: it takes as long as
-    compiling.
-    """
+def measured(kernel: Any, folder: Path) -> Compiled:
+    """Read a kernel of Triton's, by way of a file in `folder`."""
     import triton
 
     cubin, threads = folder / "kernel.cubin", _WARP * kernel.metadata.num_warps
     cubin.write_bytes(kernel.asm["cubin"])
     dumper = Path(triton.__file__).parent / "backends/nvidia/bin/cuobjdump"
-
-    def dump(flag: str) -> str:
-        return subprocess.run(
-            [dumper, flag, cubin], capture_output=True, text=True, check=True
-        ).stdout
-
-    usage, ptx = dump("-res-usage"), kernel.asm["ptx"]
-    registers, shared = int(re.search(r"REG:(\d+)", usage).group(1)), kernel.metadata.shared
-    stack = int(re.search(r"STACK:(\d+)", usage).group(1))
-    code = dump("--dump-sass") if reads_code or stack else None
-    architecture = kernel.metadata.target.arch
+    command = [str(dumper), "-res-usage", "-sass", str(cubin)]
+    code = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    registers, stack = (
+        int(re.search(rf"{name}:(\d+)", code).group(1)) for name in ("REG", "STACK")
+    )
+    ptx, architecture = kernel.asm["ptx"], kernel.metadata.target.arch
     used = [name for name in _MATRIX if name in ptx]
     return Compiled(
         stack=stack,
-        spilled_in_loop=len(_local(_innermost(_loops(code)))) if code else 0,
-        shared=shared,
+        spilled_in_loop=len(_local(_innermost(_loops(code)))) if stack else 0,
         programs_per_sm=min(
             _REGISTERS // (-(-registers // 8) * 8 * threads),
-            _SHARED.get(architecture, 102_400) // (shared + _RESERVED),
+            _SHARED.get(architecture, 102_400) // (kernel.metadata.shared + _RESERVED),
             _THREADS.get(architecture, 1536) // threads,
         ),
         matrix_instruction=_MATRIX[used[0]] if len(used) == 1 else ("several" if used else "none"),
         copies_ahead=len(re.findall(r"\bcp\.async\.c[ag]\.", ptx)),
         chains=chains(ptx),
-        ffma=len(re.findall(r"\bFFMA", code)) if code else None,
+        ffma=len(re.findall(r"\bFFMA", code)),
     )
 
 

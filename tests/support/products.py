@@ -1,6 +1,6 @@
 """The four skinny products on random numbers: their arguments amid NaN, and what they write."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 
 import torch
@@ -12,6 +12,7 @@ from kernels.residual import ResidualStream
 from kernels.scratch import Scratch
 from kernels.weight import Quantization, Weight, pack
 from tests.support.batches import Tree, build_batch, chain, preorder_parents
+from tests.support.block_weights import BLOCK_FORMS, random_blocks
 
 EPS = 1e-6
 GUARD = 4096  # numbers of NaN before and behind a tensor
@@ -54,7 +55,9 @@ def random_rows(
 def random_weight(
     outputs: int, inputs: int, quantization: Quantization, dtype: torch.dtype, device: torch.device
 ) -> Weight:
-    """Make a matrix whose products with rows of unit variance have unit variance."""
+    """Make a matrix whose products with rows of unit variance have about unit variance."""
+    if quantization in BLOCK_FORMS:
+        return random_blocks(outputs, inputs, quantization, device)
     generator = torch.Generator().manual_seed(outputs + inputs)
     matrix = torch.randn(outputs, inputs, generator=generator) / inputs**0.5
     weight = pack(matrix.to(device, dtype), quantization)
@@ -169,27 +172,32 @@ def random_noise(rows: int, device: torch.device) -> SamplingNoise:
 def run_project_qkv(
     operation: Callable[..., None],
     weight: Weight,
-    rows: int,
+    rows: int | range,
     dtype: torch.dtype,
     shape: tuple[int, int, int],
 ) -> Written:
-    """`shape`: heads, kv heads and numbers of a head. See `run_skinny_matmul`."""
+    """`shape`: heads, kv heads and numbers of a head. See `run_skinny_matmul`.
+
+    A range is a piece of a text; of so many rows each is one of two sequences, or padding.
+    """
     heads, kv_heads, dim = shape
     device = weight.values.device
-    batch, positions = two_sequences(rows, device)
+    if isinstance(rows, range):
+        batch, positions = one_sequence(rows, device)
+    else:
+        batch, positions = two_sequences(rows, device)
     normed = random_rows(rows, weight.num_inputs, dtype, device)
     bias = random_rows(1, weight.num_outputs, torch.float32, device)[0]
-    angles = torch.rand(MOST_ROWS + 40, dim // 2, generator=torch.Generator().manual_seed(3)) * 6
+    angles = torch.rand(LONG_ROWS, dim // 2, generator=torch.Generator().manual_seed(3)) * 6
     cos_sin = poisoned(torch.cat([angles.cos(), angles.sin()], dim=1).to(device))
-    queries = unwritten(rows, heads, dim, like=normed)
-    keys = unwritten(kv_heads, 2 * MOST_ROWS, dim, like=normed)
-    values = unwritten(kv_heads, 2 * MOST_ROWS, dim, like=normed)
-    scratch = scratch_for(weight, rows)
+    queries = unwritten(len(normed), heads, dim, like=normed)
+    keys, values = (unwritten(kv_heads, LONG_ROWS, dim, like=normed) for _ in range(2))
+    scratch = scratch_for(weight, len(normed))
     written = (queries, keys, values)
     operation(stream_of(normed), weight, bias, cos_sin, batch, *written, scratch)
     assert not scratch.arrived.any()
     assert all(map(is_intact, written))
-    kept = torch.zeros(2 * MOST_ROWS, dtype=torch.bool, device=device)
+    kept = torch.zeros(LONG_ROWS, dtype=torch.bool, device=device)
     kept[positions] = True
     assert keys[:, ~kept].isnan().all(), "only the rows' own positions are written"
     assert values[:, ~kept].isnan().all(), "only the rows' own positions are written"
@@ -197,34 +205,10 @@ def run_project_qkv(
     return {"queries": queries} | {name: held.transpose(0, 1) for name, held in at_rows.items()}
 
 
-def run_pieces_of_projection(
-    operation: Callable[..., None],
-    weight: Weight,
-    pieces: Sequence[torch.Tensor],
-    shape: tuple[int, int, int],
-) -> Written:
-    """A text, read in pieces of these rows [R, K] one after the other: see `run_project_qkv`."""
-    heads, kv_heads, dim = shape
-    total, device = sum(map(len, pieces)), weight.values.device
-    angles = torch.rand(total, dim // 2, generator=torch.Generator().manual_seed(3)) * 6
-    cos_sin = torch.cat([angles.cos(), angles.sin()], dim=1).to(device)
-    bias = random_rows(1, weight.num_outputs, torch.float32, device)[0]
-    keys, values = (unwritten(kv_heads, total, dim, like=pieces[0]) for _ in range(2))
-    queries, length = list[torch.Tensor](), 0
-    for rows in pieces:
-        queries.append(unwritten(len(rows), heads, dim, like=rows))
-        scratch = scratch_for(weight, len(rows))
-        given = (stream_of(rows.contiguous()), weight, bias, cos_sin)
-        batch = one_sequence(len(rows), length, device)
-        operation(*given, batch, queries[-1], keys, values, scratch)
-        assert not scratch.arrived.any()
-        length += len(rows)
-    return {"queries": torch.cat(queries), "keys": keys, "values": values}
-
-
-def one_sequence(rows: int, length: int, device: torch.device) -> BatchMetadata:
-    """A chain behind so many tokens."""
-    return build_batch([Tree(chain(rows), length)], device=device)
+def one_sequence(rows: range, device: torch.device) -> tuple[BatchMetadata, torch.Tensor]:
+    """A chain behind the tokens before it, and its arena positions."""
+    batch = build_batch([Tree(chain(len(rows)), length=rows.start)], device=device)
+    return batch, torch.arange(rows.start, rows.stop, device=device)
 
 
 def two_sequences(rows: int, device: torch.device) -> tuple[BatchMetadata, torch.Tensor]:

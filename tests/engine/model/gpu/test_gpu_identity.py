@@ -1,6 +1,6 @@
-"""The sacred test in the arithmetic of a GPU: Triton's kernels, bfloat16, bit by bit.
+"""The sacred test in the arithmetic of a GPU, bit by bit in bfloat16: Triton's kernels, and PyTorch.
 
-Without a GPU they run in Triton's interpreter, which proves that the order of all sums is fixed.
+Without a GPU the kernels run in Triton's interpreter, which proves that the order of all sums is fixed.
 """
 
 from functools import cache
@@ -15,6 +15,7 @@ from engine.drafting.drafter import NoDrafts
 from engine.model.causal_lm import StepInput, prefill, run_step
 from engine.model.gpu.buffers import StepShape
 from engine.model.token_tree import MAX_ROWS, TokenTree
+from kernels.operations import PORTABLE
 from tests.support.adversary import Adversary
 from tests.support.fixed_order import products_in_one_order
 from tests.support.gpu_models import gpu_qwen2
@@ -28,13 +29,14 @@ if knobs.runtime.interpret:
 pytestmark = [pytest.mark.usefixtures("one_thread", "few_splits"), pytest.mark.timeout(300)]
 
 DEVICE = torch.device("cpu" if knobs.runtime.interpret else "cuda")
-PROMPT = [int(token) for token in np.random.default_rng(1).integers(7, 290, 61)]
-HELD = len(PROMPT) - 1
+PROMPT = [int(token) for token in np.random.default_rng(1).integers(7, 290, 260)]
+HELD = 60
 COUNT = 10
 
 
 @cache
-def model_of(quantization):
+def model_of(form):
+    """By the kernels, with weights in this form, or by PyTorch."""
     from kernels.operations import operations_for
 
     reference = tiny_model(
@@ -46,12 +48,13 @@ def model_of(quantization):
         intermediate_size=96,
         num_hidden_layers=2,
     )
+    is_portable = form == "pytorch"
     return gpu_qwen2(
         reference,
         dtype=torch.bfloat16,
-        quantization=quantization,
-        operations=operations_for(torch.device("cuda")),
-        device=DEVICE,
+        quantization="float" if is_portable else form,
+        operations=PORTABLE if is_portable else operations_for(torch.device("cuda")),
+        device="cpu" if is_portable else DEVICE,
     )
 
 
@@ -72,62 +75,82 @@ def prompted(model, length=HELD):
     return slot
 
 
-def decode(model, drafter, sampling):
-    return text_of(
-        decoded(model, decoder_behind(prompted(model), drafter, sampling, PROMPT, COUNT))
-    )
+def decode(model, held, drafter, sampling):
+    prompt = PROMPT[: held + 1]
+    decoder = decoder_behind(prompted(model, held), drafter, sampling, prompt, COUNT)
+    return text_of(decoded(model, decoder))
+
+
+DRAWN = Sampling(temperature=0.8, seed=5)
+# On the way a text crosses the end of a tile of 64 keys, of PyTorch's chunks of 128 positions.
+BEHIND = [("float", 60), ("pytorch", 60), ("pytorch", 125), ("pytorch", 249)]
 
 
 @pytest.mark.parametrize(
-    ("quantization", "sampling"),
-    [("float", Sampling()), ("float", Sampling(temperature=0.8, seed=5)), ("fp8", Sampling())],
+    ("form", "held", "sampling"),
+    [(*behind, sampling) for behind in BEHIND for sampling in (Sampling(), DRAWN)]
+    + [("fp8", 60, Sampling())],
 )
-def test_drafts_do_not_change_the_text(quantization, sampling):
-    model = model_of(quantization)
-    plain = decode(model, NoDrafts(), sampling)
-    adversary = Adversary(plain, len(PROMPT), model.vocab_size, 12, 0.6, seed=2)
-    assert decode(model, adversary, sampling)[:COUNT] == plain
+def test_drafts_do_not_change_the_text(form, held, sampling):
+    model = model_of(form)
+    plain = decode(model, held, NoDrafts(), sampling)
+    adversary = Adversary(plain, held + 1, model.vocab_size, 12, 0.6, seed=2)
+    assert decode(model, held, adversary, sampling)[:COUNT] == plain
 
 
 def output_of(model, slot, tree):
-    return run_step(model, StepInput(slot, tree))
+    return run_step(model, StepInput(slot, tree, wants_logits=True))
 
 
-@pytest.mark.parametrize("num_rows", [24, 70])
-def test_a_row_of_a_tree_has_the_bits_of_its_text_alone(model, num_rows):
-    """The first place of a tile is crossed on the way: 60 tokens are there, and tiles hold 64."""
+def assert_same_bits(actual, expected, rows=slice(None)):
+    assert torch.equal(actual.logits, expected.logits[rows])
+    assert actual.chosen.tolist() == expected.chosen[rows].tolist()
+    assert actual.log_probs.tolist() == expected.log_probs[rows].tolist()
+    assert (actual.log_probs < 0).all()
+
+
+@pytest.mark.parametrize(
+    ("form", "held", "num_rows"),
+    [("float", 60, 24), ("float", 60, 70), *((*behind, 16) for behind in BEHIND[1:])],
+)
+def test_a_row_of_a_tree_has_the_bits_of_its_text_alone(form, held, num_rows):
+    model = model_of(form)
     tree = random_tree(np.random.default_rng(num_rows), num_rows, model.vocab_size)
-    together = output_of(model, prompted(model), tree)
+    together = output_of(model, prompted(model, held), tree)
     for row in (num_rows // 2, num_rows - 1):
-        alone = prompted(model)
+        alone = prompted(model, held)
         for ancestor in path_to(tree, row):
             answer = output_of(model, alone, TokenTree.chain([int(tree.token_ids[ancestor])]))
             alone.commit([0])
-        assert answer.chosen[0] == together.chosen[row]
-        assert answer.log_probs[0] == together.log_probs[row] < 0
+        assert_same_bits(answer, together, [row])
 
 
-def test_a_row_has_the_same_bits_beside_other_sequences(model):
+@pytest.mark.parametrize(("form", "held"), BEHIND[:3])
+def test_a_row_has_the_same_bits_beside_other_sequences(form, held):
+    model = model_of(form)
     tree = random_tree(np.random.default_rng(9), 9, model.vocab_size)
-    alone = output_of(model, prompted(model), tree)
-    slots = [prompted(model, 17), prompted(model), prompted(model, 60)]
+    slots = [prompted(model, 17), prompted(model, held), prompted(model, 60)]
     trees = [TokenTree.chain([3, 4]), tree, TokenTree.chain([8])]
-    beside = model.begin(list(map(StepInput, slots, trees))).finish()[1]
-    assert beside.chosen.tolist() == alone.chosen.tolist()
-    assert beside.log_probs.tolist() == alone.log_probs.tolist()
+    steps = [
+        StepInput(slot, one, wants_logits=True) for slot, one in zip(slots, trees, strict=True)
+    ]
+    beside = model.begin(steps).finish()[1]
+    assert beside.step_rows == 12
+    assert_same_bits(beside, output_of(model, prompted(model, held), tree))
 
 
 def test_a_prompt_has_the_same_bits_however_it_was_read(model):
     """Read in one piece, in two, or token by token."""
-    tail = TokenTree.chain([5])
     whole, halves, singly = prompted(model), prompted(model, 13), prompted(model, 56)
     prefill(model, halves, PROMPT[13:HELD])
     for token in PROMPT[56:HELD]:
         output_of(model, singly, TokenTree.chain([token]))
         singly.commit([0])
-    outputs = [output_of(model, slot, tail) for slot in (whole, halves, singly)]
-    assert len({float(output.log_probs[0]) for output in outputs}) == 1
-    assert len({int(output.chosen[0]) for output in outputs}) == 1
+    first, *others = (
+        output_of(model, slot, TokenTree.chain([5])) for slot in (whole, halves, singly)
+    )
+    for other in others:
+        assert_same_bits(other, first)
 
 
 def test_a_long_piece_of_a_prompt_leaves_the_bits_of_short_ones(model):

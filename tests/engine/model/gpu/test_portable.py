@@ -8,7 +8,6 @@ import torch
 
 from engine.config import Sampling
 from engine.drafting.budget import Budget, StepCost
-from engine.drafting.drafter import NoDrafts
 from engine.errors import ConfigurationError, NoSpaceError
 from engine.learning import Learning
 from engine.model.causal_lm import StepInput, prefill, run_step
@@ -29,15 +28,11 @@ from kernels.operations import PORTABLE
 from kernels.product import pytorch as products
 from kernels.product.pytorch import product
 from kernels.weight import pack
-from tests.support.adversary import Adversary
 from tests.support.gpu_models import gpu_qwen2
-from tests.support.steps import decoded, decoder_behind, logits_of, text_of
 from tests.support.tiny_models import save_model, tiny_model
-from tests.support.trees import path_to, random_tree
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
-COUNT = 40
 MAC = DeviceChoice(torch.device("cpu", 0), "A GPU", "our kernels are for NVIDIA GPUs")
 
 
@@ -49,57 +44,6 @@ def portable(dtype=torch.bfloat16, device="cpu", operations=PORTABLE):
 @pytest.fixture(scope="module")
 def model():
     return portable()
-
-
-def random_text(length):
-    return [int(token) for token in np.random.default_rng(length).integers(7, 290, length)]
-
-
-def decode(model, prompt, drafter, sampling):
-    slot = model.new_slot(len(prompt) + COUNT + 128)
-    prefill(model, slot, prompt[:-1])
-    return text_of(decoded(model, decoder_behind(slot, drafter, sampling, prompt, COUNT)))
-
-
-@pytest.mark.parametrize("length", [61, 120, 250])
-@pytest.mark.parametrize("sampling", [Sampling(), Sampling(0.8, seed=5)], ids=["greedy", "drawn"])
-def test_drafts_do_not_change_the_text(model, length, sampling):
-    """Bit by bit in bfloat16; the ends of chunks of 128 positions are crossed on the way."""
-    prompt = random_text(length)
-    plain = decode(model, prompt, NoDrafts(), sampling)
-    drafter = Adversary(plain, len(prompt), model.vocab_size, 15, 0.6, seed=2)
-    assert decode(model, prompt, drafter, sampling)[:COUNT] == plain[:COUNT]
-
-
-@pytest.mark.parametrize("length", [60, 125, 256])
-def test_a_row_of_a_tree_has_the_bits_of_its_text_alone(model, length):
-    prompt = random_text(length)
-    tree = random_tree(np.random.default_rng(length), 16, model.vocab_size)
-    slot = model.new_slot(600)
-    prefill(model, slot, prompt)
-    logits = logits_of(model, slot, tree)
-    for row in (0, 7, 15):
-        other = model.new_slot(600)
-        prefill(model, other, prompt)
-        for token in tree.token_ids[path_to(tree, row)]:
-            alone = logits_of(model, other, TokenTree.chain([int(token)]))
-            other.commit([0])
-        assert torch.equal(alone[0], logits[row])
-
-
-def test_sequences_beside_each_other_have_the_bits_of_each_alone(model):
-    prompts = [random_text(length) for length in (40, 130, 300)]
-    slots = [model.new_slot(500) for _ in prompts]
-    for slot, prompt in zip(slots, prompts, strict=True):
-        prefill(model, slot, prompt)
-    trees = [random_tree(np.random.default_rng(n), 5, model.vocab_size) for n in range(3)]
-    steps = [
-        StepInput(slot, tree, wants_logits=True) for slot, tree in zip(slots, trees, strict=True)
-    ]
-    together = model.begin(steps).finish()
-    for slot, tree, output in zip(slots, trees, together, strict=True):
-        assert output.step_rows == 15
-        assert torch.equal(logits_of(model, slot, tree), output.logits)
 
 
 def test_drafts_stay_within_the_rows_that_one_token_is_padded_to(model):
