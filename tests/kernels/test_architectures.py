@@ -11,10 +11,11 @@ from kernels.product.tiles import tile_for
 from kernels.weight import QUANTIZATIONS
 from tests.support.matrix_order import disorder
 
+pytestmark = pytest.mark.timeout(300)  # of compiling
 SHAPES = [(896, 896), (4608, 3584), (3584, 18944), (37888, 3584), (152064, 5120)]
 
 
-def compile_all(options, triton_folder=None):
+def compile_all(options, triton_folder):
     environ = {"PYTHONPATH": str(triton_folder or ""), "PATH": os.defpath}
     done = subprocess.run(
         [sys.executable, "-m", "tests.kernels.compile_all", "--workers", "1", *options.split()],
@@ -25,40 +26,24 @@ def compile_all(options, triton_folder=None):
 
 
 @pytest.mark.parametrize(
-    ("architecture", "forms", "rows"),
+    ("architecture", "forms", "rows", "operations"),
     [
-        ("80", "float", 64),
-        ("86", "fp8,q4_k", 64),
-        ("90", "int4", 16),
-        ("100-early", "float", 64),
-        ("100", "int4", 16),
-        ("100", "q6_k_min", 64),
-        ("120-early", "fp8", 64),
+        ("80", "float", 64, "skinny_matmul"),
+        ("86", "fp8,q4_k", 64, "skinny_matmul,batch_attention"),
+        ("90", "int4", 16, "skinny_matmul,batch_attention"),
+        ("90", "fp8", 16, "skinny_matmul,lm_head"),
+        ("90", "fp8,int4", 64, "skinny_matmul"),
+        ("100-early", "float", 64, "skinny_matmul"),
+        ("100", "int4", 16, "skinny_matmul"),
+        ("100", "q6_k_min", 64, "skinny_matmul"),
+        ("120-early", "fp8", 64, "skinny_matmul,batch_attention"),
     ],
 )
-def test_a_product_fits_spills_and_fuses_nothing_and_adds_in_order(
-    architecture, forms, rows, triton_folder
+def test_kernels_fit_spill_and_fuse_nothing_and_add_in_order(
+    architecture, forms, rows, operations, triton_folder
 ):
     options = f"--architectures {architecture} --forms {forms} --rows {rows}"
-    compile_all(f"--models 7b --operations skinny_matmul {options}", triton_folder)
-
-
-@pytest.mark.parametrize("architecture", ["86", "120-early"])
-def test_attention_fits_a_gpu_of_little_shared_memory(architecture, triton_folder):
-    options = f"--models 7b --forms float --rows 16 --architectures {architecture}"
-    compile_all(f"{options} --operations batch_attention", triton_folder)
-
-
-@pytest.mark.parametrize(
-    "options",
-    [
-        "--models 7b --forms float,fp8 --rows 16,64 --operations skinny_matmul,lm_head",
-        "--models 7b --forms int4 --rows 64 --operations skinny_matmul",
-        "--models 0.5b,32b --forms float --rows 16 --operations batch_attention",
-    ],
-)
-def test_programs_share_an_h100(options):
-    compile_all(f"{options} --architectures 90")
+    compile_all(f"--models 7b {options} --operations {operations}", triton_folder)
 
 
 def test_all_kernels_of_a_model_compile(triton_folder):

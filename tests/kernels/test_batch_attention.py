@@ -2,10 +2,8 @@
 
 from dataclasses import replace
 
-import numpy as np
 import pytest
 import torch
-import triton.language as tl
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
@@ -17,6 +15,7 @@ from kernels.kv_commit.pytorch import kv_commit
 from kernels.scratch import Scratch
 from tests.support.batches import POISON, Tree, build_batch, chain, preorder_parents
 from tests.support.few_programs import few_programs
+from tests.support.fixed_order import products_in_one_order
 
 SHAPES = {  # heads, kv heads, head dim
     "group 7": (7, 1, 64),
@@ -34,43 +33,9 @@ _num_splits, _COMBINED_ROWS = sizes.num_splits, sizes.COMBINED_ROWS
 
 
 @pytest.fixture(autouse=True, scope="module")
-def _few_splits():
-    with few_programs(4):
+def _few_programs_and_one_order():
+    with few_programs(4), products_in_one_order():
         yield
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _ordered_products(device):
-    """An entry of a product has the same bits in every row and column, as on a GPU.
-
-    The interpreter asks BLAS, which adds up in another order in some rows than in others.
-    """
-    if device.type == "cuda":
-        yield
-        return
-    from triton.runtime import interpreter
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(interpreter.InterpreterBuilder, "create_dot", ordered_dot)
-        yield
-
-
-def ordered_dot(builder, a, b, acc, *_):
-    """acc + sum over k of a_mk b_kn, one k after the other."""
-    left, right = (_numbers(builder, handle) for handle in (a, b))
-    out = acc.data.copy()
-    term = np.empty_like(out)
-    for k in range(right.shape[0]):
-        np.multiply(left[:, k, None], right[k], out=term)
-        out += term
-    return type(acc)(out, acc.dtype.scalar)
-
-
-def _numbers(builder, handle):
-    wide = tl.block_type(tl.float32, list(handle.data.shape))
-    return (
-        builder.cast_impl(handle, wide).data if handle.dtype.scalar == tl.bfloat16 else handle.data
-    )
 
 
 class Step:

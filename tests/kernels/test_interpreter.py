@@ -43,21 +43,13 @@ def test_sums_and_comparisons_of_bfloat16_are_exact(device):
 
 
 def test_float32_becomes_the_nearest_bfloat16_and_of_two_the_even(device):
-    x = torch.cat([torch.randn(1000), torch.tensor([0.0, -0.0, torch.inf, -torch.inf, 3.4e38])])
-    halfway = 1 + torch.arange(19) / 256  # every other one lies between two
-    x = torch.cat([x, halfway]).to(device)
+    odd = torch.tensor([0.0, -0.0, torch.inf, -torch.inf, 3.4e38, torch.nan])
+    halfway = 1 + torch.arange(18) / 256  # every other one lies between two
+    x = torch.cat([torch.randn(1000), odd, halfway]).to(device)
     out, back = torch.empty(1024, dtype=torch.bfloat16, device=device), torch.empty_like(x)
     _cast_kernel[(1,)](x, out, back, size=1024)
-    assert torch.equal(out, x.bfloat16())
-    assert torch.equal(back, x.bfloat16().float())
-
-
-def test_nan_stays_nan_in_bfloat16(device):
-    x = torch.full([16], torch.nan, device=device)
-    out, back = torch.empty(16, dtype=torch.bfloat16, device=device), torch.empty_like(x)
-    _cast_kernel[(1,)](x, out, back, size=16)
-    assert out.isnan().all()
-    assert back.isnan().all()
+    torch.testing.assert_close(out, x.bfloat16(), rtol=0, atol=0, equal_nan=True)
+    torch.testing.assert_close(back, x.bfloat16().float(), rtol=0, atol=0, equal_nan=True)
 
 
 def test_products_of_bfloat16_add_up_as_often_as_memory_says(device):

@@ -16,8 +16,6 @@ _RESERVED = 1024  # bytes of shared memory that the system takes per program
 _WARP = 32
 # As PTX writes them: of a warp group, for 64 rows; of a warp; of Blackwell's data-centre GPUs.
 _MATRIX = {"wgmma.mma_async": "wgmma", "mma.sync": "mma.sync", "tcgen05.mma": "tcgen05"}
-_LOCAL = re.compile(r"\b(LDL|STL)\b")  # memory of a thread's own
-_INSTRUCTION = re.compile(r"^\s+/\*([0-9a-f]{4,})\*/\s+(\S.*)", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,12 +23,11 @@ class Compiled:
     """What a kernel takes; instructions are counted as they stand in the text."""
 
     stack: int  # bytes of a thread: what is spilled, and arrays indexed at run time
-    spilled_in_loop: int  # instructions of its innermost loops that read or write them
     programs_per_sm: int
     matrix_instruction: str  # the one that all products take; `none`, or `several`
     copies_ahead: int  # asynchronous copies: loads that run ahead
     chains: Sequence[Sequence[int]]  # where each chain of matrix instructions finds its inputs
-    ffma: int  # fused multiplications and additions in the machine code
+    fuses: bool  # multiplies and adds with one rounding, or leaves that to ptxas
 
 
 def measured(kernel: Any, folder: Path) -> Compiled:
@@ -40,16 +37,15 @@ def measured(kernel: Any, folder: Path) -> Compiled:
     cubin, threads = folder / "kernel.cubin", _WARP * kernel.metadata.num_warps
     cubin.write_bytes(kernel.asm["cubin"])
     dumper = Path(triton.__file__).parent / "backends/nvidia/bin/cuobjdump"
-    command = [str(dumper), "-res-usage", "-sass", str(cubin)]
-    code = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    command = [str(dumper), "-res-usage", str(cubin)]
+    usage = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     registers, stack = (
-        int(re.search(rf"{name}:(\d+)", code).group(1)) for name in ("REG", "STACK")
+        int(re.search(rf"{name}:(\d+)", usage).group(1)) for name in ("REG", "STACK")
     )
     ptx, architecture = kernel.asm["ptx"], kernel.metadata.target.arch
     used = [name for name in _MATRIX if name in ptx]
     return Compiled(
         stack=stack,
-        spilled_in_loop=len(_local(_innermost(_loops(code)))) if stack else 0,
         programs_per_sm=min(
             _REGISTERS // (-(-registers // 8) * 8 * threads),
             _SHARED.get(architecture, 102_400) // (kernel.metadata.shared + _RESERVED),
@@ -58,32 +54,5 @@ def measured(kernel: Any, folder: Path) -> Compiled:
         matrix_instruction=_MATRIX[used[0]] if len(used) == 1 else ("several" if used else "none"),
         copies_ahead=len(re.findall(r"\bcp\.async\.c[ag]\.", ptx)),
         chains=chains(ptx),
-        ffma=len(re.findall(r"\bFFMA", code)),
+        fuses=kernel.metadata.enable_fp_fusion or "fma.rn.f32" in ptx,
     )
-
-
-def _local(loops: Sequence[Sequence[str]]) -> Sequence[str]:
-    """Their instructions that read or write memory of a thread's own."""
-    return [text for one in loops for text in one if _LOCAL.search(text)]
-
-
-def _loops(code: str) -> Sequence[Sequence[str]]:
-    """Each loop's instructions with their places, from where a branch back leads to up to it."""
-    places = [(int(place, 16), f"{place} {text}") for place, text in _INSTRUCTION.findall(code)]
-    loops = []
-    for end, text in places:
-        target = re.search(r"\bBRA\b[^;]*?0x([0-9a-f]+)", text)
-        start = int(target.group(1), 16) if target else end
-        if start < end:
-            loops.append([text for place, text in places if start <= place <= end])
-    return loops
-
-
-def _innermost(loops: Sequence[Sequence[str]]) -> Sequence[Sequence[str]]:
-    """Those that no other one lies in."""
-    ranges = [set(one) for one in loops]
-    return [
-        one
-        for one, own in zip(loops, ranges, strict=True)
-        if not any(other < own for other in ranges)
-    ]

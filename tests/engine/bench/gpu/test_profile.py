@@ -6,19 +6,8 @@ import pytest
 
 from engine.bench.gpu.machine import measure_bandwidth
 from engine.bench.gpu.operation_times import measure_operations
-from engine.bench.gpu.profile import GpuProfile, measure_gaps
+from engine.bench.gpu.profile import measure_gaps
 from engine.bench.gpu.shapes import SHAPES, products
-from engine.bench.gpu.tables import section_table
-from engine.progress import NoProgress
-
-SECTIONS = ["bandwidth", "gaps", "steps", "operations_tiny"]
-
-
-def test_every_section_of_the_profile_is_measured_and_shown(machine, inputs, sizes):
-    profile = GpuProfile(machine, inputs, NoProgress(), sizes)
-    assert list(profile.run()) == SECTIONS
-    assert profile.findings.failures == {}
-    assert all(section_table(name, profile.findings) is not None for name in SECTIONS)
 
 
 def test_the_floor_is_reading_at_the_bandwidth(machine):

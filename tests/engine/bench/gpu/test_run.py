@@ -5,13 +5,20 @@ from rich.console import Console
 
 from engine.bench.gpu import run
 from engine.bench.gpu.inputs import BenchInputs
+from engine.bench.gpu.kernel_check import GpuCheck
 from engine.bench.gpu.machine import Machine, cuda_ms
+from engine.bench.gpu.profile import GpuProfile
 from engine.bench.gpu.run import GpuBench
 from engine.bench.gpu.tables import failures_table, section_table
 from engine.errors import ConfigurationError
 from engine.progress import NoProgress
 
 SECTIONS = ["bandwidth", "steps", "prefill", "replay_tiny"]
+REPORTS = {
+    GpuBench: SECTIONS,
+    GpuProfile: ["bandwidth", "gaps", "steps", "operations_tiny"],
+    GpuCheck: ["kernels_tiny_bf16"],
+}
 
 
 def shown(renderable):
@@ -22,23 +29,18 @@ def shown(renderable):
 
 
 @pytest.mark.timeout(300)  # all sections, and what they compile
-def test_every_section_is_measured_saved_and_shown(machine, inputs, sizes, tmp_path):
-    bench = GpuBench(machine, inputs, NoProgress(), sizes)
-    path = tmp_path / "gpu.json"
-    names = []
-    for name in bench.run():
-        names.append(name)
-        bench.findings.save(path)
-        assert name not in bench.findings.failures, bench.findings.failures
+@pytest.mark.parametrize("report", REPORTS)
+def test_every_section_is_measured_saved_and_shown(report, machine, inputs, sizes, tmp_path):
+    bench, path = report(machine, inputs, NoProgress(), sizes), tmp_path / "gpu.json"
+    assert list(bench.run()) == REPORTS[report]
+    bench.findings.save(path)
+    assert failures_table(bench.findings) is None
+    for name in REPORTS[report]:
         assert section_table(name, bench.findings) is not None
-    assert names == SECTIONS
     saved = json.loads(path.read_text())
-    assert list(saved["sections"]) == SECTIONS
+    assert list(saved["sections"]) == REPORTS[report]
     assert set(saved) == {"machine", "sections", "failures", "section_seconds"}
     assert {"gpu", "date", "torch", "triton"} <= set(saved["machine"])
-    (first, *_) = saved["sections"]["replay_tiny"]["cases"]
-    assert first["on_over_off_of_totals"] > 0
-    assert failures_table(bench.findings) is None
 
 
 def test_a_section_that_fails_is_a_sentence_and_the_others_go_on(

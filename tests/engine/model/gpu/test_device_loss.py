@@ -1,5 +1,7 @@
 """A fault of the device that nothing in this process survives is told from one that passes."""
 
+from unittest.mock import Mock
+
 import pytest
 import torch
 
@@ -21,20 +23,13 @@ def step_of(slot):
 @pytest.fixture
 def lost(monkeypatch):
     """From now on the device does not even say that it has done what it was asked."""
-    monkeypatch.setattr(StepGraphs, "synchronize", raising(FAULT))
-
-
-def raising(error):
-    def fail(*_):
-        raise error
-
-    return fail
+    monkeypatch.setattr(StepGraphs, "synchronize", Mock(side_effect=FAULT))
 
 
 @pytest.mark.usefixtures("lost")
 def test_all_whose_step_it_was_hear_that_the_device_is_lost(model, monkeypatch):
     slots = [model.new_slot(300), model.new_slot(300)]
-    monkeypatch.setattr(Launch, "wait", raising(FAULT))
+    monkeypatch.setattr(Launch, "wait", Mock(side_effect=FAULT))
     flight = model.begin(list(map(step_of, slots)))
     with pytest.raises(DeviceLostError) as error:
         flight.finish()
@@ -45,7 +40,7 @@ def test_all_whose_step_it_was_hear_that_the_device_is_lost(model, monkeypatch):
 @pytest.mark.usefixtures("lost")
 def test_whatever_is_asked_of_a_lost_device_is_answered_so(model, monkeypatch):
     slot = model.new_slot(300)
-    monkeypatch.setattr(Launch, "start", raising(FAULT))
+    monkeypatch.setattr(Launch, "start", Mock(side_effect=FAULT))
     for ask in (
         lambda: prefill(model, slot, [5]),
         lambda: model.begin([step_of(slot)]),
@@ -58,7 +53,7 @@ def test_whatever_is_asked_of_a_lost_device_is_answered_so(model, monkeypatch):
 
 @pytest.mark.usefixtures("lost")
 def test_a_shape_that_cannot_be_captured_on_a_lost_device_is_its_loss(model, monkeypatch):
-    monkeypatch.setattr(StepGraphs, "launch", raising(FAULT))
+    monkeypatch.setattr(StepGraphs, "launch", Mock(side_effect=FAULT))
     with pytest.raises(DeviceLostError):
         prefill(model, model.new_slot(300), [5])
 
@@ -72,7 +67,7 @@ def test_a_device_that_is_full_is_not_lost(model):
 def test_an_error_that_the_device_survives_is_not_its_loss(model, monkeypatch):
     slot = model.new_slot(300)
     with monkeypatch.context() as patch:
-        patch.setattr(Launch, "start", raising(RuntimeError("an odd shape")))
+        patch.setattr(Launch, "start", Mock(side_effect=RuntimeError("an odd shape")))
         with pytest.raises(RuntimeError, match="an odd shape"):
             prefill(model, slot, [5])
     assert len(run_step(model, step_of(slot)).chosen) == 1

@@ -39,15 +39,7 @@ def model_of(form):
     """By the kernels, with weights in this form, or by PyTorch."""
     from kernels.operations import operations_for
 
-    reference = tiny_model(
-        "qwen2",
-        1,
-        num_attention_heads=4,
-        num_key_value_heads=2,
-        hidden_size=64,
-        intermediate_size=96,
-        num_hidden_layers=2,
-    )
+    reference = tiny_model("qwen2", 1, hidden_size=64, intermediate_size=96, num_hidden_layers=2)
     is_portable = form == "pytorch"
     return gpu_qwen2(
         reference,

@@ -3,6 +3,7 @@
 import importlib.util
 import re
 import shutil
+from unittest.mock import Mock
 
 import pytest
 import torch
@@ -54,27 +55,22 @@ def free(monkeypatch):
     return have
 
 
-def fail_with(error):
-    def fail(*_):
-        raise error
-
-    return fail
-
-
 def load(model, said=None):
     cache_folder = model.folder.parents[1]
     return load_qwen2(model, torch.device("cpu"), "float", None, said or Said(), cache_folder)
 
 
-def test_without_triton_it_says_what_to_install(model, monkeypatch):
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(ConfigurationError, match=r"pip install 'foregram\[gpu\]'"):
-        load(model)
-
-
-def test_without_a_compiler_it_says_what_to_install(model, monkeypatch):
-    monkeypatch.setattr(shutil, "which", lambda name: None)
-    with pytest.raises(ConfigurationError, match="install gcc or clang"):
+@pytest.mark.parametrize(
+    ("tool", "advice"),
+    [
+        ((importlib.util, "find_spec"), r"pip install 'foregram\[gpu\]'"),
+        ((shutil, "which"), "install gcc or clang"),
+    ],
+    ids=["Triton", "a compiler"],
+)
+def test_without_what_compiles_it_says_what_to_install(model, monkeypatch, tool, advice):
+    monkeypatch.setattr(*tool, lambda name: None)
+    with pytest.raises(ConfigurationError, match=advice):
         load(model)
 
 
@@ -111,14 +107,14 @@ def test_memory_that_runs_out_while_loading_is_told_with_the_plan(
 ):
     """Another process may have taken it since the plan was made."""
     free(3_000_000_000)
-    monkeypatch.setattr(*place, fail_with(error))
+    monkeypatch.setattr(*place, Mock(side_effect=error))
     with pytest.raises(NoSpaceError, match=r"ran out while .* of 3\.0 GB free; see in nvidia-smi"):
         load(model)
 
 
 def test_another_failure_while_loading_stays_what_it_is(model, free, monkeypatch):
     free(3_000_000_000)
-    monkeypatch.setattr(GpuWeights, "place", fail_with(RuntimeError("illegal address")))
+    monkeypatch.setattr(GpuWeights, "place", Mock(side_effect=RuntimeError("illegal address")))
     with pytest.raises(RuntimeError, match=r"^illegal address$"):
         load(model)
 

@@ -1,7 +1,5 @@
 """Rows are reordered so that what belongs together stands together; fewer bits stay near."""
 
-from typing import Any
-
 import pytest
 import torch
 
@@ -12,17 +10,10 @@ from engine.model.token_tree import TokenTree
 from tests.support.gpu_models import gpu_qwen2
 from tests.support.tiny_models import tiny_model
 
-WIDE: dict[str, Any] = {
-    "num_attention_heads": 4,
-    "num_key_value_heads": 2,
-    "hidden_size": 128,
-    "intermediate_size": 256,
-}
-
 
 @pytest.fixture(scope="module")
 def reference():
-    return tiny_model("qwen2", 2, **WIDE)
+    return tiny_model("qwen2", 2, hidden_size=128, intermediate_size=256)
 
 
 def test_gate_and_up_stand_in_turns():

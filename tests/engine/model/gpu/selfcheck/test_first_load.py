@@ -33,23 +33,10 @@ from tests.support.faults import (
 )
 from tests.support.gpu_models import gpu_qwen2
 from tests.support.steps import decoded, decoder_behind, text_of
-from tests.support.tiny_models import tiny_model
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 SMALL = Extent((40,), 8, 3)
 PROMPT = list(range(20, 57))
-
-
-@pytest.fixture(scope="module")
-def reference():
-    return tiny_model(
-        "qwen2",
-        1,
-        num_attention_heads=4,
-        num_key_value_heads=2,
-        hidden_size=64,
-        num_hidden_layers=2,
-    )
 
 
 @pytest.fixture(autouse=True)
@@ -153,9 +140,7 @@ def test_keys_whose_bits_depend_on_the_piece_of_the_prompt_are_found(load):
 
 
 def test_what_the_way_back_costs_is_measured(load):
-    verdict = load(planted("gate_up", wrong_row)).verdict
-    assert verdict.slowdown > 0
-    assert f"a step takes {verdict.slowdown:.1f} times as long: chosen tokens" in verdict.sentence
+    assert load(planted("gate_up", wrong_row)).verdict.slowdown > 0
 
 
 def test_a_kernel_that_does_not_compile_is_told_of_without_folders(load):
@@ -201,12 +186,8 @@ def test_kernels_whose_early_start_is_a_race_start_late(load, early, unchecked):
     assert load().verdict == verdict
 
 
-def test_early_starts_that_change_every_run_alike_are_found(load, early, monkeypatch):
-    def other(stream, *others):
-        STAND_INS.gate_up(stream, *others)
-        others[1].mul_(1.01)
-
-    early(replace(STAND_INS, gate_up=other))
+def test_early_starts_that_change_every_run_alike_are_found(load, early):
+    early(planted("gate_up", too_large))
     assert load().verdict.failed["early"].endswith("where kernels start early")
 
 
