@@ -1,5 +1,7 @@
 """What numba keeps on disk: a damaged file costs a compilation, and never a start."""
 
+import os
+import shutil
 import subprocess
 import sys
 
@@ -14,17 +16,28 @@ print(twice(21), sum(twice.stats.cache_hits.values()))
 """
 
 
+def run(folder):
+    command = [sys.executable, str(folder / "source.py")]
+    environ = {"PATH": os.defpath, "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run(command, env=environ, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+@pytest.fixture(scope="module")
+def compiled(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("compiled")
+    (folder / "source.py").write_text(SOURCE)
+    assert run(folder) == "42 0"
+    assert run(folder) == "42 1"
+    return folder
+
+
 @pytest.fixture
-def run(tmp_path):
-    (tmp_path / "source.py").write_text(SOURCE)
-
-    def run():
-        command = [sys.executable, str(tmp_path / "source.py")]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr
-        return done.stdout.strip()
-
-    return run
+def files(compiled, tmp_path):
+    """A copy of what was compiled."""
+    shutil.copytree(compiled, tmp_path, dirs_exist_ok=True)
+    return tmp_path
 
 
 def cut(content):
@@ -42,17 +55,14 @@ def other(content):
     [lambda _: b"", cut, lambda content: bytes(len(content))],
     ids=["empty", "cut", "zeros"],
 )
-def test_a_damaged_file_is_made_anew(run, tmp_path, ending, damage):
-    assert run() == "42 0"
-    assert run() == "42 1"
-    [path] = (tmp_path / "__pycache__").glob(f"*.{ending}")
+def test_a_damaged_file_is_made_anew(files, ending, damage):
+    [path] = (files / "__pycache__").glob(f"*.{ending}")
     path.write_bytes(damage(path.read_bytes()))
-    assert run() == "42 0"
-    assert run() == "42 1"
+    assert run(files) == "42 0"
+    assert run(files) == "42 1"
 
 
-def test_code_with_a_wrong_bit_does_not_run(run, tmp_path):
-    run()
-    [path] = (tmp_path / "__pycache__").glob("*.nbc")
+def test_code_with_a_wrong_bit_does_not_run(files):
+    [path] = (files / "__pycache__").glob("*.nbc")
     path.write_bytes(other(path.read_bytes()))
-    assert run() == "42 0"
+    assert run(files) == "42 0"

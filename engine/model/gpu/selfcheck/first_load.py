@@ -20,14 +20,17 @@ from engine.model.gpu.qwen2 import GpuQwen2
 from engine.model.gpu.selfcheck.check import FormCheck
 from engine.model.gpu.selfcheck.key import key_of
 from engine.model.gpu.selfcheck.rows import EQUAL, ROOM, DifferenceError, Extent, check_rows
-from engine.model.gpu.selfcheck.verdict import Form, Verdict, VerdictFile
+from engine.model.gpu.selfcheck.verdict import FOLDER, Form, Verdict, VerdictFile
 from engine.model.gpu.step_graphs import StepGraphs, warm_up
 from engine.model.token_tree import TokenTree
 from engine.progress import Progress
 from kernels.operations import PORTABLE, operations_for
 
 _LOG = logging.getLogger("foregram.selfcheck")
-_ENDED = "the process ended while they were checked"
+_ENDED = (
+    "the process ended while they were checked; "
+    f"the next load checks again once the folder {FOLDER} of the cache is deleted"
+)
 _FOLDERS = re.compile(r"[^\s'\"(]*[/\\](?=[^\s/\\])")
 _MOST_CHARS = 200  # of what a compiler or a driver says
 _TIMED = 5  # steps of one row
@@ -56,7 +59,7 @@ def settle(
     """
     key = key_of(model.graphs.forward)
     file = VerdictFile.of(cache_folder, key)
-    with file.locked():
+    with file.locked(progress):
         verdict = file.read(key) or Verdict(key)
         if verdict.runs is None or not verdict.is_lasting:
             first_load = _FirstLoad(model, file, progress, extent or Extent.of(model.graphs.device))

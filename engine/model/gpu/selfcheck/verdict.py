@@ -12,6 +12,7 @@ import msgspec
 from filelock import FileLock, Timeout
 
 from engine.atomic_write import atomic_write
+from engine.progress import Progress, shown
 
 FOLDER = "gpu-checks"  # in the cache
 _OTHERS_S = 900.0  # that another process may take to check the same model
@@ -104,12 +105,16 @@ class VerdictFile(msgspec.Struct, frozen=True):
             file.write(hashlib.sha256(body).hexdigest().encode() + b"\n" + body)
 
     @contextmanager
-    def locked(self) -> Iterator[None]:
+    def locked(self, progress: Progress) -> Iterator[None]:
         """Let no other process check the same meanwhile, as far as the folder can be written."""
         lock = FileLock(self.path.with_suffix(".lock"), timeout=_OTHERS_S)
         with suppress(OSError, Timeout):
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            lock.acquire()
+            try:
+                lock.acquire(timeout=0)
+            except Timeout:
+                with shown(progress, "waiting for another process that checks the kernels", 0):
+                    lock.acquire()
         try:
             yield
         finally:

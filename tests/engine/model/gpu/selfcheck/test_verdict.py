@@ -5,8 +5,10 @@ import subprocess
 import sys
 
 import pytest
+from filelock import FileLock
 
 from engine.model.gpu.selfcheck.verdict import Verdict, VerdictFile, kept_verdicts
+from engine.progress import NoProgress
 
 KEY = {"device": "NVIDIA H200", "kernels": "abc"}
 VERDICT = Verdict(KEY, "kernels", {"early": "it is a race"})
@@ -51,9 +53,22 @@ def test_a_damaged_file_is_none(file, damage):
 def test_a_folder_that_cannot_be_written_keeps_nothing(tmp_path):
     (tmp_path / "taken").write_text("a file")
     file = VerdictFile.of(tmp_path / "taken", KEY)
-    with file.locked(), file.begun(VERDICT, "kernels"):
+    with file.locked(NoProgress()), file.begun(VERDICT, "kernels"):
         file.write(VERDICT)
     assert file.read(KEY) is None
+
+
+def test_waiting_for_another_process_is_told(file):
+    other = FileLock(file.path.with_suffix(".lock"))
+
+    class Told(NoProgress):
+        def begin(self, task: str, total: int) -> None:
+            assert task == "waiting for another process that checks the kernels"
+            other.release()
+
+    other.acquire()
+    with file.locked(Told()):
+        assert not other.is_locked
 
 
 def test_verdicts_of_models_that_run_are_listed(tmp_path, file):
