@@ -54,13 +54,13 @@ _EARLY = ("griddepcontrol.wait", "griddepcontrol.launch_dependents")
 # Bytes that ptxas keeps in memory from the front of a loop to behind it: a few numbers, where one more
 # program then fits a multiprocessor.
 _SET_ASIDE = 16
-# What keeps more there: by Triton 3.7.1, of 64 rows.
-_KNOWN_SPILLS: dict[tuple[int | str, Quantization], int] = {(120, "int4_zeros"): 24}
 _TENSOR_MEMORY = 512  # columns of a multiprocessor, where it has such a memory
 # Inputs of a chain of its own, in forms that scale each.
 _GROUPS: dict[Quantization, int] = {"q8_0": 32, "q4_k": 32, "q6_k": 16, "q6_k_min": 16}
 _HEAD, _ATTENTION = "lm_head_kernel", "attend_kernel"
 _PRODUCTS = ("project_qkv_kernel", "skinny_matmul_kernel", "gate_up_kernel", _HEAD)
+# What keeps more there, by Triton 3.7.1: products of 64 rows of a form, and attention of 7b.
+_KNOWN_SPILLS: dict[tuple[int | str, str], int] = {(120, "int4_zeros"): 24, (100, _ATTENTION): 200}
 _LEAST_PROGRAMS = {_ATTENTION: 2, "combine_kernel": 3}  # of a multiprocessor of an H100
 
 
@@ -181,8 +181,8 @@ def _problems(job: Job, one: CompiledLaunch, costs: Compiled | None) -> Iterator
 def _costs(job: Job, one: CompiledLaunch, compiled: Compiled) -> Iterator[str]:
     """Yield what a kernel for NVIDIA's GPUs has that it should not have, or lacks."""
     wanted = _MATRIX_INSTRUCTIONS.get(job.architecture, "mma.sync")
-    most = max(_SET_ASIDE, _KNOWN_SPILLS.get((job.architecture, job.form), 0))
-    if compiled.stack > most:
+    known = [_KNOWN_SPILLS.get((job.architecture, name), 0) for name in (job.form, one.name)]
+    if compiled.stack > max(_SET_ASIDE, *known):
         yield f"{compiled.stack} bytes of stack"
     if one.name in _PRODUCTS or one.name == _ATTENTION:
         if compiled.matrix_instruction != wanted:
