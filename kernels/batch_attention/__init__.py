@@ -23,9 +23,10 @@ from kernels.scratch import ScratchSize
 
 TAILS = 8  # programs that share the runs of a block: it has about as many at most
 COMBINED_ROWS = 4  # packed rows whose shares one program adds up
-_PROGRAMS = 128  # of one row block over all heads: about one per multiprocessor of a large GPU
-_FEW_PROGRAMS = 64  # enough where each has many tiles
-_ENOUGH_SPLITS = 16  # more cost more in shares, which every row writes, than they win
+# Of a text's key tiles; a row's bits follow it, so neither rows nor lengths have a say. Measured on an
+# H200 in 7b, against 16: as fast in a step of one row behind 1,024 tokens, 3 us slower behind 4,096;
+# of 32 rows 5 us faster, of 256 rows 30 us.
+SPLITS = 8
 
 
 class AttentionCut(NamedTuple):
@@ -33,15 +34,6 @@ class AttentionCut(NamedTuple):
 
     num_warps: int
     num_stages: int
-
-
-def num_splits(kv_heads: int) -> int:
-    """Shares of a text's key tiles: a power of two that comes from the model alone.
-
-    A row's bits depend on it, so neither the rows nor the text's length may have a say.
-    """
-    wanted = max(_ENOUGH_SPLITS, _FEW_PROGRAMS // kv_heads)
-    return 1 << max(1, min(wanted, _PROGRAMS // kv_heads)).bit_length() - 1
 
 
 def attention_cut(limits: DeviceLimits, head_dim: int) -> AttentionCut:
@@ -60,4 +52,4 @@ def scratch_size(num_blocks: int, kv_heads: int, head_dim: int) -> ScratchSize:
     """
     programs = num_blocks * kv_heads
     share = ROW_TILE * (head_dim + 2)
-    return ScratchSize(programs * (num_splits(kv_heads) + 1) * share, 0)
+    return ScratchSize(programs * (SPLITS + 1) * share, 0)

@@ -23,13 +23,12 @@ import triton
 import triton.language as tl
 
 from kernels.batch import KEY_TILE, ROW_TILE, BatchMetadata
-from kernels.batch_attention import COMBINED_ROWS, TAILS, attention_cut, num_splits
+from kernels.batch_attention import COMBINED_ROWS, SPLITS, TAILS, attention_cut
 from kernels.device_limits import early_launch, limits_of
 from kernels.scratch import Scratch
 
 _LOG2_E = 1.4426950408889634
 _NOTHING: tl.constexpr = tl.constexpr(-1.0e30)  # not infinity: rows that see nothing stay finite
-_COMBINED_NUMBERS = 8192  # that it has in flight at a time: 64 registers of a thread
 BATCH_ARRAYS = (
     "PATHS", "BASES", "LENGTHS", "FIRST_ROWS", "NUM_ROWS", "RUNS", "DEPTHS",
     "BLOCK_SEQUENCES", "BLOCK_STARTS", "BLOCK_FIRST_RUNS", "BLOCK_END_RUNS",
@@ -211,29 +210,23 @@ def _share(share, m, live, ROW_TILE: tl.constexpr, D: tl.constexpr):
 
 @triton.jit
 def _combined(
-    shares, m, live, used, scale,
-    SPLITS: tl.constexpr, CHUNK: tl.constexpr, ROW_TILE: tl.constexpr, D: tl.constexpr,
+    shares, m, live, used, scale, SPLITS: tl.constexpr, ROW_TILE: tl.constexpr, D: tl.constexpr
 ):  # fmt: skip
     """The attention of packed rows m, of which `used` splits left a share beside the tail's."""
     SHARE: tl.constexpr = ROW_TILE * (D + 2)
     every, d = tl.arange(0, SPLITS)[:, None], tl.arange(0, D)
-    tops_at = shares + ROW_TILE * D + m[None, :]
     filled = (every < used) & live[None, :]
+    tops_at = shares + every * SHARE + ROW_TILE * D + m[None, :]
+    accs_at = (shares + every * SHARE + m[None, :] * D)[:, :, None] + d[None, None, :]
+    tops = tl.load(tops_at, mask=filled, other=_NOTHING)
+    totals = tl.load(tops_at + ROW_TILE, mask=filled, other=0.0)
+    accs = tl.load(accs_at, mask=filled[:, :, None], other=0.0)
     tail_top, tail_total, tail_acc = _share(shares + SPLITS * SHARE, m, live, ROW_TILE, D)
-    top = tl.max(tl.load(tops_at + every * SHARE, mask=filled, other=_NOTHING), 0)
-    top = tl.maximum(top, tail_top)
-    weight = tl.exp2((tail_top - top) * scale)
-    total, acc = tail_total * weight, tail_acc * weight[:, None]
-    for chunk in tl.range(0, used, CHUNK):
-        s = chunk + tl.arange(0, CHUNK)[:, None]
-        there = (s < used) & live[None, :]
-        tops = tl.load(tops_at + s * SHARE, mask=there, other=_NOTHING)
-        totals = tl.load(tops_at + s * SHARE + ROW_TILE, mask=there, other=0.0)
-        acc_at = (s * SHARE + m[None, :] * D)[:, :, None] + d[None, None, :]
-        accs = tl.load(shares + acc_at, mask=there[:, :, None], other=0.0)
-        weights = tl.where(there, tl.exp2((tops - top[None, :]) * scale), 0.0)
-        total += tl.sum(totals * weights, 0)
-        acc += tl.sum(accs * weights[:, :, None], 0)
+    top = tl.maximum(tl.max(tops, 0), tail_top)
+    weights = tl.where(filled, tl.exp2((tops - top[None, :]) * scale), 0.0)
+    tail_weight = tl.exp2((tail_top - top) * scale)
+    total = tail_total * tail_weight + tl.sum(totals * weights, 0)
+    acc = tail_acc * tail_weight[:, None] + tl.sum(accs * weights[:, :, None], 0)
     return acc / tl.where(live, total, 1.0)[:, None]
 
 
@@ -241,12 +234,11 @@ def _combined(
 def combine_kernel(
     PARTIALS, OUT, LENGTHS, FIRST_ROWS, NUM_ROWS, BLOCK_SEQUENCES, BLOCK_STARTS, scale,
     GROUP: tl.constexpr, KV_HEADS: tl.constexpr, D: tl.constexpr, SPLITS: tl.constexpr,
-    ROW_TILE: tl.constexpr, KEY_TILE: tl.constexpr, ROWS: tl.constexpr, CHUNK: tl.constexpr,
-    PDL: tl.constexpr,
+    ROW_TILE: tl.constexpr, KEY_TILE: tl.constexpr, ROWS: tl.constexpr, PDL: tl.constexpr,
 ):  # fmt: skip
     """out = sum_s w_s acc_s / sum_s w_s total_s with w_s = 2^((top_s - top) scale).
 
-    ROWS packed rows of one block and kv head a program: the tail first, then CHUNK splits at a time.
+    ROWS packed rows of one block and kv head a program.
     PARTIALS as `attend_kernel` leaves them, OUT [R, KV_HEADS * GROUP, D].
     """
     program, chunk_of_rows = tl.program_id(0), tl.program_id(1)
@@ -267,7 +259,7 @@ def combine_kernel(
                 tl.extra.cuda.gdc_wait()
                 tl.extra.cuda.gdc_launch_dependents()
 
-            o = _combined(shares, m, live, used, scale, SPLITS, CHUNK, ROW_TILE, D)
+            o = _combined(shares, m, live, used, scale, SPLITS, ROW_TILE, D)
             packed += m
             out = (packed // GROUP).to(tl.int64) * (KV_HEADS * GROUP)
             out += head * GROUP + packed % GROUP
@@ -275,11 +267,6 @@ def combine_kernel(
             tl.store(out_at, o.to(OUT.dtype.element_ty), mask=live[:, None])
     elif PDL:  # a step without any row must not let the next kernel overtake the last one
         tl.extra.cuda.gdc_wait()
-
-
-def combined_splits(splits: int, dim: int, rows: int) -> int:
-    """Splits that the combination of `rows` packed rows has in flight at a time."""
-    return min(splits, _COMBINED_NUMBERS // (rows * dim))
 
 
 def batch_attention(
@@ -300,8 +287,7 @@ def batch_attention(
     combine_kernel[(programs, ROW_TILE // COMBINED_ROWS)](
         scratch.partials, out, batch.lengths, batch.first_rows, batch.num_rows,
         batch.block_sequences, batch.block_starts, _LOG2_E / dim**0.5,
-        ROWS=COMBINED_ROWS, CHUNK=combined_splits(constants["SPLITS"], dim, COMBINED_ROWS),
-        num_warps=cut.num_warps, **constants,
+        ROWS=COMBINED_ROWS, num_warps=cut.num_warps, **constants,
     )  # fmt: skip
 
 
@@ -332,7 +318,7 @@ def _constants(queries: torch.Tensor, keys: torch.Tensor, *, programmatic: bool)
     """What both kernels are compiled for."""
     (_, heads, dim), kv_heads = queries.shape, keys.shape[0]
     return {
-        "GROUP": heads // kv_heads, "KV_HEADS": kv_heads, "D": dim, "SPLITS": num_splits(kv_heads),
+        "GROUP": heads // kv_heads, "KV_HEADS": kv_heads, "D": dim, "SPLITS": SPLITS,
         "ROW_TILE": ROW_TILE, "KEY_TILE": KEY_TILE, "PDL": programmatic, "enable_fp_fusion": False,
         **early_launch(programmatic=programmatic),
     }  # fmt: skip

@@ -10,17 +10,19 @@ BLOCK_OUTPUTS = 64  # the weights' side of the tensor cores' instruction
 _WIDE_OUTPUTS = 128  # halve how often the rows are read, which at many rows is most of the traffic
 _WIDE_FORMS = ("float", "fp8", "int4")
 _LEAST_WIDE_PROGRAMS = 96  # fewer leave multiprocessors without one
+_WIDE_STEP = 64  # inputs, of floats: six iterations fit where three of 128 would
 _PROGRAMS = 264  # two on each of the 132 multiprocessors of an H100 or H200
 _MOST_SPLITS = 8  # the last program reads the sums of all of them
 _SPLIT_INPUTS = 256  # fewer in a split cost more in sums than they win
-# 16 for decoding and drafts: by arithmetic alone, int4 and q8_0 take 13 to 33 % longer in a tile of
-# 64. That is for all other steps, and pieces of prompts.
-ROW_TILES = (16, 64)
+# Rows of a program; the largest go with wide outputs. Measured on an H200, bfloat16: the large products
+# of 7b take 32 rows in 0.75 of the time that a tile of 64 takes, and 256 in 0.67 of it by tiles of 128.
+ROW_TILES = (16, 32, 64, 128)
 # Each of its 16 sums of an iteration has a place of its own in tensor memory, which holds no more.
 _NARROW_IN_TENSOR_MEMORY: Quantization = "q6_k_min"
 _MOST_STAGES = 8
 _LEAST_DEPTH = 16  # of the tensor cores' instruction
 _GROUPED_DEPTHS = (128, 64)  # of weights in groups: the largest of which the inputs are multiples
+_INT4_GROUPS = 2  # of an iteration, whose scales are loaded together
 _SHORT_ITERATIONS = 8  # programs with fewer fill no deep pipeline, so more of them run together
 
 
@@ -28,13 +30,13 @@ _SHORT_ITERATIONS = 8  # programs with fewer fill no deep pipeline, so more of t
 class Tile:
     """What a program computes. `depth` and `splits` decide a row's bits, the others do not."""
 
-    depth: int  # inputs that are added up in one chain
+    depth: int  # inputs of which a split has whole blocks
     splits: int  # programs that share the same outputs
     rows: int  # that share a program
     num_stages: int  # iterations whose loads are under way
     num_warps: int
-    outputs: int = BLOCK_OUTPUTS
-    groups: int = 1  # depths of an iteration
+    outputs: int
+    step: int  # inputs of an iteration
 
 
 def tile_for(
@@ -52,21 +54,24 @@ def tile_for(
     """
     splits = 1 if whole else _splits(num_outputs, num_inputs)
     depth = _depth(num_inputs, splits, quantization)
-    tile_rows = _row_tile(rows, quantization, limits)
-    outputs = _outputs(num_outputs, splits, tile_rows, quantization, limits)
-    groups = _groups(tile_rows, quantization, limits)
-    inputs = groups * depth
-    stage_bytes = _stage_bytes(inputs, outputs, tile_rows, quantization)
+    tile_rows = _row_tile(num_outputs, splits, rows, quantization, limits)
+    is_wide = tile_rows == ROW_TILES[-1]
+    outputs = _WIDE_OUTPUTS if is_wide else BLOCK_OUTPUTS
+    step = _step(depth, quantization, is_wide=is_wide)
     programs = num_blocks(num_outputs, outputs) * splits
-    is_short = programs >= 2 * _PROGRAMS and num_inputs <= _SHORT_ITERATIONS * inputs
+    # What is unpacked waits for itself, so more programs help there whatever the inputs.
+    is_short = quantization != "float" or num_inputs <= _SHORT_ITERATIONS * step
+    most_programs = 4 if is_short and programs >= 2 * _PROGRAMS else 2
     return Tile(
         depth=depth,
         splits=splits,
         rows=tile_rows,
-        num_stages=_stages(stage_bytes, limits, 4 if is_short else 2),
-        num_warps=8 if outputs == _WIDE_OUTPUTS else 4,
+        num_stages=_stages(
+            _stage_bytes(step, outputs, tile_rows, quantization), limits, most_programs
+        ),
+        num_warps=8 if is_wide else 4,
         outputs=outputs,
-        groups=groups,
+        step=step,
     )
 
 
@@ -77,7 +82,8 @@ def scratch_size(weight: Weight, rows: int) -> ScratchSize:
         return ScratchSize(0, 0)
     outputs = num_blocks(weight.num_outputs, _WIDE_OUTPUTS) * _WIDE_OUTPUTS
     counters = num_blocks(weight.num_outputs) * num_blocks(rows, ROW_TILES[0])
-    return ScratchSize(outputs * tile.splits * tile.rows * num_blocks(rows, tile.rows), counters)
+    size = next((size for size in ROW_TILES if rows <= size), ROW_TILES[-1])
+    return ScratchSize(outputs * tile.splits * size * num_blocks(rows, size), counters)
 
 
 def require_scratch(scratch: Scratch, weight: Weight, rows: int) -> None:
@@ -112,35 +118,27 @@ def _depth(num_inputs: int, splits: int, quantization: Quantization) -> int:
     return depth
 
 
-def _row_tile(rows: int, quantization: Quantization, limits: DeviceLimits) -> int:
-    """The smaller tile where it takes all rows: row counts of one tile share a binary."""
-    few, many = ROW_TILES
-    is_narrow = limits.has_tensor_memory and quantization == _NARROW_IN_TENSOR_MEMORY
-    return few if rows <= few or is_narrow else many
-
-
-def _groups(tile_rows: int, quantization: Quantization, limits: DeviceLimits) -> int:
-    """Depths of an iteration: of int4 as many groups, whose scales are loaded together, as fit registers."""
-    if quantization != "int4":
-        return 1
-    return 4 if tile_rows == ROW_TILES[0] and limits.has_warp_groups else 2
-
-
-def _outputs(
-    num_outputs: int,
-    splits: int,
-    tile_rows: int,
-    quantization: Quantization,
-    limits: DeviceLimits,
+def _row_tile(
+    num_outputs: int, splits: int, rows: int, quantization: Quantization, limits: DeviceLimits
 ) -> int:
-    """Outputs of a program: 128 where rows are many and enough programs remain.
+    """The smallest tile that takes all rows: row counts of one tile share a binary.
 
-    The blocks of files would take too many registers.
+    The largest only where enough programs remain; the blocks of files would take too many registers.
     """
-    programs = num_blocks(num_outputs, _WIDE_OUTPUTS) * splits
+    if limits.has_tensor_memory and quantization == _NARROW_IN_TENSOR_MEMORY:
+        return ROW_TILES[0]
+    *small, large = ROW_TILES
+    programs = num_blocks(num_outputs, _WIDE_OUTPUTS) * splits * num_blocks(rows, large)
     is_roomy = limits.is_wide and quantization in _WIDE_FORMS
-    is_wide = is_roomy and tile_rows == ROW_TILES[-1] and programs >= _LEAST_WIDE_PROGRAMS
-    return _WIDE_OUTPUTS if is_wide else BLOCK_OUTPUTS
+    last = large if is_roomy and programs >= _LEAST_WIDE_PROGRAMS else small[-1]
+    return next((size for size in small if rows <= size), last)
+
+
+def _step(depth: int, quantization: Quantization, *, is_wide: bool) -> int:
+    """Inputs of an iteration. A chain's order, and so its bits, do not follow them."""
+    if quantization == "int4":
+        return _INT4_GROUPS * depth
+    return min(depth, _WIDE_STEP) if is_wide and quantization == "float" else depth
 
 
 def _stage_bytes(inputs: int, outputs: int, rows: int, quantization: Quantization) -> int:

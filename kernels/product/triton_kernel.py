@@ -42,7 +42,7 @@ def launch(
         "K": inputs,
         "QUANTIZATION": weight.quantization,
         "DEPTH": tile.depth,
-        "GROUPS": tile.groups,
+        "STEP": tile.step,
         "SPLITS": tile.splits,
         "OUTPUTS": tile.outputs,
         "ROWS": tile.rows,
@@ -77,7 +77,7 @@ def product(
     K: tl.constexpr,
     QUANTIZATION: tl.constexpr,
     DEPTH: tl.constexpr,
-    GROUPS: tl.constexpr,
+    STEP: tl.constexpr,
     SPLITS: tl.constexpr,
     OUTPUTS: tl.constexpr,
     ROWS: tl.constexpr,
@@ -103,11 +103,21 @@ def product(
         tl.extra.cuda.gdc_wait()
     if QUANTIZATION == "int4":
         acc = _sum_groups(
-            weight_rows, SCALES + output, x, there, first, end, N, GROUPS, OUTPUTS, ROWS, STAGES
+            weight_rows, SCALES + output, x, there, first, end, N, OUTPUTS, ROWS, STAGES
         )
     elif IS_WHOLE:
         acc = _sum_blocks(
-            weight_rows, x, there, first, end, K, QUANTIZATION, DEPTH, OUTPUTS, ROWS, STAGES
+            weight_rows,
+            x,
+            there,
+            first * (DEPTH // STEP),
+            tl.minimum(end * (DEPTH // STEP), (K + STEP - 1) // STEP),
+            K,
+            QUANTIZATION,
+            STEP,
+            OUTPUTS,
+            ROWS,
+            STAGES,
         )
     else:
         acc = block_product(
@@ -176,19 +186,19 @@ def _sum_blocks(
     end,
     K: tl.constexpr,
     QUANTIZATION: tl.constexpr,
-    DEPTH: tl.constexpr,
+    STEP: tl.constexpr,
     OUTPUTS: tl.constexpr,
     ROWS: tl.constexpr,
     STAGES: tl.constexpr,
 ):
-    """The blocks from `first` to `end`, DEPTH inputs each, of `float` and fp8: one after the other.
+    """The blocks from `first` to `end`, STEP inputs each, of `float` and fp8: one after the other.
 
     The hint to evict weights first is lost where the compiler makes loads run ahead (`cp.async`).
     """
     acc = tl.zeros([OUTPUTS, ROWS], tl.float32)
     for block in tl.range(first, end, num_stages=STAGES):
-        k = block * DEPTH + tl.arange(0, DEPTH)
-        if K % DEPTH == 0:
+        k = block * STEP + tl.arange(0, STEP)
+        if K % STEP == 0:
             weights = tl.load(W + k[None, :], eviction_policy="evict_first")
             inputs = tl.load(X + k[:, None], mask=there, other=0.0)
         else:
@@ -212,38 +222,32 @@ def _sum_groups(
     first,
     end,
     N: tl.constexpr,
-    GROUPS: tl.constexpr,
     OUTPUTS: tl.constexpr,
     ROWS: tl.constexpr,
     STAGES: tl.constexpr,
 ):
     """The groups of int4 from `first` to `end`, one after the other, each times its scale.
 
-    Triton runs only those loads ahead that the tensor cores take, so an iteration of 2 or 4 GROUPS
-    asks for the scales of the next one. Of groups at `end` and behind it the scale is 0, as is what
-    they add: no sum is of what is not there.
+    Triton runs only those loads ahead that the tensor cores take, so an iteration of two groups asks
+    for the scales of the next one. Of a group at `end` the scale is 0, as is what it adds: no sum is
+    of what is not there.
     """
     acc = tl.zeros([OUTPUTS, ROWS], tl.float32)
-    scale_0, scale_1, scale_2, scale_3 = _scales(SCALES, first, end, N, GROUPS)
-    for block in tl.range(first, end, GROUPS, num_stages=STAGES):
-        next_0, next_1, next_2, next_3 = _scales(SCALES, block + GROUPS, end, N, GROUPS)
-        acc += _group_product(W, X, there, block, end) * scale_0[:, None]
-        acc += _group_product(W, X, there, block + 1, end) * scale_1[:, None]
-        if GROUPS == 4:
-            acc += _group_product(W, X, there, block + 2, end) * scale_2[:, None]
-            acc += _group_product(W, X, there, block + 3, end) * scale_3[:, None]
-        scale_0, scale_1, scale_2, scale_3 = next_0, next_1, next_2, next_3
+    scale, other = _scales(SCALES, first, end, N)
+    for block in tl.range(first, end, 2, num_stages=STAGES):
+        next_scale, next_other = _scales(SCALES, block + 2, end, N)
+        acc += _group_product(W, X, there, block, end) * scale[:, None]
+        acc += _group_product(W, X, there, block + 1, end) * other[:, None]
+        scale, other = next_scale, next_other
     return acc
 
 
 @triton.jit
-def _scales(SCALES, group, end, N: tl.constexpr, GROUPS: tl.constexpr):
-    """Those of four groups, in the order of the groups; nothing beyond GROUPS is read."""
+def _scales(SCALES, group, end, N: tl.constexpr):
+    """Those of two groups, in their order."""
     return (
         tl.load(SCALES + group * N, mask=group < end, other=0.0),
         tl.load(SCALES + (group + 1) * N, mask=group + 1 < end, other=0.0),
-        tl.load(SCALES + (group + 2) * N, mask=(GROUPS == 4) & (group + 2 < end), other=0.0),
-        tl.load(SCALES + (group + 3) * N, mask=(GROUPS == 4) & (group + 3 < end), other=0.0),
     )
 
 

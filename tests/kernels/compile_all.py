@@ -54,6 +54,7 @@ _EARLY = ("griddepcontrol.wait", "griddepcontrol.launch_dependents")
 # Bytes that ptxas keeps in memory from the front of a loop to behind it: a few numbers, where one more
 # program then fits a multiprocessor.
 _SET_ASIDE = 16
+_SET_ASIDE_WIDE = 128  # in tiles of 128 rows, which an H200 runs faster than two of 64 all the same
 _TENSOR_MEMORY = 512  # columns of a multiprocessor, where it has such a memory
 # Inputs of a chain of its own, in forms that scale each.
 _GROUPS: dict[Quantization, int] = {"q8_0": 32, "q4_k": 32, "q6_k": 16, "q6_k_min": 16}
@@ -182,7 +183,8 @@ def _costs(job: Job, one: CompiledLaunch, compiled: Compiled) -> Iterator[str]:
     """Yield what a kernel for NVIDIA's GPUs has that it should not have, or lacks."""
     wanted = _MATRIX_INSTRUCTIONS.get(job.architecture, "mma.sync")
     known = [_KNOWN_SPILLS.get((job.architecture, name), 0) for name in (job.form, one.name)]
-    if compiled.stack > max(_SET_ASIDE, *known):
+    is_wide = one.constants.get("ROWS") == ROW_TILES[-1]
+    if compiled.stack > max(_SET_ASIDE_WIDE if is_wide else _SET_ASIDE, *known):
         yield f"{compiled.stack} bytes of stack"
     if one.name in _PRODUCTS or one.name == _ATTENTION:
         if compiled.matrix_instruction != wanted:
@@ -199,7 +201,8 @@ def _costs(job: Job, one: CompiledLaunch, compiled: Compiled) -> Iterator[str]:
 
 def _wrong_order(one: CompiledLaunch, compiled: Compiled) -> Iterator[str]:
     """Yield what is wrong with the order in which a product adds up the inputs of a tile."""
-    form, depth = one.constants["QUANTIZATION"], one.constants["DEPTH"]
+    form = one.constants["QUANTIZATION"]
+    depth = min(one.constants["DEPTH"], one.constants["STEP"])
     halves = 2 if form in ("int4", "int4_zeros") else 1
     if problem := disorder(compiled.chains, _GROUPS.get(form, depth), halves):
         yield problem

@@ -57,7 +57,7 @@ def test_no_device_and_no_number_of_rows_decides_what_decides_bits(shape, quanti
     tiles = [
         tile_for(outputs, inputs, rows, quantization, limits=limits)
         for limits in (*LIMITS.values(), *([AMD] if quantization == "float" else []))
-        for rows in (1, 16, 17, 64, 128)
+        for rows in (1, 16, 17, 64, 128, 256)
     ]
     assert len({(tile.depth, tile.splits) for tile in tiles}) == 1
 

@@ -29,7 +29,7 @@ TOLERANCES = {torch.float32: 1e-5, torch.bfloat16: 1e-2}
 UNTOUCHED = 7.0
 KERNEL = triton_kernel.batch_attention
 # The real ones.
-_num_splits, _COMBINED_ROWS = sizes.num_splits, sizes.COMBINED_ROWS
+_SPLITS, _COMBINED_ROWS = sizes.SPLITS, sizes.COMBINED_ROWS
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -225,14 +225,10 @@ def test_a_row_has_the_bits_of_plain_decoding(
 
 
 def test_the_splits_of_a_real_model_leave_the_bits_alone(device, monkeypatch):
-    """Sixteen splits, most of which have no tile."""
+    """Most of them have no tile."""
     for module in (triton_kernel, sizes):
-        monkeypatch.setattr(module, "num_splits", lambda kv_heads: 16)
+        monkeypatch.setattr(module, "SPLITS", _SPLITS)
     monkeypatch.setattr(triton_kernel, "COMBINED_ROWS", _COMBINED_ROWS)
     tree = Tree([-1, 0, 0, 2], length=126)
     step = Step([tree], (10, 2, 64), torch.bfloat16, device)
     assert_bits_of_plain_decoding(step, tree, [3])
-
-
-def test_the_number_of_splits_comes_from_the_kv_heads_alone():
-    assert [_num_splits(kv_heads) for kv_heads in (1, 2, 3, 4, 8, 200)] == [64, 32, 16, 16, 16, 1]
