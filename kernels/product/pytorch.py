@@ -7,9 +7,9 @@ from kernels.weight import Weight
 
 
 def product(x: torch.Tensor, weight: Weight) -> torch.Tensor:
-    """x W^T in the type of x, which is the one that W is held in; float32 [R, N]."""
-    held = weight.values if weight.quantization == "float" else weight.dense().to(x.dtype)
-    return (x @ held.T).float()
+    """x W^T in the type of x, float32 [R, N]."""
+    held = weight.values if weight.quantization == "float" else weight.dense()
+    return (x @ held.to(x.dtype).T).float()
 
 
 def projected(stream: ResidualStream, weight: Weight) -> torch.Tensor:

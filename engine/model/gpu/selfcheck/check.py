@@ -36,7 +36,7 @@ _REPLAYED_ROWS = 16
 
 @dataclass(frozen=True, slots=True)
 class FormCheck:
-    """A model in the form that is to run, the same run by PyTorch, and with no kernel started early.
+    """A model in the form that is to run, run by PyTorch in float32, and with no kernel started early.
 
     They share weights and cache. `plain` is None where `model` is that.
     """

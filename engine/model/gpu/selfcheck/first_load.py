@@ -87,6 +87,13 @@ def in_form(model: GpuQwen2, form: Form) -> GpuQwen2:
     return GpuQwen2(StepGraphs(forward, graphs.dtype, graphs.device), model.dtype_name)
 
 
+def _in_float32(model: GpuQwen2) -> GpuQwen2:
+    """The same weights and cache, run by PyTorch: only what the cache holds is rounded."""
+    graphs = model.graphs
+    forward = replace(graphs.forward, operations=PORTABLE)
+    return GpuQwen2(StepGraphs(forward, torch.float32, graphs.device), model.dtype_name)
+
+
 class _MachineError(Exception):
     """The machine let nobody check, in a phrase; `cause` says whether memory was short."""
 
@@ -148,7 +155,7 @@ class _FirstLoad:
     def _checked(self, model: GpuQwen2, form: Form) -> str:
         """Return what could not be compared. Raises DifferenceError and _MachineError."""
         plain = in_form(self.model, "kernels") if form == "early" else None
-        check = FormCheck(model, in_form(self.model, "pytorch"), plain, self.extent)
+        check = FormCheck(model, _in_float32(self.model), plain, self.extent)
         try:
             warm_up(model.graphs, self.progress)
             if model.graphs.note:
