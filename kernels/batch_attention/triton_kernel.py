@@ -23,7 +23,7 @@ import triton
 import triton.language as tl
 
 from kernels.batch import KEY_TILE, ROW_TILE, BatchMetadata
-from kernels.batch_attention import COMBINED_ROWS, SPLITS, TAILS, attention_cut
+from kernels.batch_attention import COMBINED_ROWS, TAILS, attention_cut, num_splits
 from kernels.device_limits import early_launch, limits_of
 from kernels.scratch import Scratch
 
@@ -318,7 +318,7 @@ def _constants(queries: torch.Tensor, keys: torch.Tensor, *, programmatic: bool)
     """What both kernels are compiled for."""
     (_, heads, dim), kv_heads = queries.shape, keys.shape[0]
     return {
-        "GROUP": heads // kv_heads, "KV_HEADS": kv_heads, "D": dim, "SPLITS": SPLITS,
+        "GROUP": heads // kv_heads, "KV_HEADS": kv_heads, "D": dim, "SPLITS": num_splits(kv_heads),
         "ROW_TILE": ROW_TILE, "KEY_TILE": KEY_TILE, "PDL": programmatic, "enable_fp_fusion": False,
         **early_launch(programmatic=programmatic),
     }  # fmt: skip

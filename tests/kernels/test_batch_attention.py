@@ -29,7 +29,7 @@ TOLERANCES = {torch.float32: 1e-5, torch.bfloat16: 1e-2}
 UNTOUCHED = 7.0
 KERNEL = triton_kernel.batch_attention
 # The real ones.
-_SPLITS, _COMBINED_ROWS = sizes.SPLITS, sizes.COMBINED_ROWS
+_num_splits, _COMBINED_ROWS = sizes.num_splits, sizes.COMBINED_ROWS
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -227,7 +227,7 @@ def test_a_row_has_the_bits_of_plain_decoding(
 def test_the_splits_of_a_real_model_leave_the_bits_alone(device, monkeypatch):
     """Most of them have no tile."""
     for module in (triton_kernel, sizes):
-        monkeypatch.setattr(module, "SPLITS", _SPLITS)
+        monkeypatch.setattr(module, "num_splits", _num_splits)
     monkeypatch.setattr(triton_kernel, "COMBINED_ROWS", _COMBINED_ROWS)
     tree = Tree([-1, 0, 0, 2], length=126)
     step = Step([tree], (10, 2, 64), torch.bfloat16, device)

@@ -17,6 +17,6 @@ def few_programs(splits: int) -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patch:
         for module in (sizes, triton_kernel):
-            patch.setattr(module, "SPLITS", splits)
+            patch.setattr(module, "num_splits", lambda kv_heads: splits)
         patch.setattr(triton_kernel, "COMBINED_ROWS", _COMBINED_ROWS)
         yield
