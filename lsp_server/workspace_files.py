@@ -19,7 +19,7 @@ from lsp_server.documents.file_path import file_path
 from lsp_server.documents.line_buffer import LINE_END
 from lsp_server.documents.recent_edits import RecentEdits
 from lsp_server.language_names import ending_of
-from lsp_server.repository.question import OnProgress, Question, Sendable
+from lsp_server.repository.cursor_view import OnProgress, Question, Sendable
 from lsp_server.settings import Settings
 
 if TYPE_CHECKING:

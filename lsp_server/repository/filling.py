@@ -2,14 +2,20 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path, PurePosixPath
 
-from lsp_server.repository.chunks import chunks
 from lsp_server.repository.definitions import Definition, UnparsableError, definitions
-from lsp_server.repository.generated import is_generated, is_minified
-from lsp_server.repository.languages import family_of, language_of
 from lsp_server.repository.source_files import SourceFiles
-from lsp_server.repository.store import IndexedFile, Stamp, Store
-from lsp_server.repository.words import words_in
+from lsp_server.repository.source_text import (
+    chunks,
+    family_of,
+    is_generated,
+    is_minified,
+    language_of,
+    words_in,
+)
+from lsp_server.repository.store import IndexedFile, Stamp, Store, StoreError
 
 # Of a folder; where there is more, its newest files are indexed.
 MAX_FILES = 50_000
@@ -129,3 +135,45 @@ def newest(found: Iterable[tuple[str, Stamp]]) -> Sequence[tuple[str, Stamp]]:
             break
         count += 1
     return files[:count]
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """Compares files with what their index says of them."""
+
+    files: SourceFiles
+    index: Path
+
+    def in_need(self, paths: Iterable[str], most: int) -> Sequence[str] | None:
+        """Those to read again or to remove; None: all files should be looked at.
+
+        That is so where these are more than `most`, a folder came or was renamed, or the index is
+        not there or not whole.
+        """
+        try:
+            store = Store.open(self.index)
+        except StoreError:
+            return None
+        try:
+            return self._in_need(store, paths, most) if store.is_whole else None
+        except StoreError:
+            return None
+        finally:
+            store.close()
+
+    def _in_need(self, store: Store, paths: Iterable[str], most: int) -> Sequence[str] | None:
+        is_entered = lru_cache(None)(self.files.is_entered)
+        found = []
+        for path in paths:
+            if self._is_other(store, path, is_entered):
+                found.append(path)
+            if len(found) > most or self.files.is_looked_into(path):
+                return None
+        return found
+
+    def _is_other(self, store: Store, path: str, is_entered: Callable[[str], bool]) -> bool:
+        """Whether a file is not as the index has it; of one that is gone or hidden it has nothing."""
+        held = store.stamp(path)
+        above = str(PurePosixPath(path).parent)
+        now = self.files.stamp(path) if is_entered(above) else None
+        return held != now or (now is None and store.holds_below(path))

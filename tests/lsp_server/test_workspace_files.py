@@ -9,7 +9,7 @@ from engine.host.protocol import Position
 from lsp_server.completion.anchor import Anchor
 from lsp_server.documents.document import Snapshot
 from lsp_server.documents.documents import Documents
-from lsp_server.repository.question import Question
+from lsp_server.repository.cursor_view import Question
 from lsp_server.settings import Settings
 from lsp_server.workspace_files import WorkspaceFiles
 
