@@ -22,6 +22,8 @@ from lsp_server.repository.store import Store, StoreError, remove_store
 
 _NICE = 10  # an editor's own work goes first
 _OTHERS_S = 600.0  # that another process may fill the same index
+_MOST_AGE_S = 30 * 24 * 3600.0  # since an index was last filled
+_MOST_BYTES = 2_000_000_000  # of all indexes
 
 
 class IndexJob(msgspec.Struct, frozen=True):
@@ -107,14 +109,6 @@ def main() -> None:
             report(IndexReport(problem=str(error)))
 
 
-if __name__ == "__main__":
-    main()
-
-
-_MOST_AGE_S = 30 * 24 * 3600.0  # since an index was last filled
-_MOST_BYTES = 2_000_000_000  # of all indexes
-
-
 class _Kept(NamedTuple):
     """An index file. Those filled last come first in order."""
 
@@ -155,3 +149,7 @@ def _remove(path: Path) -> None:
     with suppress(Timeout, OSError), FileLock(f"{path}.lock", timeout=0, mode=0o600):
         remove_store(path)
         Path(f"{path}.lock").unlink(missing_ok=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -21,6 +21,7 @@ from lsp_server.settings import Settings
 
 _LONGEST_PATH = 1_000  # characters
 _PATIENCE_S = 0.05  # that a request waits; what is found later serves the next one
+_Work = Callable[[], object]
 _LATE = "no answer came in time"
 
 
@@ -129,9 +130,6 @@ class Repository:
     def _leave(self, index: FolderIndex) -> None:
         index.close()
         self._thread.ask(f"\0{id(index)}", index.release)
-
-
-_Work = Callable[[], object]
 
 
 class _Asked(NamedTuple):
