@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from engine.config import StopRules
@@ -10,9 +11,7 @@ from engine.stopping.confidence import ConfidenceRule
 from engine.stopping.indentation import IndentationRule, shallow_cut
 from engine.stopping.lines import Written, last_line, pieces
 from engine.stopping.repetition import repetition_cut, repetition_held
-from engine.stopping.strings import StopStrings
-from engine.stopping.suffix import SuffixRule
-from engine.stopping.suffix_head import SuffixHead
+from engine.stopping.suffix import SuffixHead, SuffixRule
 
 _MODELS_ENDS = (FinishReason.END_TOKEN, FinishReason.FIM_TOKEN)
 _PATIENCE = 1.5  # times the limit, for a text that is of no use as it stands; 2 is felt as waiting
@@ -190,3 +189,30 @@ def _is_unfinished(text: str) -> bool:
 def _blank_lines(text: str) -> int:
     """Blank lines that `text`, which ends with a line end, ends with."""
     return text[len(text.rstrip()) :].count("\n") - (1 if text.strip() else 0)
+
+
+@dataclass(frozen=True, slots=True)
+class StopStrings:
+    """None of them is empty."""
+
+    strings: tuple[str, ...]
+
+    def cut(self, text: str, num_new: int) -> int | None:
+        """Where the first of them begins that ends within the last `num_new` characters."""
+        starts = [
+            start
+            for one in self.strings
+            if (start := text.find(one, max(0, len(text) - num_new - len(one) + 1))) >= 0
+        ]
+        return min(starts, default=None)
+
+    def held(self, text: str) -> int:
+        """How much of the text no later `cut` can take back: its end may begin one of them."""
+        return min((_begun(text, one) for one in self.strings), default=len(text))
+
+
+def _begun(text: str, string: str) -> int:
+    """Where the longest beginning of `string` stands that `text` ends with."""
+    first = max(0, len(text) - len(string) + 1)
+    starts = (start for start in range(first, len(text)) if string.startswith(text[start:]))
+    return next(starts, len(text))

@@ -13,7 +13,7 @@ only_linux = pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="
 def test_sparse_zeros_take_what_is_written_to_also_after_others_were_freed():
     script = """
 import numpy as np
-from engine.drafting.pool.sparse_array import sparse_zeros
+from engine.drafting.pool.token_log import sparse_zeros
 from engine.memory import resident_bytes
 for _ in range(2):  # glibc then takes arrays of this size from memory that was used
     used = [np.ones(10**6, np.int32) for _ in range(20)]
