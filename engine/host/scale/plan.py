@@ -1,12 +1,61 @@
-"""What a replica is made of. It is pickled, and unpickled on the machine that the replica is on."""
+"""What a replica is made of, and how many there are. Plans are pickled for their machines."""
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
+from engine.errors import ConfigurationError
 from engine.host.principals import KnownToken
 from engine.host.served_engine import ServedEngine
 from engine.progress import Progress
+
+MOST_REPLICAS = 1000
+LOAD = 8  # of a replica, as its load is aimed at
+_COUNT = re.compile(r"([1-9][0-9]{0,3})(?:-([1-9][0-9]{0,3}))?")
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicaCount:
+    """As many as the load wants, between two bounds."""
+
+    least: int
+    most: int
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.least <= self.most <= MOST_REPLICAS:
+            raise ConfigurationError(
+                f"{self.least} to {self.most} replicas is no range from 1 to {MOST_REPLICAS:,}"
+            )
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Read `N` or `MIN-MAX`. Raises ConfigurationError."""
+        found = _COUNT.fullmatch(text)
+        if found is None:
+            raise ConfigurationError(f"--replicas is a number or a range like 2-8, not {text!r}")
+        least, most = found.groups()
+        return cls(int(least), int(most or least))
+
+    @property
+    def is_fixed(self) -> bool:
+        """Whether there is nothing to scale."""
+        return self.least == self.most
+
+
+@dataclass(frozen=True, slots=True)
+class ScaleOptions:
+    """What is told to Ray Serve."""
+
+    count: ReplicaCount
+    load: int = LOAD  # requests that run or wait at a replica, as autoscaling aims at
+    cluster: str | None = None  # Ray's address, or `auto`; None: Ray is started on this machine
+    device: str = "auto"
+    threads: int | None = None  # processors of a replica; None: an even share
+
+    def __post_init__(self) -> None:
+        if self.load < 1:
+            raise ConfigurationError(f"a load of {self.load} requests is not 1 or more")
 
 
 @dataclass(frozen=True, slots=True)

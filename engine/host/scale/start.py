@@ -7,8 +7,7 @@ from pkgutil import resolve_name
 from engine.errors import ConfigurationError
 from engine.host.options import HostOptions
 from engine.host.runtime import new_secret
-from engine.host.scale.options import ScaleOptions
-from engine.host.scale.plan import ReplicaPlan
+from engine.host.scale.plan import ReplicaPlan, ScaleOptions
 
 _ENTRY = "engine.host.scale.cluster:serve_replicas"
 

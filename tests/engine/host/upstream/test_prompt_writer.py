@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.host.upstream.estimated_tokens import FIRST_TEXT_ID, EstimatedTokens
+from engine.host.upstream.prompt_writer import FIRST_TEXT_ID, EstimatedTokens
 from engine.model.loading.cached_tokenizer import cached_tokenizer
 
 ROOT = Path(__file__).parents[4]

@@ -3,9 +3,9 @@
 import msgspec
 import pytest
 
-from engine.host.cells import CellTexts
 from engine.host.held_buffer import HeldBuffer
 from engine.host.protocol import BufferSync, Cell, CloseRequest, LineSplice
+from engine.host.request_builder import CellTexts
 from tests.support.running_host import HeldEngine, ask, running_host
 
 
@@ -119,7 +119,7 @@ async def test_a_cell_that_is_named_twice_is_refused(tmp_path, above, below):
 
 @pytest.mark.asyncio
 async def test_cells_that_are_too_long_together_are_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr("engine.host.cells.MAX_CELL_CHARS", 22)
+    monkeypatch.setattr("engine.host.request_builder.MAX_CELL_CHARS", 22)
     async with running_host(tmp_path, HeldEngine()) as host:
         few = await host.post("/v1/complete", ask(*CELLS, uri="2", above=(Cell("1"),)))
         asked = ask(*CELLS, uri="2", above=(Cell("1"),), below=(Cell("3", "#"),))

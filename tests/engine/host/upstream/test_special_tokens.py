@@ -2,7 +2,7 @@
 
 import pytest
 
-from engine.host.upstream.token_names import format_of, names_by_model, numbered
+from engine.host.upstream.special_tokens import format_of, names_by_model, numbered
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 import pytest
 
 from engine.errors import InputError
-from engine.host.compat.fields import only_prompt, refuse_unless
+from engine.host.compat.text_request import only_prompt, refuse_unless
 
 
 @pytest.mark.parametrize(

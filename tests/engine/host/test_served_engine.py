@@ -7,7 +7,7 @@ import sys
 def test_a_collection_of_garbage_does_not_look_through_what_was_loaded():
     script = """
 import gc
-from engine.host.process import kept_for_good
+from engine.host.served_engine import kept_for_good
 from engine.progress import Progress
 class Engine:
     pass

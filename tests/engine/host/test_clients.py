@@ -2,7 +2,7 @@
 
 import pytest
 
-from engine.host.completion_registry import CompletionRegistry, UnknownCompletionError
+from engine.host.clients import CompletionRegistry, UnknownCompletionError
 from engine.host.metrics import Metrics
 from engine.host.principals import Principal
 from engine.host.protocol import Feedback
