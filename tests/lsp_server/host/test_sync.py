@@ -5,9 +5,10 @@ import asyncio
 import pytest
 from lsprotocol import types
 
+from engine.host.protocol import MAX_FEEDBACK, Feedback
 from lsp_server.documents.documents import Documents
 from lsp_server.host import link as host_link
-from lsp_server.host.sync import HostSync
+from lsp_server.host.sync import FeedbackBatch, HostSync
 from tests.support.connected import connected
 from tests.support.running_host import HeldEngine
 
@@ -156,3 +157,54 @@ async def test_a_host_that_did_not_hear_is_told_again(tmp_path, monkeypatch):
         assert editor.host.service.buffers.num_buffers == 1
         assert await editor.link.retract() == (A,)
         assert editor.host.service.buffers.num_buffers == 0
+
+
+pytestmark = pytest.mark.asyncio
+
+
+def shown(number):
+    return Feedback("", str(number), "shown")
+
+
+@pytest.fixture
+def told():
+    return []
+
+
+@pytest.fixture
+def batch(told):
+    async def send(feedback):
+        told.append(feedback)
+
+    return FeedbackBatch(send)
+
+
+async def test_a_request_takes_along_what_waits(batch, told):
+    batch.add(shown(1))
+    batch.add(shown(2))
+    assert batch.take() == (shown(1), shown(2))
+    await batch.flush()
+    assert told == []
+
+
+async def test_without_a_request_it_is_told_after_a_moment(batch, told):
+    batch.add(shown(1))
+    async with asyncio.timeout(5):
+        while not told:
+            await asyncio.sleep(0.01)
+    assert told == [shown(1)]
+    assert batch.take() == ()
+
+
+async def test_no_more_waits_than_a_request_may_take_along(batch, told):
+    for number in range(MAX_FEEDBACK + 1):
+        batch.add(shown(number))
+    assert batch.take() == (shown(MAX_FEEDBACK),)
+    await batch.flush()
+    assert told == [shown(number) for number in range(MAX_FEEDBACK)]
+
+
+async def test_who_leaves_tells_what_waits(batch, told):
+    batch.add(shown(1))
+    await batch.flush()
+    assert told == [shown(1)]

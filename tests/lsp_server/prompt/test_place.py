@@ -2,8 +2,7 @@
 
 import pytest
 
-from lsp_server.prompt.place import Place
-from lsp_server.prompt.scope import BOUNDS, Scope, scope_at
+from lsp_server.prompt.place import BOUNDS, Place, Scope, scope_at
 
 
 @pytest.mark.parametrize("place", Place)

@@ -8,7 +8,7 @@ from rich.console import Console
 
 from engine import CompletionRequest
 from lsp_server.cli.complete import complete
-from lsp_server.cli.completion_view import CONTEXT_LINES, CompletionView
+from lsp_server.cli.report import CONTEXT_LINES, CompletionView
 from lsp_server.cli.source_file import SourceFile
 from tests.support.fake_engine import FakeEngine
 
