@@ -11,7 +11,7 @@ from engine.host.upstream.identity import UpstreamIdentity, token_ids, tokenised
 from engine.host.upstream.options import UpstreamOptions
 from engine.host.upstream.prompt_writer import EstimatedTokens, PromptWriter
 from engine.model.fim import FimFormat, fim_token_names, find_fim_format
-from engine.model.loading.cached_tokenizer import cached_tokenizer
+from engine.model.loading.stored_tokenizer import cached_tokenizer
 from engine.model.tokenizer import Tokenizer
 from engine.model.vocabulary import Vocabulary
 from engine.model_names import kind_of, title_of, why_unknown

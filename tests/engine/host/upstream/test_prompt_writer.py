@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.host.upstream.prompt_writer import FIRST_TEXT_ID, EstimatedTokens
-from engine.model.loading.cached_tokenizer import cached_tokenizer
+from engine.model.loading.stored_tokenizer import cached_tokenizer
 
 ROOT = Path(__file__).parents[4]
 CODEC = EstimatedTokens({"<|fim_prefix|>": 2, "<|fim_middle|>": 3})

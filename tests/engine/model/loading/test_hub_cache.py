@@ -10,7 +10,7 @@ from huggingface_hub import constants
 from huggingface_hub.utils.tqdm import are_progress_bars_disabled, enable_progress_bars
 
 from engine.model.loading import hub_download
-from engine.model.loading.hub_download import told
+from engine.model.loading.hub_cache import told
 from engine.progress import NoProgress
 
 

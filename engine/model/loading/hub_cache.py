@@ -1,14 +1,24 @@
-"""A download from the hub as a task with its bytes: a model may take minutes."""
+"""What the hub's cache holds here: a download's bytes, and the GGUF file that a name means. No torch.
 
+Repositories hold a file per quantization. `owner/name:Q8_0` names one as llama.cpp does; without a
+tag it is the only file, else that of four bits, else that of eight.
+"""
+
+import re
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from engine.model_names import pinned
+from engine.errors import ModelNotFoundError
+from engine.model_names import gguf_tag, pinned
 from engine.progress import Progress, shown
 
-_LOOK_S = 0.5
+_LOOK_S = 0.5  # between looks at what has come of a download
+_PREFERRED = ("Q4_K_M", "Q8_0")
+_QUANTIZATION = re.compile(r"(?:^|[-._/])((?:i?q\d|[bf]+16|f32)\w*)\.gguf$", re.IGNORECASE)
+_PART = re.compile(r"-\d{5}-of-\d{5}\.gguf$")
+_NO_MODEL = "mmproj"  # the images' side of another model
 
 
 @contextmanager
@@ -89,3 +99,49 @@ def _missing(name: str, folder: Path, is_wanted: Callable[[str], bool]) -> int:
         if not (folder / (blob or one.rfilename)).exists():
             num_bytes += one.size or 0
     return num_bytes
+
+
+def cached_gguf(name: str) -> Path | None:
+    """The file where it is in the local cache. Raises ModelNotFoundError for no name of the hub."""
+    # Takes a quarter of a second to import, which other models are spared.
+    from huggingface_hub import errors, snapshot_download  # noqa: PLC0415 - see above
+
+    (repository, tag), revision = gguf_tag(name), pinned(name)[1]
+    try:
+        folder = Path(snapshot_download(repository, revision=revision, local_files_only=True))
+    except errors.LocalEntryNotFoundError:
+        return None
+    except errors.HFValidationError as error:
+        raise ModelNotFoundError(f"{name} is no name of the hub: {error}") from error
+    files = (str(file.relative_to(folder)) for file in folder.rglob("*.gguf"))
+    chosen = chosen_gguf(files, tag)
+    return None if chosen is None else folder / chosen
+
+
+def is_meant(name: str, file: Path) -> bool:
+    """Whether a name means this file whatever else its repository holds, which may not be here.
+
+    Without a tag that is one of no quantization, of the one in the repository's name, or of the
+    preferred one.
+    """
+    repository, tag = gguf_tag(name)
+    quantization = _QUANTIZATION.search(file.name)
+    if tag is not None or quantization is None:
+        return True
+    return quantization[1].upper() == _PREFERRED[0] or quantization[1].lower() in repository.lower()
+
+
+def chosen_gguf(files: Iterable[str], tag: str | None) -> str | None:
+    """Return the one file in one piece with this tag, or of the best tag; None where that is not one."""
+    whole = [
+        file
+        for file in files
+        if file.endswith(".gguf") and not _PART.search(file) and _NO_MODEL not in file.lower()
+    ]
+    if tag is None and len(whole) == 1:
+        return whole[0]
+    for wanted in (tag,) if tag else _PREFERRED:
+        ending = re.compile(rf"(^|[-._/]){re.escape(wanted)}\.gguf$", re.IGNORECASE)
+        if len(found := list(filter(ending.search, whole))) == 1:
+            return found[0]
+    return None

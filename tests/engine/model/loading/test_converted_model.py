@@ -6,7 +6,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from engine.model.loading.safetensors_writer import PADDING, SafetensorsWriter
+from engine.model.loading.converted_model import PADDING, SafetensorsWriter
 
 _TENSORS = {
     "odd": torch.arange(-3, 4, dtype=torch.int8),
