@@ -35,27 +35,14 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class CellText:
-    """A cell as it stands in the text of its notebook."""
-
-    uri: str
-    text: str
-
-    @classmethod
-    def of(cls, held: HeldBuffer, sign: str) -> "CellText":
-        """Prose has the sign of a comment before each of its lines, and not its headings' own."""
-        if not sign:
-            return cls(held.uri, held.as_buffer.text)
-        lines = (_HEADING.sub("", line) for line in held.lines)
-        return cls(held.uri, "\n".join(f"{sign} {line}".rstrip() for line in lines))
-
-
-@dataclass(frozen=True, slots=True)
 class CellTexts:
-    """The cells above and below, in their order."""
+    """The cells of a notebook around the one completed, in their order: URIs and texts.
 
-    above: tuple[CellText, ...] = ()
-    below: tuple[CellText, ...] = ()
+    With it they are one text, as they are read.
+    """
+
+    above: tuple[tuple[str, str], ...] = ()
+    below: tuple[tuple[str, str], ...] = ()
 
     @classmethod
     def of(
@@ -73,13 +60,23 @@ class CellTexts:
             raise InputError(
                 f"the cells around have {num_chars:,} characters, above {MAX_CELL_CHARS:,}"
             )
-        return cls(*(tuple(CellText.of(one, sign) for one, sign in side) for side in held))
+        return cls(
+            *(tuple((one.uri, _cell_text(one, sign)) for one, sign in side) for side in held)
+        )
 
     def around(self, prefix: str, suffix: str, is_open: Callable[[str], bool]) -> tuple[str, str]:
         """The text before and behind the cursor, with the cells that are still open."""
-        above = "".join(f"{one.text}{_GAP}" for one in self.above if is_open(one.uri))
-        below = "".join(f"{_GAP}{one.text}" for one in self.below if is_open(one.uri))
+        above = "".join(f"{text}{_GAP}" for uri, text in self.above if is_open(uri))
+        below = "".join(f"{_GAP}{text}" for uri, text in self.below if is_open(uri))
         return above + prefix, suffix + below
+
+
+def _cell_text(held: HeldBuffer, sign: str) -> str:
+    """Prose has the sign of a comment before each of its lines, and not its headings' own."""
+    if not sign:
+        return held.as_buffer.text
+    lines = (_HEADING.sub("", line) for line in held.lines)
+    return "\n".join(f"{sign} {line}".rstrip() for line in lines)
 
 
 def request_builder(

@@ -1,8 +1,7 @@
 """When a completion ends, judged token by token on its text: the rules in their order."""
 
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from engine.config import StopRules
@@ -46,7 +45,6 @@ class Stopper:
         self._suffix_rule = SuffixRule(SuffixHead.of(prefix, suffix))
         self._indentation_rule = IndentationRule.of(prefix, suffix)
         self._confidence_rule = ConfidenceRule(rules.min_confidence, last_line(prefix))
-        self._strings = StopStrings(rules.strings)
         self._clock = clock
         self._began: float | None = None
         self._num_tokens = 0
@@ -67,7 +65,8 @@ class Stopper:
     def stable_len(self) -> int:
         """Characters of `text` that no later rule can take back: they may be streamed."""
         seen = self._written
-        unstopped = self._strings.held(seen.text)
+        begun = (_begun(seen.text, one) for one in self._rules.strings)
+        unstopped = min(begun, default=len(seen.text))
         if unstopped < len(seen.text):
             seen = Written.of(self.text[:unstopped])
         if self._rules.min_confidence:
@@ -113,7 +112,7 @@ class Stopper:
 
     def _string_end(self, num_new: int) -> Stop | None:
         """What the caller's own end leaves, without what repeats the suffix."""
-        cut = self._strings.cut(self.text, num_new)
+        cut = _strings_cut(self._rules.strings, self.text, num_new)
         if cut is None:
             return None
         text = self.text[:cut]
@@ -191,24 +190,14 @@ def _blank_lines(text: str) -> int:
     return text[len(text.rstrip()) :].count("\n") - (1 if text.strip() else 0)
 
 
-@dataclass(frozen=True, slots=True)
-class StopStrings:
-    """None of them is empty."""
-
-    strings: tuple[str, ...]
-
-    def cut(self, text: str, num_new: int) -> int | None:
-        """Where the first of them begins that ends within the last `num_new` characters."""
-        starts = [
-            start
-            for one in self.strings
-            if (start := text.find(one, max(0, len(text) - num_new - len(one) + 1))) >= 0
-        ]
-        return min(starts, default=None)
-
-    def held(self, text: str) -> int:
-        """How much of the text no later `cut` can take back: its end may begin one of them."""
-        return min((_begun(text, one) for one in self.strings), default=len(text))
+def _strings_cut(strings: Iterable[str], text: str, num_new: int) -> int | None:
+    """Where the first of some strings begins that ends within the last `num_new` characters."""
+    starts = [
+        start
+        for one in strings
+        if (start := text.find(one, max(0, len(text) - num_new - len(one) + 1))) >= 0
+    ]
+    return min(starts, default=None)
 
 
 def _begun(text: str, string: str) -> int:

@@ -1,6 +1,7 @@
 """Brings an index in step with its folder: what changed is read again, what is gone is removed."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
@@ -137,43 +138,34 @@ def newest(found: Iterable[tuple[str, Stamp]]) -> Sequence[tuple[str, Stamp]]:
     return files[:count]
 
 
-@dataclass(frozen=True, slots=True)
-class Changes:
-    """Compares files with what their index says of them."""
+def changed_paths(
+    files: SourceFiles, index: Path, paths: Iterable[str], most: int
+) -> Sequence[str] | None:
+    """Of reported files, those to read again or to remove; None: all should be looked at.
 
-    files: SourceFiles
-    index: Path
-
-    def in_need(self, paths: Iterable[str], most: int) -> Sequence[str] | None:
-        """Those to read again or to remove; None: all files should be looked at.
-
-        That is so where these are more than `most`, a folder came or was renamed, or the index is
-        not there or not whole.
-        """
+    That is so where these are more than `most`, a folder came or was renamed, or the index is not
+    there or not whole.
+    """
+    with suppress(StoreError):
+        store = Store.open(index)
         try:
-            store = Store.open(self.index)
-        except StoreError:
-            return None
-        try:
-            return self._in_need(store, paths, most) if store.is_whole else None
-        except StoreError:
-            return None
+            return _changed_paths(files, store, paths, most) if store.is_whole else None
         finally:
             store.close()
+    return None
 
-    def _in_need(self, store: Store, paths: Iterable[str], most: int) -> Sequence[str] | None:
-        is_entered = lru_cache(None)(self.files.is_entered)
-        found = []
-        for path in paths:
-            if self._is_other(store, path, is_entered):
-                found.append(path)
-            if len(found) > most or self.files.is_looked_into(path):
-                return None
-        return found
 
-    def _is_other(self, store: Store, path: str, is_entered: Callable[[str], bool]) -> bool:
-        """Whether a file is not as the index has it; of one that is gone or hidden it has nothing."""
+def _changed_paths(
+    files: SourceFiles, store: Store, paths: Iterable[str], most: int
+) -> Sequence[str] | None:
+    is_entered = lru_cache(None)(files.is_entered)
+    found = []
+    for path in paths:
         held = store.stamp(path)
-        above = str(PurePosixPath(path).parent)
-        now = self.files.stamp(path) if is_entered(above) else None
-        return held != now or (now is None and store.holds_below(path))
+        now = files.stamp(path) if is_entered(str(PurePosixPath(path).parent)) else None
+        # Of a file that is gone or hidden, the index has nothing.
+        if held != now or (now is None and store.holds_below(path)):
+            found.append(path)
+        if len(found) > most or files.is_looked_into(path):
+            return None
+    return found

@@ -11,7 +11,6 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple
 
 import msgspec
 from filelock import FileLock, Timeout
@@ -109,30 +108,23 @@ def main() -> None:
             report(IndexReport(problem=str(error)))
 
 
-class _Kept(NamedTuple):
-    """An index file. Those filled last come first in order."""
-
-    age_s: float
-    size: int
-    path: Path
-
-
 def remove_orphans(own: Path) -> None:
     """Remove what is gone, old or too much beside an index, and nothing that is being filled."""
     room = _MOST_BYTES
-    for one in sorted(_kept(own.parent)):
-        room -= one.size
-        is_unwanted = room < 0 or one.age_s > _MOST_AGE_S or _is_of_no_folder(one.path)
-        if is_unwanted and one.path != own:
-            _remove(one.path)
-            room += one.size
+    for age_s, size, path in sorted(_kept(own.parent)):
+        room -= size
+        is_unwanted = room < 0 or age_s > _MOST_AGE_S or _is_of_no_folder(path)
+        if is_unwanted and path != own:
+            _remove(path)
+            room += size
 
 
-def _kept(indexes: Path) -> Iterator[_Kept]:
+def _kept(indexes: Path) -> Iterator[tuple[float, int, Path]]:
+    """Seconds since each index was filled, its bytes, and its file."""
     for path in indexes.glob("*.sqlite"):
         with suppress(OSError):
             status = path.stat()
-            yield _Kept(time.time() - status.st_mtime, status.st_size, path)
+            yield time.time() - status.st_mtime, status.st_size, path
 
 
 def _is_of_no_folder(path: Path) -> bool:

@@ -156,17 +156,9 @@ _STEADY_LINES = 16  # as the engine's choice of open files' lines
 _MOST_DOCUMENTS = 32
 
 
-class _Place(NamedTuple):
-    """Where a cursor stands, roughly, and what may not be shown there."""
-
-    above: int
-    below: int
-    excluded: frozenset[str]
-
-
 @dataclass(frozen=True, slots=True)
 class _Choice:
-    place: _Place
+    place: tuple[int, int, frozenset[str]]  # lines above, below, roughly; files not to be shown
     names: tuple[str, ...]
     shown: Sequence[Shown]
 
@@ -188,7 +180,7 @@ class KeptChoices:
         is_quick: bool,
     ) -> Sequence[Shown]:
         """Return what was chosen, as long as all of it `stands`, or else what `choose` returns."""
-        place = _Place(_anchor(len(view.before) - 1), len(view.behind) // _STEADY_LINES, excluded)
+        place = (_anchor(len(view.before) - 1), len(view.behind) // _STEADY_LINES, excluded)
         names = (*view.chain, "(", *view.callee)
         kept = self._kept.get(document)
         # One of nothing is none: the index may not have been filled by then.

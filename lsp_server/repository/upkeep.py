@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 
 from lsp_server.privacy.ignore_files import IGNORE_FILES
-from lsp_server.repository.filling import Changes
+from lsp_server.repository.filling import changed_paths
 from lsp_server.repository.indexer import IndexJob, IndexReport
 from lsp_server.repository.source_files import SourceFiles, is_never_indexed
 
@@ -46,8 +46,7 @@ class Upkeep:
         self._report = report
         self._turn = turn
         self._sleep = sleep
-        files = SourceFiles(Path(job.folder), allowed=job.allowed, globs=job.globs)
-        self._changes = Changes(files, Path(job.index))
+        self._files = SourceFiles(Path(job.folder), allowed=job.allowed, globs=job.globs)
         self._wait_s = _LEAST_WAIT_S
         self._has_heard = False  # since the last wait began
         self._is_begun = False
@@ -140,7 +139,10 @@ class Upkeep:
         if is_due:
             self._next_look = math.inf
             return None
-        found = await asyncio.to_thread(self._changes.in_need, sorted(changed), _MOST_PATHS)
+        index = Path(self._job.index)
+        found = await asyncio.to_thread(
+            changed_paths, self._files, index, sorted(changed), _MOST_PATHS
+        )
         return None if found is None else tuple(found)
 
     async def _do(self, job: IndexJob) -> str:

@@ -2,10 +2,11 @@
 
 import os
 import shutil
+from functools import partial
 
 import pytest
 
-from lsp_server.repository.filling import Changes, Filling, newest
+from lsp_server.repository.filling import Filling, changed_paths, newest
 from lsp_server.repository.source_files import SourceFiles, is_never_indexed
 from lsp_server.repository.store import Stamp, Store, remove_store
 
@@ -164,23 +165,23 @@ def changes(project):
     store = Store.build(index, project)
     Filling(store, files).scan()
     store.close()
-    return Changes(files, index)
+    return partial(changed_paths, files, index)
 
 
 def test_a_file_that_is_as_the_index_has_it_needs_nothing(changes, project):
     paths = ["a.py", "env", "out", "env/lib/d.py", "out/e.py", "out/new.py", "gone.py"]
-    assert changes.in_need(paths, 9) == []
+    assert changes(paths, 9) == []
     (project / "a.py").write_text("x = 22\n")
     (project / "out/e.py").write_text("x = 22\n")
     (project / "env/lib/d.py").write_text("x = 22\n")
-    assert changes.in_need(paths, 9) == ["a.py"]
+    assert changes(paths, 9) == ["a.py"]
 
 
 def test_what_came_went_or_is_ignored_from_now_on_is_followed(changes, project):
     (project / "new.py").write_text("x = 1\n")
     shutil.rmtree(project / "sub")
     (project / ".foregramignore").write_text("a.py\n")
-    assert changes.in_need(["new.py", "sub", "sub/b.py", "a.py"], 9) == [
+    assert changes(["new.py", "sub", "sub/b.py", "a.py"], 9) == [
         "new.py",
         "sub",
         "sub/b.py",
@@ -191,19 +192,19 @@ def test_what_came_went_or_is_ignored_from_now_on_is_followed(changes, project):
 def test_many_changes_are_a_look_at_all_files(changes, project):
     (project / "a.py").unlink()
     (project / "sub/b.py").unlink()
-    assert changes.in_need(["a.py", "sub/b.py"], 2) == ["a.py", "sub/b.py"]
-    assert changes.in_need(["a.py", "sub/b.py"], 1) is None
+    assert changes(["a.py", "sub/b.py"], 2) == ["a.py", "sub/b.py"]
+    assert changes(["a.py", "sub/b.py"], 1) is None
 
 
 def test_a_folder_that_came_is_a_look_at_all_files(changes):
-    assert changes.in_need(["sub"], 9) is None
+    assert changes(["sub"], 9) is None
 
 
 def test_without_a_whole_index_all_files_are_looked_at(changes, project):
     changes.index.unlink()
-    assert changes.in_need(["a.py"], 9) is None
+    assert changes(["a.py"], 9) is None
     Store.build(changes.index, project).close()
-    assert changes.in_need(["a.py"], 9) is None
+    assert changes(["a.py"], 9) is None
 
 
 @pytest.mark.parametrize(

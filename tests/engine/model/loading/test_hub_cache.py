@@ -9,7 +9,7 @@ import pytest
 from huggingface_hub import constants
 from huggingface_hub.utils.tqdm import are_progress_bars_disabled, enable_progress_bars
 
-from engine.model.loading import hub_download
+from engine.model.loading import hub_cache
 from engine.model.loading.hub_cache import told
 from engine.progress import NoProgress
 
@@ -34,7 +34,7 @@ class Counted(NoProgress):
 def blobs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Where the hub's client, which draws bars, keeps what it downloads of owner/model."""
     enable_progress_bars()  # transformers may have switched them off in another test
-    monkeypatch.setattr(hub_download, "_LOOK_S", 0.001)
+    monkeypatch.setattr(hub_cache, "_LOOK_S", 0.001)
     monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path))
     folder = tmp_path / "models--owner--model" / "blobs"
     folder.mkdir(parents=True)
