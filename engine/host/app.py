@@ -16,7 +16,7 @@ from engine.host.bodies import EventLines, decoded
 from engine.host.buffers import ClientId, VersionConflictError
 from engine.host.clients import UnknownCompletionError
 from engine.host.compat.dialect import Dialect
-from engine.host.compat.routes import drop_in_routes
+from engine.host.compat.dialects import drop_in_routes
 from engine.host.engine_thread import NotReadyError
 from engine.host.failures import log_failure
 from engine.host.figures import host_status, metrics_page

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.host.options import HostOptions
-from engine.host.scale.plan import ReplicaCount, ReplicaPlan, ScaleOptions
-from engine.host.scale.start import start_replicas
+from engine.host.scale.plan import ReplicaCount, ReplicaPlan, ScaleOptions, start_replicas
 from tests.support.echo_host import EchoEngine
 
 

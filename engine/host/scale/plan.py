@@ -1,18 +1,26 @@
-"""What a replica is made of, and how many there are. Plans are pickled for their machines."""
+"""What replicas are made of, how many there are, and the way to Ray, which is an extra.
 
+A plan is pickled, and unpickled on the machine that its replica is on.
+"""
+
+import os
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from pkgutil import resolve_name
 from typing import Any, Self
 
 from engine.errors import ConfigurationError
+from engine.host.options import HostOptions
 from engine.host.principals import KnownToken
+from engine.host.runtime import new_secret
 from engine.host.served_engine import ServedEngine
 from engine.progress import Progress
 
 MOST_REPLICAS = 1000
 LOAD = 8  # of a replica, as its load is aimed at
 _COUNT = re.compile(r"([1-9][0-9]{0,3})(?:-([1-9][0-9]{0,3}))?")
+_ENTRY = "engine.host.scale.cluster:serve_replicas"
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,3 +88,26 @@ def read(config: Mapping[str, Any]) -> tuple[KnownToken, ...]:
     return tuple(
         KnownToken(name, bytes.fromhex(digest), line) for name, digest, line in config["tokens"]
     )
+
+
+def start_replicas(plan: ReplicaPlan, host: HostOptions, scale: ScaleOptions) -> None:
+    """Serve until SIGTERM. Raises ConfigurationError where Ray Serve is not installed."""
+    _prepare(scale)
+    try:
+        serve: Callable[[ReplicaPlan, HostOptions, ScaleOptions], None] = resolve_name(_ENTRY)
+    except ImportError as error:
+        raise ConfigurationError(
+            "--replicas needs Ray Serve, which is an extra: pip install 'foregram[scale]' "
+            f"({error})"
+        ) from error
+    serve(plan, host, scale)
+
+
+def _prepare(scale: ScaleOptions) -> None:
+    """Ray reads these when it is imported: it reports to nobody; an own one obeys nobody else."""
+    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+    if scale.cluster is None:
+        os.environ["RAY_worker_niceness"] = "0"  # noqa: SIM112 - or others go first
+        os.environ["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0"  # or .1 stands for all addresses
+        os.environ["RAY_AUTH_MODE"] = "token"
+        os.environ["RAY_AUTH_TOKEN"] = new_secret()

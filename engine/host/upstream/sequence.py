@@ -7,10 +7,10 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from engine.growing_text import GrowingText
-from engine.host.upstream.deltas import Delta, SaidToken
 from engine.host.upstream.failures import UpstreamBrokenError
 from engine.host.upstream.prompt_writer import UpstreamPrompt
 from engine.host.upstream.upstream_model import UpstreamModel
+from engine.host.upstream.wire import Delta, SaidToken
 from engine.request import (
     CompletionChunk,
     CompletionRequest,

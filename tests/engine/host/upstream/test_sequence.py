@@ -4,8 +4,8 @@ import pytest
 
 from engine.config import StopRules
 from engine.growing_text import GrowingText
-from engine.host.upstream.deltas import Delta, SaidToken
 from engine.host.upstream.sequence import RepeatMissedError, UpstreamAnswer
+from engine.host.upstream.wire import Delta, SaidToken
 from engine.request import FinishReason
 from engine.stopping import Stopper
 

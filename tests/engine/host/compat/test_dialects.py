@@ -10,9 +10,8 @@ import pytest
 
 from engine.errors import ConfigurationError, InputError
 from engine.host.compat import answering
-from engine.host.compat.dialects import NAMES, Spoken
+from engine.host.compat.dialects import NAMES, Spoken, meant
 from engine.host.compat.openai import OpenAI
-from engine.host.compat.routes import meant
 from engine.host.compat.text_request import TextRequest
 from engine.host.protocol import PROTOCOL_HEADER
 from tests.support.running_host import HeldEngine, engine_after, running_host

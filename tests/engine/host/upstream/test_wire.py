@@ -4,8 +4,8 @@ import math
 
 import pytest
 
-from engine.host.upstream.deltas import SaidToken, read_delta
 from engine.host.upstream.failures import UpstreamBrokenError, UpstreamError
+from engine.host.upstream.wire import SaidToken, read_delta
 from tests.support.fake_upstream import data
 
 
