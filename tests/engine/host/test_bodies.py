@@ -37,6 +37,7 @@ def test_what_is_wrong_besides_is_refused(body):
 
 
 @pytest.mark.asyncio
+@pytest.mark.asyncio
 async def test_every_api_takes_a_prompt_that_was_cut_within_a_character(tmp_path):
     """Clients in JavaScript cut their windows by UTF-16 units."""
     bodies = {
@@ -52,8 +53,6 @@ async def test_every_api_takes_a_prompt_that_was_cut_within_a_character(tmp_path
                 answer = await host.client.post(path, content=content)
                 assert answer.status_code == 200, (path, answer.text)
 
-
-pytestmark = pytest.mark.asyncio
 
 SCOPE: Any = {}  # nobody looks at it
 ENDED = Failed("odd", "it ended")
@@ -74,6 +73,7 @@ class Client:
         self.sent.append(message)
 
 
+@pytest.mark.asyncio
 async def test_each_event_is_a_line_and_the_last_one_ends_the_answer():
     async def events():
         yield Chunk("one")
@@ -92,6 +92,7 @@ async def test_each_event_is_a_line_and_the_last_one_ends_the_answer():
     ]
 
 
+@pytest.mark.asyncio
 async def test_events_end_when_the_client_goes():
     is_closed = []
 
@@ -112,6 +113,7 @@ async def test_events_end_when_the_client_goes():
     assert is_closed
 
 
+@pytest.mark.asyncio
 async def test_an_error_among_the_events_is_raised():
     async def events():
         yield Chunk("one")
@@ -122,6 +124,7 @@ async def test_an_error_among_the_events_is_raised():
         await EventLines(events())(SCOPE, client.receive, client.send)
 
 
+@pytest.mark.asyncio
 async def test_who_ends_the_answer_ends_the_events():
     is_closed = []
 
@@ -142,6 +145,7 @@ async def test_who_ends_the_answer_ends_the_events():
     assert is_closed
 
 
+@pytest.mark.asyncio
 async def test_the_head_leaves_at_once():
     """It says that the documents of a request are held, which its client may give up any time."""
     first = asyncio.Event()

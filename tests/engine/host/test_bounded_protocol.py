@@ -12,8 +12,6 @@ from engine.host.bounded_protocol import RequestParser
 from tests.support.raw_requests import HEAD, connected, ended, is_served
 from tests.support.running_host import HeldEngine, ask, buffer, running_host
 
-pytestmark = pytest.mark.asyncio
-
 SECRET = "a-secret-that-is-long-enough-to-be-a-token"
 STATUS = f"{HEAD.format('GET', 'status')}\r\n".encode()
 TOO_LONG = "a request had more than 65536 bytes of headers, or 256 of them"
@@ -28,6 +26,7 @@ def completion():
     return head.encode() + body
 
 
+@pytest.mark.asyncio
 async def test_a_body_that_was_refused_is_read_no_further_and_the_answer_reaches_its_client(
     tmp_path,
 ):
@@ -42,6 +41,7 @@ async def test_a_body_that_was_refused_is_read_no_further_and_the_answer_reaches
         writer.close()
 
 
+@pytest.mark.asyncio
 @pytest.mark.parametrize(
     "line", [b"x-name: value\r\n", b"x" * 1000, b"x: " + b"y" * 1000], ids=["many", "name", "value"]
 )
@@ -58,6 +58,7 @@ async def test_headers_without_an_end_are_refused_with_a_sentence(tmp_path, line
         writer.close()
 
 
+@pytest.mark.asyncio
 @pytest.mark.parametrize("is_streamed", [True, False])
 async def test_an_answer_to_http_1_0_has_no_chunks_and_ends_with_its_connection(
     tmp_path, is_streamed
@@ -80,6 +81,7 @@ async def test_an_answer_to_http_1_0_has_no_chunks_and_ends_with_its_connection(
         assert msgspec.json.decode(content)["choices"][0]["text"] == "one two three"
 
 
+@pytest.mark.asyncio
 async def test_small_bodies_in_chunks_pass_beside_plain_requests(tmp_path):
     """Each once counted as the largest that there may be, so that the second was refused."""
     body = b"%x\r\n%s\r\n0\r\n\r\n" % (1024, b'{"prompt": "%s"}' % (b"x" * 1010))
@@ -99,6 +101,7 @@ async def test_small_bodies_in_chunks_pass_beside_plain_requests(tmp_path):
         writer.close()
 
 
+@pytest.mark.asyncio
 async def test_what_stands_behind_a_body_is_no_longer_than_headers(tmp_path, caplog):
     async with running_host(tmp_path, HeldEngine()) as host:
         reader, writer = await connected(tmp_path)
@@ -111,6 +114,7 @@ async def test_what_stands_behind_a_body_is_no_longer_than_headers(tmp_path, cap
         writer.close()
 
 
+@pytest.mark.asyncio
 async def test_a_long_body_is_no_head(tmp_path):
     async with running_host(tmp_path, HeldEngine()):
         reader, writer = await connected(tmp_path)
@@ -122,6 +126,7 @@ async def test_a_long_body_is_no_head(tmp_path):
         writer.close()
 
 
+@pytest.mark.asyncio
 async def test_requests_that_come_at_once_are_answered_in_their_order(tmp_path):
     async with running_host(tmp_path, HeldEngine()):
         reader, writer = await connected(tmp_path)
@@ -133,6 +138,7 @@ async def test_requests_that_come_at_once_are_answered_in_their_order(tmp_path):
         writer.close()
 
 
+@pytest.mark.asyncio
 async def test_of_requests_that_came_at_once_the_one_that_runs_ends_with_its_client(tmp_path):
     engine = HeldEngine(is_held=True)
     async with running_host(tmp_path, engine):
@@ -145,6 +151,7 @@ async def test_of_requests_that_came_at_once_the_one_that_runs_ends_with_its_cli
         writer.close()
 
 
+@pytest.mark.asyncio
 async def test_only_so_many_requests_wait_on_a_connection(tmp_path, caplog):
     async with running_host(tmp_path, HeldEngine()) as host:
         reader, writer = await connected(tmp_path)
@@ -156,6 +163,7 @@ async def test_only_so_many_requests_wait_on_a_connection(tmp_path, caplog):
         writer.close()
 
 
+@pytest.mark.asyncio
 async def test_what_is_no_request_is_not_answered_in_the_middle_of_another_answer(tmp_path, caplog):
     engine = HeldEngine(is_held=True)
     async with running_host(tmp_path, engine):
@@ -171,6 +179,7 @@ async def test_what_is_no_request_is_not_answered_in_the_middle_of_another_answe
         writer.close()
 
 
+@pytest.mark.asyncio
 async def test_a_protocol_that_is_not_spoken_here_is_not_changed_to(tmp_path):
     """Java's own client wishes for HTTP/2 so, with its first request."""
     wish = b"connection: upgrade, http2-settings\r\nupgrade: h2c\r\nhttp2-settings: AAA\r\n\r\n"
@@ -188,6 +197,7 @@ async def test_a_protocol_that_is_not_spoken_here_is_not_changed_to(tmp_path):
         writer.close()
 
 
+@pytest.mark.asyncio
 @pytest.mark.parametrize(
     "sent",
     [
