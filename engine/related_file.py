@@ -12,7 +12,7 @@ from engine.request import Buffer, Snippet
 from engine.stopping.lines import pieces
 
 _IMPORTED = 2.0  # times the worth of what the file at the cursor imports
-_MOST_CACHED = 256  # texts
+_MOST_CACHED = 256  # texts whose lines are indexed
 _MOST_CACHED_CHARS = 500_000  # of each
 _MOST_CHARS = 16_000_000  # of all
 _KEPT_TURNS = 16  # without being asked for: so many editors may take turns

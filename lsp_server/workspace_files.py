@@ -22,9 +22,9 @@ from lsp_server.language_names import ending_of
 from lsp_server.repository.cursor_view import OnProgress, Question, Sendable
 from lsp_server.settings import Settings
 
-_MOST_LINES = 12
-_LONGEST = 200  # characters of a line that are kept
-_NEAR = 20  # lines from a cursor, which are its surroundings anyway
+_MOST_EDITS = 12  # lines that were edited last
+_EDIT_CHARS = 200  # characters of a line that are kept
+_NEAR_LINES = 20  # from a cursor, which are its surroundings anyway
 
 
 class RecentEdits:
@@ -35,13 +35,13 @@ class RecentEdits:
 
     def note(self, snapshot: Snapshot, row: int, num_lines: int) -> None:
         """These lines have just been edited; the snapshot is the text since."""
-        first = max(row, row + num_lines - _MOST_LINES)
+        first = max(row, row + num_lines - _MOST_EDITS)
         for number in range(first, min(row + num_lines, len(snapshot.lines))):
             key = snapshot.uri, number
             self._lines.pop(key, None)
             if snapshot.lines[number].strip():
-                self._lines[key] = snapshot.lines[number][:_LONGEST]
-        while len(self._lines) > _MOST_LINES:
+                self._lines[key] = snapshot.lines[number][:_EDIT_CHARS]
+        while len(self._lines) > _MOST_EDITS:
             self._lines.popitem(last=False)
 
     def far_from(self, uri: str, row: int) -> tuple[str, ...]:
@@ -50,7 +50,7 @@ class RecentEdits:
         return tuple(
             line
             for (document, number), line in edited
-            if document != uri or abs(number - row) > _NEAR
+            if document != uri or abs(number - row) > _NEAR_LINES
         )
 
 

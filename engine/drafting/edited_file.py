@@ -25,7 +25,7 @@ _NEW_CHARS = 50_000  # of a part, that one completion tokenises: others wait for
 _NEAR_CHARS = 2048  # the near text has one to two times as many, wherever its lines end
 _Part = Literal["before", "near", "behind"]
 _MOST_CHARS: dict[_Part, int] = {"before": 1_000_000, "behind": 500_000}
-_TRIED_CHARS = 4096
+_TRIED_CHARS = 4096  # of a text, by which a tokenizer is tried
 
 
 class EditedFile:

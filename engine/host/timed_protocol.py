@@ -16,7 +16,7 @@ GOODBYE_S = 2.0  # of TLS, which a client may leave unanswered
 UNREAD_S = 30.0  # in which a client takes nothing of what is written for it
 _LOOK_S = 1.0
 _QUIET_PART = 0.75  # of the connections that there may be; beyond, those go that wait for nothing
-_MOST_BYTES = 2**16  # that are held back
+_MOST_BYTES = 2**16  # of writes that are held back
 
 
 class GatheredWrites(asyncio.Transport):

@@ -12,7 +12,7 @@ from lsp_server.documents.documents import Documents
 
 _VERSION_BITS = 32
 _MOST_OTHER_CHARS = 500_000  # of a document that is not the one completed
-_ALONE_S = 0.5  # who types asks again earlier
+_ALONE_S = 0.5  # until feedback is sent alone: a user that types asks again earlier
 
 
 class Syncs(NamedTuple):

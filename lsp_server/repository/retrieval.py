@@ -1,4 +1,7 @@
-"""What a workspace's index shows for a cursor: definitions first, then chunks that read alike."""
+"""What a workspace's index shows for a cursor, and for how long that stays.
+
+Definitions come first, then chunks that read alike.
+"""
 
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Sequence
@@ -13,8 +16,12 @@ from lsp_server.repository.definitions import Definition
 from lsp_server.repository.source_files import SourceFiles
 from lsp_server.repository.store import Stamp, Store
 
-_TIERS = (1_000, 2_000)  # characters
+_TIERS = (1_000, 2_000)  # characters of definitions
 _MOST_FILES = 6  # of a tier
+_STEADY_LINES = 16  # as the engine's choice of open files' lines
+_MOST_DOCUMENTS = 32  # whose last choice is known
+MOST_CHARS = 6_000  # of all that is shown
+_LEAST_SHARE = 0.12  # of the words' worth, that a chunk must hold
 
 
 class Shown(NamedTuple):
@@ -77,10 +84,6 @@ class DefinitionChoice:
         """The head of a class."""
         found = (one.definition for one in self._store.named_in(path, name))
         return next((one for one in found if one.is_class), None)
-
-
-MOST_CHARS = 6_000  # of all that is shown
-_LEAST_SHARE = 0.12  # of the words' worth, that a chunk must hold
 
 
 @dataclass(frozen=True)
@@ -152,10 +155,6 @@ def _is_known(text: str, known: Collection[str]) -> bool:
     return 2 * sum(line in known for line in lines) > len(lines)
 
 
-_STEADY_LINES = 16  # as the engine's choice of open files' lines
-_MOST_DOCUMENTS = 32
-
-
 @dataclass(frozen=True, slots=True)
 class _Choice:
     place: tuple[int, int, frozenset[str]]  # lines above, below, roughly; files not to be shown
@@ -164,7 +163,12 @@ class _Choice:
 
 
 class KeptChoices:
-    """The last choice of each document. For one thread."""
+    """The last choice of each document. For one thread.
+
+    The prompt begins with it, so another choice has the model read the whole prompt again. So it
+    stays while the user types along: until the cursor comes to other lines, or something else
+    stands at it that is defined elsewhere, where a prompt is read quickly.
+    """
 
     def __init__(self) -> None:
         self._kept: OrderedDict[str, _Choice] = OrderedDict()

@@ -1,4 +1,7 @@
-"""What the index takes from a text: its words and windows of lines, its language, and whether to read it."""
+"""What the index takes from a text: its language, its words, its windows of lines.
+
+A text that a program wrote is not read: what it defines may be used, but nobody writes like it.
+"""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -14,6 +17,19 @@ _FAMILIES = {
     "typescriptreact": "javascript",
     "c": "cpp",
 }
+_NAME = re.compile(r"[^\W\d]\w+")
+_PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+_MOST_NAME_CHARS = 64  # a longer name was made by a program
+_LEAST_PART_CHARS = 3
+_MOST_CACHED = 1 << 16  # names
+_WINDOW_LINES = 40  # at most
+_LEAST_WINDOW = 20  # lines of a window that ends at a blank line
+_LONG_LINE = 1_000  # characters of a line that nobody has written by hand
+_HEAD_CHARS = 2_000  # characters of a text, where it says what wrote it
+# As Go's tools, protobuf and many others have it: https://go.dev/s/generatedcode.
+_GENERATED = re.compile(
+    r"@generated\b|\bgenerated\b.{0,200}\bDO NOT EDIT\b", re.DOTALL | re.IGNORECASE
+)
 
 
 def language_of(path: str) -> str:
@@ -26,13 +42,6 @@ def family_of(path: str) -> str:
     """Return the name that is equal for files which use each other; without a grammar the ending."""
     language = language_of(path)
     return _FAMILIES.get(language, language) or PurePosixPath(path).suffix.lower()
-
-
-_NAME = re.compile(r"[^\W\d]\w+")
-_PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
-_LONGEST = 64  # characters of a name; what is longer was made by a program
-_SHORTEST = 3  # characters of a part
-_MOST_CACHED = 1 << 16
 
 
 def words_in(text: str) -> set[str]:
@@ -48,14 +57,10 @@ def words_of(names: Iterable[str]) -> set[str]:
 @lru_cache(maxsize=_MOST_CACHED)
 def words_of_name(name: str) -> tuple[str, ...]:
     """Return the words of one name, each once."""
-    if len(name) > _LONGEST:
+    if len(name) > _MOST_NAME_CHARS:
         return ()
-    parts = {part.lower() for part in _PART.findall(name) if len(part) >= _SHORTEST}
+    parts = {part.lower() for part in _PART.findall(name) if len(part) >= _LEAST_PART_CHARS}
     return tuple({name.lower(), *parts})
-
-
-_LINES = 40  # of a window at most
-_LEAST = 20  # of one that ends at a blank line
 
 
 def chunks(lines: Sequence[str]) -> Iterator[range]:
@@ -70,24 +75,18 @@ def chunks(lines: Sequence[str]) -> Iterator[range]:
 
 def _end(lines: Sequence[str], start: int) -> int:
     """Where a window ends: behind the last blank line in its second half, if there is one."""
-    longest = start + _LINES
+    longest = start + _WINDOW_LINES
     if longest >= len(lines):
         return len(lines)
-    ends = range(longest, start + _LEAST, -1)
+    ends = range(longest, start + _LEAST_WINDOW, -1)
     return next((end for end in ends if not lines[end - 1].strip()), longest)
-
-
-_LONG = 1_000  # characters of a line that nobody has written by hand
-_HEAD = 2_000  # characters of a text, where it says what wrote it
-# As Go's tools, protobuf and many others have it: https://go.dev/s/generatedcode.
-_MARK = re.compile(r"@generated\b|\bgenerated\b.{0,200}\bDO NOT EDIT\b", re.DOTALL | re.IGNORECASE)
 
 
 def is_minified(text: str) -> bool:
     """Whether most of a text stands on lines that are too long to be read."""
-    return 2 * sum(len(line) for line in text.split("\n") if len(line) > _LONG) > len(text)
+    return 2 * sum(len(line) for line in text.split("\n") if len(line) > _LONG_LINE) > len(text)
 
 
 def is_generated(text: str) -> bool:
     """Whether the head of a text says that a program wrote it."""
-    return _MARK.search(text, 0, _HEAD) is not None
+    return _GENERATED.search(text, 0, _HEAD_CHARS) is not None
