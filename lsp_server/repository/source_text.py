@@ -1,6 +1,6 @@
 """What the index takes from a text: its language, its words, its windows of lines.
 
-A text that a program wrote is not read: what it defines may be used, but nobody writes like it.
+Of a text that a program wrote, only what it defines is used: nobody writes like it.
 """
 
 import re
