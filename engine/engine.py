@@ -8,7 +8,6 @@ from typing import Protocol
 from weakref import WeakKeyDictionary
 
 from engine.completer import EngineInfo, EngineUsage
-from engine.completion import Completion, TextStream
 from engine.decoder import Decoder
 from engine.drafters import Drafters
 from engine.drafting.draft_state import DraftStates
@@ -25,7 +24,7 @@ from engine.per_workspace import PerWorkspace
 from engine.progress import NoProgress, Progress, shown_if_long
 from engine.prompt_cache import CacheLease, PromptCache
 from engine.request import ClosedBuffers, CompletionChunk, CompletionRequest, CompletionResult
-from engine.sequence import Sequence
+from engine.sequence import Completion, Sequence, TextStream
 from engine.snippets import Neighbours
 from engine.stopping import Stopper
 

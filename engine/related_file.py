@@ -1,15 +1,126 @@
 """An open file that says something about the names around the cursor, and what is taken of it."""
 
-from collections.abc import Sequence
+from array import array
+from collections import OrderedDict
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 from math import sqrt
 
-from engine.line_index import LineIndex
-from engine.names import CursorNames
+from engine.names import CursorNames, indent, is_import, names_in
 from engine.request import Buffer, Snippet
 from engine.stopping.lines import pieces
 
 _IMPORTED = 2.0  # times the worth of what the file at the cursor imports
+_MOST_CACHED = 256  # texts whose lines are indexed
+_MOST_CACHED_CHARS = 500_000  # of each
+_MOST_CHARS = 16_000_000  # of all
+_KEPT_TURNS = 16  # without being asked for: so many editors may take turns
+_INHERITED = 0.5  # of the worth of the line in whose block a line stands
+
+
+@dataclass(frozen=True, slots=True)
+class LineIndex:
+    """Takes a few bytes per character of the text, which it does not hold."""
+
+    # In quotes, as arrays are generic only from Python 3.12 on.
+    cuts: "array[int]"  # where lines begin, and the end of the text
+    headers: "array[int]"  # for each line, the last line before it that is less indented; -1: none
+    of_name: "dict[str, array[int]]"  # lines that hold a name, ascending
+
+    @property
+    def num_lines(self) -> int:
+        """Lines of the text."""
+        return len(self.headers)
+
+    def line(self, number: int, text: str) -> str:
+        """A line with its line end; `text` is the whole text."""
+        return text[self.cuts[number] : self.cuts[number + 1]]
+
+    def block_of(self, number: int) -> list[int]:
+        """A line and the lines that open its blocks, outwards."""
+        lines = []
+        while number >= 0:
+            lines.append(number)
+            number = self.headers[number]
+        return lines
+
+    def worths(self, names: Iterable[str]) -> list[float]:
+        """For each line what it says about `names`, plus half of the worth of the line that opens its block."""
+        worths = [0.0] * self.num_lines
+        for name in names:
+            lines = self.of_name.get(name, ())
+            for line in lines:
+                worths[line] += 1 / len(lines)
+        for line, header in enumerate(self.headers):
+            if header >= 0:
+                worths[line] += _INHERITED * worths[header]
+        return worths
+
+
+def line_index(text: str) -> LineIndex:
+    """Index a text."""
+    lines = pieces(text)
+    of_name: dict[str, array[int]] = {}
+    headers, open_blocks = array("l"), list[tuple[int, int]]()
+    for number, line in enumerate(lines):
+        depth = indent(line) if line.strip() else None
+        while depth is not None and open_blocks and open_blocks[-1][0] >= depth:
+            open_blocks.pop()
+        headers.append(open_blocks[-1][1] if open_blocks and depth is not None else -1)
+        if depth is not None:
+            open_blocks.append((depth, number))
+        for name in () if is_import(line) else names_in([line]):
+            of_name.setdefault(name, array("L")).append(number)
+    return LineIndex(array("L", accumulate(map(len, lines), initial=0)), headers, of_name)
+
+
+@dataclass(slots=True)
+class _Kept:
+    index: LineIndex
+    turn: int  # in which it was asked for last
+
+
+class LineIndexes:
+    """The indexes of the texts that were looked at last: a buffer's is made once for each edit.
+
+    A file that is edited on leaves texts behind which nobody asks for again: they go after some
+    turns.
+    """
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[str, _Kept] = OrderedDict()  # what was asked for last stands last
+        self._num_chars = 0
+        self._turn = 0
+
+    def begin_turn(self) -> None:
+        """All texts of one request are asked for next."""
+        self._turn += 1
+        while self._kept and next(iter(self._kept.values())).turn < self._turn - _KEPT_TURNS:
+            self._drop_oldest()
+
+    def of(self, text: str) -> LineIndex:
+        """Index a text, unless that was done."""
+        kept = self._kept.get(text)
+        index = kept.index if kept else line_index(text)
+        if len(text) > _MOST_CACHED_CHARS:
+            return index
+        if kept is None:
+            self._num_chars += len(text)
+        self._kept[text] = _Kept(index, self._turn)
+        self._kept.move_to_end(text)
+        while len(self._kept) > _MOST_CACHED or self._num_chars > _MOST_CHARS:
+            self._drop_oldest()
+        return index
+
+    def forget(self) -> None:
+        """Drop all."""
+        self._kept.clear()
+        self._num_chars = 0
+
+    def _drop_oldest(self) -> None:
+        oldest, _ = self._kept.popitem(last=False)
+        self._num_chars -= len(oldest)
 
 
 @dataclass(slots=True, eq=False)

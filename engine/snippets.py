@@ -13,12 +13,11 @@ from functools import lru_cache
 from itertools import accumulate
 from typing import NamedTuple
 
-from engine.line_index import LineIndexes
 from engine.model.prompt import MOST_PATH_CHARS
 from engine.names import CursorNames, steady_before, steady_behind
 from engine.passage import CursorLines, find_passage
 from engine.per_workspace import PerWorkspace
-from engine.related_file import RelatedFile
+from engine.related_file import LineIndexes, RelatedFile
 from engine.request import Buffer, ClosedBuffers, CompletionRequest, Snippet
 from engine.stopping.lines import pieces
 

@@ -24,7 +24,7 @@ from lsp_server.host.search import LinkReport, Watch
 from lsp_server.privacy.ignore_files import IGNORE_FILES
 from lsp_server.privacy.permissions import Permissions
 from lsp_server.reasons import HIDING, EmptyAnswer, Reason, shown_name
-from lsp_server.repository.question import OnProgress
+from lsp_server.repository.cursor_view import OnProgress
 from lsp_server.setting_layers import Layer, SettingsProblem
 from lsp_server.settings import Settings, load_settings
 from lsp_server.why import write_last_prompt, write_reasons

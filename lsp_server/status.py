@@ -13,8 +13,7 @@ from engine.host.protocol import Status
 from engine.model_names import is_same, printable, title_of
 from lsp_server.host.search import LinkReport
 from lsp_server.loading_progress import LoadingProgress
-from lsp_server.reasons import HIDING, Reason, host_reason
-from lsp_server.remedies import CHOOSE_MODEL, Remedy, host_remedy
+from lsp_server.reasons import CHOOSE_MODEL, HIDING, Reason, Remedy, host_reason, host_remedy
 from lsp_server.settings import Settings
 from lsp_server.transport.protocol import DocumentServer
 

@@ -4,6 +4,7 @@ The index and what it needs are loaded then, and only where it is wanted: no sta
 """
 
 import asyncio
+from collections import OrderedDict
 from collections.abc import Iterable
 from importlib import import_module
 from pathlib import Path
@@ -17,10 +18,41 @@ from lsp_server.documents.document import Snapshot
 from lsp_server.documents.documents import Documents
 from lsp_server.documents.file_path import file_path
 from lsp_server.documents.line_buffer import LINE_END
-from lsp_server.documents.recent_edits import RecentEdits
 from lsp_server.language_names import ending_of
-from lsp_server.repository.question import OnProgress, Question, Sendable
+from lsp_server.repository.cursor_view import OnProgress, Question, Sendable
 from lsp_server.settings import Settings
+
+_MOST_EDITS = 12  # lines that were edited last
+_EDIT_CHARS = 200  # characters of a line that are kept
+_NEAR_LINES = 20  # from a cursor, which are its surroundings anyway
+
+
+class RecentEdits:
+    """Lines by document and number, as they were when they were edited."""
+
+    def __init__(self) -> None:
+        self._lines: OrderedDict[tuple[str, int], str] = OrderedDict()  # the newest last
+
+    def note(self, snapshot: Snapshot, row: int, num_lines: int) -> None:
+        """These lines have just been edited; the snapshot is the text since."""
+        first = max(row, row + num_lines - _MOST_EDITS)
+        for number in range(first, min(row + num_lines, len(snapshot.lines))):
+            key = snapshot.uri, number
+            self._lines.pop(key, None)
+            if snapshot.lines[number].strip():
+                self._lines[key] = snapshot.lines[number][:_EDIT_CHARS]
+        while len(self._lines) > _MOST_EDITS:
+            self._lines.popitem(last=False)
+
+    def far_from(self, uri: str, row: int) -> tuple[str, ...]:
+        """The lines that do not stand near a cursor, the newest first."""
+        edited = reversed(self._lines.items())
+        return tuple(
+            line
+            for (document, number), line in edited
+            if document != uri or abs(number - row) > _NEAR_LINES
+        )
+
 
 if TYPE_CHECKING:
     from lsp_server.repository.repository import Repository

@@ -12,8 +12,8 @@ import torch
 from safetensors.torch import save_file
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
 
+from engine.model.loading.catalog import shapes_of
 from engine.model.loading.gguf_tokenizer import SPLITS
-from engine.model.loading.tensor_shapes import shapes_of
 from engine.model.model_config import ModelConfig
 
 _CONTROL_TOKENS = (

@@ -6,24 +6,26 @@ text near before the cursor, of which each key makes other tokens, is added for 
 time, as are the tokens that are generated behind it.
 """
 
-from collections.abc import Callable, Collection, Iterator
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from itertools import accumulate
 from typing import Literal
 
 import numpy as np
 
-from engine.common_start import num_changed
+from engine.common_start import common_end, common_start, num_changed
 from engine.drafting.pool import DocumentId, NgramPool, PoolFullError
-from engine.drafting.tokenised_text import TokenisedText
 from engine.drafting.tree import Source
+from engine.model.remembered_encoding import Encode, allows_blocks, split_blocks
 from engine.request import CompletionRequest
-from engine.text_blocks import Encode
 
 _STEP_CHARS = 25_000  # in which the beginning of what is held moves
 _NEW_CHARS = 50_000  # of a part, that one completion tokenises: others wait for it meanwhile
 _NEAR_CHARS = 2048  # the near text has one to two times as many, wherever its lines end
 _Part = Literal["before", "near", "behind"]
 _MOST_CHARS: dict[_Part, int] = {"before": 1_000_000, "behind": 500_000}
+_TRIED_CHARS = 4096  # of a text, by which a tokenizer is tried
 
 
 class EditedFile:
@@ -107,3 +109,57 @@ class EditedFile:
 def _start(end: int, num_chars: int) -> int:
     """Where so many characters before `end` begin, or some fewer: it moves in steps."""
     return -(-max(0, end - num_chars) // _STEP_CHARS) * _STEP_CHARS
+
+
+class TokenisedText:
+    """A text in blocks, at least one, with the tokens int32 of each: an edit tokenises those around it.
+
+    Whether a tokenizer allows that is tried on the text's first lines; if not, every edit
+    tokenises all of it.
+    """
+
+    def __init__(self, text: str, encode: Encode) -> None:
+        """Tokenise a text; `encode` takes any text and adds no special tokens."""
+        self.text = text
+        self._encode = encode
+        self._in_blocks = allows_blocks(text[:_TRIED_CHARS], encode)
+        blocks = self._blocks(text)
+        self._ids = _encoded(blocks, encode)
+        self._lens = [len(block) for block in blocks]  # in characters
+
+    @property
+    def token_ids(self) -> np.ndarray:
+        """All tokens, int32."""
+        return np.concatenate(self._ids)
+
+    @property
+    def longest_block(self) -> int:
+        """Characters of the longest block, of which an edit tokenises all."""
+        return max(self._lens)
+
+    def become(self, text: str) -> None:
+        """Become another text."""
+        former = self.text
+        start = common_start(former, text)
+        end = len(former) - common_end(former[start:], text[start:])
+        ends, grown = list(accumulate(self._lens)), len(text) - len(former)
+        last_block = len(ends) - 1
+        # The block before keeps its first line whatever happens behind it: a safe place to begin.
+        first = max(min(bisect_right(ends, start), last_block) - 1, 0)
+        last = min(bisect_left(ends, end), last_block)
+        offset = ends[first] - self._lens[first]
+        while last < last_block and not text[offset : ends[last] + grown].endswith("\n"):
+            last += 1
+        blocks = self._blocks(text[offset : ends[last] + grown])
+        # A key seldom changes the block before its own.
+        kept = int(blocks[0] == former[offset : ends[first]])
+        self._ids[first + kept : last + 1] = _encoded(blocks[kept:], self._encode)
+        self._lens[first : last + 1] = [len(block) for block in blocks]
+        self.text = text
+
+    def _blocks(self, text: str) -> list[str]:
+        return split_blocks(text) if self._in_blocks else [text]
+
+
+def _encoded(blocks: Sequence[str], encode: Encode) -> list[np.ndarray]:
+    return [np.array(encode(block), np.int32) for block in blocks]

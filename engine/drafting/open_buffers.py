@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 from engine.drafting.pool import DocumentId, NgramPool
 from engine.drafting.tree import Source
+from engine.model.remembered_encoding import Encode
 from engine.request import Buffer
-from engine.text_blocks import Encode
 
 MOST_CHARS = 2_000_000  # of all buffers; they leave the pool room for the edited file
 _DOCUMENT_CHARS = 100_000

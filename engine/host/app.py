@@ -12,18 +12,16 @@ from litestar.exceptions import HTTPException, PermissionDeniedException
 from litestar.params import FromQuery
 
 from engine.errors import ConfigurationError, InputError
-from engine.host.bodies import decoded
+from engine.host.bodies import EventLines, decoded
 from engine.host.buffers import ClientId, VersionConflictError
+from engine.host.clients import UnknownCompletionError
 from engine.host.compat.dialect import Dialect
-from engine.host.compat.routes import drop_in_routes
-from engine.host.completion_registry import UnknownCompletionError
+from engine.host.compat.dialects import drop_in_routes
 from engine.host.engine_thread import NotReadyError
-from engine.host.event_lines import EventLines
 from engine.host.failures import log_failure
 from engine.host.figures import host_status, metrics_page
 from engine.host.metrics import Metrics
 from engine.host.openapi import OPENAPI_PATH, openapi_page
-from engine.host.peers import Peers
 from engine.host.principals import METRICS_NAME, WithdrawnError, principal_of
 from engine.host.protocol import (
     MAX_BODY_BYTES,
@@ -47,6 +45,17 @@ _CODES = {
     413: "too_large",
     403: "not_allowed",
 }
+
+
+class Peers:
+    """Asked by the routes of one host; these are none. Nothing raises: who is gone has nothing."""
+
+    async def close(self, client: ClientId, uris: tuple[str, ...] | None) -> None:
+        """Have all of them forget buffers of a client, which may have been theirs before."""
+
+    async def metrics(self, own: bytes) -> bytes:
+        """The figures of all of them, by replica; `own` are those of the host that is asked."""
+        return own
 
 
 async def _message(service: CompletionService, request: _Request, kind: type[_Kind]) -> _Kind:

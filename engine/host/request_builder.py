@@ -1,14 +1,82 @@
 """Turns a message and the held buffers into the request that the engine completes."""
 
-from collections.abc import Callable, Collection
-from dataclasses import replace
+import re
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass, replace
+from itertools import chain
 
 from engine.config import Lookahead, Sampling, StopRules
+from engine.errors import InputError
 from engine.host.buffers import ClientId
-from engine.host.cells import CellTexts
 from engine.host.held_buffer import HeldBuffer
-from engine.host.protocol import CompleteRequest
+from engine.host.principals import Principal
+from engine.host.protocol import MAX_CELL_CHARS, Cell, CompleteRequest
 from engine.request import ClosedBuffers, CompletionRequest, Snippet
+
+_GAP = "\n\n"  # between cells
+_HEADING = re.compile("^#{1,6} +")  # a comment that begins so would be an odd one
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Who wants which completion; a newer one of the same client and document supersedes it.
+
+    `make` is called once, on the engine's thread, as late as can be; it returns None where nothing
+    is to be completed any more, and may raise a ForegramError.
+    """
+
+    principal: Principal
+    client: str
+    document: str
+    make: Callable[[], CompletionRequest | None]
+    is_prefill: bool = False  # only the prompt is read, for later
+    is_prefetch: bool = False  # nobody waits for it
+    has_buffers: bool = False  # the host holds some of the client's, and hears of its leaving
+
+
+@dataclass(frozen=True, slots=True)
+class CellTexts:
+    """The cells of a notebook around the one completed, in their order: URIs and texts.
+
+    With it they are one text, as they are read.
+    """
+
+    above: tuple[tuple[str, str], ...] = ()
+    below: tuple[tuple[str, str], ...] = ()
+
+    @classmethod
+    def of(
+        cls, above: Iterable[Cell], below: Iterable[Cell], get: Callable[[str], HeldBuffer]
+    ) -> "CellTexts":
+        """The texts of buffers, which `get` gets by their URIs, or raises.
+
+        Raises InputError where they are too long together, before it makes them.
+        """
+        held = [[(get(one.uri), one.sign) for one in side] for side in (above, below)]
+        num_chars = 0  # at most, as each line may get the sign of a comment
+        for one, sign in chain(*held):
+            num_chars += len(one.as_buffer.text) + len(one.lines) * (len(sign) + 1)
+        if num_chars > MAX_CELL_CHARS:
+            raise InputError(
+                f"the cells around have {num_chars:,} characters, above {MAX_CELL_CHARS:,}"
+            )
+        return cls(
+            *(tuple((one.uri, _cell_text(one, sign)) for one, sign in side) for side in held)
+        )
+
+    def around(self, prefix: str, suffix: str, is_open: Callable[[str], bool]) -> tuple[str, str]:
+        """The text before and behind the cursor, with the cells that are still open."""
+        above = "".join(f"{text}{_GAP}" for uri, text in self.above if is_open(uri))
+        below = "".join(f"{_GAP}{text}" for uri, text in self.below if is_open(uri))
+        return above + prefix, suffix + below
+
+
+def _cell_text(held: HeldBuffer, sign: str) -> str:
+    """Prose has the sign of a comment before each of its lines, and not its headings' own."""
+    if not sign:
+        return held.as_buffer.text
+    lines = (_HEADING.sub("", line) for line in held.lines)
+    return "\n".join(f"{sign} {line}".rstrip() for line in lines)
 
 
 def request_builder(

@@ -10,15 +10,12 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 
-from engine.host.asked import Asked
 from engine.host.buffers import ClientBuffers, ClientId
-from engine.host.cells import CellTexts
-from engine.host.completion_registry import CompletionRegistry, UnknownCompletionError
+from engine.host.clients import CompletionRegistry, Presence, UnknownCompletionError
 from engine.host.engine_thread import STOPPING, EngineThread
 from engine.host.failures import FailureLog
 from engine.host.held_buffer import spliced, split_at
 from engine.host.metrics import Metrics
-from engine.host.presence import Presence
 from engine.host.principals import Principal, WithdrawnError
 from engine.host.protocol import (
     Chunk,
@@ -30,7 +27,7 @@ from engine.host.protocol import (
     HostState,
 )
 from engine.host.quotas import QuotaKeeper
-from engine.host.request_builder import request_builder
+from engine.host.request_builder import Asked, CellTexts, request_builder
 from engine.host.run import Run, failed
 from engine.host.served_engine import ServedEngine
 from engine.progress import Progress

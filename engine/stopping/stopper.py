@@ -1,7 +1,7 @@
 """When a completion ends, judged token by token on its text: the rules in their order."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from engine.config import StopRules
@@ -10,9 +10,7 @@ from engine.stopping.confidence import ConfidenceRule
 from engine.stopping.indentation import IndentationRule, shallow_cut
 from engine.stopping.lines import Written, last_line, pieces
 from engine.stopping.repetition import repetition_cut, repetition_held
-from engine.stopping.strings import StopStrings
-from engine.stopping.suffix import SuffixRule
-from engine.stopping.suffix_head import SuffixHead
+from engine.stopping.suffix import SuffixHead, SuffixRule
 
 _MODELS_ENDS = (FinishReason.END_TOKEN, FinishReason.FIM_TOKEN)
 _PATIENCE = 1.5  # times the limit, for a text that is of no use as it stands; 2 is felt as waiting
@@ -47,7 +45,6 @@ class Stopper:
         self._suffix_rule = SuffixRule(SuffixHead.of(prefix, suffix))
         self._indentation_rule = IndentationRule.of(prefix, suffix)
         self._confidence_rule = ConfidenceRule(rules.min_confidence, last_line(prefix))
-        self._strings = StopStrings(rules.strings)
         self._clock = clock
         self._began: float | None = None
         self._num_tokens = 0
@@ -68,7 +65,8 @@ class Stopper:
     def stable_len(self) -> int:
         """Characters of `text` that no later rule can take back: they may be streamed."""
         seen = self._written
-        unstopped = self._strings.held(seen.text)
+        begun = (_begun(seen.text, one) for one in self._rules.strings)
+        unstopped = min(begun, default=len(seen.text))
         if unstopped < len(seen.text):
             seen = Written.of(self.text[:unstopped])
         if self._rules.min_confidence:
@@ -114,7 +112,7 @@ class Stopper:
 
     def _string_end(self, num_new: int) -> Stop | None:
         """What the caller's own end leaves, without what repeats the suffix."""
-        cut = self._strings.cut(self.text, num_new)
+        cut = _strings_cut(self._rules.strings, self.text, num_new)
         if cut is None:
             return None
         text = self.text[:cut]
@@ -190,3 +188,20 @@ def _is_unfinished(text: str) -> bool:
 def _blank_lines(text: str) -> int:
     """Blank lines that `text`, which ends with a line end, ends with."""
     return text[len(text.rstrip()) :].count("\n") - (1 if text.strip() else 0)
+
+
+def _strings_cut(strings: Iterable[str], text: str, num_new: int) -> int | None:
+    """Where the first of some strings begins that ends within the last `num_new` characters."""
+    starts = [
+        start
+        for one in strings
+        if (start := text.find(one, max(0, len(text) - num_new - len(one) + 1))) >= 0
+    ]
+    return min(starts, default=None)
+
+
+def _begun(text: str, string: str) -> int:
+    """Where the longest beginning of `string` stands that `text` ends with."""
+    first = max(0, len(text) - len(string) + 1)
+    starts = (start for start in range(first, len(text)) if string.startswith(text[start:]))
+    return next(starts, len(text))

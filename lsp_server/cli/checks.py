@@ -12,12 +12,14 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from engine.host.runtime import RuntimeFolder
+from engine.model.gpu.selfcheck.verdict import kept_verdicts
 from lsp_server.model_choice import Check
 from lsp_server.setting_layers import SettingsProblem
 from lsp_server.settings import Settings
 
 _INSTALL = f"run: {sys.executable} -m pip install --upgrade foregram"
 MIN_FREE_BYTES = 2e9  # what the smallest model takes to convert, and some more
+_ADVICE = "run `foregram bench gpu --check` and send us what it writes"
 
 
 def check_python() -> Check:
@@ -99,3 +101,14 @@ def check_runtime_folder(path: Path) -> Check:
     """Whether only the user can open the folder of socket and token."""
     RuntimeFolder.open(path)
     return Check("runtime folder", "ok", f"{path}, open only to you")
+
+
+def check_kernels(cache_folder: Path) -> list[Check]:
+    """One check where a model was loaded on a GPU before, of the latest such load."""
+    if not (verdicts := kept_verdicts(cache_folder)):
+        return []
+    latest = verdicts[-1]
+    what = f"on {latest.key.get('device', 'a device')} {latest.sentence}"
+    if not latest.is_well:
+        return [Check("kernels", "warning", what, _ADVICE)]
+    return [Check("kernels", "ok", what)]

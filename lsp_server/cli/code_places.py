@@ -11,7 +11,7 @@ from tree_sitter import Node
 from engine.host.protocol import Position
 from lsp_server.prompt.grammars import parser_for
 from lsp_server.prompt.parsed_line import parses_as_python
-from lsp_server.repository.languages import language_of
+from lsp_server.repository.source_text import language_of
 
 _CALLS_LISTS_SIGNATURES = frozenset(
     [

@@ -21,9 +21,16 @@ from engine.errors import InputError
 from engine.host.protocol import Bounds, Position
 from engine.memory import peak_resident_bytes
 from engine.stopping.lines import last_line
-from lsp_server.cli.completion_view import CompletionView, PlainText
 from lsp_server.cli.engine_arguments import decoding
-from lsp_server.cli.report import INTERRUPTED, CompletionReport, JsonObject, Output, note
+from lsp_server.cli.report import (
+    INTERRUPTED,
+    CompletionReport,
+    CompletionView,
+    JsonObject,
+    Output,
+    PlainText,
+    note,
+)
 from lsp_server.cli.source_file import Location, SourceFile
 from lsp_server.cli.terminal import ProgressBars
 from lsp_server.completion.cursor_context import CursorContext
@@ -33,8 +40,7 @@ from lsp_server.documents.document import Document
 from lsp_server.privacy.hidden_files import HiddenFiles
 from lsp_server.privacy.permissions import Permissions
 from lsp_server.privacy.secret_texts import SecretLines
-from lsp_server.prompt.place import Place
-from lsp_server.prompt.scope import BOUNDS, scope_at
+from lsp_server.prompt.place import BOUNDS, Place, scope_at
 from lsp_server.prompt.syntax import DocumentSyntax
 from lsp_server.reasons import Reason
 from lsp_server.settings import Settings

@@ -15,6 +15,7 @@ from rich.text import Text
 from engine.errors import ForegramError
 from lsp_server.cli.checks import (
     check_cache,
+    check_kernels,
     check_processor,
     check_python,
     check_repository,
@@ -22,19 +23,17 @@ from lsp_server.cli.checks import (
     check_settings,
     check_torch,
 )
-from lsp_server.cli.gpu_answers import CardFit
-from lsp_server.cli.gpu_check import card_fits, check_gpu
+from lsp_server.cli.gpu_check import CardFit, card_fits, check_gpu
 from lsp_server.cli.host_checks import (
     check_backend,
     check_confidence,
     check_host,
     check_latency,
     check_socket,
+    check_tls,
     check_token,
 )
-from lsp_server.cli.kernel_check import check_kernels
 from lsp_server.cli.report import visible
-from lsp_server.cli.tls_check import check_tls
 from lsp_server.host.address import HostAddress, HostError, host_address
 from lsp_server.host.daemon import ensure_host, explained
 from lsp_server.host.failures import boot_s

@@ -9,7 +9,7 @@ from engine.errors import ConfigurationError
 from engine.model.device import DeviceChoice, accelerators, hardware_lack, triton_lack
 from engine.model.gpu.card_plan import fits, pick
 from engine.model.gpu.cards import PLANNED_CARDS, Card
-from lsp_server.cli.gpu_answers import CARDS_OPTION, CardFit, CardFits, GpuAnswer
+from lsp_server.cli.gpu_check import CARDS_OPTION, CardFit, CardFits, GpuAnswer
 
 _MOSTLY = 0.8  # of a card's memory is free where nothing of weight runs
 

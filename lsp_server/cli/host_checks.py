@@ -1,12 +1,17 @@
 """What `foregram doctor` checks of the host and the way to it: one function for each check."""
 
 import asyncio
+import socket
+import ssl
 import stat
 import time
 from contextlib import aclosing, suppress
 from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
 from uuid import uuid4
 
+from engine.errors import ConfigurationError
 from engine.host.protocol import (
     PROTOCOL_VERSION,
     Bounds,
@@ -41,6 +46,9 @@ _REMOTE_ADVICE = {
     "wrong_protocol": "install one version of foregram on both machines",
     "wrong_token": "token_file has to be the file that the host names when it starts, or token its text",
 }
+LIMIT_S = 5.0
+DAYS_LEFT = 14
+_RENEW = "renew it on the host's machine"
 
 
 def check_host(answer: ProbeResult, *, is_remote: bool) -> Check:
@@ -180,3 +188,47 @@ def _latency(total_ms: float, done: Done) -> Check:
         )
         return Check("latency", "warning", what, advice)
     return Check("latency", "ok", what)
+
+
+def check_tls(address: HostAddress) -> Check:
+    """Whether a remote host is reached over TLS, with a certificate that is trusted and valid."""
+    url = urlsplit(address.url)
+    if not address.is_encrypted:
+        if address.is_local:
+            return Check("tls", "ok", f"not needed: {address.url} is on this machine")
+        advice = "start the host with --tls-cert and --tls-key, or use an SSH tunnel"
+        return Check("tls", "warning", f"{address.url} is not encrypted", advice)
+    try:
+        until = _valid_until(address.tls_context(), str(url.hostname), url.port or 443)
+    except ssl.SSLCertVerificationError as error:
+        return _distrusted(error, address)
+    except OSError as error:
+        # Not a failure: there may be a proxy, and the next check is whether the host answers.
+        what = f"no handshake with {address.url}: {error.strerror or error}"
+        return Check("tls", "warning", what, "check that a host listens there with --tls-cert")
+    left = int((until - time.time()) / 86_400)
+    what = f"the certificate is trusted, and valid for {left} more days"
+    if left < DAYS_LEFT:
+        return Check("tls", "warning", what, _RENEW)
+    return Check("tls", "ok", what)
+
+
+def _valid_until(context: ssl.SSLContext, host: str, port: int) -> float:
+    with (
+        socket.create_connection((host, port), LIMIT_S) as plain,
+        context.wrap_socket(plain, server_hostname=host) as guarded,
+    ):
+        certificate: dict[str, Any] = guarded.getpeercert() or {}
+    if "notAfter" not in certificate:
+        raise ConfigurationError("the certificate has no expiry date")
+    return ssl.cert_time_to_seconds(certificate["notAfter"])
+
+
+def _distrusted(error: ssl.SSLCertVerificationError, address: HostAddress) -> Check:
+    what = f"the certificate of {address.url} is not accepted: {error.verify_message}"
+    if "expired" in error.verify_message:
+        return Check("tls", "failed", what, _RENEW)
+    if address.ca_file is not None:
+        what += f" (ca_file is {address.ca_file})"
+    advice = "set ca_file to the certificate that signed it, and host_url to a name that it is for"
+    return Check("tls", "failed", what, advice)

@@ -17,9 +17,9 @@ from lsp_server.cli.index_memory import IndexMemory, measured_memory
 from lsp_server.cli.terminal import print_figures
 from lsp_server.repository.cursor_view import CursorView
 from lsp_server.repository.filling import Filling
-from lsp_server.repository.languages import language_of
 from lsp_server.repository.retrieval import Retrieval
 from lsp_server.repository.source_files import SourceFiles
+from lsp_server.repository.source_text import language_of
 from lsp_server.repository.store import Store
 from lsp_server.settings import Settings
 

@@ -20,12 +20,10 @@ from engine.errors import ConfigurationError, DeviceLostError
 from engine.host.compat.dialects import DEFAULT, Spoken
 from engine.host.loopback import is_loopback
 from engine.host.options import HostOptions
-from engine.host.process import become_host, kept_for_good
 from engine.host.quotas import QuotaKeeper
 from engine.host.runtime import HostRecord, RuntimeFolder, new_secret
-from engine.host.scale.options import LOAD, ReplicaCount, ScaleOptions
-from engine.host.scale.plan import ReplicaPlan
-from engine.host.scale.start import start_replicas
+from engine.host.scale.plan import LOAD, ReplicaCount, ReplicaPlan, ScaleOptions, start_replicas
+from engine.host.served_engine import become_host, kept_for_good
 from engine.host.server import HostServer
 from engine.host.service import CompletionService
 from lsp_server.cli.backend import Backend, chosen_backend

@@ -11,7 +11,7 @@ from lsp_server.cli.code_places import CodePlace, is_broken
 from lsp_server.completion.cursor_context import CursorContext
 from lsp_server.completion.postprocess import Processed, process, trimmed
 from lsp_server.completion.syntax_judge import judge_of
-from lsp_server.prompt.scope import BOUNDS, scope_at
+from lsp_server.prompt.place import BOUNDS, scope_at
 from lsp_server.prompt.syntax import DocumentSyntax
 
 

@@ -11,7 +11,7 @@ from engine.stopping.brackets import LONG_QUOTES, Balance, balance
 from engine.stopping.lines import columns, leading_space
 from lsp_server.language_names import comment_signs
 from lsp_server.prompt.comments import UNPAIRED, comment_end
-from lsp_server.prompt.scope import Scope
+from lsp_server.prompt.place import Scope
 
 _WINDOW = 1_000  # lines on either side
 LONGEST_SIDE = 1_000  # characters of the cursor's line on either side that are read

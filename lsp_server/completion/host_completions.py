@@ -25,10 +25,8 @@ from lsp_server.completion.syntax_judge import Judge, judge_of
 from lsp_server.documents.document import Snapshot
 from lsp_server.documents.documents import Documents
 from lsp_server.host.link import HostLink
-from lsp_server.prompt.place import Place
+from lsp_server.prompt.place import BOUNDS, Place, place_by_text, scope_at
 from lsp_server.prompt.places import Places
-from lsp_server.prompt.scope import BOUNDS, scope_at
-from lsp_server.prompt.text_place import place_by_text
 from lsp_server.reasons import Reason
 from lsp_server.settings import Settings
 

@@ -10,7 +10,7 @@ from engine.stopping.brackets import CLOSERS, QUOTES, Balance, balance
 from lsp_server.completion.cursor_context import LONGEST_SIDE, MOST_HEAD, CursorContext
 from lsp_server.language_names import TAGGED
 from lsp_server.prompt.comments import UNPAIRED_CLOSERS, comment_end
-from lsp_server.prompt.text_place import is_header, opens_block
+from lsp_server.prompt.place import is_header, opens_block
 
 # More of a statement than a part of its first word.
 _BEGUN = re.compile(r"\s*(\S+\s|[^\s(]+\(|[^\s\w])")

@@ -5,7 +5,7 @@ from itertools import takewhile
 
 from engine.stopping.brackets import CLOSERS, LONG_QUOTES, balance
 from engine.stopping.lines import indent_of, squeeze
-from engine.stopping.suffix_head import LETTERS
+from engine.stopping.suffix import LETTERS
 from lsp_server.completion.cursor_context import LONGEST_SIDE, CursorContext
 from lsp_server.reasons import Reason
 

@@ -8,7 +8,7 @@ from engine.stopping.lines import indent_of
 from engine.stopping.repetition import unrepeated
 from lsp_server.completion.cursor_context import CursorContext
 from lsp_server.language_names import PROSE
-from lsp_server.prompt.scope import Scope
+from lsp_server.prompt.place import Scope
 from lsp_server.reasons import Reason
 
 _SENTENCE = re.compile(r"(?<=[.!?])[\"')]*\s+(?=[\"'(]?[A-Z])|(?<=[。！？])")  # noqa: RUF001 - wide ones, too

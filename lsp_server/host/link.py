@@ -31,9 +31,8 @@ from lsp_server.host.client import (
     HostQuotaError,
     HostRefusedError,
 )
-from lsp_server.host.feedback_batch import FeedbackBatch
 from lsp_server.host.search import FindHost, HostSearch, LinkState, Watch
-from lsp_server.host.sync import HostSync, Syncs
+from lsp_server.host.sync import FeedbackBatch, HostSync, Syncs
 
 _LOG = logging.getLogger(__name__)
 _Outcome = TypeVar("_Outcome")

@@ -1,15 +1,18 @@
-"""What to send a host before it completes, and what it holds already."""
+"""What to send a host: buffers that it does not hold, and feedback on its completions."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import NamedTuple
 
-from engine.host.protocol import BufferSync, LineSplice
+from engine.host.protocol import MAX_FEEDBACK, BufferSync, Feedback, LineSplice
 from lsp_server.documents.document import Snapshot
 from lsp_server.documents.documents import Documents
 
 _VERSION_BITS = 32
 _MOST_OTHER_CHARS = 500_000  # of a document that is not the one completed
+_ALONE_S = 0.5  # until feedback is sent alone: a user that types asks again earlier
 
 
 class Syncs(NamedTuple):
@@ -133,3 +136,47 @@ class HostSync:
 def _host_version(snapshot: Snapshot) -> int:
     """Versions begin anew with each opening of a document; the host's do not."""
     return (snapshot.opening << _VERSION_BITS) + snapshot.version
+
+
+@dataclass(slots=True)
+class FeedbackBatch:
+    """What became of completions, two to three reports a key: a request for each would cost more.
+
+    `send` tells the host one by one, and raises nothing.
+    """
+
+    send: Callable[[Feedback], Awaitable[None]]
+    _waiting: list[Feedback] = field(default_factory=list)
+    _timer: asyncio.TimerHandle | None = None
+    _sending: set[asyncio.Task[None]] = field(default_factory=set)
+
+    def add(self, feedback: Feedback) -> None:
+        """Have it told soon."""
+        self._waiting.append(feedback)
+        if len(self._waiting) >= MAX_FEEDBACK:
+            self._begin()
+        elif self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(_ALONE_S, self._begin)
+
+    def take(self) -> tuple[Feedback, ...]:
+        """What waits, for a request that takes it along."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        waiting, self._waiting = self._waiting, []
+        return tuple(waiting)
+
+    async def flush(self) -> None:
+        """Tell what waits now."""
+        self._begin()
+        await asyncio.gather(*self._sending)
+
+    def _begin(self) -> None:
+        if waiting := self.take():
+            task = asyncio.create_task(self._send_all(waiting))
+            self._sending.add(task)
+            task.add_done_callback(self._sending.discard)
+
+    async def _send_all(self, waiting: tuple[Feedback, ...]) -> None:
+        for feedback in waiting:
+            await self.send(feedback)

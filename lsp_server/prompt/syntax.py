@@ -10,18 +10,25 @@ from engine.host.protocol import LineSplice, Position
 from engine.stopping.lines import indent_of
 from lsp_server.language_names import comment_signs
 from lsp_server.prompt.bounded_parse import edit_rows, parsed_in_stretches, parsed_in_time
-from lsp_server.prompt.grammars import parser_for
-from lsp_server.prompt.node_types import (
+from lsp_server.prompt.grammars import (
     BLOCK_HEADS,
     CODE_IN_STRINGS,
     COMMENTS,
     LITERALS,
     STRING_ENDS,
     STRINGS,
+    parser_for,
 )
 from lsp_server.prompt.parsed_line import ParsedLine
-from lsp_server.prompt.place import Opener, Place, find_opener, place_in_code
-from lsp_server.prompt.text_place import block_by_text, inside_by_text, place_by_text
+from lsp_server.prompt.place import (
+    Opener,
+    Place,
+    block_by_text,
+    find_opener,
+    inside_by_text,
+    place_by_text,
+    place_in_code,
+)
 
 MAX_LINES = 8_000  # from here on text rules judge: a broken line may cost a whole parse
 MAX_CHARS = 500_000  # likewise; few of a program's files are larger, few of those are written

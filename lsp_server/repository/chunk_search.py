@@ -12,9 +12,8 @@ from math import log
 from typing import NamedTuple
 
 from lsp_server.repository.cursor_view import CursorView, names_in
-from lsp_server.repository.languages import family_of
+from lsp_server.repository.source_text import family_of, words_in, words_of_name
 from lsp_server.repository.store import Store, TextWindow
-from lsp_server.repository.words import words_in, words_of_name
 
 _K1, _B = 1.2, 0.75
 _PATH_WEIGHT = 3.0

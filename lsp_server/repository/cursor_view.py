@@ -1,12 +1,18 @@
 """The text around a cursor, as the questions to the index see it: names, how near they are, types."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
+from typing import NamedTuple
 
+from engine.host.protocol import RepositorySnippet
 from lsp_server.repository.imports import Imported, imports
 
+OnProgress = Callable[[int, int, str], None]  # files read, of how many; what to say once all are
+# Of what was found, what may go out by now.
+Sendable = Callable[[], Awaitable[tuple[RepositorySnippet, ...]]]
 _NAME = re.compile(r"[^\W\d]\w*")
 _NEAR = 20  # lines above and below
 _FAR = 2_000  # lines above and below, that are looked through for a name's type
@@ -153,3 +159,22 @@ def _raise(weights: dict[str, float], names: Iterable[str], weight: float) -> No
 def names_in(text: str) -> list[str]:
     """The names of a text, each as often as it stands there."""
     return _NAME.findall(text)
+
+
+class Question(NamedTuple):
+    """A cursor in a document: its file, the text, the files that are open, what was edited last."""
+
+    uri: str
+    path: Path
+    lines: Sequence[str]
+    row: int
+    character: int
+    opened: frozenset[Path]
+    is_quick: bool  # a prompt is read so quickly that another choice is no matter
+    edits: tuple[str, ...] = ()  # lines, in any document
+
+    def view(self, path: str) -> CursorView:
+        """The text around the cursor, in the file that `path` names within its folder."""
+        line = self.lines[self.row]
+        before = [*self.lines[: self.row], line[: self.character]]
+        return CursorView(path, before, [line[self.character :], *self.lines[self.row + 1 :]])

@@ -8,9 +8,8 @@ from functools import cached_property
 from lsp_server.repository.cursor_view import CursorView, classes_in
 from lsp_server.repository.definitions import Definition
 from lsp_server.repository.imports import Imported
-from lsp_server.repository.languages import family_of
+from lsp_server.repository.source_text import family_of, words_of, words_of_name
 from lsp_server.repository.store import FoundDefinition, Store, stem_of
-from lsp_server.repository.words import words_of, words_of_name
 
 _AT_CURSOR = 8.0  # times the worth of a name near it
 _MEMBER = 0.5  # of what its class is worth

@@ -1,15 +1,22 @@
 """Brings an index in step with its folder: what changed is read again, what is gone is removed."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path, PurePosixPath
 
-from lsp_server.repository.chunks import chunks
 from lsp_server.repository.definitions import Definition, UnparsableError, definitions
-from lsp_server.repository.generated import is_generated, is_minified
-from lsp_server.repository.languages import family_of, language_of
 from lsp_server.repository.source_files import SourceFiles
-from lsp_server.repository.store import IndexedFile, Stamp, Store
-from lsp_server.repository.words import words_in
+from lsp_server.repository.source_text import (
+    chunks,
+    family_of,
+    is_generated,
+    is_minified,
+    language_of,
+    words_in,
+)
+from lsp_server.repository.store import IndexedFile, Stamp, Store, StoreError
 
 # Of a folder; where there is more, its newest files are indexed.
 MAX_FILES = 50_000
@@ -129,3 +136,36 @@ def newest(found: Iterable[tuple[str, Stamp]]) -> Sequence[tuple[str, Stamp]]:
             break
         count += 1
     return files[:count]
+
+
+def changed_paths(
+    files: SourceFiles, index: Path, paths: Iterable[str], most: int
+) -> Sequence[str] | None:
+    """Of reported files, those to read again or to remove; None: all should be looked at.
+
+    That is so where these are more than `most`, a folder came or was renamed, or the index is not
+    there or not whole.
+    """
+    with suppress(StoreError):
+        store = Store.open(index)
+        try:
+            return _changed_paths(files, store, paths, most) if store.is_whole else None
+        finally:
+            store.close()
+    return None
+
+
+def _changed_paths(
+    files: SourceFiles, store: Store, paths: Iterable[str], most: int
+) -> Sequence[str] | None:
+    is_entered = lru_cache(None)(files.is_entered)
+    found = []
+    for path in paths:
+        held = store.stamp(path)
+        now = files.stamp(path) if is_entered(str(PurePosixPath(path).parent)) else None
+        # Of a file that is gone or hidden, the index has nothing.
+        if held != now or (now is None and store.holds_below(path)):
+            found.append(path)
+        if len(found) > most or files.is_looked_into(path):
+            return None
+    return found

@@ -9,11 +9,9 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
-from lsp_server.repository.definition_choice import Shown
+from lsp_server.repository.cursor_view import Question
 from lsp_server.repository.indexer import IndexJob, IndexReport
-from lsp_server.repository.kept_choice import KeptChoices
-from lsp_server.repository.question import Question
-from lsp_server.repository.retrieval import Retrieval
+from lsp_server.repository.retrieval import KeptChoices, Retrieval, Shown
 from lsp_server.repository.source_files import SourceFiles
 from lsp_server.repository.store import Stamp, Store, StoreError, index_version
 from lsp_server.repository.upkeep import Upkeep

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import PurePosixPath
 
-from lsp_server.repository.languages import family_of
+from lsp_server.repository.source_text import family_of
 
 _MOST_LINES = 3_000  # of a file, that are looked at
 _MOST_JOINED = 60  # lines of one statement

@@ -6,19 +6,16 @@ from zlib import crc32
 
 from lsp_server import language_names
 from lsp_server.privacy import named_secrets, secret_files, secret_kinds, secret_texts
-from lsp_server.repository import chunks, definitions, generated, languages, words
+from lsp_server.repository import definitions, source_text
 
 _RULES = (
     named_secrets,
     secret_files,
     secret_kinds,
     secret_texts,
-    chunks,
     definitions,
-    generated,
     language_names,
-    languages,
-    words,
+    source_text,
 )
 
 

@@ -7,7 +7,8 @@ output, and it ends when its output is closed.
 
 import os
 import sys
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -15,12 +16,13 @@ import msgspec
 from filelock import FileLock, Timeout
 
 from lsp_server.repository.filling import Filling
-from lsp_server.repository.orphans import remove_orphans
 from lsp_server.repository.source_files import SourceFiles
 from lsp_server.repository.store import Store, StoreError, remove_store
 
 _NICE = 10  # an editor's own work goes first
 _OTHERS_S = 600.0  # that another process may fill the same index
+_MOST_AGE_S = 30 * 24 * 3600.0  # since an index was last filled
+_MOST_BYTES = 2_000_000_000  # of all indexes
 
 
 class IndexJob(msgspec.Struct, frozen=True):
@@ -104,6 +106,41 @@ def main() -> None:
             do_job(msgspec.json.decode(sys.stdin.buffer.readline(), type=IndexJob), report)
         except (StoreError, OSError, Timeout, msgspec.MsgspecError) as error:
             report(IndexReport(problem=str(error)))
+
+
+def remove_orphans(own: Path) -> None:
+    """Remove what is gone, old or too much beside an index, and nothing that is being filled."""
+    room = _MOST_BYTES
+    for age_s, size, path in sorted(_kept(own.parent)):
+        room -= size
+        is_unwanted = room < 0 or age_s > _MOST_AGE_S or _is_of_no_folder(path)
+        if is_unwanted and path != own:
+            _remove(path)
+            room += size
+
+
+def _kept(indexes: Path) -> Iterator[tuple[float, int, Path]]:
+    """Seconds since each index was filled, its bytes, and its file."""
+    for path in indexes.glob("*.sqlite"):
+        with suppress(OSError):
+            status = path.stat()
+            yield time.time() - status.st_mtime, status.st_size, path
+
+
+def _is_of_no_folder(path: Path) -> bool:
+    """Whether its folder is gone; one that cannot be read, as of another version, may be wanted."""
+    with suppress(StoreError, OSError):
+        store = Store.open(path)
+        folder = store.folder
+        store.close()
+        return not folder.is_dir()
+    return False
+
+
+def _remove(path: Path) -> None:
+    with suppress(Timeout, OSError), FileLock(f"{path}.lock", timeout=0, mode=0o600):
+        remove_store(path)
+        Path(f"{path}.lock").unlink(missing_ok=True)
 
 
 if __name__ == "__main__":

@@ -13,12 +13,13 @@ from pathlib import Path
 import msgspec
 
 from lsp_server.privacy.ignore_files import IGNORE_FILES
-from lsp_server.repository.changes import Changes
+from lsp_server.repository.filling import changed_paths
 from lsp_server.repository.indexer import IndexJob, IndexReport
-from lsp_server.repository.pace import Pace
 from lsp_server.repository.source_files import SourceFiles, is_never_indexed
 
 _LOG = logging.getLogger(__name__)
+_LEAST_WAIT_S = 0.5  # before changes are followed: a checkout touches many files at once
+_MOST_WAIT_S = 30.0  # while changes go on, as of a build
 _MOST_HEARD = 20_000  # changes that are kept to be judged
 _MOST_PATHS = 500  # files to read again; more are a new look at all
 _MOST_FAILED = 2  # jobs in a row that are tried again
@@ -45,9 +46,9 @@ class Upkeep:
         self._report = report
         self._turn = turn
         self._sleep = sleep
-        files = SourceFiles(Path(job.folder), allowed=job.allowed, globs=job.globs)
-        self._changes = Changes(files, Path(job.index))
-        self._pace = Pace()
+        self._files = SourceFiles(Path(job.folder), allowed=job.allowed, globs=job.globs)
+        self._wait_s = _LEAST_WAIT_S
+        self._has_heard = False  # since the last wait began
         self._is_begun = False
         self._is_due = True  # a look at all files
         self._is_damaged = False
@@ -76,7 +77,7 @@ class Upkeep:
             self._is_due = True
         if self._is_due:
             self._changed.clear()
-        self._pace.hear()
+        self._has_heard = True
         self.begin()
 
     def look(self) -> None:
@@ -104,9 +105,10 @@ class Upkeep:
     async def _run(self) -> None:
         while self._is_due or self._changed:
             if self._is_begun:  # the first look is waited for
-                self._pace.begin()
-                await self._sleep(self._pace.wait_s)
-                self._pace.end()
+                self._has_heard = False
+                await self._sleep(self._wait_s)
+                longer_s = min(2 * self._wait_s, _MOST_WAIT_S)
+                self._wait_s = longer_s if self._has_heard else _LEAST_WAIT_S
             self._is_begun = True
             await self._follow()
 
@@ -137,7 +139,10 @@ class Upkeep:
         if is_due:
             self._next_look = math.inf
             return None
-        found = await asyncio.to_thread(self._changes.in_need, sorted(changed), _MOST_PATHS)
+        index = Path(self._job.index)
+        found = await asyncio.to_thread(
+            changed_paths, self._files, index, sorted(changed), _MOST_PATHS
+        )
         return None if found is None else tuple(found)
 
     async def _do(self, job: IndexJob) -> str:

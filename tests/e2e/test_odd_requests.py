@@ -16,7 +16,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from engine.host.compat import llama_wire, mistral, openai_wire, tabby_wire
+from engine.host.compat import llama_wire, mistral, openai_wire, tabby
 from engine.host.compat.dialects import NAMES
 from engine.host.openapi import openapi_page
 from tests.support.schema_values import bent, values
@@ -34,11 +34,11 @@ OPERATIONS = [
 ]
 DROP_IN = (
     ("/v1/completions", openai_wire.OpenAIBody),
-    ("/v1/completions", tabby_wire.TabbyBody),
+    ("/v1/completions", tabby.TabbyBody),
     ("/v1/fim/completions", mistral.FimBody),
     ("/infill", llama_wire.LlamaBody),
     ("/completion", llama_wire.LlamaBody),
-    ("/v1/events", tabby_wire.TabbyEvent),
+    ("/v1/events", tabby.TabbyEvent),
 )
 DEEP = 200_000
 # No limit is in the way; what they do is tested elsewhere.

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine import Buffer, CompletionRequest, names
-from engine.line_index import LineIndexes, line_index
+from engine.related_file import LineIndexes, line_index
 from engine.request import Snippet
 from engine.snippets import Neighbours, _present
 
@@ -188,7 +188,7 @@ def test_nothing_is_kept_of_files_beyond_that_bound(monkeypatch):
 
 
 def test_indexes_of_the_latest_texts_are_kept_as_far_as_there_is_room(monkeypatch):
-    monkeypatch.setattr("engine.line_index._MOST_CHARS", 2 * len(RELATED) + 2)
+    monkeypatch.setattr("engine.related_file._MOST_CHARS", 2 * len(RELATED) + 2)
     indexes = LineIndexes()
     first, second = indexes.of(RELATED + "1"), indexes.of(RELATED + "2")
     assert indexes.of(RELATED + "1") is first
@@ -227,7 +227,7 @@ def test_lines_are_chosen_once_until_the_cursor_comes_to_other_names():
 
 
 def test_a_text_too_large_to_keep_is_looked_at_all_the_same(monkeypatch):
-    monkeypatch.setattr("engine.line_index._MOST_CACHED_CHARS", 10)
+    monkeypatch.setattr("engine.related_file._MOST_CACHED_CHARS", 10)
     text = UNRELATED + RELATED + "# kept by nobody"
     indexes = LineIndexes()
     assert indexes.of(text) is not indexes.of(text)

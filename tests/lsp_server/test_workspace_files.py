@@ -9,11 +9,10 @@ from engine.host.protocol import Position
 from lsp_server.completion.anchor import Anchor
 from lsp_server.documents.document import Snapshot
 from lsp_server.documents.documents import Documents
-from lsp_server.repository.question import Question
+from lsp_server.repository.cursor_view import Question
 from lsp_server.settings import Settings
-from lsp_server.workspace_files import WorkspaceFiles
+from lsp_server.workspace_files import RecentEdits, WorkspaceFiles
 
-pytestmark = pytest.mark.asyncio
 WORK = Path("/work")
 
 
@@ -50,6 +49,7 @@ def chosen(*repository: str) -> Settings:
     return Settings(cache_folder=WORK, runtime_folder=WORK, repository=repository)
 
 
+@pytest.mark.asyncio
 async def test_there_is_none_before_the_client_is_ready_nor_where_it_is_off(files):
     files.enter([WORK], chosen("on"))
     assert heard == []
@@ -61,16 +61,19 @@ async def test_there_is_none_before_the_client_is_ready_nor_where_it_is_off(file
     assert heard[0].entered == [(WORK,), (WORK,)]
 
 
+@pytest.mark.asyncio
 @pytest.mark.parametrize("listed", [(), ("off",), ("off", "src/**")])
 async def test_where_nothing_is_listed_or_off_is_nothing_is_indexed(listed):
     assert chosen(*listed).repository_globs is None
 
 
+@pytest.mark.asyncio
 async def test_on_is_every_file_and_else_those_that_are_listed():
     assert chosen("on").repository_globs == ()
     assert chosen("src/**").repository_globs == ("src/**",)
 
 
+@pytest.mark.asyncio
 async def test_a_question_brings_the_lines_that_were_edited_elsewhere(monkeypatch):
     monkeypatch.setattr("lsp_server.repository.repository.Repository", Heard)
     heard.clear()
@@ -93,6 +96,7 @@ async def test_a_question_brings_the_lines_that_were_edited_elsewhere(monkeypatc
     assert (question.path, question.row, question.is_quick) == (WORK / "a.py", 51, True)
 
 
+@pytest.mark.asyncio
 async def test_files_are_looked_at_where_the_client_does_not_watch_them(files):
     files.look()
     files.enter([WORK], chosen("on"))
@@ -102,3 +106,31 @@ async def test_files_are_looked_at_where_the_client_does_not_watch_them(files):
     files.is_watched = True
     files.look()
     assert heard[0].num_looks == 1
+
+
+def text(*lines: str, uri: str = "a") -> Snapshot:
+    """A document at one version."""
+    return Snapshot(uri, "python", 1, 1, lines, "\n", types.PositionEncodingKind.Utf16)
+
+
+def test_a_line_counts_once_as_it_is_now_and_blank_ones_do_not():
+    edits = RecentEdits()
+    for now in ("t", "to", "total = 1"):
+        edits.note(text("", now), 1, 1)
+    edits.note(text("", "total = 1", ""), 1, 2)
+    assert edits.far_from("b", 0) == ("total = 1",)
+
+
+def test_the_newest_comes_first_and_what_is_near_the_cursor_is_left_out():
+    edits = RecentEdits()
+    edits.note(text(*"abc"), 0, 1)
+    edits.note(text(*"xyz", uri="b"), 2, 1)
+    assert edits.far_from("c", 0) == ("z", "a")
+    assert edits.far_from("b", 9) == ("a",)
+    assert edits.far_from("b", 99) == ("z", "a")
+
+
+def test_a_large_paste_leaves_its_last_lines():
+    edits = RecentEdits()
+    edits.note(text(*(f"line {n}" for n in range(100))), 0, 100)
+    assert edits.far_from("b", 0) == tuple(f"line {n}" for n in range(99, 87, -1))

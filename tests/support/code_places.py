@@ -16,7 +16,7 @@ from lsp_server.completion.postprocess import Processed, process
 from lsp_server.completion.syntax_judge import SyntaxJudge
 from lsp_server.prompt.grammars import parser_for
 from lsp_server.prompt.syntax import DocumentSyntax
-from lsp_server.repository.languages import language_of
+from lsp_server.repository.source_text import language_of
 
 ROOT = Path(__file__).parents[2]
 _MOST_CHARS = 160  # of what is cut out

@@ -9,9 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.host.options import HostOptions
-from engine.host.scale.options import ReplicaCount, ScaleOptions
-from engine.host.scale.plan import ReplicaPlan
-from engine.host.scale.start import start_replicas
+from engine.host.scale.plan import ReplicaCount, ReplicaPlan, ScaleOptions, start_replicas
 from tests.support.echo_host import EchoEngine
 
 

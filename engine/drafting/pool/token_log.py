@@ -3,7 +3,9 @@
 13 bytes a token, and the heads of its chains. Pages that nothing was written to cost no memory.
 """
 
+import mmap
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -23,7 +25,6 @@ from engine.drafting.pool.chains import (
     pop,
 )
 from engine.drafting.pool.expansion import MAX_NODES, NODE, PENDING, expand, read
-from engine.drafting.pool.sparse_array import sparse_zeros
 from engine.drafting.pool.spelling import Wanted, pick
 from engine.drafting.tree import EMPTY_DRAFT, Draft
 
@@ -165,3 +166,19 @@ class TokenLog:
             tokens, length, self._found, found, limit, table.probs, self._pending, self._nodes
         )
         return Draft(*(column[:written].copy() for column in self._columns))
+
+
+def sparse_zeros(count: int, dtype: type[np.generic]) -> np.ndarray:
+    """`count` zeros, at least one, whose pages take memory only once they are written to.
+
+    `np.zeros` promises no such thing: where arrays of that size were freed before, glibc gives it
+    used memory, which it clears, all of it; and it asks for pages of 2 MiB.
+    """
+    size = count * np.dtype(dtype).itemsize
+    if not hasattr(mmap, "MAP_PRIVATE"):  # Windows
+        return np.frombuffer(mmap.mmap(-1, size), dtype)
+    pages = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    if hasattr(mmap, "MADV_NOHUGEPAGE"):
+        with suppress(OSError):  # a system without them
+            pages.madvise(mmap.MADV_NOHUGEPAGE)
+    return np.frombuffer(pages, dtype)

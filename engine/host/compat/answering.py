@@ -13,8 +13,8 @@ from litestar import Request, Response
 from litestar.exceptions import HTTPException
 from litestar.response import Stream
 
+from engine.host.bodies import until_gone
 from engine.host.compat.dialect import KEEP_ALIVE, Dialect, Exchange, data
-from engine.host.event_lines import until_gone
 from engine.host.principals import principal_of
 from engine.host.protocol import Chunk, CompleteEvent, Done, Failed, Problem
 from engine.host.quotas import retry_after

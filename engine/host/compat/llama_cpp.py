@@ -17,9 +17,8 @@ from litestar.handlers import HTTPRouteHandler
 from engine.errors import InputError
 from engine.host.compat import llama_wire as wire
 from engine.host.compat.dialect import Body, Dialect, Exchange, Served, data
-from engine.host.compat.fields import only_prompt, refuse_unless, stop_strings
-from engine.host.compat.llama_answers import selected, stop_type, timings
-from engine.host.compat.text_request import TextRequest
+from engine.host.compat.llama_wire import selected, stop_type, timings
+from engine.host.compat.text_request import TextRequest, only_prompt, refuse_unless, stop_strings
 from engine.host.figures import gauges_of
 from engine.host.principals import principal_of
 from engine.host.protocol import MAX_TOKENS, Chunk, Done, Problem

@@ -7,9 +7,14 @@ from dataclasses import dataclass, field
 import msgspec
 
 from engine.host.compat.dialect import DONE, Body, Dialect, Exchange, Served, data
-from engine.host.compat.fields import StopStringsField, check_top_p, refuse_unless, stop_strings
 from engine.host.compat.openai_wire import Usage, error_type, finish_reason, usage_of
-from engine.host.compat.text_request import TextRequest
+from engine.host.compat.text_request import (
+    StopStringsField,
+    TextRequest,
+    check_top_p,
+    refuse_unless,
+    stop_strings,
+)
 from engine.host.protocol import Chunk, Done, Problem
 
 _MAX_TOKENS = 128

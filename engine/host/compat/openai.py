@@ -16,8 +16,13 @@ from litestar.params import FromPath
 
 from engine.host.compat import openai_wire as wire
 from engine.host.compat.dialect import DONE, Body, Dialect, Exchange, Served, data
-from engine.host.compat.fields import check_top_p, only_prompt, refuse_unless, stop_strings
-from engine.host.compat.text_request import TextRequest
+from engine.host.compat.text_request import (
+    TextRequest,
+    check_top_p,
+    only_prompt,
+    refuse_unless,
+    stop_strings,
+)
 from engine.host.protocol import Chunk, Done, Problem, TokenText
 from engine.host.service import CompletionService
 

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from engine.host.compat.fields import StopStringsField
+from engine.host.compat.text_request import StopStringsField
 from engine.host.protocol import Done
 from engine.request import FinishReason
 

@@ -11,23 +11,22 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Annotated, Any, Literal
 from urllib.parse import unquote, urlsplit
 
 import msgspec
 from litestar import MediaType, Request, Response, get, post
 from litestar.handlers import HTTPRouteHandler
 from litestar.params import FromQuery
+from msgspec import Meta
 
 from engine.errors import InputError
 from engine.host.bodies import decoded
-from engine.host.compat import tabby_wire as wire
+from engine.host.clients import UnknownCompletionError
 from engine.host.compat.dialect import Body, Dialect, Exchange, Served
-from engine.host.compat.fields import refuse_unless
-from engine.host.compat.text_request import TextRequest
-from engine.host.completion_registry import UnknownCompletionError
+from engine.host.compat.text_request import TextRequest, refuse_unless
 from engine.host.principals import principal_of
-from engine.host.protocol import Chunk, Done, Feedback, FeedbackKind, Problem
+from engine.host.protocol import Chunk, Done, Feedback, FeedbackKind, Integer, Problem
 from engine.host.service import CompletionService
 from engine.request import Snippet
 
@@ -35,6 +34,73 @@ _MAX_TOKENS = 64  # Tabby's own default, and no request says another
 _SPOKEN = "v0.32.0"  # the release whose API this is: clients ask whether they may use it
 _PREFIX = "cmpl-"  # of ids
 _KINDS: dict[str, FeedbackKind] = {"view": "shown", "select": "accepted", "dismiss": "rejected"}
+Temperature = Annotated[float, Meta(ge=0, le=10)]
+
+
+class TabbySnippet(msgspec.Struct, frozen=True):
+    """A piece of another file: a declaration, or one that was found."""
+
+    body: str
+    filepath: str | None = None
+
+
+class TabbySegments(msgspec.Struct, frozen=True):
+    """The text around the cursor and what the client found for it. A clipboard is not read."""
+
+    prefix: str
+    suffix: str | None = None
+    filepath: str | None = None
+    declarations: list[TabbySnippet] | None = None
+    relevant_snippets_from_changed_files: list[TabbySnippet] | None = None
+    relevant_snippets_from_recently_opened_files: list[TabbySnippet] | None = None
+
+    @property
+    def snippets(self) -> list[TabbySnippet]:
+        """All of them, the best first, as Tabby orders them."""
+        return [
+            *(self.declarations or ()),
+            *(self.relevant_snippets_from_changed_files or ()),
+            *(self.relevant_snippets_from_recently_opened_files or ()),
+        ]
+
+
+class TabbyDebugOptions(msgspec.Struct, frozen=True):
+    """For who tries a prompt of their own."""
+
+    raw_prompt: str | None = None
+    disable_retrieval_augmented_code_completion: bool | None = None
+
+
+class TabbyBody(msgspec.Struct, frozen=True):
+    """What `/v1/completions` is asked."""
+
+    segments: TabbySegments | None = None
+    debug_options: TabbyDebugOptions | None = None
+    temperature: Temperature | None = None
+    seed: Integer | None = None
+    mode: str = "standard"
+
+
+class TabbyChoice(msgspec.Struct, frozen=True):
+    """A text."""
+
+    text: str
+    index: int = 0
+
+
+class TabbyCompletion(msgspec.Struct, frozen=True):
+    """An answer."""
+
+    id: str
+    choices: list[TabbyChoice]
+    mode: str = "standard"
+
+
+class TabbyEvent(msgspec.Struct, frozen=True):
+    """What became of a completion."""
+
+    type: Literal["view", "select", "dismiss"]
+    completion_id: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +110,9 @@ class TabbyExchange:
     request: TextRequest
     is_streamed: bool = False
 
-    def whole(self, chunks: Sequence[Chunk], done: Done) -> wire.TabbyCompletion:  # noqa: ARG002 - the end has it all
+    def whole(self, chunks: Sequence[Chunk], done: Done) -> TabbyCompletion:  # noqa: ARG002 - the end has it all
         """The text, and the name by which events call it."""
-        return wire.TabbyCompletion(f"{_PREFIX}{done.id}", [wire.TabbyChoice(done.text)])
+        return TabbyCompletion(f"{_PREFIX}{done.id}", [TabbyChoice(done.text)])
 
     def frame(self, chunk: Chunk) -> bytes:  # noqa: ARG002 - there are none
         """Nothing."""
@@ -72,7 +138,7 @@ class Tabby(Dialect):
 
     def read(self, path: str, body: Body, served: Served) -> Exchange:  # noqa: ARG002 - it has one
         """Raises InputError and ValidationError."""
-        asked = msgspec.convert(body, wire.TabbyBody)
+        asked = msgspec.convert(body, TabbyBody)
         refuse_unless("mode", asked.mode, "standard")
         return TabbyExchange(_request(asked))
 
@@ -108,7 +174,7 @@ class Tabby(Dialect):
             request: Request[Any, Any, Any], select_kind: FromQuery[str] = ""
         ) -> Response[bytes]:
             """Count what became of a completion."""
-            event = decoded(await request.body(), wire.TabbyEvent)
+            event = decoded(await request.body(), TabbyEvent)
             feedback = _feedback(event, is_line=select_kind == "line")
             with suppress(UnknownCompletionError):  # Tabby, too, believes whatever it is told
                 service.record(principal_of(request.scope), feedback)
@@ -122,9 +188,9 @@ class Tabby(Dialect):
         return [events, server_setting]
 
 
-def _request(asked: wire.TabbyBody) -> TextRequest:
+def _request(asked: TabbyBody) -> TextRequest:
     """What is to be completed. Raises InputError."""
-    options, segments = asked.debug_options or wire.TabbyDebugOptions(), asked.segments
+    options, segments = asked.debug_options or TabbyDebugOptions(), asked.segments
     temperature, seed = asked.temperature or 0.0, asked.seed
     request = partial(TextRequest, max_tokens=_MAX_TOKENS, temperature=temperature, seed=seed)
     if options.raw_prompt is not None:
@@ -150,7 +216,7 @@ def _path(name: str) -> str:
         return name
 
 
-def _feedback(event: wire.TabbyEvent, *, is_line: bool) -> Feedback:
+def _feedback(event: TabbyEvent, *, is_line: bool) -> Feedback:
     """The event in the host's own words. How long an accepted line was is not told."""
     completion_id = event.completion_id.removeprefix(_PREFIX)
     if event.type == "select" and is_line:

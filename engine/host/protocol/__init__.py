@@ -22,7 +22,6 @@ of the principal that the token names; one who would have more than its quota is
 the seconds to wait in `Retry-After`.
 """
 
-from engine.host.protocol.buffers import BufferSync, CloseRequest, LineSplice, Position, SyncRequest
 from engine.host.protocol.completion import (
     MAX_CELL_CHARS,
     MAX_CELLS,
@@ -52,8 +51,13 @@ from engine.host.protocol.message import (
     SESSION_HEADER,
     UNKNOWN_CLIENT,
     UNKNOWN_VERSION,
+    BufferSync,
+    CloseRequest,
     Integer,
+    LineSplice,
+    Position,
     Problem,
+    SyncRequest,
 )
 from engine.host.protocol.status import HostState, LoadProgress, PromptUse, Status
 

@@ -5,8 +5,14 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from engine.host.protocol.buffers import BufferSync, LineSplice, Position
-from engine.host.protocol.message import Integer, Message, NotNegative
+from engine.host.protocol.message import (
+    BufferSync,
+    Integer,
+    LineSplice,
+    Message,
+    NotNegative,
+    Position,
+)
 
 FeedbackKind = Literal["shown", "accepted", "partly_accepted", "rejected"]
 

@@ -22,8 +22,7 @@ from engine.errors import ConfigurationError
 from engine.host.listener import kept_token, port_listener
 from engine.host.options import HostOptions
 from engine.host.scale.deployment import APP, LOGGING, ClusterError, Deployment
-from engine.host.scale.options import ScaleOptions
-from engine.host.scale.plan import ReplicaPlan
+from engine.host.scale.plan import ReplicaPlan, ScaleOptions
 
 _LOCAL = "127.0.0.1"  # of this address alone Ray opens no port to other machines
 _STORE_BYTES = 100 * 1024 * 1024  # of Ray's object store, through which no completion goes

@@ -11,8 +11,7 @@ from ray.serve.config import AutoscalingConfig, RequestRouterConfig
 from engine.errors import ForegramError
 from engine.host.options import HostOptions
 from engine.host.principals import Principals
-from engine.host.scale.options import ScaleOptions
-from engine.host.scale.plan import ReplicaPlan, written
+from engine.host.scale.plan import ReplicaPlan, ScaleOptions, written
 from engine.host.scale.replica import Replica
 
 APP = "foregram"

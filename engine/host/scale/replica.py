@@ -12,18 +12,16 @@ from typing import Any
 from ray import serve
 
 from engine.errors import ForegramError
-from engine.host.app import create_app
+from engine.host.app import Peers, create_app
 from engine.host.auth import Application, AuthMiddleware
 from engine.host.buffers import ClientId
 from engine.host.compat.dialects import Spoken
 from engine.host.figures import metrics_page
-from engine.host.peers import Peers
 from engine.host.principals import Principal, Principals
-from engine.host.process import become_host, kept_for_good
 from engine.host.quotas import QuotaKeeper
-from engine.host.scale.metrics_pages import joined_pages
-from engine.host.scale.named_replica import NamedReplica
+from engine.host.scale.named_replica import NamedReplica, joined_pages
 from engine.host.scale.plan import ReplicaPlan, read
+from engine.host.served_engine import become_host, kept_for_good
 from engine.host.service import CompletionService
 from engine.memory import return_free_memory
 

@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from pathlib import PurePath
 from typing import Any
 
-from engine.host.upstream.body import TITLES, ServerKind
 from engine.host.upstream.channel import UpstreamChannel
 from engine.host.upstream.failures import (
     UpstreamError,
@@ -15,6 +14,7 @@ from engine.host.upstream.failures import (
     UpstreamRequestError,
 )
 from engine.host.upstream.options import UpstreamOptions
+from engine.host.upstream.wire import TITLES, ServerKind
 
 _CONTEXT = 4096  # where an upstream does not say: what each of today's models has
 _MOST_SEQUENCES = 64  # where it does not say: what one GPU serves well

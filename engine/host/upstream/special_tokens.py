@@ -1,23 +1,67 @@
 """What a prompt for an upstream's model is made of: its tokenizer, or an estimate, and its format."""
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 
 from engine.errors import ConfigurationError, UnsupportedModelError
 from engine.host.upstream.channel import UpstreamChannel
-from engine.host.upstream.estimated_tokens import EstimatedTokens
 from engine.host.upstream.identity import UpstreamIdentity, token_ids, tokenised
 from engine.host.upstream.options import UpstreamOptions
-from engine.host.upstream.prompt_writer import PromptWriter
-from engine.host.upstream.token_names import format_of, names_by_model, numbered
-from engine.model.fim import fim_token_names, find_fim_format
-from engine.model.loading.cached_tokenizer import cached_tokenizer
+from engine.host.upstream.prompt_writer import EstimatedTokens, PromptWriter
+from engine.model.fim import FimFormat, fim_token_names, find_fim_format
+from engine.model.loading.stored_tokenizer import cached_tokenizer
 from engine.model.tokenizer import Tokenizer
+from engine.model.vocabulary import Vocabulary
 from engine.model_names import kind_of, title_of, why_unknown
 
 _SAMPLE = "def add(a, b):\n\treturn a + b  # 12 Äpfel\n"
 _ENDS = ("<|endoftext|>", "<|im_end|>", "<|end_of_text|>", "<|eot_id|>")  # whoever has them
+_FIRST_ID = 2
+_PIPED = ("<|fim_prefix|>", "<|fim_suffix|>", "<|fim_middle|>")
+_STARCODER = ("<fim_prefix>", "<fim_suffix>", "<fim_middle>", "<fim_pad>", "<|endoftext|>")
+_BY_NAME = (
+    (
+        r"qwen",
+        (*_PIPED, "<|fim_pad|>", "<|repo_name|>", "<|file_sep|>", "<|endoftext|>", "<|im_end|>"),
+    ),
+    (r"codegemma", (*_PIPED, "<|file_separator|>", "<eos>")),
+    (r"granite-?4", (*_PIPED, "<|fim_pad|>", "<|end_of_text|>")),
+    (r"mellum", (*_STARCODER, "<filename>", "<reponame>", "<|im_start|>", "<|im_end|>")),
+    (r"starcoder-?2", (*_STARCODER, "<file_sep>", "<repo_name>")),
+    (r"star-?coder|granite.*code|refact|stable-code", _STARCODER),
+    (r"santacoder", ("<fim-prefix>", "<fim-suffix>", "<fim-middle>", "<|endoftext|>")),
+    (r"seed-?coder", ("<[fim-prefix]>", "<[fim-suffix]>", "<[fim-middle]>", "<[end▁of▁sentence]>")),
+    (
+        r"deepseek",
+        (
+            "<｜fim▁begin｜>",  # noqa: RUF001 - DeepSeek's own
+            "<｜fim▁hole｜>",  # noqa: RUF001 - likewise
+            "<｜fim▁end｜>",  # noqa: RUF001 - likewise
+            "<｜end▁of▁sentence｜>",  # noqa: RUF001 - likewise
+        ),
+    ),
+    (r"glm-?4", ("<|code_prefix|>", "<|code_suffix|>", "<|code_middle|>", "<|endoftext|>")),
+)
+
+
+def names_by_model(*model_names: str) -> tuple[str, ...]:
+    """The special tokens of the family that one of these names speaks of; none where it is unknown."""
+    for pattern, names in _BY_NAME:
+        if any(re.search(pattern, name.lower()) for name in model_names):
+            return names
+    return ()
+
+
+def numbered(names: Iterable[str]) -> dict[str, int]:
+    """Ids of our own for special tokens."""
+    return {name: number for number, name in enumerate(dict.fromkeys(names), _FIRST_ID)}
+
+
+def format_of(ids: dict[str, int], model_name: str) -> FimFormat:
+    """The format that these special tokens tell. Raises UnsupportedModelError."""
+    return find_fim_format(Vocabulary(ids, ids.values(), (), byte_level=False), model_name)
 
 
 @dataclass(frozen=True, slots=True)

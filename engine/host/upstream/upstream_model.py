@@ -10,9 +10,7 @@ from functools import partial
 from typing import Any
 
 from engine.config import Sampling
-from engine.host.upstream.body import BodyWriter
 from engine.host.upstream.channel import UpstreamChannel
-from engine.host.upstream.deltas import Delta, read_delta
 from engine.host.upstream.failures import (
     UpstreamBrokenError,
     UpstreamRequestError,
@@ -22,6 +20,7 @@ from engine.host.upstream.identity import UpstreamIdentity, identify
 from engine.host.upstream.options import UpstreamOptions
 from engine.host.upstream.prompt_writer import PromptWriter, UpstreamPrompt
 from engine.host.upstream.special_tokens import prompt_parts
+from engine.host.upstream.wire import BodyWriter, Delta, read_delta
 from engine.model.prompt import Prompt
 
 _LEAST_PROMPT, _MOST_PROMPT = 1024, 8192

@@ -8,6 +8,7 @@ gigabyte at each start would cost more than mapping it.
 import hashlib
 import json
 from dataclasses import dataclass
+from io import BufferedWriter
 from pathlib import Path
 from typing import Any, Self
 
@@ -17,7 +18,6 @@ from engine.errors import ModelCorruptError
 from engine.model.loading.catalog import LocatedModel, ModelFiles
 from engine.model.loading.folder_model import opened, read_json
 from engine.model.loading.packing import FILE_FORMS, PACKERS, pack_own_forms
-from engine.model.loading.safetensors_writer import PADDING, SafetensorsWriter
 from engine.model.loading.stored_tokenizer import (
     SPECIALS_FILE,
     TOKENIZER_FILE,
@@ -37,6 +37,63 @@ _FILES = (_WEIGHTS_FILE, _CONFIG_FILE, TOKENIZER_FILE, SPECIALS_FILE)
 _WORDS = ("name", "fingerprint", "variant")  # of the manifest
 _FLOAT_BYTES = 4
 _HEAD_BYTES = 2**21  # more than `SafetensorsWriter` keeps for its header
+_HEADER_ROOM = 1 << 20
+_ALIGNMENT = 64  # bytes; a mapped tensor then starts where vector instructions like it
+PADDING = "_padding."  # first part of the names of tensors that hold no weight
+
+_TYPES = {
+    torch.float32: "F32",
+    torch.float16: "F16",
+    torch.bfloat16: "BF16",
+    torch.int8: "I8",
+    torch.uint8: "U8",
+    torch.int16: "I16",
+    torch.int32: "I32",
+    torch.int64: "I64",
+}
+
+
+class SafetensorsWriter:
+    """Appends tensors to a new file, so that a model larger than memory can be converted.
+
+    The header stands first in the file but is known last: room for it is kept, and what is left
+    over is filled with blanks, as the format allows. `close` writes it.
+    Format: https://github.com/huggingface/safetensors
+    """
+
+    def __init__(self, file: BufferedWriter) -> None:
+        self._file = file
+        self._entries: dict[str, Any] = {}
+        self._end = 0
+        file.write(bytes(8 + _HEADER_ROOM))
+
+    def write(self, name: str, tensor: torch.Tensor) -> int:
+        """Append a tensor and return its bytes. Raises ValueError for a name written before."""
+        if name in self._entries:
+            raise ValueError(f"the tensor {name} was written before")
+        if gap := -self._end % _ALIGNMENT:
+            self._append(f"{PADDING}{self._end}", torch.zeros(gap, dtype=torch.uint8))
+        return self._append(name, tensor)
+
+    def _append(self, name: str, tensor: torch.Tensor) -> int:
+        flat = tensor.detach().contiguous().reshape(-1).view(torch.uint8)
+        self._file.write(flat.numpy().data)
+        start, self._end = self._end, self._end + flat.numel()
+        self._entries[name] = {
+            "dtype": _TYPES[tensor.dtype],
+            "shape": list(tensor.shape),
+            "data_offsets": [start, self._end],
+        }
+        return flat.numel()
+
+    def close(self) -> None:
+        """Write the header. Raises ValueError when there are too many tensors for its room."""
+        header = json.dumps(self._entries, separators=(",", ":")).encode()
+        if len(header) > _HEADER_ROOM:
+            raise ValueError(f"a header of {len(header):,} bytes does not fit its room")
+        self._file.seek(0)
+        self._file.write(_HEADER_ROOM.to_bytes(8, "little"))
+        self._file.write(header.ljust(_HEADER_ROOM))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """Models of the Hugging Face hub: taken from its local cache, else downloaded into it.
 
 A model is a folder, or one GGUF file of a repository: which one a name means is said in
-`cached_gguf`. A model stays at the commit that was downloaded first, as the cache is asked first; a
+`hub_cache`. A model stays at the commit that was downloaded first, as the cache is asked first; a
 revision in its name, `owner/name@revision`, decides which that is.
 """
 
@@ -12,9 +12,8 @@ from fnmatch import fnmatch
 from pathlib import Path
 
 from engine.errors import ModelCorruptError, ModelNotFoundError
-from engine.model.loading.cached_gguf import cached_gguf, chosen_gguf, is_meant
 from engine.model.loading.folder_model import read_json
-from engine.model.loading.hub_download import told
+from engine.model.loading.hub_cache import cached_gguf, chosen_gguf, is_meant, told
 from engine.model_names import gguf_tag, pinned
 from engine.progress import Progress, shown
 

@@ -14,12 +14,11 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from engine.errors import CacheError, ConfigurationError, ModelCorruptError
-from engine.model.loading.catalog import LocatedModel, on_disk
+from engine.model.loading.catalog import LocatedModel, check_source, on_disk
 from engine.model.loading.converted_model import ConvertedModel, convert
 from engine.model.loading.gguf_model import GgufModel
 from engine.model.loading.packing import FILE_FORMS, PACKERS
 from engine.model.loading.stored_tokenizer import readable_name
-from engine.model.loading.tensor_shapes import check_source
 from engine.model.model_config import ModelConfig
 from engine.offline_parts import EmbeddedModel
 from engine.progress import Progress, shown

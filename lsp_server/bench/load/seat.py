@@ -25,8 +25,7 @@ from lsp_server.completion.in_flight import LOOK_S, InFlightCompletion
 from lsp_server.completion.postprocess import process
 from lsp_server.host.address import HostAddress
 from lsp_server.host.search import LinkReport
-from lsp_server.prompt.scope import BOUNDS, Scope, scope_at
-from lsp_server.prompt.text_place import place_by_text
+from lsp_server.prompt.place import BOUNDS, Scope, place_by_text, scope_at
 from lsp_server.settings import Settings
 
 _READY_S = 180.0

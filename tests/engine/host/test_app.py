@@ -10,7 +10,6 @@ from msgspec.structs import replace
 
 from engine import FinishReason, ModelNotFoundError
 from engine.config import StopRules
-from engine.host.asked import Asked
 from engine.host.principals import Principal
 from engine.host.protocol import (
     Bounds,
@@ -28,6 +27,7 @@ from engine.host.protocol import (
     SyncRequest,
 )
 from engine.host.quotas import QuotaKeeper
+from engine.host.request_builder import Asked
 from engine.request import ClosedBuffers, CompletionRequest, Snippet
 from tests.support.completion_hosts import secret_file
 from tests.support.running_host import HeldEngine, ask, buffer, running_host
@@ -652,7 +652,7 @@ async def test_a_drop_in_client_that_is_silent_leaves_nothing_behind(tmp_path, m
         await host.client.post("/v1/completions", json={"prompt": "y"}, headers=eves)
         host.service.presence.leave_silent()
         assert engine.forgotten == []
-        monkeypatch.setattr("engine.host.presence._SILENT_S", 0.0)
+        monkeypatch.setattr("engine.host.clients._SILENT_S", 0.0)
         host.service.presence.leave_silent()
         host.service.presence.leave_silent()
         await collected(host.complete(ask(buffer("x"))))

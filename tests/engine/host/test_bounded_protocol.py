@@ -1,15 +1,16 @@
 """What a connection sends has limits of size; several requests at once are answered in order."""
 
 import asyncio
+from typing import Any
 
+import httptools
 import msgspec
 import pytest
 
 from engine import FinishReason
+from engine.host.bounded_protocol import RequestParser
 from tests.support.raw_requests import HEAD, connected, ended, is_served
 from tests.support.running_host import HeldEngine, ask, buffer, running_host
-
-pytestmark = pytest.mark.asyncio
 
 SECRET = "a-secret-that-is-long-enough-to-be-a-token"
 STATUS = f"{HEAD.format('GET', 'status')}\r\n".encode()
@@ -25,6 +26,7 @@ def completion():
     return head.encode() + body
 
 
+@pytest.mark.asyncio
 async def test_a_body_that_was_refused_is_read_no_further_and_the_answer_reaches_its_client(
     tmp_path,
 ):
@@ -39,6 +41,7 @@ async def test_a_body_that_was_refused_is_read_no_further_and_the_answer_reaches
         writer.close()
 
 
+@pytest.mark.asyncio
 @pytest.mark.parametrize(
     "line", [b"x-name: value\r\n", b"x" * 1000, b"x: " + b"y" * 1000], ids=["many", "name", "value"]
 )
@@ -55,6 +58,7 @@ async def test_headers_without_an_end_are_refused_with_a_sentence(tmp_path, line
         writer.close()
 
 
+@pytest.mark.asyncio
 @pytest.mark.parametrize("is_streamed", [True, False])
 async def test_an_answer_to_http_1_0_has_no_chunks_and_ends_with_its_connection(
     tmp_path, is_streamed
@@ -77,6 +81,7 @@ async def test_an_answer_to_http_1_0_has_no_chunks_and_ends_with_its_connection(
         assert msgspec.json.decode(content)["choices"][0]["text"] == "one two three"
 
 
+@pytest.mark.asyncio
 async def test_small_bodies_in_chunks_pass_beside_plain_requests(tmp_path):
     """Each once counted as the largest that there may be, so that the second was refused."""
     body = b"%x\r\n%s\r\n0\r\n\r\n" % (1024, b'{"prompt": "%s"}' % (b"x" * 1010))
@@ -96,6 +101,7 @@ async def test_small_bodies_in_chunks_pass_beside_plain_requests(tmp_path):
         writer.close()
 
 
+@pytest.mark.asyncio
 async def test_what_stands_behind_a_body_is_no_longer_than_headers(tmp_path, caplog):
     async with running_host(tmp_path, HeldEngine()) as host:
         reader, writer = await connected(tmp_path)
@@ -108,6 +114,7 @@ async def test_what_stands_behind_a_body_is_no_longer_than_headers(tmp_path, cap
         writer.close()
 
 
+@pytest.mark.asyncio
 async def test_a_long_body_is_no_head(tmp_path):
     async with running_host(tmp_path, HeldEngine()):
         reader, writer = await connected(tmp_path)
@@ -119,6 +126,7 @@ async def test_a_long_body_is_no_head(tmp_path):
         writer.close()
 
 
+@pytest.mark.asyncio
 async def test_requests_that_come_at_once_are_answered_in_their_order(tmp_path):
     async with running_host(tmp_path, HeldEngine()):
         reader, writer = await connected(tmp_path)
@@ -130,6 +138,7 @@ async def test_requests_that_come_at_once_are_answered_in_their_order(tmp_path):
         writer.close()
 
 
+@pytest.mark.asyncio
 async def test_of_requests_that_came_at_once_the_one_that_runs_ends_with_its_client(tmp_path):
     engine = HeldEngine(is_held=True)
     async with running_host(tmp_path, engine):
@@ -142,6 +151,7 @@ async def test_of_requests_that_came_at_once_the_one_that_runs_ends_with_its_cli
         writer.close()
 
 
+@pytest.mark.asyncio
 async def test_only_so_many_requests_wait_on_a_connection(tmp_path, caplog):
     async with running_host(tmp_path, HeldEngine()) as host:
         reader, writer = await connected(tmp_path)
@@ -153,6 +163,7 @@ async def test_only_so_many_requests_wait_on_a_connection(tmp_path, caplog):
         writer.close()
 
 
+@pytest.mark.asyncio
 async def test_what_is_no_request_is_not_answered_in_the_middle_of_another_answer(tmp_path, caplog):
     engine = HeldEngine(is_held=True)
     async with running_host(tmp_path, engine):
@@ -168,6 +179,7 @@ async def test_what_is_no_request_is_not_answered_in_the_middle_of_another_answe
         writer.close()
 
 
+@pytest.mark.asyncio
 async def test_a_protocol_that_is_not_spoken_here_is_not_changed_to(tmp_path):
     """Java's own client wishes for HTTP/2 so, with its first request."""
     wish = b"connection: upgrade, http2-settings\r\nupgrade: h2c\r\nhttp2-settings: AAA\r\n\r\n"
@@ -185,6 +197,7 @@ async def test_a_protocol_that_is_not_spoken_here_is_not_changed_to(tmp_path):
         writer.close()
 
 
+@pytest.mark.asyncio
 @pytest.mark.parametrize(
     "sent",
     [
@@ -224,3 +237,111 @@ async def test_what_is_no_request_is_refused_with_a_sentence(tmp_path, caplog, s
         assert "Traceback" not in caplog.text
         assert await is_served(host)
         writer.close()
+
+
+class Told:
+    """Writes down what it is told."""
+
+    def __init__(self):
+        self.events: list[dict[str, Any]] = []
+        self.keep_alive: list[bool] = []
+        listener: Any = self
+        self.parser = RequestParser(listener)
+
+    def on_message_begin(self):
+        self.events.append({"headers": [], "body": b"", "is_whole": False})
+
+    def on_url(self, url):
+        self.events[-1]["url"] = url
+
+    def on_header(self, name, value):
+        self.events[-1]["headers"].append((name, value))
+
+    def on_headers_complete(self):
+        self.keep_alive.append(self.parser.should_keep_alive())
+
+    def on_body(self, body):
+        self.events[-1]["body"] += body
+
+    def on_message_complete(self):
+        self.events[-1]["is_whole"] = True
+
+
+FIRST = b"POST /a?b=c HTTP/1.1\r\nHost: x\r\nEmpty:\r\nPadded: \t one two \t\r\nContent-Length: 5\r\n\r\nhello"
+CHUNKED_HEAD = (
+    b"POST /b HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: Chunked\r\n\r\n"
+    b"3;name=value\r\nhel\r\n2\r\nlo\r\n0\r\nHost: y\r\nAuthorization: Bearer T\r\n\r\n"
+)
+UPGRADE = (
+    b"POST /c HTTP/1.1\r\nHost: x\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\n"
+    b"HTTP2-Settings: AAA\r\nContent-Length: 5\r\n\r\nhello"
+)
+CLOSING = b"GET /d HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
+ALL = (
+    ("/a?b=c", [("host", "x"), ("empty", ""), ("padded", "one two"), ("content-length", "5")], "hello"),
+    ("/b", [("host", "x"), ("transfer-encoding", "Chunked")], "hello"),
+    ("/c", [("host", "x"), ("content-length", "5")], "hello"),
+    ("/d", [("host", "x"), ("connection", "close")], ""),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("size", [1, 2, 7, 60, 1000])
+def test_requests_are_told_whole_without_trailers_and_wishes_for_other_protocols(size):
+    told = Told()
+    parser = told.parser
+    sent = FIRST + CHUNKED_HEAD + UPGRADE + CLOSING
+    for start in range(0, len(sent), size):
+        parser.feed_data(sent[start : start + size])
+    assert not parser.is_in_body
+    assert told.keep_alive == [True, True, True, False]
+    found = [
+        (
+            one["url"].decode(),
+            [(name.decode(), value.decode()) for name, value in one["headers"]],
+            one["body"].decode(),
+        )
+        for one in told.events
+    ]
+    assert found == list(ALL)
+    assert all(one["is_whole"] for one in told.events)
+
+
+def test_nothing_is_told_of_a_head_that_is_not_all_there():
+    told = Told()
+    told.parser.feed_data(FIRST[:40])
+    assert told.events == []
+
+
+def test_a_body_is_awaited_to_its_end():
+    parser = Told().parser
+    parser.feed_data(FIRST[:-1])
+    assert parser.is_in_body
+
+
+@pytest.mark.parametrize(
+    ("sent", "reason"),
+    [
+        (CLOSING.replace(b"Host: x\r\n", b""), "a request has to have one Host header"),
+        (CLOSING.replace(b"Host", b"Host: y\r\nHost"), "a request has to have one Host header"),
+        (CLOSING.replace(b"/d", b"http://x/d"), "a request has to name a path"),
+        (CHUNKED_HEAD.replace(b"Chunked", b"gzip"), "the only transfer encoding here is chunked"),
+        (CHUNKED_HEAD.replace(b"Host", b"Transfer-Encoding: gzip\r\nHost"), "the only transfer encoding here is chunked"),
+        (b"CONNECT x:80 HTTP/1.1\r\nHost: x\r\n\r\n", "a request has to name a path"),
+        (CLOSING.replace(b"Host", b"X: " + 70_000 * b"x" + b"\r\nHost"), TOO_LONG),
+        (UPGRADE.replace(b"Host", 300 * b"X: x\r\n" + b"Host"), TOO_LONG),
+        (b"GET / HTTP/1.1\r\nX: " + 70_000 * b"x", TOO_LONG),
+    ],
+)  # fmt: skip
+def test_what_is_refused_has_a_reason_and_is_not_told(sent, reason):
+    told = Told()
+    parser = told.parser
+    with pytest.raises(httptools.HttpParserError):
+        parser.feed_data(sent)
+    assert parser.refusal == reason
+    assert told.events == []
+
+
+def test_a_request_of_http_1_0_need_not_name_its_host():
+    told = Told()
+    told.parser.feed_data(b"GET /d HTTP/1.0\r\n\r\n")
+    assert [one["url"] for one in told.events] == [b"/d"]

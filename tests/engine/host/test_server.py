@@ -434,7 +434,7 @@ async def test_silent_clients_and_their_jobs_are_forgotten(tmp_path, monkeypatch
     async with running_host(tmp_path, HeldEngine()) as host:
         async for _ in host.complete(ask(buffer("x"))):
             pass
-        monkeypatch.setattr("engine.host.presence._SILENT_S", 0.0)
+        monkeypatch.setattr("engine.host.clients._SILENT_S", 0.0)
         while host.service.buffers.num_clients:
             await asyncio.sleep(0.005)
         assert not host.service.scheduler._turns._account("").last_turns

@@ -3,8 +3,7 @@
 import pytest
 
 from engine.stopping.lines import Written
-from engine.stopping.suffix import SuffixRule
-from engine.stopping.suffix_head import SuffixHead
+from engine.stopping.suffix import SuffixHead, SuffixRule
 
 PREFIX = "def area(shape):\n    width = shape.width\n"
 

@@ -4,11 +4,13 @@ import subprocess
 import sys
 from importlib.metadata import PackageNotFoundError
 
+from engine.model.gpu.selfcheck.verdict import Verdict, VerdictFile
 from kernels.cpu_forward import host_unit, processor
 from kernels.cpu_forward.vector_unit import VECTOR_UNITS
 from lsp_server.cli import checks
 from lsp_server.cli.checks import (
     check_cache,
+    check_kernels,
     check_processor,
     check_repository,
     check_settings,
@@ -147,3 +149,35 @@ def test_each_wrong_setting_is_a_failure_by_its_name():
     [check] = check_settings(problems)
     assert (check.state, check.what) == ("failed", "environment: unknown setting A")
     assert check_settings([])[0].state == "ok"
+
+
+KEY = {"device": "NVIDIA H200"}
+
+
+def check_of(folder, **found):
+    VerdictFile.of(folder, KEY).write(Verdict(KEY, **found))
+    [check] = check_kernels(folder)
+    return check
+
+
+def test_without_a_load_on_a_gpu_nothing_is_said(tmp_path):
+    assert check_kernels(tmp_path) == []
+
+
+def test_kernels_that_passed_are_well(tmp_path):
+    check = check_of(tmp_path, runs="early")
+    assert check.state == "ok"
+    assert check.what.startswith(
+        "on NVIDIA H200 the kernels passed their check; the text is the same"
+    )
+
+
+def test_a_form_that_is_not_used_is_a_warning_with_what_to_do(tmp_path):
+    check = check_of(tmp_path, runs="pytorch", failed={"kernels": "it is wrong"}, slowdown=2.0)
+    assert check.state == "warning"
+    assert "a step takes 2.0 times as long: it is wrong" in check.what
+    assert "foregram bench gpu --check" in check.advice
+
+
+def test_a_text_that_may_differ_is_a_warning(tmp_path):
+    assert check_of(tmp_path, runs="pytorch", is_text_equal=False).state == "warning"

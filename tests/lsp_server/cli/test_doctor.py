@@ -24,7 +24,7 @@ from engine.host.protocol import (
 from lsp_server.cli import command_line as cli
 from lsp_server.cli import doctor, gpu_check
 from lsp_server.cli.doctor import show_doctor
-from lsp_server.cli.gpu_answers import CardFit, CardFits
+from lsp_server.cli.gpu_check import CardFit, CardFits
 from lsp_server.settings import load_settings
 from tests.support.local_host import stub_host
 from tests.support.stub_host import Handler

@@ -56,7 +56,7 @@ def test_the_engines_answer_names_the_gpu_and_what_our_kernels_lack(monkeypatch)
     from engine.model.device import DeviceChoice
     from engine.model.gpu.cards import Card
     from lsp_server.cli import gpu_probe
-    from lsp_server.cli.gpu_answers import GpuAnswer
+    from lsp_server.cli.gpu_check import GpuAnswer
 
     assert gpu_probe.answer("auto") == GpuAnswer()
     monkeypatch.setattr(gpu_probe, "accelerators", lambda: ["one"])

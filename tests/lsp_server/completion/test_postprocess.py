@@ -12,7 +12,7 @@ from engine.stopping.lines import squeeze
 from lsp_server.completion.cursor_context import CursorContext
 from lsp_server.completion.postprocess import Processed, process
 from lsp_server.completion.syntax_judge import judge_of
-from lsp_server.prompt.scope import Scope
+from lsp_server.prompt.place import Scope
 from lsp_server.reasons import Reason
 
 

@@ -6,7 +6,7 @@ from engine.host.protocol import Position
 from lsp_server.completion.cursor_context import CursorContext
 from lsp_server.completion.postprocess import Processed, process
 from lsp_server.completion.trimming import in_scope
-from lsp_server.prompt.scope import Scope
+from lsp_server.prompt.place import Scope
 from lsp_server.reasons import Reason
 
 

@@ -1,10 +1,12 @@
 """Every text that the editor has open, or why we do not hold it."""
 
+import random
+
 import pytest
 from lsprotocol import types
 
 from engine.host.protocol import LineSplice
-from lsp_server.documents.documents import MAX_DOCUMENT_BYTES, DocumentRefused, Documents
+from lsp_server.documents.documents import MAX_DOCUMENT_BYTES, DocumentRefused, Documents, Notebooks
 from lsp_server.reasons import Reason
 
 URI = "file:///a.py"
@@ -292,3 +294,58 @@ def test_unknown_notebooks_and_changes_without_cells_are_no_trouble():
         )
     )
     assert documents.uris() == ()
+
+
+CODE, PROSE = types.NotebookCellKind.Code, types.NotebookCellKind.Markup
+
+
+def notebook_cell(name, kind=CODE):
+    return types.NotebookCell(kind, name)
+
+
+def notebook(uri, *names):
+    return types.NotebookDocument(uri, "jupyter", 1, [notebook_cell(name) for name in names])
+
+
+def names(notebooks, uri="n"):
+    return [one.document for one in notebooks.cells(uri)]
+
+
+def test_a_cell_knows_its_notebook_until_it_goes():
+    notebooks = Notebooks()
+    notebooks.open(notebook("n", "a", "b"))
+    notebooks.open(notebook("m", "c"))
+    assert [notebooks.owner(name) for name in "abcd"] == ["n", "n", "m", ""]
+    notebooks.splice("n", types.NotebookCellArrayChange(0, 1))
+    assert [notebooks.owner(name) for name in "ab"] == ["", "n"]
+    assert notebooks.close("n") == ("b",)
+    assert [notebooks.owner(name) for name in "bc"] == ["", "m"]
+
+
+def test_a_cell_becomes_prose():
+    notebooks = Notebooks()
+    notebooks.open(notebook("n", "a", "b"))
+    notebooks.update("n", [notebook_cell("b", PROSE), notebook_cell("unknown", PROSE)])
+    assert [one.kind for one in notebooks.cells("n")] == [CODE, PROSE]
+
+
+def test_an_unknown_notebook_has_no_cells_and_closing_it_is_no_trouble():
+    notebooks = Notebooks()
+    notebooks.update("n", [notebook_cell("a")])
+    assert (notebooks.cells("n"), notebooks.close("n")) == ((), ())
+
+
+def test_any_run_of_splices_leaves_the_order_of_a_plain_list():
+    rng, notebooks, plain = random.Random(3), Notebooks(), list("abc")  # noqa: S311 - a draw, no secret
+    notebooks.open(notebook("n", *plain))
+    for number in range(200):
+        start = rng.randint(0, len(plain))
+        count = rng.randint(0, min(2, len(plain) - start))
+        added = [f"{number}-{one}" for one in range(rng.randint(0, 2))]
+        plain[start : start + count] = added
+        change = types.NotebookCellArrayChange(
+            start, count, [notebook_cell(name) for name in added]
+        )
+        notebooks.splice("n", change)
+        assert names(notebooks) == plain
+        assert all(notebooks.owner(name) == "n" for name in plain)

@@ -5,9 +5,10 @@ import asyncio
 import pytest
 from lsprotocol import types
 
+from engine.host.protocol import MAX_FEEDBACK, Feedback
 from lsp_server.documents.documents import Documents
 from lsp_server.host import link as host_link
-from lsp_server.host.sync import HostSync
+from lsp_server.host.sync import FeedbackBatch, HostSync
 from tests.support.connected import connected
 from tests.support.running_host import HeldEngine
 
@@ -94,6 +95,7 @@ def test_another_host_holds_nothing(documents):
 
 
 @pytest.mark.asyncio
+@pytest.mark.asyncio
 async def test_a_neighbour_into_which_a_key_is_pasted_leaves_the_host(tmp_path, monkeypatch):
     monkeypatch.setattr(host_link, "_JUDGE_S", 0.0)
     engine = HeldEngine(("return ", "1"))
@@ -116,6 +118,7 @@ async def test_a_neighbour_into_which_a_key_is_pasted_leaves_the_host(tmp_path, 
         assert engine.forgotten[0].cache_keys == keys
 
 
+@pytest.mark.asyncio
 @pytest.mark.asyncio
 async def test_before_a_request_few_documents_are_judged_and_at_a_pause_all(tmp_path, monkeypatch):
     """Each costs a look at its folders, and nothing else is done meanwhile."""
@@ -142,6 +145,7 @@ async def test_before_a_request_few_documents_are_judged_and_at_a_pause_all(tmp_
 
 
 @pytest.mark.asyncio
+@pytest.mark.asyncio
 async def test_a_host_that_did_not_hear_is_told_again(tmp_path, monkeypatch):
     engine = HeldEngine(("return ", "1"))
     async with connected(tmp_path, engine) as editor:
@@ -156,3 +160,55 @@ async def test_a_host_that_did_not_hear_is_told_again(tmp_path, monkeypatch):
         assert editor.host.service.buffers.num_buffers == 1
         assert await editor.link.retract() == (A,)
         assert editor.host.service.buffers.num_buffers == 0
+
+
+def shown(number):
+    return Feedback("", str(number), "shown")
+
+
+@pytest.fixture
+def told():
+    return []
+
+
+@pytest.fixture
+def batch(told):
+    async def send(feedback):
+        told.append(feedback)
+
+    return FeedbackBatch(send)
+
+
+@pytest.mark.asyncio
+async def test_a_request_takes_along_what_waits(batch, told):
+    batch.add(shown(1))
+    batch.add(shown(2))
+    assert batch.take() == (shown(1), shown(2))
+    await batch.flush()
+    assert told == []
+
+
+@pytest.mark.asyncio
+async def test_without_a_request_it_is_told_after_a_moment(batch, told):
+    batch.add(shown(1))
+    async with asyncio.timeout(5):
+        while not told:
+            await asyncio.sleep(0.01)
+    assert told == [shown(1)]
+    assert batch.take() == ()
+
+
+@pytest.mark.asyncio
+async def test_no_more_waits_than_a_request_may_take_along(batch, told):
+    for number in range(MAX_FEEDBACK + 1):
+        batch.add(shown(number))
+    assert batch.take() == (shown(MAX_FEEDBACK),)
+    await batch.flush()
+    assert told == [shown(number) for number in range(MAX_FEEDBACK)]
+
+
+@pytest.mark.asyncio
+async def test_who_leaves_tells_what_waits(batch, told):
+    batch.add(shown(1))
+    await batch.flush()
+    assert told == [shown(1)]

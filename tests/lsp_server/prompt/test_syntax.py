@@ -11,9 +11,8 @@ from engine.memory import peak_resident_bytes
 from lsp_server.completion.cursor_context import CursorContext
 from lsp_server.completion.syntax_judge import SyntaxJudge
 from lsp_server.prompt import syntax
-from lsp_server.prompt.place import Place
+from lsp_server.prompt.place import Place, place_by_text
 from lsp_server.prompt.syntax import DocumentSyntax
-from lsp_server.prompt.text_place import place_by_text
 
 GOLDEN = [  # language, text with the cursor as a bar, place
     ("python", "x = 1  # a no|te\n", Place.COMMENT),

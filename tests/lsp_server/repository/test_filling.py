@@ -1,11 +1,13 @@
 """An index follows its folder, whatever lies there."""
 
 import os
+import shutil
+from functools import partial
 
 import pytest
 
-from lsp_server.repository.filling import Filling, newest
-from lsp_server.repository.source_files import SourceFiles
+from lsp_server.repository.filling import Filling, changed_paths, newest
+from lsp_server.repository.source_files import SourceFiles, is_never_indexed
 from lsp_server.repository.store import Stamp, Store, remove_store
 
 
@@ -144,3 +146,81 @@ def test_of_too_many_or_too_large_files_the_newest_are_indexed(bound, monkeypatc
     monkeypatch.setattr(f"lsp_server.repository.filling.{bound}", 2)
     files = newest((str(n), Stamp(n, 1)) for n in range(5))
     assert [path for path, _ in files] == ["4", "3"]
+
+
+@pytest.fixture
+def project(tmp_path):
+    project = tmp_path / "work"
+    for name in ("a.py", "sub/b.py", "sub/c.py", "env/lib/d.py", "out/e.py"):
+        (project / name).parent.mkdir(parents=True, exist_ok=True)
+        (project / name).write_text("x = 1\n")
+    (project / "env/pyvenv.cfg").touch()
+    (project / ".gitignore").write_text("out/\n")
+    return project
+
+
+@pytest.fixture
+def changes(project):
+    files, index = SourceFiles(project), project.parent / "index.sqlite"
+    store = Store.build(index, project)
+    Filling(store, files).scan()
+    store.close()
+    return partial(changed_paths, files, index)
+
+
+def test_a_file_that_is_as_the_index_has_it_needs_nothing(changes, project):
+    paths = ["a.py", "env", "out", "env/lib/d.py", "out/e.py", "out/new.py", "gone.py"]
+    assert changes(paths, 9) == []
+    (project / "a.py").write_text("x = 22\n")
+    (project / "out/e.py").write_text("x = 22\n")
+    (project / "env/lib/d.py").write_text("x = 22\n")
+    assert changes(paths, 9) == ["a.py"]
+
+
+def test_what_came_went_or_is_ignored_from_now_on_is_followed(changes, project):
+    (project / "new.py").write_text("x = 1\n")
+    shutil.rmtree(project / "sub")
+    (project / ".foregramignore").write_text("a.py\n")
+    assert changes(["new.py", "sub", "sub/b.py", "a.py"], 9) == [
+        "new.py",
+        "sub",
+        "sub/b.py",
+        "a.py",
+    ]
+
+
+def test_many_changes_are_a_look_at_all_files(changes, project):
+    (project / "a.py").unlink()
+    (project / "sub/b.py").unlink()
+    assert changes(["a.py", "sub/b.py"], 2) == ["a.py", "sub/b.py"]
+    assert changes(["a.py", "sub/b.py"], 1) is None
+
+
+def test_a_folder_that_came_is_a_look_at_all_files(changes):
+    assert changes(["sub"], 9) is None
+
+
+def test_without_a_whole_index_all_files_are_looked_at(changes, project):
+    changes.index.unlink()
+    assert changes(["a.py"], 9) is None
+    Store.build(changes.index, project).close()
+    assert changes(["a.py"], 9) is None
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        (".git/index", True),
+        (".git/refs/heads/main", True),
+        ("web/node_modules/a/b.js", True),
+        ("node_modules", True),
+        ("a.pyc", True),
+        ("cache/repository/x.sqlite-wal", True),
+        ("src/a.py", False),
+        (".gitignore", False),
+        ("sub/.foregramignore", False),
+        ("Makefile", False),
+    ],
+)
+def test_the_name_alone_says_most(path, expected):
+    assert is_never_indexed(path) is expected

@@ -6,14 +6,15 @@ import sqlite3
 import threading
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from engine.host.protocol import RepositorySnippet
+from lsp_server.repository.cursor_view import Question
 from lsp_server.repository.folder_index import index_path
-from lsp_server.repository.question import Question
-from lsp_server.repository.repository import Repository
+from lsp_server.repository.repository import QuestionThread, Repository
 from lsp_server.repository.store import remove_store
 from lsp_server.repository.upkeep import Upkeep
 from lsp_server.settings import Settings
@@ -333,3 +334,31 @@ async def test_whatever_befalls_the_index_is_told_once_and_leaves_what_is_shown(
         assert await in_time(repository, question(work)) == before
         assert {*failed} == {before}
     assert caplog.text.count("too deep") == 1
+
+
+async def test_of_one_buffer_the_latest_question_alone_waits():
+    thread, release, done = QuestionThread(), threading.Event(), list[str]()
+    assert thread.busy_s == 0
+
+    def slow():
+        release.wait()
+        done.append("a1")
+
+    first = thread.ask("a", slow)
+    others = [thread.ask("a", partial(done.append, f"a{n}")) for n in (2, 3, 4)]
+    elsewhere = thread.ask("b", partial(done.append, "b1"))
+    assert thread.busy_s > 0
+    release.set()
+    assert await asyncio.gather(first, *others, elsewhere) == [True, False, False, True, True]
+    assert done == ["a1", "a4", "b1"]
+    thread.close()
+
+
+async def test_what_was_asked_before_the_end_is_done():
+    thread, release, done = QuestionThread(), threading.Event(), list[str]()
+    thread.ask("a", release.wait)
+    last = thread.ask("b", partial(done.append, "closed"))
+    thread.close()
+    release.set()
+    assert await last
+    assert done == ["closed"]

@@ -117,7 +117,7 @@ def test_an_index_that_was_filled_by_other_rules_is_made_anew(path, tmp_path, mo
     assert Store.open(path).num_files == 1
     rules = tmp_path / "rules.py"
     rules.write_text("# Another pattern.\n")
-    monkeypatch.setattr("lsp_server.repository.chunks.__file__", str(rules))
+    monkeypatch.setattr("lsp_server.repository.source_text.__file__", str(rules))
     rules_version.cache_clear()
     try:
         with pytest.raises(StoreError, match="another version"):

@@ -90,6 +90,10 @@ async def test_while_changes_go_on_processes_come_ever_more_rarely(root):
     await upkeep.done()
     assert upkeep.waits == [0.5, 1, 2, 4, 8, 16, 30, 30, 30]
     assert len(upkeep.jobs) <= 9
+    upkeep.happens = lambda: None
+    upkeep.changed(["a.py"])
+    await upkeep.done()
+    assert upkeep.waits[-1] == 0.5
 
 
 async def test_a_storm_is_one_look_at_all_files(root):

@@ -2,8 +2,11 @@
 
 import asyncio
 
+from prometheus_client.parser import text_string_to_metric_families
+
+from engine.host.metrics import Metrics
 from engine.host.protocol import REPLICA_HEADER
-from engine.host.scale.named_replica import NamedReplica
+from engine.host.scale.named_replica import NamedReplica, joined_pages
 
 
 async def receive():
@@ -41,3 +44,26 @@ def test_an_answer_that_the_application_sends_again_is_named_once():
         asyncio.run(NamedReplica(app, "one")({"type": "http"}, receive, send))
     assert [event["headers"] for event in sent] == [[(REPLICA_HEADER.encode(), b"one")]] * 2
     assert again["headers"] == []
+
+
+def page(running: float) -> bytes:
+    metrics = Metrics()
+    metrics.count_request("completed")
+    return metrics.page({"running": running})
+
+
+def test_each_figure_stands_once_for_each_replica():
+    joined = joined_pages({"one": page(1), "two": page(2)}).decode()
+    families = {one.name: one for one in text_string_to_metric_families(joined)}
+    running = {one.labels["replica"]: one.value for one in families["foregram_running"].samples}
+    assert running == {"one": 1, "two": 2}
+    assert joined.count("# TYPE foregram_requests_total") == 1
+    completed = 'foregram_requests_total{outcome="completed",replica="two"} 1.0'
+    assert completed in joined.splitlines()
+
+
+def test_nothing_is_lost_or_changed_of_a_page():
+    alone = page(3).decode()
+    joined = joined_pages({"one": alone.encode()}).decode()
+    bare = joined.replace('replica="one",', "").replace(',replica="one"', "")
+    assert bare.replace('{replica="one"}', "") == alone

@@ -9,8 +9,8 @@ pytest.importorskip("ray.serve", reason="the extra `scale` is not installed")
 
 # Ray reads its variables when it is imported, so a process of its own imports it.
 SOURCE = """
-from engine.host.scale.options import ReplicaCount, ScaleOptions
-from engine.host.scale.start import _prepare
+from engine.host.scale.plan import ReplicaCount, ScaleOptions
+from engine.host.scale.plan import _prepare
 _prepare(ScaleOptions(ReplicaCount.parse("1")))
 from engine.host.scale.cluster import _LOCAL
 from ray._common.network_utils import is_localhost

@@ -8,11 +8,11 @@ import huggingface_hub
 import pytest
 
 from engine.errors import ModelCorruptError, ModelNotFoundError
-from engine.model.loading.cached_gguf import is_meant
-from engine.model.loading.cached_tokenizer import cached_tokenizer
 from engine.model.loading.catalog import locate
 from engine.model.loading.gguf_model import GgufModel
 from engine.model.loading.hub import hub_gguf
+from engine.model.loading.hub_cache import is_meant
+from engine.model.loading.stored_tokenizer import cached_tokenizer
 from engine.progress import NoProgress
 from tests.support.tiny_gguf import write_tiny_gguf
 from tests.support.tiny_hub import cache_model

@@ -1,0 +1,193 @@
+"""Requests to `/v1/completions`, and what the events of its stream say: text, and log-probabilities.
+
+An engine's own fields undo what its defaults, or those that a model brings along, would change of the
+text: a penalty for repetitions spoils code. Some gateways refuse fields that they do not know; such
+a field is left out from then on.
+
+OpenAI's form of `logprobs` (vLLM, SGLang, TensorRT-LLM) has lists of tokens and of numbers; llama.cpp
+writes that of chats, with an object for each token.
+"""
+
+import hashlib
+import math
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple
+
+import msgspec
+
+from engine.config import Sampling
+from engine.errors import InputError
+from engine.host.bodies import decoded
+from engine.host.upstream.failures import UpstreamBrokenError, UpstreamError
+
+ServerKind = Literal["llamacpp", "vllm", "sglang", "tensorrt_llm", "other"]
+TITLES: dict[ServerKind, str] = {
+    "llamacpp": "llama.cpp",
+    "vllm": "vLLM",
+    "sglang": "SGLang",
+    "tensorrt_llm": "TensorRT-LLM",
+    "other": "an OpenAI server",
+}
+_PLAIN = {"repetition_penalty": 1.0, "skip_special_tokens": False}
+_OWN: dict[ServerKind, dict[str, Any]] = {
+    "llamacpp": {"cache_prompt": True, "top_k": 0, "min_p": 0.0, "repeat_penalty": 1.0},
+    "vllm": _PLAIN | {"top_k": -1, "min_p": 0.0, "spaces_between_special_tokens": False},
+    "sglang": _PLAIN | {"top_k": -1, "min_p": 0.0},
+    "tensorrt_llm": _PLAIN | {"spaces_between_special_tokens": False},
+    "other": {},
+}
+_NEEDED = {"model", "prompt", "stream", "max_tokens", "temperature"}
+_SEEDS = 2**31  # what every engine takes for one
+
+
+@dataclass(slots=True)
+class BodyWriter:
+    """Writes bodies for one upstream. `stop_ids` are special tokens that end a text."""
+
+    kind: ServerKind
+    model_name: str
+    stop_ids: Sequence[int] = ()
+    salt: bytes = field(default_factory=lambda: secrets.token_bytes(32), repr=False)
+    refused: set[str] = field(default_factory=set)  # fields that the upstream does not take
+
+    def body(
+        self,
+        prompt: str | Sequence[int],
+        max_tokens: int,
+        sampling: Sampling,
+        principal: str = "",
+        **more: Any,  # noqa: ANN401 - of JSON
+    ) -> dict[str, Any]:
+        """The body of a request that streams.
+
+        vLLM finds the beginning of a named principal's prompt among that one's own alone: how quickly
+        it is read tells nobody what others have written.
+        """
+        fields: dict[str, Any] = {
+            "model": self.model_name,
+            "prompt": prompt,
+            "stream": True,
+            "max_tokens": max_tokens,
+            "temperature": sampling.temperature,
+            "top_p": 1.0,
+            "seed": sampling.seed % _SEEDS,
+            "logprobs": 1,
+            "stream_options": {"include_usage": True},
+            **_OWN[self.kind],
+        }
+        if self.stop_ids and self.kind in ("vllm", "sglang", "tensorrt_llm"):
+            fields["stop_token_ids"] = list(self.stop_ids)
+        if principal and self.kind == "vllm":
+            salt = hashlib.blake2b(principal.encode(), key=self.salt, digest_size=16)
+            fields["cache_salt"] = salt.hexdigest()
+        fields |= more
+        return {name: value for name, value in fields.items() if name not in self.refused}
+
+    def leave_out(self, said: str, body: dict[str, Any]) -> bool:
+        """Whether a refusal in these words names fields that need not be sent: they no longer are."""
+        named = {name for name in body if name not in _NEEDED and name in said}
+        self.refused |= named
+        return bool(named)
+
+
+class SaidToken(NamedTuple):
+    """The text that a token adds, maybe none, and the logarithm of its probability."""
+
+    text: str
+    log_prob: float
+    id: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Delta:
+    """What one event adds. `tokens` are its text in as small pieces as are known."""
+
+    tokens: tuple[SaidToken, ...] = ()
+    num_tokens: int = 0
+    finish_reason: str = ""
+    has_log_probs: bool = False
+    prompt_tokens: int | None = None
+    reused_tokens: int | None = None  # of the prompt
+
+
+class _Token(msgspec.Struct):
+    token: str = ""
+    logprob: float | None = None
+    id: int | None = None
+
+
+class _LogProbs(msgspec.Struct):
+    tokens: list[str] | None = None
+    token_logprobs: list[float | None] | None = None
+    content: list[_Token] | None = None
+
+    def said(self) -> list[SaidToken]:
+        if self.content is not None:
+            return [SaidToken(one.token, _number(one.logprob), one.id) for one in self.content]
+        pairs = zip(self.tokens or (), self.token_logprobs or (), strict=False)
+        return [SaidToken(token, _number(log_prob)) for token, log_prob in pairs]
+
+
+class _Choice(msgspec.Struct):
+    text: str | None = None
+    logprobs: _LogProbs | None = None
+    finish_reason: str | None = None
+
+
+class _PromptDetails(msgspec.Struct):
+    cached_tokens: int | None = None
+
+
+class _Usage(msgspec.Struct):
+    prompt_tokens: int | None = None
+    prompt_tokens_details: _PromptDetails | None = None
+
+
+class _Event(msgspec.Struct):
+    choices: list[_Choice] | None = None
+    usage: _Usage | None = None
+    error: Any = None
+
+
+def read_delta(data: bytes, where: str) -> Delta:
+    """Read the data of an event. Raises UpstreamError where it tells of one."""
+    try:
+        event = decoded(data, _Event)
+    except InputError as error:
+        raise UpstreamBrokenError(f"the upstream {where} sent what is no completion") from error
+    if event.error:
+        said = event.error.get("message") if isinstance(event.error, dict) else event.error
+        failed = f"the upstream {where} failed"
+        raise UpstreamError(f"{failed}: {str(said)[:300]}", f"{failed} in the middle of an answer")
+    usage = event.usage or _Usage()
+    details = usage.prompt_tokens_details or _PromptDetails()
+    choice = event.choices[0] if event.choices else _Choice()
+    said = choice.logprobs.said() if choice.logprobs else []
+    text, reason = choice.text or "", choice.finish_reason or ""
+    return Delta(
+        tokens=_pieces(text, said, is_last=bool(reason)),
+        num_tokens=len(said) or bool(text),
+        finish_reason=reason,
+        has_log_probs=bool(said),
+        prompt_tokens=usage.prompt_tokens,
+        reused_tokens=details.cached_tokens,
+    )
+
+
+def _pieces(text: str, said: list[SaidToken], *, is_last: bool) -> tuple[SaidToken, ...]:
+    """The tokens where they are the text; where they are not, all of it as one.
+
+    At the end, the last of them may be the one that ended the text and is no part of it.
+    """
+    for tokens in (said, said[:-1] if is_last else said):
+        if "".join(token.text for token in tokens) == text and (text or tokens):
+            return tuple(tokens)
+    if not text and (is_last or not said):
+        return ()
+    return (SaidToken(text, sum(token.log_prob for token in said)),)
+
+
+def _number(log_prob: float | None) -> float:
+    return -math.inf if log_prob is None else min(log_prob, 0.0)

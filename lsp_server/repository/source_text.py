@@ -1,0 +1,92 @@
+"""What the index takes from a text: its language, its words, its windows of lines.
+
+Of a text that a program wrote, only what it defines is used: nobody writes like it.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+from pathlib import PurePosixPath
+
+from lsp_server.language_names import language_of_file
+from lsp_server.prompt.grammars import GRAMMARS
+
+_FAMILIES = {
+    "javascriptreact": "javascript",
+    "typescript": "javascript",
+    "typescriptreact": "javascript",
+    "c": "cpp",
+}
+_NAME = re.compile(r"[^\W\d]\w+")
+_PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+_MOST_NAME_CHARS = 64  # a longer name was made by a program
+_LEAST_PART_CHARS = 3
+_MOST_CACHED = 1 << 16  # names
+_WINDOW_LINES = 40  # at most
+_LEAST_WINDOW = 20  # lines of a window that ends at a blank line
+_LONG_LINE = 1_000  # characters of a line that nobody has written by hand
+_HEAD_CHARS = 2_000  # characters of a text, where it says what wrote it
+# As Go's tools, protobuf and many others have it: https://go.dev/s/generatedcode.
+_GENERATED = re.compile(
+    r"@generated\b|\bgenerated\b.{0,200}\bDO NOT EDIT\b", re.DOTALL | re.IGNORECASE
+)
+
+
+def language_of(path: str) -> str:
+    """Return the LSP name of a file's language; "" where none with a grammar has this name."""
+    language = language_of_file(path)
+    return language if language in GRAMMARS else ""
+
+
+def family_of(path: str) -> str:
+    """Return the name that is equal for files which use each other; without a grammar the ending."""
+    language = language_of(path)
+    return _FAMILIES.get(language, language) or PurePosixPath(path).suffix.lower()
+
+
+def words_in(text: str) -> set[str]:
+    """Return the words of a text, in lower case: `loadYaml` is `loadyaml`, `load` and `yaml`."""
+    return words_of(_NAME.findall(text))
+
+
+def words_of(names: Iterable[str]) -> set[str]:
+    """Return the words of names."""
+    return {word for name in set(names) for word in words_of_name(name)}
+
+
+@lru_cache(maxsize=_MOST_CACHED)
+def words_of_name(name: str) -> tuple[str, ...]:
+    """Return the words of one name, each once."""
+    if len(name) > _MOST_NAME_CHARS:
+        return ()
+    parts = {part.lower() for part in _PART.findall(name) if len(part) >= _LEAST_PART_CHARS}
+    return tuple({name.lower(), *parts})
+
+
+def chunks(lines: Sequence[str]) -> Iterator[range]:
+    """The windows of a text, as ranges of line numbers from 0; none of them is blank."""
+    start = 0
+    while start < len(lines):
+        end = _end(lines, start)
+        if any(map(str.strip, lines[start:end])):
+            yield range(start, end)
+        start = end
+
+
+def _end(lines: Sequence[str], start: int) -> int:
+    """Where a window ends: behind the last blank line in its second half, if there is one."""
+    longest = start + _WINDOW_LINES
+    if longest >= len(lines):
+        return len(lines)
+    ends = range(longest, start + _LEAST_WINDOW, -1)
+    return next((end for end in ends if not lines[end - 1].strip()), longest)
+
+
+def is_minified(text: str) -> bool:
+    """Whether most of a text stands on lines that are too long to be read."""
+    return 2 * sum(len(line) for line in text.split("\n") if len(line) > _LONG_LINE) > len(text)
+
+
+def is_generated(text: str) -> bool:
+    """Whether the head of a text says that a program wrote it."""
+    return _GENERATED.search(text, 0, _HEAD_CHARS) is not None

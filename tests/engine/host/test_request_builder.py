@@ -1,0 +1,128 @@
+"""A notebook's cells are one text for the model."""
+
+import msgspec
+import pytest
+
+from engine.host.held_buffer import HeldBuffer
+from engine.host.protocol import BufferSync, Cell, CloseRequest, LineSplice
+from engine.host.request_builder import CellTexts
+from tests.support.running_host import HeldEngine, ask, running_host
+
+
+def held(uri, *lines):
+    return HeldBuffer(uri, "n.ipynb", 1, lines, "n")
+
+
+HELD = {
+    one.uri: one for one in (held("a", "x = 1", "y = 2"), held("b", "## Title", "", "text #1 # 2"))
+}
+
+
+def around(above, below, closed=()):
+    cells = CellTexts.of(above, below, HELD.__getitem__)
+    return cells.around("z = ", "\n# end", lambda uri: uri not in closed)
+
+
+def test_a_blank_line_stands_between_cells():
+    assert around([Cell("a")], []) == ("x = 1\ny = 2\n\nz = ", "\n# end")
+    assert around([], [Cell("a")]) == ("z = ", "\n# end\n\nx = 1\ny = 2")
+
+
+def test_prose_is_a_comment_without_marks_of_headings_and_blanks_at_its_ends():
+    assert around([Cell("b", "#")], [])[0] == "# Title\n#\n# text #1 # 2\n\nz = "
+
+
+def test_cells_that_are_closed_by_now_are_left_out():
+    cells = [Cell("a"), Cell("b")]
+    assert around(cells, cells, closed=("a",)) == (
+        "## Title\n\ntext #1 # 2\n\nz = ",
+        "\n# end\n\n## Title\n\ntext #1 # 2",
+    )
+
+
+def cell(name, *lines):
+    return BufferSync(name, "n.ipynb", "python", 1, lines=lines, notebook="n")
+
+
+CELLS = cell("1", "import os"), cell("2", "path"), cell("3", "print(path)")
+
+
+async def collected(events):
+    return [event async for event in events]
+
+
+@pytest.mark.asyncio
+async def test_the_cells_around_are_in_the_request_and_no_open_buffers(tmp_path):
+    engine = HeldEngine()
+    message = ask(*CELLS, uri="2", character=4, above=(Cell("1"),), below=(Cell("3", "#"),))
+    async with running_host(tmp_path, engine) as host:
+        await collected(host.complete(message))
+    (request,) = engine.requests
+    assert request.prefix == "import os\n\npath"
+    assert request.suffix == "\n\n# print(path)"
+    assert request.open_buffers == ()
+
+
+@pytest.mark.asyncio
+async def test_what_follows_an_accept_in_a_cell_stands_between_its_neighbours_too(tmp_path):
+    engine = HeldEngine()
+    message = ask(
+        *CELLS,
+        uri="2",
+        line=1,
+        above=(Cell("1"),),
+        below=(Cell("3"),),
+        overlay=(LineSplice(0, 1, ("path = os", "")),),
+    )
+    async with running_host(tmp_path, engine) as host:
+        await collected(host.complete(message))
+    (request,) = engine.requests
+    assert (request.prefix, request.suffix) == (
+        "import os\n\npath = os\n",
+        "\n\nprint(path)",
+    )
+
+
+@pytest.mark.asyncio
+async def test_cells_share_a_cached_prompt_which_goes_with_any_of_them(tmp_path):
+    engine = HeldEngine()
+    async with running_host(tmp_path, engine) as host:
+        for uri in "23":
+            await collected(host.complete(ask(*CELLS, uri=uri)))
+        await host.post("/v1/buffers/close", CloseRequest("one", ("1",)))
+        await collected(host.complete(ask(uri="2")))
+    keys = {request.cache_key for request in engine.requests}
+    assert len(keys) == 1
+    assert keys <= engine.forgotten[0].cache_keys
+
+
+@pytest.mark.asyncio
+async def test_a_cell_that_is_not_held_is_asked_for(tmp_path):
+    async with running_host(tmp_path, HeldEngine()) as host:
+        told = await host.post("/v1/complete", ask(CELLS[1], uri="2", above=(Cell("1"),)))
+    assert told.status_code == 409
+    assert told.json()["uris"] == ["1"]
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    ("above", "below"), [("11", ""), ("1", "1"), ("2", "")], ids=["twice", "both sides", "itself"]
+)
+async def test_a_cell_that_is_named_twice_is_refused(tmp_path, above, below):
+    sides = {"above": [{"uri": one} for one in above], "below": [{"uri": one} for one in below]}
+    fields = {**msgspec.to_builtins(ask(*CELLS, uri="2")), **sides}
+    async with running_host(tmp_path, HeldEngine()) as host:
+        told = await host.client.post("/v1/complete", content=msgspec.json.encode(fields))
+    assert told.status_code == 400
+    assert "is named once" in told.json()["message"]
+
+
+@pytest.mark.asyncio
+async def test_cells_that_are_too_long_together_are_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr("engine.host.request_builder.MAX_CELL_CHARS", 22)
+    async with running_host(tmp_path, HeldEngine()) as host:
+        few = await host.post("/v1/complete", ask(*CELLS, uri="2", above=(Cell("1"),)))
+        asked = ask(*CELLS, uri="2", above=(Cell("1"),), below=(Cell("3", "#"),))
+        many = await host.post("/v1/complete", asked)
+    assert (few.status_code, many.status_code) == (200, 400)
+    assert many.json()["message"] == "the cells around have 23 characters, above 22"
