@@ -3,114 +3,20 @@
 import argparse
 from pathlib import Path
 
-from lsp_server.cli.command_parser import Command, add_commands, add_json, positive
+from lsp_server.cli.command_parser import Command, CommandParser, add_commands, add_json, positive
 from lsp_server.cli.engine_arguments import add_decoding, add_device, add_model
 
 PEERS = ("llama-cpp", "transformers")
 CROSSFILE_ARMS = ("none", "open_files", "repository", "together", "oracle")
+DEVELOPERS_ONLY = ("load", "lsp", "typing")  # benchmarks of tests/bench/
 GPU_DTYPES = ("bfloat16", "fp8", "int4")
 
 
-def add_benchmarks(bench: argparse.ArgumentParser) -> None:
+def add_benchmarks(bench: CommandParser) -> None:
     """`args.benchmark` says which one was asked for."""
     add_commands(bench, "benchmark", _BENCHMARKS)
-
-
-def _add_lsp(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--model", metavar="NAME", help="the model of the host that is started")
-    add_json(parser)
-
-
-def _add_typing(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", metavar="SET.jsonl", type=Path, help="a replay set")
-    parser.add_argument("--count", metavar="N", type=positive, help="only the first N insertions")
-    _add_seed(parser, "the person's pace")
-    parser.add_argument("--model", metavar="NAME", help="the model of the hosts that are started")
-    parser.add_argument(
-        "--against",
-        metavar="PATH",
-        type=Path,
-        help="another foregram, as of an older checkout, beside which the same is typed in turn",
-    )
-    parser.add_argument(
-        "--compare",
-        choices=PEERS[:1],
-        action="append",
-        default=[],
-        help="also type beside llama.cpp's server on the same weights, asked as llama.vim asks",
-    )
-    parser.add_argument(
-        "--llama-server",
-        metavar="PATH",
-        type=Path,
-        help="the llama.cpp to compare with; the llama-server that a shell finds by default",
-    )
-    add_json(parser)
-    _add_plot(parser, "draw what every trace saved, and the waits")
-
-
-def _add_load(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("url", metavar="URL", nargs="?", help="the host; its token as in settings")
-    own = parser.add_mutually_exclusive_group()
-    own.add_argument("--local", action="store_true", help="start a host, and end it afterwards")
-    own.add_argument(
-        "--tiny",
-        action="store_true",
-        help="likewise, with a small model of random numbers: the host itself is measured",
-    )
-    parser.add_argument("--model", metavar="NAME", help="the model of the host of --local")
-    parser.add_argument(
-        "--people",
-        metavar="N,N",
-        type=_counts,
-        default=(1, 2, 4, 8, 16, 32, 64),
-        help="so many at once, one number after the other; 1,2,4,8,16,32,64 by default",
-    )
-    parser.add_argument(
-        "--duration",
-        metavar="S",
-        type=_seconds,
-        default=60.0,
-        help="each number types for S seconds, once all have come; 60 by default",
-    )
-    parser.add_argument(
-        "--active",
-        metavar="SHARE",
-        type=_share,
-        default=0.25,
-        help="each person types for this share of the time, and reads for the rest; 0.25 by default",
-    )
-    parser.add_argument(
-        "--set",
-        metavar="SET.jsonl",
-        type=Path,
-        help="a replay set to type; functions of foregram's own source by default",
-    )
-    parser.add_argument(
-        "--tokens",
-        metavar="FILE",
-        type=Path,
-        help="a token file of several lines: person i uses the token of line i",
-    )
-    _add_seed(parser, "the people's pace")
-    add_json(parser)
-    _add_plot(parser, "draw the waits and the outcomes by the number of people")
-
-
-def _counts(text: str) -> tuple[int, ...]:
-    return tuple(map(positive, text.split(",")))
-
-
-def _share(text: str) -> float:
-    if not 0 < (share := _seconds(text)) <= 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is no share above 0, up to 1")
-    return share
-
-
-def _seconds(text: str) -> float:
-    if not text.replace(".", "", 1).isdecimal() or float(text) <= 0:
-        raise argparse.ArgumentTypeError(f"{text!r} is no time above 0")
-    return float(text)
+    hint = "; in a checkout, `python -m tests.bench {}` measures it"
+    bench.elsewhere = {name: hint.format(name) for name in DEVELOPERS_ONLY}
 
 
 def _add_syntax(parser: argparse.ArgumentParser) -> None:
@@ -170,11 +76,11 @@ def _add_gpu(parser: argparse.ArgumentParser) -> None:
         help="write PREFIX.json after every section; gpu-bench by default",
     )
     add_json(parser)
-    _add_plot(parser, "draw the steps' times by their rows, and their floors")
+    add_plot(parser, "draw the steps' times by their rows, and their floors")
 
 
 def _add_replay(parser: argparse.ArgumentParser) -> None:
-    _add_replay_set(parser)
+    add_replay_set(parser)
     parser.add_argument(
         "--oracle",
         action="store_true",
@@ -194,7 +100,7 @@ def _add_replay(parser: argparse.ArgumentParser) -> None:
         help="end a completion only at end tokens and --max-tokens",
     )
     _add_report(parser)
-    _add_plot(parser, "draw tokens per step and speed-up per item")
+    add_plot(parser, "draw tokens per step and speed-up per item")
 
 
 def _add_fim(parser: argparse.ArgumentParser) -> None:
@@ -243,7 +149,7 @@ def _add_repository(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_forms(parser: argparse.ArgumentParser) -> None:
-    _add_replay_set(parser)
+    add_replay_set(parser)
     parser.add_argument(
         "--model", metavar="NAME", help="which model; the embedded offline model by default"
     )
@@ -257,17 +163,17 @@ def _add_forms(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_calibration(parser: argparse.ArgumentParser) -> None:
-    _add_replay_set(parser)
+    add_replay_set(parser)
     add_model(parser)
     add_decoding(parser, max_tokens=128)
     add_json(parser)
-    _add_plot(parser, "draw the reliability diagram")
+    add_plot(parser, "draw the reliability diagram")
 
 
 def _add_step(parser: argparse.ArgumentParser) -> None:
     add_model(parser)
     add_json(parser)
-    _add_plot(parser, "draw the step's time by its rows")
+    add_plot(parser, "draw the step's time by its rows")
 
 
 def _add_pool(parser: argparse.ArgumentParser) -> None:
@@ -281,7 +187,8 @@ def _add_pool(parser: argparse.ArgumentParser) -> None:
     add_json(parser)
 
 
-def _add_replay_set(parser: argparse.ArgumentParser) -> None:
+def add_replay_set(parser: argparse.ArgumentParser) -> None:
+    """What is decoded, and how much of it."""
     parser.add_argument("file", metavar="FILE.jsonl", type=Path, help="a replay set")
     parser.add_argument("--count", type=positive, help="only the first COUNT items")
 
@@ -297,7 +204,8 @@ def _add_seed(parser: argparse.ArgumentParser, purpose: str) -> None:
     parser.add_argument("--seed", metavar="S", type=int, default=1, help=told)
 
 
-def _add_plot(parser: argparse.ArgumentParser, purpose: str) -> None:
+def add_plot(parser: argparse.ArgumentParser, purpose: str) -> None:
+    """A picture of the figures."""
     parser.add_argument("--plot", metavar="FILE.png", type=Path, help=purpose)
 
 
@@ -388,26 +296,5 @@ _BENCHMARKS = (
         "insertions.jsonl --quick",
         _add_gpu,
         "gpu_bench:bench_gpu",
-    ),
-    Command(
-        "lsp",
-        "measure what an editor sees of the language server",
-        "--model offline",
-        _add_lsp,
-        "lsp_bench:bench_lsp",
-    ),
-    Command(
-        "typing",
-        "measure what a simulated person gains who types real insertions",
-        "insertions.jsonl --count 10",
-        _add_typing,
-        "typing_bench:bench_typing",
-    ),
-    Command(
-        "load",
-        "measure a host while ever more simulated people type at once",
-        "--local --people 1,4,16 --duration 30",
-        _add_load,
-        "load_bench:bench_load",
     ),
 )
