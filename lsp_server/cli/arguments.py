@@ -249,7 +249,7 @@ _COMMANDS = (
     ),
     Command(
         "bench",
-        "measure drafting, decoding and quality",
+        "measure how fast text is decoded here",
         "replay insertions.jsonl --count 20",
         _add_benchmarks,
     ),

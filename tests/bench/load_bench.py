@@ -15,7 +15,6 @@ from typing import Self
 import msgspec
 
 from engine.bench.plots import Picture
-from engine.bench.random_model import write_random_model
 from engine.errors import ConfigurationError, InputError
 from engine.host.principals import METRICS_NAME
 from engine.host.protocol import Status
@@ -27,6 +26,7 @@ from lsp_server.host.address import HostAddress, host_address
 from lsp_server.host.probe import probe
 from lsp_server.settings import Settings
 from tests.bench.options import add_seed
+from tests.bench.random_model import write_random_model
 from tests.bench.simulated.editor import BenchError
 from tests.bench.simulated.load.crowd import Crowd
 from tests.bench.simulated.load.load_figures import LoadFigures

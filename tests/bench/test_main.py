@@ -7,7 +7,7 @@ import pytest
 
 from lsp_server.cli import command_line as cli
 from lsp_server.cli.bench_arguments import DEVELOPERS_ONLY
-from tests.bench.__main__ import _BENCHMARKS, build_parser
+from tests.bench.__main__ import _BENCHMARKS, build_parser, main
 
 EVERY_NAME = pytest.mark.parametrize("name", _BENCHMARKS)
 
@@ -26,7 +26,7 @@ def test_each_help_has_an_example_that_can_be_typed(name, capsys):
 
 def test_no_name_shows_the_list(capsys):
     with pytest.raises(SystemExit) as exit_:
-        cli.main([], make_parser=build_parser)
+        main([])
     shown = capsys.readouterr()
     assert (exit_.value.code, shown.err) == (0, "")
     assert all(re.search(rf"^ +{name} ", shown.out, re.M) for name in _BENCHMARKS)

@@ -10,7 +10,6 @@ from contextlib import AsyncExitStack, ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 
-from engine.bench.peers import gguf_file
 from engine.bench.plots import Picture
 from engine.errors import ConfigurationError
 from engine.model_names import DEFAULT_MODEL
@@ -19,6 +18,7 @@ from lsp_server.cli.command_parser import add_json, positive
 from lsp_server.cli.terminal import ProgressBars, print_figures, tracked
 from lsp_server.settings import Settings
 from tests.bench.options import add_seed
+from tests.bench.peers import gguf_file
 from tests.bench.simulated.foregram_side import foregram_side, model_variable
 from tests.bench.simulated.llama_vim.side import LlamaVimSide, llama_vim_side
 from tests.bench.simulated.sides import AssistedTrace, Side, take_turns

@@ -12,9 +12,9 @@ from statistics import median
 
 import pytest
 
-from engine.bench.random_model import write_random_model
 from engine.host.principals import METRICS_NAME
 from lsp_server.settings import Settings
+from tests.bench.random_model import write_random_model
 from tests.bench.simulated.load.crowd import Crowd
 from tests.bench.simulated.load.load_figures import LoadFigures
 from tests.bench.simulated.load.own_traces import own_traces

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from engine.bench.task_sets import ReplayItem, is_inside, load_replay_items
+from engine.bench.task_sets import ReplayItem, load_replay_items
 from engine.errors import InputError
 from engine.request import Buffer
+from tests.bench.tasks import is_inside
 
 _LAST_KEY = re.compile(r"(?:\n[ \t]*|.)\Z")
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import httpx2
 
-from engine.bench.llama_cpp import LlamaServer, started
+from tests.bench.llama_cpp import LlamaServer, started
 from tests.bench.simulated.llama_vim.ring import Ring
 from tests.bench.simulated.llama_vim.sitting import LlamaVimSitting
 from tests.bench.simulated.processes import resume, stop

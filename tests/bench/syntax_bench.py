@@ -1,18 +1,46 @@
-"""`foregram bench syntax`: whether suggestions inside lines leave code whole, and stay right."""
+"""`python -m tests.bench syntax`: whether suggestions inside lines leave code whole, and stay right."""
 
+import argparse
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from contextlib import closing
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
 
 from rich.table import Table
 
 from engine import CompletionRequest, StopRules
 from engine.completer import Completer
-from lsp_server.cli.code_places import CodePlace, is_broken
+from engine.errors import ConfigurationError
+from lsp_server.cli.command_parser import add_json
+from lsp_server.cli.engine_arguments import add_model
+from lsp_server.cli.engine_loading import load_engine
+from lsp_server.cli.terminal import ProgressBars, print_figures, tracked
 from lsp_server.completion.cursor_context import CursorContext
 from lsp_server.completion.postprocess import Processed, process, trimmed
 from lsp_server.completion.syntax_judge import judge_of
 from lsp_server.prompt.scope import BOUNDS, scope_at
 from lsp_server.prompt.syntax import DocumentSyntax
+from lsp_server.settings import Settings
+from tests.bench.code_places import CodePlace, is_broken, mid_line_places
+from tests.bench.options import add_positions
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """What the command line takes."""
+    parser.add_argument("paths", metavar="PATH", type=Path, nargs="+", help="files and folders")
+    add_positions(parser)
+    add_model(parser)
+    add_json(parser)
+
+
+def bench(arguments: argparse.Namespace, settings: Settings) -> None:
+    """Count the suggestions inside lines of real files that leave code broken."""
+    places = mid_line_places(arguments.paths, arguments.count, arguments.seed)
+    if not places:
+        raise ConfigurationError("no file among these has a grammar and a call, list or signature")
+    with closing(load_engine(arguments, settings, ProgressBars())) as engine:
+        figures = measure_syntax(engine, tracked(places, "places"), settings.min_confidence)
+    print_figures(arguments, asdict(figures), figures.table())
 
 
 @dataclass(slots=True)

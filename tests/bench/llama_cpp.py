@@ -33,13 +33,13 @@ def wheel(model: Path, context: int) -> Peer:
     """Load a .gguf file for `context` tokens in this process, with the xllamacpp wheel.
 
     Its threads sleep between runs, so it does not disturb the others' times. Raises
-    ConfigurationError without the wheel (extra `peers`).
+    ConfigurationError without the wheel (extra `test`).
     """
     try:
         xllamacpp: Any = import_module("xllamacpp")
     except ImportError as error:
         raise ConfigurationError(
-            f"llama.cpp is not installed ({error}); run pip install 'foregram[peers]'"
+            f"llama.cpp is not installed ({error}); run pip install 'foregram[test]'"
         ) from error
     parameters = xllamacpp.CommonParams()
     parameters.model.path = str(model)

@@ -3,14 +3,14 @@ import json
 import numpy as np
 import pytest
 
-from engine.bench.oracle import Oracle, agreeing
-from engine.bench.oracle_score import OracleCase, oracle_json, oracle_table
-from engine.bench.pool import measure_pool
 from engine.bench.task_sets import ReplayItem
 from engine.drafting.pool import NgramPool
 from engine.drafting.tree import Source
 from engine.model.tokenizer import Tokenizer
 from engine.request import Buffer
+from tests.bench.oracle import Oracle, agreeing
+from tests.bench.oracle_score import OracleCase, oracle_json, oracle_table
+from tests.bench.pool_bench import measure_pool
 from tests.support.byte_tokenizer import byte_tokenizer
 
 BODY = "    total = first + second\n    return total * 2\n"

@@ -3,7 +3,7 @@ import textwrap
 
 import pytest
 
-from engine.bench.sandbox import PASSED, SandboxLimits, runs_through
+from tests.bench.sandbox import PASSED, SandboxLimits, runs_through
 
 SHORT = SandboxLimits(wall_s=5.0, cpu_s=1, memory_bytes=256 << 20)
 

@@ -5,8 +5,10 @@ whole weights are bfloat16, of the model itself or of the one that it was quanti
 is no GPU, what one would hold is computed in float32, and what the CPU holds by default comes last.
 """
 
+import argparse
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -15,10 +17,10 @@ import torch
 from rich.table import Table
 
 from engine.bench.step import int8_model
-from engine.bench.task_sets import ReplayItem
+from engine.bench.task_sets import ReplayItem, load_replay_items
 from engine.errors import ConfigurationError
 from engine.model.causal_lm import CausalModel, StepInput, run_step
-from engine.model.device import GPU_QUANTIZATIONS, require_kernels
+from engine.model.device import GPU_QUANTIZATIONS, choose_device, require_kernels
 from engine.model.gpu.embedding import Embedding
 from engine.model.gpu.loading import assemble, held_file_bytes, place_qwen2, require_widths
 from engine.model.gpu.memory_plan import weight_bytes
@@ -29,12 +31,48 @@ from engine.model.loading.loaded_model import load_model, prepare
 from engine.model.loading.packing import FILE_FORMS
 from engine.model.token_tree import MAX_ROWS, TokenTree
 from engine.model.tokenizer import Tokenizer
+from engine.model_names import DEFAULT_MODEL
 from engine.progress import Progress
 from kernels.operations import PORTABLE
 from kernels.weight import Quantization, Weight
+from lsp_server.cli.bench_arguments import add_replay_set
+from lsp_server.cli.command_parser import add_json
+from lsp_server.cli.engine_arguments import add_device
+from lsp_server.cli.terminal import ProgressBars, print_figures, tracked
+from lsp_server.settings import Settings
 
 _READ_TOKENS = 512  # of an item, up to the end of its target
 _POSITIONS = 1024
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """What the command line takes."""
+    add_replay_set(parser)
+    parser.add_argument(
+        "--model", metavar="NAME", help="which model; the embedded offline model by default"
+    )
+    parser.add_argument(
+        "--against",
+        metavar="NAME",
+        help="the model in bfloat16 that this one was quantized from; by default this one itself",
+    )
+    add_device(parser)
+    add_json(parser)
+
+
+def bench(arguments: argparse.Namespace, settings: Settings) -> None:
+    """Measure what weights of fewer bits cost in quality."""
+    items = load_replay_items(arguments.file, arguments.count)
+    figures = measure_quantizations(
+        arguments.model or settings.model or DEFAULT_MODEL,
+        items,
+        choose_device(arguments.device or settings.device),
+        settings.cache_folder,
+        ProgressBars(),
+        partial(tracked, noun="items"),
+        arguments.against,
+    )
+    print_figures(arguments, quantization_json(figures), quantization_table(figures))
 
 
 @dataclass(frozen=True, slots=True)

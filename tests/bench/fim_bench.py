@@ -1,8 +1,11 @@
 """Scores fill-in-the-middle tasks, and measures their decoding on the way."""
 
+import argparse
 from collections.abc import Iterable, Sequence
+from contextlib import closing
 from dataclasses import asdict, dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from rich.console import Group
@@ -19,10 +22,43 @@ from engine.bench.report import (
     speed_table,
 )
 from engine.bench.requests import request_for
-from engine.bench.scoring import Score, score
-from engine.bench.task_sets import FimTask, grouped
+from engine.bench.task_sets import grouped
 from engine.model_names import printable
 from engine.request import CompletionRequest
+from lsp_server.cli.command_parser import add_json, positive
+from lsp_server.cli.decoding_bench import setting_of
+from lsp_server.cli.engine_arguments import add_decoding, add_model, decoding
+from lsp_server.cli.engine_loading import load_engine
+from lsp_server.cli.terminal import ProgressBars, print_figures, tracked
+from lsp_server.settings import Settings
+from tests.bench.peers import add_peers, compared
+from tests.bench.scoring import Score, score
+from tests.bench.tasks import FimTask, load_fim_tasks
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """What the command line takes."""
+    parser.add_argument("file", metavar="FILE.jsonl.gz", type=Path, help="a task set")
+    parser.add_argument("--count", type=positive, help="only COUNT tasks")
+    parser.add_argument(
+        "--mid-line", action="store_true", help="only tasks whose cursor stands inside a line"
+    )
+    add_model(parser)
+    add_decoding(parser, max_tokens=128)
+    add_json(parser)
+    add_peers(parser)
+
+
+def bench(arguments: argparse.Namespace, settings: Settings) -> None:
+    """Complete and score fill-in-the-middle tasks."""
+    tasks = load_fim_tasks(arguments.file, arguments.count, mid_line_only=arguments.mid_line)
+    with (
+        closing(load_engine(arguments, settings, ProgressBars())) as engine,
+        compared(arguments, settings) as peers,
+    ):
+        runs = run_fim(Bench(engine, peers), tracked(tasks, "tasks"), decoding(arguments))
+    setting = setting_of(arguments, engine, peers)
+    print_figures(arguments, fim_json(runs, setting), fim_tables(runs, setting))
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,10 +4,11 @@ A byte-pair vocabulary is trained on a part of it. The pool is filled with its l
 order, asked for what follows pieces of code in their true order, and then a file is typed in.
 """
 
+import argparse
 import sysconfig
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 
@@ -21,6 +22,9 @@ from engine.drafting.pool import NgramPool
 from engine.drafting.pool.chains import CONTEXT
 from engine.drafting.tree import Source
 from engine.request import CompletionRequest
+from lsp_server.cli.command_parser import add_json, positive
+from lsp_server.cli.terminal import print_figures
+from lsp_server.settings import Settings
 
 POOL_TOKENS = 10_000_000
 TREE_NODES = 63  # with the current token's row, 64 rows
@@ -33,6 +37,24 @@ _DOCUMENT_LINES = 400
 _SLACK = 1 << 16  # slots for separators and the file that is typed in
 # How Qwen's tokenizer splits text before it merges.
 _SPLIT = r"[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """What the command line takes."""
+    parser.add_argument(
+        "--tokens",
+        metavar="N",
+        type=positive,
+        default=POOL_TOKENS,
+        help="fill the pool with N tokens; 10,000,000 by default",
+    )
+    add_json(parser)
+
+
+def bench(arguments: argparse.Namespace, _settings: Settings) -> None:
+    """Measure the n-gram pool alone."""
+    figures = measure_pool(arguments.tokens)
+    print_figures(arguments, asdict(figures), figures.table())
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,8 @@ import tokenize
 from dataclasses import dataclass
 from itertools import accumulate
 
-from engine.bench.sandbox import runs_through
-from engine.bench.task_sets import CrossfileTask, FimTask
+from tests.bench.sandbox import runs_through
+from tests.bench.tasks import CrossfileTask, FimTask
 
 _IDENTIFIER = re.compile(r"[^\W\d]\w*")
 _KEYWORD_ARGUMENT = re.compile(r"([^\W\d]\w*)\s*=(?!=)")

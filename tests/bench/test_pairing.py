@@ -4,7 +4,7 @@ from math import inf, isnan
 
 import pytest
 
-from engine.bench.pairing import mcnemar, paired
+from tests.bench.pairing import mcnemar, paired
 
 
 @pytest.mark.parametrize(

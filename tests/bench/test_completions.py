@@ -1,15 +1,17 @@
-"""`foregram bench`: options reach the benchmarks, reports reach stdout. No model runs."""
+"""Benchmarks of completions: options reach them, reports reach stdout."""
 
 import json
+from contextlib import nullcontext
 from dataclasses import dataclass
 
 import pytest
 
-from engine.bench.measured import OFF
+from engine.bench.measured import OFF, Peer, PeerRun
 from engine.errors import ModelNotFoundError
 from engine.model.tokenizer import Tokenizer
-from lsp_server.cli import command_line as cli
-from lsp_server.cli import completion_bench
+from lsp_server.cli import decoding_bench
+from tests.bench import crossfile_bench, fim_bench, peers, replay_bench
+from tests.bench.__main__ import main
 from tests.support.byte_tokenizer import byte_tokenizer
 from tests.support.fake_engine import INFO
 from tests.support.replay_sets import write_replay_set
@@ -33,7 +35,8 @@ class Loaded(ScriptedEngine):
 @pytest.fixture
 def engine(monkeypatch):
     engine = Loaded(lambda request: SLOW if request.lookahead == OFF else FAST)
-    monkeypatch.setattr(completion_bench, "load_engine", lambda *_: engine)
+    monkeypatch.setattr(decoding_bench, "load_engine", lambda *_: engine)
+    monkeypatch.setattr(fim_bench, "load_engine", lambda *_: engine)
     return engine
 
 
@@ -57,48 +60,29 @@ def tasks_path(tmp_path):
     return path
 
 
-def test_replay_prints_one_object_with_figures_for_each_set(engine, replay_path, capsys):
-    arguments = ["bench", "replay", str(replay_path), "--count", "5", "--seed", "3", "--json"]
-    assert cli.main(arguments) == 0
+def test_a_peer_stands_beside_the_engine_in_the_replay_of_the_product(
+    engine, replay_path, monkeypatch, capsys
+):
+    peer = Peer(lambda _, tokens: PeerRun(tokens - 1, 10.0, 70.0), "build 1")
+    monkeypatch.setattr(peers, "opened_peers", lambda *_, **__: nullcontext({"llama.cpp": peer}))
+    words = ["replay", str(replay_path), "--compare", "llama-cpp", "--json"]
+    assert main(words) == 0
     answer = json.loads(capsys.readouterr().out)
-    assert {kind: figures["items"] for kind, figures in answer["sets"].items()} == {
-        "completion": 3,
-        "edit": 2,
-    }
-    assert answer["sets"]["edit"]["tokens_per_step"] == 4.0
-    assert answer["sets"]["edit"]["on_over_off"]["of_totals"] == 2.0
-    assert (answer["model"], answer["seed"]) == ("fake-1b", 3)
-
-
-def test_replay_prints_tables_for_people(engine, replay_path, capsys):
-    assert cli.main(["bench", "replay", str(replay_path)]) == 0
-    shown = capsys.readouterr().out
-    assert "completion, 3 items" in shown
-    assert "100.0% of items" in shown
-
-
-def test_replay_draws_a_picture(engine, replay_path, tmp_path):
-    picture = tmp_path / "replay.png"
-    assert cli.main(["bench", "replay", str(replay_path), "--plot", str(picture)]) == 0
-    assert picture.read_bytes().startswith(b"\x89PNG")
-
-
-def test_the_rules_can_be_left_out(engine, replay_path):
-    assert cli.main(["bench", "replay", str(replay_path), "--no-stop-rules"]) == 0
-    assert not engine.requests[-1].stop.suffix
+    assert answer["builds"] == {"llama.cpp": "build 1"}
+    assert answer["sets"]["edit"]["peers"]["llama.cpp"]["speed"]["ms_per_token_p50"] == 10.0
 
 
 def test_the_oracle_needs_no_engine(replay_path, monkeypatch, capsys):
     tokenizer = Tokenizer.from_json(byte_tokenizer().to_str())
-    monkeypatch.setattr(completion_bench, "load_tokenizer", lambda *_: tokenizer)
-    assert cli.main(["bench", "replay", str(replay_path), "--oracle", "--json"]) == 0
+    monkeypatch.setattr(replay_bench, "load_tokenizer", lambda *_: tokenizer)
+    assert main(["replay", str(replay_path), "--oracle", "--json"]) == 0
     answer = json.loads(capsys.readouterr().out)
     assert {case["kind"] for case in answer["cases"]} == {"completion", "edit"}
     assert all(case["tokens_per_step"] >= 1 for case in answer["cases"])
 
 
 def test_fim_prints_one_object_with_scores(engine, tasks_path, capsys):
-    assert cli.main(["bench", "fim", str(tasks_path), "--layout", "psm", "--json"]) == 0
+    assert main(["fim", str(tasks_path), "--layout", "psm", "--json"]) == 0
     answer = json.loads(capsys.readouterr().out)
     assert answer["layout"] == "psm"
     assert answer["languages"]["py"]["pass_at_1"] == 0.0  # the script says "ab", not "1"
@@ -125,7 +109,7 @@ def test_crossfile_asks_as_a_host_would_and_prints_all_arms(
     monkeypatch.setenv("FOREGRAM_CACHE", str(tmp_path / "cache"))
     folder = save_model(tiny_model("qwen2", max_position_embeddings=4096), tmp_path / "model")
     options = ["--model", str(folder), "--dtype", "float32", "--max-tokens", "4"]
-    assert cli.main(["bench", "crossfile", str(crossfile_path), *options, "--json"]) == 0
+    assert main(["crossfile", str(crossfile_path), *options, "--json"]) == 0
     answer = json.loads(capsys.readouterr().out)
     arms = answer["groups"]["cross_file"]
     assert arms["none"]["other_tokens"] == 0
@@ -136,10 +120,10 @@ def test_crossfile_asks_as_a_host_would_and_prints_all_arms(
     assert shown["together"] == (["models.py"], [])  # all of it, so its definitions once
     assert shown["repository"] == shown["oracle"] == ([], ["models.py"])
     assert arms["repository"]["recall"] == 1.0
-    assert cli.main(["bench", "crossfile", str(crossfile_path), *options]) == 0
+    assert main(["crossfile", str(crossfile_path), *options]) == 0
     assert "cross_file 1" in capsys.readouterr().out
     some = ["--arm", "repository", "--json"]
-    assert cli.main(["bench", "crossfile", str(crossfile_path), *options, *some]) == 0
+    assert main(["crossfile", str(crossfile_path), *options, *some]) == 0
     answer = json.loads(capsys.readouterr().out)
     assert list(answer["groups"]["cross_file"]) == ["none", "repository"]
 
@@ -150,7 +134,7 @@ def test_a_model_is_made_to_say_the_targets(replay_path, tmp_path, monkeypatch, 
     picture = tmp_path / "replay.png"
     options = ["--oracle-forced", "--model", str(folder), "--dtype", "float32", "--json"]
     options += ["--plot", str(picture)]
-    assert cli.main(["bench", "replay", str(replay_path), *options]) == 0
+    assert main(["replay", str(replay_path), *options]) == 0
     answer = json.loads(capsys.readouterr().out)
     assert answer["inexact"] == answer["different"] == []
     assert [item["text"] for item in answer["items"]] == ["1"] * 6
@@ -159,7 +143,7 @@ def test_a_model_is_made_to_say_the_targets(replay_path, tmp_path, monkeypatch, 
 
 def test_an_unknown_peer_is_refused_with_the_known_ones(replay_path, capsys):
     with pytest.raises(SystemExit):
-        cli.main(["bench", "replay", str(replay_path), "--compare", "vllm"])
+        main(["replay", str(replay_path), "--compare", "vllm"])
     said = capsys.readouterr().err
     assert all(word in said for word in ("vllm", "llama-cpp", "transformers"))
 
@@ -167,12 +151,10 @@ def test_an_unknown_peer_is_refused_with_the_known_ones(replay_path, capsys):
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        (["replay", "missing.jsonl"], "there is no file missing.jsonl"),
-        (["replay", "{set}", "--plot", "picture.exe"], "picture.exe"),
-        (["replay", "{set}", "--lookahead", "1,1,9"], "lookahead 1,1,9"),
         (["fim", "{set}"], "no fill-in-the-middle task"),
         (["crossfile", "{set}"], "no cross-file task"),
         (["replay", "{set}", "--oracle-forced", "--compare", "transformers"], "has no peers"),
+        (["replay", "{set}", "--llama-server", "x"], "add --compare llama-cpp"),
     ],
 )
 def test_bad_input_is_refused_before_a_model_is_loaded(
@@ -181,6 +163,7 @@ def test_bad_input_is_refused_before_a_model_is_loaded(
     def load(*_):
         raise ModelNotFoundError("nothing should be loaded")
 
-    monkeypatch.setattr(completion_bench, "load_engine", load)
-    assert cli.main(["bench", *(word.format(set=replay_path) for word in arguments)]) == 2
+    for module in (crossfile_bench, decoding_bench, fim_bench):
+        monkeypatch.setattr(module, "load_engine", load)
+    assert main([*(word.format(set=replay_path) for word in arguments)]) == 2
     assert complaint in capsys.readouterr().err

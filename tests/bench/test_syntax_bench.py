@@ -1,10 +1,10 @@
-"""`foregram bench syntax`: places in real files, and what becomes of a model's answers there."""
+"""`python -m tests.bench syntax`: places in real files, and what becomes of a model's answers there."""
 
 import json
 
-from lsp_server.cli import command_line as cli
-from lsp_server.cli import completion_bench
-from lsp_server.cli.code_places import is_broken, mid_line_places
+from tests.bench import syntax_bench
+from tests.bench.__main__ import main
+from tests.bench.code_places import is_broken, mid_line_places
 from tests.support.code_places import ROOT
 from tests.support.fake_engine import INFO
 from tests.support.scripted_engine import ScriptedEngine, result
@@ -45,8 +45,8 @@ def test_files_that_cannot_be_read_are_passed_over(tmp_path):
 def test_answers_that_close_too_much_are_counted_as_broken_and_mended(capsys, monkeypatch):
     truths = {place.prefix: place.truth for place in mid_line_places([FILES], 12, seed=1)}
     engine = LoadedEngine(lambda request: result(truths[request.prefix] + ")) + ("))
-    monkeypatch.setattr(completion_bench, "load_engine", lambda *_: engine)
-    assert cli.main(["bench", "syntax", str(FILES), "--count", "12", "--json"]) == 0
+    monkeypatch.setattr(syntax_bench, "load_engine", lambda *_: engine)
+    assert main(["syntax", str(FILES), "--count", "12", "--json"]) == 0
     figures = json.loads(capsys.readouterr().out)
     assert figures["num_places"] == 12
     assert figures["trimmed"]["broken"] > 6
@@ -55,5 +55,5 @@ def test_answers_that_close_too_much_are_counted_as_broken_and_mended(capsys, mo
 
 
 def test_where_there_is_no_place_a_sentence_says_so(capsys, tmp_path):
-    assert cli.main(["bench", "syntax", str(tmp_path)]) == 2
+    assert main(["syntax", str(tmp_path)]) == 2
     assert "no file among these has a grammar" in capsys.readouterr().err

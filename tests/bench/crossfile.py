@@ -8,11 +8,9 @@ from typing import Any, Protocol
 from rich.console import Group
 
 from engine.bench.figures import percentile
-from engine.bench.pairing import Paired, paired
 from engine.bench.report import Setting, figure_table, plain
 from engine.bench.requests import request_for
-from engine.bench.scoring import CrossfileScore, crossfile_score, cut
-from engine.bench.task_sets import CrossfileTask, grouped
+from engine.bench.task_sets import grouped
 from engine.completer import Completer
 from engine.request import (
     Buffer,
@@ -22,6 +20,9 @@ from engine.request import (
     CompletionResult,
     Snippet,
 )
+from tests.bench.pairing import Paired, paired
+from tests.bench.scoring import CrossfileScore, crossfile_score, cut
+from tests.bench.tasks import CrossfileTask
 
 ARMS = ("none", "open_files", "repository", "together", "oracle")
 _WITH_FILES = ("open_files", "together")

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from engine.bench import llama_cpp
-from engine.bench.peers import opened_peers
 from engine.errors import ConfigurationError
 from engine.model_names import DEFAULT_MODEL
 from engine.progress import NoProgress
+from tests.bench import llama_cpp
+from tests.bench.peers import opened_peers
 
 SERVER = """
 import json, sys

@@ -1,4 +1,4 @@
-"""`foregram bench repository`: how long an index takes to fill, and a question to it; its memory."""
+"""`python -m tests.bench repository`: how long an index takes to fill, and a question to it; its memory."""
 
 import argparse
 import time
@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 from rich.table import Table
 
 from engine.errors import ConfigurationError
-from lsp_server.cli.index_memory import IndexMemory, measured_memory
+from lsp_server.cli.command_parser import add_json
 from lsp_server.cli.terminal import print_figures
 from lsp_server.repository.cursor_view import CursorView
 from lsp_server.repository.filling import Filling
@@ -22,8 +22,17 @@ from lsp_server.repository.retrieval import Retrieval
 from lsp_server.repository.source_files import SourceFiles
 from lsp_server.repository.store import Store
 from lsp_server.settings import Settings
+from tests.bench.index_memory import IndexMemory, measured_memory
+from tests.bench.options import add_positions
 
 _NUM_REMEMBERED = 30  # questions after which memory is looked at
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """What the command line takes."""
+    parser.add_argument("folder", metavar="DIR", type=Path, help="the folder to index")
+    add_positions(parser)
+    add_json(parser)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +64,7 @@ class RepositoryFigures:
         return table
 
 
-def bench_repository(arguments: argparse.Namespace, _settings: Settings) -> None:
+def bench(arguments: argparse.Namespace, _settings: Settings) -> None:
     """Index a folder in a file that goes again, and ask it at many places."""
     if not arguments.folder.is_dir():
         raise ConfigurationError(f"{arguments.folder} is no folder")

@@ -3,7 +3,13 @@
 import numpy as np
 import pytest
 
-from engine.bench.calibration import (
+from engine.bench.task_sets import ReplayItem
+from engine.config import StopRules
+from engine.engine import Engine
+from engine.errors import InputError
+from engine.options import EngineOptions
+from engine.request import CompletionRequest
+from tests.bench.calibration_bench import (
     TEMPERATURES,
     ChosenTokens,
     calibration_error,
@@ -12,12 +18,6 @@ from engine.bench.calibration import (
     read_choices,
     reliability,
 )
-from engine.bench.task_sets import ReplayItem
-from engine.config import StopRules
-from engine.engine import Engine
-from engine.errors import InputError
-from engine.options import EngineOptions
-from engine.request import CompletionRequest
 from tests.support.tiny_models import save_model, tiny_model
 
 

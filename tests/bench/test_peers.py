@@ -1,8 +1,8 @@
 import pytest
 
-from engine.bench.peers import opened_peers
 from engine.errors import ConfigurationError, ModelNotFoundError
 from engine.progress import NoProgress
+from tests.bench.peers import opened_peers
 from tests.support.tiny_gguf import write_tiny_gguf
 from tests.support.tiny_models import save_model, tiny_model
 

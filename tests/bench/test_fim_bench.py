@@ -1,13 +1,17 @@
 import gzip
+import io
 import json
 
 import pytest
+from rich.console import Console
 
-from engine.bench.fim import fim_figures, run_fim
-from engine.bench.measured import OFF, Bench
-from engine.bench.task_sets import FimTask, load_fim_tasks
+from engine.bench.measured import OFF, Bench, Measured
+from engine.bench.report import Setting
 from engine.errors import InputError
 from engine.request import CompletionRequest
+from tests.bench.fim_bench import FimRun, fim_figures, fim_json, fim_tables, run_fim
+from tests.bench.scoring import Score
+from tests.bench.tasks import FimTask, load_fim_tasks
 from tests.support.scripted_engine import ScriptedEngine, result
 
 LINE_ROW = {
@@ -84,3 +88,18 @@ def test_languages_are_scored_apart():
     assert figures["js"].exact_match == 1.0
     assert figures["js"].pass_at_1 is None
     assert figures["py"].pass_at_1 == 0.0
+
+
+@pytest.mark.parametrize(("passed", "shown_as"), [(True, "100.0%"), (None, "-")])
+def test_scores_are_shown_by_language(passed, shown_as):
+    task = FimTask("t", "py", "", "", "x", None)
+    measured = Measured("t", "py", off=result(), on=result(), off_first=True, peers={})
+    run = FimRun(task, measured, Score(is_exact=False, edit_similarity=0.25, passed=passed))
+    setting = Setting("tiny", "cpu", "int8", 64, "line", "auto", 0.0, 0)
+    page = io.StringIO()
+    Console(file=page, width=120).print(fim_tables([run], setting))
+    assert "25.0%" in page.getvalue()
+    assert shown_as in page.getvalue()
+    report = fim_json([run], setting)
+    assert report["languages"]["py"]["pass_at_1"] == (None if passed is None else 1.0)
+    assert report["tasks"][0]["edit_similarity"] == 0.25

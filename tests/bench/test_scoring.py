@@ -2,8 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.bench.scoring import edit_similarity, first_line, score
-from engine.bench.task_sets import FimTask
+from tests.bench.scoring import edit_similarity, first_line, score
+from tests.bench.tasks import FimTask
 
 LINE = FimTask("a", "js", "f(\n", "\n)", "  x + 1", None)
 BLOCK = FimTask(

@@ -3,7 +3,7 @@ import torch
 
 from engine.model.loading.folder_model import FolderModel
 from engine.model.loading.gguf_model import GgufModel
-from engine.model.transformers.peer import GreedyTransformers
+from tests.bench.transformers_peer import GreedyTransformers
 from tests.support.greedy import greedy
 from tests.support.tiny_gguf import write_tiny_gguf
 from tests.support.tiny_models import assembled, save_model, tiny_model

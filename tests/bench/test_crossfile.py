@@ -5,11 +5,11 @@ from itertools import product
 
 import pytest
 
-from engine.bench.crossfile import ARMS, Retrieved, crossfile_figures, run_crossfile
-from engine.bench.scoring import crossfile_score, first_statement
-from engine.bench.task_sets import CrossfileTask, load_crossfile_tasks
 from engine.errors import InputError
 from engine.request import CompletionChunk, CompletionRequest, Snippet
+from tests.bench.crossfile import ARMS, Retrieved, crossfile_figures, run_crossfile
+from tests.bench.scoring import crossfile_score, first_statement
+from tests.bench.tasks import CrossfileTask, load_crossfile_tasks
 from tests.support.fake_engine import FakeEngine
 from tests.support.scripted_engine import result
 

@@ -1,6 +1,6 @@
 """What an index costs a language server's memory, in a process of its own that asks it.
 
-`python -P -m lsp_server.cli.index_memory` does that: lines of JSON on its input are an index, and the
+`python -m tests.bench.index_memory` does that: lines of JSON on its input are an index, and the
 cursors to ask it about.
 """
 
@@ -15,6 +15,8 @@ import msgspec
 
 from engine.memory import resident_bytes
 from lsp_server.repository.cursor_view import CursorView
+
+_ROOT = Path(__file__).parents[2]  # where `tests` is found
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,15 +36,16 @@ class _Index(msgspec.Struct, frozen=True):
 def measured_memory(folder: Path, index: Path, views: Iterable[CursorView]) -> IndexMemory:
     """Have another process ask the index. Raises subprocess.CalledProcessError."""
     asked = map(msgspec.json.encode, (_Index(str(folder), str(index)), *views))
-    command = (sys.executable, "-P", "-m", "lsp_server.cli.index_memory")
-    run = subprocess.run(command, input=b"\n".join(asked), stdout=subprocess.PIPE, check=True)
+    command = (sys.executable, "-m", "tests.bench.index_memory")
+    pipe = subprocess.PIPE
+    run = subprocess.run(command, cwd=_ROOT, input=b"\n".join(asked), stdout=pipe, check=True)
     return msgspec.json.decode(run.stdout, type=IndexMemory)
 
 
 def main() -> None:
     """Be a language server, as far as its memory goes."""
-    from lsp_server.server import create_server  # noqa: PLC0415 - in this process alone
-    from lsp_server.setting_layers import Layer  # noqa: PLC0415 - the same
+    from lsp_server.server import create_server
+    from lsp_server.setting_layers import Layer
 
     server = create_server(Layer("benchmark", {}))
     before = resident_bytes()
@@ -54,9 +57,9 @@ def main() -> None:
 
 def _ask(asked: BinaryIO) -> int:
     """Ask an index about each cursor; return how many there are."""
-    from lsp_server.repository.retrieval import Retrieval  # noqa: PLC0415 - the same
-    from lsp_server.repository.source_files import SourceFiles  # noqa: PLC0415 - the same
-    from lsp_server.repository.store import Store  # noqa: PLC0415 - as in a session
+    from lsp_server.repository.retrieval import Retrieval
+    from lsp_server.repository.source_files import SourceFiles
+    from lsp_server.repository.store import Store
 
     index, count = msgspec.json.decode(asked.readline(), type=_Index), 0
     reader = Store.open(Path(index.path))

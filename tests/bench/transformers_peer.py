@@ -26,14 +26,14 @@ class Generated:
 class GreedyTransformers:
     """A model of transformers that writes greedily."""
 
-    def __init__(self, model: Any) -> None:  # noqa: ANN401 - transformers says no more
+    def __init__(self, model: Any) -> None:
         self._model = model.eval()
         self._model.generation_config.eos_token_id = None
 
     @classmethod
     def load(cls, located: GgufModel | FolderModel, dtype: str) -> Self:
         """Load the weights in a dtype of torch. Raises ForegramError when they are not whole."""
-        logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+        logging.disable_progress_bar()
         torch_dtype: torch.dtype = getattr(torch, dtype)
         if isinstance(located, FolderModel):
             return cls(AutoModelForCausalLM.from_pretrained(located.folder, dtype=torch_dtype))
@@ -67,7 +67,7 @@ class _Clock(BaseStreamer):
     def __init__(self) -> None:
         self.times: list[float] = []
 
-    def put(self, value: torch.Tensor) -> None:  # noqa: ARG002 - only the time matters
+    def put(self, value: torch.Tensor) -> None:
         """Note the time."""
         self.times.append(time.perf_counter())
 

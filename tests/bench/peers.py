@@ -1,22 +1,57 @@
 """Other engines that run the same weights on the same prompts: llama.cpp and transformers."""
 
-from collections.abc import Collection, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+import argparse
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import torch
 
-from engine.bench import llama_cpp
 from engine.bench.measured import Peer, PeerRun
 from engine.errors import ConfigurationError
 from engine.model.loading.catalog import ModelFiles, locate, on_disk
 from engine.model.loading.folder_model import FolderModel
-from engine.model.transformers.peer import GreedyTransformers
+from engine.model_names import DEFAULT_MODEL
 from engine.progress import Progress
+from lsp_server.cli.terminal import ProgressBars
+from lsp_server.settings import Settings
+from tests.bench import llama_cpp
+from tests.bench.transformers_peer import GreedyTransformers
 
+PEERS = ("llama-cpp", "transformers")
 TRANSFORMERS_DTYPES = ("float32", "bfloat16")
+
+
+def add_peers(parser: argparse.ArgumentParser) -> None:
+    """Which other engines to run."""
+    parser.add_argument(
+        "--compare",
+        choices=PEERS,
+        action="append",
+        default=[],
+        help="also run this engine on the same weights and items",
+    )
+    parser.add_argument(
+        "--llama-server",
+        metavar="PATH",
+        type=Path,
+        help="the llama.cpp to compare with, built for this machine, instead of a wheel's",
+    )
+
+
+def compared(
+    arguments: argparse.Namespace, settings: Settings
+) -> AbstractContextManager[Mapping[str, Peer]]:
+    """The peers that these options name, by their names in reports, until the block ends."""
+    if arguments.llama_server and "llama-cpp" not in arguments.compare:
+        raise ConfigurationError("--llama-server says which llama.cpp: add --compare llama-cpp")
+    if not arguments.compare:
+        return nullcontext({})
+    model = arguments.model or settings.model or DEFAULT_MODEL
+    own = arguments.llama_server
+    return opened_peers(arguments.compare, model, ProgressBars(), llama_server=own)
 
 
 @contextmanager

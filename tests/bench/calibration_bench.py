@@ -7,8 +7,11 @@ the probability is taken (Guo et al. 2017); choices stay what they are. The temp
 half of the packages and judged on the other half, in both directions.
 """
 
+import argparse
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,8 +19,9 @@ import torch
 from rich.console import Group
 from rich.table import Table
 
+from engine.bench.plots import COLOURS, Picture, label_axes
 from engine.bench.requests import request_for
-from engine.bench.task_sets import ReplayItem
+from engine.bench.task_sets import ReplayItem, load_replay_items
 from engine.errors import ConfigurationError, InputError
 from engine.model.causal_lm import CacheSlot, CausalModel, StepInput, prefill, run_step
 from engine.model.loading.loaded_model import LoadedModel
@@ -25,10 +29,38 @@ from engine.model.log_probs import log_probs
 from engine.model.prompt import Prompt
 from engine.model.token_tree import MAX_ROWS, TokenTree
 from engine.request import CompletionRequest
+from lsp_server.cli.bench_arguments import add_plot, add_replay_set
+from lsp_server.cli.command_parser import add_json
+from lsp_server.cli.engine_arguments import add_decoding, add_model, decoding
+from lsp_server.cli.engine_loading import load_engine
+from lsp_server.cli.terminal import ProgressBars, print_figures, tracked
+from lsp_server.settings import Settings
 
 TEMPERATURES = np.arange(0.5, 2.51, 0.05)
 _BINS = 15
 _CERTAIN = 1 - 1e-6  # the logarithm of what is left of a certain choice would be infinite
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """What the command line takes."""
+    add_replay_set(parser)
+    add_model(parser)
+    add_decoding(parser, max_tokens=128)
+    add_json(parser)
+    add_plot(parser, "draw the reliability diagram")
+
+
+def bench(arguments: argparse.Namespace, settings: Settings) -> None:
+    """Measure whether the model is right as often as it says, before and after a fit."""
+    picture = Picture(arguments.plot) if arguments.plot else None
+    items = load_replay_items(arguments.file, arguments.count)
+    with closing(load_engine(arguments, settings, ProgressBars())) as engine:
+        read = tracked(items, "items")
+        tokens = read_choices(engine.model, read, engine.prompt, decoding(arguments))
+    figures = calibration_figures(tokens)
+    print_figures(arguments, calibration_json(figures), calibration_table(figures))
+    if picture:
+        picture.save(partial(draw_calibration, figures))
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +75,7 @@ class ChosenTokens:
     right: np.ndarray
 
     def __post_init__(self) -> None:
-        assert len(self.packages) == len(self.log_probs) == len(self.right)  # noqa: S101
+        assert len(self.packages) == len(self.log_probs) == len(self.right)
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,3 +232,17 @@ def calibration_table(figures: CalibrationFigures) -> Group:
         f"{figures.fitted_error:.3f} (of all tokens: {figures.temperature:.2f})"
     )
     return Group(table, line)
+
+
+def draw_calibration(figures: CalibrationFigures, figure: Any) -> None:
+    """The reliability diagram: how often the model is right where it is so sure, before and after."""
+    axes = figure.subplots()
+    axes.plot([0, 1], [0, 1], "--", color="#888888", label="as often as it says")
+    drawn = {
+        f"error {figures.error:.3f}": figures.bins,
+        f"fitted: {figures.fitted_error:.3f}": figures.fitted_bins,
+    }
+    for colour, (name, bins) in zip(COLOURS, drawn.items(), strict=False):
+        points = [(one.confidence, one.right) for one in bins]
+        axes.plot(*zip(*points, strict=True), "o-", color=colour, label=name, ms=4)
+    label_axes(axes, "probability of the likeliest token", "share that is right")

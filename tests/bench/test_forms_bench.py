@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 import torch
 
-from engine.bench.quantization import measure_quantizations, quantization_json, quantization_table
 from engine.bench.task_sets import ReplayItem
 from engine.errors import ConfigurationError
 from engine.progress import NoProgress
+from tests.bench.forms_bench import measure_quantizations, quantization_json, quantization_table
 from tests.support.int4_folder import quantize_folder
 from tests.support.tiny_models import save_model, tiny_model
 
