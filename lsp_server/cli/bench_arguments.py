@@ -10,14 +10,15 @@ from lsp_server.cli.engine_arguments import add_decoding, add_model
 DEVELOPERS_ONLY = (
     "calibration", "crossfile", "fim", "forms", "load", "lsp", "pool", "repository", "syntax", "typing",
 )  # fmt: skip
+_HINT = "; in a checkout, `python -m tests.bench {}` has it"
+_COMPARING = ("--compare", "--llama-server", "--oracle", "--oracle-forced")
 GPU_DTYPES = ("bfloat16", "fp8", "int4")
 
 
 def add_benchmarks(bench: CommandParser) -> None:
     """`args.benchmark` says which one was asked for."""
     add_commands(bench, "benchmark", _BENCHMARKS)
-    hint = "; in a checkout, `python -m tests.bench {}` measures it"
-    bench.elsewhere = {name: hint.format(name) for name in DEVELOPERS_ONLY}
+    bench.elsewhere = {name: _HINT.format(name) for name in DEVELOPERS_ONLY}
 
 
 def _add_gpu(parser: argparse.ArgumentParser) -> None:
@@ -73,6 +74,11 @@ def _add_gpu(parser: argparse.ArgumentParser) -> None:
     add_plot(parser, "draw the steps' times by their rows, and their floors")
 
 
+def _add_replay(parser: CommandParser) -> None:
+    add_replay(parser)
+    parser.elsewhere = dict.fromkeys(_COMPARING, _HINT.format("replay"))
+
+
 def add_replay(parser: argparse.ArgumentParser) -> None:
     """What a replay decodes, and how."""
     add_replay_set(parser)
@@ -110,7 +116,7 @@ _BENCHMARKS = (
         "replay",
         "decode real insertions and edits, with lookahead and without",
         "insertions.jsonl --count 20",
-        add_replay,
+        _add_replay,
         "decoding_bench:bench_replay",
     ),
     Command(

@@ -21,7 +21,7 @@ class CommandParser(argparse.ArgumentParser):
     All of them would take a language server's start 10 ms longer.
     """
 
-    elsewhere: Mapping[str, str] = MappingProxyType({})  # what to say of words that are no command
+    elsewhere: Mapping[str, str] = MappingProxyType({})  # what to say of words that are none here
     _add_options: Callable[["CommandParser"], None] | None = None
 
     def add_later(self, add_options: Callable[["CommandParser"], None]) -> None:
@@ -57,7 +57,8 @@ class CommandParser(argparse.ArgumentParser):
             names = (str(one.metavar) for one in self._actions if not one.option_strings)
             expected = " ".join([self.prog, *names])
             self.error(f"`{word}` is one word too many: expected `{expected}`")
-        self.error(f"there is no option `{word}`{_meant(word, self._option_string_actions)}")
+        hint = self.elsewhere.get(word) or _meant(word, self._option_string_actions)
+        self.error(f"there is no option `{word}`{hint}")
 
     def error(self, message: str) -> NoReturn:
         """Say it in one sentence and exit."""

@@ -6,9 +6,8 @@ is no GPU, what one would hold is computed in float32, and what the CPU holds by
 """
 
 import argparse
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -69,7 +68,6 @@ def bench(arguments: argparse.Namespace, settings: Settings) -> None:
         choose_device(arguments.device or settings.device),
         settings.cache_folder,
         ProgressBars(),
-        partial(tracked, noun="items"),
         arguments.against,
     )
     print_figures(arguments, quantization_json(figures), quantization_table(figures))
@@ -109,13 +107,11 @@ def measure_quantizations(
     device: torch.device,
     cache_folder: Path,
     progress: Progress,
-    tracked: Callable[[Sequence[list[int]]], Iterable[list[int]]],
     against: str | None = None,
 ) -> list[QuantizationFigures]:
     """Read the items with the weights in each quantization. Raises ForegramError.
 
-    The first is bfloat16, of `model` or of the model `against`, which has the same tokens. `tracked`
-    yields what it is given, and shows how much of it is done.
+    The first is bfloat16, of `model` or of the model `against`, which has the same tokens.
     """
     if device.type != "cpu":
         require_kernels(device)
@@ -139,7 +135,7 @@ def measure_quantizations(
     whole: _Reading | None = None
     figures = []
     for one in held:
-        reading = _read_all(one.model, tracked(texts))
+        reading = _read_all(one.model, tracked(texts, "items"))
         whole = whole or reading
         figures.append(
             QuantizationFigures(

@@ -28,11 +28,12 @@ from lsp_server.settings import Settings
 from tests.bench.options import add_seed
 from tests.bench.random_model import write_random_model
 from tests.bench.simulated.editor import BenchError
+from tests.bench.simulated.foregram_side import share_models
 from tests.bench.simulated.load.crowd import Crowd
 from tests.bench.simulated.load.load_figures import LoadFigures
 from tests.bench.simulated.load.load_plot import draw_load
 from tests.bench.simulated.load.load_report import load_json, load_table
-from tests.bench.simulated.load.own_host import own_host, share_models, write_tokens
+from tests.bench.simulated.load.own_host import own_host, write_tokens
 from tests.bench.simulated.load.own_traces import own_traces
 from tests.bench.simulated.traces import Trace, load_traces
 

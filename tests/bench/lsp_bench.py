@@ -10,12 +10,13 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from statistics import median, quantiles
+from statistics import median
 from tempfile import TemporaryDirectory
 
 import msgspec
 from rich.table import Table
 
+from engine.bench.figures import percentile
 from lsp_server.cli.command_parser import add_json
 from lsp_server.cli.terminal import print_figures
 from lsp_server.host.daemon import stop_host
@@ -73,8 +74,7 @@ class Spread:
     @classmethod
     def of(cls, ms: list[float]) -> "Spread":
         """Summarize measurements."""
-        cuts = quantiles(ms, n=100, method="inclusive")
-        return cls(cuts[49], cuts[98])
+        return cls(percentile(ms, 50), percentile(ms, 99))
 
 
 @dataclass(slots=True)

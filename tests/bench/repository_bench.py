@@ -7,11 +7,11 @@ from dataclasses import asdict, dataclass
 from itertools import islice
 from pathlib import Path
 from random import Random
-from statistics import quantiles
 from tempfile import TemporaryDirectory
 
 from rich.table import Table
 
+from engine.bench.figures import percentile
 from engine.errors import ConfigurationError
 from lsp_server.cli.command_parser import add_json
 from lsp_server.cli.terminal import print_figures
@@ -128,5 +128,4 @@ def _drawn_views(files: SourceFiles, paths: Iterable[str], seed: int) -> Iterato
 
 
 def _spread(values: list[float]) -> tuple[float, float]:
-    cuts = quantiles(values, n=100, method="inclusive") if len(values) > 1 else values * 99
-    return (cuts[49], cuts[98]) if cuts else (0.0, 0.0)
+    return percentile(values or [0.0], 50), percentile(values or [0.0], 99)

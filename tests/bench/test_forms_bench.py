@@ -24,7 +24,7 @@ ITEMS = [
 def measure(model, tmp_path, items=ITEMS):
     device = torch.device("cpu")
     folder = str(save_model(model, tmp_path / "model"))
-    return measure_quantizations(folder, items, device, tmp_path, NoProgress(), iter)
+    return measure_quantizations(folder, items, device, tmp_path, NoProgress())
 
 
 @pytest.mark.timeout(300)  # compiles first
@@ -52,7 +52,7 @@ def test_a_file_s_own_form_costs_what_the_file_costs(tmp_path):
     quantized = save_model(tiny_model("qwen2", 1, **WIDE), tmp_path / "quantized")
     quantize_folder(quantized, "gptq")
     device, progress = torch.device("cpu"), NoProgress()
-    given = (ITEMS[:1], device, tmp_path, progress, iter, str(folder))
+    given = (ITEMS[:1], device, tmp_path, progress, str(folder))
     figures = measure_quantizations(str(quantized), *given)
     assert [one.dtype for one in figures] == [
         "bfloat16 of whole",

@@ -84,13 +84,13 @@ def test_a_server_that_is_not_there_is_named(tmp_path):
 
 def test_says_what_to_install_for_the_wheel(monkeypatch):
     monkeypatch.setitem(sys.modules, "xllamacpp", None)
-    with pytest.raises(ConfigurationError, match=r"foregram\[peers\]"):
+    with pytest.raises(ConfigurationError, match=r"foregram\[test\]"):
         llama_cpp.wheel(Path("model.gguf"), context=64)
 
 
 @pytest.mark.model
 def test_the_wheel_decodes_the_embedded_model_from_token_ids():
-    pytest.importorskip("xllamacpp", reason="the extra `peers` is not installed")
+    pytest.importorskip("xllamacpp", reason="the extra `test` is not installed")
     with opened_peers(["llama-cpp"], DEFAULT_MODEL, NoProgress(), context=64) as peers:
         peer = peers["llama.cpp"]
         run = peer.decode([750, 912, 2877, 11, 293, 982], 8)

@@ -29,7 +29,7 @@ def test_no_name_shows_the_list(capsys):
         main([])
     shown = capsys.readouterr()
     assert (exit_.value.code, shown.err) == (0, "")
-    assert all(re.search(rf"^ +{name} ", shown.out, re.M) for name in _BENCHMARKS)
+    assert all(re.search(rf"^ +{name}\b", shown.out, re.M) for name in _BENCHMARKS)
 
 
 @pytest.mark.parametrize("name", DEVELOPERS_ONLY)
@@ -41,6 +41,15 @@ def test_the_product_names_the_command_of_a_checkout_in_one_sentence(name, capsy
     assert said.startswith(f"foregram: there is no benchmark `{name}`; in a checkout, ")
     assert f"`python -m tests.bench {name}`" in said
     assert said.count("\n") == 1
+
+
+@pytest.mark.parametrize("option", ["--compare=llama-cpp", "--oracle", "--oracle-forced"])
+def test_the_replay_of_the_product_names_the_one_that_has_an_option(option, capsys):
+    with pytest.raises(SystemExit):
+        cli.main(["bench", "replay", "set.jsonl", option])
+    said = capsys.readouterr().err
+    assert f"no option `{option.partition('=')[0]}`; in a checkout, " in said
+    assert "`python -m tests.bench replay`" in said
 
 
 def test_the_product_names_every_benchmark_that_it_has_not():

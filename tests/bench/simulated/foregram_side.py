@@ -90,9 +90,7 @@ async def foregram_side(
     """
     with TemporaryDirectory(prefix="fg-") as name_of_folder:
         folder = Path(name_of_folder)
-        (settings.cache_folder / "models").mkdir(parents=True, exist_ok=True)
-        (folder / "cache").mkdir()
-        (folder / "cache" / "models").symlink_to(settings.cache_folder / "models")
+        share_models(settings.cache_folder, folder / "cache")
         own = msgspec.structs.replace(
             settings, runtime_folder=folder / "run", cache_folder=folder / "cache"
         )
@@ -105,6 +103,14 @@ async def foregram_side(
             yield side
         finally:
             await side.close()
+
+
+def share_models(kept: Path, cache: Path) -> None:
+    """Make a cache folder that finds the converted models of another, and nothing else of it."""
+    models = kept / "models"
+    models.mkdir(parents=True, exist_ok=True)
+    cache.mkdir()
+    (cache / "models").symlink_to(models)
 
 
 def model_variable(name: str | None) -> Mapping[str, str]:

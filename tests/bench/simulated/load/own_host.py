@@ -49,14 +49,6 @@ def write_tokens(path: Path, count: int) -> None:
     path.write_text("".join(f"{name}:{new_secret()}\n" for name in names))
 
 
-def share_models(kept: Path, cache: Path) -> None:
-    """Make a cache folder that finds the converted models of another, and nothing else of it."""
-    models = kept / "models"
-    models.mkdir(parents=True, exist_ok=True)
-    cache.mkdir()
-    (cache / "models").symlink_to(models)
-
-
 async def _until_ready(address: HostAddress, process: Process, log: Path) -> None:
     while True:
         status = (await probe(address)).status
