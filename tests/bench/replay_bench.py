@@ -4,11 +4,12 @@ import argparse
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from engine.bench.forced import load_forced
+from engine.bench.forced import forced_replay
 from engine.bench.oracle import load_tokenizer
 from engine.bench.plots import Picture
 from engine.bench.task_sets import load_replay_items
 from engine.errors import ConfigurationError
+from engine.options import wanted_model
 from lsp_server.cli.bench_arguments import add_replay
 from lsp_server.cli.decoding_bench import bench_replay, setting_of, show_replay
 from lsp_server.cli.engine_arguments import decoding
@@ -60,7 +61,9 @@ def _bench_forced(arguments: argparse.Namespace, settings: Settings) -> None:
         raise ConfigurationError("--oracle-forced has no peers to --compare: they say their own")
     picture = Picture(arguments.plot) if arguments.plot else None
     items = load_replay_items(arguments.file, arguments.count)
+    options, progress = engine_options(arguments, settings), ProgressBars()
     with TemporaryDirectory(prefix="foregram-") as folder:
-        replay = load_forced(engine_options(arguments, settings), Path(folder), ProgressBars())
+        model = wanted_model(options, progress)
+        replay = forced_replay(model, options, Path(folder), progress)
         report = replay.run(tracked(items, "items"), decoding(arguments))
     show_replay(report, setting_of(arguments, replay.engine), arguments, picture)

@@ -2,7 +2,6 @@
 
 import json
 from contextlib import nullcontext
-from dataclasses import dataclass
 
 import pytest
 
@@ -13,7 +12,6 @@ from lsp_server.cli import decoding_bench
 from tests.bench import crossfile_bench, fim_bench, peers, replay_bench
 from tests.bench.__main__ import main
 from tests.support.byte_tokenizer import byte_tokenizer
-from tests.support.fake_engine import INFO
 from tests.support.replay_sets import write_replay_set
 from tests.support.scripted_engine import ScriptedEngine, result
 from tests.support.tiny_models import save_model, tiny_model
@@ -22,19 +20,9 @@ FAST = result(tokens=8, steps=2, decode_ms=40.0, sources={"open_buffer": 6})
 SLOW = result(tokens=8, steps=8, decode_ms=80.0)
 
 
-@dataclass
-class Loaded(ScriptedEngine):
-    """A scripted engine that also says what it is."""
-
-    info = INFO
-
-    def close(self) -> None:
-        """Nothing was learned."""
-
-
 @pytest.fixture
 def engine(monkeypatch):
-    engine = Loaded(lambda request: SLOW if request.lookahead == OFF else FAST)
+    engine = ScriptedEngine(lambda request: SLOW if request.lookahead == OFF else FAST)
     monkeypatch.setattr(decoding_bench, "load_engine", lambda *_: engine)
     monkeypatch.setattr(fim_bench, "load_engine", lambda *_: engine)
     return engine

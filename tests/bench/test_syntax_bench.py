@@ -6,19 +6,9 @@ from tests.bench import syntax_bench
 from tests.bench.__main__ import main
 from tests.bench.code_places import is_broken, mid_line_places
 from tests.support.code_places import ROOT
-from tests.support.fake_engine import INFO
 from tests.support.scripted_engine import ScriptedEngine, result
 
 FILES = ROOT / "tests/data/places"
-
-
-class LoadedEngine(ScriptedEngine):
-    """A scripted engine as the command line loads it."""
-
-    info = INFO
-
-    def close(self):
-        """Nothing was learned."""
 
 
 def test_places_stand_inside_a_line_of_a_file_that_is_whole():
@@ -44,7 +34,7 @@ def test_files_that_cannot_be_read_are_passed_over(tmp_path):
 
 def test_answers_that_close_too_much_are_counted_as_broken_and_mended(capsys, monkeypatch):
     truths = {place.prefix: place.truth for place in mid_line_places([FILES], 12, seed=1)}
-    engine = LoadedEngine(lambda request: result(truths[request.prefix] + ")) + ("))
+    engine = ScriptedEngine(lambda request: result(truths[request.prefix] + ")) + ("))
     monkeypatch.setattr(syntax_bench, "load_engine", lambda *_: engine)
     assert main(["syntax", str(FILES), "--count", "12", "--json"]) == 0
     figures = json.loads(capsys.readouterr().out)

@@ -1,7 +1,6 @@
 """`foregram bench replay`: options reach the benchmark, reports reach stdout. No model runs."""
 
 import json
-from dataclasses import dataclass
 
 import pytest
 
@@ -9,7 +8,6 @@ from engine.bench.measured import OFF
 from engine.errors import ModelNotFoundError
 from lsp_server.cli import command_line as cli
 from lsp_server.cli import decoding_bench
-from tests.support.fake_engine import INFO
 from tests.support.replay_sets import write_replay_set
 from tests.support.scripted_engine import ScriptedEngine, result
 
@@ -17,19 +15,9 @@ FAST = result(tokens=8, steps=2, decode_ms=40.0, sources={"open_buffer": 6})
 SLOW = result(tokens=8, steps=8, decode_ms=80.0)
 
 
-@dataclass
-class Loaded(ScriptedEngine):
-    """A scripted engine that also says what it is."""
-
-    info = INFO
-
-    def close(self) -> None:
-        """Nothing was learned."""
-
-
 @pytest.fixture
 def engine(monkeypatch):
-    engine = Loaded(lambda request: SLOW if request.lookahead == OFF else FAST)
+    engine = ScriptedEngine(lambda request: SLOW if request.lookahead == OFF else FAST)
     monkeypatch.setattr(decoding_bench, "load_engine", lambda *_: engine)
     return engine
 
