@@ -27,6 +27,9 @@ from tests.bench.simulated.typing_plot import draw_typing
 from tests.bench.simulated.typing_report import typing_json, typing_table
 from tests.bench.simulated.typist import Typist
 
+# Where `python -m lsp_server`, which it may start, does not mean this checkout.
+_ELSEWHERE = ("sh", "-c", 'cd / && exec "$0" "$@"')
+
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """What the command line takes."""
@@ -80,7 +83,7 @@ async def _typed(
     environ = {**os.environ, **model_variable(arguments.model)}
     programs = {"foregram": [sys.executable, "-m", "lsp_server"]}
     if arguments.against is not None:
-        programs["against"] = [str(arguments.against.absolute())]
+        programs["against"] = [*_ELSEWHERE, str(arguments.against.absolute())]
     async with AsyncExitStack() as stack:
         sides: list[Side] = [
             await stack.enter_async_context(foregram_side(name, program, settings, environ))
