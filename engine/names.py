@@ -1,16 +1,10 @@
-"""The names around a cursor: near it, in the heads of its blocks, and imported by its file.
-
-Lines around it are taken up to an anchor only, so the snippets that they choose stay while the user
-types a few lines, and the cached keys of the prompt, which begins with these, stay valid.
-"""
+"""The names around a cursor: near it, in the heads of its blocks, and imported by its file."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Self
-
-from engine.model.prompt_window import STEADY_LINES
 
 _NEAR_LINES = 16  # before and behind the cursor
 _IMPORT_LINES = 200  # of a file's beginning that imports are looked for in
@@ -76,29 +70,3 @@ def _headers(before: Sequence[str]) -> Iterator[str]:
             yield line
         if limit == 0:
             return
-
-
-def steady_before(prefix: str) -> str:
-    """Return the whole lines before the last anchor: a line whose number is a multiple of 16.
-
-    In the first lines of a file, where the next ones say most, one whose number is a power of two.
-    """
-    num_lines = prefix.count("\n")
-    anchor = num_lines // STEADY_LINES * STEADY_LINES or 1 << num_lines.bit_length() >> 1
-    end = len(prefix)
-    for _ in range(num_lines - anchor + 1):
-        end = prefix.rfind("\n", 0, end)
-    return prefix[: end + 1]
-
-
-def steady_behind(suffix: str) -> str:
-    """Return the lines behind the cursor's, from an anchor on that is counted from the end.
-
-    Each with the line end before it.
-    """
-    num_lines = suffix.count("\n")
-    skipped = num_lines % STEADY_LINES if num_lines > STEADY_LINES else 0
-    start = suffix.find("\n")
-    for _ in range(skipped):
-        start = suffix.find("\n", start + 1)
-    return suffix[start:] if num_lines else ""

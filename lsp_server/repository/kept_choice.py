@@ -10,10 +10,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from engine.steady_lines import STEADY_LINES, last_anchor
 from lsp_server.repository.cursor_view import CursorView
 from lsp_server.repository.definition_choice import Shown
 
-_STEADY_LINES = 16  # as the engine's choice of open files' lines
 _MOST_DOCUMENTS = 32
 
 
@@ -49,7 +49,9 @@ class KeptChoices:
         is_quick: bool,
     ) -> Sequence[Shown]:
         """Return what was chosen, as long as all of it `stands`, or else what `choose` returns."""
-        place = _Place(_anchor(len(view.before) - 1), len(view.behind) // _STEADY_LINES, excluded)
+        place = _Place(
+            last_anchor(len(view.before) - 1), len(view.behind) // STEADY_LINES, excluded
+        )
         names = (*view.chain, "(", *view.callee)
         kept = self._kept.get(document)
         # One of nothing is none: the index may not have been filled by then.
@@ -70,11 +72,6 @@ class KeptChoices:
         self._kept.move_to_end(document)
         if len(self._kept) > _MOST_DOCUMENTS:
             self._kept.popitem(last=False)
-
-
-def _anchor(line: int) -> int:
-    """The last anchor above a line; in a file's first lines these lie nearer together."""
-    return line // _STEADY_LINES * _STEADY_LINES or 1 << line.bit_length() >> 1
 
 
 def _is_news(chosen: Sequence[Shown], kept: Sequence[Shown]) -> bool:
