@@ -12,7 +12,7 @@ _NAME = re.compile(r"[^\W\d]\w{2,}")
 _IMPORT = re.compile(
     r"\s*(?:import|from|using|use|#?\s*include|require|mod)\b|\s*export\b.*\bfrom\b|.*\brequire\("
 )
-_FOLDER_NAMES = ("__init__", "index", "mod")  # a file of this name stands for its folder
+FOLDER_STEMS = ("__init__", "index", "mod")  # a file of this name stands for its folder
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class CursorNames:
     def imports(self, path: str) -> bool:
         """Whether the file at the cursor seems to import the one at `path`."""
         file = PurePosixPath(path.replace("\\", "/"))
-        return (file.parent.name if file.stem in _FOLDER_NAMES else file.stem) in self.imported
+        return (file.parent.name if file.stem in FOLDER_STEMS else file.stem) in self.imported
 
 
 def names_in(lines: Iterable[str]) -> frozenset[str]:
