@@ -8,7 +8,8 @@ from typing import Self
 
 _NEAR_LINES = 16  # before and behind the cursor
 _IMPORT_LINES = 200  # of a file's beginning that imports are looked for in
-_NAME = re.compile(r"[^\W\d]\w{2,}")
+_NAME = {least: re.compile(rf"[^\W\d]\w{{{least - 1},}}") for least in (1, 2, 3)}  # by characters
+_LEAST_CHARS = 3  # of a name that tells lines apart
 _IMPORT = re.compile(
     r"\s*(?:import|from|using|use|#?\s*include|require|mod)\b|\s*export\b.*\bfrom\b|.*\brequire\("
 )
@@ -25,8 +26,8 @@ class CursorNames:
     @classmethod
     def around(cls, before: Sequence[str], behind: Sequence[str]) -> Self:
         """Names in the lines before and behind a cursor."""
-        imported = names_in(_imports([*before, *behind][:_IMPORT_LINES]))
-        near = names_in([*before[-_NEAR_LINES:], *behind[:_NEAR_LINES], *_headers(before)])
+        imported = telling_names(_imports([*before, *behind][:_IMPORT_LINES]))
+        near = telling_names([*before[-_NEAR_LINES:], *behind[:_NEAR_LINES], *_headers(before)])
         return cls(near, imported)
 
     def imports(self, path: str) -> bool:
@@ -35,9 +36,14 @@ class CursorNames:
         return (file.parent.name if file.stem in FOLDER_STEMS else file.stem) in self.imported
 
 
-def names_in(lines: Iterable[str]) -> frozenset[str]:
+def telling_names(lines: Iterable[str]) -> frozenset[str]:
     """Return the names of three and more characters."""
-    return frozenset(_NAME.findall("\n".join(lines)))
+    return frozenset(names_in("\n".join(lines), _LEAST_CHARS))
+
+
+def names_in(text: str, least: int = 1) -> list[str]:
+    """Return the names of at least 1, 2 or 3 characters, each as often as it stands there."""
+    return _NAME[least].findall(text)
 
 
 def is_import(line: str) -> bool:

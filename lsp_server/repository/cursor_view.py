@@ -5,9 +5,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from engine.names import names_in
 from lsp_server.repository.imports import Imported, imports
 
-_NAME = re.compile(r"[^\W\d]\w*")
 _NEAR = 20  # lines above and below
 _FAR = 2_000  # lines above and below, that are looked through for a name's type
 _TOP = 3_000  # lines of the file, that are looked through for imports
@@ -84,9 +84,9 @@ class CursorView:
         above = [(0, self._finished), *enumerate(self._above[: _NEAR - 1], start=1)]
         below = enumerate(_cut(self.behind[:_NEAR]), start=1)
         for head in self.heads:
-            _raise(weights, _NAME.findall(head), 0.5)
+            _raise(weights, names_in(head), 0.5)
         for distance, line in (*above, *below):
-            _raise(weights, _NAME.findall(line), 1 / (1 + distance / 4))
+            _raise(weights, names_in(line), 1 / (1 + distance / 4))
         return weights
 
     def types(self, name: str) -> list[str]:
@@ -148,8 +148,3 @@ def classes_in(annotation: str) -> list[str]:
 def _raise(weights: dict[str, float], names: Iterable[str], weight: float) -> None:
     for name in names:
         weights[name] = max(weight, weights.get(name, 0.0))
-
-
-def names_in(text: str) -> list[str]:
-    """The names of a text, each as often as it stands there."""
-    return _NAME.findall(text)

@@ -4,7 +4,8 @@ import re
 from collections.abc import Iterable
 from functools import lru_cache
 
-_NAME = re.compile(r"[^\W\d]\w+")
+from engine.names import names_in
+
 _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _LONGEST = 64  # characters of a name; what is longer was made by a program
 _SHORTEST = 3  # characters of a part
@@ -13,7 +14,7 @@ _MOST_CACHED = 1 << 16
 
 def words_in(text: str) -> set[str]:
     """Return the words of a text, in lower case: `loadYaml` is `loadyaml`, `load` and `yaml`."""
-    return words_of(_NAME.findall(text))
+    return words_of(names_in(text, 2))
 
 
 def words_of(names: Iterable[str]) -> set[str]:
