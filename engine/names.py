@@ -3,8 +3,11 @@
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import PurePosixPath
 from typing import Self
+
+from engine.stopping.brackets import statement
 
 _NEAR_LINES = 16  # before and behind the cursor
 _IMPORT_LINES = 200  # of a file's beginning that imports are looked for in
@@ -58,11 +61,10 @@ def indent(line: str) -> int:
 
 def _imports(lines: Iterable[str]) -> Iterator[str]:
     """The lines that import something, in most languages, to the end of their brackets."""
-    depth = 0
-    for line in lines:
-        if depth > 0 or is_import(line):
-            depth += sum(line.count(char) for char in "({") - sum(map(line.count, ")}"))
-            yield line
+    rest = iter(lines)
+    for line in rest:
+        if is_import(line):
+            yield from statement(chain([line], rest), "({", ")}")
 
 
 def _headers(before: Sequence[str]) -> Iterator[str]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from engine.names import names_in
+from engine.stopping.brackets import statement
 from lsp_server.repository.imports import Imported, imports
 
 _NEAR = 20  # lines above and below
@@ -72,7 +73,8 @@ class CursorView:
             if limit is None or depth < limit:
                 limit = depth
                 if _HEAD.match(line):
-                    found.append(_head(lines[max(0, number - _MOST_HEAD + 1) : number + 1][::-1]))
+                    below = lines[max(0, number - _MOST_HEAD + 1) : number + 1][::-1]
+                    found.append("\n".join(statement(below, "(", ")")))
             if limit == 0:
                 break
         return found
@@ -127,17 +129,6 @@ class CursorView:
 
 def _cut(lines: Iterable[str]) -> list[str]:
     return [line if len(line) <= _LONGEST else line[:_LONGEST] for line in lines]
-
-
-def _head(lines: Iterable[str]) -> str:
-    """The first of these lines, with the rest of its brackets."""
-    taken, depth = [], 0
-    for line in lines:
-        taken.append(line)
-        depth += line.count("(") - line.count(")")
-        if depth <= 0:
-            break
-    return "\n".join(taken)
 
 
 def classes_in(annotation: str) -> list[str]:
