@@ -30,7 +30,8 @@ class CursorNames:
     def around(cls, before: Sequence[str], behind: Sequence[str]) -> Self:
         """Names in the lines before and behind a cursor."""
         imported = telling_names(_imports([*before, *behind][:_IMPORT_LINES]))
-        near = telling_names([*before[-_NEAR_LINES:], *behind[:_NEAR_LINES], *_headers(before)])
+        heads = (line for _, line in block_heads(reversed(before)))
+        near = telling_names([*before[-_NEAR_LINES:], *behind[:_NEAR_LINES], *heads])
         return cls(near, imported)
 
     def imports(self, path: str) -> bool:
@@ -59,22 +60,23 @@ def indent(line: str) -> int:
     return len(line) - len(line.lstrip(" \t"))
 
 
+def block_heads(upwards: Iterable[str]) -> Iterator[tuple[int, str]]:
+    """Of a line and those above it, each with its number, the ones that open its blocks.
+
+    By their indentation. The first that is not blank is among them.
+    """
+    limit = None
+    for number, line in enumerate(upwards):
+        if line.strip() and (limit is None or indent(line) < limit):
+            limit = indent(line)
+            yield number, line
+        if limit == 0:
+            return
+
+
 def _imports(lines: Iterable[str]) -> Iterator[str]:
     """The lines that import something, in most languages, to the end of their brackets."""
     rest = iter(lines)
     for line in rest:
         if is_import(line):
             yield from statement(chain([line], rest), "({", ")}")
-
-
-def _headers(before: Sequence[str]) -> Iterator[str]:
-    """The lines that open the blocks in which the last line stands, by their indentation."""
-    limit = None
-    for line in reversed(before):
-        if not line.strip():
-            continue
-        if limit is None or indent(line) < limit:
-            limit = indent(line)
-            yield line
-        if limit == 0:
-            return

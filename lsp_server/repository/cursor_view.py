@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from engine.names import names_in
+from engine.names import block_heads, names_in
 from engine.stopping.brackets import statement
 from lsp_server.repository.imports import Imported, imports
 
@@ -64,19 +64,11 @@ class CursorView:
     @cached_property
     def heads(self) -> list[str]:
         """The lines that open the blocks around the cursor, with the rest of their brackets."""
-        found, limit = [], None
-        lines = [self.line, *self._above]
-        for number, line in enumerate(lines):
-            if not line.strip():
-                continue
-            depth = len(line) - len(line.lstrip())
-            if limit is None or depth < limit:
-                limit = depth
-                if _HEAD.match(line):
-                    below = lines[max(0, number - _MOST_HEAD + 1) : number + 1][::-1]
-                    found.append("\n".join(statement(below, "(", ")")))
-            if limit == 0:
-                break
+        found, lines = [], [self.line, *self._above]
+        for number, line in block_heads(lines):
+            if _HEAD.match(line):
+                below = lines[max(0, number - _MOST_HEAD + 1) : number + 1][::-1]
+                found.append("\n".join(statement(below, "(", ")")))
         return found
 
     @cached_property
