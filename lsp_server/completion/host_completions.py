@@ -23,7 +23,7 @@ from lsp_server.completion.postprocess import process
 from lsp_server.completion.syntax_judge import Judge, judge_of
 from lsp_server.documents.document import Snapshot
 from lsp_server.documents.documents import Documents
-from lsp_server.host.link import HostLink, Retrieved
+from lsp_server.host.link import HostLink, SendableSnippets
 from lsp_server.prompt.place import Place
 from lsp_server.prompt.places import Places
 from lsp_server.prompt.scope import BOUNDS, scope_at
@@ -36,7 +36,7 @@ _MOMENT_MS = 300.0  # in which a prompt is read, so that another one is no matte
 
 
 # Says what the repository shows for a place: what of that may be sent is asked when it is.
-Retrieve = Callable[[Anchor], Awaitable[Retrieved | None]]
+Retrieve = Callable[[Anchor], Awaitable[SendableSnippets | None]]
 
 
 async def nothing_retrieved(_anchor: Anchor) -> None:
