@@ -28,7 +28,7 @@ HUB_ALIASES = _QWEN | {
     "seed-coder-8b": "ByteDance-Seed/Seed-Coder-8B-Base",
     "mellum-4b": "JetBrains/Mellum-4b-base",
 }
-_KNOWN = (*HUB_ALIASES, *EMBEDDED)
+ALIASES = (*HUB_ALIASES, *EMBEDDED)
 
 _HUB_ID = re.compile(
     r"[A-Za-z0-9][\w.-]*/[\w.-]+(:[\w.-]{1,40})?(@[\w.-]{1,100})?",  # owner/name:tag@revision
@@ -100,7 +100,7 @@ def title_of(name: str) -> str:
 
 def near_names(name: str) -> list[str]:
     """Known names that may have been meant: first those spelt alike, then those of a similar size."""
-    near = difflib.get_close_matches(name.lower(), _KNOWN, n=2)
+    near = difflib.get_close_matches(name.lower(), ALIASES, n=2)
     if sizes := _SIZE.findall(name):
         near += sorted(_QWEN, key=lambda one: abs(float(one[:-1]) - float(sizes[-1])))[:2]
         near = [f"{sizes[-1]}b"] if f"{sizes[-1]}b" in near else near
@@ -110,7 +110,7 @@ def near_names(name: str) -> list[str]:
 def why_unknown(name: str) -> str:
     """A sentence about a name of the kind `unknown`, suggesting near names."""
     near = " or ".join(f"`{one}`" for one in near_names(name))
-    hint = f"did you mean {near}?" if near else f"known are {', '.join(_KNOWN)}."
+    hint = f"did you mean {near}?" if near else f"known are {', '.join(ALIASES)}."
     return (
         f"no model is called {reprlib.repr(name)}; {hint} A model of the hub is written owner/name, a folder "
         "or a .gguf file with its path"

@@ -1,24 +1,22 @@
-"""The names around a cursor: near it, in the heads of its blocks, and imported by its file.
-
-Lines around it are taken up to an anchor only, so the snippets that they choose stay while the user
-types a few lines, and the cached keys of the prompt, which begins with these, stay valid.
-"""
+"""The names around a cursor: near it, in the heads of its blocks, and imported by its file."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import PurePosixPath
 from typing import Self
 
-from engine.model.prompt_window import STEADY_LINES
+from engine.stopping.brackets import statement
 
 _NEAR_LINES = 16  # before and behind the cursor
 _IMPORT_LINES = 200  # of a file's beginning that imports are looked for in
-_NAME = re.compile(r"[^\W\d]\w{2,}")
+_NAME = {least: re.compile(rf"[^\W\d]\w{{{least - 1},}}") for least in (1, 2, 3)}  # by characters
+_LEAST_CHARS = 3  # of a name that tells lines apart
 _IMPORT = re.compile(
     r"\s*(?:import|from|using|use|#?\s*include|require|mod)\b|\s*export\b.*\bfrom\b|.*\brequire\("
 )
-_FOLDER_NAMES = ("__init__", "index", "mod")  # a file of this name stands for its folder
+FOLDER_STEMS = ("__init__", "index", "mod")  # a file of this name stands for its folder
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,19 +29,25 @@ class CursorNames:
     @classmethod
     def around(cls, before: Sequence[str], behind: Sequence[str]) -> Self:
         """Names in the lines before and behind a cursor."""
-        imported = names_in(_imports([*before, *behind][:_IMPORT_LINES]))
-        near = names_in([*before[-_NEAR_LINES:], *behind[:_NEAR_LINES], *_headers(before)])
+        imported = telling_names(_imports([*before, *behind][:_IMPORT_LINES]))
+        heads = (line for _, line in block_heads(reversed(before)))
+        near = telling_names([*before[-_NEAR_LINES:], *behind[:_NEAR_LINES], *heads])
         return cls(near, imported)
 
     def imports(self, path: str) -> bool:
         """Whether the file at the cursor seems to import the one at `path`."""
         file = PurePosixPath(path.replace("\\", "/"))
-        return (file.parent.name if file.stem in _FOLDER_NAMES else file.stem) in self.imported
+        return (file.parent.name if file.stem in FOLDER_STEMS else file.stem) in self.imported
 
 
-def names_in(lines: Iterable[str]) -> frozenset[str]:
+def telling_names(lines: Iterable[str]) -> frozenset[str]:
     """Return the names of three and more characters."""
-    return frozenset(_NAME.findall("\n".join(lines)))
+    return frozenset(names_in("\n".join(lines), _LEAST_CHARS))
+
+
+def names_in(text: str, least: int = 1) -> list[str]:
+    """Return the names of at least 1, 2 or 3 characters, each as often as it stands there."""
+    return _NAME[least].findall(text)
 
 
 def is_import(line: str) -> bool:
@@ -56,49 +60,23 @@ def indent(line: str) -> int:
     return len(line) - len(line.lstrip(" \t"))
 
 
-def _imports(lines: Iterable[str]) -> Iterator[str]:
-    """The lines that import something, in most languages, to the end of their brackets."""
-    depth = 0
-    for line in lines:
-        if depth > 0 or is_import(line):
-            depth += sum(line.count(char) for char in "({") - sum(map(line.count, ")}"))
-            yield line
+def block_heads(upwards: Iterable[str]) -> Iterator[tuple[int, str]]:
+    """Of a line and those above it, each with its number, the ones that open its blocks.
 
-
-def _headers(before: Sequence[str]) -> Iterator[str]:
-    """The lines that open the blocks in which the last line stands, by their indentation."""
+    By their indentation. The first that is not blank is among them.
+    """
     limit = None
-    for line in reversed(before):
-        if not line.strip():
-            continue
-        if limit is None or indent(line) < limit:
+    for number, line in enumerate(upwards):
+        if line.strip() and (limit is None or indent(line) < limit):
             limit = indent(line)
-            yield line
+            yield number, line
         if limit == 0:
             return
 
 
-def steady_before(prefix: str) -> str:
-    """Return the whole lines before the last anchor: a line whose number is a multiple of 16.
-
-    In the first lines of a file, where the next ones say most, one whose number is a power of two.
-    """
-    num_lines = prefix.count("\n")
-    anchor = num_lines // STEADY_LINES * STEADY_LINES or 1 << num_lines.bit_length() >> 1
-    end = len(prefix)
-    for _ in range(num_lines - anchor + 1):
-        end = prefix.rfind("\n", 0, end)
-    return prefix[: end + 1]
-
-
-def steady_behind(suffix: str) -> str:
-    """Return the lines behind the cursor's, from an anchor on that is counted from the end.
-
-    Each with the line end before it.
-    """
-    num_lines = suffix.count("\n")
-    skipped = num_lines % STEADY_LINES if num_lines > STEADY_LINES else 0
-    start = suffix.find("\n")
-    for _ in range(skipped):
-        start = suffix.find("\n", start + 1)
-    return suffix[start:] if num_lines else ""
+def _imports(lines: Iterable[str]) -> Iterator[str]:
+    """The lines that import something, in most languages, to the end of their brackets."""
+    rest = iter(lines)
+    for line in rest:
+        if is_import(line):
+            yield from statement(chain([line], rest), "({", ")}")

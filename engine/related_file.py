@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from itertools import accumulate
 from math import sqrt
 
-from engine.names import CursorNames, indent, is_import, names_in
+from engine.names import CursorNames, indent, is_import, telling_names
 from engine.request import Buffer, Snippet
 from engine.stopping.lines import pieces
 
@@ -70,7 +70,7 @@ def line_index(text: str) -> LineIndex:
         headers.append(open_blocks[-1][1] if open_blocks and depth is not None else -1)
         if depth is not None:
             open_blocks.append((depth, number))
-        for name in () if is_import(line) else names_in([line]):
+        for name in () if is_import(line) else telling_names([line]):
             of_name.setdefault(name, array("L")).append(number)
     return LineIndex(array("L", accumulate(map(len, lines), initial=0)), headers, of_name)
 

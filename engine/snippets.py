@@ -14,11 +14,12 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from engine.model.prompt import MOST_PATH_CHARS
-from engine.names import CursorNames, steady_before, steady_behind
+from engine.names import CursorNames
 from engine.passage import CursorLines, find_passage
 from engine.per_workspace import PerWorkspace
 from engine.related_file import LineIndexes, RelatedFile
 from engine.request import Buffer, ClosedBuffers, CompletionRequest, Snippet
+from engine.steady_lines import steady_before, steady_behind
 from engine.stopping.lines import pieces
 
 _MOST_CHOICES = 4  # that a workspace keeps from one request to the next

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 import msgspec
-from litestar import Litestar, MediaType, Request, Response, get, head, post
+from litestar import Litestar, MediaType, Response, get, head, post
 from litestar.exceptions import HTTPException, PermissionDeniedException
 from litestar.params import FromQuery
 
@@ -16,7 +16,7 @@ from engine.host.bodies import EventLines, decoded
 from engine.host.buffers import ClientId, VersionConflictError
 from engine.host.clients import UnknownCompletionError
 from engine.host.compat.dialect import Dialect
-from engine.host.compat.dialects import drop_in_routes
+from engine.host.compat.dialects import AnyRequest, drop_in_routes
 from engine.host.engine_thread import NotReadyError
 from engine.host.failures import log_failure
 from engine.host.figures import host_status, metrics_page
@@ -36,7 +36,6 @@ from engine.host.quotas import QuotaError
 from engine.host.service import CompletionService
 from engine.version import VERSION
 
-_Request = Request[Any, Any, Any]
 _Kind = TypeVar("_Kind", bound=msgspec.Struct)
 _CODES = {
     400: "bad_request",
@@ -58,7 +57,7 @@ class Peers:
         return own
 
 
-async def _message(service: CompletionService, request: _Request, kind: type[_Kind]) -> _Kind:
+async def _message(service: CompletionService, request: AnyRequest, kind: type[_Kind]) -> _Kind:
     """Decode the body. Raises InputError where it is no message of this kind, whatever it is."""
     service.used_at = time.monotonic()  # who sends a message uses the host
     return decoded(await request.body(), kind)
@@ -84,20 +83,20 @@ def create_app(
     began = time.monotonic()
 
     @post("/v1/complete", status_code=200)
-    async def complete(request: _Request) -> EventLines:
+    async def complete(request: AnyRequest) -> EventLines:
         """Complete at a position; lines of JSON."""
         message = await _message(service, request, CompleteRequest)
         return EventLines(service.complete(principal_of(request.scope), message))
 
     @post("/v1/buffers", status_code=204)
-    async def sync(request: _Request) -> None:
+    async def sync(request: AnyRequest) -> None:
         """Hold buffers at their versions."""
         data = await _message(service, request, SyncRequest)
         client = ClientId(principal_of(request.scope), data.client)
         service.buffers.sync(client, data.workspace, data.buffers)
 
     @post("/v1/buffers/close", status_code=204)
-    async def close(request: _Request) -> None:
+    async def close(request: AnyRequest) -> None:
         """Forget buffers."""
         data = await _message(service, request, CloseRequest)
         client = ClientId(principal_of(request.scope), data.client)
@@ -105,18 +104,18 @@ def create_app(
         await others.close(client, data.uris)
 
     @post("/v1/feedback", status_code=204)
-    async def feedback(request: _Request) -> None:
+    async def feedback(request: AnyRequest) -> None:
         """Count what became of a completion."""
         service.record(principal_of(request.scope), await _message(service, request, Feedback))
 
     @get("/v1/status")
-    async def status(request: _Request, client: FromQuery[str] = "") -> Status:
+    async def status(request: AnyRequest, client: FromQuery[str] = "") -> Status:
         """Report what the host is doing for who asks, and the number of its other clients."""
         asking = ClientId(principal_of(request.scope), client)
         return host_status(service, time.monotonic() - began, asking)
 
     @post("/v1/stop", status_code=202)
-    async def stop_host(request: _Request) -> None:
+    async def stop_host(request: AnyRequest) -> None:
         """Finish what is running, then exit."""
         asyncio.get_running_loop().call_soon(_allowed(stop, request))
 
@@ -132,7 +131,7 @@ def create_app(
         return Response(None, status_code=200 if service.state == "ready" else 503)
 
     @get("/metrics", media_type=MediaType.TEXT)
-    async def metrics(request: _Request) -> bytes:
+    async def metrics(request: AnyRequest) -> bytes:
         """Count for Prometheus: the figures of all together are for none of several principals."""
         _check_sees_all(request)
         return await others.metrics(metrics_page(service))
@@ -149,7 +148,7 @@ def create_app(
     )
 
 
-def _allowed(stop: Callable[[], None] | None, request: _Request) -> Callable[[], None]:
+def _allowed(stop: Callable[[], None] | None, request: AnyRequest) -> Callable[[], None]:
     """What ends the host, for whom it belongs to."""
     if stop is None:
         raise PermissionDeniedException(
@@ -160,7 +159,7 @@ def _allowed(stop: Callable[[], None] | None, request: _Request) -> Callable[[],
     return stop
 
 
-def _check_sees_all(request: _Request) -> None:
+def _check_sees_all(request: AnyRequest) -> None:
     if principal_of(request.scope).name not in ("", METRICS_NAME):
         raise PermissionDeniedException(
             f"the figures of all are for the token of the name {METRICS_NAME}"
@@ -169,16 +168,16 @@ def _check_sees_all(request: _Request) -> None:
 
 def _answer(
     status: int, problem_of: Callable[[Any], msgspec.Struct], **headers: str
-) -> Callable[[_Request, Any], Response[Any]]:
+) -> Callable[[AnyRequest, Any], Response[Any]]:
     """A handler that refuses with what `problem_of` makes of an error."""
 
-    def answer(_: _Request, error: Exception) -> Response[Any]:
+    def answer(_: AnyRequest, error: Exception) -> Response[Any]:
         return Response(problem_of(error), status_code=status, headers=headers)
 
     return answer
 
 
-def _on_http(request: _Request, error: HTTPException) -> Response[Any]:
+def _on_http(request: AnyRequest, error: HTTPException) -> Response[Any]:
     status, headers = error.status_code, {}
     if status == 405:
         methods = request.app.route_handler_method_map.get(request.url.path, ())
@@ -187,12 +186,12 @@ def _on_http(request: _Request, error: HTTPException) -> Response[Any]:
     return Response(problem, status_code=status, headers=headers)
 
 
-def _on_quota(metrics: Metrics, _: _Request, error: QuotaError) -> Response[Any]:
+def _on_quota(metrics: Metrics, _: AnyRequest, error: QuotaError) -> Response[Any]:
     metrics.refusals.labels(error.problem.code).inc()
     return Response(error.problem, status_code=429, headers=error.headers)
 
 
-def _on_failure(request: _Request, error: Exception) -> Response[Any]:
+def _on_failure(request: AnyRequest, error: Exception) -> Response[Any]:
     log_failure(f"{request.method} {request.url.path} failed", error)
     problem = Problem("internal_error", "the host could not answer; its log says where it failed")
     return Response(problem, status_code=500)

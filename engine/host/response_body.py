@@ -1,4 +1,4 @@
-"""The body of another program's response, read within bounds: it may be anybody's machine."""
+"""Another program's response, read within bounds: it may be anybody's machine."""
 
 from collections.abc import AsyncIterator
 
@@ -15,6 +15,12 @@ class ResponseTooLargeError(httpx2.HTTPError):
         what = "a line" if is_line else "a response"
         super().__init__(f"{what} of more than {most_bytes:,} bytes")
         self.most_bytes, self.is_line = most_bytes, is_line
+
+
+def retry_after_s(response: httpx2.Response) -> float | None:
+    """The seconds after which to ask again; a date, as proxies may send, is not read."""
+    told = response.headers.get("retry-after", "")
+    return float(told) if told.isascii() and told.isdigit() else None
 
 
 async def body_of(response: httpx2.Response) -> bytes:

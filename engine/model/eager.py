@@ -1,20 +1,19 @@
 """Steps of a model that computes on the host: one after the other, when their outputs are wanted."""
 
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import torch
 
-from engine.model.causal_lm import NUM_TOP, Allowed, StepInput, StepOutput
+from engine.model.causal_lm import NUM_TOP, Allowed, StepInput, StepOutput, check_room
 from engine.model.log_probs import log_probs
 from engine.model.sampling import choose
+from engine.model.token_tree import MAX_ROWS
 from engine.model.top_tokens import Logits, top_tokens
 from engine.model.verify import verify
-
-# Of a step without a head they are nothing that is looked at.
-LogitsOf = Callable[[StepInput], Logits]
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +21,7 @@ class EagerFlight:
     """A `Flight` in which nothing goes on before `finish`."""
 
     steps: Sequence[StepInput]
-    logits_of: LogitsOf
+    logits_of: Callable[[StepInput], Logits]
 
     def finish(self) -> list[StepOutput | None]:
         """Run the model, choose, and walk the path that agrees."""
@@ -50,6 +49,24 @@ class EagerFlight:
             step_rows=tree.num_rows,
             logits=values.clone() if step.wants_logits else None,
         )
+
+
+class EagerModel(ABC):
+    """A `CausalModel` of one sequence, which pads no steps and reserves no memory."""
+
+    row_buckets: tuple[int, ...] = ()
+    most_rows = most_read_rows = MAX_ROWS
+    max_sequences = 1
+    reserved_bytes = 0
+
+    def begin(self, steps: Sequence[StepInput]) -> EagerFlight:
+        """Check that the steps' rows have room; the work is done when their outputs are wanted."""
+        check_room(steps, self.most_read_rows)
+        return EagerFlight(steps, self._forward)
+
+    @abstractmethod
+    def _forward(self, step: StepInput) -> Logits:
+        """Run the rows and write their keys and values. Without a head nobody looks at the logits."""
 
 
 def _on_path(

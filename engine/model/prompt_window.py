@@ -8,8 +8,8 @@ import re
 from dataclasses import dataclass
 
 from engine.model.text_codec import TextCodec
+from engine.steady_lines import STEADY_LINES
 
-STEADY_LINES = 16  # from one anchor to the next of what a prompt begins with
 _ANCHOR_LINES = 32
 _CHARS_PER_TOKEN = 6  # more than code has on average: what can hardly fit is not encoded at all
 _SUFFIX_PART = 4  # prefix to suffix as three to one

@@ -1,6 +1,7 @@
 """Brackets and quotes that are open, or closed without having been opened."""
 
 import re
+from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import NamedTuple
 
@@ -68,6 +69,21 @@ def balance(text: str, signs: tuple[str, ...] = (), spanning: str = "`") -> Bala
     still_open = "".join(text[start] for start in opened)
     start = quote_start if quote else None
     return Balance(still_open, quote, start, comment, tuple(opened), tuple(unopened))
+
+
+def num_open(text: str, opening: str = OPENING, closing: str = CLOSING) -> int:
+    """How many brackets more are opened than closed, those in strings and comments as well."""
+    return sum(map(text.count, opening)) - sum(map(text.count, closing))
+
+
+def statement(lines: Iterable[str], opening: str, closing: str) -> Iterator[str]:
+    """The first line, with the rest of its brackets; it reads no line behind them."""
+    depth = 0
+    for line in lines:
+        yield line
+        depth += num_open(line, opening, closing)
+        if depth <= 0:
+            return
 
 
 @cache

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Self
 
-from engine.stopping.lines import Written, indent_of, last_line
+from engine.stopping.lines import Written, first_of_last, indent_of, last_line
 
 _NEAR = 2000  # characters of the file that are looked at
 
@@ -54,17 +54,11 @@ def shallow_cut(written: Written, least: int) -> int | None:
 
 
 def _block_indent(prefix: str) -> int:
-    """Indentation of the cursor's line, or where it is empty of the line before.
-
-    A line that ends with a backslash goes on in the next one.
-    """
+    """Indentation of the cursor's line, or where it is empty of the line before."""
     current = last_line(prefix)
     if current and not current.strip():
         return indent_of(current)
-    filled = ["", *filter(str.strip, prefix[-_NEAR:].split("\n"))]
-    while filled[-2:-1] and filled[-2].endswith("\\"):
-        filled.pop()
-    return indent_of(filled[-1])
+    return indent_of(first_of_last(["", *filter(str.strip, prefix[-_NEAR:].split("\n"))]))
 
 
 def _is_blank_before(text: str, start: int) -> bool:

@@ -1,7 +1,7 @@
 """Text by lines: what a line says, how deep it stands, where it begins."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, Self
 
@@ -102,6 +102,14 @@ def each_filled_line(text: str) -> Iterator[Line]:
     for match in _PIECE.finditer(text):
         if line := match.group().rstrip():
             yield Line(line, squeeze(line), match.start())
+
+
+def first_of_last(lines: Sequence[str]) -> str:
+    """The line that the last one belongs to: one that ends with a backslash goes on in the next."""
+    row = len(lines) - 1
+    while row and lines[row - 1].endswith("\\"):
+        row -= 1
+    return lines[row]
 
 
 def last_line(text: str) -> str:

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from engine.config import StopRules
 from engine.request import FinishReason
+from engine.stopping.brackets import num_open
 from engine.stopping.confidence import ConfidenceRule
 from engine.stopping.indentation import IndentationRule, shallow_cut
 from engine.stopping.lines import Written, last_line, pieces
@@ -181,8 +182,7 @@ class Stopper:
 
 def _is_unfinished(text: str) -> bool:
     """The text ends inside of brackets, or in a header whose block is still to come."""
-    num_open = sum(map(text.count, "([{")) - sum(map(text.count, ")]}"))
-    return num_open > 0 or text.rstrip().endswith(":")
+    return num_open(text) > 0 or text.rstrip().endswith(":")
 
 
 def _blank_lines(text: str) -> int:

@@ -3,6 +3,7 @@
 import argparse
 
 from engine import CompletionRequest, Lookahead, Sampling, StopRules
+from engine.model_names import ALIASES
 
 DTYPES = ("int8", "float32", "bfloat16", "fp8", "int4")
 
@@ -13,8 +14,8 @@ def add_model(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--model",
         metavar="NAME",
-        help="auto (what fits the GPU), an alias (0.5b, 1.5b, 3b, ..., mellum-4b, offline, offline-1.5b), a hub id, a local "
-        "folder or a .gguf file; the embedded offline model by default",
+        help=f"auto (what fits the GPU), an alias ({', '.join(ALIASES)}), a hub id, a local folder or "
+        "a .gguf file; the embedded offline model by default",
     )
     group.add_argument(
         "--dtype",

@@ -12,7 +12,6 @@ from engine.host.protocol import (
     CompleteRequest,
     Done,
     Position,
-    RepositorySnippet,
     Sampled,
 )
 from lsp_server.completion.anchor import Anchor
@@ -24,7 +23,7 @@ from lsp_server.completion.postprocess import process
 from lsp_server.completion.syntax_judge import Judge, judge_of
 from lsp_server.documents.document import Snapshot
 from lsp_server.documents.documents import Documents
-from lsp_server.host.link import HostLink
+from lsp_server.host.link import HostLink, SendableSnippets
 from lsp_server.prompt.place import BOUNDS, Place, place_by_text, scope_at
 from lsp_server.prompt.places import Places
 from lsp_server.reasons import Reason
@@ -35,8 +34,7 @@ _MOMENT_MS = 300.0  # in which a prompt is read, so that another one is no matte
 
 
 # Says what the repository shows for a place: what of that may be sent is asked when it is.
-_Retrieved = Callable[[], Awaitable[tuple[RepositorySnippet, ...]]]
-Retrieve = Callable[[Anchor], Awaitable[_Retrieved | None]]
+Retrieve = Callable[[Anchor], Awaitable[SendableSnippets | None]]
 
 
 async def nothing_retrieved(_anchor: Anchor) -> None:

@@ -3,7 +3,7 @@
 import re
 from itertools import pairwise
 
-from engine.stopping.lines import columns, indent_of, leading_space
+from engine.stopping.lines import columns, first_of_last, indent_of, leading_space
 from lsp_server.completion.cursor_context import CursorContext
 
 _OPENERS = (":", "{", "(", "[")
@@ -55,12 +55,10 @@ def _recipes(lines: list[str], context: CursorContext) -> list[str]:
 
 def _is_in_rule(above: list[str]) -> bool:
     """Whether the line below these is a rule's command; one that goes on ends with a backslash."""
-    *before, last = filter(str.strip, ["#", *above])
-    if last.endswith("\\"):
-        return False
-    while before[-1:] and before[-1].endswith("\\"):
-        last = before.pop()
-    return last.startswith("\t") or _RULE.match(last) is not None
+    filled = list(filter(str.strip, ["#", *above]))
+    first = first_of_last(filled)
+    is_whole = not filled[-1].endswith("\\")
+    return is_whole and (first.startswith("\t") or _RULE.match(first) is not None)
 
 
 def _scale(lines: list[str], context: CursorContext, unit: int) -> tuple[int, int]:

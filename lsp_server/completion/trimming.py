@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 
 from engine.stopping.brackets import LONG_QUOTES
-from engine.stopping.lines import indent_of
+from engine.stopping.lines import first_of_last, indent_of
 from engine.stopping.repetition import unrepeated
 from lsp_server.completion.cursor_context import CursorContext
 from lsp_server.language_names import PROSE
@@ -76,18 +76,10 @@ def _block_indent(first_line: str, context: CursorContext) -> int:
 
     At column 0 the text says itself which block it goes on with.
     """
-    begun = _begun(context)
+    begun = first_of_last((*context.above, context.before))
     block = indent_of(begun + "x" if begun else first_line)
     is_opened = any(line.strip() and indent_of(line) < block for line in context.above)
     return block if is_opened or context.is_cut else 0
-
-
-def _begun(context: CursorContext) -> str:
-    """Where the cursor's line begins: each line above that ends with a backslash goes on in it."""
-    line, above = context.before, list(context.above)
-    while above and above[-1].endswith("\\"):
-        line = above.pop()
-    return line
 
 
 def _is_directive(line: str, context: CursorContext) -> bool:
@@ -105,7 +97,8 @@ def _closes(lines: Sequence[str], number: int, context: CursorContext) -> bool:
 
 def _deeper_end(lines: list[str], first: int, context: CursorContext) -> int:
     """The first line that is not deeper than the one that was continued, but for its closing."""
-    base = indent_of(_begun(context) + "x" if context.before.strip() else lines[first])
+    begun = first_of_last((*context.above, context.before))
+    base = indent_of(begun + "x" if context.before.strip() else lines[first])
     base = min(base, indent_of(lines[first])) if first else base
     for number in range(first + 1, len(lines)):
         line = lines[number]

@@ -20,7 +20,7 @@ from engine.host.protocol import (
     Status,
     SyncRequest,
 )
-from engine.host.response_body import body_of, lines_of
+from engine.host.response_body import body_of, lines_of, retry_after_s
 from engine.host.tls_trust import rejected_certificate
 from engine.model_names import printable
 
@@ -209,13 +209,10 @@ class HostClient:
         refusal = _refusal(response.status_code, content)
         if response.status_code != httpx2.codes.TOO_MANY_REQUESTS:
             return refusal
-        # A date, as proxies may send, is not read.
-        told = response.headers.get("retry-after", "")
-        seconds = float(told) if told.isascii() and told.isdecimal() else 1.0
-        retry_after_s = min(max(seconds, 1.0), _LONGEST_WAIT_S)
-        self._waits_until = time.monotonic() + retry_after_s
+        wait_s = min(max(retry_after_s(response) or 1.0, 1.0), _LONGEST_WAIT_S)
+        self._waits_until = time.monotonic() + wait_s
         self._waits_for = refusal.problem
-        return HostQuotaError(refusal.problem, retry_after_s)
+        return HostQuotaError(refusal.problem, wait_s)
 
 
 def encoded(message: msgspec.Struct) -> bytes:

@@ -36,7 +36,7 @@ from lsp_server.host.sync import FeedbackBatch, HostSync, Syncs
 
 _LOG = logging.getLogger(__name__)
 _Outcome = TypeVar("_Outcome")
-_Retrieve = Callable[[], Awaitable[tuple[RepositorySnippet, ...]]]
+SendableSnippets = Callable[[], Awaitable[tuple[RepositorySnippet, ...]]]
 _ATTEMPTS = 3  # a host may have forgotten the documents, or been replaced
 _CLOSE_S = 1.0
 _WATCH_S = 3.0  # between looks at a host that has not answered a request
@@ -117,7 +117,7 @@ class HostLink:
         self,
         request: CompleteRequest,
         snapshot: Snapshot,
-        repository: _Retrieve | None = None,
+        repository: SendableSnippets | None = None,
     ) -> AsyncGenerator[CompleteEvent]:
         """Bring the host up to date and complete. Raises HostGoneError and HostRefusedError.
 
@@ -242,7 +242,7 @@ class HostLink:
         client: HostClient,
         request: CompleteRequest,
         snapshot: Snapshot,
-        repository: _Retrieve | None,
+        repository: SendableSnippets | None,
     ) -> AsyncGenerator[CompleteEvent]:
         """The events of one attempt, once the host has accepted it.
 

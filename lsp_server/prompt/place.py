@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from engine.host.protocol import Bounds, Position
-from engine.stopping.brackets import CLOSING, OPENING
+from engine.stopping.brackets import num_open
 from engine.stopping.lines import indent_of
 from lsp_server.language_names import PROSE, comment_signs
 from lsp_server.prompt.comments import code_of, comment_end, scan_line
@@ -177,9 +177,8 @@ def statement_row(lines: Sequence[str], row: int) -> int:
     """Where the statement begins whose head ends in `row`: its brackets are closed from there."""
     depth = 0
     for first in range(row, max(row - _STATEMENT_LINES, -1), -1):
-        line = lines[first].rstrip().removesuffix("{")
-        depth += sum(map(line.count, CLOSING)) - sum(map(line.count, OPENING))
-        if depth <= 0:
+        depth += num_open(lines[first].rstrip().removesuffix("{"))
+        if depth >= 0:
             return first
     return row
 

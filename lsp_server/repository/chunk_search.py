@@ -11,7 +11,8 @@ from itertools import islice
 from math import log
 from typing import NamedTuple
 
-from lsp_server.repository.cursor_view import CursorView, names_in
+from engine.names import names_in
+from lsp_server.repository.cursor_view import CursorView
 from lsp_server.repository.source_text import family_of, words_in, words_of_name
 from lsp_server.repository.store import Store, TextWindow
 

@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from engine.host.protocol import RepositorySnippet
+from engine.names import block_heads, names_in
+from engine.stopping.brackets import statement
 from lsp_server.repository.imports import Imported, imports
 
 OnProgress = Callable[[int, int, str], None]  # files read, of how many; what to say once all are
 # Of what was found, what may go out by now.
 Sendable = Callable[[], Awaitable[tuple[RepositorySnippet, ...]]]
-_NAME = re.compile(r"[^\W\d]\w*")
 _NEAR = 20  # lines above and below
 _FAR = 2_000  # lines above and below, that are looked through for a name's type
 _TOP = 3_000  # lines of the file, that are looked through for imports
@@ -69,18 +70,11 @@ class CursorView:
     @cached_property
     def heads(self) -> list[str]:
         """The lines that open the blocks around the cursor, with the rest of their brackets."""
-        found, limit = [], None
-        lines = [self.line, *self._above]
-        for number, line in enumerate(lines):
-            if not line.strip():
-                continue
-            depth = len(line) - len(line.lstrip())
-            if limit is None or depth < limit:
-                limit = depth
-                if _HEAD.match(line):
-                    found.append(_head(lines[max(0, number - _MOST_HEAD + 1) : number + 1][::-1]))
-            if limit == 0:
-                break
+        found, lines = [], [self.line, *self._above]
+        for number, line in block_heads(lines):
+            if _HEAD.match(line):
+                below = lines[max(0, number - _MOST_HEAD + 1) : number + 1][::-1]
+                found.append("\n".join(statement(below, "(", ")")))
         return found
 
     @cached_property
@@ -90,9 +84,9 @@ class CursorView:
         above = [(0, self._finished), *enumerate(self._above[: _NEAR - 1], start=1)]
         below = enumerate(_cut(self.behind[:_NEAR]), start=1)
         for head in self.heads:
-            _raise(weights, _NAME.findall(head), 0.5)
+            _raise(weights, names_in(head), 0.5)
         for distance, line in (*above, *below):
-            _raise(weights, _NAME.findall(line), 1 / (1 + distance / 4))
+            _raise(weights, names_in(line), 1 / (1 + distance / 4))
         return weights
 
     def types(self, name: str) -> list[str]:
@@ -135,17 +129,6 @@ def _cut(lines: Iterable[str]) -> list[str]:
     return [line if len(line) <= _LONGEST else line[:_LONGEST] for line in lines]
 
 
-def _head(lines: Iterable[str]) -> str:
-    """The first of these lines, with the rest of its brackets."""
-    taken, depth = [], 0
-    for line in lines:
-        taken.append(line)
-        depth += line.count("(") - line.count(")")
-        if depth <= 0:
-            break
-    return "\n".join(taken)
-
-
 def classes_in(annotation: str) -> list[str]:
     """The names in an annotation that look like those of classes."""
     return _CLASS_NAME.findall(annotation)
@@ -154,11 +137,6 @@ def classes_in(annotation: str) -> list[str]:
 def _raise(weights: dict[str, float], names: Iterable[str], weight: float) -> None:
     for name in names:
         weights[name] = max(weight, weights.get(name, 0.0))
-
-
-def names_in(text: str) -> list[str]:
-    """The names of a text, each as often as it stands there."""
-    return _NAME.findall(text)
 
 
 class Question(NamedTuple):

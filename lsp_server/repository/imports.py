@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import PurePosixPath
 
+from engine.stopping.brackets import statement
 from lsp_server.repository.source_text import family_of
 
 _MOST_LINES = 3_000  # of a file, that are looked at
@@ -61,7 +62,8 @@ def _python(lines: Sequence[str], path: str) -> Iterator[tuple[str, Imported]]:
     for start, line in enumerate(lines):
         if not line.lstrip().startswith(("import ", "from ")):
             continue
-        found = _PYTHON.match(_COMMENT.sub("", _statement(lines, start, "(", ")")))
+        whole = "\n".join(statement(lines[start : start + _MOST_JOINED], "(", ")"))
+        found = _PYTHON.match(_COMMENT.sub("", whole))
         if found is None:
             continue
         names = _PYTHON_NAME.findall(found[2].strip("() \n"))
@@ -89,25 +91,14 @@ def _script(lines: Sequence[str], path: str) -> Iterator[tuple[str, Imported]]:
     for start, line in enumerate(lines):
         if not line.lstrip().startswith(("import", "export", "const", "let", "var")):
             continue
-        statement = _statement(lines, start, "{", "}")
+        whole = "\n".join(statement(lines[start : start + _MOST_JOINED], "{", "}"))
         # The pattern looks for these at each character.
-        found = _SCRIPT.match(statement) if "from" in statement or "require" in statement else None
+        found = _SCRIPT.match(whole) if "from" in whole or "require" in whole else None
         if found is None or not found[2].startswith("."):
             continue
         module = _parts(_joined(PurePosixPath(path).parent, found[2]))
         for name, alias in _SCRIPT_NAME.findall(found[1]):
             yield alias or name, Imported(module, name, is_whole=True)
-
-
-def _statement(lines: Sequence[str], start: int, opener: str, closer: str) -> str:
-    """The statement that begins on a line, to the end of its brackets."""
-    taken, depth = [], 0
-    for line in lines[start : start + _MOST_JOINED]:
-        taken.append(line)
-        depth += line.count(opener) - line.count(closer)
-        if depth <= 0:
-            break
-    return "\n".join(taken)
 
 
 def _joined(folder: PurePosixPath, name: str) -> str:

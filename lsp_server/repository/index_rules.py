@@ -4,6 +4,7 @@ from functools import cache
 from pathlib import Path
 from zlib import crc32
 
+from engine import names
 from lsp_server import language_names
 from lsp_server.privacy import named_secrets, secret_files, secret_kinds, secret_texts
 from lsp_server.repository import definitions, source_text
@@ -16,6 +17,7 @@ _RULES = (
     definitions,
     language_names,
     source_text,
+    names,
 )
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import NamedTuple
 
+from engine.steady_lines import STEADY_LINES, last_anchor
 from lsp_server.repository.chunk_search import ChunkSearch, FoundChunk, WordLookup
 from lsp_server.repository.cursor_view import CursorView
 from lsp_server.repository.definition_search import DefinitionSearch, Ranked
@@ -18,7 +19,6 @@ from lsp_server.repository.store import Stamp, Store
 
 _TIERS = (1_000, 2_000)  # characters of definitions
 _MOST_FILES = 6  # of a tier
-_STEADY_LINES = 16  # as the engine's choice of open files' lines
 _MOST_DOCUMENTS = 32  # whose last choice is known
 MOST_CHARS = 6_000  # of all that is shown
 _LEAST_SHARE = 0.12  # of the words' worth, that a chunk must hold
@@ -184,7 +184,7 @@ class KeptChoices:
         is_quick: bool,
     ) -> Sequence[Shown]:
         """Return what was chosen, as long as all of it `stands`, or else what `choose` returns."""
-        place = (_anchor(len(view.before) - 1), len(view.behind) // _STEADY_LINES, excluded)
+        place = (last_anchor(len(view.before) - 1), len(view.behind) // STEADY_LINES, excluded)
         names = (*view.chain, "(", *view.callee)
         kept = self._kept.get(document)
         # One of nothing is none: the index may not have been filled by then.
@@ -205,11 +205,6 @@ class KeptChoices:
         self._kept.move_to_end(document)
         if len(self._kept) > _MOST_DOCUMENTS:
             self._kept.popitem(last=False)
-
-
-def _anchor(line: int) -> int:
-    """The last anchor above a line; in a file's first lines these lie nearer together."""
-    return line // _STEADY_LINES * _STEADY_LINES or 1 << line.bit_length() >> 1
 
 
 def _is_news(chosen: Sequence[Shown], kept: Sequence[Shown]) -> bool:

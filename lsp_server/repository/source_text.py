@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from pathlib import PurePosixPath
 
+from engine.names import names_in
 from lsp_server.language_names import language_of_file
 from lsp_server.prompt.grammars import GRAMMARS
 
@@ -17,7 +18,6 @@ _FAMILIES = {
     "typescriptreact": "javascript",
     "c": "cpp",
 }
-_NAME = re.compile(r"[^\W\d]\w+")
 _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _MOST_NAME_CHARS = 64  # a longer name was made by a program
 _LEAST_PART_CHARS = 3
@@ -46,7 +46,7 @@ def family_of(path: str) -> str:
 
 def words_in(text: str) -> set[str]:
     """Return the words of a text, in lower case: `loadYaml` is `loadyaml`, `load` and `yaml`."""
-    return words_of(_NAME.findall(text))
+    return words_of(names_in(text, 2))
 
 
 def words_of(names: Iterable[str]) -> set[str]:

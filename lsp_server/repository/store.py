@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple, Self
 
+from engine.names import FOLDER_STEMS
 from lsp_server.repository.definitions import Definition
 from lsp_server.repository.index_rules import rules_version
 
@@ -31,7 +32,6 @@ CREATE VIRTUAL TABLE word USING fts5 (
     words, content = '', detail = none, columnsize = 0,
     tokenize = "unicode61 remove_diacritics 0 tokenchars '_'");
 """
-FOLDER_STEMS = ("__init__", "index", "mod")  # a file of this name stands for its folder
 _DEFINITIONS = """
 SELECT definition.name, parent, is_class, line, text, file.path FROM definition
 JOIN file ON file.id = definition.file WHERE ?where LIMIT ?

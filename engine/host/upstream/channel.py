@@ -8,7 +8,7 @@ from typing import Any
 import httpx2
 import msgspec
 
-from engine.host.response_body import ResponseTooLargeError, body_of, lines_of
+from engine.host.response_body import ResponseTooLargeError, body_of, lines_of, retry_after_s
 from engine.host.tls_trust import rejected_certificate, tls_context, usable_proxies
 from engine.host.upstream.failures import (
     UpstreamBrokenError,
@@ -107,9 +107,8 @@ class UpstreamChannel:
 
     async def _refusal(self, response: httpx2.Response) -> UpstreamError:
         content = await body_of(response)
-        told = response.headers.get("retry-after", "")  # a date, which no engine sends, is none
-        retry_after_s = float(told) if told.isascii() and told.isdigit() else None
-        error = refusal(self.where, response.status_code, _sentence(content), retry_after_s)
+        wait_s = retry_after_s(response)
+        error = refusal(self.where, response.status_code, _sentence(content), wait_s)
         if isinstance(error, UpstreamBusyError):
             rest_s = min(error.retry_after_s, _LONGEST_REST_S)
             self._rests_until = time.monotonic() + rest_s

@@ -17,7 +17,7 @@ from engine.host.upstream.options import UpstreamOptions
 from engine.host.upstream.prompt_writer import UpstreamPrompt
 from engine.host.upstream.sequence import UpstreamSequence
 from engine.host.upstream.upstream_model import UpstreamModel
-from engine.model.raw_prompt import check_length
+from engine.model.raw_prompt import check_length, too_long
 from engine.progress import Progress, shown
 from engine.request import ClosedBuffers, CompletionChunk, CompletionRequest
 
@@ -92,10 +92,7 @@ class UpstreamEngine:
     def _check(self, request: CompletionRequest, prompt: UpstreamPrompt) -> None:
         num_tokens, context = len(prompt.laid_out.ids), self._model.identity.context
         if request.is_raw and num_tokens >= context:
-            raise InputError(
-                f"the prompt has {num_tokens:,} tokens, and with an answer at most "
-                f"{context - 1:,} fit the model's context"
-            )
+            raise too_long(f"{num_tokens:,}", context - 1)
         if request.tells_tokens and not self._model.tells_probabilities:
             raise InputError("logprobs is not supported: the upstream tells no probabilities")
 

@@ -6,33 +6,28 @@ Shapes: R rows of a step, H hidden size, h query heads, k key-value heads, d hea
 Reference: `modeling_qwen2.py` and `modeling_llama.py` of transformers, which the tests compare with.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import torch
 from torch.nn import functional
 
-from engine.model.causal_lm import StepInput, check_room
+from engine.model.causal_lm import StepInput
 from engine.model.cpu.kv_slot import KVSlot
 from engine.model.cpu.rotary import Rotary
-from engine.model.eager import EagerFlight
+from engine.model.eager import EagerModel
 from engine.model.model_config import ModelConfig
-from engine.model.token_tree import MAX_ROWS
 from engine.model.top_tokens import Logits
 
 Angles = tuple[torch.Tensor, torch.Tensor]  # cosines and sines, [R, 1, d / 2]
 
 
-class FloatQwen2:
+class FloatQwen2(EagerModel):
     """The model. `tensors` are those of `engine.model.loading.packing.pack_floats`.
 
     Its products do not promise that a row has the same bits whatever other rows ride along.
     """
 
     device = "cpu"
-    row_buckets: tuple[int, ...] = ()
-    most_rows = most_read_rows = MAX_ROWS
-    max_sequences = 1
-    reserved_bytes = 0
 
     def __init__(
         self, config: ModelConfig, tensors: Mapping[str, torch.Tensor], dtype_name: str
@@ -50,11 +45,6 @@ class FloatQwen2:
     def new_slot(self, capacity: int) -> KVSlot:
         """Return an empty slot for `capacity` tokens."""
         return KVSlot(self.config, capacity, self._dtype, self.config.head_dim)
-
-    def begin(self, steps: Sequence[StepInput]) -> EagerFlight:
-        """Check that the steps' rows have room; the work is done when their outputs are wanted."""
-        check_room(steps, self.most_read_rows)
-        return EagerFlight(steps, self._forward)
 
     @torch.inference_mode()
     def _forward(self, step: StepInput) -> Logits:

@@ -1,15 +1,15 @@
 """Qwen2 with 8-bit weights on the CPU: what stands around the compiled forward pass."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
 import torch
 
 from engine.errors import ModelCorruptError
-from engine.model.causal_lm import StepInput, check_room
+from engine.model.causal_lm import StepInput
 from engine.model.cpu.kv_slot import KVSlot
 from engine.model.cpu.rotary import Rotary
-from engine.model.eager import EagerFlight
+from engine.model.eager import EagerModel
 from engine.model.model_config import ModelConfig
 from engine.model.token_tree import MAX_ROWS
 from engine.model.top_tokens import Logits
@@ -17,15 +17,11 @@ from engine.progress import Progress, shown_if_long
 from kernels.cpu_forward import BLOCK, ForwardInput, Linear, Matrix, Model, Runner, pack, slot_width
 
 
-class Int8Qwen2:
+class Int8Qwen2(EagerModel):
     """The model. `tensors` are those of `engine.model.loading.packing.pack_int8`."""
 
     device = "cpu"
     dtype_name = "int8"
-    row_buckets: tuple[int, ...] = ()
-    most_rows = most_read_rows = MAX_ROWS
-    max_sequences = 1
-    reserved_bytes = 0
 
     def __init__(self, config: ModelConfig, tensors: Mapping[str, torch.Tensor]) -> None:
         self.config = config
@@ -54,11 +50,6 @@ class Int8Qwen2:
     def new_slot(self, capacity: int) -> KVSlot:
         """Return an empty slot for `capacity` tokens."""
         return KVSlot(self.config, capacity, torch.float32, slot_width(self.config.head_dim))
-
-    def begin(self, steps: Sequence[StepInput]) -> EagerFlight:
-        """Check that the steps' rows have room; the work is done when their outputs are wanted."""
-        check_room(steps, self.most_read_rows)
-        return EagerFlight(steps, self._forward)
 
     def _forward(self, step: StepInput) -> Logits:
         """Logits, of no row without a head; writes keys and values."""

@@ -5,16 +5,15 @@ reason, not fast. transformers takes seconds to import, so load this module on d
 """
 
 import inspect
-from collections.abc import Sequence
 
 import numpy as np
 import torch
 from transformers import PreTrainedModel
 
 from engine.errors import UnsupportedModelError
-from engine.model.causal_lm import StepInput, check_room, prefill
-from engine.model.eager import EagerFlight
-from engine.model.token_tree import MAX_ROWS, TokenTree
+from engine.model.causal_lm import StepInput, prefill
+from engine.model.eager import EagerModel
+from engine.model.token_tree import TokenTree
 from engine.model.top_tokens import Logits
 from engine.model.transformers.attention import ATTENTION, Rows, attending
 from engine.model.transformers.cache import SlotCache
@@ -27,17 +26,12 @@ _ATTENTION_LAYERS = {"full_attention", "sliding_attention", "chunked_attention"}
 _MISFITS = (AttributeError, IndexError, KeyError, NotImplementedError, TypeError, ValueError)
 
 
-class TransformersModel:
+class TransformersModel(EagerModel):
     """A model of transformers that verifies token trees; see `CausalModel` for the contract.
 
     It takes the network over: from then on that attends through `transformers_attention` alone.
     Raises UnsupportedModelError if the network cannot run a tree, which a few rows prove.
     """
-
-    row_buckets: tuple[int, ...] = ()
-    most_rows = most_read_rows = MAX_ROWS
-    max_sequences = 1
-    reserved_bytes = 0
 
     def __init__(self, network: PreTrainedModel) -> None:
         self._network = network
@@ -55,11 +49,6 @@ class TransformersModel:
     def new_slot(self, capacity: int) -> SlotCache:
         """Make an empty slot for `capacity` tokens."""
         return SlotCache(capacity)
-
-    def begin(self, steps: Sequence[StepInput]) -> EagerFlight:
-        """Check that the steps' rows have room; the work is done when their outputs are wanted."""
-        check_room(steps, self.most_read_rows)
-        return EagerFlight(steps, self._forward)
 
     def _check_architecture(self) -> None:
         """Refuse what no mask can turn into a tree, and configurations that lack what we need."""

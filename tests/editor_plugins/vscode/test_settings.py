@@ -7,6 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from engine.model_names import ALIASES, AUTO_MODEL
 from engine.version import VERSION
 from lsp_server.setting_layers import is_own
 from lsp_server.settings import Settings
@@ -101,3 +102,10 @@ def test_every_command_of_package_json_is_registered_and_no_other(manifest):
     registered = re.findall(r"^ {4,6}(\w+): \(\)", table, flags=re.MULTILINE)
     declared = [entry["command"] for entry in manifest["contributes"]["commands"]]
     assert sorted(declared) == sorted(f"foregram.{name}" for name in registered)
+
+
+def test_the_models_that_are_offered_are_names_that_the_engine_knows():
+    source = (ROOT / "editor_plugins/vscode/src/modelNames.ts").read_text()
+    offered = re.findall(r'\blabel: "([^"]+)"', source)
+    assert offered
+    assert set(offered) <= {AUTO_MODEL, *ALIASES}
