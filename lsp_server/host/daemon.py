@@ -192,9 +192,7 @@ class LocalHost:
             except OSError as error:
                 reason = f"{self._command[0]}: {error.strerror}"
                 raise HostError(f"the model's process cannot be started: {reason}") from error
-            record = HostRecord(
-                process.pid, boot_s(), version=installed_version(), protocol=PROTOCOL_VERSION
-            )
+            record = HostRecord(process.pid, boot_s(), version=installed_version())
             if former is not None:
                 count, unfit = former.failures, former.unfit
                 record = msgspec.structs.replace(record, failures=count, unfit=unfit)

@@ -11,7 +11,7 @@ from contextlib import suppress
 import httpx2
 import msgspec
 
-from engine.host.protocol import Status
+from engine.host.protocol import PROTOCOL_VERSION, Status
 from engine.host.response_body import body_of
 from engine.host.runtime import HostRecord
 from engine.version import VERSION
@@ -31,7 +31,7 @@ class Incumbent(msgspec.Struct, frozen=True, rename="camel"):
     num_waiting: int = 0
     num_clients: int = 0
     idle_s: float = 0.0
-    protocol: int = 3
+    protocol: int = PROTOCOL_VERSION
 
     @property
     def is_idle(self) -> bool:

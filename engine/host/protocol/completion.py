@@ -2,7 +2,6 @@
 
 from typing import Annotated, Literal
 
-import msgspec
 from msgspec import Meta
 
 from engine.host.protocol.buffers import BufferSync, LineSplice, Position
@@ -89,7 +88,7 @@ class CompleteRequest(Message, frozen=True):
     # What became of earlier completions; what the host does not know by now is passed over.
     feedback: Annotated[tuple[Feedback, ...], Meta(max_length=MAX_FEEDBACK)] = ()
     # Nobody waits for a prefetch: any other request goes first, and ends this one.
-    is_prefetch: bool = msgspec.field(default=False, name="isSpeculative")
+    is_prefetch: bool = False
 
     def __post_init__(self) -> None:
         uris = [self.uri, *(one.uri for one in (*self.above, *self.below))]

@@ -174,15 +174,15 @@ def test_a_host_with_another_token_should_be_stopped(stub, examined):
 @pytest.mark.parametrize(
     "host",
     [
-        {"refusal": (426, Problem("wrong_protocol", "this host speaks protocol 1, not 3"))},
-        {"status": msgspec.structs.replace(READY, protocol=1)},
+        {"refusal": (426, Problem("wrong_protocol", "this host speaks protocol 2, not 1"))},
+        {"status": msgspec.structs.replace(READY, protocol=2)},
     ],
 )
 def test_a_host_of_another_protocol_should_be_replaced(stub, examined, host):
     with running(stub, **host):
         found, status = examined()
     assert status == 1
-    assert "speaks protocol 1, not 3" in found["host"]["what"]
+    assert "speaks protocol 2, not 1" in found["host"]["what"]
     assert "a host of this version" in found["host"]["advice"]
 
 
