@@ -229,13 +229,10 @@ class InlineCompleter:
         return (now.opening, now.version) != (then.opening, then.version)
 
     def _item(self, anchor: Anchor, rest: CachedCompletion) -> types.InlineCompletionItem:
-        settings, document = self._settings(), anchor.document
+        document = anchor.document
         edit = anchor.selected or LineEdit.at(anchor.position)
         edit = edit.followed_by(rest.text, rest.replaced_chars_after_cursor)
-        if settings.range_from_line_start:
-            edit = edit.from_line_start(document.line(edit.line))
-        line_end, command = self._line_end(document), settings.accept_command
-        return inline_item(edit, document, rest.completion_id, line_end, command)
+        return inline_item(edit, document, rest.completion_id, self._line_end(document))
 
 
 def _distinct(found: Sequence[CachedCompletion]) -> list[CachedCompletion]:

@@ -172,7 +172,7 @@ async def test_clients_without_ghost_text_get_the_whole_word_in_their_menu(
 
 
 async def test_the_menu_names_the_first_line_and_inserts_all_of_them(tmp_path):
-    options = {"completionFallback": True, "rangeFromLineStart": True}
+    options = {"completionFallback": True}
     words = ("urn f(\n", "        items,\n    )")
     async with served(tmp_path, HeldEngine(words), options=options) as (shown, _):
         shown.open(SOURCE.replace("|", "ret|"))

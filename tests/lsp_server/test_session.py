@@ -66,7 +66,6 @@ OWN = {
     "runtimeFolder": "/tmp/theirs",
     "allowSecretFiles": ["*"],
     "repository": ["on"],
-    "acceptCommand": "run.something",
 }
 
 

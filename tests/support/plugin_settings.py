@@ -39,8 +39,6 @@ _OF_THE_MACHINE = {
     "debug",
 }
 _NOT_THERE = {
-    "parts",  # VS Code keeps what it shows until the next key, also where it is asked again
-    "accept_command",  # VS Code would run it, whatever it is
     "token",  # VS Code's secret storage holds it, not a file of settings
 }
 
