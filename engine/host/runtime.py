@@ -36,9 +36,7 @@ class HostRecord(msgspec.Struct, frozen=True, rename="camel"):
     failed_at: float | None = None  # when it was noticed to have died
     failures: int = 0  # hosts in a row that died, this one included once that is noticed
     has_served: bool = False  # for long enough not to count as a failed start
-    version: str = ""  # of foregram
     protocol: int = PROTOCOL_VERSION
-    unfit: str = ""  # the last version that died at its start: it takes nobody's place
 
 
 def new_secret() -> str:

@@ -24,7 +24,7 @@ from lsp_server.calibration import outcome_sentence
 from lsp_server.host.address import HostAddress, host_address
 from lsp_server.host.client import HostClient, HostGoneError, HostRefusedError
 from lsp_server.host.probe import ProbeResult
-from lsp_server.host.succession import version_sentence
+from lsp_server.host.upgrade import version_sentence
 from lsp_server.model_choice import Check
 from lsp_server.settings import Settings
 

@@ -21,7 +21,7 @@ from lsp_server.cli.report import agreed, note, visible
 from lsp_server.host.address import HostError, host_address
 from lsp_server.host.daemon import explained, stop_host
 from lsp_server.host.probe import host_status
-from lsp_server.host.succession import version_sentence
+from lsp_server.host.upgrade import version_sentence
 from lsp_server.settings import Settings
 from lsp_server.why import prompt_summary
 
