@@ -150,15 +150,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     min_confidence: Annotated[
         float,
         Meta(ge=0, le=1),
-        _about("how probable a suggestion that comes by itself is at least; 0: however unsure"),
-    ] = 0.5
-    calibrate: Annotated[
-        bool,
-        _own(
-            "`min_confidence` is held to how often suggestions turned out right here; the counts "
-            "stay on this machine"
+        _about(
+            "the model's own probability of a suggestion that comes by itself, at least; 0: any"
         ),
-    ] = True
+    ] = 0.5
     lines: Annotated[
         Lines, _about("of a suggestion: as the place asks for, one, or several wherever they fit")
     ] = "auto"
@@ -197,6 +192,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 # Settings of earlier versions, and what holds instead.
 GONE = {
     "accept_command": "an accept always runs `foregram.accept`",
+    "calibrate": "`min_confidence` is what the model itself says of a suggestion",
     "parts": "a suggestion is shown once all of it is written",
     "range_from_line_start": "a suggestion begins at the cursor",
 }

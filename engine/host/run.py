@@ -156,7 +156,6 @@ def _done(completion_id: str, result: CompletionResult, timings: Timings) -> Don
         text=result.text,
         finish_reason=result.finish_reason.value,
         timings=timings,
-        confidence=result.confidence,
         **{name: getattr(result.stats, name) for name in _COSTS},
     )
 

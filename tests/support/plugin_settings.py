@@ -35,7 +35,6 @@ _OF_THE_MACHINE = {
     "allow_secret_files",
     "disabled_globs",
     "repository",
-    "calibrate",
     "debug",
 }
 _NOT_THERE = {

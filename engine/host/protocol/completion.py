@@ -132,7 +132,6 @@ class Done(Message, frozen=True, tag="done"):
     reused_tokens: int  # of the prompt, found in the KV cache
     accepted_by_source: dict[str, int]
     timings: Timings
-    confidence: float = 1.0  # the probability of the text, as the model sees it
     neighbour_tokens: int = 0  # of the prompt, that show other open files
     neighbours: tuple[str, ...] = ()  # the paths of these files
     num_open: int = 0  # other files of the client that were open
