@@ -6,6 +6,7 @@
 #   make vsix    build the VS Code extension, the server inside: editor_plugins/vscode/foregram.vsix;
 #                with pip and npm alone
 #   make test-editors    fetch real editors into .editors and run the tests that drive them
+#   make bench NAME=load ARGS=--tiny     what only developers measure; without NAME: which there are
 #   make latency     the time from a key to ghost text, as a person sees it
 #   make pictures        have those tests renew the pictures of the READMEs
 #   make lock    pin what the extension installs: the newest versions that pyproject.toml allows
@@ -36,7 +37,7 @@ DEMO := tests/data/demo
 VSCODE := editor_plugins/vscode
 VSIX := $(VSCODE)/foregram.vsix
 
-.PHONY: setup demo kernels oldest-triton test test-gpu test-editors latency pictures check check-vscode vsix lock fuzz soak replicas fix clean
+.PHONY: setup demo bench kernels oldest-triton test test-gpu test-editors latency pictures check check-vscode vsix lock fuzz soak replicas fix clean
 
 setup: $(READY)
 
@@ -153,6 +154,9 @@ check-vscode: $(VSCODE)/node_modules/.package-lock.json
 test-editors: $(READY)
 	$(BIN)/python -m tests.support.editor_parts
 	$(PYTEST) -m editors
+
+bench: $(READY)
+	$(BIN)/python -m tests.bench $(NAME) $(ARGS)
 
 # From a key to ghost text, in both editors.
 latency: $(READY)

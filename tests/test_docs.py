@@ -8,6 +8,7 @@ import pytest
 from lsp_server.cli.arguments import build_parser
 from lsp_server.cli.source_file import MAX_BYTES
 from lsp_server.documents.documents import MAX_DOCUMENT_BYTES
+from tests.bench.__main__ import build_parser as bench_parser
 
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
@@ -21,6 +22,7 @@ PAGES = [
 ]
 MADE = {"editor_plugins/vscode/foregram.vsix"}  # by `make vsix`
 OURS = r"(?:editor_plugins|engine|kernels|lsp_server|tests)/[\w./-]*"
+PARSERS = {"foregram": build_parser, "python -m tests.bench": bench_parser}
 EVERY_PAGE = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 
 
@@ -46,10 +48,11 @@ def test_the_files_and_folders_that_a_page_names_are_there(page):
 
 @EVERY_PAGE
 def test_the_commands_that_a_page_names_are_there_with_their_options(page, capsys):
-    calls = re.findall(r"(?:`|^    )foregram ((?:bench )?[a-z]+)([^`\n]*)", page.read_text(), re.M)
-    for command, rest in calls:
+    programs = "|".join(map(re.escape, PARSERS))
+    call = rf"(?:`|^    )({programs}) ((?:bench )?[a-z]+)([^`\n]*)"
+    for program, command, rest in re.findall(call, page.read_text(), re.M):
         with pytest.raises(SystemExit):
-            build_parser().parse_args([*command.split(), "--help"])
+            PARSERS[program]().parse_args([*command.split(), "--help"])
         told = capsys.readouterr()
         assert not told.err, command
         assert [one for one in re.findall(r"--[a-z-]+", rest) if one not in told.out] == []

@@ -22,7 +22,7 @@ from engine.model.causal_lm import CausalModel, Flight, StepInput, StepOutput
 from engine.model.loading.loaded_model import LoadedModel
 from engine.model.token_tree import TokenTree
 from engine.model.verify import verify
-from engine.options import EngineOptions, wanted_model
+from engine.options import EngineOptions
 from engine.progress import Progress
 from engine.request import CompletionRequest
 
@@ -119,8 +119,3 @@ def forced_replay(
     learning = Learning.load(learned, "forced", model.causal_lm, progress)
     engine = Engine(replace(model, causal_lm=forced), learning, options)
     return ForcedReplay(engine, forced, model.tokenizer.encode)
-
-
-def load_forced(options: EngineOptions, learned: Path, progress: Progress) -> ForcedReplay:
-    """Load the model that the options name. Raises ForegramError."""
-    return forced_replay(wanted_model(options, progress), options, learned, progress)

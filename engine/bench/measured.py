@@ -5,12 +5,12 @@ from dataclasses import dataclass, field, replace
 from math import nan
 from typing import TypeVar
 
-from engine.bench.task_sets import FimTask, ReplayItem
+from engine.bench.task_sets import SetItem
 from engine.config import Lookahead, StopRules
 from engine.engine import Engine
 from engine.request import CompletionRequest, CompletionResult
 
-T = TypeVar("T", ReplayItem, FimTask)
+T = TypeVar("T", bound=SetItem)
 
 OFF = Lookahead(mode="off")
 _MIN_PEER_TOKENS = 2  # a peer's first token belongs to its prefill

@@ -1,4 +1,4 @@
-"""Draws what a replay's items gained, a step's time by its rows, and how reliable a model is."""
+"""Draws what a replay's items gained, and a step's time by its rows."""
 
 from collections.abc import Callable, Sequence
 from importlib import import_module
@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from engine.bench.calibration import CalibrationFigures
 from engine.bench.replay import ReplayReport
 from engine.bench.step import MachineLimits, StepParts
 from engine.errors import ConfigurationError
@@ -79,20 +78,6 @@ def draw_steps(times: Sequence[StepParts], limits: MachineLimits, figure: Any) -
         rows, [limits.least_ms(count) for count in rows], "--", color="#888888", label="least"
     )
     label_axes(axes, "rows", "ms")
-
-
-def draw_calibration(figures: CalibrationFigures, figure: Any) -> None:  # noqa: ANN401 - matplotlib's
-    """The reliability diagram: how often the model is right where it is so sure, before and after."""
-    axes = figure.subplots()
-    axes.plot([0, 1], [0, 1], "--", color="#888888", label="as often as it says")
-    drawn = {
-        f"error {figures.error:.3f}": figures.bins,
-        f"fitted: {figures.fitted_error:.3f}": figures.fitted_bins,
-    }
-    for colour, (name, bins) in zip(COLOURS, drawn.items(), strict=False):
-        points = [(one.confidence, one.right) for one in bins]
-        axes.plot(*zip(*points, strict=True), "o-", color=colour, label=name, ms=4)
-    label_axes(axes, "probability of the likeliest token", "share that is right")
 
 
 def _plot(axes: Any, colour: str, label: str, values: list[float]) -> None:  # noqa: ANN401 - matplotlib's

@@ -2,14 +2,12 @@
 
 from dataclasses import replace
 
-from engine.bench.task_sets import CrossfileTask, FimTask, ReplayItem
+from engine.bench.task_sets import SetItem
 from engine.config import StopRules
 from engine.request import CompletionRequest
 
 
-def request_for(
-    item: ReplayItem | FimTask | CrossfileTask, decoding: CompletionRequest
-) -> CompletionRequest:
+def request_for(item: SetItem, decoding: CompletionRequest) -> CompletionRequest:
     """Ask for the text at the cursor as an editor would that has the item's buffers open."""
     return replace(
         decoding,

@@ -27,7 +27,7 @@ def build_parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _add_benchmarks(parser: argparse.ArgumentParser) -> None:
+def _add_benchmarks(parser: CommandParser) -> None:
     from lsp_server.cli.bench_arguments import add_benchmarks
 
     add_benchmarks(parser)
@@ -249,7 +249,7 @@ _COMMANDS = (
     ),
     Command(
         "bench",
-        "measure drafting, decoding and quality",
+        "measure how fast text is decoded here",
         "replay insertions.jsonl --count 20",
         _add_benchmarks,
     ),

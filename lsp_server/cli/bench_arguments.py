@@ -3,121 +3,22 @@
 import argparse
 from pathlib import Path
 
-from lsp_server.cli.command_parser import Command, add_commands, add_json, positive
-from lsp_server.cli.engine_arguments import add_decoding, add_device, add_model
+from lsp_server.cli.command_parser import Command, CommandParser, add_commands, add_json, positive
+from lsp_server.cli.engine_arguments import add_decoding, add_model
 
-PEERS = ("llama-cpp", "transformers")
-CROSSFILE_ARMS = ("none", "open_files", "repository", "together", "oracle")
+# Benchmarks of tests/bench/, which is no part of what is installed.
+DEVELOPERS_ONLY = (
+    "calibration", "crossfile", "fim", "forms", "load", "lsp", "pool", "repository", "syntax", "typing",
+)  # fmt: skip
+_HINT = "; in a checkout, `python -m tests.bench {}` has it"
+_COMPARING = ("--compare", "--llama-server", "--oracle", "--oracle-forced")
 GPU_DTYPES = ("bfloat16", "fp8", "int4")
 
 
-def add_benchmarks(bench: argparse.ArgumentParser) -> None:
+def add_benchmarks(bench: CommandParser) -> None:
     """`args.benchmark` says which one was asked for."""
     add_commands(bench, "benchmark", _BENCHMARKS)
-
-
-def _add_lsp(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--model", metavar="NAME", help="the model of the host that is started")
-    add_json(parser)
-
-
-def _add_typing(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", metavar="SET.jsonl", type=Path, help="a replay set")
-    parser.add_argument("--count", metavar="N", type=positive, help="only the first N insertions")
-    _add_seed(parser, "the person's pace")
-    parser.add_argument("--model", metavar="NAME", help="the model of the hosts that are started")
-    parser.add_argument(
-        "--against",
-        metavar="PATH",
-        type=Path,
-        help="another foregram, as of an older checkout, beside which the same is typed in turn",
-    )
-    parser.add_argument(
-        "--compare",
-        choices=PEERS[:1],
-        action="append",
-        default=[],
-        help="also type beside llama.cpp's server on the same weights, asked as llama.vim asks",
-    )
-    parser.add_argument(
-        "--llama-server",
-        metavar="PATH",
-        type=Path,
-        help="the llama.cpp to compare with; the llama-server that a shell finds by default",
-    )
-    add_json(parser)
-    _add_plot(parser, "draw what every trace saved, and the waits")
-
-
-def _add_load(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("url", metavar="URL", nargs="?", help="the host; its token as in settings")
-    own = parser.add_mutually_exclusive_group()
-    own.add_argument("--local", action="store_true", help="start a host, and end it afterwards")
-    own.add_argument(
-        "--tiny",
-        action="store_true",
-        help="likewise, with a small model of random numbers: the host itself is measured",
-    )
-    parser.add_argument("--model", metavar="NAME", help="the model of the host of --local")
-    parser.add_argument(
-        "--people",
-        metavar="N,N",
-        type=_counts,
-        default=(1, 2, 4, 8, 16, 32, 64),
-        help="so many at once, one number after the other; 1,2,4,8,16,32,64 by default",
-    )
-    parser.add_argument(
-        "--duration",
-        metavar="S",
-        type=_seconds,
-        default=60.0,
-        help="each number types for S seconds, once all have come; 60 by default",
-    )
-    parser.add_argument(
-        "--active",
-        metavar="SHARE",
-        type=_share,
-        default=0.25,
-        help="each person types for this share of the time, and reads for the rest; 0.25 by default",
-    )
-    parser.add_argument(
-        "--set",
-        metavar="SET.jsonl",
-        type=Path,
-        help="a replay set to type; functions of foregram's own source by default",
-    )
-    parser.add_argument(
-        "--tokens",
-        metavar="FILE",
-        type=Path,
-        help="a token file of several lines: person i uses the token of line i",
-    )
-    _add_seed(parser, "the people's pace")
-    add_json(parser)
-    _add_plot(parser, "draw the waits and the outcomes by the number of people")
-
-
-def _counts(text: str) -> tuple[int, ...]:
-    return tuple(map(positive, text.split(",")))
-
-
-def _share(text: str) -> float:
-    if not 0 < (share := _seconds(text)) <= 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is no share above 0, up to 1")
-    return share
-
-
-def _seconds(text: str) -> float:
-    if not text.replace(".", "", 1).isdecimal() or float(text) <= 0:
-        raise argparse.ArgumentTypeError(f"{text!r} is no time above 0")
-    return float(text)
-
-
-def _add_syntax(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("paths", metavar="PATH", type=Path, nargs="+", help="files and folders")
-    _add_positions(parser)
-    add_model(parser)
-    add_json(parser)
+    bench.elsewhere = {name: _HINT.format(name) for name in DEVELOPERS_ONLY}
 
 
 def _add_gpu(parser: argparse.ArgumentParser) -> None:
@@ -170,21 +71,17 @@ def _add_gpu(parser: argparse.ArgumentParser) -> None:
         help="write PREFIX.json after every section; gpu-bench by default",
     )
     add_json(parser)
-    _add_plot(parser, "draw the steps' times by their rows, and their floors")
+    add_plot(parser, "draw the steps' times by their rows, and their floors")
 
 
-def _add_replay(parser: argparse.ArgumentParser) -> None:
-    _add_replay_set(parser)
-    parser.add_argument(
-        "--oracle",
-        action="store_true",
-        help="score drafting alone: the target stands in for the model, and no model runs",
-    )
-    parser.add_argument(
-        "--oracle-forced",
-        action="store_true",
-        help="run the model's steps in full, but make it write the target",
-    )
+def _add_replay(parser: CommandParser) -> None:
+    add_replay(parser)
+    parser.elsewhere = dict.fromkeys(_COMPARING, _HINT.format("replay"))
+
+
+def add_replay(parser: argparse.ArgumentParser) -> None:
+    """What a replay decodes, and how."""
+    add_replay_set(parser)
     add_model(parser)
     add_decoding(parser, max_tokens=64)
     parser.add_argument(
@@ -193,129 +90,25 @@ def _add_replay(parser: argparse.ArgumentParser) -> None:
         action="store_false",
         help="end a completion only at end tokens and --max-tokens",
     )
-    _add_report(parser)
-    _add_plot(parser, "draw tokens per step and speed-up per item")
-
-
-def _add_fim(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", metavar="FILE.jsonl.gz", type=Path, help="a task set")
-    parser.add_argument("--count", type=positive, help="only COUNT tasks")
-    parser.add_argument(
-        "--mid-line", action="store_true", help="only tasks whose cursor stands inside a line"
-    )
-    add_model(parser)
-    add_decoding(parser, max_tokens=128)
-    _add_report(parser)
-
-
-def _add_crossfile(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", metavar="SET.jsonl", type=Path, help="a task set")
-    parser.add_argument(
-        "--trees",
-        metavar="DIR",
-        type=Path,
-        help="the packages' files; `trees` beside the set by default",
-    )
-    parser.add_argument("--count", type=positive, help="only COUNT tasks of each stratum")
-    parser.add_argument("--stratum", metavar="NAME", help="only cross_file or random_line tasks")
-    parser.add_argument(
-        "--arm",
-        dest="arms",
-        choices=CROSSFILE_ARMS,
-        action="append",
-        help="only this arm beside none: what the prompt may show of other files",
-    )
-    parser.add_argument(
-        "--prompt-tokens",
-        metavar="N",
-        type=positive,
-        help="the longest prompt; by default that of a host on this machine",
-    )
-    add_model(parser)
-    add_decoding(parser, max_tokens=96)
     add_json(parser)
-
-
-def _add_repository(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("folder", metavar="DIR", type=Path, help="the folder to index")
-    _add_positions(parser)
-    add_json(parser)
-
-
-def _add_forms(parser: argparse.ArgumentParser) -> None:
-    _add_replay_set(parser)
-    parser.add_argument(
-        "--model", metavar="NAME", help="which model; the embedded offline model by default"
-    )
-    parser.add_argument(
-        "--against",
-        metavar="NAME",
-        help="the model in bfloat16 that this one was quantized from; by default this one itself",
-    )
-    add_device(parser)
-    add_json(parser)
-
-
-def _add_calibration(parser: argparse.ArgumentParser) -> None:
-    _add_replay_set(parser)
-    add_model(parser)
-    add_decoding(parser, max_tokens=128)
-    add_json(parser)
-    _add_plot(parser, "draw the reliability diagram")
+    add_plot(parser, "draw tokens per step and speed-up per item")
 
 
 def _add_step(parser: argparse.ArgumentParser) -> None:
     add_model(parser)
     add_json(parser)
-    _add_plot(parser, "draw the step's time by its rows")
+    add_plot(parser, "draw the step's time by its rows")
 
 
-def _add_pool(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--tokens",
-        metavar="N",
-        type=positive,
-        default=10_000_000,
-        help="fill the pool with N tokens; 10,000,000 by default",
-    )
-    add_json(parser)
-
-
-def _add_replay_set(parser: argparse.ArgumentParser) -> None:
+def add_replay_set(parser: argparse.ArgumentParser) -> None:
+    """What is decoded, and how much of it."""
     parser.add_argument("file", metavar="FILE.jsonl", type=Path, help="a replay set")
     parser.add_argument("--count", type=positive, help="only the first COUNT items")
 
 
-def _add_positions(parser: argparse.ArgumentParser) -> None:
-    told = "use N cursor positions; 300 by default"
-    parser.add_argument("--count", metavar="N", type=positive, default=300, help=told)
-    _add_seed(parser, "choose the positions by this seed")
-
-
-def _add_seed(parser: argparse.ArgumentParser, purpose: str) -> None:
-    told = f"{purpose}; 1 by default"
-    parser.add_argument("--seed", metavar="S", type=int, default=1, help=told)
-
-
-def _add_plot(parser: argparse.ArgumentParser, purpose: str) -> None:
+def add_plot(parser: argparse.ArgumentParser, purpose: str) -> None:
+    """A picture of the figures."""
     parser.add_argument("--plot", metavar="FILE.png", type=Path, help=purpose)
-
-
-def _add_report(parser: argparse.ArgumentParser) -> None:
-    add_json(parser)
-    parser.add_argument(
-        "--compare",
-        choices=PEERS,
-        action="append",
-        default=[],
-        help="also run this engine on the same weights and items",
-    )
-    parser.add_argument(
-        "--llama-server",
-        metavar="PATH",
-        type=Path,
-        help="the llama.cpp to compare with, built for this machine, instead of a wheel's",
-    )
 
 
 _BENCHMARKS = (
@@ -324,63 +117,14 @@ _BENCHMARKS = (
         "decode real insertions and edits, with lookahead and without",
         "insertions.jsonl --count 20",
         _add_replay,
-        "completion_bench:bench_replay",
-    ),
-    Command(
-        "fim",
-        "score fill-in-the-middle tasks",
-        "tasks.jsonl.gz --count 50 --layout line",
-        _add_fim,
-        "completion_bench:bench_fim",
-    ),
-    Command(
-        "crossfile",
-        "score how much other files help",
-        "crossfile.jsonl --count 20",
-        _add_crossfile,
-        "completion_bench:bench_crossfile",
-    ),
-    Command(
-        "repository",
-        "measure the index of a folder and the questions to it, without a model",
-        "src --count 300",
-        _add_repository,
-        "repository_bench:bench_repository",
-    ),
-    Command(
-        "forms",
-        "measure what quantized weights cost in quality",
-        "insertions.jsonl --count 16",
-        _add_forms,
-        "model_bench:bench_forms",
-    ),
-    Command(
-        "calibration",
-        "measure whether the model is right as often as it says",
-        "insertions.jsonl --count 50",
-        _add_calibration,
-        "model_bench:bench_calibration",
+        "decoding_bench:bench_replay",
     ),
     Command(
         "step",
         "measure where a step's time goes on this processor",
         "--plot step.png",
         _add_step,
-        "model_bench:bench_step",
-    ),
-    Command(
-        "pool",
-        "measure the n-gram pool's size and speed, without a model",
-        "--tokens 1000000",
-        _add_pool,
-        "model_bench:bench_pool",
-    ),
-    Command(
-        "syntax",
-        "count suggestions inside lines of real files that break the code",
-        "src --count 300",
-        _add_syntax,
-        "completion_bench:bench_syntax",
+        "decoding_bench:bench_step",
     ),
     Command(
         "gpu",
@@ -388,26 +132,5 @@ _BENCHMARKS = (
         "insertions.jsonl --quick",
         _add_gpu,
         "gpu_bench:bench_gpu",
-    ),
-    Command(
-        "lsp",
-        "measure what an editor sees of the language server",
-        "--model offline",
-        _add_lsp,
-        "lsp_bench:bench_lsp",
-    ),
-    Command(
-        "typing",
-        "measure what a simulated person gains who types real insertions",
-        "insertions.jsonl --count 10",
-        _add_typing,
-        "typing_bench:bench_typing",
-    ),
-    Command(
-        "load",
-        "measure a host while ever more simulated people type at once",
-        "--local --people 1,4,16 --duration 30",
-        _add_load,
-        "load_bench:bench_load",
     ),
 )

@@ -9,7 +9,7 @@ import signal
 import stat
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from pkgutil import resolve_name
 
@@ -25,7 +25,11 @@ INTERNAL_ERROR = 70  # EX_SOFTWARE of sysexits.h
 IO_ERROR = 74  # EX_IOERR
 
 
-def main(argv: Sequence[str] | None = None, folder: str = "") -> int:
+def main(
+    argv: Sequence[str] | None = None,
+    folder: str = "",
+    make_parser: Callable[[], argparse.ArgumentParser] = build_parser,
+) -> int:
     """Run a command; its exit status. Failures are one sentence on stderr, never a stack.
 
     Paths are given from `folder` on, where the user stands; the process may stand elsewhere.
@@ -38,13 +42,12 @@ def main(argv: Sequence[str] | None = None, folder: str = "") -> int:
     os.environ.setdefault("GOMP_SPINCOUNT", "20000")
     try:
         words = sys.argv[1:] if argv is None else list(argv)
-        arguments = build_parser().parse_args([*words, "--help"] if words in _GROUPS else words)
+        arguments = make_parser().parse_args([*words, "--help"] if words in _GROUPS else words)
         _place(arguments, Path(folder))
         settings = _settings(arguments.command)
         debug = settings.debug
         _prepare(arguments, settings)
-        run = resolve_name(f"lsp_server.cli.{arguments.run}")
-        status: int = run(arguments, settings) or 0
+        status: int = resolve_name(arguments.run)(arguments, settings) or 0
         if not sys.stdout.closed:  # a language server closes it
             sys.stdout.flush()  # a broken pipe should show here, not while the interpreter ends
         return status

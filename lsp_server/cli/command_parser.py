@@ -4,8 +4,9 @@ import argparse
 import re
 import reprlib
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import takewhile
+from types import MappingProxyType
 from typing import NamedTuple, NoReturn
 
 from lsp_server.cli.report import visible
@@ -20,9 +21,10 @@ class CommandParser(argparse.ArgumentParser):
     All of them would take a language server's start 10 ms longer.
     """
 
-    _add_options: Callable[[argparse.ArgumentParser], None] | None = None
+    elsewhere: Mapping[str, str] = MappingProxyType({})  # what to say of words that are none here
+    _add_options: Callable[["CommandParser"], None] | None = None
 
-    def add_later(self, add_options: Callable[[argparse.ArgumentParser], None]) -> None:
+    def add_later(self, add_options: Callable[["CommandParser"], None]) -> None:
         """Have `add_options` add the options and commands."""
         self._add_options = add_options
 
@@ -55,7 +57,8 @@ class CommandParser(argparse.ArgumentParser):
             names = (str(one.metavar) for one in self._actions if not one.option_strings)
             expected = " ".join([self.prog, *names])
             self.error(f"`{word}` is one word too many: expected `{expected}`")
-        self.error(f"there is no option `{word}`{_meant(word, self._option_string_actions)}")
+        hint = self.elsewhere.get(word) or _meant(word, self._option_string_actions)
+        self.error(f"there is no option `{word}`{hint}")
 
     def error(self, message: str) -> NoReturn:
         """Say it in one sentence and exit."""
@@ -66,7 +69,8 @@ class CommandParser(argparse.ArgumentParser):
         names = action.choices if action.nargs == argparse.PARSER else None
         if names is not None and value not in names:
             noun, word = str(action.metavar).lower(), str(value)
-            self.error(f"there is no {noun} `{word}`{_meant(word, names, listed=True)}")
+            hint = self.elsewhere.get(word) or _meant(word, names, listed=True)
+            self.error(f"there is no {noun} `{word}`{hint}")
         super()._check_value(action, value)
 
 
@@ -80,12 +84,20 @@ class Command(NamedTuple):
     name: str
     purpose: str
     example: str
-    add_options: Callable[[argparse.ArgumentParser], None]
+    add_options: Callable[[CommandParser], None]
     run: str = ""  # of a group of commands, which each have their own
 
 
-def add_commands(parser: argparse.ArgumentParser, noun: str, commands: Iterable[Command]) -> None:
-    """Have `parser` take one of these commands; the arguments' field `noun` says which one."""
+def add_commands(
+    parser: argparse.ArgumentParser,
+    noun: str,
+    commands: Iterable[Command],
+    package: str = "lsp_server.cli",
+) -> None:
+    """Have `parser` take one of these commands; the arguments' field `noun` says which one.
+
+    The modules of their functions lie in `package`.
+    """
     group = parser.add_subparsers(
         dest=noun, metavar=noun.upper(), required=True, parser_class=CommandParser
     )
@@ -97,7 +109,7 @@ def add_commands(parser: argparse.ArgumentParser, noun: str, commands: Iterable[
             epilog=f"example:\n  {parser.prog} {command.name} {command.example}".rstrip(),
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
-        added.set_defaults(run=command.run)
+        added.set_defaults(run=command.run and f"{package}.{command.run}")
         added.add_later(command.add_options)
 
 

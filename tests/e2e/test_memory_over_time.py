@@ -12,12 +12,12 @@ from statistics import median
 
 import pytest
 
-from engine.bench.random_model import write_random_model
 from engine.host.principals import METRICS_NAME
-from lsp_server.bench.load.crowd import Crowd
-from lsp_server.bench.load.load_figures import LoadFigures
-from lsp_server.bench.load.own_traces import own_traces
 from lsp_server.settings import Settings
+from tests.bench.random_model import write_random_model
+from tests.bench.simulated.load.crowd import Crowd
+from tests.bench.simulated.load.load_figures import LoadFigures
+from tests.bench.simulated.load.own_traces import own_traces
 from tests.support.tiny_host import tiny_host
 
 SECONDS = float(os.environ.get("SOAK_SECONDS", "6"))

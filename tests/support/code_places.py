@@ -10,13 +10,13 @@ from random import Random
 from tree_sitter import Node
 
 from engine.stopping.brackets import balance
-from lsp_server.cli.code_places import CodePlace, tokens
 from lsp_server.completion.cursor_context import CursorContext
 from lsp_server.completion.postprocess import Processed, process
 from lsp_server.completion.syntax_judge import SyntaxJudge
 from lsp_server.prompt.grammars import parser_for
 from lsp_server.prompt.syntax import DocumentSyntax
 from lsp_server.repository.languages import language_of
+from tests.bench.code_places import CodePlace, tokens
 
 ROOT = Path(__file__).parents[2]
 _MOST_CHARS = 160  # of what is cut out

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from engine import CompletionRequest, CompletionResult, CompletionStats, FinishReason
 from engine.engine import Engine
 from engine.model.prompt import Prompt
+from tests.support.fake_engine import INFO
 
 
 def result(
@@ -37,6 +38,7 @@ class ScriptedEngine(Engine):
 
     script: Callable[[CompletionRequest], CompletionResult]
     requests: list[CompletionRequest] = field(default_factory=list)
+    info = INFO
 
     def complete(self, request: CompletionRequest, **_callbacks: object) -> CompletionResult:
         self.requests.append(request)
@@ -44,6 +46,9 @@ class ScriptedEngine(Engine):
 
     def forget_completions(self) -> None:
         pass
+
+    def close(self) -> None:
+        """Nothing was learned."""
 
     def prompt(self, request: CompletionRequest) -> Prompt:
         return Prompt(tuple(request.prefix.encode()), b"", b"", ())

@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from engine.bench.forced import ForcedModel, followers, forced_replay, load_forced
+from engine.bench.forced import ForcedModel, followers, forced_replay
 from engine.bench.task_sets import ReplayItem
 from engine.config import Lookahead, Sampling
 from engine.model.byte_trie import ByteTrie
@@ -20,7 +20,7 @@ from engine.progress import NoProgress
 from engine.request import Buffer, CompletionRequest
 from tests.support.byte_tokenizer import byte_tokenizer
 from tests.support.own_qwen2 import own_qwen2
-from tests.support.tiny_models import save_model, tiny_model
+from tests.support.tiny_models import tiny_model
 from tests.support.trees import random_tree
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -114,10 +114,3 @@ def test_without_a_target_the_model_speaks_for_itself(causal_lm):
         == own.chosen.tolist()
     )
     assert (forced.vocab_size, forced.device) == (causal_lm.vocab_size, causal_lm.device)
-
-
-def test_a_model_is_loaded_by_its_name(tmp_path):
-    folder = save_model(tiny_model("qwen2", max_position_embeddings=2048), tmp_path / "model")
-    options = EngineOptions(tmp_path / "cache", model=str(folder), dtype="float32", device="cpu")
-    replay = load_forced(options, tmp_path / "learned", NoProgress())
-    assert replay.run([ITEM], CompletionRequest("", "")).inexact == []

@@ -4,12 +4,9 @@ import json
 import pytest
 from rich.console import Console
 
-from engine.bench.fim import FimRun, fim_json, fim_tables
 from engine.bench.measured import Measured, PeerRun
 from engine.bench.replay import ReplayReport, replay_json, replay_tables
 from engine.bench.report import Setting
-from engine.bench.scoring import Score
-from engine.bench.task_sets import FimTask
 from tests.support.scripted_engine import result
 
 SETTING = Setting(
@@ -83,15 +80,3 @@ def test_says_that_times_are_unsteady_on_a_busy_machine(monkeypatch, load, is_sa
     text = shown(replay_tables(ReplayReport({"edit": [GOOD]}), SETTING))
     assert ("BUSY" in text) == is_said
     assert replay_json(ReplayReport({"edit": [GOOD]}), SETTING)["load"] == load
-
-
-@pytest.mark.parametrize(("passed", "shown_as"), [(True, "100.0%"), (None, "-")])
-def test_scores_are_shown_by_language(passed, shown_as):
-    task = FimTask("t", "py", "", "", "x", None)
-    run = FimRun(task, GOOD, Score(is_exact=False, edit_similarity=0.25, passed=passed))
-    text = shown(fim_tables([run], SETTING))
-    assert "25.0%" in text
-    assert shown_as in text
-    report = fim_json([run], SETTING)
-    assert report["languages"]["py"]["pass_at_1"] == (None if passed is None else 1.0)
-    assert report["tasks"][0]["edit_similarity"] == 0.25

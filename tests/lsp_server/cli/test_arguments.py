@@ -1,4 +1,4 @@
-"""The command line's words, and that the READMEs of its folder and the engine's know them."""
+"""The command line's words, and that the README of its folder knows them."""
 
 import argparse
 import re
@@ -13,7 +13,6 @@ from tests.support.settings_table import settings_table
 
 ROOT = Path(__file__).parents[3]
 README = (ROOT / "lsp_server/README.md").read_text()
-MEASURING = (ROOT / "engine/README.md").read_text().split("## Measure")[1].split("\n## ")[0]
 
 
 def commands_of(parser):
@@ -51,7 +50,7 @@ def test_each_help_has_an_example_that_can_be_typed(parser):
 @EVERY_PARSER
 def test_each_command_is_a_function_or_a_group(parser):
     run = parser.get_default("run")
-    assert callable(resolve_name(f"lsp_server.cli.{run}")) if run else commands_of(parser)
+    assert callable(resolve_name(run)) if run else commands_of(parser)
 
 
 @EVERY_PARSER
@@ -64,12 +63,6 @@ def test_the_readme_lists_every_option_of_complete():
     section = README.split("## Complete")[1].split("\n## ")[0]
     table = "\n".join(re.findall(r"^\|.*", section, re.M))
     assert set(re.findall(r"--[a-z][a-z-]*", table)) == options_of("complete")
-
-
-def test_the_readme_uses_no_option_of_bench_that_does_not_exist():
-    kinds = commands_of(commands_of(build_parser())["bench"])
-    known = set().union(*(options_of("bench", kind) for kind in kinds))
-    assert set(re.findall(r"--[a-z][a-z-]*", MEASURING)) <= known
 
 
 def test_the_readme_lists_every_setting_and_preset():

@@ -4,7 +4,6 @@ from itertools import islice
 
 import pytest
 
-from lsp_server.cli.code_places import is_broken
 from lsp_server.completion import syntax_judge
 from lsp_server.completion.cursor_context import CursorContext
 from lsp_server.completion.postprocess import process
@@ -13,6 +12,7 @@ from lsp_server.prompt import bounded_parse, parsed_line
 from lsp_server.prompt.grammars import GRAMMARS
 from lsp_server.prompt.syntax import DocumentSyntax
 from lsp_server.reasons import Reason
+from tests.bench.code_places import is_broken
 from tests.support.code_places import at, code_places, shown
 
 PLACES = code_places(15)

@@ -3,10 +3,10 @@
 import pytest
 import torch
 
-from engine.bench.quantization import unpacked
 from engine.model.causal_lm import StepInput, prefill, run_step
 from engine.model.gpu.weights import pair_gates
 from engine.model.token_tree import TokenTree
+from tests.bench.forms_bench import unpacked
 from tests.support.gpu_models import gpu_qwen2
 from tests.support.tiny_models import tiny_model
 

@@ -1,0 +1,73 @@
+"""`python -m tests.bench NAME`: what only developers measure, each in its file `NAME_bench.py`."""
+
+import argparse
+import sys
+from collections.abc import Iterator, Sequence
+from functools import partial
+from importlib import import_module
+
+from lsp_server.cli import command_line
+from lsp_server.cli.command_parser import Command, CommandParser, add_commands
+
+_BENCHMARKS = {  # what it does, an example of its arguments
+    "replay": (
+        "decode real insertions and edits beside other engines, or with the targets as the model",
+        "insertions.jsonl --count 20 --compare llama-cpp",
+    ),
+    "fim": ("score fill-in-the-middle tasks", "tasks.jsonl.gz --count 50 --layout line"),
+    "crossfile": ("score how much other files help", "crossfile.jsonl --count 20"),
+    "repository": (
+        "measure the index of a folder and the questions to it, without a model",
+        "src --count 300",
+    ),
+    "forms": ("measure what quantized weights cost in quality", "insertions.jsonl --count 16"),
+    "calibration": (
+        "measure whether the model is right as often as it says",
+        "insertions.jsonl --count 50",
+    ),
+    "pool": ("measure the n-gram pool's size and speed, without a model", "--tokens 1000000"),
+    "syntax": (
+        "count suggestions inside lines of real files that break the code",
+        "src --count 300",
+    ),
+    "lsp": ("measure what an editor sees of the language server", "--model offline"),
+    "typing": (
+        "measure what a simulated person gains who types real insertions",
+        "insertions.jsonl --count 10",
+    ),
+    "load": (
+        "measure a host while ever more simulated people type at once",
+        "--local --people 1,4,16 --duration 30",
+    ),
+}
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """`args.benchmark` says what was asked for; the settings are those of `foregram bench`."""
+    parser = CommandParser(
+        prog="python -m tests.bench",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        description="Measure what only developers need to know.",
+        epilog="example:\n  python -m tests.bench load --tiny --people 1,4",
+    )
+    parser.set_defaults(command="bench")
+    add_commands(parser, "benchmark", _commands(), package="tests.bench")
+    return parser
+
+
+def _commands() -> Iterator[Command]:
+    for name, (purpose, example) in _BENCHMARKS.items():
+        yield Command(name, purpose, example, partial(_add_options, name), f"{name}_bench:bench")
+
+
+def _add_options(name: str, parser: argparse.ArgumentParser) -> None:
+    import_module(f"tests.bench.{name}_bench").add_options(parser)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run a benchmark; its exit status. Failures are told as the product tells them."""
+    return command_line.main(argv, make_parser=build_parser)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,228 @@
+"""How much other files help: those that a person would have open, and those of the repository."""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, Protocol
+
+from rich.console import Group
+
+from engine.bench.figures import percentile
+from engine.bench.report import Setting, figure_table, plain
+from engine.bench.requests import request_for
+from engine.bench.task_sets import grouped
+from engine.completer import Completer
+from engine.request import (
+    Buffer,
+    ClosedBuffers,
+    CompletionChunk,
+    CompletionRequest,
+    CompletionResult,
+    Snippet,
+)
+from tests.bench.pairing import Paired, paired
+from tests.bench.scoring import CrossfileScore, crossfile_score, cut
+from tests.bench.tasks import CrossfileTask
+
+ARMS = ("none", "open_files", "repository", "together", "oracle")
+_WITH_FILES = ("open_files", "together")
+_CAPTION = (
+    "EM: exact match in %, first: of the first line, ES: similarity, names: all of them right, "
+    "lead: the first of them; prompt: tokens, others: of other files; steps: tokens per step; "
+    "found: the file that defines the answer is shown; ms: to retrieve, p50; won, lost: EM against "
+    "none, p by McNemar; times: EM over none's, 95 % of draws of packages"
+)
+_SHARES = ("EM", "first", "ES", "names", "lead")
+_PAIRED = ("won", "lost", "p", "times", "95 %")
+_NUMBERS = (*_SHARES, "prompt", "others", "steps", "found", "ms", *_PAIRED)
+_HEAD = re.compile(r"^# (\S+)$", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Retrieved:
+    """What an index shows of files that are not open, and how long it was asked."""
+
+    snippets: tuple[Snippet, ...] = ()
+    ms: float = 0.0
+
+
+# Asks an index of the task's tree, which must not show the task's own file, nor, where some are
+# open, those.
+AskIndex = Callable[[CrossfileTask, tuple[Buffer, ...]], Retrieved]
+
+
+class ForgetfulCompleter(Completer, Protocol):
+    """A completer whose tasks can be kept apart."""
+
+    def forget(self, closed: ClosedBuffers) -> None:
+        """Draft no longer from these files, nor from what was written in them."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class CrossfileRun:
+    """What became of a task in one arm."""
+
+    task: CrossfileTask
+    arm: str
+    text: str
+    result: CompletionResult
+    score: CrossfileScore
+    retrieval_ms: float
+
+    @property
+    def shown(self) -> tuple[str, ...]:
+        """The paths of the other files that the prompt shows."""
+        return (*self.result.stats.neighbours, *self.result.stats.repository)
+
+
+@dataclass(frozen=True, slots=True)
+class ArmFigures:
+    """Shares of tasks, 0 to 1, and means. `paired` compares the exact ones with `none`."""
+
+    tasks: int
+    exact: float
+    first_line_exact: float
+    similarity: float
+    identifiers: float
+    lead: float
+    prompt_tokens: float
+    other_tokens: float  # of these
+    tokens_per_step: float
+    recall: float  # of the file that defines the answer
+    retrieval_ms: float  # p50
+    paired: Paired
+
+
+@dataclass
+class _Judged:
+    """The text so far; it is enough once the part that is judged has ended."""
+
+    task: CrossfileTask
+    text: str = field(default="")
+    is_enough: bool = False
+
+    def take(self, chunk: CompletionChunk) -> None:
+        self.text += chunk.text
+        if "\n" in chunk.text:  # the file is looked through, which takes as long as a step
+            self.is_enough = len(cut(self.task, self.text)) < len(self.text)
+
+
+def run_crossfile(
+    engine: ForgetfulCompleter,
+    task: CrossfileTask,
+    arm: str,
+    decoding: CompletionRequest,
+    retrieve: AskIndex,
+) -> CrossfileRun:
+    """Complete and score a task in an arm."""
+    judged = _Judged(task)
+    shown = task if arm in _WITH_FILES else replace(task, open_buffers=())
+    found = Retrieved()
+    if arm in ("repository", "together"):
+        found = retrieve(task, shown.open_buffers)
+    elif arm == "oracle":
+        found = Retrieved(_oracle(task))
+    request = replace(
+        request_for(shown, decoding),
+        workspace=f"{task.id}\0{arm}",
+        repository=found.snippets,
+    )
+    result = engine.complete(request, on_chunk=judged.take, cancelled=lambda: judged.is_enough)
+    engine.forget(_all_of(request))  # else the next arm would draft what this one wrote
+    score = crossfile_score(task, result.text)
+    return CrossfileRun(task, arm, cut(task, result.text), result, score, found.ms)
+
+
+def _all_of(request: CompletionRequest) -> ClosedBuffers:
+    opened = [one.path for one in request.open_buffers]
+    paths = frozenset([request.path, *opened, *(one.path for one in request.repository)])
+    return ClosedBuffers(request.workspace, paths, paths, "", frozenset())
+
+
+def crossfile_figures(runs: Sequence[CrossfileRun]) -> dict[str, dict[str, ArmFigures]]:
+    """Figures by group, and within it by arm; a stratum of several kinds is also split by them."""
+    strata = grouped(runs, lambda run: run.task.stratum)
+    is_mixed = {name: len({run.task.kind for run in some}) > 1 for name, some in strata.items()}
+    mixed = [run for run in runs if is_mixed[run.task.stratum]]
+    groups = strata | grouped(mixed, lambda run: f"- {run.task.kind}")
+    return {name: _by_arm(members) for name, members in groups.items()}
+
+
+def _by_arm(runs: Sequence[CrossfileRun]) -> dict[str, ArmFigures]:
+    arms = grouped(runs, lambda run: run.arm)
+    return {arm: _figures(members, arms["none"]) for arm, members in arms.items()}
+
+
+def _figures(runs: Sequence[CrossfileRun], alone: Sequence[CrossfileRun]) -> ArmFigures:
+    def mean(of: Callable[[CrossfileRun], float]) -> float:
+        return sum(map(of, runs)) / len(runs)
+
+    exact, exact_alone = (
+        {run.task.id: run.score.is_exact for run in some} for some in (runs, alone)
+    )
+    steps = sum(run.result.stats.steps for run in runs)
+    return ArmFigures(
+        tasks=len(runs),
+        exact=mean(lambda run: run.score.is_exact),
+        first_line_exact=mean(lambda run: run.score.is_first_line_exact),
+        similarity=mean(lambda run: run.score.similarity),
+        identifiers=mean(lambda run: run.score.has_identifiers),
+        lead=mean(lambda run: run.score.has_lead),
+        prompt_tokens=mean(lambda run: run.result.stats.prompt_tokens),
+        other_tokens=mean(
+            lambda run: run.result.stats.neighbour_tokens + run.result.stats.repository_tokens
+        ),
+        tokens_per_step=sum(run.result.stats.tokens for run in runs) / (steps or 1),
+        recall=mean(lambda run: run.task.definition_path in run.shown),
+        retrieval_ms=percentile([run.retrieval_ms for run in runs], 50),
+        paired=paired(exact, exact_alone, {run.task.id: run.task.package for run in runs}),
+    )
+
+
+def _oracle(task: CrossfileTask) -> tuple[Snippet, ...]:
+    """The definitions that the answer uses, as if somebody had known them."""
+    pieces = _HEAD.split(task.definition_text)[1:]
+    pairs = zip(pieces[::2], pieces[1::2], strict=True)
+    return tuple(Snippet(path, f"{text.strip(chr(10))}\n", is_open=False) for path, text in pairs)
+
+
+def crossfile_json(runs: Sequence[CrossfileRun], setting: Setting) -> dict[str, Any]:
+    """Figures by group and arm, and what became of each task."""
+    tasks = [
+        {
+            "id": run.task.id,
+            "arm": run.arm,
+            "text": run.text,
+            "prompt_tokens": run.result.stats.prompt_tokens,
+            "neighbours": list(run.result.stats.neighbours),
+            "repository": list(run.result.stats.repository),
+            "retrieval_ms": run.retrieval_ms,
+            "tokens": run.result.stats.tokens,
+            "steps": run.result.stats.steps,
+            "finish_reason": run.result.finish_reason.value,
+        }
+        | asdict(run.score)
+        for run in runs
+    ]
+    return setting.as_json() | {"groups": plain(crossfile_figures(runs)), "tasks": plain(tasks)}
+
+
+def crossfile_table(runs: Sequence[CrossfileRun], setting: Setting) -> Group:
+    """A line for each group and arm."""
+    table = figure_table(["tasks", "shown"], _NUMBERS, title="other files", caption=_CAPTION)
+    table.columns[0].no_wrap = True
+    for group, arms in crossfile_figures(runs).items():
+        for arm, of in arms.items():
+            shares = (of.exact, of.first_line_exact, of.similarity, of.identifiers, of.lead)
+            cells = [f"{100 * share:.1f}" for share in shares]
+            cells += [f"{of.prompt_tokens:.0f}", f"{of.other_tokens:.0f}"]
+            cells += [f"{of.tokens_per_step:.2f}", f"{100 * of.recall:.0f}"]
+            cells += [f"{of.retrieval_ms:.1f}", *_paired_cells(of.paired)] if arm != "none" else []
+            table.add_row(f"{group} {of.tasks}", arm.replace("_", " "), *cells)
+    return Group(table, setting.line)
+
+
+def _paired_cells(one: Paired) -> list[str]:
+    between = f"{one.ratio_low:.2f}-{one.ratio_high:.2f}"
+    return [str(one.gained), str(one.lost), f"{one.p_value:.3f}", f"{one.ratio:.2f}", between]

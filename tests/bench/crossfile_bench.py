@@ -1,0 +1,100 @@
+"""`python -m tests.bench crossfile`: tasks asked with what other files an editor or an index knows."""
+
+import argparse
+import time
+from contextlib import ExitStack, closing
+from itertools import product
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from engine.request import Buffer, Snippet
+from lsp_server.cli.command_parser import add_json, positive
+from lsp_server.cli.decoding_bench import setting_of
+from lsp_server.cli.engine_arguments import add_decoding, add_model, decoding
+from lsp_server.cli.engine_loading import load_engine
+from lsp_server.cli.terminal import ProgressBars, print_figures, tracked
+from lsp_server.repository.cursor_view import CursorView
+from lsp_server.repository.filling import Filling
+from lsp_server.repository.retrieval import Retrieval
+from lsp_server.repository.source_files import SourceFiles
+from lsp_server.repository.store import Store
+from lsp_server.settings import Settings
+from tests.bench.crossfile import ARMS, Retrieved, crossfile_json, crossfile_table, run_crossfile
+from tests.bench.tasks import CrossfileTask, load_crossfile_tasks
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """What the command line takes."""
+    parser.add_argument("file", metavar="SET.jsonl", type=Path, help="a task set")
+    parser.add_argument(
+        "--trees",
+        metavar="DIR",
+        type=Path,
+        help="the packages' files; `trees` beside the set by default",
+    )
+    parser.add_argument("--count", type=positive, help="only COUNT tasks of each stratum")
+    parser.add_argument("--stratum", metavar="NAME", help="only cross_file or random_line tasks")
+    parser.add_argument(
+        "--arm",
+        dest="arms",
+        choices=ARMS,
+        action="append",
+        help="only this arm beside none: what the prompt may show of other files",
+    )
+    parser.add_argument(
+        "--prompt-tokens",
+        metavar="N",
+        type=positive,
+        help="the longest prompt; by default that of a host on this machine",
+    )
+    add_model(parser)
+    add_decoding(parser, max_tokens=96)
+    add_json(parser)
+
+
+def bench(arguments: argparse.Namespace, settings: Settings) -> None:
+    """Complete tasks with no other file, with those that a person would have open, and with others.
+
+    The prompt is as long as a host on this machine would have it, unless somebody says otherwise.
+    """
+    trees = arguments.trees or arguments.file.parent / "trees"
+    tasks = load_crossfile_tasks(arguments.file, trees, arguments.count, arguments.stratum)
+    arms = arguments.arms or ARMS
+    cases = tracked(
+        [*product(tasks, ["none", *(arm for arm in arms if arm != "none")])], "completions"
+    )
+    with (
+        closing(load_engine(arguments, settings, ProgressBars())) as engine,
+        ExitStack() as closing_all,
+    ):
+        folder = Path(closing_all.enter_context(TemporaryDirectory(prefix="foregram-")))
+        index = _CrossfileIndex(folder, closing_all)
+        wanted = decoding(arguments)
+        runs = [run_crossfile(engine, task, arm, wanted, index.retrieve) for task, arm in cases]
+    setting = setting_of(arguments, engine)
+    print_figures(arguments, crossfile_json(runs, setting), crossfile_table(runs, setting))
+
+
+class _CrossfileIndex:
+    """One index a tree, made when it is first asked for, in a folder of its own."""
+
+    def __init__(self, folder: Path, closing: ExitStack) -> None:
+        self._folder, self._closing = folder, closing
+        self._retrievals: dict[Path, Retrieval] = {}
+
+    def retrieve(self, task: CrossfileTask, opened: tuple[Buffer, ...]) -> Retrieved:
+        """What the index shows for a task, of files that are not open and not its own."""
+        if task.root not in self._retrievals:
+            self._retrievals[task.root] = self._filled(task.root)
+        view = CursorView(task.path, task.prefix.split("\n"), task.suffix.split("\n"))
+        began = time.perf_counter()
+        shown = self._retrievals[task.root].shown(view, frozenset(one.path for one in opened))
+        ms = 1000 * (time.perf_counter() - began)
+        return Retrieved(tuple(Snippet(one.path, one.text, is_open=False) for one in shown), ms)
+
+    def _filled(self, root: Path) -> Retrieval:
+        store = Store.build(self._folder / f"{len(self._retrievals)}.sqlite", root)
+        self._closing.callback(store.close)
+        files = SourceFiles(root)
+        Filling(store, files).scan()
+        return Retrieval(store, files)

@@ -1,0 +1,272 @@
+"""What quantization costs: how well quantized weights predict real code, next to the whole ones.
+
+No drafts and no sampling: the model reads the items' text and says how likely each token was. The
+whole weights are bfloat16, of the model itself or of the one that it was quantized from. Where there
+is no GPU, what one would hold is computed in float32, and what the CPU holds by default comes last.
+"""
+
+import argparse
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import torch
+from rich.table import Table
+
+from engine.bench.step import int8_model
+from engine.bench.task_sets import ReplayItem, load_replay_items
+from engine.errors import ConfigurationError
+from engine.model.causal_lm import CausalModel, StepInput, run_step
+from engine.model.device import GPU_QUANTIZATIONS, choose_device, require_kernels
+from engine.model.gpu.embedding import Embedding
+from engine.model.gpu.loading import assemble, held_file_bytes, place_qwen2, require_widths
+from engine.model.gpu.memory_plan import weight_bytes
+from engine.model.gpu.qwen2 import GpuQwen2
+from engine.model.loading.converted_model import ConvertedModel
+from engine.model.loading.folder_model import FolderModel
+from engine.model.loading.loaded_model import load_model, prepare
+from engine.model.loading.packing import FILE_FORMS
+from engine.model.token_tree import MAX_ROWS, TokenTree
+from engine.model.tokenizer import Tokenizer
+from engine.model_names import DEFAULT_MODEL
+from engine.progress import Progress
+from kernels.operations import PORTABLE
+from kernels.weight import Quantization, Weight
+from lsp_server.cli.bench_arguments import add_replay_set
+from lsp_server.cli.command_parser import add_json
+from lsp_server.cli.engine_arguments import add_device
+from lsp_server.cli.terminal import ProgressBars, print_figures, tracked
+from lsp_server.settings import Settings
+
+_READ_TOKENS = 512  # of an item, up to the end of its target
+_POSITIONS = 1024
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """What the command line takes."""
+    add_replay_set(parser)
+    parser.add_argument(
+        "--model", metavar="NAME", help="which model; the embedded offline model by default"
+    )
+    parser.add_argument(
+        "--against",
+        metavar="NAME",
+        help="the model in bfloat16 that this one was quantized from; by default this one itself",
+    )
+    add_device(parser)
+    add_json(parser)
+
+
+def bench(arguments: argparse.Namespace, settings: Settings) -> None:
+    """Measure what weights of fewer bits cost in quality."""
+    items = load_replay_items(arguments.file, arguments.count)
+    figures = measure_quantizations(
+        arguments.model or settings.model or DEFAULT_MODEL,
+        items,
+        choose_device(arguments.device or settings.device),
+        settings.cache_folder,
+        ProgressBars(),
+        arguments.against,
+    )
+    print_figures(arguments, quantization_json(figures), quantization_table(figures))
+
+
+@dataclass(frozen=True, slots=True)
+class QuantizationFigures:
+    """One quantization over all tokens read. `agreement` is the share whose likeliest token is bfloat16's."""
+
+    dtype: str
+    weights_mb: float
+    tokens: int
+    nats_per_token: float
+    agreement: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """How likely each token was, in nats, and the likeliest one at its place."""
+
+    losses: torch.Tensor
+    choices: torch.Tensor
+
+
+@dataclass(frozen=True, slots=True)
+class _QuantizedModel:
+    """A model in one quantization, and the memory of its weights."""
+
+    dtype: str
+    num_bytes: int
+    model: CausalModel
+
+
+def measure_quantizations(
+    model: str,
+    items: Sequence[ReplayItem],
+    device: torch.device,
+    cache_folder: Path,
+    progress: Progress,
+    against: str | None = None,
+) -> list[QuantizationFigures]:
+    """Read the items with the weights in each quantization. Raises ForegramError.
+
+    The first is bfloat16, of `model` or of the model `against`, which has the same tokens.
+    """
+    if device.type != "cpu":
+        require_kernels(device)
+
+    def prepared(name: str, form: str = "bfloat16") -> ConvertedModel:
+        source = prepare(name, form, cache_folder, progress)
+        if isinstance(source, FolderModel):
+            raise ConfigurationError(
+                f"{source.name} is no Qwen2 or Llama: its weights are held as they are"
+            )
+        return source
+
+    source = prepared(model)
+    tokenizer = source.tokenizer()
+    texts = [_text(tokenizer, item) for item in items]
+    held = _on_gpu(source, prepared(model, FILE_FORMS), device, progress)
+    if against is not None:
+        held = chain([_whole(prepared(against), device, progress)], held)
+    if device.type == "cpu":
+        held = chain(held, _on_cpu(model, cache_folder, progress))
+    whole: _Reading | None = None
+    figures = []
+    for one in held:
+        reading = _read_all(one.model, tracked(texts, "items"))
+        whole = whole or reading
+        figures.append(
+            QuantizationFigures(
+                dtype=one.dtype,
+                weights_mb=one.num_bytes / 1e6,
+                tokens=len(reading.losses),
+                nats_per_token=float(reading.losses.mean()),
+                agreement=float((reading.choices == whole.choices).float().mean()),
+            )
+        )
+    return figures
+
+
+def _on_gpu(
+    source: ConvertedModel, own: ConvertedModel, device: torch.device, progress: Progress
+) -> Iterator[_QuantizedModel]:
+    """What a GPU can hold, of whole weights and in the file's `own` form; a CPU takes the same numbers."""
+    for name, quantization in GPU_QUANTIZATIONS.items():
+        try:
+            require_widths(source.config, quantization)
+        except ConfigurationError as error:
+            progress.tell(str(error))
+            continue
+        model = _placed(source, quantization, device, progress)
+        yield _QuantizedModel(name, weight_bytes(source.config, quantization), model)
+        if quantization == "float" and own.quantization == FILE_FORMS:
+            yield _in_own_form(own, device, progress)
+
+
+def _in_own_form(own: ConvertedModel, device: torch.device, progress: Progress) -> _QuantizedModel:
+    num_bytes = held_file_bytes(own)
+    model = _placed(own, "float", device, progress)
+    return _QuantizedModel(model.dtype_name, num_bytes, model)
+
+
+def _whole(source: ConvertedModel, device: torch.device, progress: Progress) -> _QuantizedModel:
+    """The model that another one was quantized from."""
+    model = _placed(source, "float", device, progress)
+    num_bytes = weight_bytes(source.config, "float")
+    return _QuantizedModel(f"bfloat16 of {source.name}", num_bytes, model)
+
+
+def _placed(
+    source: ConvertedModel, quantization: Quantization, device: torch.device, progress: Progress
+) -> GpuQwen2:
+    """On a CPU unpacked, under the name that it has on a GPU."""
+    dtype = torch.bfloat16 if device.type == "cuda" else torch.float32
+    given = (source.config, source.tensors(), quantization)
+    placed = place_qwen2(*given, _POSITIONS, device, progress, dtype)
+    return placed if device.type == "cuda" else unpacked(placed)
+
+
+def _on_cpu(model: str, cache_folder: Path, progress: Progress) -> Iterator[_QuantizedModel]:
+    """What a CPU holds by default."""
+    loaded = load_model(model, cache_folder, progress, quantization="int8", device_name="cpu")
+    own = int8_model(loaded.causal_lm)
+    yield _QuantizedModel(own.dtype_name, own.weight_bytes, own)
+
+
+def quantization_json(figures: Sequence[QuantizationFigures]) -> Mapping[str, Any]:
+    """The figures as one object."""
+    return {"forms": [asdict(one) for one in figures]}
+
+
+def quantization_table(figures: Sequence[QuantizationFigures]) -> Table:
+    """The figures, and what each quantization loses."""
+    table = Table("dtype", "weights, MB", "tokens", "nats per token", "loss", "same choice")
+    for one in figures:
+        table.add_row(
+            one.dtype,
+            f"{one.weights_mb:,.0f}",
+            f"{one.tokens:,}",
+            f"{one.nats_per_token:.4f}",
+            f"{one.nats_per_token / figures[0].nats_per_token - 1:+.2%}",
+            f"{one.agreement:.2%}",
+        )
+    return table
+
+
+def unpacked(model: GpuQwen2) -> GpuQwen2:
+    """The same numbers in whole weights, which a CPU would else unpack at every step."""
+
+    def whole(weight: Weight) -> Weight:
+        return Weight("float", weight.dense(), None)
+
+    forward = model.graphs.forward
+    layers = tuple(
+        replace(
+            layer,
+            qkv=whole(layer.qkv),
+            o=whole(layer.o),
+            gate_up=whole(layer.gate_up),
+            down=whole(layer.down),
+        )
+        for layer in forward.weights.layers
+    )
+    head, embedding = whole(forward.weights.head), forward.weights.embedding
+    weights = replace(
+        forward.weights,
+        layers=layers,
+        head=head,
+        embedding=embedding.hosted or Embedding(head, is_on_host=False),
+    )
+    whole_model = assemble(
+        forward.config, weights, forward.arena, model.graphs.dtype, operations=PORTABLE
+    )
+    whole_model.dtype_name = model.dtype_name
+    return whole_model
+
+
+def _text(tokenizer: Tokenizer, item: ReplayItem) -> list[int]:
+    return list(tokenizer.encode(item.prefix + item.target))[-_READ_TOKENS:]
+
+
+def _read_all(model: CausalModel, texts: Iterable[Sequence[int]]) -> _Reading:
+    readings = [reading for text in texts for reading in _read(model, text)]
+    return _Reading(
+        torch.cat([one.losses for one in readings]), torch.cat([one.choices for one in readings])
+    )
+
+
+def _read(model: CausalModel, text: Sequence[int]) -> Iterator[_Reading]:
+    """Read a text step by step."""
+    slot = model.new_slot(len(text) + MAX_ROWS)
+    for start in range(0, len(text) - 1, MAX_ROWS):
+        piece = text[start : min(start + MAX_ROWS, len(text) - 1)]
+        step = StepInput(slot, TokenTree.chain(piece), wants_logits=True)
+        logits = run_step(model, step).logits
+        if logits is None:
+            raise ValueError("a step that was asked for its logits has them")
+        slot.commit(range(len(piece)))
+        following = torch.tensor(text[start + 1 : start + 1 + len(piece)])
+        losses = torch.nn.functional.cross_entropy(logits, following, reduction="none")
+        yield _Reading(losses, logits.argmax(dim=1))

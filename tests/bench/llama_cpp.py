@@ -1,0 +1,171 @@
+"""llama.cpp on the same weights: from a wheel in this process, or a server that you built."""
+
+import json
+import re
+import socket
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from http.client import HTTPException
+from importlib import import_module
+from pathlib import Path
+from subprocess import DEVNULL, PIPE, STDOUT, Popen
+from tempfile import TemporaryDirectory
+from threading import Timer
+from typing import Any
+from urllib.error import HTTPError
+from urllib.request import ProxyHandler, Request, build_opener
+
+import torch
+
+from engine.bench.measured import Peer, PeerRun
+from engine.errors import ConfigurationError
+
+_SILENT, _TELLING = -1, "4"  # levels of llama.cpp's log
+_LOADING_SECONDS, _ANSWER_SECONDS = 120, 600
+_POLL_SECONDS = 0.1
+_DIRECTLY = build_opener(ProxyHandler({}))
+
+
+def wheel(model: Path, context: int) -> Peer:
+    """Load a .gguf file for `context` tokens in this process, with the xllamacpp wheel.
+
+    Its threads sleep between runs, so it does not disturb the others' times. Raises
+    ConfigurationError without the wheel (extra `test`).
+    """
+    try:
+        xllamacpp: Any = import_module("xllamacpp")
+    except ImportError as error:
+        raise ConfigurationError(
+            f"llama.cpp is not installed ({error}); run pip install 'foregram[test]'"
+        ) from error
+    parameters = xllamacpp.CommonParams()
+    parameters.model.path = str(model)
+    parameters.n_ctx = context
+    parameters.n_parallel = 1
+    parameters.cpuparams.n_threads = torch.get_num_threads()  # as the engine has them
+    parameters.cpuparams_batch.n_threads = torch.get_num_threads()
+    parameters.cache_ram_mib = 0
+    parameters.verbosity = _SILENT
+    server = xllamacpp.Server(parameters)
+
+    def decode(prompt_ids: Sequence[int], num_tokens: int) -> PeerRun:
+        return _run_of(server.handle_completions(_request(prompt_ids, num_tokens)))
+
+    build = f"wheel, build {xllamacpp.BUILD_INFO['build_number']}"
+    return Peer(decode, f"{build}, {_instructions(xllamacpp.get_system_info())}")
+
+
+@dataclass(frozen=True, slots=True)
+class LlamaServer:
+    """A llama-server that runs. `build` says which one it is, and for which processor."""
+
+    url: str
+    process_id: int
+    build: str
+
+
+@contextmanager
+def started(program: Path, model: Path, options: Mapping[str, str]) -> Iterator[LlamaServer]:
+    """Run the llama-server `program` with one slot on this machine until the block ends.
+
+    Raises ConfigurationError where it does not start.
+    """
+    threads = str(torch.get_num_threads())  # as the engine has them
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    fixed = {"-m": str(model), "-np": "1", "-t": threads, "-tb": threads}
+    fixed |= {"--host": "127.0.0.1", "--port": str(port)}
+    words = [word for option in {**fixed, **options}.items() for word in option]
+    command, url = [str(program), *words], f"http://127.0.0.1:{port}"
+    with TemporaryDirectory(prefix="foregram-") as folder, (Path(folder) / "log").open("wb") as log:
+        try:
+            process = Popen(command, stdin=DEVNULL, stdout=log, stderr=log)
+        except OSError as error:
+            raise ConfigurationError(f"{program} cannot be started: {error}") from error
+        with process:
+            try:
+                build = _wait_until_ready(url, process, Path(log.name))
+                told = _instructions(_system_info(command))
+                yield LlamaServer(url, process.pid, f"{build}, {told}")
+            finally:
+                process.kill()
+
+
+@contextmanager
+def server(program: Path, model: Path, context: int) -> Iterator[Peer]:
+    """Run the llama-server `program` until the block ends. Raises as `started` does."""
+    with started(program, model, {"-c": str(context), "--cache-ram": "0"}) as running:
+        yield Peer(partial(_decoded, running.url), running.build)
+
+
+def _wait_until_ready(url: str, process: "Popen[bytes]", log: Path) -> str:
+    """Return how the server calls its build."""
+    until = time.monotonic() + _LOADING_SECONDS
+    while not _is_healthy(url):
+        if process.poll() is not None or time.monotonic() > until:
+            said = log.read_text("utf-8", "replace").strip() or "it says nothing"
+            raise ConfigurationError(f"llama-server does not start: {said.splitlines()[-1]}")
+        time.sleep(_POLL_SECONDS)
+    return f"server, build {_ask(f'{url}/props').get('build_info', 'unknown')}"
+
+
+def _decoded(url: str, prompt_ids: Sequence[int], num_tokens: int) -> PeerRun:
+    return _run_of(_ask(f"{url}/completion", _request(prompt_ids, num_tokens)))
+
+
+def _system_info(command: Sequence[str]) -> str:
+    """The line that a server writes before it loads anything, where its log is to tell more."""
+    with Popen([*command, "-lv", _TELLING], stdin=DEVNULL, stdout=PIPE, stderr=STDOUT) as process:
+        limit = Timer(_LOADING_SECONDS, process.kill)
+        limit.start()
+        try:
+            lines = (line.decode("utf-8", "replace") for line in process.stdout or ())
+            return next((line for line in lines if "system_info" in line), "")
+        finally:
+            limit.cancel()
+            process.kill()
+
+
+def _is_healthy(url: str) -> bool:
+    try:
+        return _ask(f"{url}/health").get("status") == "ok"  # while it loads there is an error
+    except (OSError, ValueError, HTTPException):
+        return False
+
+
+def _ask(url: str, question: dict[str, Any] | None = None) -> dict[str, Any]:
+    body = None if question is None else json.dumps(question).encode()
+    request = Request(url, body, {"Content-Type": "application/json"})  # noqa: S310 - our own address
+    try:
+        with _DIRECTLY.open(request, timeout=_ANSWER_SECONDS) as answer:
+            return dict(json.load(answer))
+    except HTTPError as error:
+        return dict(json.load(error))
+
+
+def _request(prompt_ids: Sequence[int], num_tokens: int) -> dict[str, Any]:
+    """Complete greedily and without end."""
+    return {
+        "prompt": list(prompt_ids),
+        "n_predict": num_tokens,
+        "temperature": 0,
+        "ignore_eos": True,
+        "cache_prompt": False,
+    }
+
+
+def _run_of(answer: dict[str, Any]) -> PeerRun:
+    if "timings" not in answer:
+        raise ConfigurationError(f"llama.cpp refuses: {answer['error']['message']}")
+    times = answer["timings"]
+    # Its clock for decoding starts when the first token is there.
+    return PeerRun(times["predicted_n"] - 1, times["prompt_ms"], times["predicted_ms"])
+
+
+def _instructions(system_info: str) -> str:
+    """What of the processor's instructions the build uses, by its own account."""
+    names = re.findall(r"\b([A-Z][A-Z0-9_]+) = 1\b", system_info)
+    return " ".join(dict.fromkeys(names)) or "instructions unknown"

@@ -1,0 +1,243 @@
+"""`python -m tests.bench load`: many people type at once before one host, simulated in this process."""
+
+import argparse
+import asyncio
+import signal
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import cycle, islice
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Self
+
+import msgspec
+
+from engine.bench.plots import Picture
+from engine.errors import ConfigurationError, InputError
+from engine.host.principals import METRICS_NAME
+from engine.host.protocol import Status
+from engine.model_names import DEFAULT_MODEL, kind_of, path_of
+from lsp_server.cli.bench_arguments import add_plot
+from lsp_server.cli.command_parser import add_json, positive
+from lsp_server.cli.terminal import print_figures, tracked
+from lsp_server.host.address import HostAddress, host_address
+from lsp_server.host.probe import probe
+from lsp_server.settings import Settings
+from tests.bench.options import add_seed
+from tests.bench.random_model import write_random_model
+from tests.bench.simulated.editor import BenchError
+from tests.bench.simulated.foregram_side import share_models
+from tests.bench.simulated.load.crowd import Crowd
+from tests.bench.simulated.load.load_figures import LoadFigures
+from tests.bench.simulated.load.load_plot import draw_load
+from tests.bench.simulated.load.load_report import load_json, load_table
+from tests.bench.simulated.load.own_host import own_host, write_tokens
+from tests.bench.simulated.load.own_traces import own_traces
+from tests.bench.simulated.traces import Trace, load_traces
+
+_TERMINATED = 143  # as shells report a program that SIGTERM ended
+# Random text goes on for ever, and no draft of it is right: so many tokens take as many steps as a
+# completion of a real model. A model that costs nothing would be given the longest prompt; several
+# threads would cost it more than they gain.
+_TINY_TOKENS = 5
+_TINY_OPTIONS = ("--prompt-tokens", "1024", "--threads", "1")
+
+
+@dataclass(frozen=True, slots=True)
+class _Doors:
+    """The host as one person after the other speaks to it, and as who may read its metrics does."""
+
+    people: Sequence[HostAddress]
+    metrics: HostAddress
+
+    @classmethod
+    def of(cls, address: HostAddress, tokens: Sequence[tuple[str, str]]) -> Self:
+        """With the names and tokens of a file; with none, that of the address is everybody's."""
+        people = [token for name, token in tokens if name != METRICS_NAME] or [address.token]
+        metrics = next((token for name, token in tokens if name == METRICS_NAME), people[0])
+        return cls([replace(address, token=one) for one in people], replace(address, token=metrics))
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """What the command line takes."""
+    parser.add_argument("url", metavar="URL", nargs="?", help="the host; its token as in settings")
+    own = parser.add_mutually_exclusive_group()
+    own.add_argument("--local", action="store_true", help="start a host, and end it afterwards")
+    own.add_argument(
+        "--tiny",
+        action="store_true",
+        help="likewise, with a small model of random numbers: the host itself is measured",
+    )
+    parser.add_argument("--model", metavar="NAME", help="the model of the host of --local")
+    parser.add_argument(
+        "--people",
+        metavar="N,N",
+        type=_counts,
+        default=(1, 2, 4, 8, 16, 32, 64),
+        help="so many at once, one number after the other; 1,2,4,8,16,32,64 by default",
+    )
+    parser.add_argument(
+        "--duration",
+        metavar="S",
+        type=_seconds,
+        default=60.0,
+        help="each number types for S seconds, once all have come; 60 by default",
+    )
+    parser.add_argument(
+        "--active",
+        metavar="SHARE",
+        type=_share,
+        default=0.25,
+        help="each person types for this share of the time, and reads for the rest; 0.25 by default",
+    )
+    parser.add_argument(
+        "--set",
+        metavar="SET.jsonl",
+        type=Path,
+        help="a replay set to type; functions of foregram's own source by default",
+    )
+    parser.add_argument(
+        "--tokens",
+        metavar="FILE",
+        type=Path,
+        help="a token file of several lines: person i uses the token of line i",
+    )
+    add_seed(parser, "the people's pace")
+    add_json(parser)
+    add_plot(parser, "draw the waits and the outcomes by the number of people")
+
+
+def _counts(text: str) -> tuple[int, ...]:
+    return tuple(map(positive, text.split(",")))
+
+
+def _share(text: str) -> float:
+    if not 0 < (share := _seconds(text)) <= 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no share above 0, up to 1")
+    return share
+
+
+def _seconds(text: str) -> float:
+    if not text.replace(".", "", 1).isdecimal() or float(text) <= 0:
+        raise argparse.ArgumentTypeError(f"{text!r} is no time above 0")
+    return float(text)
+
+
+def bench(arguments: argparse.Namespace, settings: Settings) -> int:
+    """Have ever more people type before a host, and print the figures of each number of them."""
+    places = [arguments.url is not None, arguments.local, arguments.tiny]
+    if sum(places) != 1:
+        raise ConfigurationError("name the host's URL, or else either --local or --tiny")
+    picture = Picture(arguments.plot) if arguments.plot else None
+    changes: dict[str, object] = {"host_url": arguments.url, "calibrate": False}
+    if arguments.tiny:  # a random model is sure of nothing, and does not end
+        changes |= {"min_confidence": 0.0, "max_tokens": _TINY_TOKENS}
+    settings = msgspec.structs.replace(settings, **changes)
+    traces = load_traces(arguments.set) if arguments.set else own_traces()
+    try:
+        runs, host = asyncio.run(_measured(arguments, settings, traces))
+    except asyncio.CancelledError:
+        return _TERMINATED
+    print_figures(arguments, load_json(runs, host, arguments.seed), load_table(runs, host))
+    if picture:
+        picture.save(partial(draw_load, runs))
+    return 0
+
+
+async def _measured(
+    arguments: argparse.Namespace, settings: Settings, traces: Sequence[Trace]
+) -> tuple[Sequence[LoadFigures], Status]:
+    """One crowd after the other, before the same host. SIGTERM cancels it, and ends an own host."""
+    task = asyncio.current_task()
+    assert task is not None
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
+    runs, pace = [], (arguments.seed, arguments.active)
+    async with _doors(arguments, settings, traces) as doors:
+        host = await _status(doors.people[0])
+        for count in tracked(arguments.people, "numbers of people"):
+            people = list(islice(cycle(doors.people), count))
+            crowd = Crowd(people, doors.metrics, settings, traces, *pace)
+            runs.append(LoadFigures.of(await crowd.type_for(arguments.duration)))
+    return runs, host
+
+
+@asynccontextmanager
+async def _doors(
+    arguments: argparse.Namespace, settings: Settings, traces: Sequence[Trace]
+) -> AsyncIterator[_Doors]:
+    """Those of the host at a URL, or of one of our own."""
+    file, most = arguments.tokens, max(arguments.people)
+    if arguments.url is not None:
+        tokens = _read_tokens(file, most) if file else ()
+        yield _Doors.of(host_address(settings), tokens)
+        return
+    with TemporaryDirectory(prefix="fg-") as name:
+        folder = Path(name)
+        if file is None:
+            write_tokens(file := folder / "tokens", most)
+        tokens = _read_tokens(file, most)
+        own_model = _own_model(arguments, settings, traces, folder)
+        options = ["--token-file", str(file.absolute()), *own_model]
+        person = next(token for name, token in tokens if name != METRICS_NAME)
+        async with own_host(folder, options, person) as address:
+            yield _Doors.of(address, tokens)
+
+
+def _own_model(
+    arguments: argparse.Namespace, settings: Settings, traces: Sequence[Trace], folder: Path
+) -> list[str]:
+    """What `foregram serve` is to load. What it learns of the traces goes with `folder`."""
+    if arguments.tiny:
+        model = str(folder / "model")
+        write_random_model(Path(model), _texts(traces))
+        (folder / "cache").mkdir()
+    else:
+        model = arguments.model or settings.model or DEFAULT_MODEL
+        model = str(path_of(model).absolute()) if kind_of(model) == "path" else model
+        share_models(settings.cache_folder, folder / "cache")
+    options = ["--model", model, "--cache-folder", str(folder / "cache")]
+    return [*options, *_TINY_OPTIONS] if arguments.tiny else options
+
+
+def _texts(traces: Sequence[Trace]) -> Iterator[str]:
+    for trace in traces:
+        yield trace.before + trace.approach + trace.target + trace.suffix
+        yield from (buffer.text for buffer in trace.open_buffers)
+
+
+async def _status(address: HostAddress) -> Status:
+    """What the host says of itself. Raises BenchError where it serves nobody."""
+    found = await probe(address)
+    if found.status is None:
+        raise BenchError(found.reason)
+    return found.status
+
+
+def _read_tokens(path: Path, most: int) -> Sequence[tuple[str, str]]:
+    """The names and tokens of a host's token file, in their order. Raises InputError.
+
+    `most` people need one each, or share a single one: those who share a token share its quotas and
+    its turns, which is another measurement.
+    """
+    try:
+        lines = [line.strip() for line in path.read_text("ascii").splitlines()]
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is no ASCII"
+        raise InputError(f"{path} cannot be read: {reason}") from error
+    tokens = [_token(line) for line in lines if line and not line.startswith("#")]
+    if all(name == METRICS_NAME for name, _ in tokens):
+        raise InputError(f"{path} holds no token of a person")
+    if any(token.startswith("sha256:") for _, token in tokens):
+        raise InputError(f"{path} holds hashes: to speak to a host, the tokens are needed")
+    count = sum(name != METRICS_NAME for name, _ in tokens)
+    if 1 < count < most:
+        raise InputError(f"{path} holds the tokens of {count} people, not of {most}")
+    return tokens
+
+
+def _token(line: str) -> tuple[str, str]:
+    """A line is a token, or a name, a colon and a token."""
+    name, colon, token = line.partition(":")
+    return (name, token) if colon else ("", line)

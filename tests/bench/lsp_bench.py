@@ -1,0 +1,250 @@
+"""`python -m tests.bench lsp`: the language server as an editor sees it, measured from outside."""
+
+import argparse
+import asyncio
+import json
+import os
+import sys
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from statistics import median
+from tempfile import TemporaryDirectory
+
+import msgspec
+from rich.table import Table
+
+from engine.bench.figures import percentile
+from lsp_server.cli.command_parser import add_json
+from lsp_server.cli.terminal import print_figures
+from lsp_server.host.daemon import stop_host
+from lsp_server.settings import Settings
+from tests.bench.simulated.editor import BenchError, Editor, opened_editor
+from tests.bench.simulated.foregram_side import model_variable
+
+_URI = "file:///bench/inventory.py"
+_LONG_URI = "file:///bench/long.py"
+_INITIALIZE = json.dumps(
+    {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"capabilities": {}}}
+).encode()
+_STARTS = 5
+_READY_S = 120.0
+_LONG_LINES = 50_000
+_REQUESTS = 24
+_NAMES = ("weight", "label", "cheapest", "discount", "owner", "shelf", "margin", "supplier")
+_TYPED = 24  # keys typed along a completion
+_SOURCE = '''"""A shop's inventory."""
+
+from dataclasses import dataclass
+
+
+@dataclass
+class Item:
+    name: str
+    price_cents: int
+    count: int = 0
+
+
+def total_price(items: list[Item]) -> int:
+    """The price of all items."""
+    return sum(item.price_cents * item.count for item in items)
+
+
+def most_expensive(items: list[Item]) -> Item:
+    """The item with the highest price."""
+    {}
+
+
+def total_count(items: list[Item]) -> int:
+    """How many pieces there are."""
+    return sum(item.count for item in items)
+'''
+_ROW = _SOURCE.split("\n").index("    {}")
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """Milliseconds of many repetitions."""
+
+    p50: float
+    p99: float
+
+    @classmethod
+    def of(cls, ms: list[float]) -> "Spread":
+        """Summarize measurements."""
+        return cls(percentile(ms, 50), percentile(ms, 99))
+
+
+@dataclass(slots=True)
+class LspFigures:
+    """All that is measured."""
+
+    initialize_ms: float = 0.0
+    resident_mb: float = 0.0
+    type_through_ms: Spread = field(default_factory=lambda: Spread(0.0, 0.0))
+    num_flashes: int = 0  # empty or wrong answers while typing along
+    overhead_ms: Spread = field(default_factory=lambda: Spread(0.0, 0.0))
+    change_ms: Spread = field(default_factory=lambda: Spread(0.0, 0.0))
+    prefilled_again: int = 0
+    prefilled_typed: int = 0
+    prefilled_entered: int = 0
+
+    def table(self) -> Table:
+        """The figures for people."""
+        table = Table("figure", "p50", "p99")
+        table.add_row("initialize, ms", f"{self.initialize_ms:.0f}", "")
+        table.add_row("resident memory, MB", f"{self.resident_mb:.0f}", "")
+        for name, spread in (
+            ("typing along, ms", self.type_through_ms),
+            ("overhead of a request over the host, ms", self.overhead_ms),
+            (f"an edit of {_LONG_LINES:,} lines and an empty answer, ms", self.change_ms),
+        ):
+            table.add_row(name, f"{spread.p50:.2f}", f"{spread.p99:.2f}")
+        table.add_row("empty or wrong answers while typing along", f"{self.num_flashes}", "")
+        table.add_row("tokens read: the same again", f"{self.prefilled_again}", "")
+        table.add_row("tokens read: after a character", f"{self.prefilled_typed}", "")
+        table.add_row("tokens read: after Enter", f"{self.prefilled_entered}", "")
+        return table
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """What the command line takes."""
+    parser.add_argument("--model", metavar="NAME", help="the model of the host that is started")
+    add_json(parser)
+
+
+def bench(arguments: argparse.Namespace, settings: Settings) -> None:
+    """Measure a new server with a new host, or that of host_url, and print the figures."""
+    with TemporaryDirectory() as folder:
+        own_host = msgspec.structs.replace(settings, runtime_folder=Path(folder) / "run")
+        runtime = (own_host if settings.host_url is None else settings).runtime_folder
+        own = {"FOREGRAM_RUNTIME": str(runtime), "FOREGRAM_NUM_CANDIDATES": "1"}
+        own |= {"FOREGRAM_CALIBRATE": "false"}  # nobody means what is typed here
+        own |= model_variable(arguments.model)
+        command = [sys.executable, "-m", "lsp_server", "lsp", "--stdio"]
+        try:
+            figures = asyncio.run(measure_lsp(command, {**os.environ, **own}))
+        finally:
+            if settings.host_url is None:
+                asyncio.run(stop_host(own_host))
+    print_figures(arguments, asdict(figures), figures.table())
+
+
+async def measure_lsp(command: list[str], environ: Mapping[str, str]) -> LspFigures:
+    """Start a language server and use it as an editor does. Raises BenchError."""
+    figures = LspFigures()
+    figures.initialize_ms = median([await _initialize_ms(command, environ) for _ in range(_STARTS)])
+    async with opened_editor(command, environ, "file:///bench") as editor:
+        figures.resident_mb = await _resident_mb(editor.process_id)
+        editor.open(_URI, _SOURCE.replace("{}", ""))
+        editor.place(_URI, _ROW, 4)
+        await _first_completion(editor)
+        await _type_along(editor, figures)
+        await _overhead(editor, figures)
+        await _reuse(editor, figures)
+        await _long_file(editor, figures)
+    return figures
+
+
+async def _first_completion(editor: Editor) -> str:
+    """Wait until the model is loaded and completes something."""
+    deadline = time.monotonic() + _READY_S
+    while time.monotonic() < deadline:
+        if text := await editor.complete():
+            return text
+        await asyncio.sleep(0.2)
+    raise BenchError("there is no completion; `foregram why` shows the reason")
+
+
+async def _initialize_ms(command: list[str], environ: Mapping[str, str]) -> float:
+    """From the start of a process to its response; without a client library's own time."""
+    began = time.perf_counter()
+    process = await asyncio.create_subprocess_exec(
+        *command, env=dict(environ), stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write(b"Content-Length: %d\r\n\r\n%s" % (len(_INITIALIZE), _INITIALIZE))
+    await process.stdout.readline()
+    taken_ms = 1000 * (time.perf_counter() - began)
+    process.stdin.close()
+    await process.stdout.read()
+    await process.wait()
+    return taken_ms
+
+
+async def _resident_mb(process_id: int) -> float:
+    with suppress(OSError):
+        for line in Path(f"/proc/{process_id}/status").read_text().splitlines():
+            if line.startswith("VmRSS"):
+                return int(line.split()[1]) / 1000
+    process = await asyncio.create_subprocess_exec(
+        "ps", "-o", "rss=", "-p", str(process_id), stdout=asyncio.subprocess.PIPE
+    )
+    out, _ = await process.communicate()
+    return int(out or b"0") / 1000
+
+
+async def _type_along(editor: Editor, figures: LspFigures) -> None:
+    """Type what is shown, key by key; each response should be the rest, at once."""
+    times: list[float] = []
+    text = await editor.complete()
+    while len(times) < _TYPED and text:
+        editor.type(text[0])
+        expected, began = text[1:], time.perf_counter()
+        text = await editor.complete()
+        times.append(1000 * (time.perf_counter() - began))
+        if expected and text != expected:
+            figures.num_flashes += 1
+        if not expected:
+            times.pop()  # this one was not cached
+    figures.type_through_ms = Spread.of(times)
+
+
+async def _overhead(editor: Editor, figures: LspFigures) -> None:
+    """What a request takes beyond the host's own time, for a new text each."""
+    times: list[float] = []
+    last = ""
+    for number in range(_REQUESTS):
+        # A name that no prefetched completion could contain.
+        editor.type(f"\n    {_NAMES[number % len(_NAMES)]}_{number * 37 % 101} = ")
+        began = time.perf_counter()
+        await editor.complete()
+        whole = 1000 * (time.perf_counter() - began)
+        cost = await editor.last_cost()
+        if cost["id"] != last:  # else it was cached
+            times.append(whole - sum(cost["timings"].values()))
+        last = cost["id"]
+    figures.overhead_ms = Spread.of(times)
+
+
+async def _reuse(editor: Editor, figures: LspFigures) -> None:
+    """Tokens that are prefilled again for a request like the last one."""
+
+    async def prefilled() -> int:
+        await editor.complete(invoked=True)
+        cost = await editor.last_cost()
+        return int(cost["promptTokens"] - cost["reusedTokens"])
+
+    editor.type("\n    cheap")
+    await prefilled()
+    figures.prefilled_again = await prefilled()
+    editor.type("e")
+    figures.prefilled_typed = await prefilled()
+    editor.type("st = 1\n    ")
+    figures.prefilled_entered = await prefilled()
+
+
+async def _long_file(editor: Editor, figures: LspFigures) -> None:
+    """Edits of a long file; the response to a command says when one is done."""
+    editor.open(_LONG_URI, "".join(f"value_{n} = {n}  # é\n" for n in range(_LONG_LINES)))
+    await editor.ping()
+    times = []
+    for number in range(300):
+        began = time.perf_counter()
+        editor.insert(_LONG_URI, number * 160 % _LONG_LINES, 0, "x")
+        await editor.ping()
+        times.append(1000 * (time.perf_counter() - began))
+    figures.change_ms = Spread.of(times)

@@ -1,0 +1,126 @@
+"""How near a completion comes to what was written: exact match, similarity, and whether it runs."""
+
+import io
+import keyword
+import re
+import tokenize
+from dataclasses import dataclass
+from itertools import accumulate
+
+from tests.bench.sandbox import runs_through
+from tests.bench.tasks import CrossfileTask, FimTask
+
+_IDENTIFIER = re.compile(r"[^\W\d]\w*")
+_KEYWORD_ARGUMENT = re.compile(r"([^\W\d]\w*)\s*=(?!=)")
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """The score of a hole's text. `passed` is None where a task has no check that can be run."""
+
+    is_exact: bool
+    edit_similarity: float  # 0 to 1
+    passed: bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class CrossfileScore:
+    """The score of a text whose names stand in another file; white space does not count."""
+
+    is_exact: bool
+    is_first_line_exact: bool
+    similarity: float  # 0 to 1: twice the longest common subsequence over both lengths
+    has_identifiers: bool  # all of them, in their order
+    has_lead: bool  # the first identifier; of a call's arguments the set of their names
+
+
+def score(task: FimTask, completion: str) -> Score:
+    """Score by the first non-empty line where the set asks for one line, else by the whole text.
+
+    Blanks around the text do not count for the match; they do for the program.
+    """
+    if task.check is None:
+        said, wanted = first_line(completion), task.middle.strip()
+        return Score(said == wanted, edit_similarity(said, wanted), None)
+    said, wanted = completion.strip(), task.middle.strip()
+    passed = runs_through(task.program(completion))
+    return Score(said == wanted, edit_similarity(said, wanted), passed)
+
+
+def crossfile_score(task: CrossfileTask, output: str) -> CrossfileScore:
+    """Score what was written up to the end of the first line, or statement."""
+    said, wanted = _squeezed(cut(task, output)), _squeezed(task.target)
+    return CrossfileScore(
+        is_exact=said == wanted,
+        is_first_line_exact=_squeezed(first_line(output)) == _squeezed(first_line(task.target)),
+        similarity=_similarity(said, wanted),
+        has_identifiers=_identifiers(said) == _identifiers(wanted),
+        has_lead=_lead(task, said) == _lead(task, wanted),
+    )
+
+
+def cut(task: CrossfileTask, output: str) -> str:
+    """Return the part that is judged; the rule does not look at the target."""
+    if task.stratum == "random_line":
+        return output.split("\n", maxsplit=1)[0]
+    return first_statement(task.prefix, output)
+
+
+def first_statement(prefix: str, output: str) -> str:
+    """Cut at the first line end at which no bracket is open, counted from the file's start."""
+    lines = accumulate(output.split("\n"), lambda head, line: f"{head}\n{line}")
+    return next((head for head in lines if _depth(prefix + head) <= 0), output)
+
+
+def first_line(text: str) -> str:
+    """Return the first line that is not empty, without blanks around it."""
+    return next((line.strip() for line in text.split("\n") if line.strip()), "")
+
+
+def edit_similarity(one: str, other: str) -> float:
+    """1 - Levenshtein distance / length of the longer text."""
+    longer = max(len(one), len(other))
+    return 1.0 - _distance(one, other, replacing=1) / longer if longer else 1.0
+
+
+def _similarity(one: str, other: str) -> float:
+    """Two edits replace a character here, so what both keep is their longest subsequence."""
+    total = len(one) + len(other)
+    return (total - _distance(one, other, replacing=2)) / total if total else 1.0
+
+
+def _distance(one: str, other: str, replacing: int) -> int:
+    """The cost of turning `one` into `other`: 1 to insert or delete, `replacing` to replace."""
+    above = list(range(len(other) + 1))
+    for row, char in enumerate(one, start=1):
+        line = [row]
+        for column, wanted in enumerate(other, start=1):
+            replaced = above[column - 1] + replacing * (char != wanted)
+            line.append(min(replaced, above[column] + 1, line[-1] + 1))
+        above = line
+    return above[-1]
+
+
+def _depth(text: str) -> int:
+    level = 0
+    try:
+        for token in tokenize.generate_tokens(io.StringIO(text).readline):
+            if token.type == tokenize.OP:
+                level += (token.string in "([{") - (token.string in ")]}")
+    except (tokenize.TokenError, SyntaxError):
+        pass  # the text ends in the middle of a statement
+    return level
+
+
+def _squeezed(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _identifiers(text: str) -> list[str]:
+    return [name for name in _IDENTIFIER.findall(text) if not keyword.iskeyword(name)]
+
+
+def _lead(task: CrossfileTask, text: str) -> object:
+    if task.kind == "argument":
+        return set(_KEYWORD_ARGUMENT.findall(text))
+    return _identifiers(text)[:1]

@@ -1,0 +1,156 @@
+"""A foregram executable as one of the sides: its host, and its language server for each trace."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from subprocess import DEVNULL
+from tempfile import TemporaryDirectory
+
+import msgspec
+
+from engine.host.runtime import RuntimeFolder
+from engine.model_names import kind_of, path_of
+from lsp_server.reasons import HOST_TROUBLES
+from lsp_server.settings import Settings
+from tests.bench.simulated.editor import BenchError, Editor, opened_editor
+from tests.bench.simulated.foregram_sitting import ForegramSitting
+from tests.bench.simulated.processes import resume, stop
+from tests.bench.simulated.traces import Trace
+
+_READY_S = 180.0
+_POLL_S = 0.05
+
+
+@dataclass(slots=True)
+class ForegramSide:
+    """`program` with a host of its own, whose socket and record lie in the folder `runtime`.
+
+    A program is the words of a command line before `lsp`.
+    """
+
+    name: str
+    program: Sequence[str]
+    settings: Settings  # its runtime folder is this side's alone
+    environ: Mapping[str, str]
+    _host_ids: list[int] = field(default_factory=list)
+
+    @asynccontextmanager
+    async def sitting(self, trace: Trace) -> AsyncIterator[ForegramSitting]:
+        """Write the trace's files into a new workspace, open them, and ask before its approach."""
+        command = [*self.program, "lsp", "--stdio"]
+        with TemporaryDirectory(prefix="foregram-") as folder:
+            uris = _written(trace, Path(folder))
+            root = Path(folder).as_uri()
+            async with opened_editor(command, self.environ, root) as editor:
+                _open(editor, trace, uris)
+                await _until_ready(editor)
+                self._host_ids = self._found_hosts()
+                await editor.items()  # as whoever wrote what stands before
+                sitting = ForegramSitting(editor, trace, self.settings, self._host_ids)
+                await sitting.begin()
+                yield sitting
+
+    def rest(self) -> None:
+        """Stop the host's process."""
+        stop(self._host_ids)
+
+    def wake(self) -> None:
+        """Let the host's process go on."""
+        resume(self._host_ids)
+
+    async def close(self) -> None:
+        """End the host."""
+        self.wake()
+        command, environ = [*self.program, "stop"], dict(self.environ)
+        with suppress(OSError):  # a program that cannot be started has no host
+            ending = await asyncio.create_subprocess_exec(
+                *command,
+                env=environ,
+                stdout=DEVNULL,
+                stderr=DEVNULL,
+                start_new_session=True,  # who presses Ctrl-C once more is not to leave a host
+            )
+            await ending.wait()
+
+    def _found_hosts(self) -> list[int]:
+        record = RuntimeFolder.open(self.settings.runtime_folder).read_record()
+        return [record.pid] if record is not None and self.settings.host_url is None else []
+
+
+@asynccontextmanager
+async def foregram_side(
+    name: str, program: Sequence[str], settings: Settings, environ: Mapping[str, str]
+) -> AsyncIterator[ForegramSide]:
+    """A side with a host of its own, which is started by the first sitting and ended at the end.
+
+    What it learns of the traces is forgotten: another run is to find it as this one did.
+    """
+    with TemporaryDirectory(prefix="fg-") as name_of_folder:
+        folder = Path(name_of_folder)
+        share_models(settings.cache_folder, folder / "cache")
+        own = msgspec.structs.replace(
+            settings, runtime_folder=folder / "run", cache_folder=folder / "cache"
+        )
+        folders = {
+            "FOREGRAM_RUNTIME": str(own.runtime_folder),
+            "FOREGRAM_CACHE": str(own.cache_folder),
+        }
+        side = ForegramSide(name, program, own, {**environ, **folders})
+        try:
+            yield side
+        finally:
+            await side.close()
+
+
+def share_models(kept: Path, cache: Path) -> None:
+    """Make a cache folder that finds the converted models of another, and nothing else of it."""
+    models = kept / "models"
+    models.mkdir(parents=True, exist_ok=True)
+    cache.mkdir()
+    (cache / "models").symlink_to(models)
+
+
+def model_variable(name: str | None) -> Mapping[str, str]:
+    """What has servers load a model; they run in other folders than who named a path."""
+    if not name:
+        return {}
+    path = path_of(name).absolute() if kind_of(name) == "path" else name
+    return {"FOREGRAM_MODEL": str(path)}
+
+
+def _written(trace: Trace, folder: Path) -> Mapping[str, str]:
+    """Write the files, the trace's own as it is before one comes to type it; their URIs by path."""
+    texts = {buffer.path: buffer.text for buffer in reversed(trace.open_buffers)}
+    texts[trace.path] = trace.before + trace.suffix
+    for path, text in texts.items():
+        file = folder / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(text.encode())
+    return {path: (folder / path).as_uri() for path in texts}
+
+
+def _open(editor: Editor, trace: Trace, uris: Mapping[str, str]) -> None:
+    """Open the trace's own file last, as one that is worked in; the cursor before the approach."""
+    texts = {buffer.path: buffer.text for buffer in trace.open_buffers}
+    for path, uri in uris.items():
+        if path != trace.path:
+            editor.open(uri, texts[path])
+    uri = uris[trace.path]
+    editor.open(uri, trace.before + trace.suffix)
+    editor.place_behind(uri, trace.before)
+    editor.notify("textDocument/didFocus", textDocument={"uri": uri})
+
+
+async def _until_ready(editor: Editor) -> None:
+    """Wait for the model. Raises BenchError where the server says that none will come."""
+    deadline = time.monotonic() + _READY_S
+    about = {"textDocument": {"uri": editor.uri}}
+    while (now := (await editor.execute("foregram.why", about))["now"]) is not None:
+        if now["reason"] not in HOST_TROUBLES:
+            return  # the file is left alone, which is an answer
+        if time.monotonic() > deadline:
+            raise BenchError(f"there is no completion: {now['sentence']}")
+        await asyncio.sleep(_POLL_S)

@@ -1,0 +1,221 @@
+"""A trace at foregram's language server: keys become its messages, its answers ghost text."""
+
+import asyncio
+import time
+from collections import Counter
+from collections.abc import Coroutine, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from lsprotocol import types
+
+from lsp_server.host.address import host_address
+from lsp_server.host.probe import host_status
+from lsp_server.settings import Settings
+from tests.bench.simulated.editor import Editor, utf16_len
+from tests.bench.simulated.person import Action
+from tests.bench.simulated.processes import cpu_s
+from tests.bench.simulated.screen import Screen, Suggestion
+from tests.bench.simulated.sides import NO_EFFORT, Effort
+from tests.bench.simulated.traces import Trace
+
+_FROM_MEMORY_S = 0.005  # an answer that comes sooner was computed before
+_INACCURATE_S = 0.05  # of the host's times against ours
+_IDLE_S, _POLL_S = 3.0, 0.05
+_FEW_REASONS = 40  # the server keeps the last hundred
+_COUNTERS = ("tokens_total", "prefill_seconds_sum", "decode_seconds_sum")
+
+
+@dataclass(slots=True)
+class ForegramSitting:
+    """What an editor like VS Code does about each key, without closing brackets.
+
+    It asks anew, in place of the request before. The answer replaces what is shown, an empty one
+    too; what is typed along stays until then.
+    """
+
+    editor: Editor
+    trace: Trace
+    settings: Settings
+    host_ids: Sequence[int]
+    screen: Screen = field(init=False)
+    _requests: int = 0
+    _shown: types.InlineCompletionItem | None = None
+    _waiting_since: float | None = None  # the first request that has no answer
+    _taken: str = ""  # of the shown item's text, part by part
+    _tasks: set[asyncio.Task[None]] = field(default_factory=set)
+    _empty: Counter[str] = field(default_factory=Counter)
+    _last_reason_s: float = 0.0
+    _before: Effort = NO_EFFORT
+
+    async def begin(self) -> None:
+        """From now on all is counted."""
+        await self._count_reasons()
+        self._empty.clear()
+        self._before = await self._cost()
+
+    def watch(self, screen: Screen) -> None:
+        """Press the approach key."""
+        self.screen = screen
+        self.editor.type(self.trace.approach)
+        self._begin(self._ask())
+
+    def press(self, action: Action) -> None:
+        """Write, tell what was accepted, ask."""
+        self.editor.type(action.text)
+        if action.kind == "all":
+            self._begin(self._accept())
+        elif action.kind != "key":
+            self._tell_part(action.text)
+        self._taken += action.text
+        self._begin(self._ask())
+
+    async def answered(self) -> None:
+        """All requests so far have their answers, or were cancelled for newer ones."""
+        await asyncio.gather(*self._tasks)
+
+    async def effort(self) -> Effort:
+        """What this sitting has cost."""
+        self.editor.cancel()
+        await self.answered()
+        await self._count_reasons()
+        editor_cpu_s = self._editor_cpu_s
+        await self._until_idle()
+        now, before = await self._cost(), self._before
+        return Effort(
+            editor_cpu_s=editor_cpu_s - before.editor_cpu_s,
+            host_cpu_s=now.host_cpu_s - before.host_cpu_s,
+            prefill_s=now.prefill_s - before.prefill_s,
+            decode_s=now.decode_s - before.decode_s,
+            tokens=now.tokens - before.tokens,
+            requests=self._requests,
+            empty=dict(self._empty.most_common()),
+        )
+
+    async def _ask(self) -> None:
+        self._requests += 1
+        if self._requests % _FEW_REASONS == 0:
+            self._begin(self._count_reasons())
+        asked_at = self.screen.now()
+        if self._waiting_since is None:
+            self._waiting_since = asked_at
+        items = await self.editor.items()
+        if items is None:
+            return
+        waited_s = self.screen.now() - (self._waiting_since or asked_at)
+        self._waiting_since = None
+        item = items[0] if items else None
+        text = self._text(item) if item else ""
+        suggestion = self.screen.show(text, self.screen.now() - asked_at)
+        if item is not None and text:
+            self._show(item)
+            if suggestion is not None:
+                await self._date(suggestion, item, waited_s)
+
+    def _show(self, item: types.InlineCompletionItem) -> None:
+        is_new = self._shown is None or _id(item) != _id(self._shown)
+        self._shown, self._taken = item, ""
+        if is_new:
+            self.editor.notify("textDocument/didShowCompletion", item=_plain(item))
+
+    async def _date(
+        self, suggestion: Suggestion, item: types.InlineCompletionItem, waited_s: float
+    ) -> None:
+        """How long ago its generation began, unless that was before anybody waited for it."""
+        cost = await self.editor.last_cost()
+        if suggestion.request_s > _FROM_MEMORY_S and cost.get("id") == _id(item):
+            begun_s = sum(cost["timings"].values()) / 1000
+            if begun_s <= waited_s + _INACCURATE_S:
+                suggestion.begun_s = begun_s
+
+    async def _accept(self) -> None:
+        if self._shown is not None and (command := self._shown.command) is not None:
+            await self.editor.execute(command.command, *(command.arguments or ()))
+
+    def _tell_part(self, text: str) -> None:
+        if self._shown is not None:
+            length = utf16_len(self._taken + text)
+            item = _plain(self._shown)
+            self.editor.notify(
+                "textDocument/didPartiallyAcceptCompletion", item=item, acceptedLength=length
+            )
+
+    def _text(self, item: types.InlineCompletionItem) -> str:
+        """What of the item would stand behind the cursor; nothing if it does not belong there."""
+        text, place = str(item.insert_text), item.range
+        if place is None:
+            return text
+        before = _from_utf16(self._line, place.start.character)
+        covered = place.end.character - self.editor.column
+        tail = self.trace.suffix.partition("\n")[0][: max(0, covered)]
+        if not text.startswith(before) or not text.endswith(tail):
+            return ""
+        return text.removeprefix(before).removesuffix(tail)
+
+    @property
+    def _line(self) -> str:
+        """The cursor's line, up to the cursor."""
+        written = self.trace.target.removesuffix(self.screen.rest)
+        return (self.trace.before + self.trace.approach + written).rpartition("\n")[2]
+
+    async def _count_reasons(self) -> None:
+        for answer in await self.editor.execute("foregram.why"):
+            if answer["time_s"] > self._last_reason_s:
+                self._last_reason_s = answer["time_s"]
+                self._empty[answer["reason"]] += 1
+
+    async def _cost(self) -> Effort:
+        counted = await self._counters()
+        return Effort(
+            editor_cpu_s=self._editor_cpu_s,
+            host_cpu_s=sum(map(cpu_s, self.host_ids)),
+            prefill_s=counted["prefill_seconds_sum"],
+            decode_s=counted["decode_seconds_sum"],
+            tokens=int(counted["tokens_total"]),
+        )
+
+    @property
+    def _editor_cpu_s(self) -> float:
+        """The language server's; the host may be a child of it."""
+        return cpu_s(self.editor.process_id, without=self.host_ids)
+
+    async def _counters(self) -> Mapping[str, float]:
+        """What the host has counted since it began."""
+        async with host_address(self.settings).client() as http:
+            page = (await http.get("/metrics")).text
+        lines = (line.split() for line in page.splitlines() if line.startswith("foregram_"))
+        found = {line[0].removeprefix("foregram_"): float(line[-1]) for line in lines}
+        return {name: found.get(name, 0.0) for name in _COUNTERS}
+
+    async def _until_idle(self) -> None:
+        """The host counts what it was asked for when that has ended."""
+        deadline = time.monotonic() + _IDLE_S
+        while time.monotonic() < deadline:
+            status = (await host_status(self.settings)).status
+            if status is None or not status.num_running + status.num_waiting:
+                return
+            await asyncio.sleep(_POLL_S)
+
+    def _begin(self, work: Coroutine[None, None, None]) -> None:
+        task = asyncio.ensure_future(work)
+        self._tasks.add(task)
+
+
+def _id(item: types.InlineCompletionItem) -> object:
+    """The completion that an item belongs to."""
+    arguments = item.command.arguments if item.command else None
+    return arguments[0] if arguments else item.insert_text
+
+
+def _plain(item: types.InlineCompletionItem) -> dict[str, object]:
+    """As much of an item as the server reads again."""
+    command = item.command
+    told = (
+        {"title": command.title, "command": command.command, "arguments": command.arguments}
+        if command
+        else None
+    )
+    return {"insertText": item.insert_text, "command": told}
+
+
+def _from_utf16(text: str, start: int) -> str:
+    return text.encode("utf-16-le")[2 * start :].decode("utf-16-le")

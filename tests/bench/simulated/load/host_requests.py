@@ -1,0 +1,111 @@
+"""What became of each request to the host, and when: a link that keeps account."""
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from engine import FinishReason
+from engine.host.protocol import (
+    CompleteEvent,
+    CompleteRequest,
+    Done,
+    Failed,
+    RepositorySnippet,
+)
+from lsp_server.documents.document import Snapshot
+from lsp_server.host.client import HostRefusedError
+from lsp_server.host.link import HostLink
+
+Outcome = Literal["answered", "superseded", "refused", "failed"]
+
+_FULL_SHARE = "quota"  # the code of an answer 429
+_WITHDRAWN = ("superseded", "cancelled")  # codes of the host: a newer request took the place
+
+
+@dataclass(slots=True)
+class HostRequest:
+    """A request for text; seconds count from `began`, which is a time of `time.perf_counter`."""
+
+    began: float
+    is_ahead: bool  # nobody waits for it: it reads a prompt, or what may be asked for next
+    outcome: Outcome | None = None  # None: it has not ended
+    first_text_s: float | None = None
+    ended_s: float | None = None
+    tokens: int = 0
+    trouble: str = ""  # of a request that was refused or failed: the code
+
+    def hear(self, event: CompleteEvent) -> None:
+        """The host says something."""
+        if isinstance(event, Failed):
+            self.end("superseded" if event.code in _WITHDRAWN else "failed", event.code)
+            return
+        if event.text and self.first_text_s is None:
+            self.first_text_s = time.perf_counter() - self.began
+        if isinstance(event, Done):
+            self.tokens = event.tokens
+            is_whole = event.finish_reason != FinishReason.CANCELLED
+            self.end("answered" if is_whole else "superseded")
+
+    def refuse(self, code: str) -> None:
+        """The host answers with an error: one of its own, or that the person has a full share."""
+        self.end("refused" if code == _FULL_SHARE else "failed", code)
+
+    def end(self, outcome: Outcome, code: str = "") -> None:
+        """Only the first end counts."""
+        if self.outcome is None:
+            self.outcome, self.ended_s = outcome, time.perf_counter() - self.began
+            self.trouble = code if outcome in ("refused", "failed") else ""
+
+
+@dataclass(slots=True)
+class RequestLog:
+    """The requests of one person."""
+
+    requests: list[HostRequest] = field(default_factory=list)
+
+    def begin(self, *, is_ahead: bool) -> HostRequest:
+        """A request goes out now."""
+        request = HostRequest(time.perf_counter(), is_ahead)
+        self.requests.append(request)
+        return request
+
+    @property
+    def num_open(self) -> int:
+        """Requests that have not ended."""
+        return sum(request.outcome is None for request in self.requests)
+
+
+class CountingLink(HostLink):
+    """A link that notes in `log` what becomes of its requests."""
+
+    def __init__(self, log: RequestLog, *places: Any, **rules: Any) -> None:
+        super().__init__(*places, **rules)
+        self._log = log
+
+    async def complete(
+        self,
+        request: CompleteRequest,
+        snapshot: Snapshot,
+        repository: Callable[[], Awaitable[tuple[RepositorySnippet, ...]]] | None = None,
+    ) -> AsyncGenerator[CompleteEvent]:
+        """As every link, whatever ends it."""
+        is_ahead = request.is_prefetch or not request.bounds.max_tokens
+        noted = self._log.begin(is_ahead=is_ahead)
+        try:
+            async with aclosing(super().complete(request, snapshot, repository)) as events:
+                async for event in events:
+                    noted.hear(event)
+                    yield event
+            noted.end("failed", "no_end")
+        except (asyncio.CancelledError, GeneratorExit):
+            noted.end("superseded")  # the person typed on
+            raise
+        except HostRefusedError as error:
+            noted.refuse(error.problem.code)
+            raise
+        except Exception:
+            noted.end("failed", "host_gone")
+            raise

@@ -1,0 +1,75 @@
+"""A host of the benchmark's own: `foregram serve` on a socket, ended whatever happens."""
+
+import asyncio
+import sys
+from asyncio.subprocess import Process
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from subprocess import STDOUT
+
+from engine.host.principals import METRICS_NAME
+from engine.host.runtime import new_secret
+from lsp_server.host.address import HostAddress
+from lsp_server.host.probe import probe
+from tests.bench.simulated.editor import BenchError
+
+_POLL_S = 0.1
+_ENDING_S = 15.0  # a host drains for ten
+_IDLE_EXIT_S = 60  # where this process is killed before it can end the host
+
+
+@asynccontextmanager
+async def own_host(folder: Path, options: Sequence[str], token: str) -> AsyncIterator[HostAddress]:
+    """Start a host whose socket and log lie in `folder`; it has loaded its model.
+
+    `options` are `foregram serve`'s, `token` is one that it takes. Raises BenchError.
+    """
+    address = HostAddress(token, folder / "host.sock")
+    command = [sys.executable, "-m", "lsp_server", "serve", "--socket"]
+    command += [str(address.socket_path), "--idle-exit", str(_IDLE_EXIT_S), *options]
+    with (folder / "log").open("wb") as log:
+        process = await asyncio.create_subprocess_exec(
+            *command,
+            stdout=log,
+            stderr=STDOUT,
+            start_new_session=True,  # Ctrl-C is for this process, which ends the host in its turn
+        )
+    try:
+        await _until_ready(address, process, folder / "log")
+        yield address
+    finally:
+        await _end(process)
+
+
+def write_tokens(path: Path, count: int) -> None:
+    """Write a token file with a line for each of `count` people, as a team has it."""
+    names = [METRICS_NAME, *(f"person-{number}" for number in range(1, count + 1))]
+    path.touch(mode=0o600)
+    path.write_text("".join(f"{name}:{new_secret()}\n" for name in names))
+
+
+async def _until_ready(address: HostAddress, process: Process, log: Path) -> None:
+    while True:
+        status = (await probe(address)).status
+        if status is not None and status.state == "ready":
+            return
+        if status is not None and status.state == "failed":
+            why = status.problem.message if status.problem else ""
+            raise BenchError(f"the host cannot load its model: {why}")
+        if process.returncode is not None:
+            words = log.read_text("utf-8", "replace").strip().splitlines()
+            raise BenchError(f"the host has ended by itself: {words[-1] if words else ''}")
+        await asyncio.sleep(_POLL_S)
+
+
+async def _end(process: Process) -> None:
+    """SIGTERM, and SIGKILL where that does not help."""
+    with suppress(ProcessLookupError):
+        process.terminate()
+    try:
+        await asyncio.wait_for(process.wait(), _ENDING_S)
+    except TimeoutError:
+        with suppress(ProcessLookupError):
+            process.kill()
+        await process.wait()

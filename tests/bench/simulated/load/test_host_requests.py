@@ -1,0 +1,122 @@
+"""What a link notes of its requests, whatever ends them."""
+
+import asyncio
+import tempfile
+from contextlib import aclosing, asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from lsprotocol import types
+
+from engine.host.protocol import Bounds, CompleteRequest, Done, Failed, Position, Timings
+from lsp_server.documents.documents import Documents
+from lsp_server.host.address import HostAddress
+from tests.bench.simulated.load.host_requests import CountingLink, HostRequest, RequestLog
+from tests.support.running_host import HeldEngine, running_host
+
+pytestmark = pytest.mark.asyncio
+
+URI = "file:///shop/a.py"
+
+
+@asynccontextmanager
+async def linked(engine):
+    """The log of a link to a real host, and a function that asks there."""
+    with tempfile.TemporaryDirectory(prefix="fg-", dir="/tmp") as name:
+        async with running_host(Path(name), engine):
+            documents, log = Documents(), RequestLog()
+            documents.open(types.TextDocumentItem(URI, "python", 1, "a = "))
+
+            async def find():
+                return HostAddress("", Path(name) / "host.sock")
+
+            link = CountingLink(
+                *(log, documents, find),
+                may_send=lambda _: True,
+                path_of=str,
+                watch=lambda _: None,
+            )
+            link.connect()
+            assert await link.ready() == "ready"
+            snapshot: Any = documents.snapshot(URI)
+
+            def complete(**how):
+                request = CompleteRequest("", "", URI, 0, Position(0, 4), **how)
+                return link.complete(request, snapshot)
+
+            try:
+                yield log, complete
+            finally:
+                await link.leave()
+
+
+async def test_an_answer_is_noted_with_its_first_text_and_its_tokens():
+    async with linked(HeldEngine()) as (log, complete):
+        async for _event in complete():
+            assert log.num_open in (0, 1)
+    [noted] = log.requests
+    assert (noted.outcome, noted.tokens, noted.is_ahead) == ("answered", 3, False)
+    assert 0 < noted.first_text_s <= noted.ended_s
+    assert log.num_open == 0
+
+
+async def test_what_reads_a_prompt_or_comes_next_is_computed_ahead():
+    async with linked(HeldEngine()) as (log, complete):
+        for how in ({"bounds": Bounds(max_tokens=0)}, {"is_prefetch": True}):
+            async for _event in complete(**how):
+                pass
+    assert [one.is_ahead for one in log.requests] == [True, True]
+
+
+async def test_who_stops_to_listen_has_superseded_it():
+    engine = HeldEngine(is_held=True)
+    async with linked(engine) as (log, complete):
+
+        async def listen():
+            async with aclosing(complete()) as events:
+                async for _event in events:
+                    pass
+
+        listening = asyncio.create_task(listen())
+        await asyncio.to_thread(engine.began.acquire)
+        assert log.num_open == 1
+        listening.cancel()
+        await asyncio.gather(listening, return_exceptions=True)
+    assert [one.outcome for one in log.requests] == ["superseded"]
+
+
+async def test_an_error_is_noted_with_its_code():
+    async with linked(HeldEngine()) as (log, complete):
+        with pytest.raises(Exception, match="W,N,G"):
+            async for _event in complete(lookahead="nonsense"):
+                pass
+    assert [(one.outcome, one.trouble) for one in log.requests] == [("failed", "bad_request")]
+
+
+@pytest.mark.parametrize(("code", "outcome"), [("quota", "refused"), ("internal_error", "failed")])
+async def test_who_has_a_full_share_is_refused(code, outcome):
+    noted = HostRequest(0.0, is_ahead=False)
+    noted.refuse(code)
+    assert (noted.outcome, noted.trouble) == (outcome, code)
+
+
+def done(finish_reason):
+    return Done("x", "text", finish_reason, 2, 1, 1, 1, 0, {}, Timings(0, 0, 0))
+
+
+@pytest.mark.parametrize(
+    ("event", "outcome"),
+    [
+        (done("end_token"), "answered"),
+        (done("cancelled"), "superseded"),
+        (Failed("superseded", ""), "superseded"),
+        (Failed("internal_error", ""), "failed"),
+    ],
+)
+async def test_the_last_event_says_what_became_of_it(event, outcome):
+    noted = HostRequest(0.0, is_ahead=False)
+    noted.hear(event)
+    noted.end("failed", "too late")
+    assert noted.outcome == outcome
+    assert noted.trouble == ("internal_error" if outcome == "failed" else "")

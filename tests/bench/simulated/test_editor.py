@@ -1,0 +1,86 @@
+"""The editor's language server: it ends with the editor, and none is waited for that has ended."""
+
+import os
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from tests.bench.simulated.editor import BenchError, opened_editor
+
+pytestmark = [pytest.mark.asyncio, pytest.mark.timeout(60)]
+
+SERVER = [sys.executable, "-m", "lsp_server", "lsp", "--stdio"]
+# Answers `initialize`, and is deaf to all that follows.
+DEAF = """
+import json, sys, time
+head = b"".join(iter(sys.stdin.buffer.readline, b"\\r\\n")).decode()
+asked = json.loads(sys.stdin.buffer.read(int(head.partition("Length: ")[2].split()[0])))
+answer = json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": {"capabilities": {}}})
+sys.stdout.buffer.write(b"Content-Length: %d\\r\\n\\r\\n%s" % (len(answer), answer.encode()))
+sys.stdout.flush()
+"""
+
+
+def opened(*command, **variables):
+    return opened_editor(command, {"PATH": os.defpath, **variables}, "file:///bench")
+
+
+@pytest.fixture
+def own(tmp_path):
+    """Folders of a server that is nobody's."""
+    names = ("FOREGRAM_RUNTIME", "FOREGRAM_CACHE")
+    return {name: str(tmp_path) for name in names} | {"FOREGRAM_HOST_URL": "http://127.0.0.1:9"}
+
+
+def is_there(process_id):
+    return Path(f"/proc/{process_id}").exists()
+
+
+async def test_a_server_ends_with_what_it_was_started_for(own):
+    async with opened(*SERVER, **own) as editor:
+        await editor.ping()
+    assert not is_there(editor.process_id)
+
+
+async def test_what_fails_beside_a_server_ends_it(own):
+    with pytest.raises(BenchError, match="no completion"):
+        async with opened(*SERVER, **own) as editor:
+            raise BenchError("there is no completion")
+    assert not is_there(editor.process_id)
+
+
+async def test_a_server_that_stays_is_killed(monkeypatch):
+    monkeypatch.setattr("tests.bench.simulated.editor._ENDING_S", 0.1)
+    with suppress(ZeroDivisionError):
+        async with opened(sys.executable, "-c", f"{DEAF}time.sleep(600)") as editor:
+            raise ZeroDivisionError
+    assert not is_there(editor.process_id)
+
+
+async def test_a_server_that_says_much_of_its_errors_goes_on(own):
+    loud = "import sys\nsys.stderr.write('e' * (1 << 20))\nfrom lsp_server.cli import main\n"
+    loud += "sys.argv[1:] = ['lsp', '--stdio']\n"
+    async with opened(sys.executable, "-c", f"{loud}main()", **own) as editor:
+        await editor.ping()
+
+
+async def test_a_program_that_is_no_server_is_told_of():
+    with pytest.raises(BenchError, match="ended by itself: what is lsp"):
+        async with opened(sys.executable, "-c", "raise SystemExit('what is lsp')"):
+            pass
+
+
+async def test_a_program_that_is_not_there_is_named(tmp_path):
+    with pytest.raises(BenchError, match="nowhere cannot be started: No such file"):
+        async with opened(str(tmp_path / "nowhere")):
+            pass
+
+
+async def test_nothing_is_asked_of_a_server_that_has_ended(own):
+    with suppress(BenchError):
+        async with opened(sys.executable, "-c", DEAF, **own) as editor:
+            await editor.ping()
+    with pytest.raises(BenchError, match="ended by itself"):
+        await editor.ping()

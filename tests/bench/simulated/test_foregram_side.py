@@ -1,0 +1,121 @@
+"""A person types beside a real `foregram lsp`, whose host says what the test has it say."""
+
+import sys
+
+import pytest
+
+from engine.host.runtime import RuntimeFolder
+from engine.request import Buffer
+from lsp_server.settings import Settings
+from tests.bench.simulated.foregram_side import ForegramSide, foregram_side
+from tests.bench.simulated.sides import AssistedTrace
+from tests.bench.simulated.traces import Trace
+from tests.bench.simulated.typist import Clock, Typist
+from tests.support.running_host import HeldEngine, running_host
+
+pytestmark = [pytest.mark.asyncio, pytest.mark.e2e]
+
+PROGRAM = [sys.executable, "-m", "lsp_server"]
+TRACE = Trace(
+    id="a",
+    path="shop/prices.py",
+    before="def price(item):",
+    approach="\n    ",
+    target="amount = one + two + three\n    return amount",
+    suffix="\n",
+    open_buffers=(Buffer("shop/items.py", "ITEMS = []\n"),),
+)
+
+
+class KnowingEngine(HeldEngine):
+    """Says what is still to be typed, line by line."""
+
+    def completing(self, request, **how):
+        written = request.prefix.rpartition(TRACE.before + TRACE.approach)[2]
+        self.words = tuple(TRACE.target.removeprefix(written).splitlines(keepends=True))
+        return super().completing(request, **how)
+
+
+class PatientClock(Clock):
+    """A second takes no time, but it does not pass before what was asked for is answered."""
+
+    def __init__(self, sitting):
+        self.sitting, self.time_s = sitting, 0.0
+        super().__init__()
+
+    def now(self):
+        return self.time_s
+
+    async def wait_until(self, due):
+        await self.sitting.answered()
+        self.time_s = due
+
+
+class StrollingClock(Clock):
+    """Time passes, a hundred times as fast, but no key comes before what was asked is answered."""
+
+    def __init__(self, sitting):
+        self.sitting = sitting
+        super().__init__(100.0)
+
+    async def wait_until(self, due):
+        await self.sitting.answered()
+        await super().wait_until(due)
+
+
+@pytest.fixture
+def typed(tmp_path):
+    """A function that has the trace typed beside a host of this engine; what became of it."""
+
+    async def type_trace(engine, clock=PatientClock, **variables):
+        own = Settings(runtime_folder=tmp_path, cache_folder=tmp_path)
+        token = RuntimeFolder.open(tmp_path).token()
+        folders = {"FOREGRAM_RUNTIME": str(tmp_path), "FOREGRAM_CACHE": str(tmp_path)}
+        async with running_host(tmp_path, engine, token=token):
+            side = ForegramSide("foregram", PROGRAM, own, folders | variables)
+            async with side.sitting(TRACE) as sitting:
+                run = await Typist(1, clock(sitting)).type(TRACE, sitting)
+                return AssistedTrace(run, await sitting.effort())
+
+    return type_trace
+
+
+async def test_what_the_server_says_is_shown_taken_and_counted(typed):
+    run = await typed(KnowingEngine())
+    assert sum(key.num_chars for key in run.typed.keys) == len(TRACE.target)
+    assert "all" in {key.kind for key in run.typed.keys}
+    assert len(run.typed.keys) < len(run.typed.own_s) / 2
+    assert {shown.wrong_chars for shown in run.typed.suggestions} == {0}
+    assert run.effort.tokens > 0
+    assert run.effort.requests >= len(run.typed.keys)  # more for what a part was shown of
+
+
+async def test_a_generation_is_dated_by_the_hosts_times(typed):
+    run = await typed(KnowingEngine(), StrollingClock, FOREGRAM_SPECULATE="false")
+    first = run.typed.suggestions[0]
+    assert 0 < first.begun_s < first.request_s  # whose seconds are a hundredth of real ones
+
+
+async def test_an_answer_without_a_text_is_counted_by_its_reason(typed):
+    run = await typed(HeldEngine(words=(" ",)))
+    assert not run.typed.suggestions
+    assert run.effort.empty["blank"] > 0
+
+
+async def test_the_host_is_shown_the_open_files(typed):
+    engine = HeldEngine()
+    await typed(engine)
+    assert {"shop/items.py"} == {
+        buffer.path for request in engine.requests for buffer in request.open_buffers
+    }
+
+
+async def test_a_side_has_folders_of_its_own_and_the_users_models(tmp_path):
+    user = Settings(runtime_folder=tmp_path / "run", cache_folder=tmp_path / "cache")
+    async with foregram_side("before", ["true"], user, {"FOREGRAM_MODEL": "1.5b"}) as side:
+        assert side.environ["FOREGRAM_MODEL"] == "1.5b"
+        assert side.environ["FOREGRAM_RUNTIME"] == str(side.settings.runtime_folder)
+        assert side.settings.runtime_folder != user.runtime_folder
+        models = side.settings.cache_folder / "models"
+        assert models.resolve() == (user.cache_folder / "models").resolve()
+    assert not models.exists()

@@ -1,0 +1,109 @@
+"""The person who types: at their own pace, taking of ghost text what is right."""
+
+from statistics import median
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.bench.simulated.person import Action, Person
+
+TARGET = "if x:\n    return foo_bar(x)\n\nreturn None"
+
+
+def typed(target, shown="", read=None, position=0):
+    return Person(target, "1", position).act(shown, shown if read is None else read)
+
+
+def test_without_ghost_text_a_character_is_typed():
+    assert typed(TARGET) == Action("key", "i")
+
+
+def test_enter_indents_the_next_line():
+    assert typed(TARGET, position=5) == Action("key", "\n    ")
+
+
+def test_an_empty_line_takes_an_enter_of_its_own():
+    assert typed("a\n\n  b", position=1) == Action("key", "\n")
+
+
+def test_text_that_is_right_to_its_end_is_taken_whole():
+    assert typed(TARGET, "if x:\n    return") == Action("all", "if x:\n    return")
+
+
+def test_of_wrong_text_the_first_line_is_taken_where_it_is_right():
+    assert typed(TARGET, "if x:\n    raise") == Action("line", "if x:")
+
+
+def test_a_line_that_ends_the_target_is_taken_from_a_text_that_goes_on():
+    assert typed("return x", "return x\n\n\ndef f():") == Action("line", "return x")
+
+
+def test_a_line_that_the_target_goes_on_with_is_taken_word_by_word():
+    assert typed("return x + y", "return x\n") == Action("word", "return")
+
+
+def test_of_a_wrong_line_the_words_are_taken_that_are_right():
+    assert typed(TARGET, "if y") == Action("word", "if")
+
+
+def test_a_word_that_the_target_goes_on_with_is_typed():
+    assert typed("foo_bar()", "foo(x)") == Action("key", "f")
+
+
+def test_a_wrong_word_is_typed_over():
+    assert typed(TARGET, "while") == Action("key", "i")
+
+
+@pytest.mark.parametrize("shown", ["i", "i\n"])
+def test_a_single_character_is_as_soon_typed_as_taken(shown):
+    assert typed("i)", shown) == Action("key", "i")
+
+
+def test_what_is_not_read_yet_is_not_taken():
+    assert typed(TARGET, "if x:", read="") == Action("key", "i")
+
+
+def test_of_text_that_grows_what_is_read_is_taken():
+    assert typed(TARGET, "if x:\n    return", read="if x:\n") == Action("line", "if x:")
+    assert typed(TARGET, "if x:\n    return", read="if x") == Action("word", "if")
+
+
+def test_the_pace_is_the_seeds_and_the_places_alone():
+    person, other = Person(TARGET, "1"), Person(TARGET, "1")
+    person.act("if x:\n    return", "if x:\n    return")
+    for _ in range(6):
+        other.act("", "")
+    other.position = person.position
+    assert person.interval() == other.interval()
+    assert Person(TARGET, "2").interval() != Person(TARGET, "1").interval()
+
+
+def test_one_who_types_all_of_it_takes_the_intervals_of_all_keys():
+    person, intervals = Person(TARGET, "1"), []
+    while not person.is_done:
+        intervals.append(person.interval())
+        person.act("", "")
+    assert intervals == person.own_intervals
+    assert len(intervals) == len(TARGET.replace("\n    ", "\n"))
+
+
+def test_keys_take_140_ms_in_a_line_and_500_ms_where_one_starts():
+    person = Person("abcdefghi\n    " * 1000, "1")
+    starts = person.own_intervals[::10]
+    others = [one for number, one in enumerate(person.own_intervals) if number % 10]
+    assert median(starts) == pytest.approx(0.5, rel=0.05)
+    assert median(others) == pytest.approx(0.14, rel=0.05)
+
+
+@given(st.text("ab \n", min_size=1, max_size=20), st.data())
+def test_whatever_is_shown_the_target_is_written(target, data):
+    person, written = Person(target, "1"), ""
+    while not person.is_done:
+        right = st.integers(0, 4).map(lambda length: person.rest[:length])
+        shown = data.draw(st.builds(str.__add__, right, st.text("ab \n", max_size=3)))
+        read = data.draw(st.integers(0, len(shown)))
+        action = person.act(shown, shown[:read])
+        assert action.kind == "key" or shown[:read].startswith(action.text)
+        written += action.text
+    assert written == target

@@ -1,0 +1,81 @@
+"""Sides take turns: each trace is typed beside each of them while the others rest."""
+
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+import pytest
+
+from tests.bench.simulated.sides import Effort, take_turns
+from tests.bench.simulated.traces import Trace
+from tests.bench.simulated.typist import Clock, Typist
+
+
+@dataclass
+class Scripted:
+    """Shows `text` at once, and notes what is done to it."""
+
+    name: str
+    notes: list[object] = field(default_factory=list)
+    text: str = ""
+    screen: object = None
+
+    @asynccontextmanager
+    async def sitting(self, trace):
+        self.notes.append((self.name, trace.id))
+        yield self
+
+    def rest(self):
+        self.notes.append((self.name, "rests"))
+
+    def wake(self):
+        self.notes.append((self.name, "wakes"))
+
+    def watch(self, screen):
+        self.screen = screen
+        screen.show(self.text, 0.0)
+
+    def press(self, action):
+        pass
+
+    async def effort(self):
+        return Effort(tokens=3)
+
+
+def trace(name, target="ab"):
+    return Trace(name, "a.py", "", "", target, "", ())
+
+
+async def turns(sides, *traces):
+    return await take_turns(sides, traces, Typist(1, Clock(1e6)))
+
+
+@pytest.mark.asyncio
+async def test_who_begins_changes_and_nobody_works_beside_another():
+    notes: list[object] = []
+    await turns([Scripted("a", notes), Scripted("b", notes)], trace("1"), trace("2"))
+    order = [("a", "1"), ("b", "1"), ("b", "2"), ("a", "2")]
+    assert notes == [
+        note for name, one in order for note in ((name, "wakes"), (name, one), (name, "rests"))
+    ]
+
+
+@pytest.mark.asyncio
+async def test_every_side_has_a_run_of_every_trace():
+    runs = await turns([Scripted("a"), Scripted("b")], trace("1"), trace("2"))
+    assert {name: [run.typed.id for run in some] for name, some in runs.items()} == {
+        "a": ["1", "2"],
+        "b": ["1", "2"],
+    }
+    assert runs["a"][0].effort.tokens == 3
+
+
+@pytest.mark.asyncio
+async def test_text_that_stood_there_for_long_enough_is_taken():
+    runs = await turns([Scripted("a", text="abc" * 9)], trace("1", "abc" * 10))
+    assert "all" in [key.kind for key in runs["a"][0].typed.keys]
+
+
+@pytest.mark.asyncio
+async def test_sides_are_typed_beside_at_one_pace():
+    runs = await turns([Scripted("a"), Scripted("b", text="ab")], trace("1"))
+    assert runs["a"][0].typed.own_s == runs["b"][0].typed.own_s

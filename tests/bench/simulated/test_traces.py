@@ -1,0 +1,63 @@
+"""Insertions of a replay set as somebody comes to type them."""
+
+import json
+
+import pytest
+
+from engine.errors import InputError
+from tests.bench.simulated.traces import load_traces
+
+
+@pytest.fixture
+def replay_set(tmp_path):
+    """A function that writes a set of such items, and returns its path."""
+
+    def write(*items):
+        rest = {"package": "p", "path": "p/a.py", "suffix": "\n", "open_buffers": []}
+        rows = [
+            {"id": str(number), "kind": "completion", "target": "x", **rest, **item}
+            for number, item in enumerate(items)
+        ]
+        path = tmp_path / "set.jsonl"
+        path.write_text("\n".join(map(json.dumps, rows)))
+        return path
+
+    return write
+
+
+@pytest.mark.parametrize(
+    ("prefix", "before", "approach"),
+    [
+        ("def f():\n    ", "def f():", "\n    "),
+        ("x = ", "x =", " "),
+        ("a\n\n", "a\n", "\n"),
+        ("", "", ""),
+    ],
+)
+def test_one_comes_to_the_cursor_by_the_key_before_it(replay_set, prefix, before, approach):
+    (trace,) = load_traces(replay_set({"prefix": prefix}))
+    assert (trace.before, trace.approach) == (before, approach)
+
+
+def test_edits_are_left_out(replay_set):
+    path = replay_set({"prefix": "", "kind": "edit"}, {"prefix": ""}, {"prefix": ""})
+    assert [trace.id for trace in load_traces(path, 1)] == ["1"]
+
+
+@pytest.mark.parametrize("path", ["/etc/passwd", "../a.py", "p/../../a.py", "", "."])
+def test_a_file_that_would_not_be_in_the_workspace_is_refused(replay_set, path):
+    with pytest.raises(InputError, match=r"0: the path .* leads out of the workspace"):
+        load_traces(replay_set({"prefix": "", "path": path}))
+    opened = [{"path": "p/b.py", "text": ""}, {"path": path, "text": ""}]
+    with pytest.raises(InputError, match=r"0: the path .* leads out of the workspace"):
+        load_traces(replay_set({"prefix": "", "open_buffers": opened}))
+
+
+def test_an_item_with_nothing_to_type_is_refused_by_its_name(replay_set):
+    with pytest.raises(InputError, match="1: there is nothing to type"):
+        load_traces(replay_set({"prefix": ""}, {"prefix": "", "target": ""}))
+
+
+def test_a_set_of_edits_alone_cannot_be_typed(replay_set):
+    with pytest.raises(InputError, match="no insertion"):
+        load_traces(replay_set({"prefix": "", "kind": "edit"}))

@@ -1,0 +1,97 @@
+"""Lets a person type one trace beside an assistant, in real time, and records what happens."""
+
+import asyncio
+import time
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from tests.bench.simulated.person import READING_S, Action, Kind, Person
+from tests.bench.simulated.screen import Screen, Suggestion
+from tests.bench.simulated.traces import Trace
+
+
+class Clock:
+    """The person's seconds, of which `speed` pass in a real one. They count from `restart`."""
+
+    def __init__(self, speed: float = 1.0) -> None:
+        assert speed > 0
+        self._speed = speed
+        self.restart()
+
+    def restart(self) -> None:
+        """It is 0 now."""
+        self._origin = time.perf_counter()
+
+    def now(self) -> float:
+        """Seconds since the restart."""
+        return (time.perf_counter() - self._origin) * self._speed
+
+    async def wait_until(self, due: float) -> None:
+        """Let others run until `due`, at least once."""
+        await asyncio.sleep(max(0.0, due - self.now()) / self._speed)
+
+
+class Assistant(Protocol):
+    """What shows ghost text while a trace is typed."""
+
+    def watch(self, screen: Screen) -> None:
+        """Show on `screen` from now on; the cursor stands before the target."""
+
+    def press(self, action: Action) -> None:
+        """The person has written the action's text: ask for what comes next."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeyPress:
+    """A key, in the person's seconds."""
+
+    at: float
+    late_s: float  # the machine was busy for so long when it was due
+    kind: Kind
+    num_chars: int
+
+
+@dataclass(frozen=True, slots=True)
+class TypedTrace:
+    """What happened while a trace was typed."""
+
+    id: str
+    own_s: tuple[float, ...]  # before each key of one who types all of it
+    keys: tuple[KeyPress, ...]
+    suggestions: tuple[Suggestion, ...]
+    visible: tuple[tuple[float, float], ...]  # when ghost text stood there
+
+
+@dataclass(slots=True)
+class Typist:
+    """Types traces at the pace of a seed."""
+
+    seed: int
+    clock: Clock = field(default_factory=Clock)
+
+    async def type(self, trace: Trace, assistant: Assistant) -> TypedTrace:
+        """Type a trace to its end. Keys are due at their times, whatever was late before."""
+        person = Person(trace.target, f"{self.seed} {trace.id}")
+        self.clock.restart()
+        screen = Screen(self.clock.now, trace.target)
+        assistant.watch(screen)
+        keys: list[KeyPress] = []
+        due = 0.0
+        while not person.is_done:
+            due += person.interval()
+            await self.clock.wait_until(due)
+            read = screen.ghost.standing_since(self.clock.now() - READING_S)
+            action = person.act(screen.ghost.text, read)
+            screen.write(action.text)
+            at = screen.key_at
+            keys.append(KeyPress(at, at - due, action.kind, len(action.text)))
+            if not person.is_done:
+                assistant.press(action)
+        screen.close()
+        return TypedTrace(
+            trace.id,
+            tuple(person.own_intervals),
+            tuple(keys),
+            tuple(screen.suggestions),
+            tuple(screen.visible),
+        )

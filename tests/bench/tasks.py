@@ -1,0 +1,137 @@
+"""The task sets of `fim` and `crossfile`: a larger draw begins with the tasks of a smaller one."""
+
+import random
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any, Self, TypeVar
+
+from engine.bench.task_sets import grouped, read_rows
+from engine.errors import InputError
+from engine.request import Buffer
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class FimTask:
+    """A hole in a program of HumanEval, in the two layouts that it is published in.
+
+    `check` is what must run through behind the program; None: it cannot be run.
+    """
+
+    id: str
+    language: str
+    prefix: str
+    suffix: str
+    middle: str
+    check: str | None
+
+    @classmethod
+    def from_row(cls, row: dict[str, Any]) -> Self:
+        """Read a line's object."""
+        prefix, suffix = str(row["prompt"]), str(row["suffix"])
+        middle = str(row["canonical_solution"])
+        if "task_id" not in row:  # the single-line set, whose middles lack their line ends
+            return cls(str(row["name"]), str(row["language"]), prefix, suffix, middle, None)
+        check = f"{row['test']}\ncheck({row['entry_point']})\n"
+        return cls(str(row["task_id"]), "py", prefix, suffix, middle, check)
+
+    @property
+    def path(self) -> str:
+        """A name for the file, from which the language shows."""
+        return f"task.{self.language}"
+
+    @property
+    def open_buffers(self) -> tuple[Buffer, ...]:
+        """None: the program stands alone."""
+        return ()
+
+    @property
+    def is_mid_line(self) -> bool:
+        """Whether code stands before the cursor on its line."""
+        return bool(self.prefix.rpartition("\n")[2].strip())
+
+    def program(self, completion: str) -> str:
+        """The file with `completion` in the hole, and its check. The task must have one."""
+        return f"{self.prefix}{completion}{self.suffix}\n{self.check}"
+
+
+@dataclass(frozen=True, slots=True)
+class CrossfileTask:
+    """A cursor in a released package whose answer stands in another file of the package."""
+
+    id: str
+    stratum: str  # cross_file, or random_line, where no other file need be known
+    kind: str
+    path: str
+    prefix: str
+    target: str
+    suffix: str
+    open_buffers: tuple[Buffer, ...]  # what a person would have open, the last import first
+    package: str = ""
+    root: Path = Path()  # of the package's files; `path` lies below it
+    definition_text: str = ""  # what the answer uses, its file in a comment above each
+
+    @classmethod
+    def from_row(cls, row: dict[str, Any], trees: Path) -> Self:
+        """Read a line's object, and the open files from the folder `trees`."""
+        root = trees / str(row["package_root"])
+        names = ("id", "stratum", "kind", "path", "prefix", "target", "suffix")
+        opened = [str(path) for path in reversed(row["open_files"])]
+        for path in (str(row["package_root"]), str(row["path"]), *opened):
+            if not is_inside(path):
+                raise ValueError(f"the path {path!r} leads out of the trees")
+        buffers = tuple(Buffer(path, _text(root / path)) for path in opened)
+        rest = {name: str(row.get(name, "")) for name in ("package", "definition_text")}
+        known = {name: str(row[name]) for name in names}
+        return cls(**known, **rest, open_buffers=buffers, root=root)
+
+    @property
+    def definition_path(self) -> str:
+        """The file that the answer's first name is defined in; "" where the set does not say."""
+        return self.definition_text.partition("\n")[0].removeprefix("# ")
+
+
+def load_fim_tasks(
+    path: Path, count: int | None = None, *, mid_line_only: bool = False
+) -> list[FimTask]:
+    """Read a set, or `count` tasks drawn from all over it: neighbours are holes in one problem."""
+    tasks = read_rows(path, FimTask.from_row, "fill-in-the-middle task")
+    if mid_line_only:
+        tasks = [task for task in tasks if task.is_mid_line]
+    if not tasks:
+        raise InputError(f"{path} holds no task with its cursor inside a line")
+    return _drawn(tasks, count)
+
+
+def load_crossfile_tasks(
+    path: Path, trees: Path, count: int | None = None, stratum: str | None = None
+) -> list[CrossfileTask]:
+    """Read a set, or `count` tasks drawn from each stratum."""
+    tasks = read_rows(path, lambda row: CrossfileTask.from_row(row, trees), "cross-file task")
+    strata = grouped(tasks, lambda task: task.stratum)
+    if stratum is not None:
+        if stratum not in strata:
+            raise InputError(f"{path} holds no task of the stratum {stratum}")
+        strata = {stratum: strata[stratum]}
+    return [task for members in strata.values() for task in _drawn(members, count)]
+
+
+def is_inside(path: str) -> bool:
+    """Whether a path of a set names something below the folder that it is put in."""
+    pure = PurePosixPath(path)
+    return bool(pure.parts) and not pure.is_absolute() and ".." not in pure.parts
+
+
+def _drawn(tasks: list[T], count: int | None) -> list[T]:
+    """The same `count` tasks at each call; None is all, in the order of the file."""
+    if count is not None:
+        random.Random(0).shuffle(tasks)  # noqa: S311 - a draw, no secret
+    return tasks[:count]
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror}; name the --trees") from error

@@ -1,0 +1,157 @@
+"""Benchmarks of completions: options reach them, reports reach stdout."""
+
+import json
+from contextlib import nullcontext
+
+import pytest
+
+from engine.bench.measured import OFF, Peer, PeerRun
+from engine.errors import ModelNotFoundError
+from engine.model.tokenizer import Tokenizer
+from lsp_server.cli import decoding_bench
+from tests.bench import crossfile_bench, fim_bench, peers, replay_bench
+from tests.bench.__main__ import main
+from tests.support.byte_tokenizer import byte_tokenizer
+from tests.support.replay_sets import write_replay_set
+from tests.support.scripted_engine import ScriptedEngine, result
+from tests.support.tiny_models import save_model, tiny_model
+
+FAST = result(tokens=8, steps=2, decode_ms=40.0, sources={"open_buffer": 6})
+SLOW = result(tokens=8, steps=8, decode_ms=80.0)
+
+
+@pytest.fixture
+def engine(monkeypatch):
+    engine = ScriptedEngine(lambda request: SLOW if request.lookahead == OFF else FAST)
+    monkeypatch.setattr(decoding_bench, "load_engine", lambda *_: engine)
+    monkeypatch.setattr(fim_bench, "load_engine", lambda *_: engine)
+    return engine
+
+
+@pytest.fixture
+def replay_path(tmp_path):
+    return write_replay_set(tmp_path / "set.jsonl")
+
+
+@pytest.fixture
+def tasks_path(tmp_path):
+    row = {
+        "task_id": "RandomSpanInfilling/1",
+        "entry_point": "one",
+        "prompt": "def one():\n    return ",
+        "canonical_solution": "1",
+        "suffix": "\n",
+        "test": "def check(candidate):\n    assert candidate() == 1\n",
+    }
+    path = tmp_path / "tasks.jsonl"
+    path.write_text(json.dumps(row) + "\n")
+    return path
+
+
+def test_a_peer_stands_beside_the_engine_in_the_replay_of_the_product(
+    engine, replay_path, monkeypatch, capsys
+):
+    peer = Peer(lambda _, tokens: PeerRun(tokens - 1, 10.0, 70.0), "build 1")
+    monkeypatch.setattr(peers, "opened_peers", lambda *_, **__: nullcontext({"llama.cpp": peer}))
+    words = ["replay", str(replay_path), "--compare", "llama-cpp", "--json"]
+    assert main(words) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["builds"] == {"llama.cpp": "build 1"}
+    assert answer["sets"]["edit"]["peers"]["llama.cpp"]["speed"]["ms_per_token_p50"] == 10.0
+
+
+def test_the_oracle_needs_no_engine(replay_path, monkeypatch, capsys):
+    tokenizer = Tokenizer.from_json(byte_tokenizer().to_str())
+    monkeypatch.setattr(replay_bench, "load_tokenizer", lambda *_: tokenizer)
+    assert main(["replay", str(replay_path), "--oracle", "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert {case["kind"] for case in answer["cases"]} == {"completion", "edit"}
+    assert all(case["tokens_per_step"] >= 1 for case in answer["cases"])
+
+
+def test_fim_prints_one_object_with_scores(engine, tasks_path, capsys):
+    assert main(["fim", str(tasks_path), "--layout", "psm", "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["layout"] == "psm"
+    assert answer["languages"]["py"]["pass_at_1"] == 0.0  # the script says "ab", not "1"
+
+
+@pytest.fixture
+def crossfile_path(tmp_path):
+    (tmp_path / "trees" / "p").mkdir(parents=True)
+    (tmp_path / "trees" / "p" / "models.py").write_text("class Order:\n    total: int\n")
+    row = {
+        "id": "1", "stratum": "cross_file", "kind": "member", "package_root": "p",
+        "path": "cart.py", "prefix": "from models import Order\nprint(Order.", "target": "total)",
+        "suffix": "\n", "open_files": ["models.py"],
+        "definition_text": "# models.py\nclass Order:\n    total: int\n",
+    }  # fmt: skip
+    path = tmp_path / "crossfile.jsonl"
+    path.write_text(json.dumps(row) + "\n")
+    return path
+
+
+def test_crossfile_asks_as_a_host_would_and_prints_all_arms(
+    crossfile_path, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.setenv("FOREGRAM_CACHE", str(tmp_path / "cache"))
+    folder = save_model(tiny_model("qwen2", max_position_embeddings=4096), tmp_path / "model")
+    options = ["--model", str(folder), "--dtype", "float32", "--max-tokens", "4"]
+    assert main(["crossfile", str(crossfile_path), *options, "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    arms = answer["groups"]["cross_file"]
+    assert arms["none"]["other_tokens"] == 0
+    assert 0 < arms["open_files"]["other_tokens"] < arms["open_files"]["prompt_tokens"]
+    shown = {task["arm"]: (task["neighbours"], task["repository"]) for task in answer["tasks"]}
+    assert shown["none"] == ([], [])
+    assert shown["open_files"] == (["models.py"], [])
+    assert shown["together"] == (["models.py"], [])  # all of it, so its definitions once
+    assert shown["repository"] == shown["oracle"] == ([], ["models.py"])
+    assert arms["repository"]["recall"] == 1.0
+    assert main(["crossfile", str(crossfile_path), *options]) == 0
+    assert "cross_file 1" in capsys.readouterr().out
+    some = ["--arm", "repository", "--json"]
+    assert main(["crossfile", str(crossfile_path), *options, *some]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert list(answer["groups"]["cross_file"]) == ["none", "repository"]
+
+
+def test_a_model_is_made_to_say_the_targets(replay_path, tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("FOREGRAM_CACHE", str(tmp_path / "cache"))
+    folder = save_model(tiny_model("qwen2", max_position_embeddings=2048), tmp_path / "model")
+    picture = tmp_path / "replay.png"
+    options = ["--oracle-forced", "--model", str(folder), "--dtype", "float32", "--json"]
+    options += ["--plot", str(picture)]
+    assert main(["replay", str(replay_path), *options]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["inexact"] == answer["different"] == []
+    assert [item["text"] for item in answer["items"]] == ["1"] * 6
+    assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+def test_an_unknown_peer_is_refused_with_the_known_ones(replay_path, capsys):
+    with pytest.raises(SystemExit):
+        main(["replay", str(replay_path), "--compare", "vllm"])
+    said = capsys.readouterr().err
+    assert all(word in said for word in ("vllm", "llama-cpp", "transformers"))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["fim", "{set}"], "no fill-in-the-middle task"),
+        (["crossfile", "{set}"], "no cross-file task"),
+        (["replay", "{set}", "--oracle-forced", "--compare", "transformers"], "has no peers"),
+        (["replay", "{set}", "--llama-server", "x"], "add --compare llama-cpp"),
+    ],
+)
+def test_bad_input_is_refused_before_a_model_is_loaded(
+    arguments, complaint, replay_path, monkeypatch, capsys
+):
+    def load(*_):
+        raise ModelNotFoundError("nothing should be loaded")
+
+    for module in (crossfile_bench, decoding_bench, fim_bench):
+        monkeypatch.setattr(module, "load_engine", load)
+    assert main([*(word.format(set=replay_path) for word in arguments)]) == 2
+    assert complaint in capsys.readouterr().err

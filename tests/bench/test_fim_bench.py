@@ -1,0 +1,105 @@
+import gzip
+import io
+import json
+
+import pytest
+from rich.console import Console
+
+from engine.bench.measured import OFF, Bench, Measured
+from engine.bench.report import Setting
+from engine.errors import InputError
+from engine.request import CompletionRequest
+from tests.bench.fim_bench import FimRun, fim_figures, fim_json, fim_tables, run_fim
+from tests.bench.scoring import Score
+from tests.bench.tasks import FimTask, load_fim_tasks
+from tests.support.scripted_engine import ScriptedEngine, result
+
+LINE_ROW = {
+    "name": "one",
+    "language": "js",
+    "prompt": "f(",
+    "suffix": "\n)",
+    "canonical_solution": "x",
+    "tests": "",
+}
+BLOCK_ROW = {
+    "task_id": "two",
+    "entry_point": "f",
+    "prompt": "def f(x):\n    ",
+    "suffix": "\n",
+    "canonical_solution": "return x + 1",
+    "test": "def check(candidate):\n    assert candidate(1) == 2\n",
+}
+
+
+def written(path, rows):
+    path.write_bytes(gzip.compress("".join(json.dumps(row) + "\n" for row in rows).encode()))
+    return path
+
+
+def test_reads_both_published_forms(tmp_path):
+    line, block = load_fim_tasks(written(tmp_path / "set.gz", [LINE_ROW, BLOCK_ROW]))
+    assert line == FimTask("one", "js", "f(", "\n)", "x", None)
+    assert block.language == "py"
+    assert block.check is not None
+    assert block.program("PASS").startswith("def f(x):\n    PASS\n\ndef check(candidate)")
+    assert block.program("PASS").endswith("check(f)\n")
+
+
+def test_a_draw_is_always_the_same_and_a_larger_one_begins_with_it(tmp_path):
+    path = written(tmp_path / "set.gz", [BLOCK_ROW | {"task_id": str(n)} for n in range(50)])
+    few, more = load_fim_tasks(path, 5), load_fim_tasks(path, 10)
+    assert few == load_fim_tasks(path, 5) == more[:5]
+    assert [task.id for task in few] != ["0", "1", "2", "3", "4"]
+
+
+def test_mid_line_tasks_have_code_before_the_cursor_on_its_line(tmp_path):
+    prompts = ["a = ", "a\n    ", "", "a\n  b"]
+    rows = [BLOCK_ROW | {"prompt": prompt} for prompt in prompts]
+    tasks = load_fim_tasks(written(tmp_path / "set.gz", rows), mid_line_only=True)
+    assert [task.prefix for task in tasks] == ["a = ", "a\n  b"]
+
+
+def test_says_where_no_task_has_the_cursor_inside_a_line(tmp_path):
+    path = written(tmp_path / "set.gz", [BLOCK_ROW])
+    with pytest.raises(InputError, match="no task with its cursor inside a line"):
+        load_fim_tasks(path, mid_line_only=True)
+
+
+def test_another_form_is_an_error_that_names_the_line(tmp_path):
+    with pytest.raises(InputError, match="line 1 is no fill-in-the-middle task"):
+        load_fim_tasks(written(tmp_path / "set.gz", [{"id": 1}]))
+
+
+def test_scores_the_text_written_with_lookahead():
+    task = FimTask.from_row(BLOCK_ROW)
+    engine = ScriptedEngine(
+        lambda request: result("return 0" if request.lookahead == OFF else "return x + 1")
+    )
+    figures = fim_figures(run_fim(Bench(engine), [task, task], CompletionRequest("", "")))["py"]
+    assert (figures.tasks, figures.exact_match, figures.pass_at_1) == (2, 1.0, 1.0)
+    assert figures.speed.identical == 0.0
+
+
+def test_languages_are_scored_apart():
+    tasks = [FimTask.from_row(LINE_ROW), FimTask.from_row(BLOCK_ROW)]
+    engine = ScriptedEngine(lambda request: result("x"))
+    figures = fim_figures(run_fim(Bench(engine), tasks, CompletionRequest("", "")))
+    assert figures["js"].exact_match == 1.0
+    assert figures["js"].pass_at_1 is None
+    assert figures["py"].pass_at_1 == 0.0
+
+
+@pytest.mark.parametrize(("passed", "shown_as"), [(True, "100.0%"), (None, "-")])
+def test_scores_are_shown_by_language(passed, shown_as):
+    task = FimTask("t", "py", "", "", "x", None)
+    measured = Measured("t", "py", off=result(), on=result(), off_first=True, peers={})
+    run = FimRun(task, measured, Score(is_exact=False, edit_similarity=0.25, passed=passed))
+    setting = Setting("tiny", "cpu", "int8", 64, "line", "auto", 0.0, 0)
+    page = io.StringIO()
+    Console(file=page, width=120).print(fim_tables([run], setting))
+    assert "25.0%" in page.getvalue()
+    assert shown_as in page.getvalue()
+    report = fim_json([run], setting)
+    assert report["languages"]["py"]["pass_at_1"] == (None if passed is None else 1.0)
+    assert report["tasks"][0]["edit_similarity"] == 0.25

@@ -1,0 +1,77 @@
+"""Fewer bits are compared with whole weights on the same text."""
+
+from typing import Any
+
+import pytest
+import torch
+
+from engine.bench.task_sets import ReplayItem
+from engine.errors import ConfigurationError
+from engine.progress import NoProgress
+from tests.bench.forms_bench import measure_quantizations, quantization_json, quantization_table
+from tests.support.int4_folder import quantize_folder
+from tests.support.tiny_models import save_model, tiny_model
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+WIDE: dict[str, Any] = {"hidden_size": 128, "intermediate_size": 256}
+ITEMS = [
+    ReplayItem(f"i{n}", "completion", "p", "a.py", "def f(x):\n    return ", "x + 1\n" * n, "", ())
+    for n in (3, 60)
+]
+
+
+def measure(model, tmp_path, items=ITEMS):
+    device = torch.device("cpu")
+    folder = str(save_model(model, tmp_path / "model"))
+    return measure_quantizations(folder, items, device, tmp_path, NoProgress())
+
+
+@pytest.mark.timeout(300)  # compiles first
+def test_each_form_reads_the_same_tokens_and_the_whole_one_agrees_with_itself(tmp_path):
+    figures = measure(tiny_model("qwen2", 1, **WIDE), tmp_path)
+    assert [one.dtype for one in figures] == ["bfloat16", "fp8", "int4", "int8"]
+    assert len({one.tokens for one in figures}) == 1
+    assert figures[0].agreement == 1.0
+    assert 0 < figures[2].agreement < 1.0
+    assert figures[3].agreement > figures[2].agreement
+    assert figures[3].weights_mb < figures[0].weights_mb
+    assert all(one.nats_per_token > 0 for one in figures)
+    assert [row["dtype"] for row in quantization_json(figures)["forms"]] == [
+        "bfloat16",
+        "fp8",
+        "int4",
+        "int8",
+    ]
+    assert quantization_table(figures).row_count == 4
+
+
+def test_a_file_s_own_form_costs_what_the_file_costs(tmp_path):
+    """Next to bfloat16 made of the same file, which rounds, and to the model it came from."""
+    folder = save_model(tiny_model("qwen2", 1, **WIDE), tmp_path / "whole")
+    quantized = save_model(tiny_model("qwen2", 1, **WIDE), tmp_path / "quantized")
+    quantize_folder(quantized, "gptq")
+    device, progress = torch.device("cpu"), NoProgress()
+    given = (ITEMS[:1], device, tmp_path, progress, str(folder))
+    figures = measure_quantizations(str(quantized), *given)
+    assert [one.dtype for one in figures] == [
+        "bfloat16 of whole",
+        "bfloat16",
+        "int4",
+        "fp8",
+        "int4",
+        "int8",
+    ]
+    assert figures[2].weights_mb < figures[1].weights_mb
+    assert figures[2].nats_per_token == pytest.approx(figures[1].nats_per_token, rel=1e-3)
+
+
+def test_a_model_of_another_kind_has_no_such_forms(tmp_path):
+    with pytest.raises(ConfigurationError, match="no Qwen2"):
+        measure(tiny_model("mistral", 1), tmp_path)
+
+
+def test_a_quantization_that_has_no_groups_for_a_model_is_left_out(tmp_path):
+    """A Llama whose layers are narrower than a group of four bits."""
+    figures = measure(tiny_model("llama", 1), tmp_path)
+    assert [one.dtype for one in figures] == ["bfloat16", "fp8", "int8"]

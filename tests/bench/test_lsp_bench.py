@@ -1,0 +1,54 @@
+"""Which host `python -m tests.bench lsp` measures, and with what it finds it."""
+
+import argparse
+
+import pytest
+
+from lsp_server.settings import Settings
+from tests.bench import lsp_bench
+from tests.bench.lsp_bench import LspFigures
+from tests.bench.lsp_bench import bench as bench_lsp
+
+
+@pytest.fixture
+def measured(monkeypatch, tmp_path):
+    """A function that measures nothing, and returns the environment that the server would get."""
+    seen = []
+
+    async def measure(_, environ):
+        seen.append(environ)
+        return LspFigures()
+
+    async def stop(settings):
+        assert settings.host_url is None, "it is not ours"
+
+    monkeypatch.setattr(lsp_bench, "measure_lsp", measure)
+    monkeypatch.setattr(lsp_bench, "stop_host", stop)
+
+    def bench(model=None, **settings):
+        chosen = Settings(cache_folder=tmp_path, runtime_folder=tmp_path / "run", **settings)
+        bench_lsp(argparse.Namespace(model=model, json=True), chosen)
+        return seen[-1]
+
+    return bench
+
+
+def test_a_host_of_its_own_runs_in_a_folder_of_its_own(measured, tmp_path):
+    assert measured()["FOREGRAM_RUNTIME"] != str(tmp_path / "run")
+
+
+def test_the_host_of_a_url_is_asked_with_the_token_that_lies_in_the_users_folder(
+    measured, tmp_path
+):
+    environ = measured(host_url="http://127.0.0.1:8012")
+    assert environ["FOREGRAM_RUNTIME"] == str(tmp_path / "run")
+
+
+@pytest.mark.parametrize("model", ["./7b", "7b.gguf"])
+def test_a_model_of_this_folder_is_named_by_its_whole_path(measured, tmp_path, monkeypatch, model):
+    monkeypatch.chdir(tmp_path)
+    assert measured(model)["FOREGRAM_MODEL"] == str((tmp_path / model).absolute())
+
+
+def test_a_model_of_the_hub_keeps_its_name(measured):
+    assert measured("Qwen/Qwen2.5-Coder-7B")["FOREGRAM_MODEL"] == "Qwen/Qwen2.5-Coder-7B"

@@ -1,0 +1,79 @@
+import fcntl
+import textwrap
+
+import pytest
+
+from tests.bench.sandbox import PASSED, SandboxLimits, runs_through
+
+SHORT = SandboxLimits(wall_s=5.0, cpu_s=1, memory_bytes=256 << 20)
+
+
+def test_a_program_that_reaches_its_end_runs_through():
+    assert runs_through("assert 1 + 1 == 2\n", SHORT)
+
+
+def test_it_runs_as_the_main_program():
+    assert runs_through("assert __name__ == '__main__'\n", SHORT)
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        "assert 1 + 1 == 3",
+        "def f(:\n",
+        "raise SystemExit",
+        "import sys; sys.exit(0)",
+        "import os; os._exit(0)",
+        "import os; os.kill(os.getpid(), 9)",
+        "input()",
+        "text = '\ud800",
+        "a = 1\0",
+    ],
+)
+def test_a_program_that_fails_or_leaves_early_does_not(program):
+    assert not runs_through(program, SHORT)
+
+
+def test_an_endless_loop_ends_by_its_processor_time():
+    assert not runs_through("while True: pass", SHORT)
+
+
+def test_a_sleeping_program_ends_by_the_clock():
+    assert not runs_through("import time; time.sleep(60)", SandboxLimits(wall_s=0.3))
+
+
+def test_memory_is_bounded():
+    assert not runs_through("x = bytearray(1 << 30)", SHORT)
+
+
+def test_files_are_bounded():
+    assert not runs_through("open('big', 'wb').write(bytes(8 << 20))", SHORT)
+
+
+def test_it_sees_an_empty_folder_and_no_environment():
+    program = """
+        import os, sys
+        assert os.listdir() == ["program.py"], os.listdir()
+        assert "HOME" not in os.environ
+        assert sys.flags.isolated and not sys.flags.interactive
+    """
+    assert runs_through(textwrap.dedent(program), SHORT)
+
+
+def test_what_it_started_ends_with_it(tmp_path):
+    """A child holds a lock until it ends, and would hold it for ten minutes."""
+    lock = tmp_path / "lock"
+    program = f"""
+        import fcntl, os, time
+        file = open({str(lock)!r}, "w")
+        fcntl.flock(file, fcntl.LOCK_EX)
+        if os.fork() == 0:
+            time.sleep(600)
+    """
+    assert runs_through(textwrap.dedent(program), SHORT)
+    with lock.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+
+
+def test_the_mark_of_success_is_no_usual_exit_status():
+    assert PASSED not in (0, 1, 2, 120, 126, 127)

@@ -1,0 +1,65 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.bench.scoring import edit_similarity, first_line, score
+from tests.bench.tasks import FimTask
+
+LINE = FimTask("a", "js", "f(\n", "\n)", "  x + 1", None)
+BLOCK = FimTask(
+    "b",
+    "py",
+    "def f(x):\n    ",
+    "\n",
+    "return x + 1",
+    "def check(c):\n    assert c(1) == 2\ncheck(f)",
+)
+
+
+@pytest.mark.parametrize("said", ["x + 1", "\n\n   x + 1  \nmore", "  x + 1"])
+def test_a_line_is_judged_by_the_first_that_is_not_empty(said):
+    assert score(LINE, said).is_exact
+    assert score(LINE, said).passed is None
+
+
+@pytest.mark.parametrize(
+    ("said", "is_exact", "passed"),
+    [
+        ("return x + 1", True, True),
+        ("return x + 1\n", True, True),
+        ("return 1 + x", False, True),
+        ("return x", False, False),
+        ("return x +", False, False),
+        ("", False, False),
+    ],
+)
+def test_a_block_is_judged_by_its_text_and_by_running_the_program(said, is_exact, passed):
+    one = score(BLOCK, said)
+    assert (one.is_exact, one.passed) == (is_exact, passed)
+
+
+def test_the_first_line_of_blank_text_is_empty():
+    assert first_line(" \n\t\n") == ""
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "similarity"),
+    [
+        ("", "", 1.0),
+        ("abc", "abc", 1.0),
+        ("", "abc", 0.0),
+        ("abc", "", 0.0),
+        ("kitten", "sitting", 1 - 3 / 7),
+        ("abcd", "bcd", 0.75),
+    ],
+)
+def test_edit_similarity_counts_changed_characters(one, other, similarity):
+    assert edit_similarity(one, other) == pytest.approx(similarity)
+
+
+@given(st.text("ab", max_size=8), st.text("ab", max_size=8))
+def test_edit_similarity_is_symmetric_and_one_only_for_equal_texts(one, other):
+    similarity = edit_similarity(one, other)
+    assert similarity == edit_similarity(other, one)
+    assert (similarity == 1.0) == (one == other)
+    assert 0.0 <= similarity <= 1.0

@@ -1,0 +1,85 @@
+"""`python -m tests.bench typing`: who is typed beside, and what it refuses."""
+
+import json
+import shutil
+import subprocess
+
+import pytest
+
+from engine.errors import ConfigurationError
+from lsp_server.settings import Settings
+from tests.bench import typing_bench
+from tests.bench.__main__ import build_parser
+from tests.bench.simulated.screen import Suggestion
+from tests.bench.simulated.sides import AssistedTrace, Effort
+from tests.bench.simulated.typist import KeyPress, TypedTrace
+
+SHOWN = Suggestion(0.5, 0.4, 0.5, "abcd", 4, 3, 0.1, 0.3)
+RUN = AssistedTrace(
+    TypedTrace("a", (0.2, 0.2), (KeyPress(0.2, 0.0, "key", 1),), (SHOWN,), ((0.5, 0.9),)), Effort()
+)
+
+
+@pytest.fixture
+def bench(monkeypatch, tmp_path):
+    """A function that runs the command, and returns the sides that would be typed beside."""
+    asked = []
+    item = {"id": "a", "kind": "completion", "package": "p", "path": "a.py", "suffix": ""}
+    file = tmp_path / "set.jsonl"
+    file.write_text(json.dumps({**item, "prefix": "\n", "target": "ab", "open_buffers": []}))
+
+    async def take_turns(sides, traces, typist):
+        asked.extend(sides)
+        assert [trace.id for trace in traces] == ["a"]
+        assert typist.seed == 1
+        return {side.name: [RUN] for side in sides}
+
+    monkeypatch.setattr(typing_bench, "take_turns", take_turns)
+
+    def run(*options, **settings):
+        asked.clear()
+        words = ["typing", str(file), *map(str, options)]
+        chosen = Settings(cache_folder=tmp_path, runtime_folder=tmp_path / "run", **settings)
+        typing_bench.bench(build_parser().parse_args(words), chosen)
+        return asked
+
+    return run
+
+
+def test_foregram_alone_by_default(bench, capsys):
+    (side,) = bench("--json")
+    assert side.name == "foregram"
+    assert json.loads(capsys.readouterr().out)["sides"]["foregram"]["keystrokes_saved"] == 0.5
+
+
+def test_another_one_types_with_the_same_model(bench, capsys):
+    own, other = bench("--against", shutil.which("true"), "--model", "1.5b")
+    assert own.environ["FOREGRAM_MODEL"] == other.environ["FOREGRAM_MODEL"] == "1.5b"
+    assert own.environ["FOREGRAM_RUNTIME"] != other.environ["FOREGRAM_RUNTIME"]
+    assert "against" in capsys.readouterr().out
+
+
+def test_another_one_is_started_where_python_finds_nothing_of_this_checkout(bench, tmp_path):
+    program = tmp_path / "foregram"
+    program.write_text('#!/bin/sh\necho "$PWD $*"\n')
+    program.chmod(0o755)
+    _, other = bench("--against", program)
+    said = subprocess.run([*other.program, "lsp", "--stdio"], capture_output=True, check=True)
+    assert said.stdout == b"/ lsp --stdio\n"
+
+
+def test_a_picture_is_drawn(bench, tmp_path):
+    pytest.importorskip("matplotlib")
+    bench("--plot", tmp_path / "typing.png")
+    assert (tmp_path / "typing.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_host_elsewhere_is_not_typed_beside(bench):
+    with pytest.raises(ConfigurationError, match="host of its own"):
+        bench(host_url="http://127.0.0.1:8012")
+
+
+def test_without_a_llama_server_there_is_no_comparison(bench, monkeypatch):
+    monkeypatch.setattr(shutil, "which", lambda _: None)
+    with pytest.raises(ConfigurationError, match="--llama-server"):
+        bench("--compare", "llama-cpp")

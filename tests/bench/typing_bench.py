@@ -1,0 +1,103 @@
+"""`python -m tests.bench typing`: a simulated person types real insertions beside foregram and others."""
+
+import argparse
+import asyncio
+import os
+import shutil
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack, ExitStack, contextmanager
+from functools import partial
+from pathlib import Path
+
+from engine.bench.plots import Picture
+from engine.errors import ConfigurationError
+from engine.model_names import DEFAULT_MODEL
+from lsp_server.cli.bench_arguments import add_plot
+from lsp_server.cli.command_parser import add_json, positive
+from lsp_server.cli.terminal import ProgressBars, print_figures, tracked
+from lsp_server.settings import Settings
+from tests.bench.options import add_seed
+from tests.bench.peers import gguf_file
+from tests.bench.simulated.foregram_side import foregram_side, model_variable
+from tests.bench.simulated.llama_vim.side import LlamaVimSide, llama_vim_side
+from tests.bench.simulated.sides import AssistedTrace, Side, take_turns
+from tests.bench.simulated.traces import Trace, load_traces
+from tests.bench.simulated.typing_plot import draw_typing
+from tests.bench.simulated.typing_report import typing_json, typing_table
+from tests.bench.simulated.typist import Typist
+
+# Where `python -m lsp_server`, which it may start, does not mean this checkout.
+_ELSEWHERE = ("sh", "-c", 'cd / && exec "$0" "$@"')
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """What the command line takes."""
+    parser.add_argument("file", metavar="SET.jsonl", type=Path, help="a replay set")
+    parser.add_argument("--count", metavar="N", type=positive, help="only the first N insertions")
+    add_seed(parser, "the person's pace")
+    parser.add_argument("--model", metavar="NAME", help="the model of the hosts that are started")
+    parser.add_argument(
+        "--against",
+        metavar="PATH",
+        type=Path,
+        help="another foregram, as of an older checkout, beside which the same is typed in turn",
+    )
+    parser.add_argument(
+        "--compare",
+        choices=("llama-cpp",),
+        action="append",
+        default=[],
+        help="also type beside llama.cpp's server on the same weights, asked as llama.vim asks",
+    )
+    parser.add_argument(
+        "--llama-server",
+        metavar="PATH",
+        type=Path,
+        help="the llama.cpp to compare with; the llama-server that a shell finds by default",
+    )
+    add_json(parser)
+    add_plot(parser, "draw what every trace saved, and the waits")
+
+
+def bench(arguments: argparse.Namespace, settings: Settings) -> None:
+    """Have every trace of a set typed beside each side in turn, and print the figures."""
+    if settings.host_url is not None:
+        raise ConfigurationError("bench typing needs a host of its own: unset FOREGRAM_HOST_URL")
+    traces = load_traces(arguments.file, arguments.count)
+    picture = Picture(arguments.plot) if arguments.plot else None
+    with ExitStack() as stack:
+        peers = [stack.enter_context(_llama_cpp(arguments, settings))] if arguments.compare else []
+        runs = asyncio.run(_typed(arguments, settings, traces, peers))
+    print_figures(arguments, typing_json(runs, arguments.seed), typing_table(runs))
+    if picture:
+        picture.save(partial(draw_typing, runs))
+
+
+async def _typed(
+    arguments: argparse.Namespace,
+    settings: Settings,
+    traces: Sequence[Trace],
+    peers: Sequence[Side],
+) -> Mapping[str, Sequence[AssistedTrace]]:
+    environ = {**os.environ, **model_variable(arguments.model)}
+    programs = {"foregram": [sys.executable, "-m", "lsp_server"]}
+    if arguments.against is not None:
+        programs["against"] = [*_ELSEWHERE, str(arguments.against.absolute())]
+    async with AsyncExitStack() as stack:
+        sides: list[Side] = [
+            await stack.enter_async_context(foregram_side(name, program, settings, environ))
+            for name, program in programs.items()
+        ]
+        typist = Typist(arguments.seed)
+        return await take_turns([*sides, *peers], tracked(traces, "traces"), typist)
+
+
+@contextmanager
+def _llama_cpp(arguments: argparse.Namespace, settings: Settings) -> Iterator[LlamaVimSide]:
+    program = arguments.llama_server or shutil.which("llama-server")
+    if program is None:
+        raise ConfigurationError("there is no llama-server: name one with --llama-server")
+    model = arguments.model or settings.model or DEFAULT_MODEL
+    with gguf_file(model, ProgressBars()) as file, llama_vim_side(Path(program), file) as side:
+        yield side

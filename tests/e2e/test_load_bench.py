@@ -1,0 +1,82 @@
+"""`python -m tests.bench load` with a host of its own, in processes of their own."""
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from lsp_server.host.address import HostAddress
+from lsp_server.host.probe import probe
+from tests.support.polling import until
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
+
+START_S = 120.0  # torch is loaded, the tokenizer trained
+
+
+@contextmanager
+def load(*options, folder):
+    command = [sys.executable, "-m", "tests.bench", "load", "--tiny", "--json", *options]
+    environ = os.environ | {"TMPDIR": str(folder), "FOREGRAM_CACHE": str(folder / "cache")}
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, env=environ, stdout=pipe, stderr=pipe) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+@pytest.fixture
+def folder():
+    """A folder whose path leaves room for that of a socket."""
+    with tempfile.TemporaryDirectory(prefix="fg-", dir="/tmp") as name:
+        yield Path(name)
+
+
+def host_process_id(folder):
+    """That of the host that the benchmark has started, once it answers."""
+    for path in folder.glob("fg-*/host.sock"):
+        person = path.with_name("tokens").read_text().splitlines()[-1]
+        status = asyncio.run(probe(HostAddress(person.partition(":")[2], path))).status
+        if status is not None:
+            return status.pid
+    return None
+
+
+def is_gone(process_id):
+    try:
+        os.kill(process_id, 0)
+    except ProcessLookupError:
+        return True
+    return False
+
+
+def test_four_people_are_all_answered(folder):
+    with load("--people", "2,4", "--duration", "4", "--active", "1", folder=folder) as process:
+        out, errors = process.communicate(timeout=START_S)
+    assert process.returncode == 0, errors
+    found = json.loads(out)
+    assert [run["people"] for run in found["runs"]] == [2, 4]
+    for run in found["runs"]:
+        assert run["answered"] > 0
+        assert run["refused"] == run["failed"] == run["lost"] == 0, run["troubles"]
+        assert run["first_text_ms"]["p50"] > 0
+        assert run["memory_mb"] > 0
+    assert not list(folder.glob("fg-*")), "the host's files are left"
+
+
+@pytest.mark.parametrize(("ending", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_no_host_is_left_behind(ending, status, folder):
+    with load("--people", "2", "--duration", "600", folder=folder) as process:
+        host = until(lambda: host_process_id(folder), "a host", limit_s=START_S)
+        process.send_signal(ending)
+        assert process.wait(30) == status
+    assert is_gone(host)
+    assert not list(folder.glob("fg-*"))
