@@ -50,7 +50,6 @@ WHY = "foregram.why"
 COST = "foregram.cost"
 CHECK_MODEL = "foregram.checkModel"
 HOST_USE = "foregram.hostUse"
-_COMMANDS = (ACCEPT_COMMAND, WHY, COST, CHECK_MODEL, HOST_USE)  # which every server has
 _SETTINGS_S = 3.0  # to wait for the client's settings before the host is looked for
 _MODEL_KEYS = ("model", "FOREGRAM_MODEL")
 _KINDS = types.InlineCompletionTriggerKind
@@ -99,8 +98,6 @@ class ForegramServer(DocumentServer):
         if self.session.settings.completion_fallback:
             options = types.CompletionOptions(trigger_characters=[".", "(", " "])
             self.feature(types.TEXT_DOCUMENT_COMPLETION, options)(complete_in_menu)
-        if self.session.settings.accept_command not in ("", *_COMMANDS):
-            self.command(self.session.settings.accept_command)(accepted)
         if self._can_retry:
             self.session.link.patience_s = READY_S
         window = params.capabilities.window

@@ -11,7 +11,6 @@ from pathlib import Path
 from lsprotocol import types
 
 from engine.host.protocol import Done, Feedback, FeedbackKind, Position
-from lsp_server.calibration import Calibrator
 from lsp_server.completion.inline_completer import Answer, InlineCompleter
 from lsp_server.documents.document import Snapshot
 from lsp_server.documents.documents import Documents
@@ -76,7 +75,6 @@ class Session:
         self.settings: Settings = loaded.settings
         self.problems: tuple[SettingsProblem, ...] = loaded.problems
         self._permissions = Permissions([], self.settings)
-        self.calibrator = Calibrator(lambda: self.settings)
         self.files = WorkspaceFiles(documents, on_index)
         self.link = HostLink(
             documents,
@@ -91,7 +89,6 @@ class Session:
             lambda: self._permissions,
             lambda: self.settings,
             self._line_end,
-            self.calibrator,
             lambda anchor: self.files.shown(anchor, is_quick=self.completer.host.reads_quickly),
         )
 
@@ -251,8 +248,6 @@ class Session:
     def accepted(self, completion_id: str, length: int | None = None) -> None:
         """A completion was accepted: its first `length` code points, or all of it."""
         self._shown = ""
-        if length is None:
-            self.completer.offers.accepted(completion_id)
         kind: FeedbackKind = "accepted" if length is None else "partly_accepted"
         self._tell(completion_id, kind, length)
 
@@ -283,7 +278,6 @@ class Session:
         if self._noting is not None:
             self._noting.cancel()
             self._write_notes()
-        self.calibrator.save()
         self.files.close()
         self.completer.host.stop_all()
         await self.link.leave()
@@ -292,9 +286,6 @@ class Session:
         self._show(report)
         if report.state == "ready":
             self._retry.host_is_ready()
-            # Over TCP the texts may be anybody's, and the counts are our user's.
-            if report.status is not None and not self.is_public:
-                self.calibrator.follow(report.status)
 
     def _may_send(self, snapshot: Snapshot) -> bool:
         return self._permissions.may_send(snapshot)
@@ -329,7 +320,6 @@ class Session:
 
     def _write_notes(self) -> None:
         self._noting = None
-        self.calibrator.save()
         notes = self.settings.runtime_folder, self.link.client_id
         if self.reasons:
             write_reasons(*notes, self.reasons)

@@ -49,15 +49,19 @@ class SettingsProblem:
 
 
 def usable_values(
-    layer: Layer, names: Mapping[str, FieldInfo], problems: list[SettingsProblem]
+    layer: Layer,
+    names: Mapping[str, FieldInfo],
+    gone: Mapping[str, str],
+    problems: list[SettingsProblem],
 ) -> Iterator[tuple[str, object]]:
-    """The valid values of `layer`, by the fields in `names`; the others are added to `problems`."""
+    """The valid values of `layer`, by the fields in `names`; the others are added to `problems`.
+
+    `gone` says of settings that there are not any more what holds instead.
+    """
     for key, given in layer.values.items():
         try:
             if key not in names:
-                close = difflib.get_close_matches(key, names, n=1, cutoff=0.8)
-                meant = "".join(f"; did you mean {name}?" for name in close)
-                raise ConfigurationError(f"unknown setting {key}{meant}")
+                raise ConfigurationError(_why_unknown(key, names, gone))
             field = names[key]
             # Nobody loses anything by an empty list of exceptions.
             if layer.own_elsewhere and given not in (None, []) and is_own(field):
@@ -66,6 +70,15 @@ def usable_values(
                 yield field.name, _converted(key, given, field, layer)
         except ConfigurationError as error:
             problems.append(SettingsProblem(layer.source, key, str(error)))
+
+
+def _why_unknown(key: str, names: Mapping[str, FieldInfo], gone: Mapping[str, str]) -> str:
+    name = key.removeprefix("FOREGRAM_").replace("_", "").lower()  # however its layer spells it
+    for one, instead in gone.items():
+        if name == one.replace("_", ""):
+            return f"the setting {key} is gone, remove it: {instead}"
+    close = difflib.get_close_matches(key, names, n=1, cutoff=0.8)
+    return f"unknown setting {key}" + "".join(f"; did you mean {name}?" for name in close)
 
 
 def _converted(key: str, given: object, field: FieldInfo, layer: Layer) -> object:

@@ -150,15 +150,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     min_confidence: Annotated[
         float,
         Meta(ge=0, le=1),
-        _about("how probable a suggestion that comes by itself is at least; 0: however unsure"),
-    ] = 0.5
-    calibrate: Annotated[
-        bool,
-        _own(
-            "`min_confidence` is held to how often suggestions turned out right here; the counts "
-            "stay on this machine"
+        _about(
+            "the model's own probability of a suggestion that comes by itself, at least; 0: any"
         ),
-    ] = True
+    ] = 0.5
     lines: Annotated[
         Lines, _about("of a suggestion: as the place asks for, one, or several wherever they fit")
     ] = "auto"
@@ -172,16 +167,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     completion_fallback: Annotated[
         bool, _about("answer `textDocument/completion` too, for clients without ghost text")
     ] = False
-    range_from_line_start: Annotated[
-        bool, _about("items replace the line from its start, not from the cursor")
-    ] = False
     line_ends: Annotated[
         Literal["auto", "lf", "document"],
         _about("of items: by client, line feeds, or the document's"),
     ] = "auto"
-    accept_command: Annotated[str, _own("the command that reports an accept; empty: none")] = (
-        "foregram.accept"
-    )
     debug: Annotated[bool, _own("show the stack of an unexpected failure")] = False
 
     @property
@@ -198,6 +187,15 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
         if loaded.problems:
             raise ConfigurationError("; ".join(map(str, loaded.problems)))
         return loaded.settings
+
+
+# Settings of earlier versions, and what holds instead.
+GONE = {
+    "accept_command": "an accept always runs `foregram.accept`",
+    "calibrate": "`min_confidence` is what the model itself says of a suggestion",
+    "parts": "a suggestion is shown once all of it is written",
+    "range_from_line_start": "a suggestion begins at the cursor",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,7 +216,7 @@ def load_settings(*layers: Layer, environ: Mapping[str, str] | None = None) -> L
     }
     for layer in (file_layer(variables, problems), environment_layer(variables), *layers):
         names = _BY_VARIABLE if layer.is_text else _BY_KEY
-        values: dict[str, Any] = dict(usable_values(layer, names, problems))
+        values: dict[str, Any] = dict(usable_values(layer, names, GONE, problems))
         if layer.own_elsewhere and "disabled_globs" in values:  # it may hide more, and show no more
             values["disabled_globs"] = *chosen.get("disabled_globs", ()), *values["disabled_globs"]
         chosen.update(values)

@@ -125,7 +125,7 @@ class Run:
         prefill_ms = 1000 * (time.perf_counter() - self._began) - decode_ms
         timings = Timings(queue_ms, prefill_ms, decode_ms)
         if self.is_prefill:
-            self.metrics.count_prefill(result)
+            self.metrics.count_request("prefilled")
             self.told.tell(Done(self.id, "", "prefilled", 0, 0, 0, 0, 0, {}, timings))
             return
         self.metrics.count(result, queue_ms)
@@ -156,7 +156,6 @@ def _done(completion_id: str, result: CompletionResult, timings: Timings) -> Don
         text=result.text,
         finish_reason=result.finish_reason.value,
         timings=timings,
-        confidence=result.confidence,
         **{name: getattr(result.stats, name) for name in _COSTS},
     )
 

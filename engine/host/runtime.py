@@ -16,6 +16,7 @@ import msgspec
 from engine.atomic_write import atomic_write, read_kept
 from engine.errors import ForegramError
 from engine.host.log_file import LogFile
+from engine.host.protocol import PROTOCOL_VERSION
 
 MAX_SOCKET_PATH = 103  # bytes; macOS takes 104 with the closing zero, Linux 108
 
@@ -35,9 +36,7 @@ class HostRecord(msgspec.Struct, frozen=True, rename="camel"):
     failed_at: float | None = None  # when it was noticed to have died
     failures: int = 0  # hosts in a row that died, this one included once that is noticed
     has_served: bool = False  # for long enough not to count as a failed start
-    version: str = ""  # of foregram
-    protocol: int = 3  # the one that hosts spoke before their records said which
-    unfit: str = ""  # the last version that died at its start: it takes nobody's place
+    protocol: int = PROTOCOL_VERSION
 
 
 def new_secret() -> str:

@@ -26,7 +26,6 @@ from lsp_server.cli.checks import (
 from lsp_server.cli.gpu_check import CardFit, card_fits, check_gpu
 from lsp_server.cli.host_checks import (
     check_backend,
-    check_confidence,
     check_host,
     check_latency,
     check_socket,
@@ -133,7 +132,7 @@ async def _examine_host(settings: Settings, *, start: bool) -> list[Check]:
     checks = [connection, check_host(answer, is_remote=settings.host_url is not None)]
     if checks[-1].state == "ok" and answer.status is not None:
         checks += [check_backend(answer.status)] if answer.status.lost else []
-        checks += [await check_latency(address), check_confidence(settings, answer.status)]
+        checks.append(await check_latency(address))
     return checks
 
 

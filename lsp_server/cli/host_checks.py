@@ -25,11 +25,10 @@ from engine.host.protocol import (
     Status,
 )
 from engine.host.runtime import RuntimeFolder
-from lsp_server.calibration import outcome_sentence
 from lsp_server.host.address import HostAddress, host_address
 from lsp_server.host.client import HostClient, HostGoneError, HostRefusedError
 from lsp_server.host.probe import ProbeResult
-from lsp_server.host.succession import version_sentence
+from lsp_server.host.upgrade import version_sentence
 from lsp_server.model_choice import Check
 from lsp_server.settings import Settings
 
@@ -87,11 +86,6 @@ def check_token(settings: Settings) -> Check:
         return Check("token", "ok", what)
     host_address(settings)  # which says what is wrong with it
     return _private("token", path, path.stat().st_mode)
-
-
-def check_confidence(settings: Settings, status: Status) -> Check:
-    """Whether suggestions turn out right as often as the model says."""
-    return Check("confidence", "ok", outcome_sentence(settings, status))
 
 
 def check_backend(status: Status) -> Check:

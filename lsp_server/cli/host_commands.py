@@ -16,12 +16,11 @@ from rich.text import Text
 from engine.host.protocol import Status
 from engine.host.runtime import RuntimeFolder
 from engine.model_names import is_same, title_of
-from lsp_server.calibration import outcome_sentence
 from lsp_server.cli.report import agreed, note, visible
 from lsp_server.host.address import HostError, host_address
 from lsp_server.host.daemon import explained, stop_host
 from lsp_server.host.probe import host_status
-from lsp_server.host.succession import version_sentence
+from lsp_server.host.upgrade import version_sentence
 from lsp_server.settings import Settings
 from lsp_server.why import prompt_summary
 
@@ -108,7 +107,6 @@ def _table(status: Status, endpoint: str, settings: Settings) -> Table:
         "requests": f"{status.num_running} running, {status.num_waiting} waiting",
         "clients": f"{status.num_clients}, {_counted(status.num_buffers, 'buffer')}",
         "last prompt": prompt_summary(status.last_prompt) if status.last_prompt else "",
-        "suggestions": outcome_sentence(settings, status) if status.model else "",
         "pool": f"{status.pool_tokens:,} tokens",
         "memory": f"{status.memory_mb:,.0f} MB, of it {status.kv_bytes / 2**20:,.0f} MB of KV cache",
     }

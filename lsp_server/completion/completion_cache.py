@@ -13,16 +13,11 @@ from lsp_server.completion.anchor import Anchor, typed_since
 
 
 class CachedCompletion(NamedTuple):
-    """What is still to be typed of a completion.
-
-    `confidence` is the probability of all of it, as the model said; None where that says nothing of
-    the rest, or of text that is not the model's.
-    """
+    """What is still to be typed of a completion."""
 
     completion_id: str
     text: str
     replaced_chars_after_cursor: int
-    confidence: float | None = None
 
 
 class _Text(NamedTuple):
@@ -53,7 +48,6 @@ class _Entry:
     text: str
     replaced: int
     cells: int
-    confidence: float | None
     is_invoked: bool  # whoever asked for it was shown what there is, however unlikely
 
     def remainder(
@@ -74,8 +68,7 @@ class _Entry:
             rest, replaced = self._before_closing_line(typed, now, position), 0
         if rest is None or now.hash_of(0, self.line) != self.above:
             return None
-        confidence = None if typed else self.confidence
-        return CachedCompletion(self.completion_id, rest, replaced, confidence)
+        return CachedCompletion(self.completion_id, rest, replaced)
 
     def _typed(self, lines: tuple[str, ...], position: Position) -> str | None:
         """What has been typed since, if it is the text's beginning; its lines are few."""
@@ -141,7 +134,6 @@ class CompletionCache:
         completion_id: str,
         text: str,
         replaced_chars_after_cursor: int = 0,
-        confidence: float | None = None,
     ) -> None:
         """Keep a completion made for `anchor`, in place of what was kept of it before."""
         self.drop(completion_id)
@@ -157,7 +149,6 @@ class CompletionCache:
             text,
             replaced_chars_after_cursor,
             hash(anchor.cells),
-            confidence,
             anchor.is_invoked,
         )
         self._expiry[entry] = self._clock() + self._lifetime_s

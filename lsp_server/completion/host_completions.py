@@ -50,7 +50,6 @@ class HostCompletions:
         link: HostLink,
         cache: CompletionCache,
         settings: Callable[[], Settings],
-        asked: Callable[[float], float],
         retrieve: Retrieve = nothing_retrieved,
     ) -> None:
         self.last: tuple[str, Done] | None = None  # of which document, and what was said
@@ -58,7 +57,6 @@ class HostCompletions:
         self._link = link
         self._cache = cache
         self._settings = settings
-        self._asked = asked  # what the model has to say of a text that is to be so probable
         self._retrieve = retrieve
         self._places = Places(documents.splices_since)
         self._running: dict[str, InFlightCompletion] = {}
@@ -203,7 +201,7 @@ class HostCompletions:
                 max_tokens=min(bounds.max_tokens, settings.max_tokens),
                 time_limit_ms=settings.time_limit_ms or bounds.time_limit_ms,
                 # Who asks wants to see what there is.
-                min_confidence=0.0 if anchor.is_invoked else self._asked(settings.min_confidence),
+                min_confidence=0.0 if anchor.is_invoked else settings.min_confidence,
             ),
             is_prefetch=is_ahead,
         )
@@ -238,10 +236,5 @@ class HostCompletions:
         ):
             return Reason.UNSURE
         if made.reason is None:
-            # Whoever asks is shown what there is; and a text that was cut is likelier than said.
-            is_the_models = made.text.rstrip() == done.text.rstrip() and not anchor.is_invoked
-            confidence = done.confidence if is_the_models else None
-            self._cache.remember(
-                anchor, done.id, made.text, made.replaced_chars_after_cursor, confidence
-            )
+            self._cache.remember(anchor, done.id, made.text, made.replaced_chars_after_cursor)
         return made.reason

@@ -8,14 +8,12 @@ from dataclasses import dataclass, replace
 from lsprotocol import types
 
 from engine.host.protocol import Failed, Position, Sampled
-from lsp_server.calibration import Calibrator
 from lsp_server.completion.anchor import Anchor
 from lsp_server.completion.cells_around import cells_around
 from lsp_server.completion.completion_cache import CachedCompletion, CompletionCache
 from lsp_server.completion.host_completions import HostCompletions, Retrieve, nothing_retrieved
 from lsp_server.completion.in_flight import InFlightCompletion
 from lsp_server.completion.item import LineEdit, inline_item
-from lsp_server.completion.offers import Offers
 from lsp_server.documents.document import Snapshot
 from lsp_server.documents.documents import DocumentRefused, Documents
 from lsp_server.host.link import HostLink
@@ -47,7 +45,6 @@ class InlineCompleter:
         permissions: Callable[[], Permissions],
         settings: Callable[[], Settings],
         line_end: Callable[[Snapshot], str],
-        calibrator: Calibrator,
         retrieve: Retrieve = nothing_retrieved,
     ) -> None:
         self._documents = documents
@@ -57,10 +54,7 @@ class InlineCompleter:
         self._line_end = line_end
         self._cache = CompletionCache()
         self._last_positions: dict[str, Position] = {}  # by document
-        self.offers = Offers(calibrator.note)
-        self.host = HostCompletions(
-            documents, link, self._cache, settings, calibrator.asked, retrieve
-        )
+        self.host = HostCompletions(documents, link, self._cache, settings, retrieve)
 
     async def answer(self, params: types.InlineCompletionParams) -> Answer:
         """Answer from memory at once, else share what runs, else ask the host."""
@@ -68,7 +62,6 @@ class InlineCompleter:
         if isinstance(anchor, Reason):
             return Answer(reason=anchor)
         self._last_positions[anchor.document.uri] = anchor.position
-        self.offers.look(anchor)
         silence, reason = self._silence(anchor.document), None
         if silence is not None and anchor.is_invoked:
             anchor = replace(anchor, is_invoked=False, is_guess=True)
@@ -85,8 +78,6 @@ class InlineCompleter:
         if self._settings().speculate and silence is None:
             # `call_later`, not `call_soon`: the answer goes out first.
             asyncio.get_running_loop().call_later(0, self._prefetch, anchor, found[0])
-        if not anchor.is_invoked and anchor.selected is None and not self._is_outdated(anchor):
-            self.offers.add(anchor, found[0])
         shown = _distinct(found) if anchor.is_invoked else found[:1]
         return Answer(tuple(self._item(anchor, one) for one in shown))
 
@@ -128,7 +119,6 @@ class InlineCompleter:
     def forget(self, uri: str) -> None:
         """A document was closed."""
         self._cache.forget(uri)
-        self.offers.forget(uri)
         self.host.forget(uri)
         self._last_positions.pop(uri, None)
 
@@ -229,13 +219,10 @@ class InlineCompleter:
         return (now.opening, now.version) != (then.opening, then.version)
 
     def _item(self, anchor: Anchor, rest: CachedCompletion) -> types.InlineCompletionItem:
-        settings, document = self._settings(), anchor.document
+        document = anchor.document
         edit = anchor.selected or LineEdit.at(anchor.position)
         edit = edit.followed_by(rest.text, rest.replaced_chars_after_cursor)
-        if settings.range_from_line_start:
-            edit = edit.from_line_start(document.line(edit.line))
-        line_end, command = self._line_end(document), settings.accept_command
-        return inline_item(edit, document, rest.completion_id, line_end, command)
+        return inline_item(edit, document, rest.completion_id, self._line_end(document))
 
 
 def _distinct(found: Sequence[CachedCompletion]) -> list[CachedCompletion]:

@@ -32,30 +32,21 @@ class LineEdit:
         end = self.end + replaced_chars_after_cursor
         return replace(self, end=end, text=self.text + text)
 
-    def from_line_start(self, line_text: str) -> Self:
-        """The same with the line before it: flickers less in VS Code on accept by word."""
-        return replace(self, start=0, text=line_text[: self.start] + self.text)
-
     def applied(self, line_text: str) -> str:
         """The line as it is afterwards."""
         return line_text[: self.start] + self.text + line_text[self.end :]
 
 
 def inline_item(
-    edit: LineEdit,
-    document: Snapshot,
-    completion_id: str,
-    line_end: str = "\n",
-    accept_command: str = ACCEPT_COMMAND,
+    edit: LineEdit, document: Snapshot, completion_id: str, line_end: str = "\n"
 ) -> types.InlineCompletionItem:
-    """Build the item; accepting it runs `accept_command`, if any, with the completion's id."""
+    """Build the item; accepting it runs `foregram.accept` with the completion's id."""
     start = document.client_position(Position(edit.line, edit.start))
     end = document.client_position(Position(edit.line, edit.end))
-    command = types.Command("Accept completion", accept_command, arguments=[completion_id])
     return types.InlineCompletionItem(
         insert_text=edit.text.replace("\n", line_end),
         range=types.Range(start, end),
-        command=command if accept_command else None,
+        command=types.Command("Accept completion", ACCEPT_COMMAND, arguments=[completion_id]),
     )
 
 

@@ -1,7 +1,7 @@
 """The local completion host as a daemon: found or started, and stopped. It loads no torch.
 
 Whoever starts a host holds the lock of the runtime folder, so ten windows that open at once get
-one host; under the same lock an older version's host is ended (`succession`). Waiting leaves the
+one host; under the same lock an older version's host is ended (`upgrade`). Waiting leaves the
 event loop free.
 """
 
@@ -19,7 +19,6 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 
 import httpx2
-import msgspec
 
 from engine.host.protocol import PROTOCOL_VERSION
 from engine.host.runtime import HostRecord, RuntimeFolder
@@ -33,7 +32,7 @@ from lsp_server.host.failures import (
     noted_end,
 )
 from lsp_server.host.probe import ProbeResult, probe
-from lsp_server.host.succession import Incumbent, incumbent, installed_version, successor_version
+from lsp_server.host.upgrade import RunningHost, running_host
 from lsp_server.settings import Settings
 
 _LOG = logging.getLogger(__name__)
@@ -142,19 +141,18 @@ class LocalHost:
                 self._folder.forget_host()
         return was_there
 
-    async def _outdated(self, answer: ProbeResult, wanted_at: float) -> Incumbent | None:
-        """The host that gave this answer, if it is to give way to another."""
-        record = self._folder.read_record()
-        found = await incumbent(self._address, answer, record)
-        if found is None:
+    async def _outdated(self, answer: ProbeResult, wanted_at: float) -> RunningHost | None:
+        """The host that gave this answer, if another one takes its place."""
+        if answer.status is None and answer.code != "wrong_protocol":
             return None
-        is_older = found.gives_way_to(successor_version(), record)
-        return found if is_older or found.has_failed_before(wanted_at, record) else None
+        record = self._folder.read_record()
+        found = await running_host(self._address, record)
+        return found if found is not None and found.is_replaced(record, wanted_at) else None
 
     async def _end_outdated(self, wanted_at: float) -> None:
-        """End a host that gives way; looked at under the lock, so that nobody ends a new one."""
+        """End a host that is replaced; looked at under the lock, so that nobody ends a new one."""
         if (found := await self._outdated(await probe(self._address), wanted_at)) is not None:
-            _LOG.info("the host of version %s, %s, gives way", found.version, found.state)
+            _LOG.info("the host of version %s, %s, is replaced", found.version, found.state)
             await self._end(found.pid, _LOG.info, found.protocol)
             self._folder.forget_host()  # it was told to end, so it did not crash
 
@@ -192,13 +190,8 @@ class LocalHost:
             except OSError as error:
                 reason = f"{self._command[0]}: {error.strerror}"
                 raise HostError(f"the model's process cannot be started: {reason}") from error
-            record = HostRecord(
-                process.pid, boot_s(), version=installed_version(), protocol=PROTOCOL_VERSION
-            )
-            if former is not None:
-                count, unfit = former.failures, former.unfit
-                record = msgspec.structs.replace(record, failures=count, unfit=unfit)
-            self._folder.write_record(record)
+            failures = former.failures if former is not None else 0
+            self._folder.write_record(HostRecord(process.pid, boot_s(), failures=failures))
         # Reaps the process when it ends, if this one lives that long.
         self._reaper = threading.Thread(target=self._reap, args=(process,), daemon=True)
         self._reaper.start()

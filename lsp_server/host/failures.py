@@ -39,10 +39,7 @@ def counted(record: HostRecord) -> HostRecord:
     if record.failed_at is not None:
         return record
     failures = 1 if record.has_served else record.failures + 1
-    unfit = record.version
-    if record.has_served:  # what served is fit, whatever it met before
-        unfit = "" if record.unfit == record.version else record.unfit
-    return msgspec.structs.replace(record, failures=failures, failed_at=boot_s(), unfit=unfit)
+    return msgspec.structs.replace(record, failures=failures, failed_at=boot_s())
 
 
 def may_start(record: HostRecord, wanted_at: float) -> bool:

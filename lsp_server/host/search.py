@@ -12,7 +12,6 @@ from engine.errors import ForegramError
 from engine.host.protocol import Problem, Status
 from lsp_server.host.address import HostAddress
 from lsp_server.host.client import HostClient, HostGoneError, HostRefusedError
-from lsp_server.host.succession import is_older, successor_version
 
 _LOG = logging.getLogger(__name__)
 _POLL_S = 0.1
@@ -21,7 +20,6 @@ _RETRY_S = 2.0  # before a host that could not be reached is tried again
 _LONGEST_RETRY_S = 60.0  # while nobody needs it
 _REQUEST_S = 60.0
 _DEATHS = 3  # of local hosts that were found and are gone, before nobody waits for the next
-_SUCCESSION_S = 60.0  # before a host of an older version is looked at again
 _PASSING = ("searching", "loading")  # states that become others by themselves
 _STOPPED = Problem("", "the model stopped answering")
 
@@ -66,7 +64,6 @@ class HostSearch:
         self._watch = watch
         self._workspace = workspace
         self._task: asyncio.Task[None] | None = None
-        self._succession: asyncio.Task[None] | None = None
         self._changed = asyncio.Event()
         self._wanted = asyncio.Event()
 
@@ -104,7 +101,6 @@ class HostSearch:
         """A host stopped answering: search for another."""
         if self.client is client:
             self.client, self._replica = None, client.replica
-            self._end_succession()
             self._change(LinkReport(problem=_STOPPED))
             self.begin()
             await client.close()
@@ -122,7 +118,6 @@ class HostSearch:
         await self._end()
 
     async def _end(self) -> None:
-        self._end_succession()
         if self._task is not None:
             self._task.cancel()
             self._task = None  # it ends later; a new search need not wait for that
@@ -168,10 +163,7 @@ class HostSearch:
             replica=self._replica,
         )
         try:
-            is_ready = await self._becomes_ready(client)
-            if is_ready and address.socket_path is not None:
-                self._begin_succession(client)
-            return is_ready
+            return await self._becomes_ready(client)
         finally:
             if client is not self.client:
                 await client.close()
@@ -191,27 +183,6 @@ class HostSearch:
             if state != "loading":
                 return state == "ready"
             await asyncio.sleep(_POLL_S)
-
-    def _begin_succession(self, client: HostClient) -> None:
-        """A local host of an older version is used until it gives way."""
-        status = self._report.status
-        if status is not None and is_older(status.version, successor_version()):
-            self._succession = asyncio.create_task(self._succeed(client, status.pid))
-
-    def _end_succession(self) -> None:
-        task, self._succession = self._succession, None
-        if task is not None and task is not asyncio.current_task():
-            task.cancel()
-
-    async def _succeed(self, client: HostClient, pid: int) -> None:
-        """Have the host replaced once it is idle; nothing is lost where that fails."""
-        while True:
-            await asyncio.sleep(_SUCCESSION_S)
-            with suppress(ForegramError, OSError, HostGoneError, HostRefusedError):
-                await self._find()
-                if (await client.status()).pid != pid:
-                    break
-        await self.lost(client)
 
     def _change(self, report: LinkReport) -> None:
         """Wake the waiting requests, and call the watcher."""

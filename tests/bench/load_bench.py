@@ -131,7 +131,7 @@ def bench(arguments: argparse.Namespace, settings: Settings) -> int:
     if sum(places) != 1:
         raise ConfigurationError("name the host's URL, or else either --local or --tiny")
     picture = Picture(arguments.plot) if arguments.plot else None
-    changes: dict[str, object] = {"host_url": arguments.url, "calibrate": False}
+    changes: dict[str, object] = {"host_url": arguments.url}
     if arguments.tiny:  # a random model is sure of nothing, and does not end
         changes |= {"min_confidence": 0.0, "max_tokens": _TINY_TOKENS}
     settings = msgspec.structs.replace(settings, **changes)

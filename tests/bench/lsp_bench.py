@@ -121,7 +121,6 @@ def bench(arguments: argparse.Namespace, settings: Settings) -> None:
         own_host = msgspec.structs.replace(settings, runtime_folder=Path(folder) / "run")
         runtime = (own_host if settings.host_url is None else settings).runtime_folder
         own = {"FOREGRAM_RUNTIME": str(runtime), "FOREGRAM_NUM_CANDIDATES": "1"}
-        own |= {"FOREGRAM_CALIBRATE": "false"}  # nobody means what is typed here
         own |= model_variable(arguments.model)
         command = [sys.executable, "-m", "lsp_server", "lsp", "--stdio"]
         try:

@@ -1,6 +1,5 @@
 """A sequence reads its prompt, decodes, and gives back what it holds, whatever ends it."""
 
-import math
 from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any, cast
@@ -252,12 +251,3 @@ def test_the_owed_bytes_are_skipped_across_tokens():
 
 def test_bytes_that_are_no_text_are_replaced():
     assert TextStream(owed=0).push(b"\xffa") == "\ufffda"
-
-
-def test_the_confidence_is_the_product_over_the_tokens_that_begin_in_the_text():
-    """Each token of these tests has a probability of exp(-0.25)."""
-    result, _ = run(TOKENIZER.encode("a = 1\nb"), [4, 3], max_tokens=20)
-    inside = len(TOKENIZER.encode("a = 1"))
-    assert (result.text, len(result.log_probs)) == ("a = 1", len(result.token_ids))
-    assert inside < len(result.token_ids)
-    assert result.confidence == pytest.approx(math.exp(-0.25 * inside))

@@ -12,7 +12,6 @@ from engine.host import app
 from engine.host.bodies import decoded
 from engine.host.buffers import ClientId
 from engine.host.principals import Principal
-from lsp_server.calibration import read_outcomes
 from tests.support.editor import editor
 from tests.support.running_host import HeldEngine, engine_after, running_host
 
@@ -172,7 +171,7 @@ async def test_clients_without_ghost_text_get_the_whole_word_in_their_menu(
 
 
 async def test_the_menu_names_the_first_line_and_inserts_all_of_them(tmp_path):
-    options = {"completionFallback": True, "rangeFromLineStart": True}
+    options = {"completionFallback": True}
     words = ("urn f(\n", "        items,\n    )")
     async with served(tmp_path, HeldEngine(words), options=options) as (shown, _):
         shown.open(SOURCE.replace("|", "ret|"))
@@ -230,17 +229,6 @@ async def test_what_becomes_of_a_completion_is_counted(tmp_path):
             page = (await host.client.get("/metrics")).text
     assert 'foregram_feedback_total{kind="shown"} 1.0' in page
     assert 'foregram_feedback_total{kind="partly_accepted"} 1.0' in page
-
-
-async def test_an_accepted_completion_has_been_learned_from_when_the_editor_leaves(tmp_path):
-    """One count, and none of its text."""
-    async with served(tmp_path, HeldEngine(WORDS)) as (shown, _):
-        shown.open(SOURCE)
-        (item,) = await shown.items()
-        await shown.run("foregram.accept", *item.command.arguments)
-    (file,) = (tmp_path / "outcomes").iterdir()
-    outcomes = read_outcomes(file)
-    assert (sum(outcomes.right), sum(outcomes.wrong)) == (1, 0)
 
 
 async def test_a_completion_that_another_takes_the_place_of_was_rejected(tmp_path):

@@ -4,9 +4,7 @@ import msgspec
 import pytest
 from lsprotocol import types
 
-from engine.host.protocol import Status
 from lsp_server import session as module
-from lsp_server.calibration import outcome_file, read_outcomes
 from lsp_server.documents.documents import Documents
 from lsp_server.editor_commands import why, why_here
 from lsp_server.feedback import WhyParams, read
@@ -66,7 +64,6 @@ OWN = {
     "runtimeFolder": "/tmp/theirs",
     "allowSecretFiles": ["*"],
     "repository": ["on"],
-    "acceptCommand": "run.something",
 }
 
 
@@ -132,20 +129,6 @@ async def ask(session, uri, line):
         types.Position(line, 0),
     )
     assert (await session.complete(params)).reason is Reason.UNKNOWN_DOCUMENT
-
-
-@pytest.mark.parametrize("is_public", [False, True])
-@pytest.mark.asyncio
-async def test_what_a_client_over_tcp_does_with_suggestions_teaches_nothing(asked, is_public):
-    """It may be anybody's text, and the counts are our user's."""
-    session, _ = asked
-    session.is_public = is_public
-    status = Status(1, "0.1.0", "ready", 42, 1.0, model="tiny", dtype="int8")
-    session._watch(LinkReport("ready", status))
-    session.calibrator.note(0.7, is_right=True)
-    await session.leave()
-    file = outcome_file(session.settings, status)
-    assert read_outcomes(file).total == (0 if is_public else 1)
 
 
 @pytest.mark.asyncio

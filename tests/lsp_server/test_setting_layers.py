@@ -6,7 +6,7 @@ import pytest
 
 from engine.errors import ConfigurationError
 from lsp_server.setting_layers import Layer
-from lsp_server.settings import Settings, load_settings
+from lsp_server.settings import GONE, Settings, load_settings
 
 
 @pytest.fixture
@@ -88,11 +88,19 @@ def test_values_are_checked(environ, key, value, complaint):
 
 def test_what_an_editor_leaves_empty_is_left_to_other_layers(environ):
     environ |= {"FOREGRAM_MODEL": "3b", "FOREGRAM_SEED": "7"}
-    empty = {"model": "", "hostUrl": "", "tokenFile": None, "seed": None, "acceptCommand": ""}
+    empty = {"model": "", "hostUrl": "", "tokenFile": None, "seed": None}
     settings, problems = _loaded(Layer("options", empty), environ=environ)
     assert problems == []
     assert (settings.model, settings.host_url, settings.seed) == ("3b", None, 7)
-    assert settings.accept_command == ""
+
+
+@pytest.mark.parametrize("name", GONE)
+def test_a_setting_that_is_gone_is_named_in_any_spelling_with_what_to_do(environ, name):
+    head, *rest = name.split("_")
+    for key in (name, head + "".join(map(str.title, rest)), f"FOREGRAM_{name.upper()}"):
+        settings, [problem] = _loaded(Layer("source", {key: "any"}), environ=environ)
+        assert problem == f"source: the setting {key} is gone, remove it: {GONE[name]}"
+        assert settings == Settings.from_environment(environ)
 
 
 def test_a_file_that_is_no_toml_is_one_problem(environ, write_file):

@@ -9,7 +9,6 @@ from typing import Any
 
 from lsprotocol import types
 
-from lsp_server.calibration import Calibrator
 from lsp_server.completion.inline_completer import Answer, InlineCompleter
 from lsp_server.documents.documents import Documents
 from lsp_server.host.address import HostAddress
@@ -30,7 +29,6 @@ class Connected:
     documents: Documents
     link: HostLink
     completer: InlineCompleter
-    calibrator: Calibrator
     version: int = 1
     row: int = 0
     column: int = 0
@@ -95,16 +93,14 @@ async def connected(
             path_of=permissions.path_of,
             watch=lambda *_: None,
         )
-        calibrator = Calibrator(lambda: chosen)
         completer = InlineCompleter(
             documents,
             link,
             lambda: permissions,
             lambda: chosen,
             lambda snapshot: "\n",
-            calibrator,
         )
         link.connect()
-        yield Connected(engine, host, documents, link, completer, calibrator)
+        yield Connected(engine, host, documents, link, completer)
         completer.host.stop_all()
         await link.leave()

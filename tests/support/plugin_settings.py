@@ -35,12 +35,9 @@ _OF_THE_MACHINE = {
     "allow_secret_files",
     "disabled_globs",
     "repository",
-    "calibrate",
     "debug",
 }
 _NOT_THERE = {
-    "parts",  # VS Code keeps what it shows until the next key, also where it is asked again
-    "accept_command",  # VS Code would run it, whatever it is
     "token",  # VS Code's secret storage holds it, not a file of settings
 }
 

@@ -5,7 +5,6 @@ import * as vscode from "vscode";
 import { chosenSettings, SECTION, serverKeys, type Settings } from "./settings";
 import type { Switches } from "./status";
 
-const ACCEPT_COMMAND = "foregram.accept";
 const HERE = "here";
 
 interface Here {
@@ -47,7 +46,6 @@ export class Preferences {
       ...(this.here.enable === undefined ? {} : { enable }),
       ...(this.here.languages === undefined ? {} : { languages }),
       ...(this.snooze === undefined ? {} : { enable: false }),
-      acceptCommand: ACCEPT_COMMAND, // VS Code runs it, so nobody else may name one
     };
     return token === undefined ? chosen : { ...chosen, token };
   }

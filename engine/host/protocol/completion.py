@@ -2,7 +2,6 @@
 
 from typing import Annotated, Literal
 
-import msgspec
 from msgspec import Meta
 
 from engine.host.protocol.message import (
@@ -95,7 +94,7 @@ class CompleteRequest(Message, frozen=True):
     # What became of earlier completions; what the host does not know by now is passed over.
     feedback: Annotated[tuple[Feedback, ...], Meta(max_length=MAX_FEEDBACK)] = ()
     # Nobody waits for a prefetch: any other request goes first, and ends this one.
-    is_prefetch: bool = msgspec.field(default=False, name="isSpeculative")
+    is_prefetch: bool = False
 
     def __post_init__(self) -> None:
         uris = [self.uri, *(one.uri for one in (*self.above, *self.below))]
@@ -139,7 +138,6 @@ class Done(Message, frozen=True, tag="done"):
     reused_tokens: int  # of the prompt, found in the KV cache
     accepted_by_source: dict[str, int]
     timings: Timings
-    confidence: float = 1.0  # the probability of the text, as the model sees it
     neighbour_tokens: int = 0  # of the prompt, that show other open files
     neighbours: tuple[str, ...] = ()  # the paths of these files
     num_open: int = 0  # other files of the client that were open

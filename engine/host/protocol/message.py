@@ -5,7 +5,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-PROTOCOL_VERSION = 3
+PROTOCOL_VERSION = 1
 PROTOCOL_HEADER = "foregram-protocol"  # another number, or none, is answered with 426
 # Where several hosts serve under one address: what has one value of the first goes to one of them;
 # each answer names its host in the second, and so does a request that is to go there, too. They

@@ -66,8 +66,7 @@ def test_no_repository_can_choose_what_runs_or_who_gets_the_text(manifest):
     open_to_all = {name for name, schema in declared.items() if schema["scope"] != "machine"}
     harmless = {"layout", "lookahead", "temperature", "seed", "maxTokens", "promptTokens"}
     harmless |= {"timeLimitMs", "debounceMs", "speculate", "numCandidates", "lineEnds"}
-    harmless |= {"minConfidence", "lines"}
-    harmless |= {"completionFallback", "rangeFromLineStart"}
+    harmless |= {"minConfidence", "lines", "completionFallback"}
     switches = {"enable", "languages"}  # a folder that is not trusted has no say in these
     assert open_to_all == {f"foregram.{name}" for name in harmless | switches}
     restricted = manifest["capabilities"]["untrustedWorkspaces"]["restrictedConfigurations"]
@@ -78,18 +77,13 @@ def test_what_no_client_over_tcp_may_set_no_repository_may(manifest):
     declared = declared_settings(manifest)
     own = {field.encode_name for field in msgspec.structs.fields(Settings) if is_own(field)}
     assert {"hostUrl", "token", "tokenFile", "caFile", "model", "runtimeFolder"} <= own
-    for name in own - {"token", "acceptCommand"}:  # which the extension itself names
+    for name in own - {"token"}:  # which the extension itself names
         assert declared[f"foregram.{name}"]["scope"] == "machine"
 
 
 def test_a_token_is_no_setting_that_is_written_into_a_file(manifest):
     declared = declared_settings(manifest)
     assert "foregram.token" not in declared
-
-
-def test_nobody_can_name_the_command_that_an_accept_runs(manifest):
-    declared = declared_settings(manifest)
-    assert "foregram.acceptCommand" not in declared
 
 
 def test_extension_and_server_have_one_version(manifest):

@@ -258,7 +258,7 @@ async def test_the_token_is_asked_for_everywhere_but_for_health(tmp_path):
 
 async def test_another_protocol_version_is_refused_with_a_sentence(tmp_path):
     async with running_host(tmp_path, HeldEngine()) as host:
-        response = await host.client.get("/v1/status", headers={"foregram-protocol": "1"})
+        response = await host.client.get("/v1/status", headers={"foregram-protocol": "2"})
     assert response.status_code == 426
     assert "one version of foregram" in response.json()["message"]
 

@@ -63,31 +63,3 @@ def test_no_text_is_on_the_page(secret):
     metrics = Metrics()
     metrics.count(result(), queue_ms=1.0)
     assert secret not in metrics.page({}).decode()
-
-
-def test_the_page_has_the_names_of_llama_cpp_where_the_figures_mean_the_same():
-    metrics = Metrics()
-    metrics.count(result(), queue_ms=30.0)
-    prefill = CompletionStats(0, 0, 0, 40, 0, 50.0, 0.0, {})
-    metrics.count_prefill(CompletionResult("", (), FinishReason.CONTEXT_FULL, prefill))
-    assert lines(metrics, running=2, waiting=3) >= {
-        "llamacpp:prompt_tokens_total 50.0",  # those found in the cache were not processed
-        "llamacpp:prompt_seconds_total 0.1",
-        "llamacpp:tokens_predicted_total 12.0",
-        "llamacpp:tokens_predicted_seconds_total 0.08",
-        "llamacpp:n_tokens_max 112.0",
-        "llamacpp:spec_decode_num_draft_tokens_total 12.0",
-        "llamacpp:spec_decode_num_accepted_tokens_total 7.0",
-        "llamacpp:prompt_tokens_seconds 500.0",
-        "llamacpp:predicted_tokens_seconds 150.0",
-        "llamacpp:requests_processing 2.0",
-        "llamacpp:requests_deferred 3.0",
-    }
-
-
-def test_llama_cpps_averages_are_of_the_time_since_the_page_was_read():
-    metrics = Metrics()
-    metrics.count(result(), queue_ms=0.0)
-    lines(metrics)
-    assert "llamacpp:predicted_tokens_seconds 0.0" in lines(metrics)
-    assert "llamacpp:tokens_predicted_total 12.0" in lines(metrics)

@@ -127,8 +127,7 @@ def test_all_is_well(stub, examined):
     with running(stub) as host:
         found, status = examined()
     assert status == 0
-    assert tuple(found) == (*LOCAL, "socket", "host", "latency", "confidence")
-    assert "0.5 is asked for as it is" in found["confidence"]["what"]
+    assert tuple(found) == (*LOCAL, "socket", "host", "latency")
     assert {check["state"] for check in found.values()} == {"ok"}
     assert found["host"]["what"] == f"ready: tiny int8 on cpu, protocol {PROTOCOL_VERSION}"
     assert found["latency"]["what"].endswith("prefill 20, decode 30")
@@ -174,15 +173,15 @@ def test_a_host_with_another_token_should_be_stopped(stub, examined):
 @pytest.mark.parametrize(
     "host",
     [
-        {"refusal": (426, Problem("wrong_protocol", "this host speaks protocol 1, not 3"))},
-        {"status": msgspec.structs.replace(READY, protocol=1)},
+        {"refusal": (426, Problem("wrong_protocol", "this host speaks protocol 2, not 1"))},
+        {"status": msgspec.structs.replace(READY, protocol=2)},
     ],
 )
 def test_a_host_of_another_protocol_should_be_replaced(stub, examined, host):
     with running(stub, **host):
         found, status = examined()
     assert status == 1
-    assert "speaks protocol 1, not 3" in found["host"]["what"]
+    assert "speaks protocol 2, not 1" in found["host"]["what"]
     assert "a host of this version" in found["host"]["advice"]
 
 

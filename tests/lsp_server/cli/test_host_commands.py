@@ -60,13 +60,6 @@ def test_the_status_is_a_table_for_people(stub, monkeypatch, capsys):
         assert part in shown
 
 
-def test_the_status_says_what_became_of_suggestions(stub, monkeypatch, capsys):
-    shown = " ".join(shown_status(STATUS, stub, monkeypatch, capsys).split())
-    assert "suggestions no suggestion's outcome is known yet: 0.5 is asked for as it is" in shown
-    loading = msgspec.structs.replace(STATUS, model="", state="loading")
-    assert "suggestions" not in shown_status(loading, stub, monkeypatch, capsys)
-
-
 def test_the_status_says_where_the_model_runs_and_why_not_on_something_better(
     stub, monkeypatch, capsys
 ):

@@ -34,11 +34,6 @@ def test_the_item_begins_at_the_cursor_and_covers_what_it_repeats():
     assert item(edit, "f():") == ("a)", 2, 3)
 
 
-def test_the_item_may_begin_at_the_lines_start():
-    edit = LineEdit.at(Position(0, 2), "a)", 1)
-    assert item(edit.from_line_start("f()"), "f()") == ("f(a)", 0, 3)
-
-
 def test_line_ends_are_those_asked_for():
     edit = LineEdit(0, 0, 0, "a\nb")
     assert item(edit, "")[0] == "a\nb"
@@ -48,8 +43,8 @@ def test_line_ends_are_those_asked_for():
 def test_accepting_runs_the_command_with_the_completions_id():
     edit = LineEdit(0, 0, 0, "a")
     there = document(edit, "", PositionEncodingKind.Utf8)
-    made = inline_item(edit, there, "id-1", accept_command="x.accept")
-    assert (made.command.command, made.command.arguments) == ("x.accept", ["id-1"])
+    made = inline_item(edit, there, "id-1")
+    assert (made.command.command, made.command.arguments) == ("foregram.accept", ["id-1"])
     assert made.filter_text is None
 
 

@@ -44,7 +44,7 @@ async def served(engine, **options):
     """A host, and settings and the address for seats before it."""
     with tempfile.TemporaryDirectory(prefix="fg-", dir="/tmp") as name:
         async with running_host(Path(name), engine, **options) as host:
-            settings = Settings(cache_folder=Path(name), runtime_folder=Path(name), calibrate=False)
+            settings = Settings(cache_folder=Path(name), runtime_folder=Path(name))
             yield host, settings, HostAddress("", Path(name) / "host.sock")
 
 
