@@ -20,5 +20,5 @@ def model(reference):
 @pytest.fixture(scope="module")
 def few_splits():
     """Of attention: the interpreter takes its time for each program."""
-    with few_programs(4):
+    with few_programs():
         yield

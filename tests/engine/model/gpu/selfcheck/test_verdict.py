@@ -21,10 +21,6 @@ def file(tmp_path):
     return file
 
 
-def test_what_was_written_is_read(file):
-    assert file.read(KEY) == VERDICT
-
-
 def test_a_file_that_was_copied_to_another_key_is_not_believed(tmp_path, file):
     other = KEY | {"device": "another"}
     copied = VerdictFile.of(tmp_path, other)
@@ -33,20 +29,20 @@ def test_a_file_that_was_copied_to_another_key_is_not_believed(tmp_path, file):
     assert copied.read(other) is None
 
 
-@pytest.mark.parametrize("damage", ["cut", "flipped", "empty", "other", "folder"])
+@pytest.mark.parametrize(
+    "damage",
+    [lambda whole: whole[: len(whole) // 2], lambda whole: whole.replace(b"race", b"rage")],
+    ids=["cut", "flipped"],
+)
 def test_a_damaged_file_is_none(file, damage):
-    whole = file.path.read_bytes()
-    damaged = {
-        "cut": whole[: len(whole) // 2],
-        "flipped": whole.replace(b"race", b"rage"),
-        "empty": b"",
-        "other": b"\xff" * 200,
-    }
-    if damage == "folder":
-        file.path.unlink()
-        file.path.mkdir()
-    else:
-        file.path.write_bytes(damaged[damage])
+    assert file.read(KEY) == VERDICT
+    file.path.write_bytes(damage(file.path.read_bytes()))
+    assert file.read(KEY) is None
+
+
+def test_a_folder_in_its_place_is_none(file):
+    file.path.unlink()
+    file.path.mkdir()
     assert file.read(KEY) is None
 
 
