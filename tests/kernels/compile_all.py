@@ -102,7 +102,7 @@ class Report:
     job: Job
     problems: Sequence[str]
     kernels: Sequence[str] = ()  # Triton's keys of what no job before compiled
-    set_aside: Sequence[str] = ()  # kernels that keep a few numbers in memory, and how much
+    set_aside: Sequence[str] = ()  # kernels that keep a few numbers in memory, and how many bytes
     seconds: float = 0.0
 
     def __str__(self) -> str:
@@ -130,7 +130,7 @@ def run_job(job: Job) -> Report:
             costs = None if job.limits is AMD else measured(one.kernel, Path(folder))
             problems += (f"{name}: {problem}" for problem in _problems(job, one, costs))
             if costs is not None and costs.stack:
-                set_aside.append(f"{job}: {name}: {costs.stack} bytes")
+                set_aside.append(f"({name} keeps {costs.stack} bytes in memory)")
     keys = [one.kernel.hash for one in compiled]
     return Report(job, problems, keys, set_aside, time.monotonic() - began)
 
@@ -236,14 +236,11 @@ def _arguments() -> argparse.Namespace:
     def names(text: str) -> list[str]:
         return text.split(",")
 
-    def numbers(text: str) -> list[int]:
-        return list(map(int, names(text)))
-
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--architectures", type=names, default=ARCHITECTURES)
     parser.add_argument("--models", type=names, default=list(QWEN_SHAPES))
     parser.add_argument("--forms", type=names, default=FORMS)
-    parser.add_argument("--rows", type=numbers, default=ROW_TILES)
+    parser.add_argument("--rows", type=lambda text: list(map(int, names(text))), default=ROW_TILES)
     parser.add_argument("--operations", type=names, default=_OPERATIONS)
     parser.add_argument("--workers", type=int, default=os.cpu_count())
     return parser.parse_args()
@@ -259,18 +256,13 @@ def main() -> int:
         for report in _reports(jobs, arguments.workers):
             reports.append(report)
             place = f"[{len(reports)}/{len(jobs)}] {report}"
-            print(place, *report.problems, sep="\n    ", flush=True)  # noqa: T201 - a command
-    print(_summary(reports, time.monotonic() - began))  # noqa: T201
-    return int(any(report.problems for report in reports))
-
-
-def _summary(reports: Sequence[Report], seconds: float) -> str:
+            told = (place, *report.problems, *report.set_aside)
+            print(*told, sep="\n    ", flush=True)  # noqa: T201 - a command
     kernels = len({key for report in reports for key in report.kernels})
-    failures = sum(len(report.problems) for report in reports)
-    set_aside = sorted({name for report in reports for name in report.set_aside})
-    kept = f"{len(set_aside)} that keep a few numbers in memory"
-    told = f"{kernels} kernels, {kept}, {failures} failures, {seconds:.0f} s"
-    return "\n    ".join([f"Triton {version('triton')}: {told}", *set_aside])
+    failures, seconds = sum(len(report.problems) for report in reports), time.monotonic() - began
+    summary = f"{kernels} kernels, {failures} failures, {seconds:.0f} s"
+    print(f"Triton {version('triton')}: {summary}")  # noqa: T201
+    return min(failures, 1)
 
 
 if __name__ == "__main__":

@@ -3,16 +3,19 @@
 import os
 import subprocess
 import sys
+from itertools import product
 
 import pytest
 
-from kernels.device_limits import AMD, LIMITS, assumed, limits_for, limits_of
-from kernels.product.tiles import tile_for
+from kernels.device_limits import AMD, LIMITS, limits_for
+from kernels.product import tiles
 from kernels.weight import QUANTIZATIONS
+from tests.support.block_weights import BLOCK_FORMS
+from tests.support.blueprint import empty_weight
 from tests.support.matrix_order import disorder
 
 pytestmark = pytest.mark.timeout(300)  # of compiling
-SHAPES = [(896, 896), (4608, 3584), (3584, 18944), (37888, 3584), (152064, 5120)]
+SHAPES = [(100, 4096), (896, 896), (4608, 3584), (3584, 18944), (37888, 3584), (152064, 5120)]
 
 
 def compile_all(options, triton_folder):
@@ -28,11 +31,12 @@ def compile_all(options, triton_folder):
 @pytest.mark.parametrize(
     ("architecture", "forms", "rows", "operations"),
     [
-        ("80", "float", 64, "skinny_matmul"),
+        ("80", "float", "64,128", "skinny_matmul"),
         ("86", "fp8,q4_k", 64, "skinny_matmul,batch_attention"),
         ("90", "int4", 16, "skinny_matmul,batch_attention"),
         ("90", "fp8", 16, "skinny_matmul,lm_head"),
-        ("90", "fp8,int4", 64, "skinny_matmul"),
+        ("90", "fp8,int4", 32, "skinny_matmul"),
+        ("90", "float,int4", 128, "skinny_matmul"),
         ("100-early", "float", 64, "skinny_matmul"),
         ("100", "int4", 16, "skinny_matmul"),
         ("100", "q6_k_min", 64, "skinny_matmul"),
@@ -50,28 +54,45 @@ def test_all_kernels_of_a_model_compile(triton_folder):
     compile_all("--models 0.5b --forms float --architectures 90-early", triton_folder)
 
 
-@pytest.mark.parametrize("quantization", QUANTIZATIONS)
+@pytest.mark.parametrize("form", [*QUANTIZATIONS, *BLOCK_FORMS])
 @pytest.mark.parametrize("shape", SHAPES)
-def test_no_device_and_no_number_of_rows_decides_what_decides_bits(shape, quantization):
-    outputs, inputs = shape
-    tiles = [
-        tile_for(outputs, inputs, rows, quantization, limits=limits)
-        for limits in (*LIMITS.values(), *([AMD] if quantization == "float" else []))
-        for rows in (1, 16, 17, 64, 128, 256)
-    ]
-    assert len({(tile.depth, tile.splits) for tile in tiles}) == 1
+@pytest.mark.parametrize("least_programs", [0, 96])  # of tiles of 128 rows
+def test_devices_and_rows_decide_no_bit_and_their_sums_fit(
+    monkeypatch, shape, form, least_programs
+):
+    """A row's bits follow the depth and the splits of tiles, whose sums have places in the scratch."""
+    monkeypatch.setattr(tiles, "_LEAST_WIDE_PROGRAMS", least_programs)
+    (outputs, inputs), orders = shape, set()
+    weight = empty_weight(outputs, inputs, form)
+    devices = (*LIMITS.values(), *([AMD] if form == "float" else []))
+    for limits, rows in product(devices, (1, 16, 17, 33, 64, 65, 128, 129, 256)):
+        tile = tiles.tile_for(outputs, inputs, rows, weight.quantization, limits=limits)
+        orders.add((tile.depth, tile.splits))
+        places = tiles.num_blocks(rows, tile.rows) * tiles.num_blocks(outputs, tile.outputs)
+        numbers, counters = tiles.scratch_size(weight, rows)
+        if tile.splits > 1:
+            assert places <= counters
+            assert places * tile.splits * tile.outputs * tile.rows <= numbers
+    assert len(orders) == 1
+
+
+def test_a_program_takes_as_many_rows_as_there_are_where_enough_programs_remain(monkeypatch):
+    """Of 896 outputs 56 programs would take 65 rows, and 112 take 256."""
+    monkeypatch.setattr(tiles, "_LEAST_WIDE_PROGRAMS", 96)
+
+    def sizes(*rows, outputs=37888, form="float", architecture=90):
+        limits = LIMITS[architecture]
+        return [tiles.tile_for(outputs, 3584, one, form, limits=limits).rows for one in rows]
+
+    assert sizes(1, 16, 17, 32, 33, 64, 65, 256) == [16, 16, 32, 32, 64, 64, 128, 128]
+    assert sizes(65, 256, outputs=896) == [64, 128]
+    assert sizes(65, 256, architecture=86) == sizes(65, 256, form="q4_k") == [64, 64]
 
 
 def test_a_device_that_is_not_in_the_table_is_taken_for_the_nearest_older_one():
     assert limits_for(88).shared_bytes == LIMITS[87].shared_bytes
     assert limits_for(88, 101_376).shared_bytes == 101_376
     assert limits_for(75).architecture == 75
-
-
-def test_limits_are_assumed_within_a_block(device):
-    with assumed(LIMITS[120]):
-        assert limits_of(device) == LIMITS[120]
-    assert limits_of(device) != LIMITS[120]
 
 
 @pytest.mark.parametrize(

@@ -9,12 +9,11 @@ from hypothesis import strategies as st
 
 from kernels import batch_attention as sizes
 from kernels.batch import BatchMetadata
-from kernels.batch_attention import triton_kernel
 from kernels.batch_attention.pytorch import batch_attention as twin
+from kernels.batch_attention.triton_kernel import batch_attention
 from kernels.kv_commit.pytorch import kv_commit
 from kernels.scratch import Scratch
 from tests.support.batches import POISON, Tree, build_batch, chain, preorder_parents
-from tests.support.few_programs import few_programs
 from tests.support.fixed_order import products_in_one_order
 
 SHAPES = {  # heads, kv heads, head dim
@@ -27,14 +26,11 @@ SHAPES = {  # heads, kv heads, head dim
 TYPES = (torch.bfloat16,) if torch.cuda.is_available() else (torch.float32, torch.bfloat16)
 TOLERANCES = {torch.float32: 1e-5, torch.bfloat16: 1e-2}
 UNTOUCHED = 7.0
-KERNEL = triton_kernel.batch_attention
-# The real ones.
-_num_splits, _COMBINED_ROWS = sizes.num_splits, sizes.COMBINED_ROWS
 
 
 @pytest.fixture(autouse=True, scope="module")
-def _few_programs_and_one_order():
-    with few_programs(4), products_in_one_order():
+def _one_order():
+    with products_in_one_order():
         yield
 
 
@@ -42,7 +38,16 @@ class Step:
     """Random queries of some trees, and an arena that is NaN wherever none of them has a key."""
 
     def __init__(
-        self, trees, shape, dtype, device, *, capacity=None, seed=0, operation=KERNEL, rows=None
+        self,
+        trees,
+        shape,
+        dtype,
+        device,
+        *,
+        capacity=None,
+        seed=0,
+        operation=batch_attention,
+        rows=None,
     ):
         """`rows` of each of its batches, where bits are the same at one number of rows alone."""
         (self.heads, self.kv_heads, self.dim), self.dtype = shape, dtype
@@ -128,13 +133,13 @@ BATCHES = {
     "one row": [Tree([-1], length=5)],
     "an empty cache": [Tree(preorder_parents(0, 3)), None, Tree([-1], base=8)],
     "bushy": [Tree(preorder_parents(1, 12, bushy=0.8), length=63, base=3)],
-    "deep": [Tree(preorder_parents(2, 9, bushy=0.2), length=300), Tree([-1], length=64, base=320)],
+    "deep": [Tree(preorder_parents(2, 9, bushy=0.2), length=600), Tree([-1], length=64, base=620)],
     "several blocks": [None, Tree(preorder_parents(3, 40), length=130, base=9), Tree([-1, 0], 1)],
     "whole tiles": [Tree(chain(2), length=64), Tree([-1, 0, 0], length=65, base=70)],
 }
 
 
-@pytest.mark.parametrize("operation", [twin, KERNEL], ids=["pytorch", "kernel"])
+@pytest.mark.parametrize("operation", [twin, batch_attention], ids=["pytorch", "kernel"])
 @pytest.mark.parametrize("dtype", TYPES, ids=str)
 @pytest.mark.parametrize(
     ("shape", "trees"),
@@ -222,13 +227,3 @@ def test_a_row_has_the_bits_of_plain_decoding(
     out = step.attend()[first_row + row]
     for again in step.alone(tree, row, first_row):
         assert torch.equal(again, out)
-
-
-def test_the_splits_of_a_real_model_leave_the_bits_alone(device, monkeypatch):
-    """Most of them have no tile."""
-    for module in (triton_kernel, sizes):
-        monkeypatch.setattr(module, "num_splits", _num_splits)
-    monkeypatch.setattr(triton_kernel, "COMBINED_ROWS", _COMBINED_ROWS)
-    tree = Tree([-1, 0, 0, 2], length=126)
-    step = Step([tree], (10, 2, 64), torch.bfloat16, device)
-    assert_bits_of_plain_decoding(step, tree, [3])

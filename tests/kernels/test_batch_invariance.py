@@ -80,9 +80,20 @@ def test_on_a_device_with_tensor_memory_that_takes_rows_that_fit_there(device):
         assert torch.equal(tensor, others[name]), name
 
 
+@pytest.mark.parametrize(("inputs", "steps"), [(200, (64, 64)), (4160, (128, 64))])
+def test_where_the_last_tile_of_inputs_is_not_full(inputs, steps, device):
+    """Tiles of 16 and of 128 rows may step through their inputs in another way."""
+    narrow, wide = (tile_for(128, inputs, rows, "float") for rows in (16, 100))
+    assert (narrow.step, wide.step, wide.rows) == (*steps, 128)
+    weight = random_weight(128, inputs, "float", torch.bfloat16, device)
+    run = partial(run_skinny_matmul, skinny_matmul, weight, dtype=torch.bfloat16)
+    assert_rows_keep_their_bits(lambda rows: run(rows=rows))
+
+
 @pytest.mark.parametrize("quantization", QUANTIZATIONS)
 def test_of_the_language_model_head(quantization, device):
-    weight = random_weight(128, 256, quantization, torch.bfloat16, device)
+    inputs = 384 if quantization == "int4" else 576  # which leave half of the last iteration empty
+    weight = random_weight(128, inputs, quantization, torch.bfloat16, device)
 
     def written(rows):
         noise = random_noise(rows, device)

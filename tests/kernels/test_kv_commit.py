@@ -9,15 +9,13 @@ from kernels.kv_commit.pytorch import kv_commit as twin
 from kernels.kv_commit.triton_kernel import kv_commit
 from tests.support.batches import Tree, build_batch
 
-TYPES = (torch.float32, torch.bfloat16)
-
 
 @pytest.fixture(scope="module", params=[twin, kv_commit], ids=["pytorch", "kernel"])
 def commit(request):
     return request.param
 
 
-def assert_commits(commit, trees, dtype, device, *, dim=8):
+def assert_commits(commit, trees, dtype, device, *, dim):
     """The very bits move that are to move, and no others."""
     held = [tree for tree in trees if tree]
     positions = max(tree.base + tree.commit_length for tree in held) + 140
@@ -29,17 +27,6 @@ def assert_commits(commit, trees, dtype, device, *, dim=8):
             expected[:, :, :, end + place] = actual[:, :, :, end + offset]
     commit(actual[0], actual[1], build_batch(trees, device=device))
     assert torch.equal(actual, expected)
-
-
-@pytest.mark.parametrize("dtype", TYPES, ids=str)
-def test_several_sequences_commit_at_once(commit, dtype, device):
-    trees = [
-        Tree([-1], base=150, commit=[0, 2, 3, 7], commit_length=9),
-        None,
-        Tree([-1], base=0, commit=[0], commit_length=0),
-        Tree([-1], base=330, commit=[], commit_length=5),
-    ]
-    assert_commits(commit, trees, dtype, device, dim=64)
 
 
 def test_a_row_is_read_before_another_takes_its_place(commit, device):
@@ -66,10 +53,13 @@ def test_rows_in_their_place_and_everything_else_are_left_alone(device):
 @given(
     commits=st.lists(st.sets(st.integers(0, 20), max_size=8).map(sorted), min_size=1, max_size=3),
     lengths=st.lists(st.integers(0, 70), min_size=3, max_size=3),
+    dtype=st.sampled_from([torch.float32, torch.bfloat16]),
+    dim=st.sampled_from([8, 64]),
 )
-def test_equals_the_formula(commits, lengths, commit, device):
+def test_several_sequences_commit_at_once(commits, lengths, dtype, dim, commit, device):
+    """Beside a place that is free."""
     trees = [
         Tree([-1], base=120 * place, commit=kept, commit_length=lengths[place])
         for place, kept in enumerate(commits)
     ]
-    assert_commits(commit, trees, torch.bfloat16, device)
+    assert_commits(commit, [None, *trees], dtype, device, dim=dim)

@@ -65,7 +65,8 @@ def scores_by_formula(logits, noise: SamplingNoise):
 
 @pytest.mark.parametrize("quantization", QUANTIZATIONS)
 def test_a_product_is_added_to_the_stream(quantization):
-    weight = random_weight(100, 256, quantization, torch.float32, CPU)
+    """In the type of the inputs, whatever the weights are held in."""
+    weight = random_weight(100, 256, quantization, torch.bfloat16, CPU)
     found = run_skinny_matmul(PORTABLE.skinny_matmul, weight, 7, torch.float32)
     given, residual = (random_rows(7, width, torch.float32, CPU).double() for width in (256, 100))
     x = residual + given @ weight.dense().double().T

@@ -5,8 +5,16 @@ import torch
 from kernels.weight import VALUES_OF_INPUT, Quantization, Weight
 
 BLOCK_FORMS: tuple[Quantization, ...] = ("q8_0", "q4_k", "q6_k", "q6_k_min", "int4_zeros")
-_BYTES_OF_SCALES = {"q8_0": 4, "q4_k": 16, "q6_k": 20, "q6_k_min": 28, "int4_zeros": 4}
-_INPUTS_OF_SCALES = {"q8_0": 64, "int4_zeros": 128}
+# Of the scales of 256 inputs; other forms have a word for these inputs each.
+WORDS: dict[Quantization, int] = {"q4_k": 4, "q6_k": 5, "q6_k_min": 7}
+_INPUTS_OF_WORD: dict[Quantization, int] = {"q8_0": 64, "int4_zeros": 128}
+
+
+def scales_shape(outputs: int, inputs: int, form: Quantization) -> tuple[int, ...]:
+    """The shape of the int32 scales of a form: see `kernels.blocks`."""
+    if form in WORDS:
+        return inputs // 256, WORDS[form], outputs
+    return inputs // _INPUTS_OF_WORD[form], outputs
 
 
 def random_blocks(
@@ -15,28 +23,18 @@ def random_blocks(
     """Random codes and scales, of weights that are about `inputs` ** -0.5 large."""
     generator = torch.Generator().manual_seed(outputs + inputs)
 
-    def random_bytes(*shape: int) -> torch.Tensor:
-        return torch.randint(0, 256, shape, dtype=torch.uint8, generator=generator)
-
-    values = random_bytes(outputs, int(inputs * VALUES_OF_INPUT.get(form, 1)))
-    blocks = inputs // _INPUTS_OF_SCALES.get(form, 256)
-    scales = random_bytes(blocks, outputs, _BYTES_OF_SCALES[form]).view(torch.int32)
+    width = int(inputs * VALUES_OF_INPUT.get(form, 1))
+    values = torch.randint(0, 256, (outputs, width), dtype=torch.uint8, generator=generator)
+    shape = scales_shape(outputs, inputs, form)
+    scales = torch.randint(-(2**31), 2**31, shape, dtype=torch.int32, generator=generator)
     largest = {"q8_0": 127, "q4_k": 31 * 15, "q6_k": 64 * 32, "q6_k_min": 64 * 32, "int4_zeros": 8}
-    halves = torch.rand(blocks, outputs, 2, generator=generator).add(0.5) / largest[form]
+    first = scales[:, 0] if form in WORDS else scales
+    drawn = torch.rand(2, *first.shape, generator=generator).add(0.5) / largest[form]
+    low, high = (drawn / inputs**0.5).half().view(torch.int16).int() & 0xFFFF
     if form == "int4_zeros":
-        zeros = torch.randint(0, 17, (blocks, outputs), generator=generator)
-        words = _bits(halves[:, :, 0] / inputs**0.5) | zeros.int() << 16
-    else:
-        words = _bits(halves[:, :, 0] / inputs**0.5) | _bits(halves[:, :, 1] / inputs**0.5) << 16
-    scales[:, :, 0] = words
+        high = torch.randint(0, 17, first.shape, generator=generator).int()
+    first.copy_(low | high << 16)
     if form == "q6_k_min":
-        scales[:, :, 5:] &= 0x3F3F3F3F  # minima have 6 bits
-    scales = scales.transpose(1, 2).contiguous()
-    if form in _INPUTS_OF_SCALES:
-        scales = scales[:, 0].contiguous()
+        scales[:, 5:] &= 0x3F3F3F3F  # minima have 6 bits
     codes = values.view(torch.int8) if form == "q8_0" else values
     return Weight(form, codes.to(device), scales.to(device))
-
-
-def _bits(numbers: torch.Tensor) -> torch.Tensor:
-    return numbers.half().view(torch.int16).int() & 0xFFFF

@@ -17,12 +17,11 @@ from engine.model.model_config import ModelConfig
 from kernels.operations import operations_for
 from kernels.scratch import Scratch
 from kernels.weight import INT4_GROUP, VALUES_OF_INPUT, Quantization, Weight
+from tests.support.block_weights import WORDS, scales_shape
 
 _POSITIONS = 4096  # of a cache: any multiple of 16 compiles alike
 _PLENTY = 1 << 40  # numbers of working memory
 _CPU = torch.device("cpu")
-_BLOCK = 256  # inputs of a block of these forms, and the words of its scales
-_WORDS: dict[Quantization, int] = {"q4_k": 4, "q6_k": 5, "q6_k_min": 7}
 
 
 def empty_forward(
@@ -57,7 +56,7 @@ def nothing(*shape: int, dtype: torch.dtype = torch.float32) -> torch.Tensor:
 
 def empty_weight(outputs: int, inputs: int, quantization: Quantization) -> Weight:
     """A matrix of this form, or of eight bits where inputs make no blocks of it, as in files."""
-    if quantization in _WORDS and inputs % _BLOCK:
+    if quantization in WORDS and inputs % 256:
         quantization = "q8_0"
     if quantization == "float":
         return Weight(quantization, nothing(outputs, inputs, dtype=torch.bfloat16), None)
@@ -68,16 +67,8 @@ def empty_weight(outputs: int, inputs: int, quantization: Quantization) -> Weigh
     codes = nothing(outputs, width, dtype=torch.int8 if quantization == "q8_0" else torch.uint8)
     if quantization == "int4":
         return Weight(quantization, codes, nothing(inputs // INT4_GROUP, outputs))
-    return Weight(
-        quantization, codes, nothing(*_words(outputs, inputs, quantization), dtype=torch.int32)
-    )
-
-
-def _words(outputs: int, inputs: int, form: Quantization) -> tuple[int, ...]:
-    """The shape of the scales of a form of model files: see `kernels.blocks`."""
-    if form in ("q8_0", "int4_zeros"):
-        return inputs // (64 if form == "q8_0" else 128), outputs
-    return inputs // _BLOCK, _WORDS[form], outputs
+    shape = scales_shape(outputs, inputs, quantization)
+    return Weight(quantization, codes, nothing(*shape, dtype=torch.int32))
 
 
 def _weights(config: ModelConfig, quantization: Quantization) -> GpuWeights:

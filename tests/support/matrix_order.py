@@ -114,17 +114,11 @@ def _value(program: Program, operand: str, thread: int) -> int:
     if not writers or any(one != writers[0] for one in writers):
         return 0
     name, arguments = writers[0].name, [part[0] for part in writers[0].operands[1:]]
-    compute = _computed(name)
+    known = (compute for prefix, compute in _ARITHMETIC.items() if name.startswith(prefix))
+    compute = next(known, None)
     if compute is None or len(writers[0].operands[0]) > 1:
         return 0
     return compute([_value(program, part, thread) for part in arguments]) & _MASK
-
-
-def _computed(name: str) -> Callable[[Sequence[int]], int] | None:
-    for prefix, compute in _ARITHMETIC.items():
-        if name.startswith(prefix):
-            return compute
-    return None
 
 
 _ARITHMETIC: Mapping[str, Callable[[Sequence[int]], int]] = {

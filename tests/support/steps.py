@@ -11,7 +11,7 @@ from engine.drafting.drafter import Drafter, VerifiedStep
 from engine.engine import alone, run
 from engine.model.causal_lm import CausalModel, StepInput, prefill, run_step
 from engine.model.constraint import UNCONSTRAINED, Constraint
-from engine.model.token_tree import TokenTree
+from engine.model.token_tree import MAX_ROWS, TokenTree
 
 
 def logits_of(model: CausalModel, slot: Any, tree: TokenTree) -> torch.Tensor:
@@ -19,6 +19,13 @@ def logits_of(model: CausalModel, slot: Any, tree: TokenTree) -> torch.Tensor:
     logits = run_step(model, StepInput(slot, tree, wants_logits=True)).logits
     assert logits is not None
     return logits
+
+
+def logits_behind(model: CausalModel, prompt: Sequence[int], tree: TokenTree) -> torch.Tensor:
+    """Logits of every row of a tree behind a prompt, in a slot of its own."""
+    slot = model.new_slot(len(prompt) + MAX_ROWS)
+    prefill(model, slot, prompt)
+    return logits_of(model, slot, tree)
 
 
 def read(model: CausalModel, slot: Any, token_ids: Sequence[int]) -> torch.Tensor:

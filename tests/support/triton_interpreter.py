@@ -19,6 +19,7 @@ from triton.runtime import interpreter
 from tests.support.ptx_words import run_words
 
 _Builder, _Handle = interpreter.InterpreterBuilder, interpreter.TensorHandle
+_DEPTH = 16  # inputs of the tensor cores' instruction
 _dot, _binary_op, _cast_impl = _Builder.create_dot, _Builder.binary_op, _Builder.cast_impl
 
 
@@ -39,9 +40,13 @@ def _is_bfloat16(handle):
 
 
 def _create_dot(self, a, b, acc, *rest):
+    """A chain, as of a tensor core: each instruction adds 16 inputs to what the one before it left."""
     a = _Handle(_to_float32(a.data), tl.float32) if _is_bfloat16(a) else a
     b = _Handle(_to_float32(b.data), tl.float32) if _is_bfloat16(b) else b
-    return _dot(self, a, b, acc, *rest)
+    for k in range(0, a.data.shape[1], _DEPTH):
+        part = _Handle(a.data[:, k : k + _DEPTH], a.dtype), _Handle(b.data[k : k + _DEPTH], b.dtype)
+        acc = _dot(self, *part, acc, *rest)
+    return acc
 
 
 def _patched_binary_op(self, lhs, rhs, op):

@@ -251,6 +251,12 @@ def test_an_intel_card_has_memory_of_its_own(monkeypatch, name, gigabytes):
     assert memory_bandwidth(torch.device("xpu:0")) == gigabytes * 1e9
 
 
+@pytest.mark.parametrize(("chip", "bandwidth"), [("M3", 68e9), ("M2 Max", 300e9)])
+def test_a_macs_bandwidth_is_that_of_the_first_chip_of_its_kind(monkeypatch, chip, bandwidth):
+    monkeypatch.setattr(torch.backends.mps, "get_name", lambda: f"Apple {chip}")
+    assert memory_bandwidth(torch.device("mps")) == bandwidth
+
+
 def test_a_gpu_is_made_the_threads_current_one(monkeypatch):
     current = []
 

@@ -8,15 +8,13 @@ import torch
 from engine.bench.gpu.cases import Lab
 from engine.bench.gpu.inputs import BenchInputs, Sizes
 from engine.bench.gpu.machine import Bandwidth, Machine
-from engine.bench.gpu.shapes import Shape
+from engine.bench.gpu.shapes import SHAPES, Shape
 from engine.bench.task_sets import ReplayItem
-from engine.model.model_config import ModelConfig
 from engine.progress import NoProgress
 from engine.request import Buffer
 from tests.support.byte_tokenizer import byte_tokenizer
 from tests.support.host_timer import HostTimer
 
-CPU = Machine(torch.device("cpu"), torch.float32, HostTimer(1).ms)
 BODY = "    total = first + second\n    return total * 2\n"
 
 
@@ -34,35 +32,27 @@ def tokenizer_folder(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def shape():
-    config = ModelConfig(
+    config = replace(
+        SHAPES["0.5b"],
         num_layers=2,
         hidden_size=128,
         num_heads=4,
-        num_kv_heads=2,
         head_dim=32,
         intermediate_size=256,
         vocab_size=byte_tokenizer().get_vocab_size(),
-        rope_theta=1e6,
-        rms_norm_eps=1e-6,
         tie_word_embeddings=False,
-        max_position=16384,
     )
     return Shape("tiny", config)
 
 
 @pytest.fixture(scope="session")
 def machine():
-    return CPU
-
-
-@pytest.fixture(scope="session")
-def bandwidth():
-    return Bandwidth(100.0)
+    return Machine(torch.device("cpu"), torch.float32, HostTimer(1).ms)
 
 
 @pytest.fixture
-def lab(machine, bandwidth):
-    return Lab(machine, NoProgress(), bandwidth)
+def lab(machine):
+    return Lab(machine, NoProgress(), Bandwidth(100.0))
 
 
 @pytest.fixture(scope="session")

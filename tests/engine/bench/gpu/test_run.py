@@ -6,11 +6,9 @@ from rich.console import Console
 from engine.bench.gpu import run
 from engine.bench.gpu.inputs import BenchInputs
 from engine.bench.gpu.kernel_check import GpuCheck
-from engine.bench.gpu.machine import Machine, cuda_ms
 from engine.bench.gpu.profile import GpuProfile
 from engine.bench.gpu.run import GpuBench
 from engine.bench.gpu.tables import failures_table, section_table
-from engine.errors import ConfigurationError
 from engine.progress import NoProgress
 
 SECTIONS = ["bandwidth", "steps", "prefill", "replay_tiny"]
@@ -61,39 +59,3 @@ def test_a_section_that_fails_is_a_sentence_and_the_others_go_on(
     table = failures_table(bench.findings)
     assert table is not None
     assert "ValueError: the bandwidth was not measured" in shown(table)
-
-
-def test_without_a_gpu_the_machine_is_refused():
-    with pytest.raises(ConfigurationError, match="torch sees no GPU here"):
-        Machine.gpu()
-
-
-def test_a_report_that_cannot_be_written_is_told_of(machine, inputs, tmp_path):
-    bench = GpuBench(machine, inputs, NoProgress())
-    with pytest.raises(ConfigurationError, match="cannot be written"):
-        bench.findings.save(tmp_path / "missing" / "gpu.json")
-
-
-def test_a_cuda_timer_takes_the_median_of_its_repeats(monkeypatch):
-    class Event:
-        clock = 0.0
-
-        def __init__(self, enable_timing):
-            self.at = 0.0
-
-        def record(self):
-            self.at = Event.clock
-
-        def synchronize(self):
-            pass
-
-        def elapsed_time(self, other):
-            return other.at - self.at
-
-    durations = iter([9.0] * 3 + [1.0, 50.0, 2.0, 3.0, 4.0])
-
-    def work():
-        Event.clock += next(durations)
-
-    monkeypatch.setattr("torch.cuda.Event", Event)
-    assert cuda_ms(work, repeats=5) == 3.0

@@ -2,7 +2,6 @@
 
 import pytest
 
-from tests.support.few_programs import few_programs
 from tests.support.gpu_models import gpu_qwen2
 from tests.support.tiny_models import tiny_model
 
@@ -19,6 +18,12 @@ def model(reference):
 
 @pytest.fixture(scope="module")
 def few_splits():
-    """Of attention: the interpreter takes its time for each program."""
-    with few_programs(4):
+    """Of attention, so that some have several tiles; the interpreter takes its time for each program."""
+    from kernels import batch_attention
+    from kernels.batch_attention import triton_kernel
+
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (batch_attention, triton_kernel):
+            patch.setattr(module, "num_splits", lambda kv_heads: 4)
+        patch.setattr(triton_kernel, "COMBINED_ROWS", 16)
         yield

@@ -1,5 +1,7 @@
 """Slots come and go; their memory is whole again when all are gone."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 from hypothesis import given
@@ -7,25 +9,13 @@ from hypothesis import strategies as st
 
 from engine.errors import NoSpaceError
 from engine.model.gpu.arena import KVArena, rounded
-from engine.model.model_config import ModelConfig
-
-SMALL = ModelConfig(
-    num_layers=3,
-    hidden_size=32,
-    num_heads=4,
-    num_kv_heads=2,
-    head_dim=8,
-    intermediate_size=64,
-    vocab_size=100,
-    rope_theta=1e6,
-    rms_norm_eps=1e-6,
-    tie_word_embeddings=True,
-    max_position=1024,
-)
+from engine.model.known_shapes import QWEN_SHAPES
 
 
-def small_arena(positions=1024):
-    return KVArena(SMALL, positions, torch.float32, torch.device("cpu"))
+def small_arena():
+    """1,024 positions of 3 layers, each of 2 heads of 8 numbers."""
+    config = replace(QWEN_SHAPES["0.5b"], num_layers=3, head_dim=8)
+    return KVArena(config, 1024, torch.float32, torch.device("cpu"))
 
 
 @given(st.lists(st.tuples(st.integers(1, 300), st.booleans()), max_size=30))

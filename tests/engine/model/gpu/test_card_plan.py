@@ -1,31 +1,20 @@
 """What fits which card is what loading would say, and `auto` takes what is good to type with."""
 
-from itertools import pairwise
+from types import SimpleNamespace
 
 import pytest
 import torch
 
-from engine.model import device as devices
-from engine.model.device import GPU_QUANTIZATIONS, DeviceChoice
+from engine.model.device import DeviceChoice
 from engine.model.gpu import cards
 from engine.model.gpu.card_plan import file_bytes, fits, pick, picked
 from engine.model.gpu.cards import PLANNED_CARDS, Card
-from engine.model.gpu.memory_plan import MemoryPlan
 from engine.model.known_shapes import QWEN_SHAPES
-from engine.model.loading import loaded_model
-from engine.model.loading.loaded_model import load_model
-from engine.progress import NoProgress
 from kernels.weight import BYTES_OF_WEIGHT
-from tests.support.tiny_models import save_model, tiny_model
 
 
 def card_named(name):
     return next(card for card in PLANNED_CARDS if card.name == name)
-
-
-def card_like(free, bandwidth, **others):
-    """A card with so many bytes free and so many bytes a second."""
-    return Card("", free >> 30, bandwidth / 1e9, free, **others)
 
 
 @pytest.mark.parametrize(
@@ -35,8 +24,6 @@ def card_like(free, bandwidth, **others):
         ("RTX 4070", "7b", "fp8"),
         ("RTX 4060 Ti", "1.5b", "bfloat16"),  # 7b as fp8 fits, and takes 25 ms a step at the least
         ("RTX 4090", "14b", "fp8"),
-        ("RTX A6000", "14b", "fp8"),
-        ("A100", "32b", "fp8"),
         ("H200", "32b", "bfloat16"),
     ],
 )
@@ -45,15 +32,6 @@ def test_auto_takes_the_largest_model_that_is_good_to_type_with(name, model, for
     assert (found.model, found.form) == (model, form)
     assert found.floor_ms <= 20
     assert found.plan.positions >= 16_384
-
-
-@pytest.mark.parametrize("card", PLANNED_CARDS, ids=lambda card: card.name)
-def test_what_fits_is_what_the_memory_plan_says(card):
-    found = [fit for fit in fits(card) if fit.form in GPU_QUANTIZATIONS]
-    for fit in found:
-        config, quantization = QWEN_SHAPES[fit.model], GPU_QUANTIZATIONS[fit.form]
-        assert fit.plan == MemoryPlan.make(config, quantization, card.free, None)
-        assert fit.plan.total <= card.free
 
 
 def test_the_floor_is_reading_the_weights_and_the_context_once():
@@ -83,13 +61,8 @@ def test_a_file_of_four_bits_fits_where_eight_bits_do_not():
     assert ("7b", "Q8_0") not in held
 
 
-def test_more_memory_fits_all_that_less_does():
-    held = [{(fit.model, fit.form) for fit in fits(card)} for card in PLANNED_CARDS]
-    assert all(less <= more for less, more in pairwise(held))
-
-
 def test_by_pytorch_weights_stay_in_bfloat16():
-    card = card_like(24 << 30, 1e12, has_kernels=False)
+    card = Card("", 24, 1000.0, 24 << 30, has_kernels=False)
     assert {fit.form for fit in fits(card)} == {"bfloat16"}
     assert pick(card).model == "1.5b"
 
@@ -100,8 +73,8 @@ def test_a_dtype_that_is_set_is_kept():
 
 
 def test_a_slow_card_gets_the_smallest_and_a_tiny_one_nothing():
-    assert pick(card_like(24 << 30, 10e9)).model == "0.5b"
-    assert pick(card_like(1 << 30, 1e12)) is None
+    assert pick(Card("", 24, 10.0, 24 << 30)).model == "0.5b"
+    assert pick(Card("", 1, 1000.0, 1 << 30)) is None
 
 
 def test_a_machine_without_a_gpu_gets_the_offline_model():
@@ -109,35 +82,14 @@ def test_a_machine_without_a_gpu_gets_the_offline_model():
     assert picked(DeviceChoice.cpu("there is none"), "float32") == ("offline", "float32")
 
 
-GPU = DeviceChoice(torch.device("cuda", 0), "A GPU")
-
-
 @pytest.mark.parametrize(
     ("told", "bandwidth"),
     [({"memory_clock_rate": 10_501_000, "memory_bus_width": 384}, 1.008e12), ({}, 272e9)],
 )
 def test_a_gpus_bandwidth_is_its_own_or_that_of_a_card_of_its_size(monkeypatch, told, bandwidth):
-    from types import SimpleNamespace
-
+    gpu = SimpleNamespace(name="A GPU", total_memory=8 << 30, **told)
     monkeypatch.setattr(cards, "free_bytes", lambda device: 7_500_000_000)
-    monkeypatch.setattr(
-        torch.cuda,
-        "get_device_properties",
-        lambda index: SimpleNamespace(name="A GPU", total_memory=8 << 30, **told),
-    )
-    card = Card.of(GPU)
-    assert card.memory_gb_s == pytest.approx(bandwidth / 1e9, rel=1e-3)
-    assert picked(GPU, None)[0] == "1.5b"
-
-
-@pytest.mark.parametrize(("chip", "bandwidth"), [("M3", 68e9), ("M2 Max", 300e9)])
-def test_a_macs_bandwidth_is_that_of_the_first_chip_of_its_kind(monkeypatch, chip, bandwidth):
-    monkeypatch.setattr(torch.backends.mps, "get_name", lambda: f"Apple {chip}")
-    assert devices.memory_bandwidth(torch.device("mps")) == bandwidth
-
-
-def test_the_model_auto_is_the_one_that_is_picked(monkeypatch, tmp_path):
-    folder = str(save_model(tiny_model("qwen2", 1), tmp_path / "model"))
-    monkeypatch.setattr(loaded_model, "picked", lambda choice, dtype: (folder, "float32"))
-    loaded = load_model("auto", tmp_path, NoProgress(), device_name="cpu")
-    assert (loaded.name, loaded.causal_lm.dtype_name) == ("model", "float32")
+    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda index: gpu)
+    choice = DeviceChoice(torch.device("cuda", 0), "A GPU")
+    assert Card.of(choice).memory_gb_s == pytest.approx(bandwidth / 1e9, rel=1e-3)
+    assert picked(choice, None)[0] == "1.5b"

@@ -38,9 +38,10 @@ def test_all_whose_step_it_was_hear_that_the_device_is_lost(model, monkeypatch):
 
 
 @pytest.mark.usefixtures("lost")
-def test_whatever_is_asked_of_a_lost_device_is_answered_so(model, monkeypatch):
+@pytest.mark.parametrize("place", [(Launch, "start"), (StepGraphs, "launch")])
+def test_whatever_is_asked_of_a_lost_device_is_answered_so(model, monkeypatch, place):
     slot = model.new_slot(300)
-    monkeypatch.setattr(Launch, "start", Mock(side_effect=FAULT))
+    monkeypatch.setattr(*place, Mock(side_effect=FAULT))
     for ask in (
         lambda: prefill(model, slot, [5]),
         lambda: model.begin([step_of(slot)]),
@@ -49,13 +50,6 @@ def test_whatever_is_asked_of_a_lost_device_is_answered_so(model, monkeypatch):
             ask()
     with pytest.raises(DeviceLostError), model.graphs.on_stream():
         raise FAULT
-
-
-@pytest.mark.usefixtures("lost")
-def test_a_shape_that_cannot_be_captured_on_a_lost_device_is_its_loss(model, monkeypatch):
-    monkeypatch.setattr(StepGraphs, "launch", Mock(side_effect=FAULT))
-    with pytest.raises(DeviceLostError):
-        prefill(model, model.new_slot(300), [5])
 
 
 @pytest.mark.usefixtures("lost")

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from engine.model.causal_lm import StepInput, prefill, run_step
+from engine.model.causal_lm import StepInput
 from engine.model.gpu.arena import KVArena
 from engine.model.gpu.batch_layout import SlotRange
 from engine.model.gpu.buffers import Inputs, StepShape
@@ -21,23 +21,17 @@ from kernels.operations import PORTABLE
 from kernels.weight import Quantization, pack
 from tests.support.block_weights import random_blocks
 from tests.support.gpu_models import gpu_qwen2
+from tests.support.steps import logits_behind
 from tests.support.tiny_models import tiny_model
 from tests.support.trees import random_tree
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 CPU = torch.device("cpu")
 FORMS: tuple[Quantization, ...] = ("q8_0", "q4_k", "q6_k", "q6_k_min")
-PROMPT = list(range(20, 57))
 
 
 def untied():
     return tiny_model("qwen2", 1, tie_word_embeddings=False)
-
-
-def logits_of(model, tree):
-    slot = model.new_slot(300)
-    prefill(model, slot, PROMPT)
-    return run_step(model, StepInput(slot, tree, wants_logits=True)).logits
 
 
 @pytest.mark.parametrize(
@@ -73,7 +67,7 @@ def test_a_step_says_what_it_says_with_the_table_beside_it(operations):
         operations,
     )
     tree = random_tree(np.random.default_rng(3), 11, hosted.vocab_size)
-    assert torch.equal(logits_of(hosted, tree), logits_of(beside, tree))
+    assert torch.equal(*(logits_behind(one, range(20, 57), tree) for one in (hosted, beside)))
 
 
 TABLES = {

@@ -19,6 +19,7 @@ from engine.model.token_tree import TokenTree
 from engine.progress import NoProgress
 from kernels.operations import PORTABLE, operations_for
 from tests.support.fixed_order import products_in_one_order
+from tests.support.steps import logits_behind
 from tests.support.tiny_gguf import like_q4_k_m, tensor_kind, write_tiny_gguf
 
 if knobs.runtime.interpret:
@@ -62,9 +63,7 @@ def by_kernels(file):
 
 
 def logits_of(model):
-    slot = model.new_slot(300)
-    prefill(model, slot, PROMPT)
-    return run_step(model, StepInput(slot, TokenTree.chain([7, 8]), wants_logits=True)).logits
+    return logits_behind(model, PROMPT, TokenTree.chain([7, 8]))
 
 
 def test_each_matrix_has_the_form_of_the_file(file_of):

@@ -17,22 +17,10 @@ from engine.model.loading.converted_model import ConvertedModel
 from engine.model.loading.loaded_model import prepare
 from engine.progress import NoProgress
 from tests.support.gpu_models import gpu_qwen2
+from tests.support.said import Said
 from tests.support.tiny_models import save_model, tiny_model
 
 pytestmark = pytest.mark.usefixtures("one_thread")
-
-
-class Said(NoProgress):
-    """Remembers the tasks and the sentences."""
-
-    def __init__(self):
-        self.tasks, self.sentences = [], []
-
-    def begin(self, task, total):
-        self.tasks.append((task, total))
-
-    def tell(self, sentence):
-        self.sentences.append((len(self.tasks), sentence))
 
 
 @pytest.fixture
@@ -84,10 +72,10 @@ def test_the_plan_is_told_and_then_the_model_is_there(model, free):
     free(3_000_000_000)
     said = Said()
     loaded = load(model, said)
-    [(num_tasks, sentence), (_, verdict)] = said.sentences
-    assert num_tasks == 0
-    assert re.match(r"GPU memory: weights 0\.0 GB, .* of 3\.0 GB free$", sentence)
-    assert [task for task, _ in said.tasks] == [
+    plan, verdict = said.sentences
+    assert re.match(r"GPU memory: weights 0\.0 GB, .* of 3\.0 GB free$", plan)
+    assert said.all[0] == plan
+    assert said.tasks == [
         "placing the weights",
         "compiling the GPU's steps",
         "checking the kernels",
@@ -124,20 +112,12 @@ def test_widths_that_four_bits_cannot_hold_are_refused_with_what_can(model):
         load_qwen2(model, torch.device("cpu"), "int4", None, Said(), model.folder)
 
 
-@pytest.fixture(scope="module")
-def warm_shapes():
-    """The shapes of steps that are there once a model is warm."""
+def test_warming_up_makes_all_steps_of_one_sequence_and_the_plain_ones_of_a_few():
     model = gpu_qwen2(tiny_model("qwen2", 1))
     warm_up(model.graphs, NoProgress())
-    return set(model.graphs._launches)
-
-
-def test_warming_up_makes_the_steps_of_one_sequence_of_every_kind(warm_shapes):
-    assert sum(shape.sequences == 1 for shape in warm_shapes) == 36
-    assert StepShape(64, 1, is_sampled=True, has_logits=True) in warm_shapes
-    assert StepShape(128, 1, has_head=False) in warm_shapes
-
-
-def test_warming_up_makes_the_plain_steps_of_a_few_sequences(warm_shapes):
-    shared = {shape for shape in warm_shapes if shape.sequences > 1}
-    assert shared == {StepShape(rows, 4) for rows in (4, 8, 16, 32, 64, 128)}
+    warm = set(model.graphs._launches)
+    alone = {shape for shape in warm if shape.sequences == 1}
+    assert len(alone) == 36
+    assert StepShape(64, 1, is_sampled=True, has_logits=True) in alone
+    assert StepShape(128, 1, has_head=False) in alone
+    assert warm - alone == {StepShape(rows, 4) for rows in (4, 8, 16, 32, 64, 128)}

@@ -15,12 +15,10 @@ from engine.model.device import DeviceChoice, DeviceUnfitError
 from engine.model.gpu import loading
 from engine.model.gpu.buffers import Outputs, StepShape
 from engine.model.gpu.flight import GpuFlight
-from engine.model.gpu.loading import load_portable
 from engine.model.gpu.qwen2 import GpuQwen2
 from engine.model.gpu.selfcheck.rows import EQUAL, UNEQUAL, Extent, check_rows
 from engine.model.loading import loaded_model
-from engine.model.loading.converted_model import ConvertedModel
-from engine.model.loading.loaded_model import load_model, prepare
+from engine.model.loading.loaded_model import load_model
 from engine.model.token_tree import TokenTree
 from engine.progress import NoProgress
 from kernels.batch_attention import pytorch as attention
@@ -208,9 +206,7 @@ def test_weights_of_fewer_bits_are_for_our_kernels(folder, tmp_path, gpu):
         load_model(folder, tmp_path, NoProgress(), device_name="mps", quantization="int4")
 
 
-def test_what_does_not_fit_is_refused_with_the_plan(folder, tmp_path, monkeypatch):
+def test_what_does_not_fit_is_refused_with_the_plan(folder, tmp_path, gpu, monkeypatch):
     monkeypatch.setattr(loading, "free_bytes", lambda device: 1_000_000_000)
-    model = prepare(folder, "bfloat16", tmp_path, NoProgress())
-    assert isinstance(model, ConvertedModel)
     with pytest.raises(NoSpaceError, match=r"of 1\.0 GB free"):
-        load_portable(model, torch.device("cpu"), None, NoProgress())
+        load_model(folder, tmp_path, NoProgress(), device_name="mps")

@@ -142,15 +142,6 @@ def test_steps_of_several_sequences_share_one_launch(model, reference):
         slot.commit(output.path.tolist())
 
 
-def test_more_rows_than_a_step_has_are_served_in_two(model, reference):
-    slots = [prompted(model), prompted(model)]
-    trees = [random_tree(np.random.default_rng(n), 100, model.vocab_size) for n in range(2)]
-    outputs = model.begin(list(map(StepInput, slots, trees))).finish()
-    for tree, output in zip(trees, outputs, strict=True):
-        expected = expected_logits(reference, PROMPT, tree)
-        assert output.chosen.tolist() == expected.argmax(dim=-1).tolist()
-
-
 class RunAtOnce(Launch):
     """As a graph that is captured, which runs once when it is made."""
 
@@ -159,11 +150,13 @@ class RunAtOnce(Launch):
         self.start()
 
 
-def test_a_shape_that_is_made_while_logits_are_to_be_read_leaves_them_alone(reference, monkeypatch):
+def test_more_rows_than_a_step_has_are_served_in_two_and_both_keep_their_logits(
+    model, reference, monkeypatch
+):
+    """Though the second one's shape may be made while those of the first are to be read."""
     monkeypatch.setattr(
         StepGraphs, "_make", lambda graphs, memory: RunAtOnce(memory, graphs.forward)
     )
-    model = gpu_qwen2(reference)
     slots = [prompted(model), prompted(model)]
     trees = [random_tree(np.random.default_rng(n), n, model.vocab_size) for n in (100, 40)]
     steps = [
@@ -207,7 +200,7 @@ def test_a_flight_that_fails_leaves_all_slots_as_they_were(model, reference, mon
     """As where the memory for a new shape of step is not there."""
     slots = [branched(model), prompted(model)]
     with monkeypatch.context() as patch:
-        patch.setattr(type(model.graphs), "launch", Mock(side_effect=NoSpaceError("no room")))
+        patch.setattr(StepGraphs, "launch", Mock(side_effect=NoSpaceError("no room")))
         with pytest.raises(NoSpaceError):
             model.begin([StepInput(slot, TokenTree.chain([3])) for slot in slots])
     assert_close(logits_of(model, slots[0], TAIL), expected_logits(reference, BRANCHED, TAIL))
@@ -256,7 +249,8 @@ def test_after_a_reading_that_failed_the_same_prompt_is_continued_as_ever(
         with pytest.raises(RuntimeError):
             lease(longer[:-1])
     slot = lease(longer[:-1]).slot
-    assert written(model, slot, NoDrafts(), GREEDY, longer)[0] == greedy(reference, longer, 24)
+    steps = written(model, slot, NoDrafts(), prompt=longer)
+    assert text_of(steps) == greedy(reference, longer, 24)
 
 
 def test_a_copy_for_which_there_is_no_memory_leaves_its_source_whole(model, reference, monkeypatch):
@@ -268,31 +262,32 @@ def test_a_copy_for_which_there_is_no_memory_leaves_its_source_whole(model, refe
     assert_close(logits_of(model, slot, TAIL), expected_logits(reference, BRANCHED, TAIL))
 
 
-def decode(model, drafter, sampling, count=24):
-    slot = prompted(model, PROMPT[:-1], len(PROMPT) + count + MAX_ROWS)
-    token_ids, steps = written(model, slot, drafter, sampling, PROMPT, count)
-    assert slot.length == len(PROMPT) - 1 + len(token_ids)
-    return token_ids, steps
+def written(model, slot, drafter, sampling=GREEDY, prompt=PROMPT):
+    """The steps that write 24 tokens behind a prompt of which the slot holds all but the last one."""
+    return decoded(model, decoder_behind(slot, drafter, sampling, prompt, 24))
 
 
-def written(model, slot, drafter, sampling, prompt, count=24):
-    """What follows a prompt of which the slot holds all but the last token, and the steps."""
-    steps = decoded(model, decoder_behind(slot, drafter, sampling, prompt, count))
-    return text_of(steps), steps
-
-
-@pytest.mark.parametrize("sampling", [GREEDY, Sampling(0.8, seed=3)], ids=["greedy", "drawn"])
-@pytest.mark.parametrize("truth", [0.3, 0.9])
-def test_drafts_change_the_steps_and_not_the_text(model, sampling, truth):
-    plain, _ = decode(model, NoDrafts(), sampling)
+def assert_drafts_change_the_steps_and_not_the_text(model, sampling, truth):
+    """Return the text."""
+    slots = [prompted(model, PROMPT[:-1]) for _ in range(2)]
+    plain = text_of(written(model, slots[0], NoDrafts(), sampling))
     adversary = Adversary(plain, len(PROMPT), model.vocab_size, 30, truth, seed=1)
-    drafted, steps = decode(model, adversary, sampling)
-    assert drafted[:24] == plain
+    steps = written(model, slots[1], adversary, sampling)
+    assert text_of(steps)[:24] == plain
+    assert slots[1].length == len(PROMPT) - 1 + len(text_of(steps))
     assert len(steps) < 24
+    return plain
 
 
-def test_writes_what_transformers_writes(model, reference):
-    assert decode(model, NoDrafts(), GREEDY)[0] == greedy(reference, PROMPT, 24)
+@pytest.mark.parametrize("truth", [0.3, 0.9])
+def test_what_is_drawn_is_the_same_with_drafts(model, truth):
+    assert_drafts_change_the_steps_and_not_the_text(model, Sampling(0.8, seed=3), truth)
+
+
+@pytest.mark.parametrize("truth", [0.3, 0.9])
+def test_writes_what_transformers_writes_with_drafts_and_without(model, reference, truth):
+    plain = assert_drafts_change_the_steps_and_not_the_text(model, GREEDY, truth)
+    assert plain == greedy(reference, PROMPT, 24)
 
 
 LLAMAS = {
@@ -308,10 +303,8 @@ def test_a_llama_says_what_transformers_says(shape):
     model = gpu_qwen2(reference)
     slot, tree = prompted(model), random_tree(np.random.default_rng(4), 40, model.vocab_size)
     assert_close(logits_of(model, slot, tree), expected_logits(reference, PROMPT, tree))
-    plain, _ = decode(model, NoDrafts(), GREEDY)
+    plain = assert_drafts_change_the_steps_and_not_the_text(model, GREEDY, 0.7)
     assert plain == greedy(reference, PROMPT, 24)
-    adversary = Adversary(plain, len(PROMPT), model.vocab_size, 30, 0.7, seed=1)
-    assert decode(model, adversary, GREEDY)[0][:24] == plain
 
 
 def test_a_slot_that_nobody_knows_gives_its_memory_back(model):

@@ -21,12 +21,7 @@ from engine.model.causal_lm import StepInput, prefill, run_step
 from engine.model.gpu import step_graphs
 from engine.model.gpu.buffers import Inputs, Outputs, StepShape
 from engine.model.gpu.launches import CaptureError, GraphLaunch, GraphMemory, Launch
-from engine.model.gpu.step_graphs import (
-    ROW_BUCKETS,
-    SEQUENCE_BUCKETS,
-    StepGraphs,
-    bucket,
-)
+from engine.model.gpu.step_graphs import ROW_BUCKETS, StepGraphs
 from engine.model.token_tree import MAX_ROWS, TokenTree
 from tests.support.adversary import Adversary
 from tests.support.gpu_models import gpu_qwen2
@@ -146,12 +141,6 @@ def test_an_empty_step_as_it_is_captured_writes_no_keys(recorded):
     for rows in ROW_BUCKETS:
         recorded.graphs.launch(StepShape(rows, 1))
     assert (recorded.arena.keys == 7.0).all()
-
-
-@pytest.mark.parametrize(("count", "size"), [(1, 1), (2, 4), (4, 4), (9, 16), (65, 128)])
-def test_rows_are_rounded_up_to_a_bucket(count, size):
-    assert bucket(ROW_BUCKETS, count) == size
-    assert SEQUENCE_BUCKETS == (1, 4, 16)
 
 
 class Streamed(Launch):

@@ -8,6 +8,7 @@ from engine.model.gpu.weights import pair_gates
 from engine.model.token_tree import TokenTree
 from tests.bench.forms_bench import unpacked
 from tests.support.gpu_models import gpu_qwen2
+from tests.support.steps import logits_behind
 from tests.support.tiny_models import tiny_model
 
 
@@ -21,30 +22,24 @@ def test_gate_and_up_stand_in_turns():
     assert pair_gates(matrix)[:, 0].tolist() == [0, 4, 1, 5, 2, 6, 3, 7]
 
 
-def logits_of(model):
-    slot = model.new_slot(300)
-    prefill(model, slot, range(30, 60))
-    step = StepInput(slot, TokenTree.chain([7, 8, 9]), wants_logits=True)
-    return run_step(model, step).logits
-
-
 @pytest.mark.parametrize("quantization", ["fp8", "int4"])
 def test_fewer_bits_say_what_their_numbers_say(reference, quantization):
     """As the same model with these numbers in whole weights."""
-    packed = gpu_qwen2(reference, quantization=quantization)
-    assert not torch.equal(logits_of(packed), logits_of(gpu_qwen2(reference)))
-    torch.testing.assert_close(logits_of(packed), logits_of(unpacked(packed)))
+    packed, whole = gpu_qwen2(reference, quantization=quantization), gpu_qwen2(reference)
+    said, said_by_whole, expected = (
+        logits_behind(model, range(30, 60), TokenTree.chain([7, 8, 9]))
+        for model in (packed, whole, unpacked(packed))
+    )
+    assert not torch.equal(said, said_by_whole)
+    torch.testing.assert_close(said, expected)
 
 
-def test_the_name_of_the_dtype_is_that_of_the_layers(reference):
-    assert gpu_qwen2(reference, quantization="int4").dtype_name == "int4"
+def test_a_head_keeps_eight_bits_and_the_name_of_the_dtype_is_that_of_the_layers(reference):
+    model = gpu_qwen2(reference, quantization="int4")
+    weights = model.graphs.forward.weights
+    assert (weights.layers[0].down.quantization, weights.head.quantization) == ("int4", "fp8")
+    assert model.dtype_name == "int4"
     assert gpu_qwen2(reference, dtype=torch.bfloat16).dtype_name == "bfloat16"
-
-
-def test_a_head_of_four_bits_keeps_eight(reference):
-    weights = gpu_qwen2(reference, quantization="int4").graphs.forward.weights
-    assert weights.head.quantization == "fp8"
-    assert weights.layers[0].down.quantization == "int4"
 
 
 @pytest.mark.parametrize("quantization", ["fp8", "int4"])

@@ -32,6 +32,7 @@ from tests.support.faults import (
     wrong_row,
 )
 from tests.support.gpu_models import gpu_qwen2
+from tests.support.said import Said
 from tests.support.steps import decoded, decoder_behind, text_of
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -70,17 +71,6 @@ def unchecked(monkeypatch):
     return forbid
 
 
-class Said(NoProgress):
-    def __init__(self):
-        self.tasks, self.sentences = [], []
-
-    def begin(self, task, total):
-        self.tasks.append(task)
-
-    def tell(self, sentence):
-        self.sentences.append(sentence)
-
-
 def test_the_second_load_checks_nothing(load, unchecked):
     first, second = Said(), Said()
     verdict = load(progress=first).verdict
@@ -110,6 +100,7 @@ def test_where_an_operation_is_wrong_the_text_is_that_of_pytorch(
     wrong = planted(operation, FAULTS[fault] or Race())
     model, verdict = load(wrong)
     assert (verdict.runs, list(verdict.failed)) == ("pytorch", ["kernels"])
+    assert verdict.slowdown > 0
     assert model.graphs.forward.operations is PORTABLE
     assert (model.row_buckets, model.most_rows) == ((16, 128), 16)
     assert "PyTorch runs the model in place of our kernels, and a step takes " in model.checked
@@ -137,10 +128,6 @@ def test_keys_whose_bits_depend_on_the_piece_of_the_prompt_are_found(load):
 
     verdict = load(replace(STAND_INS, project_qkv=reading_otherwise)).verdict
     assert "have other bits" in verdict.failed["kernels"]
-
-
-def test_what_the_way_back_costs_is_measured(load):
-    assert load(planted("gate_up", wrong_row)).verdict.slowdown > 0
 
 
 def test_a_kernel_that_does_not_compile_is_told_of_without_folders(load):
@@ -274,6 +261,19 @@ def test_what_the_machine_let_nobody_check_is_checked_at_the_next_load(
     assert "no check was possible: " in model.checked
     assert model.checked.endswith("the next load checks again")
     assert load().verdict.runs == "early"
+
+
+def test_numbers_are_compared_with_those_of_pytorch_in_float32(load, monkeypatch):
+    """What PyTorch rounds in bfloat16 would hide what a kernel gets wrong."""
+    run, compared = FormCheck.run, []
+
+    def noted(check, progress):
+        compared.append((check.model.graphs.dtype, check.pytorch.graphs.dtype))
+        return run(check, progress)
+
+    monkeypatch.setattr(FormCheck, "run", noted)
+    assert load().verdict.runs == "kernels"
+    assert compared == [(torch.bfloat16, torch.float32)]
 
 
 def test_without_memory_for_pytorch_bits_alone_are_compared(load, monkeypatch):

@@ -23,19 +23,13 @@ def logits():
 @pytest.mark.parametrize("is_drawn", [False, True])
 def test_of_two_tokens_that_are_nearly_equal_either_may_be_chosen(logits, is_drawn):
     """A draw may choose another one by rounding, whose logit is no other's near it."""
-    noise = (
-        -torch.log(-torch.log(torch.rand(ROWS, VOCAB))) if is_drawn else torch.zeros(ROWS, VOCAB)
-    )
-    first = (logits + noise).argmax(dim=1)
+    noise = -torch.log(-torch.log(torch.rand(ROWS, VOCAB))) * is_drawn
     rows = torch.arange(0, ROWS, 3)
+    best, first = (logits + noise)[rows].max(dim=1)
     other = (first + 1) % VOCAB
-    best = (logits + noise).amax(dim=1)
-    logits[rows, other[rows]] += (best - logits[range(ROWS), other] - noise[range(ROWS), other])[
-        rows
-    ]
     found, expected = logits.clone(), logits.clone()
-    found[rows, other[rows]] += 1e-3
-    expected[rows, other[rows]] -= 1e-3
+    found[rows, other] = best - noise[rows, other] + 1e-3
+    expected[rows, other] = best - noise[rows, other] - 1e-3
     one, two = answer(found, noise), answer(expected, noise)
     assert (one[CHOSEN] != two[CHOSEN]).sum() == len(rows)
     compare_numbers(one, two)

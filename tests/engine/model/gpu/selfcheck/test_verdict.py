@@ -21,10 +21,6 @@ def file(tmp_path):
     return file
 
 
-def test_what_was_written_is_read(file):
-    assert file.read(KEY) == VERDICT
-
-
 def test_a_file_that_was_copied_to_another_key_is_not_believed(tmp_path, file):
     other = KEY | {"device": "another"}
     copied = VerdictFile.of(tmp_path, other)
@@ -33,20 +29,20 @@ def test_a_file_that_was_copied_to_another_key_is_not_believed(tmp_path, file):
     assert copied.read(other) is None
 
 
-@pytest.mark.parametrize("damage", ["cut", "flipped", "empty", "other", "folder"])
+@pytest.mark.parametrize(
+    "damage",
+    [lambda whole: whole[: len(whole) // 2], lambda whole: whole.replace(b"race", b"rage")],
+    ids=["cut", "flipped"],
+)
 def test_a_damaged_file_is_none(file, damage):
-    whole = file.path.read_bytes()
-    damaged = {
-        "cut": whole[: len(whole) // 2],
-        "flipped": whole.replace(b"race", b"rage"),
-        "empty": b"",
-        "other": b"\xff" * 200,
-    }
-    if damage == "folder":
-        file.path.unlink()
-        file.path.mkdir()
-    else:
-        file.path.write_bytes(damaged[damage])
+    assert file.read(KEY) == VERDICT
+    file.path.write_bytes(damage(file.path.read_bytes()))
+    assert file.read(KEY) is None
+
+
+def test_a_folder_in_its_place_is_none(file):
+    file.path.unlink()
+    file.path.mkdir()
     assert file.read(KEY) is None
 
 
@@ -115,7 +111,6 @@ SAME = "the text is the same with lookahead and without"
 @pytest.mark.parametrize(
     ("verdict", "sentence"),
     [
-        (Verdict({}, "early"), f"the kernels passed their check; {SAME}"),
         (
             Verdict({}, "kernels", {"early": "a race"}),
             "the kernels passed their check, but none starts early, which costs some speed: a race; "
@@ -126,7 +121,6 @@ SAME = "the text is the same with lookahead and without"
             "PyTorch runs the model in place of our kernels, and a step takes 3.1 times as long: "
             "wrong; the text may differ in places with lookahead and without",
         ),
-        (Verdict({}, "pytorch"), f"PyTorch runs all of it; {SAME}"),
         (
             Verdict({}, "kernels", note="no memory", is_lasting=False),
             f"the kernels run unchecked; no memory; {SAME}; the next load checks again",
