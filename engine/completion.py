@@ -93,6 +93,7 @@ class Completion:
             self.text.finish_reason,
             stats,
             tuple(self.text.log_probs),
+            self.text.confidence,
         )
 
     def _ends(self, token_id: int) -> bool:

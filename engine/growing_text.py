@@ -3,6 +3,7 @@
 It knows no tokens, only the text that each one adds, so it serves whoever generates them.
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -31,6 +32,12 @@ class GrowingText:
     def is_ended(self) -> bool:
         """Whether nothing follows."""
         return self.finish_reason is not None
+
+    @property
+    def confidence(self) -> float:
+        """The probability of the text: of the tokens that begin in it."""
+        starts = zip(self.log_probs, self._starts, strict=True)
+        return math.exp(sum(log_prob for log_prob, start in starts if start < len(self.text)))
 
     def grow(self, piece: str, log_prob: float) -> None:
         """Add a token's text, which may be empty; a rule may end all of it here.

@@ -154,7 +154,8 @@ class CompletionChunk:
 class CompletionResult:
     """The whole completion: the joined chunks, the raw tokens, the reason and the cost.
 
-    `log_probs` are the natural logarithms of the tokens' probabilities, at temperature 1.
+    `log_probs` are the natural logarithms of the tokens' probabilities, at temperature 1;
+    `confidence` is the probability of `text`, the product over the tokens that begin in it.
     """
 
     text: str
@@ -162,3 +163,4 @@ class CompletionResult:
     finish_reason: FinishReason
     stats: CompletionStats
     log_probs: tuple[float, ...] = ()
+    confidence: float = 1.0

@@ -1,5 +1,6 @@
 """A completion ends at the same token however its tokens are grouped into steps."""
 
+import math
 from types import SimpleNamespace
 from typing import Any
 
@@ -136,3 +137,12 @@ def test_the_owed_bytes_are_skipped_across_tokens():
 
 def test_bytes_that_are_no_text_are_replaced():
     assert TextStream(owed=0).push(b"\xffa") == "\ufffda"
+
+
+def test_the_confidence_is_the_product_over_the_tokens_that_begin_in_the_text():
+    """Each token of these tests has a probability of exp(-0.25)."""
+    result, _ = run(TOKENIZER.encode("a = 1\nb"), [4, 3], max_tokens=20)
+    inside = len(TOKENIZER.encode("a = 1"))
+    assert (result.text, len(result.log_probs)) == ("a = 1", len(result.token_ids))
+    assert inside < len(result.token_ids)
+    assert result.confidence == pytest.approx(math.exp(-0.25 * inside))
