@@ -138,7 +138,6 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     temperature: Annotated[float, Meta(ge=0, le=10), _about("how tokens are drawn; 0: greedy")] = (
         0.0
     )
-    seed: Annotated[int, Meta(ge=0, le=2**63 - 1), _about("of sampling")] = 0
     max_tokens: Annotated[_Written, _about("the longest suggestion")] = 128
     prompt_tokens: Annotated[
         _Read | None, _about("the longest prompt; unset: what the machine reads in time")
@@ -195,6 +194,7 @@ GONE = {
     "calibrate": "`min_confidence` is what the model itself says of a suggestion",
     "parts": "a suggestion is shown once all of it is written",
     "range_from_line_start": "a suggestion begins at the cursor",
+    "seed": "sampling begins at seed 0; `foregram complete` takes `--seed`",
 }
 
 

@@ -195,7 +195,7 @@ class HostCompletions:
             below=anchor.cells.below,
             layout=settings.layout,
             lookahead=settings.lookahead,
-            sampling=sampling or Sampled(settings.temperature, settings.seed),
+            sampling=sampling or Sampled(settings.temperature),
             bounds=replace(
                 bounds,
                 max_tokens=min(bounds.max_tokens, settings.max_tokens),

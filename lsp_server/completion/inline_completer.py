@@ -175,7 +175,7 @@ class InlineCompleter:
             is_over = reason in HOST_TROUBLES | WITHDRAWN or reason is Reason.QUOTA
             if is_over or is_late or count >= settings.num_candidates:
                 break
-            varied = Sampled(_VARIETY, (settings.seed + number) % 2**63)
+            varied = Sampled(_VARIETY, number)
             await self._begin(anchor, varied)
         for one in best:
             self._cache.prefer(one.completion_id)

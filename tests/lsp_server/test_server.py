@@ -60,7 +60,7 @@ async def test_says_what_it_can_do(tmp_path):
 
 async def test_options_of_the_client_hold_and_wrong_ones_are_named(tmp_path):
     engine = HeldEngine(WORDS)
-    options = {"foregram": {"languages": {"go": False}, "maxTokns": 3, "seed": -1}}
+    options = {"foregram": {"languages": {"go": False}, "maxTokns": 3, "debounceMs": -1}}
     async with served(tmp_path, engine, options=options) as (shown, _):
         shown.open(SOURCE, language="go")
         assert await shown.items() == []
@@ -68,7 +68,7 @@ async def test_options_of_the_client_hold_and_wrong_ones_are_named(tmp_path):
     told = "; ".join(shown.messages)
     assert told.count("maxTokns") == 1
     assert "maxTokens" in told
-    assert "seed" in told
+    assert "debounceMs" in told
 
 
 async def test_an_editor_that_cannot_tell_its_settings_gets_completions_all_the_same(tmp_path):

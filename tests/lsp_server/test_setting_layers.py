@@ -68,7 +68,6 @@ def test_lists_and_tables_of_variables_are_separated_by_commas(environ):
         ("disabledGlobs", "*.md", "not a list of strings"),
         ("cacheFolder", "", "not a path"),
         ("temperature", float("nan"), "not a number from 0 to 10"),
-        ("seed", 2**63, "not a whole number from 0 to"),
         ("maxTokens", 1025, "not a whole number from 1 to 1,024"),
         ("maxTokens", 10**400, "not a whole number from 1 to 1,024"),
         ("timeLimitMs", 10**400, "not a whole number from 1 to 3,600,000"),
@@ -87,11 +86,11 @@ def test_values_are_checked(environ, key, value, complaint):
 
 
 def test_what_an_editor_leaves_empty_is_left_to_other_layers(environ):
-    environ |= {"FOREGRAM_MODEL": "3b", "FOREGRAM_SEED": "7"}
-    empty = {"model": "", "hostUrl": "", "tokenFile": None, "seed": None}
+    environ |= {"FOREGRAM_MODEL": "3b", "FOREGRAM_MAX_TOKENS": "7"}
+    empty = {"model": "", "hostUrl": "", "tokenFile": None, "maxTokens": None}
     settings, problems = _loaded(Layer("options", empty), environ=environ)
     assert problems == []
-    assert (settings.model, settings.host_url, settings.seed) == ("3b", None, 7)
+    assert (settings.model, settings.host_url, settings.max_tokens) == ("3b", None, 7)
 
 
 @pytest.mark.parametrize("name", GONE)

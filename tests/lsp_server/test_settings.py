@@ -34,22 +34,30 @@ def test_model_threads_and_debug_are_read():
 
 
 def test_each_layer_wins_over_the_one_before(environ, write_file):
-    write_file("max_tokens = 1\nseed = 1\nthreads = 1\nkvBudgetMb = 1\n")
-    environ |= {"FOREGRAM_SEED": "2", "FOREGRAM_THREADS": "2", "FOREGRAM_KV_BUDGET_MB": "2"}
-    command_line = Layer("command line", {"threads": 3, "kv_budget_mb": 3, "seed": None})
+    write_file("max_tokens = 1\nprompt_tokens = 1\nthreads = 1\nkvBudgetMb = 1\n")
+    environ |= {
+        "FOREGRAM_PROMPT_TOKENS": "2",
+        "FOREGRAM_THREADS": "2",
+        "FOREGRAM_KV_BUDGET_MB": "2",
+    }
+    command_line = Layer("command line", {"threads": 3, "kv_budget_mb": 3, "prompt_tokens": None})
     options = Layer("initializationOptions", {"kvBudgetMb": 4})
     settings, problems = _loaded(command_line, options, environ=environ)
     assert problems == []
-    assert (settings.max_tokens, settings.seed) == (1, 2)
+    assert (settings.max_tokens, settings.prompt_tokens) == (1, 2)
     assert (settings.threads, settings.kv_budget_mb) == (3, 4)
 
 
 def test_what_is_wrong_is_named_with_its_source_and_the_rest_is_used(environ, write_file):
     write_file("model = '3b'\nmax_tokns = 9\n[languages]\nmarkdown = false\n")
-    environ |= {"FOREGRAM_THREADS": "two", "FOREGRAM_SEED": "7"}
+    environ |= {"FOREGRAM_THREADS": "two", "FOREGRAM_MAX_TOKENS": "7"}
     options = Layer("initializationOptions", {"lineEnds": "cr", "numCandidates": 99, "enable": 0})
     settings, problems = _loaded(options, environ=environ)
-    assert (settings.model, settings.seed, settings.languages) == ("3b", 7, {"markdown": False})
+    assert (settings.model, settings.max_tokens, settings.languages) == (
+        "3b",
+        7,
+        {"markdown": False},
+    )
     assert (settings.line_ends, settings.num_candidates, settings.enable) == ("auto", 3, True)
     path = Path(environ["XDG_CONFIG_HOME"], "foregram", "foregram.toml")
     assert problems == [

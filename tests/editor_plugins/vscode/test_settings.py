@@ -64,7 +64,7 @@ def test_no_repository_can_choose_what_runs_or_who_gets_the_text(manifest):
     """What a workspace may set is listed here; a new setting has to be thought about."""
     declared = declared_settings(manifest)
     open_to_all = {name for name, schema in declared.items() if schema["scope"] != "machine"}
-    harmless = {"layout", "lookahead", "temperature", "seed", "maxTokens", "promptTokens"}
+    harmless = {"layout", "lookahead", "temperature", "maxTokens", "promptTokens"}
     harmless |= {"timeLimitMs", "debounceMs", "speculate", "numCandidates", "lineEnds"}
     harmless |= {"minConfidence", "lines", "completionFallback"}
     switches = {"enable", "languages"}  # a folder that is not trusted has no say in these

@@ -207,7 +207,7 @@ def _request(
         overlay=anchor.overlay,
         layout=settings.layout,
         lookahead=settings.lookahead,
-        sampling=Sampled(settings.temperature, settings.seed),
+        sampling=Sampled(settings.temperature),
         bounds=msgspec.structs.replace(
             bounds,
             max_tokens=min(bounds.max_tokens, settings.max_tokens),
