@@ -201,9 +201,10 @@ def test_a_folder_that_came_is_a_look_at_all_files(changes):
 
 
 def test_without_a_whole_index_all_files_are_looked_at(changes, project):
-    changes.index.unlink()
+    index = project.parent / "index.sqlite"
+    index.unlink()
     assert changes(["a.py"], 9) is None
-    Store.build(changes.index, project).close()
+    Store.build(index, project).close()
     assert changes(["a.py"], 9) is None
 
 
