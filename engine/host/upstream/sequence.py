@@ -148,9 +148,7 @@ class UpstreamSequence:
         if text.finish_reason is None:
             raise ValueError("the completion has not ended")
         log_probs = tuple(text.log_probs) if self._answer.has_log_probs else ()
-        return CompletionResult(
-            text.text, (), text.finish_reason, self._stats(), log_probs, text.confidence
-        )
+        return CompletionResult(text.text, (), text.finish_reason, self._stats(), log_probs)
 
     async def _generate(self) -> None:
         room = self.model.room(self.prompt)
