@@ -17,7 +17,7 @@ PAGES = [
     README,
     ROOT / "CONTRIBUTING.md",
     *(ROOT / name / "README.md" for name in ("lsp_server", "engine", "engine/host", "kernels")),
-    ROOT / "engine/host/compat/README.md",
+    *(ROOT / name / "README.md" for name in ("engine/host/compat", "tests/bench")),
     *(PLUGINS / name for name in ("other_clients.md", "neovim/README.md", "vscode/README.md")),
 ]
 MADE = {"editor_plugins/vscode/foregram.vsix"}  # by `make vsix`
