@@ -107,7 +107,7 @@ def show_completion(arguments: argparse.Namespace, settings: Settings) -> int:
     if arguments.json:
         output = JsonObject(sys.stdout)
     elif sys.stdout.isatty():
-        output = CompletionView(Console(), source, offset)
+        output = CompletionView(Console(), source.text, offset, source.line_end)
     with closing(_load_engine(arguments, settings)) as engine:
         report = complete(
             engine, request, source, output, partial(process, context=context, judge=judge)

@@ -10,7 +10,6 @@ from rich.text import Text
 
 from engine import CompletionResult, FinishReason
 from engine.completer import EngineInfo
-from lsp_server.cli.source_file import SourceFile
 from lsp_server.reasons import Reason
 
 INTERRUPTED = 130  # as shells report a program that Ctrl-C ended
@@ -132,10 +131,11 @@ def agreed(question: str) -> bool:
 class CompletionView(Output):
     """The cursor's neighbourhood on a terminal: context dim, the completion between."""
 
-    def __init__(self, console: Console, source: SourceFile, offset: int) -> None:
-        self._console, self._line_end = console, source.line_end
-        self._before = source.text[:offset].split("\n")[-CONTEXT_LINES - 1 :]
-        self._after = source.text[offset:].split("\n")[: CONTEXT_LINES + 1]
+    def __init__(self, console: Console, text: str, offset: int, line_end: str) -> None:
+        """`line_end` is that of completions; those of `text` are line feeds."""
+        self._console, self._line_end = console, line_end
+        self._before = text[:offset].split("\n")[-CONTEXT_LINES - 1 :]
+        self._after = text[offset:].split("\n")[: CONTEXT_LINES + 1]
 
     def begin(self) -> None:
         """Show the lines up to the cursor."""

@@ -20,7 +20,8 @@ def shown(text, offset, chunks, width=20):
     console = Console(file=out, force_terminal=True, color_system="standard", width=width)
     source = SourceFile(Path("a.py"), text)
     request = CompletionRequest(prefix=text[:offset], suffix=text[offset:])
-    complete(FakeEngine(chunks), request, source, CompletionView(console, source, offset))
+    view = CompletionView(console, text, offset, source.line_end)
+    complete(FakeEngine(chunks), request, source, view)
     return out.getvalue()
 
 
