@@ -100,7 +100,6 @@ def test_where_an_operation_is_wrong_the_text_is_that_of_pytorch(
     wrong = planted(operation, FAULTS[fault] or Race())
     model, verdict = load(wrong)
     assert (verdict.runs, list(verdict.failed)) == ("pytorch", ["kernels"])
-    assert verdict.slowdown > 0
     assert model.graphs.forward.operations is PORTABLE
     assert (model.row_buckets, model.most_rows) == ((16, 128), 16)
     assert "PyTorch runs the model in place of our kernels, and a step takes " in model.checked
@@ -128,6 +127,10 @@ def test_keys_whose_bits_depend_on_the_piece_of_the_prompt_are_found(load):
 
     verdict = load(replace(STAND_INS, project_qkv=reading_otherwise)).verdict
     assert "have other bits" in verdict.failed["kernels"]
+
+
+def test_what_the_way_back_costs_is_measured(load):
+    assert load(planted("gate_up", wrong_row)).verdict.slowdown > 0
 
 
 def test_a_kernel_that_does_not_compile_is_told_of_without_folders(load):
