@@ -37,6 +37,8 @@ class HostRecord(msgspec.Struct, frozen=True, rename="camel"):
     failures: int = 0  # hosts in a row that died, this one included once that is noticed
     has_served: bool = False  # for long enough not to count as a failed start
     protocol: int = PROTOCOL_VERSION
+    version: str = ""  # of foregram
+    crashed: str = ""  # the last version whose host died before it had served
 
 
 def new_secret() -> str:

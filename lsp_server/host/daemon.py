@@ -24,7 +24,6 @@ from engine.host.protocol import PROTOCOL_VERSION
 from engine.host.runtime import HostRecord, RuntimeFolder
 from lsp_server.host.address import HostAddress, HostError, host_address
 from lsp_server.host.failures import (
-    boot_s,
     counted,
     failure_sentence,
     may_start,
@@ -32,7 +31,7 @@ from lsp_server.host.failures import (
     noted_end,
 )
 from lsp_server.host.probe import ProbeResult, probe
-from lsp_server.host.upgrade import RunningHost, running_host
+from lsp_server.host.upgrade import RunningHost, running_host, started
 from lsp_server.settings import Settings
 
 _LOG = logging.getLogger(__name__)
@@ -143,10 +142,8 @@ class LocalHost:
 
     async def _outdated(self, answer: ProbeResult, wanted_at: float) -> RunningHost | None:
         """The host that gave this answer, if another one takes its place."""
-        if answer.status is None and answer.code != "wrong_protocol":
-            return None
         record = self._folder.read_record()
-        found = await running_host(self._address, record)
+        found = await running_host(self._address, answer, record)
         return found if found is not None and found.is_replaced(record, wanted_at) else None
 
     async def _end_outdated(self, wanted_at: float) -> None:
@@ -190,8 +187,7 @@ class LocalHost:
             except OSError as error:
                 reason = f"{self._command[0]}: {error.strerror}"
                 raise HostError(f"the model's process cannot be started: {reason}") from error
-            failures = former.failures if former is not None else 0
-            self._folder.write_record(HostRecord(process.pid, boot_s(), failures=failures))
+            self._folder.write_record(started(process.pid, former))
         # Reaps the process when it ends, if this one lives that long.
         self._reaper = threading.Thread(target=self._reap, args=(process,), daemon=True)
         self._reaper.start()

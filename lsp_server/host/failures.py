@@ -38,8 +38,10 @@ def counted(record: HostRecord) -> HostRecord:
     """The record of a host that is gone, with its own crash counted."""
     if record.failed_at is not None:
         return record
-    failures = 1 if record.has_served else record.failures + 1
-    return msgspec.structs.replace(record, failures=failures, failed_at=boot_s())
+    failures, crashed = record.failures + 1, record.version
+    if record.has_served:  # such a version does start, whatever ended its host
+        failures, crashed = 1, "" if record.crashed == record.version else record.crashed
+    return msgspec.structs.replace(record, failures=failures, failed_at=boot_s(), crashed=crashed)
 
 
 def may_start(record: HostRecord, wanted_at: float) -> bool:

@@ -14,6 +14,8 @@ from engine.host.response_body import body_of
 from engine.host.runtime import HostRecord
 from engine.version import VERSION
 from lsp_server.host.address import HostAddress
+from lsp_server.host.failures import boot_s
+from lsp_server.host.probe import ProbeResult
 
 IDLE_S = 60.0  # seconds without a request, for a host that holds documents of editors
 
@@ -44,8 +46,7 @@ class RunningHost(msgspec.Struct, frozen=True, rename="camel"):
         """
         if record is not None and self.state == "failed" and record.started_at < wanted_at:
             return True
-        # What crashed before this host was started may have been the host of this version.
-        has_crashed = record is not None and record.failures > 0
+        has_crashed = record is not None and record.crashed == VERSION
         return is_older(self.version, VERSION) and self.is_idle and not has_crashed
 
 
@@ -69,8 +70,25 @@ def is_older(one: str, other: str) -> bool:
     return False
 
 
-async def running_host(address: HostAddress, record: HostRecord | None) -> RunningHost | None:
-    """The local host, asked in the protocol that its record names; None if it tells nothing."""
+def started(pid: int, former: HostRecord | None) -> HostRecord:
+    """The record of a host of this version that starts now, after that of `former`, which died."""
+    record = HostRecord(pid, boot_s(), version=VERSION)
+    if former is None:
+        return record
+    return msgspec.structs.replace(record, failures=former.failures, crashed=former.crashed)
+
+
+async def running_host(
+    address: HostAddress, answer: ProbeResult, record: HostRecord | None
+) -> RunningHost | None:
+    """The local host that gave this answer; None if it tells nothing.
+
+    One of another protocol is asked in the one that its record names.
+    """
+    if answer.status is not None:
+        return msgspec.convert(msgspec.to_builtins(answer.status), RunningHost)
+    if answer.code != "wrong_protocol":
+        return None
     protocol = PROTOCOL_VERSION if record is None else record.protocol
     async with address.client(protocol=protocol) as http:
         with suppress(httpx2.HTTPError, httpx2.StreamError, msgspec.MsgspecError):

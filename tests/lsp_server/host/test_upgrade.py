@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import signal
 import subprocess
 import sys
 
@@ -133,6 +134,17 @@ def test_a_host_of_a_newer_protocol_stays_and_says_so(stub, ensure):
             ensure(OLD)
         assert process.poll() is None
         assert asyncio.run(stop_host(stub.settings))
+
+
+def test_an_older_host_that_was_killed_after_it_had_served_is_replaced_too(stub, ensure):
+    ensure(OLD)
+    record = msgspec.structs.replace(stub.folder.read_record(), has_served=True)
+    stub.folder.write_record(record)
+    os.kill(record.pid, signal.SIGKILL)
+    until(lambda: not stub.folder.host_is_alive(), "the end of the host")
+    assert ensure(OLD, wanted_at=boot_s()).version == OLD
+    assert stub.folder.read_record().failures == 1
+    assert ensure(NEW).version == NEW
 
 
 def test_a_version_that_crashes_at_its_start_takes_no_place_again(stub, ensure):
