@@ -50,9 +50,9 @@ def test_light_modules_load_nothing_heavy(module):
     assert fresh_interpreter(code) == ""
 
 
-def test_the_language_server_starts_without_the_repository():
+def test_the_language_server_starts_without_the_repository_and_without_a_terminal():
     """What an index needs is loaded once a client is ready: no start waits for it."""
-    later = {"filelock", "sqlite3", "lsp_server.repository.repository"}
+    later = {"filelock", "rich", "sqlite3", "lsp_server.repository.repository"}
     code = f"import sys, lsp_server.cli.lsp; print(*({later} & sys.modules.keys()))"
     assert fresh_interpreter(code) == ""
 

@@ -22,17 +22,9 @@ from engine.host.protocol import Bounds, Position
 from engine.memory import peak_resident_bytes
 from engine.stopping.lines import last_line
 from lsp_server.cli.engine_arguments import decoding
-from lsp_server.cli.report import (
-    INTERRUPTED,
-    CompletionReport,
-    CompletionView,
-    JsonObject,
-    Output,
-    PlainText,
-    note,
-)
+from lsp_server.cli.report import INTERRUPTED, CompletionReport, JsonObject, Output, note
 from lsp_server.cli.source_file import Location, SourceFile
-from lsp_server.cli.terminal import ProgressBars
+from lsp_server.cli.terminal import CompletionView, PlainText, ProgressBars
 from lsp_server.completion.cursor_context import CursorContext
 from lsp_server.completion.postprocess import Processed, process
 from lsp_server.completion.syntax_judge import Judge, judge_of

@@ -14,8 +14,9 @@ from engine.errors import InputError
 from lsp_server.cli import command_line
 from lsp_server.cli import complete as module
 from lsp_server.cli.complete import complete, open_buffers, refuse_hidden
-from lsp_server.cli.report import JsonObject, PlainText
+from lsp_server.cli.report import JsonObject
 from lsp_server.cli.source_file import Location, SourceFile
+from lsp_server.cli.terminal import PlainText
 from lsp_server.completion.postprocess import Processed
 from lsp_server.privacy.hidden_files import HiddenFiles
 from lsp_server.reasons import HIDING, Reason

@@ -1,11 +1,17 @@
-"""What a person sees of a task on a terminal."""
+"""What a person sees on a terminal."""
 
 import io
+import re
+from pathlib import Path
 
 import pytest
 from rich.console import Console
 
-from lsp_server.cli.terminal import ProgressBars, tracked
+from engine import CompletionRequest
+from lsp_server.cli.complete import complete
+from lsp_server.cli.source_file import SourceFile
+from lsp_server.cli.terminal import CONTEXT_LINES, CompletionView, ProgressBars, tracked
+from tests.support.fake_engine import FakeEngine
 
 
 def test_without_a_terminal_progress_is_one_line_per_task():
@@ -43,3 +49,73 @@ def test_tracked_items_are_counted_where_there_is_a_terminal(is_terminal, monkey
     shown = capsys.readouterr().err
     assert ("3/3" in shown) == ("letters" in shown) == is_terminal
     assert is_terminal or not shown
+
+
+DIM, RESET = "\x1b[2m", "\x1b[0m"
+
+
+def shown(text, offset, chunks, width=20):
+    out = io.StringIO()
+    console = Console(file=out, force_terminal=True, color_system="standard", width=width)
+    source = SourceFile(Path("a.py"), text)
+    request = CompletionRequest(prefix=text[:offset], suffix=text[offset:])
+    view = CompletionView(console, text, offset, source.line_end)
+    complete(FakeEngine(chunks), request, source, view)
+    return out.getvalue()
+
+
+def test_the_completion_stands_between_dimmed_neighbours():
+    view = shown("before()\n\nafter()\n", 9, ["now()", " # here"])
+    assert f"{DIM}before(){RESET}" in view
+    assert "now() # here" in view
+    assert f"{DIM}after(){RESET}" in view
+    assert view.index("before()") < view.index("now()") < view.index("after()")
+
+
+def test_only_the_nearest_lines_are_shown():
+    lines = [f"line{number}" for number in range(100)]
+    text = "\n".join(lines)
+    view = shown(text, text.index("line50"), ["new\n"])
+    assert f"line{50 - CONTEXT_LINES}" in view
+    assert f"line{49 - CONTEXT_LINES}" not in view
+    assert f"line{50 + CONTEXT_LINES}" in view
+    assert f"line{51 + CONTEXT_LINES}" not in view
+
+
+def test_long_lines_are_not_cut_or_wrapped_by_us():
+    assert "x" * 300 in shown("", 0, ["x" * 300])
+
+
+def test_square_brackets_are_text_not_markup():
+    assert "items[bold] = [/]" in shown("", 0, ["items[bold] = [/]"])
+
+
+def test_escape_sequences_are_shown_not_obeyed():
+    view = shown("\x1b]0;title\x07", 0, ["\x1b[2Jwiped"])
+    assert "\x1b]0" not in view
+    assert "\x1b[2J" not in view
+    assert "␛[2Jwiped" in view
+
+
+def footer(width):
+    """The lines of the summary, without their colours."""
+    view = re.sub(r"\x1b\[[0-9;]*m", "", shown("", 0, ["x = 1"], width))
+    return [line.rstrip() for line in view.split("\n")[1:-1]]
+
+
+def test_the_summary_names_cost_model_and_ending():
+    [line] = footer(200)
+    for part in (
+        "4 tokens in 2 runs of the model",
+        "40.0 tokens a second",
+        "fake-1b (float32) on cpu",
+        "MB of memory",
+        "it reached the text after the cursor",
+    ):
+        assert part in line
+
+
+def test_on_a_narrow_terminal_the_summary_is_cut_between_words():
+    lines = footer(20)
+    assert max(map(len, lines)) <= 20
+    assert " ".join(lines).startswith("4 tokens in 2 runs of the model · 40.0 tokens a second")
