@@ -37,12 +37,29 @@ class Layer:
 
 
 @dataclass(frozen=True, slots=True)
+class GoneSetting:
+    """A setting of an earlier version: what holds instead, in words and as its value."""
+
+    meaning: str
+    value: object
+
+    def holds(self, given: object) -> bool:
+        """Whether nothing changes for a person who has set this, or has not."""
+        return given in (None, "") or str(given).lower() == str(self.value).lower()
+
+
+class GoneSettingError(ConfigurationError):
+    """A setting is not there any more."""
+
+
+@dataclass(frozen=True, slots=True)
 class SettingsProblem:
-    """A key that could not be used; if `key` is empty, a whole file."""
+    """A key that could not be used; if `key` is empty, a whole file. `is_gone`: it did no harm."""
 
     source: str
     key: str
     message: str
+    is_gone: bool = False
 
     def __str__(self) -> str:
         return f"{self.source}: {self.message}"
@@ -51,17 +68,18 @@ class SettingsProblem:
 def usable_values(
     layer: Layer,
     names: Mapping[str, FieldInfo],
-    gone: Mapping[str, str],
+    gone: Mapping[str, GoneSetting],
     problems: list[SettingsProblem],
 ) -> Iterator[tuple[str, object]]:
     """The valid values of `layer`, by the fields in `names`; the others are added to `problems`.
 
-    `gone` says of settings that there are not any more what holds instead.
+    A setting in `gone` is passed over where it says what holds anyway: older plugins send such ones.
     """
     for key, given in layer.values.items():
         try:
             if key not in names:
-                raise ConfigurationError(_why_unknown(key, names, gone))
+                _refuse(key, given, names, gone)
+                continue
             field = names[key]
             # Nobody loses anything by an empty list of exceptions.
             if layer.own_elsewhere and given not in (None, []) and is_own(field):
@@ -69,16 +87,23 @@ def usable_values(
             if given is not None and (given != "" or field.default is not None):
                 yield field.name, _converted(key, given, field, layer)
         except ConfigurationError as error:
-            problems.append(SettingsProblem(layer.source, key, str(error)))
+            is_gone = isinstance(error, GoneSettingError)
+            problems.append(SettingsProblem(layer.source, key, str(error), is_gone))
 
 
-def _why_unknown(key: str, names: Mapping[str, FieldInfo], gone: Mapping[str, str]) -> str:
+def _refuse(
+    key: str, given: object, names: Mapping[str, FieldInfo], gone: Mapping[str, GoneSetting]
+) -> None:
+    """Raise ConfigurationError for a key that is no setting, unless it was one and changes nothing."""
     name = key.removeprefix("FOREGRAM_").replace("_", "").lower()  # however its layer spells it
-    for one, instead in gone.items():
+    for one, setting in gone.items():
         if name == one.replace("_", ""):
-            return f"the setting {key} is gone, remove it: {instead}"
+            if setting.holds(given):
+                return
+            raise GoneSettingError(f"the setting {key} is gone, remove it: {setting.meaning}")
     close = difflib.get_close_matches(key, names, n=1, cutoff=0.8)
-    return f"unknown setting {key}" + "".join(f"; did you mean {name}?" for name in close)
+    hint = "".join(f"; did you mean {name}?" for name in close)
+    raise ConfigurationError(f"unknown setting {key}{hint}")
 
 
 def _converted(key: str, given: object, field: FieldInfo, layer: Layer) -> object:

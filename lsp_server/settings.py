@@ -18,6 +18,7 @@ from engine.errors import ConfigurationError
 from engine.host.protocol import MAX_TOKENS
 from engine.host.runtime import default_runtime_folder
 from lsp_server.setting_layers import (
+    GoneSetting,
     Layer,
     SettingsProblem,
     default_cache_folder,
@@ -183,18 +184,18 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     def from_environment(environ: Mapping[str, str] | None = None) -> "Settings":
         """Read file and environment; raises ConfigurationError on a wrong or unknown key."""
         loaded = load_settings(environ=environ)
-        if loaded.problems:
-            raise ConfigurationError("; ".join(map(str, loaded.problems)))
+        loaded.require()
         return loaded.settings
 
 
-# Settings of earlier versions, and what holds instead.
 GONE = {
-    "accept_command": "an accept always runs `foregram.accept`",
-    "calibrate": "`min_confidence` is what the model itself says of a suggestion",
-    "parts": "a suggestion is shown once all of it is written",
-    "range_from_line_start": "a suggestion begins at the cursor",
-    "seed": "sampling begins at seed 0; `foregram complete` takes `--seed`",
+    "accept_command": GoneSetting("an accept always runs `foregram.accept`", "foregram.accept"),
+    "calibrate": GoneSetting(
+        "`min_confidence` is what the model says of a suggestion", value=False
+    ),
+    "parts": GoneSetting("a suggestion is shown once all of it is written", value=False),
+    "range_from_line_start": GoneSetting("a suggestion begins at the cursor", value=False),
+    "seed": GoneSetting("sampling begins at seed 0; `foregram complete` takes `--seed`", value=0),
 }
 
 
@@ -204,6 +205,11 @@ class LoadedSettings:
 
     settings: Settings
     problems: tuple[SettingsProblem, ...]
+
+    def require(self) -> None:
+        """Raise ConfigurationError unless all could be used, or is gone."""
+        if wrong := [str(one) for one in self.problems if not one.is_gone]:
+            raise ConfigurationError("; ".join(wrong))
 
 
 def load_settings(*layers: Layer, environ: Mapping[str, str] | None = None) -> LoadedSettings:

@@ -86,9 +86,9 @@ def _place(arguments: argparse.Namespace, folder: Path) -> None:
 
 
 def _settings(command: str) -> Settings:
-    if command not in _TOLERANT:
-        return Settings.from_environment()
     loaded = load_settings()
+    if command not in _TOLERANT:
+        loaded.require()
     if command != "doctor":  # which lists them itself
         for problem in loaded.problems:
             note(str(problem))

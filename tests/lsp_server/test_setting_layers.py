@@ -98,8 +98,24 @@ def test_a_setting_that_is_gone_is_named_in_any_spelling_with_what_to_do(environ
     head, *rest = name.split("_")
     for key in (name, head + "".join(map(str.title, rest)), f"FOREGRAM_{name.upper()}"):
         settings, [problem] = _loaded(Layer("source", {key: "any"}), environ=environ)
-        assert problem == f"source: the setting {key} is gone, remove it: {GONE[name]}"
+        assert problem == f"source: the setting {key} is gone, remove it: {GONE[name].meaning}"
         assert settings == Settings.from_environment(environ)
+
+
+@pytest.mark.parametrize("name", GONE)
+def test_a_setting_that_is_gone_and_says_what_holds_is_passed_over(environ, name):
+    """As an older plugin sends it, whatever its user has set."""
+    for given in (GONE[name].value, str(GONE[name].value).lower(), None, ""):
+        _, problems = _loaded(Layer("source", {name: given}), environ=environ)
+        assert problems == []
+
+
+def test_a_setting_that_is_gone_stops_no_command(environ, write_file):
+    write_file("seed = 3\n")
+    assert Settings.from_environment(environ) == load_settings(environ=environ).settings
+    write_file("seed = 3\nsede = 4\n")
+    with pytest.raises(ConfigurationError, match="unknown setting sede"):
+        Settings.from_environment(environ)
 
 
 def test_a_file_that_is_no_toml_is_one_problem(environ, write_file):
