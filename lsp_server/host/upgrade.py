@@ -1,7 +1,8 @@
 """Whether the local host is replaced, because it is idle and of an older version than this process.
 
 The newer version always wins, so editors of two versions do not take turns. The same holds where
-the protocol differs: the newer editor cannot use the host, and the older one is told to be updated.
+the protocol differs: the newer editor cannot use the host, and later the older one is refused.
+A version whose host crashed at its start replaces nothing, until `foregram stop` or another version.
 """
 
 from contextlib import suppress
