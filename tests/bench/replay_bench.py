@@ -5,9 +5,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from engine.bench.forced import forced_replay
-from engine.bench.oracle import load_tokenizer
 from engine.bench.plots import Picture
 from engine.bench.task_sets import load_replay_items
+from engine.bench.tokenizer import load_tokenizer
 from engine.errors import ConfigurationError
 from engine.options import wanted_model
 from lsp_server.cli.bench_arguments import add_replay

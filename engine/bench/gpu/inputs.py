@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from engine.bench.gpu.shapes import SHAPES, Shape
-from engine.bench.oracle import load_tokenizer
 from engine.bench.task_sets import ReplayItem
+from engine.bench.tokenizer import load_tokenizer
 from engine.model.loading.converted_model import ConvertedModel
 from engine.model.loading.folder_model import FolderModel
 from engine.model.loading.stored_tokenizer import SPECIALS_FILE

@@ -24,7 +24,7 @@ from engine.model.gpu.selfcheck.verdict import FOLDER, Form, Verdict, VerdictFil
 from engine.model.gpu.step_graphs import StepGraphs, warm_up
 from engine.model.token_tree import TokenTree
 from engine.progress import Progress
-from kernels.operations import PORTABLE, operations_for
+from kernels.operations import PORTABLE, Operations, operations_for
 
 _LOG = logging.getLogger("foregram.selfcheck")
 _ENDED = (
@@ -83,15 +83,13 @@ def in_form(model: GpuQwen2, form: Form) -> GpuQwen2:
         operations = operations_for(graphs.device, programmatic=True)
     if form == "pytorch":
         operations = PORTABLE
-    forward = replace(graphs.forward, operations=operations)
-    return GpuQwen2(StepGraphs(forward, graphs.dtype, graphs.device), model.dtype_name)
+    return _run_by(model, operations, graphs.dtype)
 
 
-def _in_float32(model: GpuQwen2) -> GpuQwen2:
-    """The same weights and cache, run by PyTorch: only what the cache holds is rounded."""
-    graphs = model.graphs
-    forward = replace(graphs.forward, operations=PORTABLE)
-    return GpuQwen2(StepGraphs(forward, torch.float32, graphs.device), model.dtype_name)
+def _run_by(model: GpuQwen2, operations: Operations, dtype: torch.dtype) -> GpuQwen2:
+    """The same weights and cache; `dtype` is of what layers hand on."""
+    forward = replace(model.graphs.forward, operations=operations)
+    return GpuQwen2(StepGraphs(forward, dtype, model.graphs.device), model.dtype_name)
 
 
 class _MachineError(Exception):
@@ -155,7 +153,7 @@ class _FirstLoad:
     def _checked(self, model: GpuQwen2, form: Form) -> str:
         """Return what could not be compared. Raises DifferenceError and _MachineError."""
         plain = in_form(self.model, "kernels") if form == "early" else None
-        check = FormCheck(model, _in_float32(self.model), plain, self.extent)
+        check = FormCheck(model, _run_by(self.model, PORTABLE, torch.float32), plain, self.extent)
         try:
             warm_up(model.graphs, self.progress)
             if model.graphs.note:
