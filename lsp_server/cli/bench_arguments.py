@@ -7,11 +7,9 @@ from lsp_server.cli.command_parser import Command, CommandParser, add_commands, 
 from lsp_server.cli.engine_arguments import add_decoding, add_model
 
 # Benchmarks of tests/bench/, which is no part of what is installed.
-DEVELOPERS_ONLY = (
-    "calibration", "crossfile", "fim", "forms", "load", "lsp", "pool", "repository", "syntax", "typing",
-)  # fmt: skip
+DEVELOPERS_ONLY = ("crossfile", "fim", "forms", "load", "lsp", "syntax", "typing")
 _HINT = "; in a checkout, `python -m tests.bench {}` has it"
-_COMPARING = ("--compare", "--llama-server", "--oracle", "--oracle-forced")
+_COMPARING = ("--compare", "--llama-server")
 GPU_DTYPES = ("bfloat16", "fp8", "int4")
 
 

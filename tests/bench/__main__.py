@@ -11,21 +11,12 @@ from lsp_server.cli.command_parser import Command, CommandParser, add_commands
 
 _BENCHMARKS = {  # what it does, an example of its arguments
     "replay": (
-        "decode real insertions and edits beside other engines, or with the targets as the model",
+        "decode real insertions and edits beside llama.cpp",
         "insertions.jsonl --count 20 --compare llama-cpp",
     ),
     "fim": ("score fill-in-the-middle tasks", "tasks.jsonl.gz --count 50 --layout line"),
     "crossfile": ("score how much other files help", "crossfile.jsonl --count 20"),
-    "repository": (
-        "measure the index of a folder and the questions to it, without a model",
-        "src --count 300",
-    ),
     "forms": ("measure what quantized weights cost in quality", "insertions.jsonl --count 16"),
-    "calibration": (
-        "measure whether the model is right as often as it says",
-        "insertions.jsonl --count 50",
-    ),
-    "pool": ("measure the n-gram pool's size and speed, without a model", "--tokens 1000000"),
     "syntax": (
         "count suggestions inside lines of real files that break the code",
         "src --count 300",

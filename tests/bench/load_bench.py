@@ -6,7 +6,6 @@ import signal
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import cycle, islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -14,12 +13,10 @@ from typing import Self
 
 import msgspec
 
-from engine.bench.plots import Picture
 from engine.errors import ConfigurationError, InputError
 from engine.host.principals import METRICS_NAME
 from engine.host.protocol import Status
 from engine.model_names import DEFAULT_MODEL, kind_of, path_of
-from lsp_server.cli.bench_arguments import add_plot
 from lsp_server.cli.command_parser import add_json, positive
 from lsp_server.cli.terminal import print_figures, tracked
 from lsp_server.host.address import HostAddress, host_address
@@ -31,7 +28,6 @@ from tests.bench.simulated.editor import BenchError
 from tests.bench.simulated.foregram_side import share_models
 from tests.bench.simulated.load.crowd import Crowd
 from tests.bench.simulated.load.load_figures import LoadFigures
-from tests.bench.simulated.load.load_plot import draw_load
 from tests.bench.simulated.load.load_report import load_json, load_table
 from tests.bench.simulated.load.own_host import own_host, write_tokens
 from tests.bench.simulated.load.own_traces import own_traces
@@ -106,7 +102,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     add_seed(parser, "the people's pace")
     add_json(parser)
-    add_plot(parser, "draw the waits and the outcomes by the number of people")
 
 
 def _counts(text: str) -> tuple[int, ...]:
@@ -130,7 +125,6 @@ def bench(arguments: argparse.Namespace, settings: Settings) -> int:
     places = [arguments.url is not None, arguments.local, arguments.tiny]
     if sum(places) != 1:
         raise ConfigurationError("name the host's URL, or else either --local or --tiny")
-    picture = Picture(arguments.plot) if arguments.plot else None
     changes: dict[str, object] = {"host_url": arguments.url}
     if arguments.tiny:  # a random model is sure of nothing, and does not end
         changes |= {"min_confidence": 0.0, "max_tokens": _TINY_TOKENS}
@@ -141,8 +135,6 @@ def bench(arguments: argparse.Namespace, settings: Settings) -> int:
     except asyncio.CancelledError:
         return _TERMINATED
     print_figures(arguments, load_json(runs, host, arguments.seed), load_table(runs, host))
-    if picture:
-        picture.save(partial(draw_load, runs))
     return 0
 
 

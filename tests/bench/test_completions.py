@@ -7,11 +7,9 @@ import pytest
 
 from engine.bench.measured import OFF, Peer, PeerRun
 from engine.errors import ModelNotFoundError
-from engine.model.tokenizer import Tokenizer
 from lsp_server.cli import decoding_bench
-from tests.bench import crossfile_bench, fim_bench, peers, replay_bench
+from tests.bench import crossfile_bench, fim_bench, llama_cpp, peers
 from tests.bench.__main__ import main
-from tests.support.byte_tokenizer import byte_tokenizer
 from tests.support.replay_sets import write_replay_set
 from tests.support.scripted_engine import ScriptedEngine, result
 from tests.support.tiny_models import save_model, tiny_model
@@ -52,21 +50,13 @@ def test_a_peer_stands_beside_the_engine_in_the_replay_of_the_product(
     engine, replay_path, monkeypatch, capsys
 ):
     peer = Peer(lambda _, tokens: PeerRun(tokens - 1, 10.0, 70.0), "build 1")
-    monkeypatch.setattr(peers, "opened_peers", lambda *_, **__: nullcontext({"llama.cpp": peer}))
+    monkeypatch.setattr(peers, "gguf_file", lambda *_: nullcontext("model.gguf"))
+    monkeypatch.setattr(llama_cpp, "wheel", lambda *_: peer)
     words = ["replay", str(replay_path), "--compare", "llama-cpp", "--json"]
     assert main(words) == 0
     answer = json.loads(capsys.readouterr().out)
     assert answer["builds"] == {"llama.cpp": "build 1"}
     assert answer["sets"]["edit"]["peers"]["llama.cpp"]["speed"]["ms_per_token_p50"] == 10.0
-
-
-def test_the_oracle_needs_no_engine(replay_path, monkeypatch, capsys):
-    tokenizer = Tokenizer.from_json(byte_tokenizer().to_str())
-    monkeypatch.setattr(replay_bench, "load_tokenizer", lambda *_: tokenizer)
-    assert main(["replay", str(replay_path), "--oracle", "--json"]) == 0
-    answer = json.loads(capsys.readouterr().out)
-    assert {case["kind"] for case in answer["cases"]} == {"completion", "edit"}
-    assert all(case["tokens_per_step"] >= 1 for case in answer["cases"])
 
 
 def test_fim_prints_one_object_with_scores(engine, tasks_path, capsys):
@@ -116,32 +106,11 @@ def test_crossfile_asks_as_a_host_would_and_prints_all_arms(
     assert list(answer["groups"]["cross_file"]) == ["none", "repository"]
 
 
-def test_a_model_is_made_to_say_the_targets(replay_path, tmp_path, monkeypatch, capsys):
-    monkeypatch.setenv("FOREGRAM_CACHE", str(tmp_path / "cache"))
-    folder = save_model(tiny_model("qwen2", max_position_embeddings=2048), tmp_path / "model")
-    picture = tmp_path / "replay.png"
-    options = ["--oracle-forced", "--model", str(folder), "--dtype", "float32", "--json"]
-    options += ["--plot", str(picture)]
-    assert main(["replay", str(replay_path), *options]) == 0
-    answer = json.loads(capsys.readouterr().out)
-    assert answer["inexact"] == answer["different"] == []
-    assert [item["text"] for item in answer["items"]] == ["1"] * 6
-    assert picture.read_bytes().startswith(b"\x89PNG")
-
-
-def test_an_unknown_peer_is_refused_with_the_known_ones(replay_path, capsys):
-    with pytest.raises(SystemExit):
-        main(["replay", str(replay_path), "--compare", "vllm"])
-    said = capsys.readouterr().err
-    assert all(word in said for word in ("vllm", "llama-cpp", "transformers"))
-
-
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
         (["fim", "{set}"], "no fill-in-the-middle task"),
         (["crossfile", "{set}"], "no cross-file task"),
-        (["replay", "{set}", "--oracle-forced", "--compare", "transformers"], "has no peers"),
         (["replay", "{set}", "--llama-server", "x"], "add --compare llama-cpp"),
     ],
 )

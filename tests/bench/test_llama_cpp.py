@@ -9,7 +9,8 @@ from engine.errors import ConfigurationError
 from engine.model_names import DEFAULT_MODEL
 from engine.progress import NoProgress
 from tests.bench import llama_cpp
-from tests.bench.peers import opened_peers
+from tests.bench.peers import gguf_file
+from tests.support.tiny_models import save_model, tiny_model
 
 SERVER = """
 import json, sys
@@ -88,11 +89,20 @@ def test_says_what_to_install_for_the_wheel(monkeypatch):
         llama_cpp.wheel(Path("model.gguf"), context=64)
 
 
+def test_llama_cpp_reads_no_folders(tmp_path):
+    folder = save_model(tiny_model("llama"), tmp_path / "model")
+    with (
+        pytest.raises(ConfigurationError, match=r"reads \.gguf files"),
+        gguf_file(str(folder), NoProgress()),
+    ):
+        pass
+
+
 @pytest.mark.model
 def test_the_wheel_decodes_the_embedded_model_from_token_ids():
     pytest.importorskip("xllamacpp", reason="the extra `test` is not installed")
-    with opened_peers(["llama-cpp"], DEFAULT_MODEL, NoProgress(), context=64) as peers:
-        peer = peers["llama.cpp"]
+    with gguf_file(DEFAULT_MODEL, NoProgress()) as file:
+        peer = llama_cpp.wheel(file, context=64)
         run = peer.decode([750, 912, 2877, 11, 293, 982], 8)
         assert run.tokens == 7
         assert run.decode_ms > 0

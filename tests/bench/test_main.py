@@ -43,7 +43,7 @@ def test_the_product_names_the_command_of_a_checkout_in_one_sentence(name, capsy
     assert said.count("\n") == 1
 
 
-@pytest.mark.parametrize("option", ["--compare=llama-cpp", "--oracle", "--oracle-forced"])
+@pytest.mark.parametrize("option", ["--compare=llama-cpp", "--llama-server"])
 def test_the_replay_of_the_product_names_the_one_that_has_an_option(option, capsys):
     with pytest.raises(SystemExit):
         cli.main(["bench", "replay", "set.jsonl", option])

@@ -68,12 +68,6 @@ def test_another_one_is_started_where_python_finds_nothing_of_this_checkout(benc
     assert said.stdout == b"/ lsp --stdio\n"
 
 
-def test_a_picture_is_drawn(bench, tmp_path):
-    pytest.importorskip("matplotlib")
-    bench("--plot", tmp_path / "typing.png")
-    assert (tmp_path / "typing.png").read_bytes().startswith(b"\x89PNG")
-
-
 def test_a_host_elsewhere_is_not_typed_beside(bench):
     with pytest.raises(ConfigurationError, match="host of its own"):
         bench(host_url="http://127.0.0.1:8012")

@@ -7,13 +7,10 @@ import shutil
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, ExitStack, contextmanager
-from functools import partial
 from pathlib import Path
 
-from engine.bench.plots import Picture
 from engine.errors import ConfigurationError
 from engine.model_names import DEFAULT_MODEL
-from lsp_server.cli.bench_arguments import add_plot
 from lsp_server.cli.command_parser import add_json, positive
 from lsp_server.cli.terminal import ProgressBars, print_figures, tracked
 from lsp_server.settings import Settings
@@ -23,7 +20,6 @@ from tests.bench.simulated.foregram_side import foregram_side, model_variable
 from tests.bench.simulated.llama_vim.side import LlamaVimSide, llama_vim_side
 from tests.bench.simulated.sides import AssistedTrace, Side, take_turns
 from tests.bench.simulated.traces import Trace, load_traces
-from tests.bench.simulated.typing_plot import draw_typing
 from tests.bench.simulated.typing_report import typing_json, typing_table
 from tests.bench.simulated.typist import Typist
 
@@ -57,7 +53,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="the llama.cpp to compare with; the llama-server that a shell finds by default",
     )
     add_json(parser)
-    add_plot(parser, "draw what every trace saved, and the waits")
 
 
 def bench(arguments: argparse.Namespace, settings: Settings) -> None:
@@ -65,13 +60,10 @@ def bench(arguments: argparse.Namespace, settings: Settings) -> None:
     if settings.host_url is not None:
         raise ConfigurationError("bench typing needs a host of its own: unset FOREGRAM_HOST_URL")
     traces = load_traces(arguments.file, arguments.count)
-    picture = Picture(arguments.plot) if arguments.plot else None
     with ExitStack() as stack:
         peers = [stack.enter_context(_llama_cpp(arguments, settings))] if arguments.compare else []
         runs = asyncio.run(_typed(arguments, settings, traces, peers))
     print_figures(arguments, typing_json(runs, arguments.seed), typing_table(runs))
-    if picture:
-        picture.save(partial(draw_typing, runs))
 
 
 async def _typed(

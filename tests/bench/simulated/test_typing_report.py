@@ -8,7 +8,6 @@ from rich.console import Console
 
 from tests.bench.simulated.screen import Suggestion
 from tests.bench.simulated.sides import AssistedTrace, Effort
-from tests.bench.simulated.typing_plot import draw_typing
 from tests.bench.simulated.typing_report import typing_json, typing_table
 from tests.bench.simulated.typist import KeyPress, TypedTrace
 
@@ -41,13 +40,3 @@ def test_programs_get_the_figures_their_ratios_and_every_trace():
     assert answer["ratios"]["llama.cpp"]["keystrokes_saved"] is None
     (trace,) = answer["traces"]["foregram"]
     assert (trace["saved"], len(trace["keys"]), trace["suggestions"][0]["begun_s"]) == (0.5, 5, 0.3)
-
-
-def test_the_picture_has_a_line_for_each_side():
-    figure = pytest.importorskip("matplotlib.figure").Figure()
-    draw_typing({"foregram": [run(5)], "against": [run(8)]}, figure)
-    for axes in figure.axes:
-        assert [line.get_label().partition(":")[0] for line in axes.lines] == [
-            "foregram",
-            "against",
-        ]

@@ -1,16 +1,14 @@
-"""The figures of a load test as a table, as an object, and drawn."""
+"""The figures of a load test as a table and as an object."""
 
 import io
 import json
 
-import pytest
 from rich.console import Console
 
 from engine.host.protocol import PROTOCOL_VERSION, Status
 from tests.bench.simulated.load.crowd import CrowdRun
 from tests.bench.simulated.load.host_requests import HostRequest
 from tests.bench.simulated.load.load_figures import LoadFigures
-from tests.bench.simulated.load.load_plot import draw_load
 from tests.bench.simulated.load.load_report import load_json, load_table
 
 HOST = Status(PROTOCOL_VERSION, "1", "ready", 1, 1.0, model="tiny", device="cpu", dtype="int8")
@@ -55,10 +53,3 @@ def test_the_object_can_be_read_where_nothing_was_answered():
     assert (found["seed"], found["model"], len(found["runs"])) == (7, "tiny", 2)
     assert found["runs"][0]["first_text_ms"]["p50"] == 100
     assert found["runs"][1]["answered_ms"]["p50"] is None
-
-
-def test_it_is_drawn(tmp_path):
-    figure = pytest.importorskip("matplotlib.figure").Figure()
-    draw_load([run(1), run(64)], figure)
-    figure.savefig(tmp_path / "load.png")
-    assert (tmp_path / "load.png").stat().st_size
