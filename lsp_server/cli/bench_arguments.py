@@ -7,7 +7,7 @@ from lsp_server.cli.command_parser import Command, CommandParser, add_commands, 
 from lsp_server.cli.engine_arguments import add_decoding, add_model
 
 # Benchmarks of tests/bench/, which is no part of what is installed.
-DEVELOPERS_ONLY = ("crossfile", "fim", "forms", "load", "lsp", "syntax", "typing")
+DEVELOPERS_ONLY = ("crossfile", "fim", "forms", "load", "lsp", "suggestions", "syntax", "typing")
 _HINT = "; in a checkout, `python -m tests.bench {}` has it"
 _COMPARING = ("--compare", "--llama-server")
 GPU_DTYPES = ("bfloat16", "fp8", "int4")

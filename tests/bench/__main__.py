@@ -21,6 +21,10 @@ _BENCHMARKS = {  # what it does, an example of its arguments
         "count suggestions inside lines of real files that break the code",
         "src --count 300",
     ),
+    "suggestions": (
+        "record what is suggested where a script is the model, and compare with a recording",
+        "src --count 2000 --against before.jsonl",
+    ),
     "lsp": ("measure what an editor sees of the language server", "--model offline"),
     "typing": (
         "measure what a simulated person gains who types real insertions",

@@ -34,10 +34,15 @@ class Editor:
         self._ids = count(1)
         self._asked: str | None = None  # the id of the request that is not answered
 
-    def open(self, uri: str, text: str) -> None:
-        """Open a document in Python; the cursor stays."""
-        document = types.TextDocumentItem(uri, "python", 1, text)
+    def open(self, uri: str, text: str, language_id: str = "python") -> None:
+        """Open a document; the cursor stays."""
+        document = types.TextDocumentItem(uri, language_id, 1, text)
         self._client.text_document_did_open(types.DidOpenTextDocumentParams(document))
+
+    def close(self, uri: str) -> None:
+        """Close a document."""
+        identifier = types.TextDocumentIdentifier(uri)
+        self._client.text_document_did_close(types.DidCloseTextDocumentParams(identifier))
 
     def place(self, uri: str, row: int, column: int) -> None:
         """Put the cursor into an open document."""
@@ -124,10 +129,14 @@ class Editor:
 
 @asynccontextmanager
 async def opened_editor(
-    command: Sequence[str], environ: Mapping[str, str], root_uri: str
+    command: Sequence[str],
+    environ: Mapping[str, str],
+    root_uri: str,
+    settings: Mapping[str, object] | None = None,
 ) -> AsyncIterator[Editor]:
     """Start a language server for a workspace, and end it behind the block, whatever happens there.
 
+    `settings` are those of the editor.
     Raises BenchError where the server cannot be started, or ends by itself.
     """
     client = LanguageClient("foregram-bench", "1")
@@ -135,7 +144,7 @@ async def opened_editor(
     process = await _started(client, command, environ)
     said = asyncio.ensure_future(_said(process))
     try:
-        options: dict[str, object] = {"foregram": {}}
+        options: dict[str, object] = {"foregram": dict(settings or {})}
         params = types.InitializeParams(
             types.ClientCapabilities(), root_uri=root_uri, initialization_options=options
         )

@@ -1,0 +1,153 @@
+"""A model that writes what a script says, sure of most of it: no weights, the same in every run."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from math import log
+from pathlib import Path
+from typing import Any
+from zlib import crc32
+
+import numpy as np
+import torch
+
+from engine.engine import Engine
+from engine.learning import Learning
+from engine.model.byte_trie import ByteTrie
+from engine.model.causal_lm import StepInput
+from engine.model.eager import EagerModel
+from engine.model.fim import find_fim_format
+from engine.model.loading.loaded_model import LoadedModel
+from engine.model.tokenizer import Tokenizer
+from engine.model.top_tokens import Logits
+from engine.options import EngineOptions
+from engine.progress import NoProgress
+from tests.support.byte_tokenizer import byte_tokenizer
+
+_PROMPT_TOKENS = 4096  # a token has about a byte, so that is a quarter of a usual prompt's text
+_ANCHOR_BYTES = 200  # of the prompt's end that are looked for in the script
+_END, _PREFIX, _MIDDLE, _SUFFIX = 0, 1, 2, 3  # ids of the byte tokenizer
+
+
+@dataclass(slots=True)
+class ListedSlot:
+    """A `CacheSlot` that holds the tokens themselves."""
+
+    capacity: int
+    token_ids: list[int] = field(default_factory=list)
+    rows: Sequence[int] = ()  # tokens of the last step
+    num_bytes: int = 0
+
+    @property
+    def length(self) -> int:
+        """Committed tokens."""
+        return len(self.token_ids)
+
+    def copy_from(self, other: "ListedSlot", length: int) -> None:
+        """Hold the first `length` tokens of another slot."""
+        self.token_ids = other.token_ids[:length]
+
+    def commit(self, rows: Sequence[int]) -> None:
+        """Keep these rows of the last step."""
+        self.token_ids += [self.rows[row] for row in rows]
+
+    def truncate(self, length: int) -> None:
+        """Forget what stands from `length` on."""
+        del self.token_ids[length:]
+
+
+class ScriptedModel(EagerModel):
+    """Continues `before`, the text up to the cursor, by `after`, and then ends."""
+
+    max_context = 16_384
+    device, dtype_name = "cpu", "float32"
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        self.before = self.after = b""
+        self.prompt = b""  # of the last step, with the names of special tokens
+        self.vocab_size = len(tokenizer.vocabulary)
+        self._vocabulary = tokenizer.vocabulary
+        self._ids = {
+            tokenizer.vocabulary.bytes_of(one): one for one in range(_SUFFIX + 4, self.vocab_size)
+        }
+        self._longest = max(map(len, self._ids))
+
+    def new_slot(self, capacity: int) -> Any:  # its length is a property
+        """An empty slot."""
+        return ListedSlot(capacity)
+
+    def _forward(self, step: StepInput) -> Logits:
+        tree, held = step.tree, step.slot.token_ids
+        step.slot.rows = tree.token_ids.tolist()
+        values = torch.zeros(tree.num_rows, self.vocab_size)
+        paths: list[list[int]] = []
+        for row, (token, parent) in enumerate(
+            zip(step.slot.rows, tree.parents.tolist(), strict=True)
+        ):
+            paths.append([*(paths[parent] if row else ()), token])
+            if step.has_head:
+                allowed = step.allowed[row] if step.allowed is not None else None
+                chosen, probability = self._next([*held, *paths[row]], allowed)
+                odds = probability / (1 - probability)
+                values[row, chosen] = log(odds * (self.vocab_size - 1))
+        return Logits(values)
+
+    def _next(self, token_ids: list[int], allowed: np.ndarray | None) -> tuple[int, float]:
+        """The id that follows, and how sure the model is of it."""
+        rest = self._rest(token_ids)
+        known = None if allowed is None else set(allowed.tolist())
+        for length in range(min(self._longest, len(rest)), 0, -1):
+            token = self._ids.get(rest[:length])
+            if token is not None and (known is None or token in known):
+                return token, _sureness(self.before[-20:] + rest)
+        return (_END if known is None else min(known)), 0.9
+
+    def _rest(self, token_ids: list[int]) -> bytes:
+        """What the script says behind these tokens; nothing where they do not follow it."""
+        middle = _last(token_ids, _MIDDLE)
+        begin = _last(token_ids, _PREFIX)
+        text = self._vocabulary.bytes_of_all
+        written = text(token_ids[middle + 1 :])
+        if middle < 0:
+            anchor, written = written, b""
+        else:
+            self.prompt = text(token_ids[: middle + 1])
+            anchor = text(token_ids[begin + 1 : _first(token_ids, _SUFFIX, begin)])
+        anchor = anchor[-_ANCHOR_BYTES:]
+        end = len(self.before)
+        while end >= len(anchor) and (found := self.before.rfind(anchor, 0, end)) >= 0:
+            rest = self.before[found + len(anchor) :] + self.after
+            if rest.startswith(written):
+                return rest[len(written) :]
+            end = found + len(anchor) - 1
+        return b""
+
+
+def scripted_engine(folder: Path) -> tuple[Engine, ScriptedModel]:
+    """An engine around a scripted model. It learns in `folder`, which should be empty."""
+    tokenizer = Tokenizer.from_json(byte_tokenizer().to_str())
+    model = ScriptedModel(tokenizer)
+    loaded = LoadedModel(
+        name="scripted",
+        fingerprint="0" * 16,
+        causal_lm=model,
+        tokenizer=tokenizer,
+        fim=find_fim_format(tokenizer.vocabulary, "scripted"),
+        trie=ByteTrie(tokenizer.vocabulary),
+    )
+    learning = Learning.load(folder, "scripted", model, NoProgress())
+    return Engine(loaded, learning, EngineOptions(folder, prompt_tokens=_PROMPT_TOKENS)), model
+
+
+def _sureness(text: bytes) -> float:
+    """A probability that depends on the text alone: high, at one place of 64 low."""
+    chance = crc32(text) % 64
+    return 0.3 if chance == 0 else 0.9 if chance < 3 else 0.9995
+
+
+def _last(token_ids: Sequence[int], wanted: int) -> int:
+    return max((at for at, one in enumerate(token_ids) if one == wanted), default=-1)
+
+
+def _first(token_ids: Sequence[int], wanted: int, start: int) -> int:
+    found = (at for at, one in enumerate(token_ids) if one == wanted and at > start)
+    return next(found, len(token_ids))

@@ -1,0 +1,249 @@
+"""`python -m tests.bench suggestions`: what an editor is shown where a script is the model.
+
+Two commits that print the same lines suggest the same: prompts, rules that end and trim a text, and
+positions. No model is needed, and a busy machine changes nothing.
+"""
+
+import argparse
+import asyncio
+import json
+import os
+import sys
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from hashlib import sha256
+from itertools import islice
+from pathlib import Path
+from random import Random
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from rich.table import Table
+
+from engine.errors import ConfigurationError
+from engine.host.options import HostOptions
+from engine.host.server import HostServer
+from engine.host.service import CompletionService
+from lsp_server.cli.terminal import print_figures, tracked
+from lsp_server.language_names import language_of_file
+from lsp_server.settings import Settings
+from tests.bench.options import add_positions
+from tests.bench.scripted_model import ScriptedModel, scripted_engine
+from tests.bench.simulated.editor import Editor, opened_editor
+from tests.support.ports import free_port
+
+_TOKEN = "a-token-for-one-benchmark"
+_MOST_BYTES = 60_000  # of a file
+_IN_FILE = 4  # cursors
+_MOST_TOLD = 20  # places that differ
+_READY_S = 60.0
+_POLL_S = 0.02
+_SETTINGS = {  # nothing that depends on time or on files that are not open
+    "speculate": False,
+    "repository": ["off"],
+    "time_limit_ms": 3_600_000,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ScriptedPlace:
+    """A cursor in a text, and what the model writes there."""
+
+    file: str
+    language_id: str
+    kind: str
+    prefix: str
+    suffix: str
+    written: str
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """What the command line takes."""
+    parser.add_argument("paths", metavar="PATH", type=Path, nargs="+", help="files and folders")
+    add_positions(parser)
+    parser.add_argument("--out", metavar="FILE", type=Path, help="keep a JSON line for each place")
+    parser.add_argument("--against", metavar="FILE", type=Path, help="compare with such a file")
+    parser.set_defaults(json=False)
+
+
+def bench(arguments: argparse.Namespace, settings: Settings) -> None:
+    """Ask at each place, and count what is shown, or what differs from a recording."""
+    del settings  # an editor of this benchmark has none
+    places = scripted_places(arguments.paths, arguments.count, arguments.seed)
+    if not places:
+        raise ConfigurationError("no file among these is in a language that has a name")
+    lines = asyncio.run(_record(places))
+    if arguments.out is not None:
+        arguments.out.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    before = arguments.against.read_text().splitlines() if arguments.against else ()
+    differing = _differing(lines, [json.loads(line) for line in before])
+    table = _table(lines, differing, len(before))
+    table.caption = "\n".join(differing[:_MOST_TOLD])
+    print_figures(arguments, {}, table)
+
+
+def scripted_places(paths: Iterable[Path], count: int, seed: int) -> list[ScriptedPlace]:
+    """Up to `count` cursors in the files of `paths`, each with a text for the model.
+
+    Files are known by their name and content alone, so that folders may move.
+    """
+    chance = Random(seed)  # noqa: S311 - it chooses places, not secrets
+    files = sorted(
+        set(_files(paths)), key=lambda file: (file.name, sha256(file.read_bytes()).digest())
+    )
+    chance.shuffle(files)
+    places = (place for file in files for place in _places_in(file, chance))
+    return list(islice(places, count))
+
+
+def _files(paths: Iterable[Path]) -> Iterator[Path]:
+    for path in paths:
+        for file in path.rglob("*") if path.is_dir() else [path]:
+            if language_of_file(file.name) and file.is_file() and file.stat().st_size < _MOST_BYTES:
+                yield file
+
+
+def _places_in(file: Path, chance: Random) -> Iterator[ScriptedPlace]:
+    try:
+        text = file.read_bytes().decode()
+    except UnicodeDecodeError:
+        return
+    rows = text.split("\n")
+    filled = [row for row, line in enumerate(rows) if 3 <= len(line.strip()) <= 200]
+    if len(filled) < 20 or "\r" in text:
+        return
+    for _ in range(_IN_FILE):
+        row = chance.choice(filled)
+        yield _place(file, rows, row, chance)
+
+
+def _place(file: Path, rows: Sequence[str], row: int, chance: Random) -> ScriptedPlace:
+    """Cut some text out at a row; the model writes it, and may go on, or writes what fits worse."""
+    line = rows[row]
+    indent = len(line) - len(line.lstrip())
+    column = chance.choice([indent, len(line), chance.randint(indent, len(line))])
+    num_cut = chance.choice([1, 1, 2, 4, 8])
+    prefix = "\n".join([*rows[:row], line[:column]])
+    if num_cut == 1 and chance.random() < 0.4:  # a text stays behind the cursor in its line
+        end = chance.randint(column, len(line))
+        cut, suffix = line[column:end], "\n".join([line[end:], *rows[row + 1 :]])
+    else:
+        cut = "\n".join([line[column:], *rows[row + 1 : row + num_cut]])
+        suffix = "\n".join(["", *rows[row + num_cut :]])
+    kind = chance.choice(["exact", "runs on", "strays", "other"])
+    elsewhere = chance.randrange(len(rows))
+    other = "\n".join(rows[elsewhere : elsewhere + 6])
+    written = {
+        "exact": cut,
+        "runs on": cut + suffix[:300],
+        "strays": f"{cut}\n{other}",
+        "other": other.strip(),
+    }[kind]
+    language_id = language_of_file(file.name)
+    return ScriptedPlace(file.name, language_id, kind, prefix, suffix, written)
+
+
+async def _record(places: Sequence[ScriptedPlace]) -> list[dict[str, Any]]:
+    with TemporaryDirectory(prefix="fg-") as name:
+        folder = Path(name)
+        engine, model = scripted_engine(folder / "learned")
+        async with _served(engine) as url, _editor(folder, url) as editor:
+            uri = (folder / "shop" / "first.py").as_uri()
+            await _until_ready(editor, uri)
+            return [
+                await _asked(editor, model, place, folder / "shop" / f"{number}-{place.file}")
+                for number, place in enumerate(tracked(places, "places"))
+            ]
+
+
+@asynccontextmanager
+async def _served(engine: Any) -> AsyncIterator[str]:
+    port = free_port()
+    service = CompletionService(lambda _progress: engine)
+    server = HostServer(service, HostOptions(port=port, token=_TOKEN))
+    serving = asyncio.create_task(server.run())
+    try:
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        server.stop()
+        await serving
+
+
+@asynccontextmanager
+async def _editor(folder: Path, url: str) -> AsyncIterator[Editor]:
+    (folder / "run").mkdir(0o700)
+    (folder / "shop").mkdir()
+    own = {
+        "FOREGRAM_HOST_URL": url,
+        "FOREGRAM_TOKEN": _TOKEN,
+        "FOREGRAM_RUNTIME": str(folder / "run"),
+        "FOREGRAM_CACHE": str(folder / "cache"),
+        "FOREGRAM_CONFIG": str(folder / "none.toml"),
+    }
+    kept = {key: value for key, value in os.environ.items() if not key.startswith("FOREGRAM_")}
+    command = [sys.executable, "-m", "lsp_server", "lsp", "--stdio"]
+    root = (folder / "shop").as_uri()
+    async with opened_editor(command, kept | own, root, _SETTINGS) as editor:
+        yield editor
+
+
+async def _until_ready(editor: Editor, uri: str) -> None:
+    editor.open(uri, "first = 1\nfir")
+    editor.place(uri, 1, 3)
+    async with asyncio.timeout(_READY_S):
+        while not (await editor.execute("foregram.cost")):
+            await editor.items()
+            await asyncio.sleep(_POLL_S)
+    editor.close(uri)
+
+
+async def _asked(
+    editor: Editor, model: ScriptedModel, place: ScriptedPlace, file: Path
+) -> dict[str, Any]:
+    """What a cursor's request is answered with, as a line of a recording."""
+    model.before, model.after = place.prefix.encode(), place.written.encode()
+    model.prompt = b""
+    uri = file.as_uri()
+    editor.open(uri, place.prefix + place.suffix, place.language_id)
+    editor.place_behind(uri, place.prefix)
+    items = await editor.items()
+    reason = None if items else (await editor.execute("foregram.why"))[0]["reason"]
+    editor.close(uri)
+    shown = [{"text": one.insert_text, "range": _range(one, editor.row)} for one in items or ()]
+    return {
+        "place": f"{file.name}:{editor.row + 1}:{editor.column + 1} {place.kind}",
+        "shown": shown,
+        "reason": reason,
+        "prompt": sha256(model.prompt).hexdigest(),
+    }
+
+
+def _range(item: Any, row: int) -> list[int] | None:
+    """The range that an item replaces, by rows from the cursor's."""
+    there = item.range
+    if there is None:
+        return None
+    start, end = there.start, there.end
+    return [start.line - row, start.character, end.line - row, end.character]
+
+
+def _differing(lines: Sequence[dict[str, Any]], before: Sequence[dict[str, Any]]) -> list[str]:
+    if not before:
+        return []
+    now = {line["place"]: line for line in lines}
+    then = {line["place"]: line for line in before}
+    return [
+        f"{place}:\n  before {then.get(place)}\n  now    {now.get(place)}"
+        for place in sorted(then.keys() | now.keys())
+        if then.get(place) != now.get(place)
+    ]
+
+
+def _table(lines: Sequence[dict[str, Any]], differing: Sequence[str], num_before: int) -> Table:
+    table = Table("places", "shown", "of several lines", "differ from the recording")
+    several = sum("\n" in one["text"] for line in lines for one in line["shown"])
+    shown = sum(bool(line["shown"]) for line in lines)
+    told = f"{len(differing)} of {num_before}" if num_before else ""
+    table.add_row(str(len(lines)), str(shown), str(several), told)
+    return table
