@@ -20,7 +20,7 @@ from lsp_server.host.failures import boot_s
 from lsp_server.host.link import HostLink
 from lsp_server.host.retry import Retry
 from lsp_server.host.search import LinkReport, Watch
-from lsp_server.privacy.ignore_files import IGNORE_FILES
+from lsp_server.privacy.hidden_files import IGNORE_FILES
 from lsp_server.privacy.permissions import Permissions
 from lsp_server.reasons import HIDING, EmptyAnswer, Reason, shown_name
 from lsp_server.repository.cursor_view import OnProgress

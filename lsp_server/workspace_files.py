@@ -103,7 +103,7 @@ class WorkspaceFiles:
     def changed(self, changed: Iterable[str]) -> None:
         """Files of these URIs changed, came or went."""
         if self._repository is not None:
-            self._repository.changed(path for uri in changed if (path := file_path(uri)))
+            self._repository.changed(tuple(changed))
 
     def look(self) -> None:
         """The user is here: where the client watches no files, they may have changed meanwhile."""

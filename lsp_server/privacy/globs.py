@@ -50,10 +50,6 @@ _TOKENS = re.compile(
 )
 
 
-class _NonsenseError(ValueError):
-    """The pattern matches nothing."""
-
-
 class MatchBudgetError(Exception):
     """Patterns take too many steps to match."""
 
@@ -103,11 +99,6 @@ class GlobList:
                 raise MatchBudgetError
         return cls(globs, folds=folds)
 
-    @property
-    def is_empty(self) -> bool:
-        """Whether no path is named."""
-        return not self._globs
-
     def decision(
         self, parts: Sequence[str], budget: MatchBudget, *, is_folder: bool
     ) -> bool | None:
@@ -144,7 +135,7 @@ def _glob(line: str, budget: MatchBudget, *, folds: bool) -> Glob | None:
         return Glob(start.__eq__, 1, *rest)
     try:
         regex = re.escape(start) + "".join(_regex(path[len(start) :], folds=folds))
-    except _NonsenseError:
+    except ValueError:  # nonsense
         return None
     budget.spend(len(regex) + _GROUP * (1 + regex.count("(")))
     return Glob(re.compile(regex, re.DOTALL).match, len(regex), *rest)
@@ -159,7 +150,7 @@ def _trimmed(line: str) -> str:
 
 
 def _regex(body: str, *, folds: bool) -> Iterator[str]:
-    """The pieces of what matches as the pattern does. Raises _NonsenseError."""
+    """The pieces of what matches as the pattern does. Raises ValueError for nonsense."""
     after_star = after_folders = ""  # these end the groups that are open
     for token in _TOKENS.finditer(body):
         match token.lastgroup:
@@ -180,7 +171,7 @@ def _regex(body: str, *, folds: bool) -> Iterator[str]:
             case "members":
                 yield _class(token["negation"], token["members"], folds=folds)
             case "nonsense":
-                raise _NonsenseError
+                raise ValueError
             case "plain":
                 yield re.escape(token["plain"].translate(_LOWER) if folds else token["plain"])
             case _:
@@ -189,19 +180,19 @@ def _regex(body: str, *, folds: bool) -> Iterator[str]:
 
 
 def _class(negation: str, members: str, *, folds: bool) -> str:
-    """What stands between brackets. Raises _NonsenseError."""
+    """What stands between brackets. Raises ValueError for nonsense."""
     characters = "".join(_member(one, folds=folds) for one in _MEMBERS.findall(members))
     return f"[^/{characters}]" if negation else f"(?!/)[{characters}]"
 
 
 def _member(text: str, *, folds: bool) -> str:
-    """A character, a range of them, or `[:alpha:]` and its kind. Raises _NonsenseError.
+    """A character, a range of them, or `[:alpha:]` and its kind. Raises ValueError for nonsense.
 
     Where git folds case, capitals of a path are small, and only ranges are compared with both.
     """
     if text.startswith("[:"):
         if text not in _POSIX:
-            raise _NonsenseError
+            raise ValueError
         return _POSIX["[:alpha:]" if folds and text == "[:upper:]" else text]
     low, high = text.removeprefix("\\")[0], text[-1]
     capitals = "".join(one for one in string.ascii_uppercase if low <= one <= high)

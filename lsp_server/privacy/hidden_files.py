@@ -1,30 +1,33 @@
-"""Files that are neither completed nor sent: secret ones, and ignored ones."""
+"""Files that are neither completed nor sent: secret ones, and those that are listed as ignored.
+
+What `.gitignore` and `.foregramignore` say is read as git reads it. The lists of the whole work tree
+count, also above a workspace folder in it, its `info/exclude`, and its user's own list. They may ask
+for anything: what is no file, is too long or takes too long to judge makes the verdict unclear, and
+what is unclear is not sent.
+"""
 
 import os
 import stat
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import lru_cache
+from itertools import accumulate
 from pathlib import Path, PurePosixPath
-from typing import NamedTuple
 
-from lsp_server.privacy.ignore_files import IgnoreFiles, SettingGlobs
-from lsp_server.privacy.regular_files import Look
+from lsp_server.privacy.globs import GlobList, MatchBudget, MatchBudgetError
+from lsp_server.privacy.regular_files import FileStamp, Look, read_regular
 from lsp_server.privacy.secret_files import is_secret_name
-from lsp_server.privacy.work_trees import work_tree_of
+from lsp_server.privacy.work_trees import git_rules, is_home_tree, work_tree_of
 from lsp_server.reasons import Reason
 
+IGNORE_FILES = (".gitignore", ".foregramignore")  # in one folder the second has the last word
+_MAX_FOLDERS = 2_000
+_MAX_VERDICTS = 10_000
+_MAX_DEPTH = 128  # folders between that of the first list and a file
+_MAX_BYTES = 2**18  # above any list that people write
 
-class _Path(NamedTuple):
-    """A file, the innermost workspace folder that holds it, and its path in there."""
-
-    whole: Path
-    root: Path | None
-    inner: str
-
-    @classmethod
-    def of(cls, path: Path, roots: list[Path]) -> "_Path":
-        """Find the folder."""
-        root = innermost(path, roots)
-        return cls(path, root, path.relative_to(root or path.anchor).as_posix())
+# What may list ignored files of a folder, the last one decides, and whether case does not matter.
+# A file's stamp is None where it is not there.
+_Lists = tuple[tuple[tuple[str, FileStamp | None], ...], bool]
 
 
 class HiddenFiles:
@@ -37,54 +40,60 @@ class HiddenFiles:
     def __init__(self, roots: Sequence[Path], *, allowed: Sequence[str] = ()) -> None:
         self._named_roots = [*map(_plain, roots)]
         self._real_roots = [Path(os.path.realpath(root)) for root in roots]
-        self._allowed = SettingGlobs(allowed, unclear=False)
+        self._is_allowed = path_filter(allowed, unclear=False)
         self._ignore_files = IgnoreFiles()
 
     def reason(self, path: Path, look: Look | None = None) -> Reason | None:
         """Why the file is hidden, if it is; outside of any repository only its name decides."""
         look = look or Look()
-        reasons = (self._judge(one, look) for one in self._paths(path, look))
+        reasons = (self._judge(*one, look) for one in self._places(path, look))
         return next(filter(None, reasons), None)
 
     def allows(self, path: Path, look: Look | None = None) -> bool:
         """Whether the settings allow the file, whatever its name and text."""
-        return all(self._allowed.match(one.inner) for one in self._paths(path, look or Look()))
+        places = self._places(path, look or Look())
+        return all(self._is_allowed(_inner(place, root)) for place, root in places)
 
     def hides_folder(self, folder: Path) -> bool:
         """Whether everything below a folder of the workspace is hidden by the lists above it."""
-        one = _Path.of(_plain(folder), self._named_roots)
-        if one.root is None or self._allowed.match(one.inner):
+        folder = _plain(folder)
+        root = innermost(folder, self._named_roots)
+        if root is None or self._is_allowed(_inner(folder, root)):
             return False
-        inner = PurePosixPath(one.inner)
-        return self._ignore_files.verdict(one.root, inner, is_folder=True) is not None
+        inner = PurePosixPath(folder.relative_to(root))
+        return self._ignore_files.verdict(root, inner, is_folder=True) is not None
 
-    def _paths(self, path: Path, look: Look) -> list[_Path]:
-        """The file's path as it is named and, where links lead elsewhere, the real one."""
+    def _places(self, path: Path, look: Look) -> list[tuple[Path, Path | None]]:
+        """The file as it is named and, where links lead elsewhere, the real one.
+
+        Each with the innermost workspace folder that holds it.
+        """
         named = _plain(path)
         real = _real(named, look)
-        paths = [_Path.of(named, self._named_roots)]
+        places = [(named, innermost(named, self._named_roots))]
         if real != named:
-            paths.append(_Path.of(real, self._real_roots))
-        return paths
+            places.append((real, innermost(real, self._real_roots)))
+        return places
 
-    def _judge(self, path: _Path, look: Look) -> Reason | None:
-        if self._allowed.match(path.inner):
+    def _judge(self, path: Path, root: Path | None, look: Look) -> Reason | None:
+        if self._is_allowed(_inner(path, root)):
             return None
-        if is_secret_name(path.whole):
+        if is_secret_name(path):
             return Reason.SECRET_FILE
-        if path.root is not None:
-            return self._ignore_files.verdict(path.root, PurePosixPath(path.inner), look)
-        around = work_tree_of(path.whole.parent, look)
-        if around is None:
+        top = root or work_tree_of(path.parent, look)
+        if top is None:
             return None
-        inner = PurePosixPath(path.whole.relative_to(around))
-        return self._ignore_files.verdict(around, inner, look)
+        return self._ignore_files.verdict(top, PurePosixPath(path.relative_to(top)), look)
 
 
 def innermost(path: Path, roots: Iterable[Path]) -> Path | None:
     """The folder nearest to a path of those that hold it, if any does."""
     around = filter(path.is_relative_to, roots)
     return max(around, key=lambda root: len(root.parts), default=None)
+
+
+def _inner(path: Path, root: Path | None) -> str:
+    return path.relative_to(root or path.anchor).as_posix()
 
 
 def _plain(path: Path) -> Path:
@@ -97,3 +106,132 @@ def _real(path: Path, look: Look) -> Path:
     stamp = look.stamp(f"{folder}/{path.name}")
     is_link = stamp is not None and stat.S_ISLNK(stamp.kind)
     return Path(look.real(str(path))) if is_link else Path(folder, path.name)
+
+
+class IgnoreFiles:
+    """Reads the lists of each folder when they are needed, and again when they have changed."""
+
+    def __init__(self) -> None:
+        self._read: dict[_Lists, GlobList] = {}  # the last used is the last
+        self._known = lru_cache(_MAX_VERDICTS)(self._judge)
+
+    def verdict(
+        self,
+        root: Path,
+        relative: PurePosixPath,
+        look: Look | None = None,
+        *,
+        is_folder: bool = False,
+    ) -> Reason | None:
+        """Whether lists down to the file's folder name `relative`, a path in the folder `root`.
+
+        They begin at the top of the work tree that `root` is in. Where those above name `root`
+        itself, its own lists alone count: its user wants completions there.
+        """
+        look = look or Look()
+        top = work_tree_of(root, look) or root
+        parts = (*root.relative_to(top).parts, *relative.parts)
+        if len(parts) > _MAX_DEPTH:
+            return Reason.UNCLEAR_IGNORE_FILE
+        folders = accumulate((str(top), *parts[:-1]), os.path.join)
+        num_above = len(parts) - len(relative.parts)
+        return self._known(parts, num_above, tuple(_lists(folders, look)), is_folder)
+
+    def _judge(
+        self,
+        parts: tuple[str, ...],
+        num_above: int,
+        lists: tuple[_Lists, ...],
+        is_folder: bool,  # noqa: FBT001 - a key of the cache
+    ) -> Reason | None:
+        """`num_above` of the parts lead to the workspace's folder."""
+        budget = MatchBudget()
+        try:
+            globs = [self._patterns(of_folder, budget) for of_folder in lists]
+            if is_ignored(globs[:num_above], parts[:num_above], budget, is_folder=True):
+                globs, parts = globs[num_above:], parts[num_above:]
+            is_hidden = is_ignored(globs, parts, budget, is_folder=is_folder)
+            return Reason.IGNORED_FILE if is_hidden else None
+        except (MatchBudgetError, OSError):
+            return Reason.UNCLEAR_IGNORE_FILE
+
+    def _patterns(self, lists: _Lists, budget: MatchBudget) -> GlobList:
+        """Those of one folder."""
+        known = self._read.pop(lists, None)
+        if known is None:
+            files, folds = lists
+            texts = [_text(file, stamp) for file, stamp in files if stamp is not None]
+            lines = (line for text in texts for line in text.split("\n"))
+            known = GlobList.of(lines, budget, folds=folds)
+        self._read[lists] = known
+        if len(self._read) > _MAX_FOLDERS:
+            del self._read[next(iter(self._read))]
+        return known
+
+
+def path_filter(patterns: Sequence[str], *, unclear: bool) -> Callable[[str], bool]:
+    """What matches paths of files by a setting's patterns, read as a list in the workspace folder is.
+
+    `unclear` is the answer where judging them would take too long.
+    """
+    if not patterns:
+        return lambda _path: False
+    try:
+        globs = GlobList.of(patterns, MatchBudget())
+    except MatchBudgetError:
+        return lambda _path: unclear
+
+    def matches(path: str) -> bool:
+        try:
+            return is_ignored([globs], PurePosixPath(path).parts, MatchBudget())
+        except MatchBudgetError:
+            return unclear
+
+    return matches
+
+
+def is_ignored(
+    lists: Sequence[GlobList],
+    parts: Sequence[str],
+    budget: MatchBudget,
+    *,
+    is_folder: bool = False,
+) -> bool:
+    """Whether lists, one for each folder from the first on, name a file, or a folder.
+
+    In an ignored folder no file can be taken back, so each folder on the way is asked first.
+    Raises MatchBudgetError.
+    """
+    return any(
+        _is_named(lists, parts[:count], budget, is_folder=is_folder or count < len(parts))
+        for count in range(1, len(parts) + 1)
+    )
+
+
+def _is_named(
+    lists: Sequence[GlobList], parts: Sequence[str], budget: MatchBudget, *, is_folder: bool
+) -> bool:
+    """A path is ignored: the nearest list that says anything decides."""
+    for depth in range(min(len(parts), len(lists)) - 1, -1, -1):
+        decision = lists[depth].decision(parts[depth:], budget, is_folder=is_folder)
+        if decision is not None:
+            return decision
+    return False
+
+
+def _lists(folders: Iterable[str], look: Look) -> Iterator[_Lists]:
+    """Those of each folder, from a top one on."""
+    folds = False
+    for folder in folders:
+        rules = git_rules(folder, look)
+        folds = folds if rules is None else rules.folds
+        own = IGNORE_FILES[1:] if is_home_tree(folder, look) else IGNORE_FILES
+        files = (*(rules.lists if rules else ()), *(f"{folder}/{name}" for name in own))
+        yield tuple((file, look.stamp(file)) for file in files), folds
+
+
+def _text(file: str, stamp: FileStamp) -> str:
+    """Raises OSError where it is no file of ordinary kind and size."""
+    if not stat.S_ISREG(stamp.kind):
+        raise OSError(f"{file} is no regular file")
+    return read_regular(Path(file), _MAX_BYTES).decode("utf-8-sig", "surrogateescape")

@@ -11,8 +11,7 @@ from typing import NamedTuple
 from lsp_server.documents.document import Snapshot
 from lsp_server.documents.file_path import possible_paths
 from lsp_server.language_names import PROSE, language_of
-from lsp_server.privacy.hidden_files import HiddenFiles, innermost
-from lsp_server.privacy.ignore_files import SettingGlobs
+from lsp_server.privacy.hidden_files import HiddenFiles, innermost, path_filter
 from lsp_server.privacy.regular_files import Look
 from lsp_server.privacy.secret_texts import AT_ONCE, UNREAD, SecretLines, SecretText
 from lsp_server.reasons import Reason, base_name
@@ -52,7 +51,7 @@ class Permissions:
         self._languages = {language_of(name): on for name, on in settings.languages.items()}
         self._files = HiddenFiles(roots, allowed=settings.allow_secret_files)
         self._files_apart = HiddenFiles(roots, allowed=settings.allow_secret_files)  # a thread's
-        self._disabled = SettingGlobs(settings.disabled_globs, unclear=True)
+        self._is_disabled = path_filter(settings.disabled_globs, unclear=True)
         # By document: its secrets, and what the disk said at the last look, which took so long.
         self.texts: dict[str, SecretLines] = former.texts if former else {}
         self.judged: Mapping[str, _Judged] = former.judged if former else {}
@@ -109,7 +108,7 @@ class Permissions:
         names = (snapshot.language_id, snapshot.named_language)
         if not all(self._languages.get(name, True) for name in names):
             return Reason.DISABLED_LANGUAGE
-        if self._disabled.match(self.path_of(snapshot.uri)):
+        if self._is_disabled(self.path_of(snapshot.uri)):
             return Reason.DISABLED_FILE
         return self._hidden(snapshot)
 

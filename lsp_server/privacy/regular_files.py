@@ -8,19 +8,19 @@ from pathlib import Path
 from typing import NamedTuple
 
 
-class UnusableFileError(Exception):
-    """No file of ordinary kind and size."""
-
-
 def read_regular(file: Path, most_bytes: int) -> bytes:
-    """Read a whole file. Raises UnusableFileError, OSError, or ValueError for an impossible name."""
+    """Read a whole file.
+
+    Raises OSError, also where it is no regular file or a larger one, or ValueError for an
+    impossible name.
+    """
     opened = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY)
     with os.fdopen(opened, "rb") as stream:
         if not stat.S_ISREG(os.fstat(opened).st_mode):
-            raise UnusableFileError
+            raise OSError(f"{file} is no regular file")
         content = stream.read(most_bytes + 1)
     if len(content) > most_bytes:
-        raise UnusableFileError
+        raise OSError(f"{file} has more than {most_bytes} bytes")
     return content
 
 

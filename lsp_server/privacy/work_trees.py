@@ -12,7 +12,7 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
-from lsp_server.privacy.regular_files import FileStamp, Look, UnusableFileError, read_regular
+from lsp_server.privacy.regular_files import FileStamp, Look, read_regular
 
 _MAX_BYTES = 2**13  # of a file that names a folder
 _MAX_SETTINGS_BYTES = 2**18
@@ -118,7 +118,7 @@ def _named_folder(top: Path, _stamp: FileStamp) -> str | None:
 
 def _read(file: Path, most_bytes: int = _MAX_BYTES) -> str:
     """The text of a file without blanks at its ends; "" where there is none to be read."""
-    with suppress(UnusableFileError, OSError, ValueError):
+    with suppress(OSError, ValueError):
         return read_regular(file, most_bytes).decode("utf-8", "surrogateescape").strip()
     return ""
 

@@ -1,69 +1,126 @@
-"""The text around a cursor, as the questions to the index see it: names, how near they are, types."""
+"""The text around a cursor, as the questions to the index see it: names, imports, calls, types."""
 
+import posixpath
 import re
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from pathlib import Path
-from typing import NamedTuple
+from functools import cached_property, lru_cache
+from pathlib import Path, PurePosixPath
+from typing import NamedTuple, Self
 
 from engine.host.protocol import RepositorySnippet
 from engine.names import block_heads, names_in
 from engine.stopping.brackets import statement
-from lsp_server.repository.imports import Imported, imports
+from lsp_server.repository.source_text import family_of
 
 OnProgress = Callable[[int, int, str], None]  # files read, of how many; what to say once all are
 # Of what was found, what may go out by now.
 Sendable = Callable[[], Awaitable[tuple[RepositorySnippet, ...]]]
-_NEAR = 20  # lines above and below
-_FAR = 2_000  # lines above and below, that are looked through for a name's type
-_TOP = 3_000  # lines of the file, that are looked through for imports
-_LONGEST = 1_000  # characters of a line, that are looked at: a longer one was made by a program
-_MOST_CHARS = 4_000  # in front of the cursor, that are looked through for an open bracket
+_NEAR = 20  # lines above and below, whose names count
+_FAR = 2_000  # lines above and below, where the type of a name is looked for
+_IMPORT_LINES = 3_000  # of the file, where imports are looked for
+_STATEMENT_LINES = 60  # of one import
+_CACHED_IMPORTS = 8  # texts
+_LINE_CHARS = 1_000  # of a line, that are looked at: a longer one was made by a program
+_CALL_CHARS = 4_000  # in front of the cursor, where an open bracket is looked for
+_CHAIN_CHARS = 200  # the patterns below look at each of them from each of them
+_HEAD_LINES = 12
 _BRACKET = re.compile(r"[()\[\]{}]")
 _CHAIN = re.compile(r"((?:[^\W\d]\w*(?:\([^()]*\))?\.)*)([^\W\d]\w*)?\Z")
 _CALL = re.compile(r"([^\W\d][\w.]*)\s*\(\Z")
-_MOST_HEAD = 12  # lines
-_LONGEST_CHAIN = 200  # characters: the patterns look at each of them from each of them
 _HEAD = re.compile(r"\s*(?:async\s+)?(?:def|class|func|fn|function|impl|interface|struct)\b")
-_BASES = re.compile(r"\s*class\s+\w+\s*\(([^)]*)")
+_BASES = re.compile(r"\s*class\s+\w+(?:\[[^\]]*\])?\s*\(([^)]*)")
 _CLASS_NAME = re.compile(r"[A-Z]\w+")
+
+_PYTHON = re.compile(r"\s*(?:from\s+([.\w]+)\s+)?import\s+(.+)", re.DOTALL)
+_PYTHON_NAME = re.compile(r"([\w.]+)(?:\s+as\s+(\w+))?")
+_COMMENT = re.compile(r"#[^\n]*")
+_SCRIPT = re.compile(
+    r"""\s*(?:import|export|const|let|var)\b(.*?)(?:\bfrom\s*|\brequire\(\s*)["']([^"']+)["']""",
+    re.DOTALL,
+)
+_SCRIPT_NAME = re.compile(r"(\w+)(?:(?:\s+as\s+|\s*:\s*)(\w+))?")
+_JAVA = re.compile(r"\s*import\s+(?:static\s+)?([\w.]+)\s*;")
+_INCLUDE = re.compile(r'\s*#\s*include\s*"([^"]+)"')
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """A name of another file, or that file itself where `name` is empty.
+
+    `module` are the last parts of the file's path, without its ending. A relative import names all
+    of them, `is_whole`.
+    """
+
+    module: tuple[str, ...]
+    name: str
+    is_whole: bool = False
+
+
+class Question(NamedTuple):
+    """A cursor in a document: its file, the text, the files that are open, what was edited last."""
+
+    uri: str
+    path: Path
+    lines: Sequence[str]
+    row: int
+    character: int
+    opened: frozenset[Path]
+    is_quick: bool  # a prompt is read so quickly that another choice is no matter
+    edits: tuple[str, ...] = ()  # lines, in any document
 
 
 @dataclass(frozen=True)
 class CursorView:
-    """Lines before the cursor, the last one up to it, and behind it, the rest of that line first."""
+    """Lines before the cursor, the last one up to it, and behind it, the rest of that line first.
+
+    All paths are within the folder of the index. `edits` are lines that were changed last, in any
+    file.
+    """
 
     path: str
     before: Sequence[str]
     behind: Sequence[str]
+    opened: frozenset[str] = frozenset()
+    edits: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, question: Question, folder: Path) -> Self:
+        """Of a cursor in a file of the folder."""
+        line = question.lines[question.row]
+        before = [*question.lines[: question.row], line[: question.character]]
+        behind = [line[question.character :], *question.lines[question.row + 1 :]]
+        opened = (one.relative_to(folder) for one in question.opened if one.is_relative_to(folder))
+        path = question.path.relative_to(folder).as_posix()
+        return cls(path, before, behind, frozenset(map(Path.as_posix, opened)), question.edits)
 
     @property
     def line(self) -> str:
         """The end of the cursor's line up to it."""
-        return self.before[-1][-_LONGEST:] if self.before else ""
+        return self.before[-1][-_LINE_CHARS:] if self.before else ""
 
     @cached_property
     def imports(self) -> Mapping[str, Imported]:
         """What the file imports by other lines than the cursor's, by its names here."""
-        return imports((*_cut(self.before[:-1][:_TOP]), *_cut(self.behind[1:_TOP])), self.path)
+        above, below = self.before[:-1][:_IMPORT_LINES], self.behind[1:_IMPORT_LINES]
+        return imports((*_cut(above), *_cut(below)), self.path)
 
     @cached_property
     def chain(self) -> tuple[str, ...]:
         """The names in front of the cursor that end at dots: `self.store.pu|` is self, store."""
-        found = _CHAIN.search(self.line[-_LONGEST_CHAIN:])
-        parts = re.sub(r"\([^()]*\)", "", found[1]).split(".") if found else []
-        return tuple(part for part in parts if part)
+        found = _CHAIN.search(self.line[-_CHAIN_CHARS:])
+        names = re.sub(r"\([^()]*\)", "", found[1]).split(".") if found else []
+        return tuple(filter(None, names))
 
     @cached_property
     def callee(self) -> tuple[str, ...]:
         """The names of the call whose brackets the cursor stands in, if it does."""
-        depth, text = 0, "\n".join([*self._above[: _NEAR - 1][::-1], self.line])[-_MOST_CHARS:]
+        depth, text = 0, "\n".join([*self._above[: _NEAR - 1][::-1], self.line])[-_CALL_CHARS:]
         for bracket in reversed([*_BRACKET.finditer(text)]):
             depth += 1 if bracket[0] in ")]}" else -1
             if depth < 0:
                 end = bracket.end()
-                found = _CALL.search(text[max(0, end - _LONGEST_CHAIN) : end])
+                found = _CALL.search(text[max(0, end - _CHAIN_CHARS) : end])
                 return tuple(found[1].split(".")) if found else ()
         return ()
 
@@ -73,7 +130,7 @@ class CursorView:
         found, lines = [], [self.line, *self._above]
         for number, line in block_heads(lines):
             if _HEAD.match(line):
-                below = lines[max(0, number - _MOST_HEAD + 1) : number + 1][::-1]
+                below = lines[max(0, number - _HEAD_LINES + 1) : number + 1][::-1]
                 found.append("\n".join(statement(below, "(", ")")))
         return found
 
@@ -81,18 +138,19 @@ class CursorView:
     def weights(self) -> Mapping[str, float]:
         """The names near the cursor and what they are worth: 1 on its line, less far from it."""
         weights: dict[str, float] = {}
-        above = [(0, self._finished), *enumerate(self._above[: _NEAR - 1], start=1)]
+        finished = re.sub(r"\w+\Z", "", self.line)  # without the word that is being typed
+        above = enumerate([finished, *self._above[: _NEAR - 1]])
         below = enumerate(_cut(self.behind[:_NEAR]), start=1)
-        for head in self.heads:
-            _raise(weights, names_in(head), 0.5)
-        for distance, line in (*above, *below):
-            _raise(weights, names_in(line), 1 / (1 + distance / 4))
+        near = [(line, 1 / (1 + distance / 4)) for distance, line in (*above, *below)]
+        for text, weight in (*((head, 0.5) for head in self.heads), *near):
+            for name in names_in(text):
+                weights[name] = max(weight, weights.get(name, 0.0))
         return weights
 
     def types(self, name: str) -> list[str]:
         """The classes that a name may be of, by annotations and calls of constructors near it."""
         if name in ("self", "cls"):
-            return self._own_classes
+            return next((bases_of(head) for head in self.heads if _BASES.match(head)), [])
         pattern = re.compile(
             rf"\b{re.escape(name)}\s*:\s*([^=\n,)]+)|\b{re.escape(name)}\s*=\s*(?:await\s+)?([\w.]+)\("
         )
@@ -113,20 +171,9 @@ class CursorView:
         """The lines above that of the cursor, the nearest first."""
         return _cut(self.before[-_FAR:-1][::-1])
 
-    @property
-    def _finished(self) -> str:
-        """The cursor's line without the word that is being typed."""
-        return re.sub(r"\w+\Z", "", self.line)
-
-    @cached_property
-    def _own_classes(self) -> list[str]:
-        """The bases of the class around the cursor."""
-        bases = next((found[1] for head in self.heads if (found := _BASES.match(head))), "")
-        return classes_in(bases)
-
 
 def _cut(lines: Iterable[str]) -> list[str]:
-    return [line if len(line) <= _LONGEST else line[:_LONGEST] for line in lines]
+    return [line if len(line) <= _LINE_CHARS else line[:_LINE_CHARS] for line in lines]
 
 
 def classes_in(annotation: str) -> list[str]:
@@ -134,25 +181,67 @@ def classes_in(annotation: str) -> list[str]:
     return _CLASS_NAME.findall(annotation)
 
 
-def _raise(weights: dict[str, float], names: Iterable[str], weight: float) -> None:
-    for name in names:
-        weights[name] = max(weight, weights.get(name, 0.0))
+def bases_of(head: str) -> list[str]:
+    """The classes that the head of a class names as its bases."""
+    found = _BASES.match(head)
+    return classes_in(found[1]) if found else []
 
 
-class Question(NamedTuple):
-    """A cursor in a document: its file, the text, the files that are open, what was edited last."""
+@lru_cache(_CACHED_IMPORTS)
+def imports(lines: tuple[str, ...], path: str) -> Mapping[str, Imported]:
+    """Return what is imported by the names that it has in the file at `path`, by its text.
 
-    uri: str
-    path: Path
-    lines: Sequence[str]
-    row: int
-    character: int
-    opened: frozenset[Path]
-    is_quick: bool  # a prompt is read so quickly that another choice is no matter
-    edits: tuple[str, ...] = ()  # lines, in any document
+    The text is being written, so it seldom parses. The result is kept: typing on changes none of
+    these lines.
+    """
+    near = lines[:_IMPORT_LINES]
+    match family_of(path):
+        case "python":
+            return dict(_python(near, path))
+        case "javascript":
+            return dict(_script(near, path))
+        case "java":
+            found = (one[1].split(".") for line in near if (one := _JAVA.match(line)))
+            return {names[-1]: Imported(tuple(names), names[-1]) for names in found}
+        case "cpp":
+            headers = (one[1] for line in near if (one := _INCLUDE.match(line)))
+            return {name: Imported(_module(PurePosixPath(name)), "") for name in headers}
+    return {}
 
-    def view(self, path: str) -> CursorView:
-        """The text around the cursor, in the file that `path` names within its folder."""
-        line = self.lines[self.row]
-        before = [*self.lines[: self.row], line[: self.character]]
-        return CursorView(path, before, [line[self.character :], *self.lines[self.row + 1 :]])
+
+def _statements(lines: Sequence[str], starts: tuple[str, ...], brackets: str) -> Iterator[str]:
+    for number, line in enumerate(lines):
+        if line.lstrip().startswith(starts):
+            yield "\n".join(statement(lines[number : number + _STATEMENT_LINES], *brackets))
+
+
+def _python(lines: Sequence[str], path: str) -> Iterator[tuple[str, Imported]]:
+    for text in _statements(lines, ("import ", "from "), "()"):
+        found = _PYTHON.match(_COMMENT.sub("", text))
+        if found is None:
+            continue
+        module = (found[1] or "").lstrip(".")
+        level = len(found[1] or "") - len(module)
+        folder = PurePosixPath(path).parts[:-level] if level else ()
+        parts = (*folder, *filter(None, module.split(".")))
+        for name, alias in _PYTHON_NAME.findall(found[2].strip("() \n")):
+            if found[1] is None:
+                yield alias or name, Imported(tuple(name.split(".")), "")
+            else:
+                yield alias or name, Imported(parts, name, is_whole=level > 0)
+
+
+def _script(lines: Sequence[str], path: str) -> Iterator[tuple[str, Imported]]:
+    for text in _statements(lines, ("import", "export", "const", "let", "var"), "{}"):
+        # The pattern looks for these at each character.
+        found = _SCRIPT.match(text) if "from" in text or "require" in text else None
+        if found is None or not found[2].startswith("."):
+            continue
+        file = posixpath.normpath(PurePosixPath(path).parent / found[2])
+        module = _module(PurePosixPath(file))
+        for name, alias in _SCRIPT_NAME.findall(found[1]):
+            yield alias or name, Imported(module, name, is_whole=True)
+
+
+def _module(file: PurePosixPath) -> tuple[str, ...]:
+    return (*file.parts[:-1], file.stem)

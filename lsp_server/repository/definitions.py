@@ -10,6 +10,7 @@ from tree_sitter import Language, Node, Parser, Query, QueryCursor
 
 from lsp_server.prompt.bounded_parse import is_ordinary
 from lsp_server.prompt.grammars import parser_for
+from lsp_server.repository.source_text import language_of
 
 _PARSE_S = 0.5  # of the processor, for any text
 _BYTES_PER_S = 2_000_000  # and for each of its bytes: code takes a third of that
@@ -114,6 +115,7 @@ class Definition:
     name as `parent`; else that is empty.
     """
 
+    path: str
     name: str
     parent: str
     is_class: bool
@@ -121,12 +123,12 @@ class Definition:
     text: str
 
 
-class UnparsableError(Exception):
-    """A text whose parsing would take long: no code that anybody wrote does."""
+def definitions(text: str, path: str) -> list[Definition] | None:
+    """Return what the text of a file defines, in its order.
 
-
-def definitions(text: str, language_id: str) -> list[Definition]:
-    """Return what a text defines, in its order. Raises UnparsableError."""
+    None where parsing it would take long: no code that anybody wrote does.
+    """
+    language_id = language_of(path)
     parser, query = parser_for(language_id), _query(language_id)
     if parser is None or query is None:
         return []
@@ -134,11 +136,11 @@ def definitions(text: str, language_id: str) -> list[Definition]:
     # Not by the clock on the wall: this is done with low priority, and files would be left out.
     limit_s = _PARSE_S + len(source) / _BYTES_PER_S
     if not is_ordinary(parser, source, limit_s, time.process_time):
-        raise UnparsableError
+        return None
     # At once, as what tree-sitter reads line by line is never freed.
     root = parser.parse(source).root_node
     rows = [row + b"\n" for row in source.split(b"\n")]
-    return sorted(_in_time(_found(query, root, rows)), key=lambda one: one.line)
+    return sorted(_in_time(_found(query, root, rows, path)), key=lambda one: one.line)
 
 
 def _in_time(found: Iterator[Definition]) -> Iterator[Definition]:
@@ -156,7 +158,7 @@ def _query(language_id: str) -> Query | None:
     return Query(language, _QUERIES[language_id])
 
 
-def _found(query: Query, root: Node, rows: list[bytes]) -> Iterator[Definition]:
+def _found(query: Query, root: Node, rows: list[bytes], path: str) -> Iterator[Definition]:
     matches = [captures for _, captures in QueryCursor(query).matches(root)]
     classes = {
         captures["class"][0].id: _text(captures["name"][0])
@@ -165,14 +167,14 @@ def _found(query: Query, root: Node, rows: list[bytes]) -> Iterator[Definition]:
     }
     seen: set[tuple[str, str]] = set()
     for captures in matches:
-        if (one := _definition(captures, classes, rows)) is not None:
+        if (one := _definition(captures, classes, rows, path)) is not None:
             if (one.parent, one.name) not in seen or one.is_class:
                 yield one
             seen.add((one.parent, one.name))
 
 
 def _definition(
-    captures: Mapping[str, list[Node]], classes: Mapping[int, str], rows: list[bytes]
+    captures: Mapping[str, list[Node]], classes: Mapping[int, str], rows: list[bytes], path: str
 ) -> Definition | None:
     name = captures["name"][0]
     kind = next(kind for kind in ("class", "function", "value") if kind in captures)
@@ -183,7 +185,7 @@ def _definition(
     head = _head(node, kind, rows)
     text = b"".join(rows[head.start : head.stop]).decode("utf-8", "replace")
     text = text[:_MOST_CHARS].rstrip() + _closing(node, head) + "\n"
-    return Definition(_text(name), parent, kind == "class", head.start, text)
+    return Definition(path, _text(name), parent, kind == "class", head.start, text)
 
 
 def _parent(node: Node, classes: Mapping[int, str], *, is_own: bool) -> str | None:

@@ -8,17 +8,22 @@ output, and it ends when its output is closed.
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing, suppress
 from pathlib import Path
 
 import msgspec
 from filelock import FileLock, Timeout
 
-from lsp_server.repository.filling import Filling
+from lsp_server.repository.definitions import definitions
 from lsp_server.repository.source_files import SourceFiles
-from lsp_server.repository.store import Store, StoreError, remove_store
+from lsp_server.repository.source_text import is_generated, is_minified, windows
+from lsp_server.repository.store import Stamp, Store, StoreError, remove_store
 
+# Of a folder; where there is more, its newest files are indexed.
+MAX_FILES = 50_000
+MAX_TOTAL_BYTES = 500_000_000  # the index is about as large
+_BATCH_FILES = 100  # written together
 _NICE = 10  # an editor's own work goes first
 _OTHERS_S = 600.0  # that another process may fill the same index
 _MOST_AGE_S = 30 * 24 * 3600.0  # since an index was last filled
@@ -40,7 +45,11 @@ class IndexJob(msgspec.Struct, frozen=True):
 
 
 class IndexReport(msgspec.Struct, frozen=True, omit_defaults=True):
-    """How far it is, in files; or why it ended. At the end: what was left out."""
+    """How far it is, in files; or why it ended. At the end: what was left out.
+
+    `num_beyond` files are beyond the bounds of an index. `num_unread` were no text, held a secret,
+    were gone by then, or too much for the parser.
+    """
 
     done: int = 0
     total: int = 0
@@ -59,38 +68,7 @@ class IndexReport(msgspec.Struct, frozen=True, omit_defaults=True):
         return "; ".join(notes)
 
 
-def do_job(job: IndexJob, report: Callable[[IndexReport], None]) -> None:
-    """Fill the index as the job says; a damaged one is made anew. Raises StoreError."""
-    index = Path(job.index)
-    index.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    if job.paths is None:
-        remove_orphans(index)
-    with FileLock(f"{index}.lock", timeout=_OTHERS_S, mode=0o600):
-        if job.is_damaged:
-            remove_store(index)
-        try:
-            _fill(job, index, report)
-        except StoreError as error:
-            if error.is_passing:
-                raise
-            remove_store(index)
-            _fill(job, index, report)
-        os.utime(index)  # it is in use
-
-
-def _fill(job: IndexJob, index: Path, report: Callable[[IndexReport], None]) -> None:
-    folder = Path(job.folder)
-    store = Store.build(index, folder)
-    try:
-        filling = Filling(store, SourceFiles(folder, allowed=job.allowed, globs=job.globs))
-        if job.paths is None:
-            seen = filling.scan(lambda done, total: report(IndexReport(done, total)))
-            num_read = seen.num_read
-            report(IndexReport(num_read, num_read, "", seen.num_beyond, seen.num_unread))
-        else:
-            filling.update(job.paths)
-    finally:
-        store.close()
+OnReport = Callable[[IndexReport], None]
 
 
 def main() -> None:
@@ -106,6 +84,103 @@ def main() -> None:
             do_job(msgspec.json.decode(sys.stdin.buffer.readline(), type=IndexJob), report)
         except (StoreError, OSError, Timeout, msgspec.MsgspecError) as error:
             report(IndexReport(problem=str(error)))
+
+
+def do_job(job: IndexJob, report: OnReport) -> None:
+    """Fill the index as the job says; a damaged one is made anew. Raises StoreError."""
+    index = Path(job.index)
+    index.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    if job.paths is None:
+        remove_orphans(index)
+    with FileLock(f"{index}.lock", timeout=_OTHERS_S, mode=0o600):
+        if job.is_damaged:
+            remove_store(index)
+        try:
+            _fill(job, report)
+        except StoreError as error:
+            if error.is_passing:
+                raise
+            remove_store(index)
+            _fill(job, report)
+        os.utime(index)  # it is in use
+
+
+def _fill(job: IndexJob, report: OnReport) -> None:
+    folder = Path(job.folder)
+    files = SourceFiles(folder, allowed=job.allowed, globs=job.globs)
+    with closing(Store.build(Path(job.index), folder)) as store:
+        if job.paths is None:
+            scan(store, files, report)
+        else:
+            update(store, files, job.paths, report)
+
+
+def scan(store: Store, files: SourceFiles, report: OnReport) -> None:
+    """Look at all files of the folder; read those that are new or have changed."""
+    found = [*files.walk()]
+    chosen, held = newest(found), dict(store.stamps)
+    changed = [(path, stamp) for path, stamp in chosen if held.pop(path, None) != stamp]
+    with store.writing():
+        for gone in held:
+            store.remove(gone)
+    num_unread = 0
+    for start in range(0, len(changed), _BATCH_FILES):
+        report(IndexReport(start, len(changed)))
+        num_unread += _read(store, files, changed[start : start + _BATCH_FILES])
+    with store.writing():
+        store.note_whole()
+    if held or num_unread:
+        store.forget_removed()
+    num_beyond = len(found) - len(chosen)
+    report(IndexReport(len(changed), len(changed), "", num_beyond, num_unread))
+
+
+def update(store: Store, files: SourceFiles, paths: Iterable[str], report: OnReport) -> None:
+    """Look at these files again; a folder that is gone takes its files along.
+
+    All files are looked at where the index was made anew since, or never finished.
+    """
+    if not store.is_whole:
+        scan(store, files, report)
+        return
+    stamps = {path: files.stamp(path) for path in paths if not files.is_entered(path)}
+    gone = [path for path, stamp in stamps.items() if stamp is None]
+    with store.writing():
+        for path in gone:
+            store.remove(path)
+    num_unread = _read(store, files, ((path, stamp) for path, stamp in stamps.items() if stamp))
+    if gone or num_unread:
+        store.forget_removed()
+
+
+def _read(store: Store, files: SourceFiles, changed: Iterable[tuple[str, Stamp]]) -> int:
+    """Read files and hold what they say; return how many could not be read.
+
+    One that turns out hidden or binary is known as empty: else it would be read at each start.
+    """
+    num_unread = 0
+    with store.writing():
+        for path, stamp in changed:
+            text = files.text(path)
+            readable = "" if text is None or is_minified(text) else text
+            defined = definitions(readable, path)
+            store.put(
+                path, stamp, defined or (), () if is_generated(readable) else windows(readable)
+            )
+            num_unread += text is None or defined is None
+    return num_unread
+
+
+def newest(found: Iterable[tuple[str, Stamp]]) -> Sequence[tuple[str, Stamp]]:
+    """The newest files, as far as they are few and small enough, the newest first."""
+    files = sorted(found, key=lambda one: one[1].modified_ns, reverse=True)
+    room, count = MAX_TOTAL_BYTES, 0
+    for _, stamp in files[:MAX_FILES]:
+        room -= stamp.size
+        if room < 0:
+            break
+        count += 1
+    return files[:count]
 
 
 def remove_orphans(own: Path) -> None:
@@ -129,11 +204,8 @@ def _kept(indexes: Path) -> Iterator[tuple[float, int, Path]]:
 
 def _is_of_no_folder(path: Path) -> bool:
     """Whether its folder is gone; one that cannot be read, as of another version, may be wanted."""
-    with suppress(StoreError, OSError):
-        store = Store.open(path)
-        folder = store.folder
-        store.close()
-        return not folder.is_dir()
+    with suppress(StoreError, OSError), closing(Store.open(path)) as store:
+        return not store.folder.is_dir()
     return False
 
 

@@ -6,9 +6,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
 
-from lsp_server.privacy.hidden_files import HiddenFiles
-from lsp_server.privacy.ignore_files import SettingGlobs
-from lsp_server.privacy.regular_files import UnusableFileError, read_regular
+from lsp_server.privacy.hidden_files import HiddenFiles, path_filter
+from lsp_server.privacy.regular_files import read_regular
 from lsp_server.privacy.secret_texts import LONGEST_LINE, secrets_in
 from lsp_server.repository.store import Stamp
 
@@ -22,8 +21,6 @@ _ENDINGS = (
     "woff woff2 xz zip zst sqlite-journal sqlite-shm sqlite-wal"
 )
 _UNREAD = frozenset(f".{ending}" for ending in _ENDINGS.split(" "))
-
-
 _VENV = "pyvenv.cfg"  # in a folder of installed packages
 
 
@@ -39,7 +36,7 @@ class SourceFiles:
     ) -> None:
         self.folder = folder
         self._hidden = HiddenFiles([folder], allowed=allowed)
-        self._globs = SettingGlobs(globs, unclear=False) if globs else None
+        self._is_wanted = path_filter(globs, unclear=False) if globs else lambda _path: True
 
     def walk(self) -> Iterator[tuple[str, Stamp]]:
         """The paths, within the folder, of files that may be indexed by their names."""
@@ -57,18 +54,12 @@ class SourceFiles:
 
     def stamp(self, path: str) -> Stamp | None:
         """What a file is now; None where it may not be indexed, or is not there."""
-        inner = PurePosixPath(path)
-        if any(map(_is_foreign, inner.parts[:-1])):
-            return None
-        if any(_mode(self.folder / above / _VENV) for above in inner.parents if above.name):
-            return None
-        return self._stamp(path)
+        above = (folder for folder in PurePosixPath(path).parents if folder.name)
+        return self._stamp(path) if all(map(self._is_own, above)) else None
 
     def _stamp(self, path: str) -> Stamp | None:
         """As `stamp`, where the folders above are entered."""
-        if PurePosixPath(path).suffix.lower() in _UNREAD:
-            return None
-        if self._globs is not None and not self._globs.match(path):
+        if PurePosixPath(path).suffix.lower() in _UNREAD or not self._is_wanted(path):
             return None
         try:
             path.encode()  # SQLite and JSON know no other names
@@ -81,23 +72,18 @@ class SourceFiles:
             return None
         return Stamp(status.st_mtime_ns, status.st_size)
 
-    def is_looked_into(self, path: str) -> bool:
-        """Whether it is a folder, and one whose files are looked at."""
-        return stat.S_ISDIR(_mode(self.folder / path)) and self.is_entered(path)
-
-    def is_entered(self, folder: str) -> bool:
-        """Whether a folder is one whose files are looked at, as are all above it."""
-        inner = PurePosixPath(folder)
+    def is_entered(self, path: str) -> bool:
+        """Whether it is a folder whose files are looked at, as are those above it."""
+        inner = PurePosixPath(path)
         return all(map(self._is_entered, filter(lambda one: one.name, (*inner.parents, inner))))
 
     def text(self, path: str) -> str | None:
         """Read a file; None where it is not there, no text, or holds a secret."""
-        content = _read(self.folder / path)
-        if content is None or b"\0" in content:
-            return None
         try:
-            text = content.decode("utf-8-sig")
-        except UnicodeDecodeError:
+            text = read_regular(self.folder / path, MAX_BYTES).decode("utf-8-sig")
+        except (OSError, ValueError):  # ValueError: no text, or a name that no system can hold
+            return None
+        if "\0" in text:
             return None
         text = text.replace("\r\n", "\n").replace("\r", "\n")
         if not self._hidden.allows(self.folder / path):
@@ -108,11 +94,13 @@ class SourceFiles:
         return text
 
     def _is_entered(self, folder: PurePosixPath) -> bool:
-        if _is_foreign(folder.name) or not stat.S_ISDIR(_mode(self.folder / folder)):
-            return False
-        if _mode(self.folder / folder / _VENV):
-            return False
-        return not self._hidden.hides_folder(self.folder / folder)
+        return self._is_own(folder) and not self._hidden.hides_folder(self.folder / folder)
+
+    def _is_own(self, folder: PurePosixPath) -> bool:
+        """Whether it is a folder, and no link, that holds the repository's own files."""
+        place = self.folder / folder
+        is_folder = not _is_foreign(folder.name) and stat.S_ISDIR(_mode(place))
+        return is_folder and not _mode(place / _VENV)
 
 
 def _mode(path: Path) -> int:
@@ -133,9 +121,3 @@ def is_never_indexed(path: str) -> bool:
 def _is_foreign(folder: str) -> bool:
     """Whether a folder holds what is not the repository's own: tools' state, installed packages."""
     return folder.startswith(".") or folder in _FOREIGN
-
-
-def _read(path: Path) -> bytes | None:
-    with suppress(UnusableFileError, OSError, ValueError):
-        return read_regular(path, MAX_BYTES)
-    return None

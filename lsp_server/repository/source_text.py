@@ -63,13 +63,13 @@ def words_of_name(name: str) -> tuple[str, ...]:
     return tuple({name.lower(), *parts})
 
 
-def chunks(lines: Sequence[str]) -> Iterator[range]:
-    """The windows of a text, as ranges of line numbers from 0; none of them is blank."""
-    start = 0
+def windows(text: str) -> Iterator[str]:
+    """The windows of a text, each of whole lines; none of them is blank."""
+    lines, start = text.split("\n"), 0
     while start < len(lines):
         end = _end(lines, start)
         if any(map(str.strip, lines[start:end])):
-            yield range(start, end)
+            yield "\n".join(lines[start:end])
         start = end
 
 

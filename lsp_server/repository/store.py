@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Self
 
 from engine.names import FOLDER_STEMS
 from lsp_server.repository.definitions import Definition
-from lsp_server.repository.index_rules import rules_version
+from lsp_server.repository.source_text import family_of, words_in
 
 _TABLES = """
 CREATE TABLE folder (path TEXT, is_whole INTEGER);
@@ -33,10 +33,10 @@ CREATE VIRTUAL TABLE word USING fts5 (
     tokenize = "unicode61 remove_diacritics 0 tokenchars '_'");
 """
 _DEFINITIONS = """
-SELECT definition.name, parent, is_class, line, text, file.path FROM definition
+SELECT file.path, definition.name, parent, is_class, line, text FROM definition
 JOIN file ON file.id = definition.file WHERE ?where LIMIT ?
 """
-_PATHS_BELOW = "SELECT path FROM file WHERE path > ? AND path < ? LIMIT ?"
+_AT_OR_BELOW = "SELECT id FROM file WHERE path = ? OR (path > ? AND path < ?)"
 _PASSING = frozenset(  # what SQLite says of a file that may be whole
     getattr(sqlite3, f"SQLITE_{name}")
     for name in ["BUSY", "LOCKED", "NOMEM", "READONLY", "IOERR", "FULL", "CANTOPEN", "PROTOCOL"]
@@ -54,33 +54,17 @@ class Stamp(NamedTuple):
     size: int
 
 
-class TextWindow(NamedTuple):
-    """Lines of a file."""
+class Excerpt(NamedTuple):
+    """Text of a file, in whole lines, and what the file was when it was read."""
 
     path: str
     text: str
-
-
-class IndexedFile(NamedTuple):
-    """What is to be known of a file."""
-
-    path: str  # within the folder, with slashes
-    family: str
     stamp: Stamp
-    definitions: Sequence[Definition]
-    chunks: Sequence[tuple[str, Iterable[str]]]  # lines, and the words on them
-    is_read: bool = True  # as a whole
-
-
-class FoundDefinition(NamedTuple):
-    """A definition, and the file where it stands."""
-
-    definition: Definition
-    path: str
+    is_definition: bool = False
 
 
 class StoreError(Exception):
-    """The index cannot be used: it is damaged, of another version, or SQLite lacks FTS5.
+    """The index cannot be used: it is damaged, not there, or SQLite lacks FTS5.
 
     `is_passing`: the file is as good as before; another process or the disk stands in the way.
     """
@@ -98,15 +82,24 @@ class Store:
 
     @classmethod
     def build(cls, path: Path, folder: Path) -> Self:
-        """Open the index at `path` to write it, making it anew unless it is whole and of `folder`.
+        """Open the index of a folder at `path` to write it; make it where there is none.
 
-        Only its user can read it. Raises StoreError where SQLite lacks FTS5.
+        Only its user can read it. Raises StoreError.
         """
-        try:
-            return cls._made(path, folder)
-        except StoreError:
-            remove_store(path)
-            return cls._made(path, folder)
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        path.touch(mode=0o600)
+        with _store_errors():
+            connection = sqlite3.connect(path, timeout=_BUSY_S, isolation_level=None)
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute("PRAGMA synchronous = NORMAL")
+            connection.execute(f"PRAGMA cache_size = -{_WRITTEN_KB}")
+            connection.execute("PRAGMA secure_delete = ON")
+            connection.execute(f"PRAGMA wal_autocheckpoint = {_LOG_PAGES}")
+            if not connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+                connection.executescript(f"BEGIN; {_TABLES} COMMIT;")
+            new = "INSERT INTO folder SELECT ?, 0 WHERE NOT EXISTS (SELECT * FROM folder)"
+            connection.execute(new, [str(folder)])
+            return cls(connection)
 
     @classmethod
     def open(cls, path: Path) -> Self:
@@ -115,36 +108,7 @@ class Store:
             uri = f"{path.absolute().as_uri()}?mode=ro"
             store = cls(sqlite3.connect(uri, uri=True, timeout=0.1))
             store._connection.execute(f"PRAGMA cache_size = -{_PAGES_KB}")
-            if store._version() != index_version():
-                store.close()
-                raise StoreError("the index is of another version", is_passing=True)
             return store
-
-    @classmethod
-    def _made(cls, path: Path, folder: Path) -> Self:
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        path.touch(mode=0o600)
-        with _store_errors():
-            store = cls(sqlite3.connect(path, timeout=_BUSY_S, isolation_level=None))
-            store._connection.execute("PRAGMA journal_mode = WAL")
-            store._connection.execute("PRAGMA synchronous = NORMAL")
-            store._connection.execute(f"PRAGMA cache_size = -{_WRITTEN_KB}")
-            store._connection.execute("PRAGMA secure_delete = ON")
-            store._connection.execute(f"PRAGMA wal_autocheckpoint = {_LOG_PAGES}")
-            if not store._version():
-                check_search(store._connection)
-                store._make_tables(folder)
-            is_known = store._version() == index_version()
-            if not is_known or store.folder != folder:
-                store.close()
-                raise StoreError("the index is not of this folder and version")
-            return store
-
-    def _make_tables(self, folder: Path) -> None:
-        self._connection.executescript(
-            f"BEGIN; {_TABLES} PRAGMA user_version = {index_version()}; COMMIT;"
-        )
-        self._connection.execute("INSERT INTO folder VALUES (?, 0)", [str(folder)])
 
     def close(self) -> None:
         """Close the file."""
@@ -201,26 +165,28 @@ class Store:
             finally:
                 self._connection.rollback()
 
-    def put(self, one: IndexedFile) -> None:
-        """Hold a file, in place of what it was."""
-        self.remove(one.path)
+    def put(
+        self, path: str, stamp: Stamp, defined: Iterable[Definition], windows: Iterable[str]
+    ) -> None:
+        """Hold what a file defines and the windows of its text, in place of what was held of it."""
+        self.remove(path)
         execute = self._connection.execute
-        row = one.path, stem_of(one.path), one.family, *one.stamp
+        row = path, stem_of(path), family_of(path), *stamp
         file = execute("INSERT INTO file VALUES (NULL, ?, ?, ?, ?, ?)", row).lastrowid
         self._connection.executemany(
             "INSERT INTO definition VALUES (?, ?, ?, ?, ?, ?)",
-            ((d.name, d.parent, d.is_class, d.line, d.text, file) for d in one.definitions),
+            ((d.name, d.parent, d.is_class, d.line, d.text, file) for d in defined),
         )
-        for text, words in one.chunks:
-            said = " ".join(words)
-            packed = zlib.compress(f"{text}\0{said}".encode("utf-8", "replace"), 1)
+        for text in windows:
+            words = " ".join(words_in(text))
+            packed = zlib.compress(f"{text}\0{words}".encode("utf-8", "replace"), 1)
             chunk = execute("INSERT INTO chunk VALUES (NULL, ?, ?)", [file, packed]).lastrowid
-            execute("INSERT INTO word (rowid, words) VALUES (?, ?)", [chunk, said])
+            execute("INSERT INTO word (rowid, words) VALUES (?, ?)", [chunk, words])
 
     def remove(self, path: str) -> None:
-        """Hold a file no longer."""
+        """Hold a file no longer, or all files below a folder."""
         execute = self._connection.execute
-        for (file,) in self._rows("SELECT id FROM file WHERE path = ?", [path]):
+        for (file,) in self._rows(_AT_OR_BELOW, _range(path)):
             for chunk, packed in self._rows("SELECT id, text FROM chunk WHERE file = ?", [file]):
                 gone = chunk, _unpacked(packed)[1]
                 execute("INSERT INTO word (word, rowid, words) VALUES ('delete', ?, ?)", gone)
@@ -228,32 +194,27 @@ class Store:
             execute("DELETE FROM chunk WHERE file = ?", [file])
             execute("DELETE FROM file WHERE id = ?", [file])
 
+    def holds(self, path: str) -> bool:
+        """Whether it holds a file, or one below a folder."""
+        return bool(self._rows(_AT_OR_BELOW, _range(path)))
+
     def forget_removed(self) -> None:
         """Leave nothing of removed files on the disk, neither words nor free pages nor the log."""
         with _store_errors():
             self._connection.execute("INSERT INTO word (word) VALUES ('optimize')")
             self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
-    def remove_below(self, folder: str) -> None:
-        """Hold no file below a folder."""
-        for (path,) in self._rows(_PATHS_BELOW, [*_below(folder), -1]):
-            self.remove(path)
-
-    def holds_below(self, folder: str) -> bool:
-        """Whether it holds a file below a folder."""
-        return bool(self._rows(_PATHS_BELOW, [*_below(folder), 1]))
-
-    def definitions(self, name: str, family: str, most: int) -> list[FoundDefinition]:
+    def definitions(self, name: str, family: str, most: int) -> list[Definition]:
         """Where a name is defined, at `most` places: not in order, as there may be thousands."""
         where = "definition.name = ? AND file.family = ?"
         return self._found(where, [name, family, most])
 
-    def members(self, path: str, parent: str, most: int) -> list[FoundDefinition]:
+    def members(self, path: str, parent: str, most: int) -> list[Definition]:
         """What a class of a file holds, or what the file itself defines where `parent` is ""."""
         # In the order in which they were read, which is that of the file.
         return self._found("file.path = ? AND definition.parent = ?", [path, parent, most])
 
-    def named_in(self, path: str, name: str) -> list[FoundDefinition]:
+    def named_in(self, path: str, name: str) -> list[Definition]:
         """Where a file defines a name."""
         return self._found("definition.name = ? AND file.path = ?", [name, path, 10])
 
@@ -279,14 +240,16 @@ class Store:
             return []
         return [row for (row,) in rows]
 
-    def chunk(self, number: int, family: str) -> TextWindow | None:
+    def chunk(self, number: int, family: str) -> Excerpt | None:
         """A chunk, if it is there and of this family."""
         rows = self._rows(
-            "SELECT file.path, chunk.text FROM chunk JOIN file ON file.id = chunk.file "
-            "WHERE chunk.id = ? AND family = ?",
+            "SELECT file.path, chunk.text, modified_ns, size FROM chunk "
+            "JOIN file ON file.id = chunk.file WHERE chunk.id = ? AND family = ?",
             [number, family],
         )
-        return TextWindow(rows[0][0], _unpacked(rows[0][1])[0]) if rows else None
+        for path, packed, *stamp in rows:
+            return Excerpt(path, _unpacked(packed)[0], Stamp(*stamp))
+        return None
 
     @property
     def num_chunks(self) -> int:
@@ -294,20 +257,12 @@ class Store:
         rows = self._rows("SELECT seq FROM sqlite_sequence WHERE name = 'chunk'")
         return int(rows[0][0]) if rows else 0
 
-    @property
-    def num_files(self) -> int:
-        """How many files it holds."""
-        return int(self._rows("SELECT count(*) FROM file")[0][0])
-
-    def _found(self, where: str, values: Sequence[object]) -> list[FoundDefinition]:
+    def _found(self, where: str, values: Sequence[object]) -> list[Definition]:
         rows = self._rows(_DEFINITIONS.replace("?where", where), values)
         return [
-            FoundDefinition(Definition(name, parent, bool(is_class), line, text), path)
-            for name, parent, is_class, line, text, path in rows
+            Definition(path, name, parent, bool(is_class), line, text)
+            for path, name, parent, is_class, line, text in rows
         ]
-
-    def _version(self) -> int:
-        return int(self._rows("PRAGMA user_version")[0][0])
 
     def _rows(self, query: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
         with _store_errors():
@@ -323,14 +278,9 @@ def _unpacked(packed: bytes) -> tuple[str, str]:
     return text, words
 
 
-def index_version() -> int:
-    """A number for the tables and for the rules that fill them."""
-    return rules_version(_TABLES)
-
-
-def _below(folder: str) -> tuple[str, str]:
-    """Between these are the paths below a folder: `0` is the character behind the slash."""
-    return f"{folder}/", f"{folder}0"
+def _range(path: str) -> tuple[str, str, str]:
+    """A path, and the ends of those below it: `0` is the character behind the slash."""
+    return path, f"{path}/", f"{path}0"
 
 
 def stem_of(path: str) -> str:
@@ -344,17 +294,6 @@ def remove_store(path: Path) -> None:
     """Remove an index and what SQLite keeps beside it."""
     for each in (path, *(path.with_name(path.name + end) for end in ("-wal", "-shm"))):
         each.unlink(missing_ok=True)
-
-
-def check_search(connection: sqlite3.Connection) -> None:
-    """Raise StoreError where this Python's SQLite cannot search texts."""
-    try:
-        connection.execute("CREATE VIRTUAL TABLE temp.tried USING fts5 (words)")
-        connection.execute("DROP TABLE temp.tried")
-    except sqlite3.DatabaseError as error:
-        raise StoreError(
-            f"the SQLite {sqlite3.sqlite_version} of this Python has no full text search (FTS5)"
-        ) from error
 
 
 @contextmanager

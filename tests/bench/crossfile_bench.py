@@ -14,7 +14,7 @@ from lsp_server.cli.engine_arguments import add_decoding, add_model, decoding
 from lsp_server.cli.engine_loading import load_engine
 from lsp_server.cli.terminal import ProgressBars, print_figures, tracked
 from lsp_server.repository.cursor_view import CursorView
-from lsp_server.repository.filling import Filling
+from lsp_server.repository.indexer import scan
 from lsp_server.repository.retrieval import Retrieval
 from lsp_server.repository.source_files import SourceFiles
 from lsp_server.repository.store import Store
@@ -86,9 +86,10 @@ class _CrossfileIndex:
         """What the index shows for a task, of files that are not open and not its own."""
         if task.root not in self._retrievals:
             self._retrievals[task.root] = self._filled(task.root)
-        view = CursorView(task.path, task.prefix.split("\n"), task.suffix.split("\n"))
+        paths = frozenset(one.path for one in opened)
+        view = CursorView(task.path, task.prefix.split("\n"), task.suffix.split("\n"), paths)
         began = time.perf_counter()
-        shown = self._retrievals[task.root].shown(view, frozenset(one.path for one in opened))
+        shown = self._retrievals[task.root].shown(view)
         ms = 1000 * (time.perf_counter() - began)
         return Retrieved(tuple(Snippet(one.path, one.text, is_open=False) for one in shown), ms)
 
@@ -96,5 +97,5 @@ class _CrossfileIndex:
         store = Store.build(self._folder / f"{len(self._retrievals)}.sqlite", root)
         self._closing.callback(store.close)
         files = SourceFiles(root)
-        Filling(store, files).scan()
+        scan(store, files, lambda _: None)
         return Retrieval(store, files)

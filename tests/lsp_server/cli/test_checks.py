@@ -17,7 +17,6 @@ from lsp_server.cli.checks import (
     check_torch,
 )
 from lsp_server.model_choice import check_model, check_name, failure
-from lsp_server.repository.store import StoreError
 from lsp_server.setting_layers import SettingsProblem
 from lsp_server.settings import Settings
 
@@ -110,13 +109,12 @@ def test_a_folder_for_indexes_that_is_not_there_yet_is_fine_and_not_made(tmp_pat
 
 
 def test_where_no_index_can_be_made_that_is_a_failure(tmp_path, monkeypatch):
-    def lack(_connection):
-        raise StoreError("no full text search")
-
     settings = Settings(cache_folder=tmp_path, runtime_folder=tmp_path)
     with monkeypatch.context() as patch:
-        patch.setattr("lsp_server.repository.store.check_search", lack)
-        assert "no full text search" in check_repository(settings).what
+        patch.setattr(
+            "lsp_server.repository.store._TABLES", "CREATE VIRTUAL TABLE a USING fts0 (b);"
+        )
+        assert "no such module" in check_repository(settings).what
     (tmp_path / "repository").touch()
     check = check_repository(settings)
     assert (check.state, "FOREGRAM_CACHE" in check.advice) == ("failed", True)

@@ -11,7 +11,7 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 
-from lsp_server.privacy.ignore_files import IgnoreFiles
+from lsp_server.privacy.hidden_files import IgnoreFiles
 from lsp_server.reasons import Reason
 
 _WANTED = os.environ.get("FOREGRAM_IGNORE_PAIRS", "4000")  # noqa: TID251 - no setting of ours

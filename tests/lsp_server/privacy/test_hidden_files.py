@@ -1,11 +1,19 @@
-"""Files that are neither completed in nor sent."""
+"""Files that are neither completed in nor sent.
 
-from pathlib import Path
+Ignore files may be of a repository that means no good: each is answered, and at once.
+"""
+
+import os
+import time
+from pathlib import Path, PurePosixPath
 
 import pytest
 
-from lsp_server.privacy.hidden_files import HiddenFiles
+from lsp_server.privacy.hidden_files import HiddenFiles, IgnoreFiles, path_filter
 from lsp_server.reasons import Reason
+
+SLOW = ["?*" * 60 + "b*"] * 2_000
+FILE = PurePosixPath("src/a.py")
 
 
 @pytest.fixture
@@ -20,39 +28,11 @@ def write(path: Path, text: str = "") -> Path:
     return path
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        ".env",
-        ".env.local",
-        ".ENV",
-        "prod.env",
-        "server.PEM",
-        "id_rsa",
-        "id_ed25519.pub",
-        "deep/down/.netrc",
-        ".npmrc",
-        ".dev.vars",
-        "secrets.yml",
-        "credentials.json",
-        "terraform.tfstate",
-        "terraform.tfstate.backup",
-        ".aws/credentials",
-        ".ssh/known_hosts",
-        ".gnupg/deep/trustdb.gpg",
-        "vault.kdbx",
-    ],
-)
+@pytest.mark.parametrize("name", [".env", "deep/server.PEM", ".ssh/known_hosts"])
 def test_a_file_is_secret_by_its_name_anywhere(root, name):
     assert HiddenFiles([root]).reason(root / name) is Reason.SECRET_FILE
     assert HiddenFiles([]).reason(root / name) is Reason.SECRET_FILE
-
-
-@pytest.mark.parametrize(
-    "name", ["main.py", "environment.ts", "keys.py", "my.envelope", "ssh/a.py"]
-)
-def test_ordinary_files_are_open(root, name):
-    assert HiddenFiles([root]).reason(root / name) is None
+    assert HiddenFiles([root]).reason(root / "main.py") is None
 
 
 @pytest.mark.parametrize(
@@ -148,3 +128,84 @@ def test_names_that_no_system_can_hold_are_answered(root):
     (root / "loop").symlink_to("loop")
     for name in ("a\0b", "x" * 5000, "loop"):
         assert HiddenFiles([root]).reason(root / name) is None
+
+
+def unreadable(file: Path) -> None:
+    file.write_text("*.log\n")
+    file.chmod(0)
+    if os.access(file, os.R_OK):
+        pytest.skip("root may read everything")
+
+
+def link_to_a_list(file: Path) -> None:
+    (file.parent / "list").write_text("*.log\n")
+    file.symlink_to("list")
+
+
+@pytest.mark.parametrize("name", [".gitignore", ".foregramignore"])
+@pytest.mark.parametrize(
+    "make",
+    [
+        pytest.param(lambda file: file.symlink_to("/dev/stdin"), id="the server's input"),
+        pytest.param(lambda file: file.symlink_to("/dev/zero"), id="an endless device"),
+        pytest.param(link_to_a_list, id="a link to a list"),
+        pytest.param(lambda file: file.symlink_to(file.name), id="a link to itself"),
+        pytest.param(os.mkfifo, id="a pipe"),
+        pytest.param(Path.mkdir, id="a folder"),
+        pytest.param(unreadable, id="a file that nobody may read"),
+        pytest.param(lambda file: file.write_text("a" * 4_000_000), id="megabytes"),
+        pytest.param(
+            lambda file: file.write_text("".join(f"d{n}\n" for n in range(100_000))),
+            id="a hundred thousand patterns",
+        ),
+    ],
+)
+def test_what_is_no_list_of_ordinary_size_hides_what_is_below_it(tmp_path, name, make):
+    (tmp_path / "src").mkdir()
+    (tmp_path / ".gitignore").write_text("")
+    make(tmp_path / "src" / name)
+    files = HiddenFiles([tmp_path])
+    began = time.monotonic()
+    assert files.reason(tmp_path / FILE) is Reason.UNCLEAR_IGNORE_FILE
+    assert files.reason(tmp_path / "b.py") is None
+    assert time.monotonic() - began < 2.0
+    assert HiddenFiles([tmp_path], allowed=["src/"]).reason(tmp_path / FILE) is None
+
+
+def test_patterns_that_take_all_day_are_given_up_in_time(tmp_path):
+    (tmp_path / ".gitignore").write_text("\n".join(SLOW))
+    began = time.process_time()
+    verdict = IgnoreFiles().verdict(tmp_path, PurePosixPath("a" * 250))
+    assert verdict is Reason.UNCLEAR_IGNORE_FILE
+    assert time.process_time() - began < 1.0
+
+
+def test_a_file_below_more_folders_than_people_make_is_unclear(tmp_path):
+    deep = PurePosixPath(*["d"] * 3_000, "a.py")
+    assert IgnoreFiles().verdict(tmp_path, deep) is Reason.UNCLEAR_IGNORE_FILE
+
+
+def test_a_list_that_becomes_usable_is_used(tmp_path):
+    os.mkfifo(tmp_path / ".gitignore")
+    files = IgnoreFiles()
+    assert files.verdict(tmp_path, FILE) is Reason.UNCLEAR_IGNORE_FILE
+    (tmp_path / ".gitignore").unlink()
+    assert files.verdict(tmp_path, FILE) is None
+    (tmp_path / ".gitignore").write_text("src\n")
+    assert files.verdict(tmp_path, FILE) is Reason.IGNORED_FILE
+
+
+def test_a_verdict_that_is_known_costs_no_reading(tmp_path, monkeypatch):
+    (tmp_path / ".gitignore").write_text("*.log\n")
+    files = IgnoreFiles()
+    assert files.verdict(tmp_path, FILE) is None
+    monkeypatch.setattr("lsp_server.privacy.hidden_files.is_ignored", None)
+    monkeypatch.setattr("lsp_server.privacy.hidden_files._text", None)
+    assert files.verdict(tmp_path, FILE) is None
+
+
+@pytest.mark.parametrize("unclear", [True, False])
+def test_a_setting_that_cannot_be_judged_is_answered_on_the_safe_side(unclear):
+    many = path_filter([f"d{number}" for number in range(100_000)], unclear=unclear)
+    slow = path_filter(SLOW, unclear=unclear)
+    assert many("a.py") is slow("a" * 250) is unclear

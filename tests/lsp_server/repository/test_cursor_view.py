@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from lsp_server.repository.cursor_view import CursorView
+from lsp_server.repository.cursor_view import CursorView, Imported, imports
 
 
 def view(text: str, path: str = "a/b.py") -> CursorView:
@@ -56,3 +56,49 @@ def test_lines_that_a_program_made_cost_little(path, line):
     seen = one.imports, one.weights, one.callee, one.chain, one.heads, one.types("x")
     assert len(seen) == 6
     assert time.thread_time() - began < 1.0  # a collection of garbage may fall into it
+
+
+def test_pythons_imports_name_modules_and_what_is_taken_of_them():
+    lines = [
+        "import os.path as p, json",
+        "from shop.models import (  # the tables",
+        "    Order,",
+        "    Cart as Basket,",
+        ")",
+        "from . import names",
+        "from ..store import Store",
+    ]
+    assert imports(tuple(lines), "a/b/c.py") == {
+        "p": Imported(("os", "path"), ""),
+        "json": Imported(("json",), ""),
+        "Order": Imported(("shop", "models"), "Order"),
+        "Basket": Imported(("shop", "models"), "Cart"),
+        "names": Imported(("a", "b"), "names", is_whole=True),
+        "Store": Imported(("a", "store"), "Store", is_whole=True),
+    }
+
+
+def test_scripts_import_by_paths():
+    lines = [
+        "import { load, save as keep } from '../io/files';",
+        "const x = require('./y.js')",
+        "import { z } from '.'",
+    ]
+    found = imports(tuple(lines), "src/app/main.ts")
+    assert found["load"] == Imported(("src", "io", "files"), "load", is_whole=True)
+    assert found["keep"] == Imported(("src", "io", "files"), "save", is_whole=True)
+    assert found["x"].module == ("src", "app", "y")
+    assert found["z"].module == ("src", "app")
+    assert imports(tuple(lines), "main.ts")["z"].module == ("",)
+
+
+@pytest.mark.parametrize(
+    ("line", "path", "name", "module"),
+    [
+        ("import shop.models.Order;", "A.java", "Order", ("shop", "models", "Order")),
+        ('#include "shop/order.h"', "a.c", "shop/order.h", ("shop", "order")),
+    ],
+)
+def test_other_languages_name_classes_and_headers(line, path, name, module):
+    assert imports((line,), path)[name].module == module
+    assert imports((line,), "a.txt") == {}

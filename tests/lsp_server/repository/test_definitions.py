@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from lsp_server.repository.definitions import UnparsableError, definitions
+from lsp_server.repository.definitions import definitions
 
 PYTHON = '''
 LIMIT = 3
@@ -36,13 +36,13 @@ def load(path: str) -> Cart:
 '''
 
 
-def found(text: str, language_id: str) -> dict[str, str]:
+def found(text: str, path: str) -> dict[str, str]:
     """Texts by `parent.name`."""
-    return {f"{d.parent}.{d.name}": d.text for d in definitions(text, language_id)}
+    return {f"{d.parent}.{d.name}": d.text for d in definitions(text, path) or ()}
 
 
 def test_heads_come_with_the_first_line_of_their_documentation():
-    texts = found(PYTHON, "python")
+    texts = found(PYTHON, "a.py")
     assert list(texts) == [".LIMIT", ".Cart", "Cart.total", "Cart.size", "Cart._count", ".load"]
     assert texts[".Cart"] == '@dataclass\nclass Cart(Base):\n    """Holds orders."""\n'
     assert texts["Cart.size"].startswith(
@@ -52,35 +52,34 @@ def test_heads_come_with_the_first_line_of_their_documentation():
 
 
 @pytest.mark.parametrize(
-    ("language_id", "text", "names"),
+    ("path", "text", "names"),
     [
-        ("javascript", "class A { go(x) { } }\nfunction f(a) { }\nconst n = 1;\n", {"A.go", ".f", ".n"}),
-        ("typescript", "export interface P { x: number }\nenum E { A }\n", {".P", "P.x", ".E"}),
-        ("typescriptreact", "export function View(p: P) { return <a/>; }\n", {".View"}),
-        ("javascriptreact", "export const View = (p) => <a/>;\n", {".View"}),
-        ("java", "class A { int n; void go(int x) { } }\n", {".A", "A.n", "A.go"}),
-        ("go", "package p\ntype T struct { X int }\nfunc (t T) Go() { }\nfunc F() { }\n", {".T", "T.X", ".F"}),
-        ("rust", "struct S { x: u8 }\nimpl S { fn go(&self) { } }\nfn f() { }\n", {".S", "S.x", "S.go"}),
-        ("c", "struct s { int x; };\nint f(int a) { return a; }\n#define N 3\n", {".s", ".f", ".N"}),
-        ("cpp", "class A { int x; void go(int a) { } };\n", {".A", "A.go"}),
+        ("a.js", "class A { go(x) { } }\nfunction f(a) { }\nconst n = 1;\n", {"A.go", ".f", ".n"}),
+        ("a.ts", "export interface P { x: number }\nenum E { A }\n", {".P", "P.x", ".E"}),
+        ("a.tsx", "export function View(p: P) { return <a/>; }\n", {".View"}),
+        ("a.jsx", "export const View = (p) => <a/>;\n", {".View"}),
+        ("a.java", "class A { int n; void go(int x) { } }\n", {".A", "A.n", "A.go"}),
+        ("a.go", "package p\ntype T struct { X int }\nfunc (t T) Go() { }\nfunc F() { }\n", {".T", "T.X", ".F"}),
+        ("a.rs", "struct S { x: u8 }\nimpl S { fn go(&self) { } }\nfn f() { }\n", {".S", "S.x", "S.go"}),
+        ("a.c", "struct s { int x; };\nint f(int a) { return a; }\n#define N 3\n", {".s", ".f", ".N"}),
+        ("a.cc", "class A { int x; void go(int a) { } };\n", {".A", "A.go"}),
     ],
 )  # fmt: skip
-def test_each_grammar_tells_what_is_defined(language_id, text, names):
-    assert names <= set(found(text, language_id))
+def test_each_grammar_tells_what_is_defined(path, text, names):
+    assert names <= set(found(text, path))
 
 
 def test_without_a_grammar_nothing_is_defined():
-    assert definitions("class A:\n", "cobol") == []
+    assert definitions("class A:\n", "a.cob") == []
 
 
 def test_a_text_that_cannot_be_parsed_in_time_is_refused():
     began = time.process_time()
-    with pytest.raises(UnparsableError):
-        definitions("fn a<b>(c){<[({#!" * 50_000, "rust")
+    assert definitions("fn a<b>(c){<[({#!" * 50_000, "a.rs") is None
     assert time.process_time() - began < 10
 
 
 def test_a_text_that_nests_without_end_takes_a_while_at_most():
     began = time.process_time()
-    definitions("{" * 50_000 + "function a(){}" * 40_000, "javascript")
+    definitions("{" * 50_000 + "function a(){}" * 40_000, "a.js")
     assert time.process_time() - began < 10

@@ -4,7 +4,7 @@ import asyncio
 import logging
 import sqlite3
 import threading
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
@@ -12,11 +12,12 @@ from pathlib import Path
 import pytest
 
 from engine.host.protocol import RepositorySnippet
+from lsp_server.repository import folder_index
 from lsp_server.repository.cursor_view import Question
 from lsp_server.repository.folder_index import index_path
-from lsp_server.repository.repository import QuestionThread, Repository
+from lsp_server.repository.index_updates import IndexUpdates
+from lsp_server.repository.repository import Repository, Worker
 from lsp_server.repository.store import remove_store
-from lsp_server.repository.upkeep import Upkeep
 from lsp_server.settings import Settings
 
 pytestmark = pytest.mark.asyncio
@@ -109,11 +110,11 @@ async def test_what_changes_is_followed_and_what_becomes_ignored_is_gone(work, t
     assert await found(repository, question(work)) == ["store.py"]
     (work / ".gitignore").write_text("store.py\n")
     assert await sent(repository, question(work)) == ()  # at once
-    repository.changed([work / ".gitignore"])
+    repository.changed([(work / ".gitignore").as_uri()])
     await repository.filled()
     (work / ".gitignore").write_text("")
     (work / "more.py").write_text("def load_order(name: str): ...\n")
-    repository.changed([work / "more.py", work / ".gitignore"])
+    repository.changed([(work / "more.py").as_uri(), (work / ".gitignore").as_uri()])
     assert set(await found(repository, question(work))) >= {"store.py"}
     repository.close()
 
@@ -191,8 +192,14 @@ async def test_windows_of_other_settings_or_versions_leave_each_others_index_alo
         assert [one.path for one in await in_time(repository, elsewhere)] == ["store.py"]
         other.close()
     former = index_path(settings(tmp_path), work)
-    monkeypatch.setattr("lsp_server.repository.folder_index.index_version", lambda: 7)
-    assert index_path(settings(tmp_path), work) != former
+    rules = tmp_path / "rules.py"
+    rules.write_text("# Another pattern.\n")
+    monkeypatch.setattr("lsp_server.repository.source_text.__file__", str(rules))
+    folder_index._rules_digest.cache_clear()
+    try:
+        assert index_path(settings(tmp_path), work) != former
+    finally:
+        folder_index._rules_digest.cache_clear()
 
 
 SECRET = (
@@ -234,7 +241,7 @@ async def test_a_choice_that_stays_while_typing_never_shows_a_files_former_text(
 ):
     async with indexed(work, tmp_path) as repository:
         (work / "store.py").write_text(text)
-        repository.changed([work / "store.py"])
+        repository.changed([(work / "store.py").as_uri()])
         await repository.filled()
         shown = {one.text for one in await in_time(repository, question(work))}
     assert shown == (set() if text == SECRET else {text})
@@ -252,14 +259,14 @@ async def test_a_file_that_changed_and_nobody_told_is_read_again(work, tmp_path)
 
 async def test_a_file_that_cannot_be_read_again_is_told_once(work, tmp_path, monkeypatch):
     async with indexed(work, tmp_path) as repository:
-        told: list[tuple[str, ...]] = []
-        monkeypatch.setattr(Upkeep, "changed", lambda _, paths: told.append(paths))
+        told: list[list[str]] = []
+        monkeypatch.setattr(IndexUpdates, "changed", lambda _, uris: told.append(uris))
         (work / "store.py").write_text("changed = 1\n")
         for _ in range(3):
             await in_time(repository, question(work))
         (work / "store.py").unlink()
         await in_time(repository, question(work))
-        assert told == [("store.py",), ("store.py",)]
+        assert told == [[(work / "store.py").as_uri()]] * 2
 
 
 async def test_an_answer_that_comes_late_leaves_what_is_shown(work, tmp_path, monkeypatch):
@@ -268,7 +275,7 @@ async def test_an_answer_that_comes_late_leaves_what_is_shown(work, tmp_path, mo
         before = await sent(repository, question(work))
         monkeypatch.setattr("lsp_server.repository.repository._PATIENCE_S", 0.05)
         release = threading.Event()
-        repository._thread.ask("a slow disk", release.wait)
+        repository._questions.submit("a slow disk", release.wait)
         late = [await sent(repository, question(work)) for _ in range(2)]
         told = repository.trouble
         release.set()
@@ -282,7 +289,7 @@ async def test_where_files_cannot_be_judged_in_time_nothing_of_them_is_sent(
     async with indexed(work, tmp_path) as repository:
         monkeypatch.setattr("lsp_server.repository.repository._PATIENCE_S", 0.05)
         release = threading.Event()
-        repository._judging.ask("a slow disk", release.wait)
+        repository._judgements.submit("a slow disk", release.wait)
         late = [await sent(repository, question(work)) for _ in range(2)]
         told = repository.trouble
         release.set()
@@ -299,22 +306,6 @@ async def test_a_file_whose_judgement_fails_is_not_sent(work, tmp_path, monkeypa
         assert sendable is not None
         monkeypatch.setattr("lsp_server.repository.source_files.SourceFiles.stamp", fail)
         assert await sendable() == ()
-
-
-async def test_tens_of_thousands_of_changes_are_gone_through_beside_the_event_loop(work, tmp_path):
-    async with indexed(work, tmp_path) as repository:
-        threads: set[threading.Thread] = set()
-
-        def paths() -> Iterator[Path]:
-            for number in range(20_000):
-                threads.add(threading.current_thread())
-                yield work / f"node_modules/{number}.js"
-
-        repository.changed(paths())
-        assert not threads
-        await repository.filled()
-        assert threads
-        assert threading.main_thread() not in threads
 
 
 async def test_whatever_befalls_the_index_is_told_once_and_leaves_what_is_shown(
@@ -337,28 +328,14 @@ async def test_whatever_befalls_the_index_is_told_once_and_leaves_what_is_shown(
 
 
 async def test_of_one_buffer_the_latest_question_alone_waits():
-    thread, release, done = QuestionThread(), threading.Event(), list[str]()
-    assert thread.busy_s == 0
-
-    def slow():
-        release.wait()
-        done.append("a1")
-
-    first = thread.ask("a", slow)
-    others = [thread.ask("a", partial(done.append, f"a{n}")) for n in (2, 3, 4)]
-    elsewhere = thread.ask("b", partial(done.append, "b1"))
-    assert thread.busy_s > 0
+    worker, release, done = Worker(), threading.Event(), list[str]()
+    worker.submit("a", release.wait)
+    while worker._waiting:  # it is not under way yet
+        await asyncio.sleep(0)
+    asked = [worker.submit("a", partial(done.append, f"a{n}")) for n in (2, 3, 4)]
+    asked.append(worker.submit("b", partial(done.append, "b1")))
+    worker.close()  # what was asked before the end is done
     release.set()
-    assert await asyncio.gather(first, *others, elsewhere) == [True, False, False, True, True]
-    assert done == ["a1", "a4", "b1"]
-    thread.close()
-
-
-async def test_what_was_asked_before_the_end_is_done():
-    thread, release, done = QuestionThread(), threading.Event(), list[str]()
-    thread.ask("a", release.wait)
-    last = thread.ask("b", partial(done.append, "closed"))
-    thread.close()
-    release.set()
-    assert await last
-    assert done == ["closed"]
+    await asyncio.wait_for(asyncio.wrap_future(asked[-1]), 9)
+    assert [one.cancelled() for one in asked] == [True, True, False, False]
+    assert done == ["a4", "b1"]

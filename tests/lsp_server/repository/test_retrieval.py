@@ -1,12 +1,14 @@
 """What an index shows for a cursor."""
 
+from dataclasses import replace
+
 import pytest
 
 from lsp_server.repository.cursor_view import CursorView
-from lsp_server.repository.filling import Filling
-from lsp_server.repository.retrieval import KeptChoices, Retrieval, Shown
+from lsp_server.repository.indexer import scan
+from lsp_server.repository.retrieval import KeptChoices, Retrieval
 from lsp_server.repository.source_files import SourceFiles
-from lsp_server.repository.store import Stamp, Store
+from lsp_server.repository.store import Excerpt, Stamp, Store
 
 MODELS = '''
 class Base:
@@ -47,14 +49,16 @@ def root(tmp_path):
     return root
 
 
+def indexed(root) -> Retrieval:
+    store, files = Store.build(root.parent / "index.sqlite", root), SourceFiles(root)
+    scan(store, files, lambda _: None)
+    return Retrieval(store, files)
+
+
 def asked(root, text: str, path: str = "shop/cart.py", opened: frozenset[str] = frozenset()):
     """What is shown at `|` in a text, by path."""
-    store = Store.build(root.parent / "index.sqlite", root)
-    files = SourceFiles(root)
-    Filling(store, files).scan()
     before, behind = text.split("|")
-    view = CursorView(path, before.split("\n"), behind.split("\n"))
-    return Retrieval(store, files).shown(view, opened)
+    return indexed(root).shown(CursorView(path, before.split("\n"), behind.split("\n"), opened))
 
 
 def texts(shown) -> dict[str, str]:
@@ -131,69 +135,47 @@ def test_a_chunk_that_reads_alike_is_shown_behind_the_definitions(root):
 
 
 def test_what_is_hidden_or_changed_after_it_was_indexed_is_not_shown(root):
-    store = Store.build(root.parent / "index.sqlite", root)
-    files = SourceFiles(root)
-    Filling(store, files).scan()
-    retrieval = Retrieval(store, files)
+    retrieval = indexed(root)
     view = CursorView("shop/cart.py", ["from shop.store import load_order", "load_order("], [""])
     assert retrieval.shown(view)
     (root / ".gitignore").write_text("store.py\n")
     assert "shop/store.py" not in {one.path for one in retrieval.shown(view)}
 
 
-def test_files_that_change_come_and_go(root):
-    store = Store.build(root.parent / "index.sqlite", root)
-    filling = Filling(store, SourceFiles(root))
-    filling.scan()
-    (root / "shop" / "store.py").write_text("def fetch_order():\n    pass\n")
-    (root / "shop" / "models.py").unlink()
-    filling.update(["shop/store.py", "shop/models.py"])
-    assert [one.path for one in store.definitions("fetch_order", "python", 9)] == ["shop/store.py"]
-    assert store.definitions("load_order", "python", 9) == []
-    assert store.definitions("Order", "python", 9) == []
-
-
-def test_a_scan_reads_what_changed_alone(root):
-    store = Store.build(root.parent / "index.sqlite", root)
-    filling = Filling(store, SourceFiles(root))
-    assert [filling.scan().num_read for _ in range(2)] == [3, 0]
-
-
 def test_lines_that_were_edited_last_say_which_chunk_matters(root):
     for number in range(12):
         (root / f"other{number}.py").write_text(f"filler{number} = {number}\n")
     (root / "tax.py").write_text("rate = vat_rate * gross_amount\n")
-    store = Store.build(root.parent / "index.sqlite", root)
-    files = SourceFiles(root)
-    Filling(store, files).scan()
-    view = CursorView("cart.py", ["total = "], [""])
-    shown = Retrieval(store, files).shown
-    assert "tax.py" not in {one.path for one in shown(view)}
-    edits = ("gross_amount = 3", "vat_rate = 4")
-    assert "tax.py" in {one.path for one in shown(view, edits=edits)}
+    shown = indexed(root).shown
+    plain = CursorView("cart.py", ["total = "], [""])
+    assert "tax.py" not in {one.path for one in shown(plain)}
+    edited = replace(plain, edits=("gross_amount = 3", "vat_rate = 4"))
+    assert "tax.py" in {one.path for one in shown(edited)}
 
 
-OLD = [Shown("a.py", "def load(): ...\n", is_definition=True, stamp=Stamp(1, 16))]
-NEW = [Shown("b.py", "def keep(): ...\n", is_definition=True, stamp=Stamp(1, 16))]
+OLD = [Excerpt("a.py", "def load(): ...\n", Stamp(1, 16), is_definition=True)]
+NEW = [Excerpt("b.py", "def keep(): ...\n", Stamp(1, 16), is_definition=True)]
 
 
-class Asked:
-    """Chosen at each call, in turn."""
+class Asked(Retrieval):
+    """In the place of an index, it shows one choice at each call, in turn."""
 
     def __init__(self, *choices):
         self.choices = list(choices)
         self.kept = KeptChoices()
+        self.hidden = ()
 
-    def at(self, text, *, lines=20, excluded=(), is_quick=True, hidden=()):
-        view = CursorView("c.py", [""] * lines + [text], [""])
-        return self.kept.shown(
-            "c",
-            view,
-            frozenset(excluded),
-            lambda: self.choices.pop(0),
-            stands=lambda one: one.path not in hidden,
-            is_quick=is_quick,
-        )
+    def shown(self, _view):
+        return self.choices.pop(0)
+
+    def stands(self, one):
+        return one.path not in self.hidden
+
+    def at(self, text, *, lines=20, opened=(), is_quick=True, hidden=()):
+        self.hidden = hidden
+        view = CursorView("c.py", [""] * lines + [text], [""], frozenset(opened))
+        self.kept.choose("c", view, self, is_quick=is_quick)
+        return self.kept.last("c")
 
 
 def test_it_stays_while_a_line_is_typed_and_some_more_are_entered():
@@ -206,7 +188,7 @@ def test_it_stays_while_a_line_is_typed_and_some_more_are_entered():
 def test_a_jump_of_the_cursor_and_a_file_that_opens_choose_anew():
     asked = Asked(OLD, NEW, OLD)
     assert [asked.at("x"), asked.at("x", lines=40)] == [OLD, NEW]
-    assert asked.at("x", lines=40, excluded={"b.py"}) == OLD
+    assert asked.at("x", lines=40, opened={"b.py"}) == OLD
 
 
 def test_another_definition_at_the_cursor_takes_the_place_where_prompts_are_read_quickly():
@@ -226,11 +208,7 @@ def test_nothing_is_asked_again():
     assert [asked.at("x"), asked.at("x")] == [[], OLD]
 
 
-def test_what_is_hidden_now_goes_at_once():
+@pytest.mark.parametrize("text", ["x", "b."])
+def test_what_is_hidden_now_goes_at_once_whatever_is_found(text):
     asked = Asked(OLD, [])
-    assert [asked.at("x"), asked.at("x", hidden={"a.py"})] == [OLD, []]
-
-
-def test_what_is_hidden_now_goes_also_where_nothing_better_is_found():
-    asked = Asked(OLD, [])
-    assert [asked.at("x"), asked.at("b.", hidden={"a.py"})] == [OLD, []]
+    assert [asked.at("x"), asked.at(text, hidden={"a.py"})] == [OLD, []]

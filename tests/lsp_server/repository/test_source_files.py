@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from lsp_server.repository.source_files import MAX_BYTES, SourceFiles
+from lsp_server.repository.source_files import MAX_BYTES, SourceFiles, is_never_indexed
 
 
 @pytest.fixture
@@ -55,8 +55,9 @@ def test_links_pipes_empty_and_large_files_are_left_out(root, tmp_path):
     (root / "loop").symlink_to(root)
     os.mkfifo(root / "pipe.py")
     assert walked(root) == {"a.py"}
-    assert SourceFiles(root).text("link.py") is None
-    assert SourceFiles(root).text("pipe.py") is None
+    files = SourceFiles(root)
+    assert (files.text("link.py"), files.text("pipe.py")) == (None, None)
+    assert (files.stamp("loop/a.py"), files.is_entered("loop")) == (None, False)
 
 
 def test_what_cannot_be_looked_at_ends_nothing(root, monkeypatch):
@@ -74,8 +75,8 @@ def test_what_cannot_be_looked_at_ends_nothing(root, monkeypatch):
     files = SourceFiles(root)
     long = "n" * 300
     assert (files.stamp(f"{long}/a.py"), files.stamp("a\0.py")) == (None, None)
-    assert not files.is_looked_into(long)
-    assert not files.is_looked_into("closed/sub")
+    assert not files.is_entered(long)
+    assert not files.is_entered("closed/sub")
 
 
 def test_a_text_with_a_secret_and_one_that_is_no_text_are_not_read(root):
@@ -94,3 +95,22 @@ def test_what_is_ignored_from_now_on_is_not_shown_any_more(root):
     assert files.stamp("sub/a.py") is not None
     write(root, ".gitignore", "sub/\n")
     assert files.stamp("sub/a.py") is None
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        (".git/index", True),
+        (".git/refs/heads/main", True),
+        ("web/node_modules/a/b.js", True),
+        ("node_modules", True),
+        ("a.pyc", True),
+        ("cache/repository/x.sqlite-wal", True),
+        ("src/a.py", False),
+        (".gitignore", False),
+        ("sub/.foregramignore", False),
+        ("Makefile", False),
+    ],
+)
+def test_the_name_alone_says_most(path, expected):
+    assert is_never_indexed(path) is expected

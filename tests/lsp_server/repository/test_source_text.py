@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lsp_server.repository.source_text import chunks, is_generated, is_minified, words_in
+from lsp_server.repository.source_text import is_generated, is_minified, windows, words_in
 
 
 def test_a_name_is_found_as_a_whole_and_by_its_parts():
@@ -25,16 +25,15 @@ def test_what_a_program_made_is_no_word():
 
 @given(st.lists(st.sampled_from(["", "  ", "x = 1", "def f():"]), max_size=200))
 def test_windows_hold_each_line_that_is_not_blank_once_and_are_never_long(lines):
-    windows = list(chunks(lines))
-    held = [number for window in windows for number in window]
-    assert held == sorted(set(held))
-    assert {n for n, line in enumerate(lines) if line.strip()} <= set(held)
-    assert all(0 < len(window) <= 40 for window in windows)
+    found = [window.split("\n") for window in windows("\n".join(lines))]
+    held = [line for window in found for line in window if line.strip()]
+    assert held == [line for line in lines if line.strip()]
+    assert all(0 < len(window) <= 40 for window in found)
 
 
 def test_a_window_ends_behind_a_blank_line():
-    lines = ["x"] * 30 + [""] + ["y"] * 30
-    assert list(chunks(lines)) == [range(31), range(31, 61)]
+    first, second = "x\n" * 30, "\n".join("y" * 30)
+    assert list(windows(f"{first}\n{second}")) == [first, second]
 
 
 def test_a_text_on_few_long_lines_is_minified_and_one_with_a_long_string_is_not():

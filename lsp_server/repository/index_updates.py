@@ -6,38 +6,40 @@ import math
 import subprocess
 import sys
 import time
-from collections.abc import Awaitable, Callable, Iterable, Set
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from contextlib import closing, suppress
 from pathlib import Path
 
 import msgspec
 
-from lsp_server.privacy.ignore_files import IGNORE_FILES
-from lsp_server.repository.filling import changed_paths
+from lsp_server.documents.file_path import file_path
+from lsp_server.privacy.hidden_files import IGNORE_FILES
 from lsp_server.repository.indexer import IndexJob, IndexReport
 from lsp_server.repository.source_files import SourceFiles, is_never_indexed
+from lsp_server.repository.store import Store, StoreError
 
 _LOG = logging.getLogger(__name__)
 _LEAST_WAIT_S = 0.5  # before changes are followed: a checkout touches many files at once
-_MOST_WAIT_S = 30.0  # while changes go on, as of a build
-_MOST_HEARD = 20_000  # changes that are kept to be judged
-_MOST_PATHS = 500  # files to read again; more are a new look at all
+_MOST_WAIT_S = 30.0
+_MOST_HEARD = 100_000  # changes that are kept to be judged; more are a look at all files
+_MOST_PATHS = 500  # files to read again; more are a look at all files
 _MOST_FAILED = 2  # jobs in a row that are tried again
 _LOOK_S = 180.0  # between looks at all files where nobody says which of them change
 _LOOK_SHARE = 0.01  # of the time, that these may take
+_JOB_SHARE = 0.1  # of the time, that following changes may take
 
 
-class Upkeep:
-    """Works in the background until `close`; `report` hears of each look at all files.
+class IndexUpdates:
+    """Works in the background until `close`; `report` is called after each look at all files.
 
-    `job` names folder and index; who shares a `turn` has one process at a time. Its methods belong
-    to the event loop's thread.
+    `job` names folder and index; those that share a `turn` have one process at a time. The methods
+    belong to the event loop's thread.
     """
 
     def __init__(
         self,
         job: IndexJob,
-        report: Callable[[IndexReport | None], None],
+        report: Callable[[IndexReport], None],
         turn: asyncio.Lock,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
@@ -47,14 +49,13 @@ class Upkeep:
         self._turn = turn
         self._sleep = sleep
         self._files = SourceFiles(Path(job.folder), allowed=job.allowed, globs=job.globs)
-        self._wait_s = _LEAST_WAIT_S
-        self._has_heard = False  # since the last wait began
-        self._is_begun = False
         self._is_due = True  # a look at all files
         self._is_damaged = False
         self._num_failed = 0  # jobs in a row
-        self._changed: set[str] = set()
-        self._next_look = math.inf  # by the monotonic clock: not before that; not while one goes on
+        self._heard: list[str] = []  # URIs of files that changed, came or went
+        # By the monotonic clock, when the next may begin at the earliest.
+        self._next_job: float | None = None  # none was done: the first look is waited for
+        self._next_look = math.inf  # not while one goes on
         self._is_closed = False
         self._work: asyncio.Task[None] | None = None
 
@@ -63,21 +64,12 @@ class Upkeep:
         if not self._is_closed and (self._work is None or self._work.done()):
             self._work = asyncio.ensure_future(self._run())
 
-    def changed(self, paths: Iterable[str]) -> None:
-        """These files of the folder changed, came or went."""
-        self.hear({path for path in paths if not is_never_indexed(path)})
-
-    def hear(self, changed: Set[str]) -> None:
-        """These did, and may be indexed."""
-        if not changed:
-            return
-        self._changed |= changed
-        is_storm = len(self._changed) > _MOST_HEARD
-        if is_storm or any(path.endswith(IGNORE_FILES) for path in changed):
+    def changed(self, uris: Iterable[str]) -> None:
+        """Files of these URIs changed, came or went."""
+        self._heard += uris
+        if self._is_due or len(self._heard) > _MOST_HEARD:
             self._is_due = True
-        if self._is_due:
-            self._changed.clear()
-        self._has_heard = True
+            self._heard.clear()
         self.begin()
 
     def look(self) -> None:
@@ -103,13 +95,10 @@ class Upkeep:
             self._work.cancel()
 
     async def _run(self) -> None:
-        while self._is_due or self._changed:
-            if self._is_begun:  # the first look is waited for
-                self._has_heard = False
-                await self._sleep(self._wait_s)
-                longer_s = min(2 * self._wait_s, _MOST_WAIT_S)
-                self._wait_s = longer_s if self._has_heard else _LEAST_WAIT_S
-            self._is_begun = True
+        while self._is_due or self._heard:
+            if self._next_job is not None:
+                wait_s = self._next_job - time.monotonic()
+                await self._sleep(min(max(_LEAST_WAIT_S, wait_s), _MOST_WAIT_S))
             await self._follow()
 
     async def _follow(self) -> None:
@@ -118,32 +107,59 @@ class Upkeep:
         paths = await self._paths()
         if paths is not None and not paths:
             return
+        job = msgspec.structs.replace(self._job, paths=paths, is_damaged=is_damaged)
         async with self._turn:
             began, former = time.monotonic(), self.problem
             try:
-                job = msgspec.structs.replace(self._job, paths=paths, is_damaged=is_damaged)
                 self._note(await self._do(job))
             finally:
+                ended = time.monotonic()
+                self._next_job = ended + (ended - began) / _JOB_SHARE
                 if paths is None:
-                    self._next_look = _after_look(began, time.monotonic())
+                    self._next_look = ended + max(_LOOK_S, (ended - began) / _LOOK_SHARE)
                 if paths is None or self.problem != former:
-                    self._report(None)
+                    self._report(IndexReport())
         self._num_failed = self._num_failed + 1 if self.problem else 0
         # What a job left undone, a look at all files finds; one that never ends well stops.
         self._is_due = self._is_due or 0 < self._num_failed <= _MOST_FAILED
 
     async def _paths(self) -> tuple[str, ...] | None:
         """The files to read again, in the order of their names; None: a look at all."""
-        is_due, changed = self._is_due, self._changed
-        self._is_due, self._changed = False, set()
-        if is_due:
+        is_due, heard = self._is_due, self._heard
+        self._is_due, self._heard = False, []
+        # A checkout may report tens of thousands of files: a thread goes through them.
+        judged = None if is_due else await asyncio.to_thread(self._judged, heard)
+        if judged is None:
             self._next_look = math.inf
+        return judged
+
+    def _judged(self, uris: Sequence[str]) -> tuple[str, ...] | None:
+        """Of files that changed, those to read again or to remove, in the order of their names.
+
+        None: all should be looked at, as these are too many, a folder came or was renamed, an
+        ignore file changed, or the index is not there or not whole.
+        """
+        folder = self._files.folder
+        files = {file for uri in uris if (file := file_path(uri)) and file.is_relative_to(folder)}
+        paths = {file.relative_to(folder).as_posix() for file in files}
+        paths = {path for path in paths if not is_never_indexed(path)}
+        if any(path.endswith(IGNORE_FILES) for path in paths):
             return None
-        index = Path(self._job.index)
-        found = await asyncio.to_thread(
-            changed_paths, self._files, index, sorted(changed), _MOST_PATHS
-        )
-        return None if found is None else tuple(found)
+        with suppress(StoreError), closing(Store.open(Path(self._job.index))) as store:
+            return self._others(store, sorted(paths)) if store.is_whole else None
+        return None
+
+    def _others(self, store: Store, paths: Sequence[str]) -> tuple[str, ...] | None:
+        """Those that the index does not have as they are now; None: a folder, or too many."""
+        found = []
+        for path in paths:
+            now = self._files.stamp(path)
+            # Of a file that is gone or hidden, the index has nothing.
+            if store.holds(path) if now is None else store.stamp(path) != now:
+                found.append(path)
+            if len(found) > _MOST_PATHS or self._files.is_entered(path):
+                return None
+        return tuple(found)
 
     async def _do(self, job: IndexJob) -> str:
         """Have a process do the job; why that failed, or ""."""
@@ -164,7 +180,7 @@ class Upkeep:
                 process.kill()
 
     async def _followed(self, process: asyncio.subprocess.Process, job: IndexJob) -> str:
-        """Give a process its job, and hear it to its end."""
+        """Give a process its job, and read its reports to their end."""
         if process.stdin is None or process.stdout is None:
             return "the indexer has no pipes"
         process.stdin.write(msgspec.json.encode(job) + b"\n")
@@ -187,8 +203,3 @@ class Upkeep:
         if problem and problem != self.problem:
             _LOG.warning("the repository is not indexed: %s", problem)
         self.problem = problem
-
-
-def _after_look(began: float, ended: float) -> float:
-    """When all files may be looked at again, on the clock by which that began and ended."""
-    return ended + max(_LOOK_S, (ended - began) / _LOOK_SHARE)
