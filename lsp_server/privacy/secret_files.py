@@ -56,9 +56,7 @@ _CODE_ENDINGS = "c cc cpp cs css dart ex exs go h hpp html java js jsx kt lua md
 _CODE = {*_CODE_ENDINGS.split(), "sh", "sql", "swift", "tf", "ts", "tsx", "vue"}
 _DATA_ENDINGS = "age asc cfg cnf conf config csv db enc gpg ini json json5 jsonc plist properties sqlite sqlite3"
 _DATA = {*_STAGES, *_DATA_ENDINGS.split(), "toml", "tsv", "txt", "xml", "yaml", "yml"}
-_FOLDERS = frozenset(
-    {".cloudflared", ".gnupg", ".password-store", ".secrets", ".ssh", ".subversion"}
-)
+_FOLDERS = {".cloudflared", ".gnupg", ".password-store", ".secrets", ".ssh", ".subversion"}
 # Programs keep logins among their settings: the folder, and the file in it.
 _FILES = re.compile(
     r"\.(?:aws|oci|kube|git|snowsql|cabal|bundle|irssi|talos)/config|op/config|\.hg/hgrc|\.dbt/profiles\.yml"
@@ -72,20 +70,8 @@ _FILES = re.compile(
     r"|\.?nuget/nuget\.config|wandb/settings"
     r"|secrets/(?!readme|index|package|tsconfig)[^.]*(?:\.(?:txt|json|ya?ml|toml))?"
 )
-_OPEN_FOLDERS = frozenset(  # where these are words of a program
-    {
-        ".github",
-        "docs",
-        "i18n",
-        "lang",
-        "langs",
-        "locale",
-        "locales",
-        "messages",
-        "schemas",
-        "translations",
-    }
-)
+_OPEN_NAMES = ".github docs i18n lang langs locale locales messages schemas translations"
+_OPEN_FOLDERS = frozenset(_OPEN_NAMES.split())  # where these are words of a program
 _COPY = re.compile(r"(?:~|\.(?:backup|bak|copy|old|orig|save|sw[a-p]|tmp|[0-9]{1,3}))+$")
 _NAME = re.compile(
     "|".join(map(translate, [*_NAMES.split(), *(f"*.{one}" for one in _ENDINGS.split())]))

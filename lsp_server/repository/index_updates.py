@@ -137,7 +137,7 @@ class IndexUpdates:
         """Of files that changed, those to read again or to remove, in the order of their names.
 
         None: all should be looked at, as these are too many, a folder came or was renamed, an
-        ignore file changed, or the index is not there or not whole.
+        ignore file changed, or the index is not there.
         """
         folder = self._files.folder
         files = {file for uri in uris if (file := file_path(uri)) and file.is_relative_to(folder)}
@@ -146,7 +146,7 @@ class IndexUpdates:
         if any(path.endswith(IGNORE_FILES) for path in paths):
             return None
         with suppress(StoreError), closing(Store.open(Path(self._job.index))) as store:
-            return self._others(store, sorted(paths)) if store.is_whole else None
+            return self._others(store, sorted(paths))
         return None
 
     def _others(self, store: Store, paths: Sequence[str]) -> tuple[str, ...] | None:

@@ -95,13 +95,15 @@ def do_job(job: IndexJob, report: OnReport) -> None:
     with FileLock(f"{index}.lock", timeout=_OTHERS_S, mode=0o600):
         if job.is_damaged:
             remove_store(index)
+        if not index.exists():
+            job = msgspec.structs.replace(job, paths=None)
         try:
             _fill(job, report)
         except StoreError as error:
             if error.is_passing:
                 raise
             remove_store(index)
-            _fill(job, report)
+            _fill(msgspec.structs.replace(job, paths=None), report)
         os.utime(index)  # it is in use
 
 
@@ -112,7 +114,7 @@ def _fill(job: IndexJob, report: OnReport) -> None:
         if job.paths is None:
             scan(store, files, report)
         else:
-            update(store, files, job.paths, report)
+            update(store, files, job.paths)
 
 
 def scan(store: Store, files: SourceFiles, report: OnReport) -> None:
@@ -127,22 +129,14 @@ def scan(store: Store, files: SourceFiles, report: OnReport) -> None:
     for start in range(0, len(changed), _BATCH_FILES):
         report(IndexReport(start, len(changed)))
         num_unread += _read(store, files, changed[start : start + _BATCH_FILES])
-    with store.writing():
-        store.note_whole()
     if held or num_unread:
         store.forget_removed()
     num_beyond = len(found) - len(chosen)
     report(IndexReport(len(changed), len(changed), "", num_beyond, num_unread))
 
 
-def update(store: Store, files: SourceFiles, paths: Iterable[str], report: OnReport) -> None:
-    """Look at these files again; a folder that is gone takes its files along.
-
-    All files are looked at where the index was made anew since, or never finished.
-    """
-    if not store.is_whole:
-        scan(store, files, report)
-        return
+def update(store: Store, files: SourceFiles, paths: Iterable[str]) -> None:
+    """Look at these files again; a folder that is gone takes its files along."""
     stamps = {path: files.stamp(path) for path in paths if not files.is_entered(path)}
     gone = [path for path, stamp in stamps.items() if stamp is None]
     with store.writing():

@@ -16,7 +16,7 @@ from lsp_server.repository.definitions import Definition
 from lsp_server.repository.source_text import family_of, words_in
 
 _TABLES = """
-CREATE TABLE folder (path TEXT, is_whole INTEGER);
+CREATE TABLE folder (path TEXT);
 CREATE TABLE file (
     id INTEGER PRIMARY KEY, path TEXT UNIQUE, stem TEXT, family TEXT,
     modified_ns INTEGER, size INTEGER);
@@ -97,7 +97,7 @@ class Store:
             connection.execute(f"PRAGMA wal_autocheckpoint = {_LOG_PAGES}")
             if not connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
                 connection.executescript(f"BEGIN; {_TABLES} COMMIT;")
-            new = "INSERT INTO folder SELECT ?, 0 WHERE NOT EXISTS (SELECT * FROM folder)"
+            new = "INSERT INTO folder SELECT ? WHERE NOT EXISTS (SELECT * FROM folder)"
             connection.execute(new, [str(folder)])
             return cls(connection)
 
@@ -119,15 +119,6 @@ class Store:
         """The folder whose files these are."""
         rows = self._rows("SELECT path FROM folder")
         return Path(str(rows[0][0])) if rows else Path()
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether all files of the folder were looked at since the index was made."""
-        return bool(self._rows("SELECT count(*) FROM folder WHERE is_whole")[0][0])
-
-    def note_whole(self) -> None:
-        """All files of the folder were looked at."""
-        self._connection.execute("UPDATE folder SET is_whole = 1")
 
     @property
     def stamps(self) -> Mapping[str, Stamp]:

@@ -19,24 +19,10 @@ PAIRS = int(_WANTED)
 REPOSITORIES = 4  # those of odd numbers fold case
 PATHS = 20  # in each of their folders
 LETTERS = ["a", "b", "c", ".", "-", "x", "A", "B", "1", "é"]
-SIGNS = [
-    *(
-        "*",
-        "**",
-        "***",
-        "?",
-        "\\*",
-        "\\a",
-        "[ab]",
-        "[!a]",
-        "[^b]",
-        "[a-c]",
-        "[]a]",
-        "[a-]",
-        "[!]-a]",
-    ),
-    *("[a-c-e]", "[\\]a]", "[[:alpha:]]", "[[:upper:]]", "[[:digit:]x]"),
-]
+SIGNS = r"""
+    * ** *** ? \* \a [ab] [!a] [^b] [a-c] []a] [a-] [!]-a] [a-c-e] [\]a] [[:alpha:]] [[:upper:]]
+    [[:digit:]x]
+"""
 NONSENSE = [
     *(
         "[z-a]",
@@ -56,41 +42,18 @@ NONSENSE = [
     ),
     *("[!]", "[[:alpha:]-z]", "[a/b]", "[\\"),
 ]
-STARS = [
-    *(
-        "**",
-        "/**",
-        "**/",
-        "**/a",
-        "a/**",
-        "a/**/b",
-        "a**/b",
-        "a**/*",
-        "**a/b",
-        "a/**b",
-        "ab**/c",
-        "a**",
-    ),
-    *(
-        "a*/**",
-        "**/a/**",
-        "a/*",
-        "*/",
-        "?*/",
-        "a//b",
-        "a//",
-        "//a",
-        "a/b**/c",
-        "[a]**/b",
-        "/**\\/a",
-    ),
-]
+STARS = r"""
+    ** /** **/ **/a a/** a/**/b a**/b a**/* **a/b a/**b ab**/c a** a*/** **/a/** a/* */ ?*/ a//b
+    a// //a a/b**/c [a]**/b /**\/a
+"""
 
 
 def pattern(rng: random.Random) -> str:
     if rng.random() < 0.15:
-        return rng.choice(["", "/", "!"]) + rng.choice(STARS)
-    segments = ["".join(rng.choices(LETTERS + SIGNS, k=rng.randint(1, 3))) for _ in range(3)]
+        return rng.choice(["", "/", "!"]) + rng.choice(STARS.split())
+    segments = [
+        "".join(rng.choices(LETTERS + SIGNS.split(), k=rng.randint(1, 3))) for _ in range(3)
+    ]
     if rng.random() < 0.25:
         segments[rng.randrange(3)] += rng.choice(NONSENSE)
     inner = "/".join(segments[: rng.randint(1, 3)])

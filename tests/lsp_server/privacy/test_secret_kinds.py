@@ -13,43 +13,11 @@ ALNUM = string.ascii_letters + string.digits
 MANY = 20  # draws
 LEAST = 17  # of them that are found: by chance a draw may look like a word
 
-MARKED = [
-    *(
-        "xapp-1-A0-",
-        "xoxb-23-",
-        "shpat_",
-        "dop_v1_",
-        "glpat-",
-        "ghp_",
-        "sk_live_",
-        "sk_test_",
-        "whsec_",
-    ),
-    *(
-        "lin_api_",
-        "ntn_",
-        "sntrys_",
-        "NRAK-",
-        "dckr_pat_",
-        "dp.pt.",
-        "pscale_pw_",
-        "glsa_",
-        "ATATT3",
-    ),
-    *(
-        "figd_",
-        "nfp_",
-        "HRKU-",
-        "gsk_",
-        "xai-",
-        "PMAK-",
-        "rubygems_",
-        "tskey-auth-",
-        "squ_",
-        "xkeysib-",
-    ),
-    *("key-", "secret_", "re_", "hvs.", "acme_", "zkt_live_"),  # the last two are of nobody we know
-]
+MARKED = """
+    xapp-1-A0- xoxb-23- shpat_ dop_v1_ glpat- ghp_ sk_live_ sk_test_ whsec_ lin_api_ ntn_
+    sntrys_ NRAK- dckr_pat_ dp.pt. pscale_pw_ glsa_ ATATT3 figd_ nfp_ HRKU- gsk_ xai- PMAK-
+    rubygems_ tskey-auth- squ_ xkeysib- key- secret_ re_ hvs. acme_ zkt_live_
+"""
 BEHIND_NAMES = [
     # assignments and mappings
     *('db_pass = "DRAWN"', "DB_PWD='DRAWN'", 'token := "DRAWN"', 'const API_KEY: &str = "DRAWN";'),
@@ -157,7 +125,7 @@ def num_found(text: str, length: int) -> int:
     return sum(any(secrets_in(text.replace("DRAWN", drawn))) for drawn in draws)
 
 
-@pytest.mark.parametrize("mark", MARKED)
+@pytest.mark.parametrize("mark", MARKED.split())
 def test_a_token_is_found_by_its_issuers_mark(mark):
     assert num_found(f'client = Client("{mark}DRAWN")', 40) >= LEAST
 

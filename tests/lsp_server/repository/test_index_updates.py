@@ -111,7 +111,7 @@ async def test_many_changes_are_a_look_at_all_files(root):
     assert await updates.after(*(f"build/{number}.py" for number in range(100_001))) == [None]
 
 
-async def test_without_a_whole_index_all_files_are_looked_at(root):
+async def test_without_an_index_all_files_are_looked_at(root):
     updates = await watched(root)
     (root.parent / "indexes" / "one.sqlite").unlink()
     assert await updates.after("a.py") == [None]

@@ -53,7 +53,7 @@ def scanned(store: Store, on_report=lambda _: None) -> IndexReport:
 
 
 def updated(store: Store, *paths: str) -> None:
-    update(store, SourceFiles(store.folder), paths, lambda _: None)
+    update(store, SourceFiles(store.folder), paths)
 
 
 def held(store: Store) -> dict[str, int]:
@@ -72,16 +72,6 @@ def test_files_that_change_come_and_go(root, store):
     updated(store, "a.py", "b.py")
     assert [one.path for one in store.definitions("fetch", "python", 9)] == ["a.py"]
     assert held(store) == {"a.py": 0}
-
-
-def test_an_update_of_an_index_that_is_not_whole_looks_at_all_files(store):
-    def stop(_report: IndexReport) -> None:
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        scanned(store, stop)
-    updated(store)
-    assert held(store) == {"a.py": 1, "b.py": 1}
 
 
 def test_a_folder_that_is_still_there_keeps_its_files(root, store):
@@ -219,9 +209,12 @@ def test_an_index_that_is_damaged_inside_is_made_anew(job, index, root, damage):
 def test_what_is_no_index_is_made_anew(job, index, content):
     index.write_bytes(content)
     with pytest.raises(StoreError):
-        _ = Store.open(index).is_whole
-    do_job(job, lambda _: None)
-    assert Store.open(index).is_whole
+        _ = Store.open(index).stamps
+    do_job(msgspec.structs.replace(job, paths=("a.py",)), lambda _: None)
+    assert set(Store.open(index).stamps) == {"a.py", "b.py"}
+    index.unlink()
+    do_job(msgspec.structs.replace(job, paths=("a.py",)), lambda _: None)
+    assert set(Store.open(index).stamps) == {"a.py", "b.py"}
 
 
 def test_an_index_that_another_process_writes_is_left_as_it_is(job, index, monkeypatch):

@@ -79,54 +79,58 @@ async def in_time(repository: Repository, asked: Question) -> tuple[RepositorySn
 
 
 @asynccontextmanager
-async def indexed(work: Path, tmp_path: Path) -> AsyncIterator[Repository]:
-    """A repository that has answered a first question."""
+async def entered(work: Path, tmp_path: Path, **chosen) -> AsyncIterator[Repository]:
     repository = Repository(unheard)
-    repository.enter([work], settings(tmp_path))
-    assert await found(repository, question(work)) == ["store.py"]
+    repository.enter([work], settings(tmp_path, **chosen))
     yield repository
     repository.close()
 
 
-async def test_a_folder_is_indexed_in_the_users_cache_and_asked(work, tmp_path):
-    repository = Repository(unheard)
-    repository.enter([work], settings(tmp_path))
-    assert await found(repository, question(work)) == ["store.py"]
-    assert index_path(settings(tmp_path), work).exists()
-    assert await sent(repository, question(tmp_path / "elsewhere")) == ()
-    repository.close()
+@asynccontextmanager
+async def indexed(work: Path, tmp_path: Path) -> AsyncIterator[Repository]:
+    """A repository that has answered a first question."""
+    async with entered(work, tmp_path) as repository:
+        assert await found(repository, question(work)) == ["store.py"]
+        yield repository
+
+
+@pytest.mark.parametrize(
+    ("chosen", "expected"),
+    [("off", []), ("src/", []), ("*.py", ["store.py"]), ("on", ["store.py"])],
+)
+async def test_a_folder_is_indexed_in_the_users_cache_as_the_setting_says(
+    work, tmp_path, chosen, expected
+):
+    async with entered(work, tmp_path, repository=(chosen,)) as repository:
+        assert await found(repository, question(work)) == expected
+        path = index_path(settings(tmp_path, repository=(chosen,)), work)
+        assert path.exists() is (chosen != "off")
+        assert await sent(repository, question(tmp_path / "elsewhere")) == ()
 
 
 async def test_of_open_files_definitions_are_shown(work, tmp_path):
-    repository = Repository(unheard)
-    repository.enter([work], settings(tmp_path))
-    assert await found(repository, question(work, "store.py")) == ["store.py"]
-    repository.close()
+    async with entered(work, tmp_path) as repository:
+        assert await found(repository, question(work, "store.py")) == ["store.py"]
 
 
 async def test_what_changes_is_followed_and_what_becomes_ignored_is_gone(work, tmp_path):
-    repository = Repository(unheard)
-    repository.enter([work], settings(tmp_path))
-    assert await found(repository, question(work)) == ["store.py"]
-    (work / ".gitignore").write_text("store.py\n")
-    assert await sent(repository, question(work)) == ()  # at once
-    repository.changed([(work / ".gitignore").as_uri()])
-    await repository.filled()
-    (work / ".gitignore").write_text("")
-    (work / "more.py").write_text("def load_order(name: str): ...\n")
-    repository.changed([(work / "more.py").as_uri(), (work / ".gitignore").as_uri()])
-    assert set(await found(repository, question(work))) >= {"store.py"}
-    repository.close()
+    async with indexed(work, tmp_path) as repository:
+        (work / ".gitignore").write_text("store.py\n")
+        assert await sent(repository, question(work)) == ()  # at once
+        repository.changed([(work / ".gitignore").as_uri()])
+        await repository.filled()
+        (work / ".gitignore").write_text("")
+        (work / "more.py").write_text("def load_order(name: str): ...\n")
+        repository.changed([(work / "more.py").as_uri(), (work / ".gitignore").as_uri()])
+        assert set(await found(repository, question(work))) >= {"store.py"}
 
 
 async def test_a_damaged_index_shows_nothing_and_is_made_anew(work, tmp_path):
     path = index_path(settings(tmp_path), work)
     path.parent.mkdir(parents=True)
     path.write_bytes(b"damaged" * 999)
-    repository = Repository(unheard)
-    repository.enter([work], settings(tmp_path))
-    assert await found(repository, question(work)) == ["store.py"]
-    repository.close()
+    async with entered(work, tmp_path) as repository:
+        assert await found(repository, question(work)) == ["store.py"]
 
 
 async def test_an_index_that_a_question_finds_damaged_is_made_anew(work, tmp_path):
@@ -146,37 +150,20 @@ async def test_an_index_that_a_question_finds_damaged_is_made_anew(work, tmp_pat
 async def test_an_index_that_cannot_be_made_is_told(work, tmp_path):
     (tmp_path / "cache").mkdir()
     (tmp_path / "cache/repository").touch()
-    repository = Repository(unheard)
-    repository.enter([work], settings(tmp_path))
-    await repository.filled()
-    assert await sent(repository, question(work)) == ()
-    assert repository.trouble == repository.problem
-    assert "File exists" in repository.problem
-    repository.close()
+    async with entered(work, tmp_path) as repository:
+        await repository.filled()
+        assert await sent(repository, question(work)) == ()
+        assert repository.trouble == repository.problem
+        assert "File exists" in repository.problem
 
 
 async def test_an_index_that_another_window_made_anew_is_the_one_that_is_asked(work, tmp_path):
-    repository, other = Repository(unheard), Repository(unheard)
-    repository.enter([work], settings(tmp_path))
-    assert await found(repository, question(work)) == ["store.py"]
-    remove_store(index_path(settings(tmp_path), work))
-    (work / "store.py").rename(work / "shop.py")
-    other.enter([work], settings(tmp_path))
-    await other.filled()
-    assert await found(repository, question(work)) == ["shop.py"]
-    repository.close()
-    other.close()
-
-
-@pytest.mark.parametrize(
-    ("chosen", "expected"),
-    [(("off",), []), (("src/",), []), (("*.py",), ["store.py"]), (("on",), ["store.py"])],
-)
-async def test_the_setting_says_what_is_known(work, tmp_path, chosen, expected):
-    repository = Repository(unheard)
-    repository.enter([work], settings(tmp_path, repository=chosen))
-    assert await found(repository, question(work)) == expected
-    repository.close()
+    async with indexed(work, tmp_path) as repository:
+        remove_store(index_path(settings(tmp_path), work))
+        (work / "store.py").rename(work / "shop.py")
+        async with entered(work, tmp_path) as other:
+            await other.filled()
+        assert await found(repository, question(work)) == ["shop.py"]
 
 
 async def test_windows_of_other_settings_or_versions_leave_each_others_index_alone(
@@ -185,12 +172,10 @@ async def test_windows_of_other_settings_or_versions_leave_each_others_index_alo
     (work / "docs").mkdir()
     (work / "docs/a.py").write_text("a = 1\n")
     async with indexed(work, tmp_path) as repository:
-        other = Repository(unheard)
-        other.enter([work], settings(tmp_path, repository=("docs/",)))
-        await other.filled()
+        async with entered(work, tmp_path, repository=("docs/",)) as other:
+            await other.filled()
         elsewhere = question(work)._replace(uri="file:///d")
         assert [one.path for one in await in_time(repository, elsewhere)] == ["store.py"]
-        other.close()
     former = index_path(settings(tmp_path), work)
     rules = tmp_path / "rules.py"
     rules.write_text("# Another pattern.\n")
