@@ -1,7 +1,6 @@
 """Whether the parser finds something newly broken with an insertion."""
 
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import cache, cached_property
 from typing import NamedTuple
 
@@ -13,7 +12,10 @@ from lsp_server.completion.judge import ApostropheJudge, DocumentJudge, LineJudg
 from lsp_server.prompt.comments import APOSTROPHES
 from lsp_server.prompt.parsed_line import EditedText, Fault, ParsedLine
 
-_PATIENCE_S = 0.02  # for all that is tried; what is not judged by then the line decides
+# Bytes that are parsed to judge, about 20 ms; what is not judged by then the line decides. Time
+# itself would have the same text judged otherwise on a busy machine.
+_PATIENCE = 60_000
+_TRY_BYTES = 1_500  # of a try, whatever the text
 _FILLINGS = ("", "x", "x:")  # at a cursor where something is missing
 # In place of a line that nothing at its cursor makes whole.
 _PYTHON_LINES = ("pass", "if x:", "elif x:", "except:", "case x:")
@@ -49,22 +51,18 @@ class SyntaxJudge:
         context: CursorContext,
         lead: str,
         *,
-        clock: Callable[[], float] = time.thread_time,
+        patience: int = _PATIENCE,
     ) -> None:
         self._line, self._lead, self._rest = line, lead, context.rest
         self._context = context
         self._with_text = cache(line.with_text)  # some texts are asked for again
-        self._clock = clock
-        self._began: float | None = None  # to judge
+        self._try_bytes = _TRY_BYTES + line.statement_bytes
+        self._patience = self._bytes_left = patience
         self._is_first = True
 
     def prepare(self) -> None:
-        """See what is wrong around the cursor, which most of the time goes into.
-
-        What is judged next is judged as if nothing had been before.
-        """
+        """See what is wrong around the cursor, which most of the time goes into."""
         _ = self._baseline
-        self._began, self._is_first = None, True
 
     def accepts(self, text: str, replaced: int) -> bool:
         """Whether all that is wrong is wrong without the insertion, too.
@@ -88,9 +86,7 @@ class SyntaxJudge:
 
     @property
     def _is_late(self) -> bool:
-        if self._began is None:
-            self._began = self._clock()
-        return self._clock() - self._began > _PATIENCE_S
+        return self._bytes_left <= 0
 
     @cached_property
     def _by_line(self) -> LineJudge:
@@ -156,12 +152,22 @@ class SyntaxJudge:
         return self._line.language_id == "python"
 
     def _edited(self, text: str, replaced: int = 0) -> EditedText:
-        return self._with_text(self._lead + text + self._rest[replaced:])
+        num_known = self._with_text.cache_info().misses
+        edited = self._with_text(self._lead + text + self._rest[replaced:])
+        if self._with_text.cache_info().misses > num_known:
+            self._bytes_left -= self._patience if edited.tree is None else self._try_bytes
+        return edited
 
     @cached_property
     def _baseline(self) -> _Baseline:
-        """What no filling mends, and what the best one leaves."""
-        _ = self._is_late  # time runs from here on
+        """What no filling mends, and what the best one leaves. It has a patience of its own."""
+        left, self._bytes_left = self._bytes_left, self._patience
+        try:
+            return self._found_baseline()
+        finally:
+            self._bytes_left = left
+
+    def _found_baseline(self) -> _Baseline:
         without = self._line.without_block()
         faults = without.faults_around
         num_best, num_here, best_closers = _MANY, 0, ""

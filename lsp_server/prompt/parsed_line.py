@@ -40,6 +40,14 @@ class ParsedLine:
     row: int
     rows: tuple[bytes, ...]
 
+    @property
+    def statement_bytes(self) -> int:
+        """The length of the outermost statements around the line, where Python itself reads them."""
+        edited = EditedText(
+            self.tree, self.rows, self.language_id, range(self.row, self.row + 1), 1
+        )
+        return len(edited.statements) if self.language_id == "python" else 0
+
     def with_text(self, text: str) -> "EditedText":
         """The text with `text`, which may be several lines, in place of the line."""
         new = (text.encode("utf-8", "replace") + b"\n").splitlines(keepends=True)
@@ -102,26 +110,28 @@ class EditedText:
             return (Fault(self.new.start, 0, "time"),)
         return tuple(islice(_faults(self.tree.root_node), _MOST_FAULTS))
 
-    @property
+    @cached_property
     def is_python(self) -> bool | None:
         """Whether Python parses the statements at the new lines; None if there are none to parse.
 
         The grammar takes a header without a body for granted, and arguments in any order.
         """
-        if self.language_id != "python" or self.tree is None:
-            return None
-        statements = b"".join(self._statements(self.tree))
-        if not statements.strip() or len(statements) > _MOST_PYTHON:
+        statements = self.statements
+        if self.language_id != "python" or not statements.strip() or len(statements) > _MOST_PYTHON:
             return None
         return parses_as_python(statements)
 
-    def _statements(self, tree: Tree) -> Sequence[bytes]:
+    @cached_property
+    def statements(self) -> bytes:
         """The outermost statements that the new lines belong to, and the one behind them."""
-        nodes = tree.root_node.children if tree.root_node.child_count <= _MOST_CHILDREN else []
+        root = self.tree.root_node if self.tree is not None else None
+        nodes = root.children if root is not None and root.child_count <= _MOST_CHILDREN else []
         first = bisect_left(nodes, self.new.start, key=lambda node: node.end_point.row)
         last = bisect_left(nodes, self.new.stop, key=lambda node: node.start_point.row)
         nodes = nodes[first : last + 1]  # the next one shows whether its indentation still fits
-        return self.rows[nodes[0].start_point.row : nodes[-1].end_point.row + 1] if nodes else ()
+        if not nodes:
+            return b""
+        return b"".join(self.rows[nodes[0].start_point.row : nodes[-1].end_point.row + 1])
 
 
 def parses_as_python(source: str | bytes) -> bool:

@@ -103,12 +103,12 @@ class ScriptedModel(EagerModel):
 
     def _rest(self, token_ids: list[int]) -> bytes:
         """What the script says behind these tokens; nothing where they do not follow it."""
-        middle = _last(token_ids, _MIDDLE)
-        begin = _last(token_ids, _PREFIX)
+        middle = _first(token_ids, _MIDDLE, -1)  # a draft may have another
+        begin = _first(token_ids, _PREFIX, -1)
         text = self._vocabulary.bytes_of_all
         written = text(token_ids[middle + 1 :])
-        if middle < 0:
-            anchor, written = written, b""
+        if middle == len(token_ids):
+            anchor = text(token_ids)
         else:
             self.prompt = text(token_ids[: middle + 1])
             anchor = text(token_ids[begin + 1 : _first(token_ids, _SUFFIX, begin)])
@@ -142,10 +142,6 @@ def _sureness(text: bytes) -> float:
     """A probability that depends on the text alone: high, at one place of 64 low."""
     chance = crc32(text) % 64
     return 0.3 if chance == 0 else 0.9 if chance < 3 else 0.9995
-
-
-def _last(token_ids: Sequence[int], wanted: int) -> int:
-    return max((at for at, one in enumerate(token_ids) if one == wanted), default=-1)
 
 
 def _first(token_ids: Sequence[int], wanted: int, start: int) -> int:

@@ -208,7 +208,7 @@ async def _asked(
     editor.open(uri, place.prefix + place.suffix, place.language_id)
     editor.place_behind(uri, place.prefix)
     items = await editor.items()
-    reason = None if items else (await editor.execute("foregram.why"))[0]["reason"]
+    reason = None if items else (await editor.execute("foregram.why"))[-1]["reason"]
     editor.close(uri)
     shown = [{"text": one.insert_text, "range": _range(one, editor.row)} for one in items or ()]
     return {

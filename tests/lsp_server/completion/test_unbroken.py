@@ -4,7 +4,6 @@ from itertools import islice
 
 import pytest
 
-from lsp_server.completion import syntax_judge
 from lsp_server.completion.cursor_context import CursorContext
 from lsp_server.completion.postprocess import process
 from lsp_server.completion.syntax_judge import SyntaxJudge
@@ -22,7 +21,6 @@ PLACES = code_places(15)
 def patience(monkeypatch):
     """On a busy machine the parser's time runs out, and the line alone decides."""
     for module, limit in (
-        (syntax_judge, "_PATIENCE_S"),
         (parsed_line, "_PATIENCE_S"),
         (bounded_parse, "_STRETCH_S"),
         (bounded_parse, "_PIECE_S"),
@@ -236,8 +234,7 @@ def test_the_parser_has_little_time_and_then_the_line_decides():
     line = DocumentSyntax("python").parsed_line(place.lines, 0)
     around = CursorContext.of(place.lines, place.position, language_id="python")
     assert line is not None
-    ticks = iter(range(10**6))
-    judge = SyntaxJudge(line, around, around.before, clock=lambda: float(next(ticks)))
+    judge = SyntaxJudge(line, around, around.before, patience=1)
     assert process("second, (third", around, judge).text == "second"
 
 
