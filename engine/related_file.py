@@ -1,21 +1,16 @@
 """An open file that says something about the names around the cursor, and what is taken of it."""
 
 from array import array
-from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 from math import sqrt
 
-from engine.names import CursorNames, indent, is_import, telling_names
 from engine.request import Buffer, Snippet
-from engine.stopping.lines import pieces
+from engine.text.lines import indent_of, pieces
+from engine.text.names import CursorNames, is_import, telling_names
 
 _IMPORTED = 2.0  # times the worth of what the file at the cursor imports
-_MOST_CACHED = 256  # texts whose lines are indexed
-_MOST_CACHED_CHARS = 500_000  # of each
-_MOST_CHARS = 16_000_000  # of all
-_KEPT_TURNS = 16  # without being asked for: so many editors may take turns
 _INHERITED = 0.5  # of the worth of the line in whose block a line stands
 
 
@@ -28,15 +23,6 @@ class LineIndex:
     headers: "array[int]"  # for each line, the last line before it that is less indented; -1: none
     of_name: "dict[str, array[int]]"  # lines that hold a name, ascending
 
-    @property
-    def num_lines(self) -> int:
-        """Lines of the text."""
-        return len(self.headers)
-
-    def line(self, number: int, text: str) -> str:
-        """A line with its line end; `text` is the whole text."""
-        return text[self.cuts[number] : self.cuts[number + 1]]
-
     def block_of(self, number: int) -> list[int]:
         """A line and the lines that open its blocks, outwards."""
         lines = []
@@ -47,7 +33,7 @@ class LineIndex:
 
     def worths(self, names: Iterable[str]) -> list[float]:
         """For each line what it says about `names`, plus half of the worth of the line that opens its block."""
-        worths = [0.0] * self.num_lines
+        worths = [0.0] * len(self.headers)
         for name in names:
             lines = self.of_name.get(name, ())
             for line in lines:
@@ -64,7 +50,7 @@ def line_index(text: str) -> LineIndex:
     of_name: dict[str, array[int]] = {}
     headers, open_blocks = array("l"), list[tuple[int, int]]()
     for number, line in enumerate(lines):
-        depth = indent(line) if line.strip() else None
+        depth = indent_of(line) if line.strip() else None
         while depth is not None and open_blocks and open_blocks[-1][0] >= depth:
             open_blocks.pop()
         headers.append(open_blocks[-1][1] if open_blocks and depth is not None else -1)
@@ -73,54 +59,6 @@ def line_index(text: str) -> LineIndex:
         for name in () if is_import(line) else telling_names([line]):
             of_name.setdefault(name, array("L")).append(number)
     return LineIndex(array("L", accumulate(map(len, lines), initial=0)), headers, of_name)
-
-
-@dataclass(slots=True)
-class _Kept:
-    index: LineIndex
-    turn: int  # in which it was asked for last
-
-
-class LineIndexes:
-    """The indexes of the texts that were looked at last: a buffer's is made once for each edit.
-
-    A file that is edited on leaves texts behind which nobody asks for again: they go after some
-    turns.
-    """
-
-    def __init__(self) -> None:
-        self._kept: OrderedDict[str, _Kept] = OrderedDict()  # what was asked for last stands last
-        self._num_chars = 0
-        self._turn = 0
-
-    def begin_turn(self) -> None:
-        """All texts of one request are asked for next."""
-        self._turn += 1
-        while self._kept and next(iter(self._kept.values())).turn < self._turn - _KEPT_TURNS:
-            self._drop_oldest()
-
-    def of(self, text: str) -> LineIndex:
-        """Index a text, unless that was done."""
-        kept = self._kept.get(text)
-        index = kept.index if kept else line_index(text)
-        if len(text) > _MOST_CACHED_CHARS:
-            return index
-        if kept is None:
-            self._num_chars += len(text)
-        self._kept[text] = _Kept(index, self._turn)
-        self._kept.move_to_end(text)
-        while len(self._kept) > _MOST_CACHED or self._num_chars > _MOST_CHARS:
-            self._drop_oldest()
-        return index
-
-    def forget(self) -> None:
-        """Drop all."""
-        self._kept.clear()
-        self._num_chars = 0
-
-    def _drop_oldest(self) -> None:
-        oldest, _ = self._kept.popitem(last=False)
-        self._num_chars -= len(oldest)
 
 
 @dataclass(slots=True, eq=False)
@@ -142,18 +80,17 @@ class RelatedFile:
         worths = [factor * worth for worth in index.worths([*names.near, *names.imported])]
         return cls(buffer, index, worths, max(worths, default=0.0))
 
-    def leave_out(self, shown: Sequence[Snippet]) -> None:
+    def leave_out(self, shown: Iterable[Snippet]) -> None:
         """Lines that are shown already are worth nothing."""
         known = {line for one in shown if one.path == self.buffer.path for line in pieces(one.text)}
         if known:
-            lines = (self.index.line(n, self.buffer.text) for n in range(self.index.num_lines))
-            pairs = zip(self.worths, lines, strict=True)
-            self.worths = [0.0 if line in known else worth for worth, line in pairs]
+            lines = enumerate(self.worths)
+            self.worths = [0.0 if self.line(n) in known else worth for n, worth in lines]
             self.worth = max(self.worths)
 
     def take_whole(self) -> None:
         """All of its lines are taken."""
-        self.taken, self.is_whole = set(range(self.index.num_lines)), True
+        self.taken, self.is_whole = set(range(len(self.worths))), True
 
     @property
     def name(self) -> str:
@@ -163,7 +100,12 @@ class RelatedFile:
     @property
     def text(self) -> str:
         """What is taken of it, whole lines in their order."""
-        return "".join(self.index.line(line, self.buffer.text) for line in sorted(self.taken))
+        return "".join(map(self.line, sorted(self.taken)))
+
+    def line(self, number: int) -> str:
+        """A line with its line end."""
+        cuts = self.index.cuts
+        return self.buffer.text[cuts[number] : cuts[number + 1]]
 
     def lines(self) -> list[tuple[float, int]]:
         """What lines are worth for their length, and their numbers."""

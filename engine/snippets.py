@@ -7,20 +7,18 @@ also worth half of what the line is worth that opens its block: a class that is 
 cursor brings its fields and the heads of its methods along.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from itertools import accumulate
-from typing import NamedTuple
 
 from engine.model.prompt import MOST_PATH_CHARS
-from engine.names import CursorNames
 from engine.passage import CursorLines, find_passage
 from engine.per_workspace import PerWorkspace
-from engine.related_file import LineIndexes, RelatedFile
+from engine.related_file import LineIndex, RelatedFile, line_index
 from engine.request import Buffer, ClosedBuffers, CompletionRequest, Snippet
-from engine.steady_lines import steady_before, steady_behind
-from engine.stopping.lines import pieces
+from engine.text.lines import pieces, steady_before, steady_behind
+from engine.text.names import CursorNames
 
 _MOST_CHOICES = 4  # that a workspace keeps from one request to the next
 _MOST_KEPT_CHARS = 64_000_000  # with the choices of a principal, if all their texts differ
@@ -36,13 +34,6 @@ _MOST_INDEXED_CHARS = 2**20  # of a file: what an index of the repository holds 
 _MOST_MISSES = 32  # lines that do not fit, before no further one is tried
 
 Count = Callable[[str], int]
-
-
-class _Taken(NamedTuple):
-    """A snippet of the repository, and the tokens of its lines and its name."""
-
-    snippet: Snippet
-    tokens: int
 
 
 class Neighbours:
@@ -79,7 +70,7 @@ class _Choices:
 
     def __init__(self, count: Count) -> None:
         self._count = count
-        self._indexes = LineIndexes()
+        self._indexes: dict[str, LineIndex] = {}  # of the texts in the last choice
         self.around = lru_cache(maxsize=_MOST_PLACES)(_around)
         self.of = lru_cache(maxsize=_MOST_CHOICES)(self._choose)
 
@@ -91,26 +82,27 @@ class _Choices:
         lines: CursorLines,
         room: int,
     ) -> tuple[Snippet, ...]:
-        self._indexes.begin_turn()
-        found = [RelatedFile.of(one, self._indexes.of(one.text), names) for one in buffers]
+        known, texts = self._indexes, {one.text for one in buffers}
+        self._indexes = {text: known.get(text) or line_index(text) for text in texts}
+        found = [RelatedFile.of(one, self._indexes[one.text], names) for one in buffers]
         files = [file for file in found if file.worth]
         self._take_passage(files, lines, int(room * _PASSAGE_PART))
         room -= sum(file.tokens for file in files)
         most = min(_REPOSITORY_TOKENS, int(room * _REPOSITORY_PART) if files else room)
         taken = self._take_repository(repository, most)
-        room -= sum(one.tokens for one in taken)
+        room -= sum(taken.values())
         for file in files:
-            file.leave_out([one.snippet for one in taken])
+            file.leave_out(taken)
         room = self._take_wholes(files, taken, room)
         self._take_lines([file for file in files if not file.is_whole], room)
         wholes = {file.buffer.path for file in files if file.is_whole}
-        shown = (one.snippet for one in taken if one.snippet.path not in wholes)
+        shown = (one for one in taken if one.path not in wholes)
         opened = (Snippet(file.buffer.path, file.text) for file in files if file.taken)
         return (*shown, *opened)
 
-    def _take_repository(self, snippets: Sequence[Snippet], room: int) -> list[_Taken]:
-        """Take the best of them, the last one as far as its lines find room."""
-        chosen = []
+    def _take_repository(self, snippets: Sequence[Snippet], room: int) -> dict[Snippet, int]:
+        """Take the best of them, the last one as far as its lines find room; each with its tokens."""
+        chosen = {}
         for snippet in snippets:
             lines = pieces(snippet.text)
             tokens = self._count(f"{snippet.path}\n\n")
@@ -118,17 +110,20 @@ class _Choices:
             while taken < len(lines) and (more := tokens + self._count(lines[taken])) <= room:
                 tokens, taken = more, taken + 1
             if taken:
-                chosen.append(_Taken(replace(snippet, text="".join(lines[:taken])), tokens))
+                chosen[replace(snippet, text="".join(lines[:taken]))] = tokens
                 room -= tokens
             if taken < len(lines):
                 break
         return chosen
 
-    def _take_wholes(self, files: list[RelatedFile], taken: Sequence[_Taken], room: int) -> int:
+    def _take_wholes(
+        self, files: list[RelatedFile], taken: Mapping[Snippet, int], room: int
+    ) -> int:
         """Take the files that fit as a whole, in place of what is taken of them; the room left."""
         files.sort(key=lambda file: -file.worth)
         for number, file in enumerate(files):
-            shown = sum(one.tokens for one in taken if one.snippet.path == file.buffer.path)
+            path = file.buffer.path
+            shown = sum(tokens for one, tokens in taken.items() if one.path == path)
             part = _WHOLE_PART if number < len(files) - 1 else 1.0
             most = int(room * part) + file.tokens + shown
             text = file.name + file.buffer.text
@@ -137,7 +132,7 @@ class _Choices:
                 file.take_whole()
         return room
 
-    def _take_passage(self, files: Sequence["RelatedFile"], cursor: CursorLines, room: int) -> None:
+    def _take_passage(self, files: Sequence[RelatedFile], cursor: CursorLines, room: int) -> None:
         """Take the passage that reads most like the text around the cursor."""
         found = [(file, one) for file in files if (one := find_passage(file.buffer.text, cursor))]
         found.sort(key=lambda one: (-one[1].agreeing, -one[0].worth, one[0].buffer.path))
@@ -149,7 +144,7 @@ class _Choices:
             return  # a licence, the usual imports: what follows them is anything
         tokens = self._count(file.name)
         for line in passage.lines:
-            text = file.index.line(line, file.buffer.text)
+            text = file.line(line)
             if not self._may_fit(text, room) or (tokens := tokens + self._count(text)) > room:
                 return
             file.taken.add(line)
@@ -158,14 +153,14 @@ class _Choices:
     def _may_fit(self, text: str, tokens: int) -> bool:
         return len(text) <= tokens * _CHARS_PER_TOKEN
 
-    def _take_lines(self, files: Sequence["RelatedFile"], room: int) -> None:
+    def _take_lines(self, files: Sequence[RelatedFile], room: int) -> None:
         """Take the best lines of all files, each with those in whose blocks it stands."""
         ranked = [(worth, file, line) for file in files for worth, line in file.lines()]
         ranked.sort(key=lambda one: -one[0])
         misses = 0
         for _, file, line in ranked:
             wanted = [one for one in file.index.block_of(line) if one not in file.taken]
-            texts = [file.index.line(one, file.buffer.text) for one in wanted]
+            texts = [file.line(one) for one in wanted]
             if not file.taken:
                 texts.append(file.name)
             tokens = sum(map(self._count, texts))

@@ -20,7 +20,7 @@ from engine.model.other_files import Neighbour, Snippets, choose_neighbours, hea
 from engine.model.prompt_window import Window, cut_window, neighbour_room
 from engine.model.text_codec import TextCodec
 from engine.model.tokenizer import encodable
-from engine.steady_lines import STEADY_LINES
+from engine.text.lines import STEADY_LINES
 
 # The trailing word with the blank or the single sign before it (`(item`, `.append`, a tab before
 # `defer` may be one token with it), a run of punctuation with one blank, or trailing blanks.

@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass
 
 from engine.model.text_codec import TextCodec
-from engine.steady_lines import STEADY_LINES
+from engine.text.lines import STEADY_LINES
 
 _ANCHOR_LINES = 32
 _CHARS_PER_TOKEN = 6  # more than code has on average: what can hardly fit is not encoded at all

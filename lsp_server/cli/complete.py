@@ -20,7 +20,7 @@ from engine.completer import Completer
 from engine.errors import InputError
 from engine.host.protocol import Bounds, Position
 from engine.memory import peak_resident_bytes
-from engine.stopping.lines import last_line
+from engine.text.lines import last_line
 from lsp_server.cli.engine_arguments import decoding
 from lsp_server.cli.report import INTERRUPTED, CompletionReport, JsonObject, Output, note
 from lsp_server.cli.source_file import Location, SourceFile

@@ -6,7 +6,7 @@ from typing import Self
 from lsprotocol import types
 
 from engine.host.protocol import LineSplice, Position
-from engine.stopping.brackets import balance
+from engine.text.brackets import balance
 from lsp_server.completion.cells_around import ALONE, CellsAround
 from lsp_server.completion.item import LineEdit
 from lsp_server.documents.document import Snapshot

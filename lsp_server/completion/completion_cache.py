@@ -8,7 +8,7 @@ from functools import cache
 from typing import NamedTuple
 
 from engine.host.protocol import Position
-from engine.stopping.brackets import balance
+from engine.text.brackets import balance
 from lsp_server.completion.anchor import Anchor, typed_since
 
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Self
 
 from engine.host.protocol import Position
-from engine.stopping.brackets import LONG_QUOTES, Balance, balance
-from engine.stopping.lines import columns, leading_space
+from engine.text.brackets import LONG_QUOTES, Balance, balance
+from engine.text.lines import columns, leading_space
 from lsp_server.language_names import comment_signs
 from lsp_server.prompt.comments import UNPAIRED, comment_end
 from lsp_server.prompt.place import Scope

@@ -3,7 +3,7 @@
 import re
 from itertools import pairwise
 
-from engine.stopping.lines import columns, first_of_last, indent_of, leading_space
+from engine.text.lines import columns, first_of_last, indent_of, leading_space
 from lsp_server.completion.cursor_context import CursorContext
 
 _OPENERS = (":", "{", "(", "[")

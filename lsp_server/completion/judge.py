@@ -6,7 +6,7 @@ import tomllib
 from collections.abc import Callable
 from functools import cached_property
 
-from engine.stopping.brackets import CLOSERS, QUOTES, Balance, balance
+from engine.text.brackets import CLOSERS, QUOTES, Balance, balance
 from lsp_server.completion.cursor_context import LONGEST_SIDE, MOST_HEAD, CursorContext
 from lsp_server.language_names import TAGGED
 from lsp_server.prompt.comments import UNPAIRED_CLOSERS, comment_end

@@ -3,9 +3,9 @@
 import re
 from itertools import takewhile
 
-from engine.stopping.brackets import CLOSERS, LONG_QUOTES, balance
-from engine.stopping.lines import indent_of, squeeze
-from engine.stopping.suffix import LETTERS
+from engine.text.brackets import CLOSERS, LONG_QUOTES, balance
+from engine.text.lines import indent_of, squeeze
+from engine.text.suffix import LETTERS
 from lsp_server.completion.cursor_context import LONGEST_SIDE, CursorContext
 from lsp_server.reasons import Reason
 

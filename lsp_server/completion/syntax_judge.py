@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from functools import cache, cached_property
 from typing import NamedTuple
 
-from engine.stopping.brackets import balance
-from engine.stopping.confidence import ends_in_joint
-from engine.stopping.lines import last_line, leading_space
+from engine.text.brackets import balance
+from engine.text.confidence import ends_in_joint
+from engine.text.lines import last_line, leading_space
 from lsp_server.completion.cursor_context import CursorContext
 from lsp_server.completion.judge import ApostropheJudge, DocumentJudge, LineJudge
 from lsp_server.prompt.comments import APOSTROPHES

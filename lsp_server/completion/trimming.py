@@ -3,9 +3,9 @@
 import re
 from collections.abc import Sequence
 
-from engine.stopping.brackets import LONG_QUOTES
-from engine.stopping.lines import first_of_last, indent_of
-from engine.stopping.repetition import unrepeated
+from engine.text.brackets import LONG_QUOTES
+from engine.text.lines import first_of_last, indent_of
+from engine.text.repetition import unrepeated
 from lsp_server.completion.cursor_context import CursorContext
 from lsp_server.language_names import PROSE
 from lsp_server.prompt.place import Scope

@@ -3,7 +3,7 @@
 import re
 from functools import cache
 
-from engine.stopping.brackets import Balance, balance
+from engine.text.brackets import Balance, balance
 from lsp_server.language_names import PROSE, block_comments, comment_signs
 
 _LONG = 2_000  # characters of a line that nobody has written by hand

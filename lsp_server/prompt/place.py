@@ -10,8 +10,8 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from engine.host.protocol import Bounds, Position
-from engine.stopping.brackets import num_open
-from engine.stopping.lines import indent_of
+from engine.text.brackets import num_open
+from engine.text.lines import indent_of
 from lsp_server.language_names import PROSE, comment_signs
 from lsp_server.prompt.comments import code_of, comment_end, scan_line
 from lsp_server.settings import Lines

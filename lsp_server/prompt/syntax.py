@@ -7,7 +7,7 @@ from itertools import pairwise
 from tree_sitter import Node, Parser, Point, Tree
 
 from engine.host.protocol import LineSplice, Position
-from engine.stopping.lines import indent_of
+from engine.text.lines import indent_of
 from lsp_server.language_names import comment_signs
 from lsp_server.prompt.bounded_parse import edit_rows, parsed_in_stretches, parsed_in_time
 from lsp_server.prompt.grammars import (

@@ -9,7 +9,7 @@ from heapq import nlargest
 from itertools import islice
 from math import log
 
-from engine.names import names_in
+from engine.text.names import names_in
 from lsp_server.repository.cursor_view import CursorView
 from lsp_server.repository.source_text import family_of, words_in, words_of_name
 from lsp_server.repository.store import Excerpt, Store

@@ -8,7 +8,7 @@ from contextlib import suppress
 from functools import cache, partial
 from pathlib import Path
 
-from engine import names
+from engine.text import names
 from lsp_server import language_names
 from lsp_server.privacy import named_secrets, secret_files, secret_kinds, secret_texts
 from lsp_server.repository import definitions, source_text, store

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Sequence
 from functools import cache
 from typing import NamedTuple
 
-from engine.steady_lines import STEADY_LINES, last_anchor
+from engine.text.lines import STEADY_LINES, last_anchor
 from lsp_server.repository.chunk_search import ChunkSearch
 from lsp_server.repository.cursor_view import CursorView
 from lsp_server.repository.definition_search import DefinitionSearch

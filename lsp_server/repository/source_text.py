@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from pathlib import PurePosixPath
 
-from engine.names import names_in
+from engine.text.names import names_in
 from lsp_server.language_names import language_of_file
 from lsp_server.prompt.grammars import GRAMMARS
 

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple, Self
 
-from engine.names import FOLDER_STEMS
+from engine.text.names import FOLDER_STEMS
 from lsp_server.repository.definitions import Definition
 from lsp_server.repository.source_text import family_of, words_in
 

@@ -9,10 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine import Buffer, CompletionRequest, names
-from engine.related_file import LineIndexes, line_index
+from engine import Buffer, CompletionRequest
+from engine.related_file import line_index
 from engine.request import Snippet
 from engine.snippets import Neighbours, _present
+from engine.text.names import CursorNames
 
 UNRELATED = "".join(f"colour_{line} = paint(canvas, {line})\n" for line in range(200))
 RELATED = "def total_price(order, basket):\n    return sum(item.price for item in basket)\n"
@@ -95,9 +96,9 @@ def test_what_the_file_imports_goes_before_what_shares_as_many_names():
     ],
 )
 def test_imports_are_known_in_many_languages(line, path):
-    around = names.CursorNames.around([*line.split("\n"), "x = 1"], [])
+    around = CursorNames.around([*line.split("\n"), "x = 1"], [])
     assert around.imports(path)
-    assert not names.CursorNames.around(["models = 1"], []).imports(path)
+    assert not CursorNames.around(["models = 1"], []).imports(path)
 
 
 def test_a_buffer_that_shares_no_name_gives_nothing():
@@ -153,15 +154,6 @@ def test_whatever_is_chosen_fits_and_is_whole_lines_in_their_order(texts, room):
         assert all(line in rest for line in snippet.text.splitlines(keepends=True))
 
 
-def test_a_text_is_read_once_until_it_changes():
-    indexes, text = LineIndexes(), "# a\n" + RELATED * 40
-    before = indexes.of(text)
-    assert indexes.of("".join(["# a\n", RELATED * 40])) is before
-    assert indexes.of(text + "x") is not before
-    indexes.forget()
-    assert indexes.of(text) is not before
-
-
 def test_files_beyond_a_bound_are_not_looked_at(monkeypatch):
     """Or a client could keep the engine busy for minutes before its completion begins."""
     buffers = [Buffer(f"{name}.py", RELATED) for name in "ab"]
@@ -187,29 +179,15 @@ def test_nothing_is_kept_of_files_beyond_that_bound(monkeypatch):
     assert noticed() is None
 
 
-def test_indexes_of_the_latest_texts_are_kept_as_far_as_there_is_room(monkeypatch):
-    monkeypatch.setattr("engine.related_file._MOST_CHARS", 2 * len(RELATED) + 2)
-    indexes = LineIndexes()
-    first, second = indexes.of(RELATED + "1"), indexes.of(RELATED + "2")
-    assert indexes.of(RELATED + "1") is first
-    indexes.of(RELATED + "3")
-    assert indexes.of(RELATED + "1") is first
-    assert indexes.of(RELATED + "2") is not second
-
-
-def test_what_nobody_asks_for_any_more_is_kept_for_some_turns_only():
-    """An edited file leaves a text behind each time that somebody turns to another."""
-    indexes, steady, former = LineIndexes(), RELATED + "1", RELATED + "2"
-    first, left = indexes.of(steady), indexes.of(former)
-    for _ in range(16):
-        indexes.begin_turn()
-        assert indexes.of(steady) is first
-    assert indexes.of(former) is left
-    for _ in range(17):
-        indexes.begin_turn()
-        indexes.of(steady)
-    assert indexes.of(steady) is first
-    assert indexes.of(former) is not left
+def test_a_text_is_read_once_until_it_changes(monkeypatch):
+    read: list[str] = []
+    monkeypatch.setattr(
+        "engine.snippets.line_index", lambda text: read.append(text) or line_index(text)
+    )
+    neighbours, steady = Neighbours(count), Buffer("a.py", UNRELATED + RELATED)
+    for room, text in ((50, RELATED), (60, RELATED), (60, RELATED + "x")):
+        neighbours.snippets(request(steady, Buffer("b.py", text)), room)
+    assert sorted(read, key=len) == [RELATED, RELATED + "x", steady.text]
 
 
 def test_lines_are_chosen_once_until_the_cursor_comes_to_other_names():
@@ -224,14 +202,6 @@ def test_lines_are_chosen_once_until_the_cursor_comes_to_other_names():
     counted.clear()
     assert neighbours.snippets(request(buffer, prefix=request().prefix + "typed"), 60) == first
     assert not counted
-
-
-def test_a_text_too_large_to_keep_is_looked_at_all_the_same(monkeypatch):
-    monkeypatch.setattr("engine.related_file._MOST_CACHED_CHARS", 10)
-    text = UNRELATED + RELATED + "# kept by nobody"
-    indexes = LineIndexes()
-    assert indexes.of(text) is not indexes.of(text)
-    assert RELATED in related(request(Buffer("a.py", text)))[0].text
 
 
 def test_a_line_stands_in_the_block_of_the_last_one_that_is_less_indented():

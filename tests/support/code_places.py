@@ -9,7 +9,7 @@ from random import Random
 
 from tree_sitter import Node
 
-from engine.stopping.brackets import balance
+from engine.text.brackets import balance
 from lsp_server.completion.cursor_context import CursorContext
 from lsp_server.completion.postprocess import Processed, process
 from lsp_server.completion.syntax_judge import SyntaxJudge

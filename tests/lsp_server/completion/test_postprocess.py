@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.host.protocol import Position
-from engine.stopping.brackets import balance
-from engine.stopping.lines import squeeze
+from engine.text.brackets import balance
+from engine.text.lines import squeeze
 from lsp_server.completion.cursor_context import CursorContext
 from lsp_server.completion.postprocess import Processed, process
 from lsp_server.completion.syntax_judge import judge_of

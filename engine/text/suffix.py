@@ -10,7 +10,8 @@ from functools import cached_property
 from itertools import islice
 from typing import Self
 
-from engine.stopping.lines import Line, Written, each_filled_line, filled_lines, squeeze
+from engine.text.brackets import num_open
+from engine.text.lines import Line, Written, filled_lines, squeeze
 
 LETTERS = 5  # letters and digits that a line needs to be evidence by itself
 _MOST_LINES = 4  # of evidence; shifted ones take one more
@@ -21,12 +22,13 @@ _OPENERS = (":", "{", "(", "[", ",")
 
 
 @dataclass(frozen=True)
-class SuffixHead:
-    """The first filled lines of the suffix, without white space.
+class SuffixRule:
+    """Finds the first lines of the suffix at the end of a text.
 
-    `before` are the line ends and blank lines between the cursor and the first of them; without
-    any, that one is the rest of the cursor's line. `space` is the white space it begins with.
-    `word` is the rest of the word that the cursor stands in.
+    `words` are the first filled lines without white space. `before` are the line ends and blank
+    lines between the cursor and the first of them; without any, that one is the rest of the
+    cursor's line. `space` is the white space it begins with, `word` the rest of the word that the
+    cursor stands in.
     """
 
     words: tuple[str, ...] = ()
@@ -37,8 +39,8 @@ class SuffixHead:
 
     @classmethod
     def of(cls, prefix: str, suffix: str) -> Self:
-        """Read the head of `suffix`."""
-        lines = list(islice(each_filled_line(suffix[:_SEEN_CHARS]), _MOST_LINES + 1))
+        """Read the beginning of `suffix`."""
+        lines = list(islice(filled_lines(suffix[:_SEEN_CHARS]), _MOST_LINES + 1))
         if not lines:
             return cls()
         return cls(
@@ -49,81 +51,9 @@ class SuffixHead:
             _around=(prefix[-_SEEN_CHARS:], suffix[:_SEEN_CHARS]),
         )
 
-    # What follows needs all that is seen of the file, and few completions reach a line that asks.
-
-    @cached_property
-    def needed(self) -> int:
-        """How many of the lines make evidence, 0 if no number does."""
-        if not self.words:
-            return 0
-        _, others, _ = self._lines
-        around = "\n".join(line.words for line in others) + "\n"
-        return _evidence(self.words[:_MOST_LINES], around)
-
-    @cached_property
-    def is_whole(self) -> bool:
-        """Whether `space` is all of the first line's indentation.
-
-        Then the cursor stands at the line's start, not inside the indentation.
-        """
-        return bool(self.words) and _stands_whole(*self._lines)
-
-    @cached_property
-    def _lines(self) -> tuple[Line, list[Line], list[Line]]:
-        """The first line, all others, and of these the ones behind it."""
-        prefix, suffix = self._around
-        first, *later = filled_lines(suffix)
-        return first, [*filled_lines(prefix), *later], later
-
-    @property
-    def is_on_cursor_line(self) -> bool:
-        """The first line is the rest of the cursor's."""
-        return bool(self.words) and not self.before
-
-    @property
-    def is_all(self) -> bool:
-        """There is nothing behind these lines."""
-        return len(self.words) <= _MOST_LINES
-
-
-def num_letters(words: str) -> int:
-    """Letters and digits."""
-    return sum(character.isalnum() for character in words)
-
-
-def _evidence(words: tuple[str, ...], around: str) -> int:
-    """How many of the first lines have to be repeated; what stands `around` too proves little."""
-    letters = 0
-    for count, word in enumerate(words, 1):
-        letters += num_letters(word)
-        if letters >= LETTERS and "\n".join([*words[:count], ""]) not in around:
-            return count
-    return len(words) if letters >= LETTERS else 0
-
-
-def _stands_whole(line: Line, others: list[Line], later: list[Line]) -> bool:
-    """The line is indented by full steps, and the next line fits to it."""
-    step = min((indent for other in others if (indent := other.indent) > 1), default=0)
-    if not line.indent or not step or line.indent % step:
-        return False
-    if not later:
-        return True
-    deeper = later[0].indent - line.indent
-    return 0 < deeper <= _STEP if line.text.endswith(_OPENERS) else deeper <= 0
-
-
-@dataclass(frozen=True, slots=True)
-class SuffixRule:
-    """Finds the suffix's head at the end of a text."""
-
-    head: SuffixHead
-
     def cut(self, written: Written) -> int | None:
         """Where the text, at a line end, reaches the suffix, if it does."""
-        if not self._may_match(written):
-            return None
-        needed = self.head.needed
-        if not needed:
+        if not self._may_match(written) or not (needed := self._needed):
             return None
         cut = self._match(written, needed)
         if cut is not None and self._is_aligned(written.lines[-needed]):
@@ -136,7 +66,7 @@ class SuffixRule:
 
         For a text that ends anyhow: then little tells that its last lines are the suffix's first.
         """
-        for count in range(len(self.head.words), 0, -1):
+        for count in range(len(self.words), 0, -1):
             cut = self._match(written, count)
             if cut is not None and self._is_likely(written, count):
                 return cut
@@ -147,78 +77,122 @@ class SuffixRule:
 
         For a model that ends by itself, but only when it has finished the word.
         """
-        start = len(text) - len(self.head.word)
+        start = len(text) - len(self.word)
         is_in_word = text[max(start - 1, 0) : start].isalnum()
-        repeats = len(self.head.word) > 1 and is_in_word and text.endswith(self.head.word)
+        repeats = len(self.word) > 1 and is_in_word and text.endswith(self.word)
         return start if repeats else len(text)
 
     def held(self, written: Written) -> int:
         """How much of the text no later `cut` or `overlap` can take back."""
         growing = written.growing
         places = [len(written.text)]
-        for count, following in enumerate((*self.head.words, "")):
+        for count, following in enumerate((*self.words, "")):
             if count and (growing is None or following.startswith(growing.words)):
                 cut = self._match(written, count)
                 places += [] if cut is None else [cut]
-        if growing is not None and self.head.words:
+        if growing is not None and self.words:
             places.append(self._first_begins(growing, written.text))
         return min(places)
 
+    # What follows needs all that is seen of the file, and few completions reach a line that asks.
+
+    @cached_property
+    def _lines(self) -> tuple[Line, list[Line], list[Line]]:
+        """The first line, all others, and of these the ones behind it."""
+        prefix, suffix = self._around
+        first, *later = filled_lines(suffix)
+        return first, [*filled_lines(prefix), *later], later
+
+    @cached_property
+    def _needed(self) -> int:
+        """How many of the lines make evidence, 0 if no number does.
+
+        What stands elsewhere in the file, too, proves little.
+        """
+        words, letters = self.words[:_MOST_LINES], 0
+        around = "\n".join(line.words for line in self._lines[1]) + "\n"
+        for count, word in enumerate(words, 1):
+            letters += num_letters(word)
+            if letters >= LETTERS and "\n".join([*words[:count], ""]) not in around:
+                return count
+        return len(words) if letters >= LETTERS else 0
+
+    @cached_property
+    def _is_whole(self) -> bool:
+        """Whether `space` is all of the first line's indentation: the cursor stands before it.
+
+        Then the line is indented by full steps, and the next line fits to it.
+        """
+        line, others, later = self._lines
+        step = min((indent for other in others if (indent := other.indent) > 1), default=0)
+        if not line.indent or not step or line.indent % step:
+            return False
+        if not later:
+            return True
+        deeper = later[0].indent - line.indent
+        return 0 < deeper <= _STEP if line.text.endswith(_OPENERS) else deeper <= 0
+
+    @property
+    def _is_on_cursor_line(self) -> bool:
+        """The first line is the rest of the cursor's."""
+        return bool(self.words) and not self.before
+
     def _may_match(self, written: Written) -> bool:
         """Whether the last line is one of the suffix's first ones, which is seldom so."""
-        if not written.lines or not self.head.words:
+        if not written.lines or not self.words:
             return False
         words = written.lines[-1].words
-        ends_so = self.head.is_on_cursor_line and words.endswith(self.head.words[0])
-        return ends_so or words in self.head.words
+        return words in self.words or self._ends_with_first(words)
+
+    def _ends_with_first(self, words: str) -> bool:
+        return self._is_on_cursor_line and words.endswith(self.words[0])
 
     def _match(self, written: Written, count: int) -> int | None:
         """Where the last `count` lines begin to repeat as many of the suffix, if they do."""
-        words = self.head.words[:count]
+        words = self.words[:count]
         lines = written.lines[-count:]
         if not len(lines) == len(words) == count or any(
             line.words != word for line, word in zip(lines[1:], words[1:], strict=True)
         ):
             return None
         first = lines[0]
-        ends_so = self.head.is_on_cursor_line and first.words.endswith(words[0])
-        if first.words != words[0] and not ends_so:
+        if first.words != words[0] and not self._ends_with_first(first.words):
             return None
         return self._place(first, _tail_of(first.text, words[0]), written.text)
 
     def _is_aligned(self, line: Line) -> bool:
         """The line stands as deep as the suffix's first, as far as that can be told."""
-        in_mid_line = line.words != self.head.words[0] or not self.head.space
-        return in_mid_line or line.space == self.head.space
+        in_mid_line = line.words != self.words[0] or not self.space
+        return in_mid_line or line.space == self.space
 
     def _is_likely(self, written: Written, count: int) -> bool:
-        letters = num_letters("".join(self.head.words[:count]))
+        letters = num_letters("".join(self.words[:count]))
         if letters >= LETTERS or _closes_too_much(written.text):
             return True
         first = written.lines[-count]
-        if first.words == self.head.words[0]:
+        if first.words == self.words[0]:
             return self._is_aligned(first)
-        return letters > 0 and self.head.is_all and count == len(self.head.words)
+        is_all = count == len(self.words) <= _MOST_LINES  # nothing stands behind these lines
+        return letters > 0 and is_all
 
     def _place(self, line: Line, column: int, text: str) -> int:
         """The end of what stands before the suffix, whose text begins at `column` of `line`."""
-        head = self.head
-        if head.is_on_cursor_line:
+        if self._is_on_cursor_line:
             ahead = line.text[:column]
             blank = len(ahead) - len(ahead.rstrip())
             is_new_line = line.start > 0 and blank == len(ahead)
-            fits = ahead.endswith(head.space) and not (is_new_line and head.is_whole)
-            return line.start + column - (len(head.space) if fits else blank)
+            fits = ahead.endswith(self.space) and not (is_new_line and self._is_whole)
+            return line.start + column - (len(self.space) if fits else blank)
         ahead = text[: line.start]
-        lengths = range(len(head.before), 0, -1)
-        return line.start - next((n for n in lengths if ahead.endswith(head.before[:n])), 0)
+        lengths = range(len(self.before), 0, -1)
+        return line.start - next((n for n in lengths if ahead.endswith(self.before[:n])), 0)
 
     def _first_begins(self, line: Line, text: str) -> int:
         """Where the suffix's first line may have begun in the line that still grows."""
         start = len(line.space)
-        for column in range(start, len(line.text) if self.head.is_on_cursor_line else start + 1):
+        for column in range(start, len(line.text) if self._is_on_cursor_line else start + 1):
             words = squeeze(line.text[column:])
-            if not line.text[column].isspace() and self.head.words[0].startswith(words):
+            if not line.text[column].isspace() and self.words[0].startswith(words):
                 return self._place(line, column, text)
         return len(text)
 
@@ -234,4 +208,9 @@ def _tail_of(text: str, words: str) -> int:
 
 def _closes_too_much(text: str) -> bool:
     """More brackets are closed than opened, as by a model that writes what is there already."""
-    return any(text.count(closer) > text.count(opener) for opener, closer in ("()", "[]", "{}"))
+    return any(num_open(text, *pair) < 0 for pair in ("()", "[]", "{}"))
+
+
+def num_letters(words: str) -> int:
+    """Letters and digits."""
+    return sum(character.isalnum() for character in words)

@@ -1,7 +1,7 @@
 """Leaving the cursor's block."""
 
-from engine.stopping.indentation import IndentationRule
-from engine.stopping.lines import Written, pieces
+from engine.text.indentation import IndentationRule
+from engine.text.lines import Written, pieces
 
 
 def kept(text: str, prefix: str, suffix: str = "") -> str | None:

@@ -1,7 +1,7 @@
 """Going in circles."""
 
-from engine.stopping.lines import Written
-from engine.stopping.repetition import repetition_cut, repetition_held, unrepeated
+from engine.text.lines import Written
+from engine.text.repetition import repetition_cut, repetition_held, unrepeated
 
 
 def kept(text: str) -> str:

@@ -7,7 +7,7 @@ import pytest
 from engine.config import StopRules
 from engine.errors import ConfigurationError
 from engine.request import FinishReason
-from engine.stopping import Stopper
+from engine.text import Stopper
 
 PREFIX, SUFFIX = "def total(xs):\n    ", "\n"
 

@@ -1,5 +1,5 @@
 """Stop rules: when a completion is whole. They know text and nothing of tokens or tensors."""
 
-from engine.stopping.stopper import Stop, Stopper
+from engine.text.stopper import Stop, Stopper
 
 __all__ = ["Stop", "Stopper"]

@@ -12,8 +12,8 @@ import math
 import re
 from dataclasses import dataclass, field
 
-from engine.stopping.brackets import balance
-from engine.stopping.lines import Written, last_line
+from engine.text.brackets import balance
+from engine.text.lines import Written, last_line
 
 # Of the limit: a line that is finished is at least so likely, where a closer or a sign inside of
 # what it opened is unsure, and where the words cannot stand. On ten typed traces 0.6 for both showed

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from engine.config import StopRules
 from engine.errors import ConfigurationError
 from engine.request import FinishReason
-from engine.stopping import Stop, Stopper
+from engine.text import Stop, Stopper
 
 PREFIX = "def total(xs):\n    result = 0\n    "
 SUFFIX = "\n    return result\n"

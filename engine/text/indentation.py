@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Self
 
-from engine.stopping.lines import Written, first_of_last, indent_of, last_line
+from engine.text.lines import Written, first_of_last, indent_of, last_line
 
 _NEAR = 2000  # characters of the file that are looked at
 

@@ -7,7 +7,8 @@ from itertools import chain
 from pathlib import PurePosixPath
 from typing import Self
 
-from engine.stopping.brackets import statement
+from engine.text.brackets import statement
+from engine.text.lines import indent_of
 
 _NEAR_LINES = 16  # before and behind the cursor
 _IMPORT_LINES = 200  # of a file's beginning that imports are looked for in
@@ -55,11 +56,6 @@ def is_import(line: str) -> bool:
     return _IMPORT.match(line) is not None
 
 
-def indent(line: str) -> int:
-    """Return how many blanks or tabs a line begins with."""
-    return len(line) - len(line.lstrip(" \t"))
-
-
 def block_heads(upwards: Iterable[str]) -> Iterator[tuple[int, str]]:
     """Of a line and those above it, each with its number, the ones that open its blocks.
 
@@ -67,8 +63,8 @@ def block_heads(upwards: Iterable[str]) -> Iterator[tuple[int, str]]:
     """
     limit = None
     for number, line in enumerate(upwards):
-        if line.strip() and (limit is None or indent(line) < limit):
-            limit = indent(line)
+        if line.strip() and (limit is None or indent_of(line) < limit):
+            limit = indent_of(line)
             yield number, line
         if limit == 0:
             return

@@ -2,15 +2,15 @@
 
 import pytest
 
-from engine.stopping.lines import Written
-from engine.stopping.suffix import SuffixHead, SuffixRule
+from engine.text.lines import Written
+from engine.text.suffix import SuffixRule
 
 PREFIX = "def area(shape):\n    width = shape.width\n"
 
 
 def cut(text: str, suffix: str, prefix: str = PREFIX) -> str | None:
     """The text before the suffix, judged at each of its line ends."""
-    rule = SuffixRule(SuffixHead.of(prefix, suffix))
+    rule = SuffixRule.of(prefix, suffix)
     for end, character in enumerate(text, 1):
         if character == "\n":
             place = rule.cut(Written.of(text[:end]))
@@ -20,7 +20,7 @@ def cut(text: str, suffix: str, prefix: str = PREFIX) -> str | None:
 
 
 def overlap(text: str, suffix: str) -> str:
-    rule = SuffixRule(SuffixHead.of(PREFIX, suffix))
+    rule = SuffixRule.of(PREFIX, suffix)
     return text[: rule.overlap(Written.of(text))]
 
 
@@ -109,9 +109,8 @@ def test_where_a_text_ends_anyhow_a_repeat_of_all_that_follows_is_trimmed():
 
 def test_the_rest_of_the_file_is_read_only_once_a_line_repeats_one_behind_the_cursor():
     """What it takes costs as much as a step, and few completions come so far."""
-    head = SuffixHead.of(PREFIX, "    return width * height\n")
-    rule = SuffixRule(head)
+    rule = SuffixRule.of(PREFIX, "    return width * height\n")
     assert rule.cut(Written.of("    height = shape.height\n")) is None
-    assert "_lines" not in vars(head)
+    assert "_lines" not in vars(rule)
     assert rule.cut(Written.of("    height = 1\n    return width * height\n")) is not None
-    assert "_lines" in vars(head)
+    assert "_lines" in vars(rule)

@@ -6,12 +6,12 @@ from typing import NamedTuple
 
 from engine.config import StopRules
 from engine.request import FinishReason
-from engine.stopping.brackets import num_open
-from engine.stopping.confidence import ConfidenceRule
-from engine.stopping.indentation import IndentationRule, shallow_cut
-from engine.stopping.lines import Written, last_line, pieces
-from engine.stopping.repetition import repetition_cut, repetition_held
-from engine.stopping.suffix import SuffixHead, SuffixRule
+from engine.text.brackets import num_open
+from engine.text.confidence import ConfidenceRule
+from engine.text.indentation import IndentationRule, shallow_cut
+from engine.text.lines import Written, last_line, pieces
+from engine.text.repetition import repetition_cut, repetition_held
+from engine.text.suffix import SuffixRule
 
 _MODELS_ENDS = (FinishReason.END_TOKEN, FinishReason.FIM_TOKEN)
 _PATIENCE = 1.5  # times the limit, for a text that is of no use as it stands; 2 is felt as waiting
@@ -43,7 +43,7 @@ class Stopper:
         """Read the text around the cursor; the time limit counts from the first token."""
         self._rules = rules
         self._suffix = suffix
-        self._suffix_rule = SuffixRule(SuffixHead.of(prefix, suffix))
+        self._suffix_rule = SuffixRule.of(prefix, suffix)
         self._indentation_rule = IndentationRule.of(prefix, suffix)
         self._confidence_rule = ConfidenceRule(rules.min_confidence, last_line(prefix))
         self._clock = clock

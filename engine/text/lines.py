@@ -7,6 +7,9 @@ from typing import NamedTuple, Self
 
 _PIECE = re.compile(r"[^\n]*\n|[^\n]+")
 _TAB_WIDTH = 4  # columns; only comparisons matter, and a file seldom mixes tabs with blanks
+# Lines from one anchor to the next. The lines up to an anchor choose what a prompt begins with: until
+# the next one the choice stays while the user types, and with it the cached keys.
+STEADY_LINES = 16
 
 
 class Line(NamedTuple):
@@ -92,13 +95,8 @@ def squeeze(text: str) -> str:
     return "".join(text.split())
 
 
-def filled_lines(text: str) -> list[Line]:
-    """The lines that are not blank, the last one also when its end is missing."""
-    return list(each_filled_line(text))
-
-
-def each_filled_line(text: str) -> Iterator[Line]:
-    """The same one by one, for who wants the first ones."""
+def filled_lines(text: str) -> Iterator[Line]:
+    """The lines that are not blank, one by one; the last one also when its end is missing."""
     for match in _PIECE.finditer(text):
         if line := match.group().rstrip():
             yield Line(line, squeeze(line), match.start())
@@ -115,3 +113,33 @@ def first_of_last(lines: Sequence[str]) -> str:
 def last_line(text: str) -> str:
     """What stands behind the last line end."""
     return text[text.rfind("\n") + 1 :]
+
+
+def last_anchor(num_lines: int) -> int:
+    """The last anchor within so many lines: a multiple of 16.
+
+    In the first lines of a file, where the next ones say most, a power of two.
+    """
+    return num_lines // STEADY_LINES * STEADY_LINES or 1 << num_lines.bit_length() >> 1
+
+
+def steady_before(prefix: str) -> str:
+    """Return the whole lines before the last anchor."""
+    num_lines = prefix.count("\n")
+    end = len(prefix)
+    for _ in range(num_lines - last_anchor(num_lines) + 1):
+        end = prefix.rfind("\n", 0, end)
+    return prefix[: end + 1]
+
+
+def steady_behind(suffix: str) -> str:
+    """Return the lines behind the cursor's, from an anchor on that is counted from the end.
+
+    Each with the line end before it.
+    """
+    num_lines = suffix.count("\n")
+    skipped = num_lines % STEADY_LINES if num_lines > STEADY_LINES else 0
+    start = suffix.find("\n")
+    for _ in range(skipped):
+        start = suffix.find("\n", start + 1)
+    return suffix[start:] if num_lines else ""

@@ -1,6 +1,6 @@
 """Going in circles: the same lines, or the same few characters, again and again."""
 
-from engine.stopping.lines import Line, Written, pieces
+from engine.text.lines import Line, Written, pieces
 
 _MOST_LINES = 8  # of a block that is repeated
 _COPIES = 3  # of a block of several lines

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.stopping.lines import Written, filled_lines, pieces
+from engine.text.lines import Written, filled_lines, pieces
 
 TEXTS = st.text(st.sampled_from("ab \t\n\r"), max_size=40)
 
