@@ -15,7 +15,7 @@ from lsp_server.completion.host_completions import HostCompletions, Retrieve, no
 from lsp_server.completion.in_flight import InFlightCompletion
 from lsp_server.completion.item import LineEdit, inline_item
 from lsp_server.documents.document import Snapshot
-from lsp_server.documents.documents import DocumentRefused, Documents
+from lsp_server.documents.documents import Documents
 from lsp_server.host.link import HostLink
 from lsp_server.privacy.permissions import Permissions
 from lsp_server.reasons import HOST_TROUBLES, WITHDRAWN, Reason, failure_reason, host_reason
@@ -108,8 +108,8 @@ class InlineCompleter:
     def left_alone(self, uri: str) -> Reason | None:
         """Why nothing is written in a document by itself; None where something is."""
         snapshot = self._documents.snapshot(uri)
-        if isinstance(snapshot, DocumentRefused):
-            return snapshot.reason
+        if isinstance(snapshot, Reason):
+            return snapshot
         return self._permissions().refusal(snapshot) or self._silence(snapshot)
 
     def configured(self) -> None:
@@ -124,8 +124,8 @@ class InlineCompleter:
 
     async def _anchor(self, params: types.InlineCompletionParams) -> Anchor | Reason:
         document, row = self._documents.snapshot(params.text_document.uri), params.position.line
-        if isinstance(document, DocumentRefused):
-            return document.reason
+        if isinstance(document, Reason):
+            return document
         await self._permissions().look(self._documents.snapshots())
         if self._documents.snapshot(document.uri) is not document:
             return Reason.SUPERSEDED
@@ -214,7 +214,7 @@ class InlineCompleter:
 
     def _is_outdated(self, anchor: Anchor) -> bool:
         then, now = anchor.document, self._documents.snapshot(anchor.document.uri)
-        if isinstance(now, DocumentRefused):
+        if isinstance(now, Reason):
             return True
         return (now.opening, now.version) != (then.opening, then.version)
 

@@ -3,7 +3,7 @@
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from itertools import chain
 
 from lsprotocol import types
 
@@ -11,53 +11,43 @@ from engine.host.protocol import LineSplice, Position
 from lsp_server.documents.encoding import from_code_points, to_code_points
 from lsp_server.documents.line_buffer import LineBuffer, LineEnd
 from lsp_server.language_names import language_of
+from lsp_server.reasons import Reason
 
 ContentChanges = Sequence[types.TextDocumentContentChangeEvent]
-MAX_SPLICES = 1_000
-MAX_CHARS = 1_000_000  # beyond either, sending the whole text is no worse
 Splices = tuple[LineSplice, ...]
-
-
-class _Change(NamedTuple):
-    version: int  # after it
-    splices: Splices
-
-    @property
-    def num_splices(self) -> int:
-        return max(1, len(self.splices))  # an empty change counts too
-
-    @property
-    def num_chars(self) -> int:
-        return sum(len(line) for splice in self.splices for line in splice.lines)
+MAX_CHARS = 1_000_000  # of the changes that are kept: beyond, to send the whole text is no worse
+_SPLICE_CHARS = 1_000  # which a splice counts at least
 
 
 class SpliceLog:
     """The latest changes, within bounds; the oldest are forgotten first."""
 
     def __init__(self, version: int) -> None:
-        self._changes = deque([_Change(version, ())])  # the first only tells where they begin
-        self._num_splices = 0
+        self._changes = deque([(version, Splices())])  # each version, and what has led to it
         self._num_chars = 0
 
     def add(self, version: int, splices: Splices) -> None:
         """Remember that `splices`, in their order, led to `version`, greater than all before."""
-        change = _Change(version, splices)
-        self._changes.append(change)
-        self._num_splices += change.num_splices
-        self._num_chars += change.num_chars
-        while self._num_splices > MAX_SPLICES or self._num_chars > MAX_CHARS:
-            self._changes.popleft()
-            self._num_splices -= self._changes[0].num_splices
-            self._num_chars -= self._changes[0].num_chars
+        self._changes.append((version, splices))
+        self._num_chars += _num_chars(splices)
+        while self._num_chars > MAX_CHARS:
+            self._changes.popleft()  # of the first change only the version counts
+            self._num_chars -= _num_chars(self._changes[0][1])
 
     def since(self, version: int, until: int | None = None) -> Splices | None:
         """What leads from `version` to `until`, or to now; None if one is not known (any more)."""
-        known = [change.version for change in self._changes]
+        known = [one for one, _ in self._changes]
         until = known[-1] if until is None else until
         if version not in known or until not in known or until < version:
             return None
-        newer = (change for change in self._changes if version < change.version <= until)
-        return tuple(splice for change in newer for splice in change.splices)
+        newer = (splices for one, splices in self._changes if version < one <= until)
+        return tuple(chain.from_iterable(newer))
+
+
+def _num_chars(splices: Splices) -> int:
+    """The length of a change; an empty one counts, too."""
+    lengths = (max(_SPLICE_CHARS, sum(map(len, one.lines))) for one in splices)
+    return sum(lengths) or _SPLICE_CHARS
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +89,7 @@ class Snapshot:
 
 
 class Document:
-    """A text that follows the editor's, and its latest changes."""
+    """A text that follows the editor's, and its latest changes; or why there is no text."""
 
     def __init__(
         self, item: types.TextDocumentItem, opening: int, encoding: types.PositionEncodingKind
@@ -113,6 +103,7 @@ class Document:
         self._buffer = LineBuffer(item.text)
         self._log = SpliceLog(item.version)
         self._snapshot: Snapshot | None = None  # until the next change
+        self.refusal: Reason | None = None
 
     @property
     def num_bytes(self) -> int:
@@ -129,6 +120,11 @@ class Document:
         splices = tuple(self._apply(change) for change in changes)
         self.version = max(version, self.version + 1)
         self._log.add(self.version, splices)
+
+    def refuse(self, reason: Reason) -> None:
+        """Hold the text no longer, until a change brings it as a whole."""
+        self.refusal, self._snapshot = reason, None
+        self._buffer, self._log = LineBuffer(""), SpliceLog(self.version)
 
     def snapshot(self) -> Snapshot:
         """The document as it is now."""

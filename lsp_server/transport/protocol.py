@@ -234,7 +234,7 @@ class LanguageServerProtocol(protocol.LanguageServerProtocol):
             document.uri, document.version, params.content_changes
         )
         if refusal is not None:
-            _LOG.warning("a change was lost: %s", refusal.reason.sentence)
+            _LOG.warning("a change was lost: %s", refusal.sentence)
 
     def _kept(self, method: str, keep: Callable[[Any], object], params: object) -> _Handler:
         """A built-in handler; the server's own, if any, finds our documents up to date."""

@@ -6,7 +6,7 @@ import pytest
 from lsprotocol import types
 
 from engine.host.protocol import LineSplice
-from lsp_server.documents.documents import MAX_DOCUMENT_BYTES, DocumentRefused, Documents, Notebooks
+from lsp_server.documents.documents import MAX_DOCUMENT_BYTES, Documents
 from lsp_server.reasons import Reason
 
 URI = "file:///a.py"
@@ -57,7 +57,7 @@ def test_changes_count_in_the_encoding_agreed_upon():
 def test_a_closed_document_is_unknown_again():
     documents = holding("a")
     documents.close(URI)
-    assert documents.snapshot(URI) == DocumentRefused(URI, Reason.UNKNOWN_DOCUMENT)
+    assert documents.snapshot(URI) is Reason.UNKNOWN_DOCUMENT
     assert documents.uris() == ()
 
 
@@ -73,7 +73,7 @@ def test_opening_again_starts_anew_and_says_so():
 def test_an_address_that_no_message_can_carry_is_refused_and_no_other(uri):
     """It silenced all documents."""
     documents = holding("a")
-    assert documents.open(item("b", uri=uri)).reason is Reason.BAD_ADDRESS
+    assert documents.open(item("b", uri=uri)) is Reason.BAD_ADDRESS
     assert documents.uris() == (URI,)
 
 
@@ -86,12 +86,12 @@ def test_an_empty_document_is_held():
 
 def test_an_unknown_document_is_a_refusal_not_a_failure():
     documents = Documents()
-    unknown = DocumentRefused(URI, Reason.UNKNOWN_DOCUMENT)
-    assert documents.snapshot(URI) == unknown
-    assert documents.change(URI, 2, [whole("x")]) == unknown
+    unknown = Reason.UNKNOWN_DOCUMENT
+    assert documents.snapshot(URI) is unknown
+    assert documents.change(URI, 2, [whole("x")]) is unknown
     assert documents.splices_since(URI, 1) is None
     documents.close(URI)
-    assert "not opened" in unknown.reason.sentence
+    assert "not opened" in unknown.sentence
 
 
 @pytest.mark.parametrize(
@@ -100,29 +100,27 @@ def test_an_unknown_document_is_a_refusal_not_a_failure():
 )
 def test_what_is_no_source_text_is_refused_and_not_kept(text, reason):
     documents = Documents()
-    refused = documents.open(item(text))
-    assert refused == documents.snapshot(URI)
-    assert (refused.reason, refused.language_id) == (reason, "python")
+    assert documents.open(item(text)) is documents.snapshot(URI) is reason
     assert documents.uris() == ()
 
 
 @pytest.mark.parametrize(("text", "reason"), [(TOO_MUCH, Reason.TOO_LARGE), ("\0", Reason.BINARY)])
 def test_a_change_can_make_a_document_one_that_is_refused(text, reason):
     documents = holding("a")
-    assert documents.change(URI, 2, [part(0, 0, text)]).reason == reason
-    assert documents.snapshot(URI).reason == reason
+    assert documents.change(URI, 2, [part(0, 0, text)]) is reason
+    assert documents.snapshot(URI) is reason
 
 
 def test_a_document_may_grow_to_the_limit_and_not_beyond():
     documents = holding("x" * (MAX_DOCUMENT_BYTES - 1))
     assert documents.change(URI, 2, [part(0, 0, "x")]) is None
-    assert documents.change(URI, 3, [part(0, 0, "x")]).reason == Reason.TOO_LARGE
+    assert documents.change(URI, 3, [part(0, 0, "x")]) is Reason.TOO_LARGE
 
 
 def test_changes_to_a_refused_document_are_left_out_until_one_brings_the_whole_text():
     documents = Documents()
     documents.open(item("\0"))
-    assert documents.change(URI, 2, [part(0, 1, "")]).reason == Reason.BINARY
+    assert documents.change(URI, 2, [part(0, 1, "")]) is Reason.BINARY
     assert documents.change(URI, 3, [part(0, 1, ""), whole("ab"), part(2, 2, "c")]) is None
     assert documents.snapshot(URI).lines == ("abc",)
     assert (documents.snapshot(URI).version, documents.snapshot(URI).language_id) == (3, "python")
@@ -153,8 +151,8 @@ def test_a_range_that_cuts_a_character_puts_the_document_out_of_step():
     documents = Documents()
     documents.encoding = types.PositionEncodingKind.Utf8
     documents.open(item("é"))
-    assert documents.change(URI, 2, [part(0, 0, "x"), part(0, 2, "y")]).reason == Reason.OUT_OF_STEP
-    assert documents.snapshot(URI).reason == Reason.OUT_OF_STEP
+    assert documents.change(URI, 2, [part(0, 0, "x"), part(0, 2, "y")]) is Reason.OUT_OF_STEP
+    assert documents.snapshot(URI) is Reason.OUT_OF_STEP
     documents.open(item("abc", version=3))
     assert documents.snapshot(URI).lines == ("abc",)
 
@@ -166,7 +164,7 @@ def test_a_second_open_counts_and_a_second_close_is_no_trouble():
     assert documents.snapshot(URI).lines == ("bc",)
     documents.close(URI)
     documents.close(URI)
-    assert documents.change(URI, 5, [part(0, 0, "x")]).reason == Reason.UNKNOWN_DOCUMENT
+    assert documents.change(URI, 5, [part(0, 0, "x")]) is Reason.UNKNOWN_DOCUMENT
     documents.open(item("d", version=1))
     assert documents.snapshot(URI).lines == ("d",)
 
@@ -176,7 +174,7 @@ def test_a_lost_change_puts_the_document_out_of_step_and_no_other():
     documents.open(item("b", uri="file:///b.py"))
     documents.lose_step(URI)
     documents.lose_step("file:///unknown.py")
-    assert documents.snapshot(URI).reason == Reason.OUT_OF_STEP
+    assert documents.snapshot(URI) is Reason.OUT_OF_STEP
     assert documents.uris() == ("file:///b.py",)
     documents.lose_step(None)  # it may have been of any
     assert documents.uris() == ()
@@ -245,7 +243,7 @@ def test_cells_are_added_and_removed_in_one_change():
     )
     change(documents, structure=replaced)
     assert list(cells_of(documents).items()) == [("a", "1"), ("d", "4"), ("e", "5"), ("c", "3")]
-    assert documents.snapshot(f"{NOTEBOOK}#b").reason == Reason.UNKNOWN_DOCUMENT
+    assert documents.snapshot(f"{NOTEBOOK}#b") is Reason.UNKNOWN_DOCUMENT
 
 
 def test_a_cell_that_moves_keeps_its_text():
@@ -279,7 +277,7 @@ def test_a_closed_notebook_takes_all_its_cells_along():
 def test_a_lost_change_of_a_notebook_puts_all_its_cells_out_of_step():
     documents = notebook_of(a="1", b="2")
     documents.lose_step(NOTEBOOK)
-    reasons = [documents.snapshot(f"{NOTEBOOK}#{name}").reason for name in "ab"]
+    reasons = [documents.snapshot(f"{NOTEBOOK}#{name}") for name in "ab"]
     assert reasons == [Reason.OUT_OF_STEP, Reason.OUT_OF_STEP]
     assert documents.cells(NOTEBOOK) == ()
 
@@ -296,56 +294,27 @@ def test_unknown_notebooks_and_changes_without_cells_are_no_trouble():
     assert documents.uris() == ()
 
 
-CODE, PROSE = types.NotebookCellKind.Code, types.NotebookCellKind.Markup
-
-
-def notebook_cell(name, kind=CODE):
-    return types.NotebookCell(kind, name)
-
-
-def notebook(uri, *names):
-    return types.NotebookDocument(uri, "jupyter", 1, [notebook_cell(name) for name in names])
-
-
-def names(notebooks, uri="n"):
-    return [one.document for one in notebooks.cells(uri)]
+def test_a_cell_becomes_prose():
+    documents = notebook_of(a="1", b="2")
+    markup = types.NotebookCellKind.Markup
+    change(documents, data=[types.NotebookCell(markup, f"{NOTEBOOK}#{name}") for name in "bc"])
+    assert [one.is_prose for one in documents.cells(NOTEBOOK)] == [False, True]
 
 
 def test_a_cell_knows_its_notebook_until_it_goes():
-    notebooks = Notebooks()
-    notebooks.open(notebook("n", "a", "b"))
-    notebooks.open(notebook("m", "c"))
-    assert [notebooks.owner(name) for name in "abcd"] == ["n", "n", "m", ""]
-    notebooks.splice("n", types.NotebookCellArrayChange(0, 1))
-    assert [notebooks.owner(name) for name in "ab"] == ["", "n"]
-    assert notebooks.close("n") == ("b",)
-    assert [notebooks.owner(name) for name in "bc"] == ["", "m"]
-
-
-def test_a_cell_becomes_prose():
-    notebooks = Notebooks()
-    notebooks.open(notebook("n", "a", "b"))
-    notebooks.update("n", [notebook_cell("b", PROSE), notebook_cell("unknown", PROSE)])
-    assert [one.kind for one in notebooks.cells("n")] == [CODE, PROSE]
-
-
-def test_an_unknown_notebook_has_no_cells_and_closing_it_is_no_trouble():
-    notebooks = Notebooks()
-    notebooks.update("n", [notebook_cell("a")])
-    assert (notebooks.cells("n"), notebooks.close("n")) == ((), ())
+    documents = notebook_of(a="1", b="2")
+    change(documents, structure=structure(0, 1, closed="a"))
+    assert [documents.notebook_of(f"{NOTEBOOK}#{name}") for name in "ab"] == ["", NOTEBOOK]
 
 
 def test_any_run_of_splices_leaves_the_order_of_a_plain_list():
-    rng, notebooks, plain = random.Random(3), Notebooks(), list("abc")  # noqa: S311 - a draw, no secret
-    notebooks.open(notebook("n", *plain))
+    rng, documents, plain = random.Random(3), notebook_of(a="a", b="b", c="c"), list("abc")  # noqa: S311 - a draw, no secret
     for number in range(200):
         start = rng.randint(0, len(plain))
         count = rng.randint(0, min(2, len(plain) - start))
         added = [f"{number}-{one}" for one in range(rng.randint(0, 2))]
         plain[start : start + count] = added
-        change = types.NotebookCellArrayChange(
-            start, count, [notebook_cell(name) for name in added]
-        )
-        notebooks.splice("n", change)
-        assert names(notebooks) == plain
-        assert all(notebooks.owner(name) == "n" for name in plain)
+        opened = [cell_text(name, name) for name in added]
+        change(documents, structure=structure(start, count, *added, opened=opened))
+        assert list(cells_of(documents)) == plain
+        assert all(documents.notebook_of(f"{NOTEBOOK}#{name}") == NOTEBOOK for name in plain)

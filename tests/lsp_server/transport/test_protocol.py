@@ -308,7 +308,7 @@ def test_a_closed_document_is_forgotten(initialized, server):
     initialized.open("a")
     initialized.notify("textDocument/didClose", {"textDocument": {"uri": URI}})
     assert text_of(initialized.ask_inline()) == "Automatic|"
-    assert server.documents.snapshot(URI).reason is Reason.UNKNOWN_DOCUMENT
+    assert server.documents.snapshot(URI) is Reason.UNKNOWN_DOCUMENT
 
 
 @pytest.mark.parametrize(
@@ -362,7 +362,7 @@ def test_a_change_that_cannot_be_read_puts_the_document_out_of_step(initialized,
     initialized.change(2, change)
     initialized.change(3, at(0, 0, 0, "b"))
     initialized.ask_inline()
-    assert server.documents.snapshot(URI).reason is Reason.OUT_OF_STEP
+    assert server.documents.snapshot(URI) is Reason.OUT_OF_STEP
     initialized.change(4, {"text": "whole"})
     assert text_of(initialized.ask_inline()) == "Automatic|whole"
 
@@ -410,7 +410,7 @@ def test_a_notebook_change_that_cannot_be_read_puts_its_cells_out_of_step(initia
     open_notebook(initialized)
     change_notebook(initialized, 7)
     initialized.ask_inline()
-    assert server.documents.snapshot(f"{NOTEBOOK}#a").reason is Reason.OUT_OF_STEP
+    assert server.documents.snapshot(f"{NOTEBOOK}#a") is Reason.OUT_OF_STEP
 
 
 # --- Failures ------------------------------------------------------------------
