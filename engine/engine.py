@@ -26,7 +26,7 @@ from engine.prompt_cache import CacheLease, PromptCache
 from engine.request import ClosedBuffers, CompletionChunk, CompletionRequest, CompletionResult
 from engine.sequence import Completion, Sequence, TextStream
 from engine.snippets import Neighbours
-from engine.text import Stopper
+from engine.text.stopper import Stopper
 
 _DECODED_TOKENS = 256  # that a slot has room for, even where a request asks for fewer
 _REMEMBERED_CHARS = (

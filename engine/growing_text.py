@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from engine.request import CompletionChunk, FinishReason, WrittenToken
-from engine.text import Stop, Stopper
+from engine.text.stopper import Stop, Stopper
 
 
 @dataclass(slots=True)

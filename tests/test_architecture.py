@@ -32,7 +32,7 @@ def fresh_interpreter(code: str, folder: Path = ROOT) -> str:
     [
         "engine",
         "engine.host.protocol",
-        "engine.text",
+        "engine.text.stopper",
         "lsp_server.cli.arguments",
         "lsp_server.cli.command_line",
         "lsp_server.cli.complete",
@@ -63,7 +63,9 @@ def test_importing_the_kernels_needs_no_triton():
     assert fresh_interpreter(blocked) == "imported"
 
 
-@pytest.mark.parametrize("module", ["engine.drafting.tree", "engine.drafting.pool", "engine.text"])
+@pytest.mark.parametrize(
+    "module", ["engine.drafting.tree", "engine.drafting.pool", "engine.text.stopper"]
+)
 def test_drafting_and_stopping_run_without_torch(module):
     code = f"import sys, {module}; print('torch' in sys.modules)"
     assert fresh_interpreter(code) == "False"

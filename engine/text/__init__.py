@@ -1,5 +1,4 @@
-"""Stop rules: when a completion is whole. They know text and nothing of tokens or tensors."""
+"""Text rules for both sides: lines, brackets, names, and when a completion is whole.
 
-from engine.text.stopper import Stop, Stopper
-
-__all__ = ["Stop", "Stopper"]
+They know text and nothing of tokens or tensors.
+"""

@@ -63,7 +63,7 @@ class AskedPlace(NamedTuple):
             language_id=language,
             is_in_comment=place is Place.COMMENT,
         )
-        line = syntax.parsed_line(lines, position.line, ())
+        line = syntax.parsed_line(lines, position.line)
         bounds = structs.replace(
             BOUNDS[scope], min_confidence=settings.min_confidence if is_guess else 0.0
         )

@@ -25,7 +25,7 @@ from lsp_server.documents.document import Snapshot
 from lsp_server.documents.documents import Documents
 from lsp_server.host.link import HostLink, SendableSnippets
 from lsp_server.prompt.place import BOUNDS, Place, place_by_text, scope_at
-from lsp_server.prompt.places import Places
+from lsp_server.prompt.syntax import Places
 from lsp_server.reasons import Reason
 from lsp_server.settings import Settings
 
@@ -58,7 +58,7 @@ class HostCompletions:
         self._cache = cache
         self._settings = settings
         self._retrieve = retrieve
-        self._places = Places(documents.splices_since)
+        self._places = Places()
         self._running: dict[str, InFlightCompletion] = {}
         self._prefetch: InFlightCompletion | None = None
         self._prefill: InFlightCompletion | None = None

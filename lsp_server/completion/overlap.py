@@ -7,7 +7,6 @@ from engine.text.brackets import CLOSERS, LONG_QUOTES, balance
 from engine.text.lines import indent_of, squeeze
 from engine.text.suffix import LETTERS
 from lsp_server.completion.cursor_context import LONGEST_SIDE, CursorContext
-from lsp_server.reasons import Reason
 
 _MOST_LINES = 12  # below that are compared
 _MOST_CLOSERS = 12  # behind the cursor that are weighed
@@ -17,7 +16,7 @@ _WHOLE_START = re.compile(r"\w\s*[=(.{:]|\w\s+\w|^\w{3,}\s*$|(?:^|\w\s+)[^\w\s]+
 _CLOSING_LINE = re.compile(r"\n\s*[)\]}]")
 
 
-def without_start(text: str, context: CursorContext) -> str | Reason:
+def without_start(text: str, context: CursorContext) -> str:
     """The text without the cursor's line up to it, which some models say again.
 
     Items of a list and short words may well come twice. Blanks may differ.
@@ -27,13 +26,12 @@ def without_start(text: str, context: CursorContext) -> str | Reason:
         return text
     signs = blank.join(map(re.escape, squeeze(start)))
     found = re.match(rf"\s*{signs}{blank if start[-1].isspace() else ''}", text)
-    return text if found is None else text[found.end() :] or Reason.REPEATS_ITSELF
+    return text if found is None else text[found.end() :]
 
 
-def not_only_next(text: str, context: CursorContext) -> str | Reason:
+def not_only_next(text: str, context: CursorContext) -> str:
     """Nothing if the text says what the next lines say."""
-    starts = _repeat_start(text, context)
-    return Reason.ONLY_REPEATS_NEXT_LINES if starts == 0 else text
+    return "" if _repeat_start(text, context) == 0 else text
 
 
 def replaced_in_line(text: str, context: CursorContext) -> int:
@@ -60,12 +58,12 @@ def num_closers(rest: str) -> int:
     return len(list(takewhile(CLOSERS.__contains__, rest[:_MOST_CLOSERS])))
 
 
-def without_next(text: str, context: CursorContext) -> str | Reason:
+def without_next(text: str, context: CursorContext) -> str:
     """The text up to where it repeats the lines below the cursor."""
     start = _repeat_start(text, context)
     if start is None:
         return text
-    return "\n".join(text.split("\n")[:start]).rstrip() or Reason.ONLY_REPEATS_NEXT_LINES
+    return "\n".join(text.split("\n")[:start]).rstrip()
 
 
 def without_comment(text: str, context: CursorContext) -> str:
@@ -79,7 +77,7 @@ def without_comment(text: str, context: CursorContext) -> str:
     return text[: start - len(before)].rstrip()
 
 
-def without_surplus(text: str, context: CursorContext, replaced: int) -> str | Reason:
+def without_surplus(text: str, context: CursorContext, replaced: int) -> str:
     """The text without brackets that close what the lines below close already."""
     if context.is_cut or not balance(text, context.comment_signs).surplus:
         return text
@@ -88,7 +86,7 @@ def without_surplus(text: str, context: CursorContext, replaced: int) -> str | R
         return text
     for _ in range(now.surplus - was.surplus):
         text = text[: _surplus_start(text, context.comment_signs)]
-    return text if text.strip() else Reason.BRACKET_ONLY
+    return text
 
 
 def _has_written(text: str, rest: str) -> bool:

@@ -1,9 +1,11 @@
 """From what the model wrote to what is worth showing: the steps in their order."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import NamedTuple
 
+from engine.text.repetition import unrepeated
 from lsp_server.completion.cursor_context import CursorContext
 from lsp_server.completion.indenting import indented
 from lsp_server.completion.judge import READERS, LineJudge
@@ -17,17 +19,17 @@ from lsp_server.completion.overlap import (
     without_surplus,
 )
 from lsp_server.completion.syntax_judge import Judge, SyntaxJudge
-from lsp_server.completion.trimming import in_scope, plain, without_repetition
+from lsp_server.completion.trimming import in_scope
 from lsp_server.reasons import Reason
 
-Step = Callable[[str, CursorContext], str | Reason]
+Step = Callable[[str, CursorContext], str]
 
-_FIRST_STEPS: tuple[Step, ...] = (
-    plain,
-    without_start,
-    in_scope,
-    without_repetition,
-    not_only_next,
+# In their order, each with the reason why nothing is shown if it leaves nothing.
+_FIRST_STEPS: tuple[tuple[Step, Reason], ...] = (
+    (without_start, Reason.REPEATS_ITSELF),
+    (in_scope, Reason.LEFT_SCOPE),
+    (lambda text, _context: unrepeated(text), Reason.REPEATS_ITSELF),
+    (not_only_next, Reason.ONLY_REPEATS_NEXT_LINES),
 )
 _BRACKETS_ONLY = re.compile(r"""[\s()\[\]{}<>"'`;,]*""")
 _MOST_CLOSERS = 3  # behind the cursor that are tried one by one
@@ -58,33 +60,40 @@ def process(text: str, context: CursorContext, judge: Judge | None = None) -> Pr
 
 def trimmed(text: str, context: CursorContext) -> Processed:
     """A completion without what it should not have said; it may still leave code broken."""
-    for step in _FIRST_STEPS:
-        outcome = step(text, context)
-        if isinstance(outcome, Reason):
-            return Processed(reason=outcome)
-        text = outcome
-    replaced = replaced_in_line(text, context)
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    if not text:
+        return Processed(reason=Reason.MODEL_SAID_NOTHING)
+    made = _after(_FIRST_STEPS, text, context)
+    if made.reason is not None:
+        return made
+    text, replaced = made.text, replaced_in_line(made.text, context)
     if context.rest[replaced:].strip():
         plainer = without_comment(text, context)
         closers = replaced_in_line(plainer, context)
         if closers > replaced:  # else it may be no comment: prose in a string has such signs, too
             text, replaced = plainer, closers
-    return _finished(text, context, replaced)
-
-
-def _finished(text: str, context: CursorContext, replaced: int) -> Processed:
-    """The steps that depend on what the text replaces."""
-    outcome: str | Reason = text
     ends_line = not context.rest[replaced:].strip()
+    steps: list[tuple[Step, Reason]] = [
+        (partial(without_surplus, replaced=replaced), Reason.BRACKET_ONLY)
+    ]
     if ends_line:
-        outcome = without_next(text, context)
-    if not isinstance(outcome, Reason):
-        outcome = without_surplus(outcome, context, replaced)
-    if isinstance(outcome, Reason):
-        return Processed(reason=outcome)
-    text = indented(outcome, context)
+        steps.insert(0, (without_next, Reason.ONLY_REPEATS_NEXT_LINES))
+    made = _after(steps, text, context)
+    if made.reason is not None:
+        return made
+    text = indented(made.text, context)
     text = text.rstrip() if ends_line else text
     return _unless_worthless(Processed(text, replaced), context)
+
+
+def _after(steps: Iterable[tuple[Step, Reason]], text: str, context: CursorContext) -> Processed:
+    """What the steps leave of a text, or the reason of the first that leaves nothing."""
+    for step, reason in steps:
+        left = step(text, context)
+        if text.strip() and not left.strip():
+            return Processed(reason=reason)
+        text = left
+    return Processed(text)
 
 
 def _unless_worthless(made: Processed, context: CursorContext) -> Processed:

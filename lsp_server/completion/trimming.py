@@ -1,33 +1,25 @@
-"""Text that should not have been written: other blocks, prose, repetitions."""
+"""Text that should not have been written: other blocks, and prose."""
 
 import re
 from collections.abc import Sequence
 
 from engine.text.brackets import LONG_QUOTES
 from engine.text.lines import first_of_last, indent_of
-from engine.text.repetition import unrepeated
 from lsp_server.completion.cursor_context import CursorContext
 from lsp_server.language_names import PROSE
 from lsp_server.prompt.place import Scope
-from lsp_server.reasons import Reason
 
 _SENTENCE = re.compile(r"(?<=[.!?])[\"')]*\s+(?=[\"'(]?[A-Z])|(?<=[。！？])")  # noqa: RUF001 - wide ones, too
 _CLOSING_LINE = re.compile(r"\s*[)\]}]+[;,]?\s*")
 _FENCE = re.compile(r"\s*`{3,}[\w+#.-]*\s*")
 
 
-def plain(text: str, _context: CursorContext) -> str | Reason:
-    """LF line ends. Control tokens are none of this: the host ends a text at those of its model."""
-    text = text.replace("\r\n", "\n").replace("\r", "\n")
-    return text or Reason.MODEL_SAID_NOTHING
-
-
-def in_scope(text: str, context: CursorContext) -> str | Reason:
+def in_scope(text: str, context: CursorContext) -> str:
     """As many lines as were asked for, and none outside of the cursor's block."""
     lines = _unfenced(text.split("\n"), context)
     first = next((n for n, line in enumerate(lines) if line.strip()), None)
     if first is None:
-        return Reason.LEFT_SCOPE if text.strip() else text
+        return ""
     if context.scope is Scope.ONE_LINE:
         # A line end alone would only push the rest of the line down.
         first = 0 if context.rest.strip() else first
@@ -37,14 +29,7 @@ def in_scope(text: str, context: CursorContext) -> str | Reason:
     end = _block_end(lines, first, context)
     if context.scope is Scope.DEEPER:
         end = min(end, _deeper_end(lines, first, context))
-    kept = "\n".join(lines[:end])
-    return kept if kept.strip() or not text.strip() else Reason.LEFT_SCOPE
-
-
-def without_repetition(text: str, _context: CursorContext) -> str | Reason:
-    """Only the first copy of lines, or of characters in a line, that come again and again."""
-    kept = unrepeated(text)
-    return kept if kept.strip() or not text.strip() else Reason.REPEATS_ITSELF
+    return "\n".join(lines[:end])
 
 
 def _unfenced(lines: list[str], context: CursorContext) -> list[str]:

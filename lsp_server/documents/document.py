@@ -101,7 +101,7 @@ class Document:
         self._opening = opening
         self._encoding = encoding
         self._buffer = LineBuffer(item.text)
-        self._log = SpliceLog(item.version)
+        self.log = SpliceLog(item.version)
         self._snapshot: Snapshot | None = None  # until the next change
         self.refusal: Reason | None = None
 
@@ -119,12 +119,11 @@ class Document:
         self._snapshot = None
         splices = tuple(self._apply(change) for change in changes)
         self.version = max(version, self.version + 1)
-        self._log.add(self.version, splices)
+        self.log.add(self.version, splices)
 
     def refuse(self, reason: Reason) -> None:
-        """Hold the text no longer, until a change brings it as a whole."""
-        self.refusal, self._snapshot = reason, None
-        self._buffer, self._log = LineBuffer(""), SpliceLog(self.version)
+        """Hold the text no longer."""
+        self.refusal, self._snapshot, self._buffer = reason, None, LineBuffer("")
 
     def snapshot(self) -> Snapshot:
         """The document as it is now."""
@@ -140,13 +139,6 @@ class Document:
                 self._named_language,
             )
         return self._snapshot
-
-    def splices_since(self, version: int, until: int | None = None) -> Splices | None:
-        """What turns the lines of `version` into those of `until`, or the current ones.
-
-        None if that is not known any more.
-        """
-        return self._log.since(version, until)
 
     def _apply(self, change: types.TextDocumentContentChangeEvent) -> LineSplice:
         where = change.range if isinstance(change, types.TextDocumentContentChangePartial) else None

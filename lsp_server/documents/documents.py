@@ -45,7 +45,7 @@ class Documents:
         """
         document = self._documents.get(uri)
         is_held = document is not None and document.refusal is None
-        return document.splices_since(version, until) if document and is_held else None
+        return document.log.since(version, until) if document and is_held else None
 
     def uris(self) -> tuple[str, ...]:
         """The documents whose text is held, in the order in which they were first opened."""
@@ -76,7 +76,11 @@ class Documents:
             starts = [n for n, change in enumerate(changes) if isinstance(change, whole)]
             if not starts:
                 return document.refusal
-            changes, document.refusal = changes[starts[-1] :], None
+            text, changes = changes[starts[-1]].text, changes[starts[-1] + 1 :]
+            item = types.TextDocumentItem(uri, document.language_id, version - 1, text)
+            if (reason := self.open(item)) is not None:
+                return reason
+            document = self._documents[uri]
         reason = next(filter(None, (_reason_against(change.text) for change in changes)), None)
         if reason is None:
             try:

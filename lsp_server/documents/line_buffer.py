@@ -84,7 +84,7 @@ class LineBuffer:
         self._ends[first:last] = ends
         self.num_bytes += self._count_bytes(first, first + len(lines))
         self._frozen = None
-        return _difference(first, old, lines)
+        return difference(old, lines, first)
 
     def _count_bytes(self, first: int, last: int) -> int:
         ends = sum(map(len, self._ends[first:last]))
@@ -118,7 +118,7 @@ def _paired(text: str) -> str:
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
 
 
-def _difference(first: int, old: Sequence[str], new: Sequence[str]) -> LineSplice:
+def difference(old: Sequence[str], new: Sequence[str], first: int = 0) -> LineSplice:
     """The smallest splice that turns `old`, whose first line is number `first`, into `new`."""
     start = common_start(old, new)
     tail = common_end(old[start:], new[start:])

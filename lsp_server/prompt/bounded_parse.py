@@ -1,17 +1,18 @@
-"""Parsing that ends in time and within memory, whatever the text is."""
+"""Parsing, and reading the tree, that ends in time and within memory, whatever the text is."""
 
 import re
 import time
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain, islice, pairwise
 
-from tree_sitter import Parser, Point, Tree
+from tree_sitter import Node, Parser, Point, Tree
 
 _TOKEN = re.compile(rb"\w+|[^\w\s]")
 _PIECE = 600  # tokens
 _PIECE_S = 0.008  # most pieces of code take 1 ms; of the texts meant here, 10 to 30
 _STRETCH_S = 0.02  # of the event loop's thread, which answers for all documents
 _MOST_STRETCHES = 25  # for a whole text: a hostile one takes minutes
+MOST_DEPTH = 1_000  # nodes around a cursor; nobody nests as deep by hand
 
 
 def parsed_in_stretches(
@@ -107,3 +108,25 @@ def _fitting_pieces(parser: Parser, source: bytes, clock: Callable[[], float]) -
             began = clock()
             parser.parse(source[start:end])
             yield clock() <= began + _PIECE_S
+
+
+def nodes_around(tree: Tree, cursor: Point) -> list[Node]:
+    """The nodes that hold the character before the cursor, the smallest first.
+
+    Of very many only the outermost. From the root on: `Node.parent` begins there for each step.
+    """
+    leaf, node = leaf_before(tree, cursor), tree.root_node
+    nodes = [node]
+    while leaf is not None and node != leaf and len(nodes) <= MOST_DEPTH:
+        below = node.child_with_descendant(leaf)
+        if below is None:
+            break
+        node = below
+        nodes.append(node)
+    return nodes[::-1]
+
+
+def leaf_before(tree: Tree, cursor: Point) -> Node | None:
+    """The smallest node that holds the character before the cursor."""
+    before = Point(cursor.row, max(cursor.column - 1, 0))
+    return tree.root_node.descendant_for_point_range(before, cursor)

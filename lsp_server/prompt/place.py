@@ -27,6 +27,7 @@ _WORDS = ("then", "do", "begin", "else")  # open a block in languages without br
 _HEAD = re.compile(
     r"\s*(async\s+)?(def|class|if|elif|else|for|while|with|try|except|finally|match|case)\b"
 )
+_COMMENT_SIGNS = " \t/*"  # of documentation, before each line
 _BEFORE_LITERAL = ("=", "(", ",", ":", "[", "?", "&&", "||", "return")
 
 
@@ -89,6 +90,14 @@ def _is_empty(lines: Sequence[str], position: Position, opener: str, indent: int
     below = lines[position.line + 1 : position.line + 1 + _NEAR]
     following = next(filter(str.strip, below), None)
     return following is None or indent_of(following) <= indent
+
+
+def is_below_colon(lines: Sequence[str], row: int) -> bool:
+    """A blank line of a text that announces several, as `Example:` does."""
+    own, *above = (
+        line.strip(_COMMENT_SIGNS) for line in reversed(lines[max(row - 2, 0) : row + 1])
+    )
+    return not own and next(filter(None, above), "").endswith(":")
 
 
 class Scope(StrEnum):

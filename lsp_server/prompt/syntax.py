@@ -6,10 +6,19 @@ from itertools import pairwise
 
 from tree_sitter import Node, Parser, Point, Tree
 
-from engine.host.protocol import LineSplice, Position
+from engine.host.protocol import Position
 from engine.text.lines import indent_of
+from lsp_server.documents.document import Snapshot
+from lsp_server.documents.line_buffer import difference
 from lsp_server.language_names import comment_signs
-from lsp_server.prompt.bounded_parse import edit_rows, parsed_in_stretches, parsed_in_time
+from lsp_server.prompt.bounded_parse import (
+    MOST_DEPTH,
+    edit_rows,
+    leaf_before,
+    nodes_around,
+    parsed_in_stretches,
+    parsed_in_time,
+)
 from lsp_server.prompt.grammars import (
     BLOCK_HEADS,
     CODE_IN_STRINGS,
@@ -26,6 +35,7 @@ from lsp_server.prompt.place import (
     block_by_text,
     find_opener,
     inside_by_text,
+    is_below_colon,
     place_by_text,
     place_in_code,
 )
@@ -34,10 +44,38 @@ MAX_LINES = 8_000  # from here on text rules judge: a broken line may cost a who
 MAX_CHARS = 500_000  # likewise; few of a program's files are larger, few of those are written
 MAX_ROW = 20_000  # characters of a line; longer ones are made by programs
 MAX_BRACKETS = 50_000  # that open; nested hundred thousand deep they end the parser's process
-_MOST_DEPTH = 1_000  # nodes around a cursor; nobody nests as deep by hand
-_COMMENT_SIGNS = " \t/*"  # of documentation, before each line
 _PATIENCE_S = 0.005  # for parsing after a keystroke: an open quote changes the whole file
 _TRIES = 3  # each with twice the patience; then only a pause helps
+
+
+class Places:
+    """The places of cursors in all open documents, with one tree for each."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, tuple[int, DocumentSyntax]] = {}  # with the opening that it is of
+
+    def place(self, snapshot: Snapshot, position: Position) -> Place:
+        """The place of a position in the document's current text."""
+        return self._syntax(snapshot).place(snapshot.lines, position)
+
+    def parsed_line(self, snapshot: Snapshot, row: int) -> ParsedLine | None:
+        """A line of the document's current text within its tree, if there is one in time."""
+        return self._syntax(snapshot).parsed_line(snapshot.lines, row)
+
+    def catch_up(self, uri: str) -> bool:
+        """Parse some of what was left unparsed while the user typed; whether there is more."""
+        return uri in self._known and self._known[uri][1].catch_up()
+
+    def forget(self, uri: str) -> None:
+        """A document was closed."""
+        self._known.pop(uri, None)
+
+    def _syntax(self, snapshot: Snapshot) -> "DocumentSyntax":
+        opening, syntax = self._known.get(snapshot.uri, (0, None))
+        if syntax is None or opening != snapshot.opening:
+            syntax = DocumentSyntax(snapshot.language_id)
+            self._known[snapshot.uri] = snapshot.opening, syntax
+        return syntax
 
 
 class DocumentSyntax:
@@ -50,41 +88,29 @@ class DocumentSyntax:
         self._language_id = language_id
         self._clock = clock
         self._signs = comment_signs(language_id)
-        self._rows: list[bytes] = []  # each with its line end, the last one too
+        self._lines: tuple[str, ...] = ()  # when asked for last
+        self._rows: list[bytes] = []  # the same, each with its line end, the last one too
         self._tree: Tree | None = None
         self._reading: Iterator[Tree | None] | None = None  # of the whole text, if it goes on
         self._num_failed = 0  # parses since the last one in time; edits wait while there are any
         self._is_hopeless = False  # the whole text takes too long
 
-    def place(
-        self,
-        lines: Sequence[str],
-        position: Position,
-        splices: Sequence[LineSplice] | None = None,
-    ) -> Place:
-        """The place of `position` in `lines`.
-
-        `splices` lead from the lines of the last call to these; None if that is not known.
-        """
-        tree = self._follow(lines, splices)
+    def place(self, lines: Sequence[str], position: Position) -> Place:
+        """The place of `position` in `lines`."""
+        tree = self._follow(tuple(lines))
         if tree is None:
             return place_by_text(lines, position, self._language_id)
-        around = _nodes_around(tree, _point(lines, position))
-        if len(around) > _MOST_DEPTH:
+        around = nodes_around(tree, _point(lines, position))
+        if len(around) > MOST_DEPTH:
             return place_by_text(lines, position, self._language_id)
         inside = self._inside(around, lines, position)
-        if inside is not None and _is_below_colon(lines, position.line):
+        if inside is not None and is_below_colon(lines, position.line):
             return Place.BLANK_LINE
         return inside or place_in_code(lines, position, self._block(tree, around, lines, position))
 
-    def parsed_line(
-        self, lines: Sequence[str], row: int, splices: Sequence[LineSplice] | None = None
-    ) -> ParsedLine | None:
-        """The line `row` of `lines` within its tree; None if there is no tree in time.
-
-        `splices` are as for `place`.
-        """
-        tree, parser = self._follow(lines, splices), parser_for(self._language_id)
+    def parsed_line(self, lines: Sequence[str], row: int) -> ParsedLine | None:
+        """The line `row` of `lines` within its tree; None if there is no tree in time."""
+        tree, parser = self._follow(tuple(lines)), parser_for(self._language_id)
         if tree is None or parser is None:
             return None
         return ParsedLine(parser, tree.copy(), self._language_id, row, tuple(self._rows))
@@ -105,30 +131,31 @@ class DocumentSyntax:
         is_short = len(lines) < MAX_LINES and sum(map(len, lines)) <= MAX_CHARS
         return is_short and not self._is_hopeless and max(map(len, lines), default=0) <= MAX_ROW
 
-    def _follow(self, lines: Sequence[str], splices: Sequence[LineSplice] | None) -> Tree | None:
+    def _follow(self, lines: tuple[str, ...]) -> Tree | None:
         """The tree of `lines`, or None if there is no grammar or it would take too long."""
         parser = parser_for(self._language_id) if self._is_fit(lines) else None
         if parser is None:
-            self._rows, self._tree, self._reading = [], None, None
+            self._lines, self._rows, self._tree, self._reading = (), [], None, None
             return None
-        if splices is None or (self._tree is None and self._reading is None):
+        if self._tree is None and self._reading is None:
             return self._parse_anew(parser, lines)
-        for splice in splices:
+        is_edited = lines is not self._lines and lines != self._lines
+        if is_edited:
+            splice = difference(self._lines, lines)
             new = [_encoded(line) for line in splice.lines]
             if self._tree is not None:
                 edit_rows(self._tree, self._rows, splice.start, splice.end, new)
-            self._rows[splice.start : splice.end] = new
-        if len(self._rows) != len(lines):  # the splices were of another text
-            return self._parse_anew(parser, lines)
-        if splices:
+            self._lines, self._rows[splice.start : splice.end] = lines, new
             self._reading = None
         if self._tree is None:
             self._reading = self._reading or self._whole(parser, None)  # in a pause
             return None
-        return self._parse_again(parser, self._tree) if splices or self._num_failed else self._tree
+        return (
+            self._parse_again(parser, self._tree) if is_edited or self._num_failed else self._tree
+        )
 
-    def _parse_anew(self, parser: Parser, lines: Sequence[str]) -> Tree | None:
-        self._rows = [_encoded(line) for line in lines]
+    def _parse_anew(self, parser: Parser, lines: tuple[str, ...]) -> Tree | None:
+        self._lines, self._rows = lines, [_encoded(line) for line in lines]
         self._tree, self._reading = None, self._whole(parser, None)
         return self._read_on()
 
@@ -200,7 +227,7 @@ class DocumentSyntax:
         if opener is None:
             return _docstring_block(around, lines)
         after = Position(opener.row, opener.column + 1)
-        leaf = _leaf_before(tree, _point(lines, after))
+        leaf = leaf_before(tree, _point(lines, after))
         parent = None if leaf is None else leaf.parent
         if leaf is None or parent is None or leaf.is_error or parent.is_error:
             return block_by_text(lines, opener)
@@ -210,14 +237,6 @@ class DocumentSyntax:
         head = parent if opener.token == ":" else parent.parent
         row = opener.row if head is None or head.parent is None else head.start_point.row
         return opener.token, indent_of(lines[row])
-
-
-def _is_below_colon(lines: Sequence[str], row: int) -> bool:
-    """A blank line of a text that announces several, as `Example:` does."""
-    own, *above = (
-        line.strip(_COMMENT_SIGNS) for line in reversed(lines[max(row - 2, 0) : row + 1])
-    )
-    return not own and next(filter(None, above), "").endswith(":")
 
 
 def _opens_block(opener: Opener, leaf: Node, parent: Node) -> bool:
@@ -234,28 +253,6 @@ def _docstring_block(around: Sequence[Node], lines: Sequence[str]) -> tuple[str,
         return None
     is_alone = block.named_child_count == 1 and block.end_point == around[0].end_point
     return (":", indent_of(lines[statement.start_point.row])) if is_alone else None
-
-
-def _nodes_around(tree: Tree, cursor: Point) -> list[Node]:
-    """The nodes that hold the character before the cursor, the smallest first.
-
-    Of very many only the outermost. From the root on: `Node.parent` begins there for each step.
-    """
-    leaf, node = _leaf_before(tree, cursor), tree.root_node
-    nodes = [node]
-    while leaf is not None and node != leaf and len(nodes) <= _MOST_DEPTH:
-        below = node.child_with_descendant(leaf)
-        if below is None:
-            break
-        node = below
-        nodes.append(node)
-    return nodes[::-1]
-
-
-def _leaf_before(tree: Tree, cursor: Point) -> Node | None:
-    """The smallest node that holds the character before the cursor."""
-    before = Point(cursor.row, max(cursor.column - 1, 0))
-    return tree.root_node.descendant_for_point_range(before, cursor)
 
 
 def _point(lines: Sequence[str], position: Position) -> Point:

@@ -97,7 +97,7 @@ def _complete(
     lines, position = place.lines, place.position
     syntax = DocumentSyntax(place.language_id)
     kind = syntax.place(lines, position)
-    line = syntax.parsed_line(lines, position.line, ())
+    line = syntax.parsed_line(lines, position.line)
     scope = scope_at(kind)
     context = CursorContext.of(lines, position, scope=scope, language_id=place.language_id)
     bounds = BOUNDS[scope]

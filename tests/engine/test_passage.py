@@ -21,17 +21,17 @@ def passage(lines, **around):
     return None if found is None else [lines[number] for number in sorted(found.lines)]
 
 
-def test_what_stands_between_the_same_lines_is_found_with_some_of_them():
-    lines = [*OTHER, *ABOVE, *HOLE, *BELOW, *OTHER]
-    assert passage(lines) == [*ABOVE[-3:], *HOLE, *BELOW[:3]]
-
-
-def test_the_same_lines_above_alone_show_what_follows_them():
-    assert passage([*OTHER, *ABOVE, *HOLE, *OTHER])[:9] == [*ABOVE[-3:], *HOLE, OTHER[0]]
-
-
-def test_the_same_lines_below_alone_show_what_comes_before_them():
-    assert passage([*OTHER, *HOLE, *BELOW, *OTHER])[-9:] == [OTHER[-1], *HOLE, *BELOW[:3]]
+@pytest.mark.parametrize(
+    ("lines", "found"),
+    [
+        ([*OTHER, *ABOVE, *HOLE, *BELOW, *OTHER], [*ABOVE[-3:], *HOLE, *BELOW[:3]]),
+        # The same lines above alone show what follows them, those below what comes before.
+        ([*OTHER, *ABOVE, *HOLE, *OTHER], [*ABOVE[-3:], *HOLE, *OTHER[:19]]),
+        ([*OTHER, *HOLE, *BELOW, *OTHER], [*OTHER[-19:], *HOLE, *BELOW[:3]]),
+    ],
+)
+def test_what_stands_next_to_the_same_lines_is_found_with_some_of_them(lines, found):
+    assert passage(lines) == found
 
 
 def test_a_rim_that_is_far_away_belongs_to_something_else():

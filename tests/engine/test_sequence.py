@@ -20,7 +20,7 @@ from engine.model.tokenizer import Tokenizer
 from engine.prompt_cache import PromptCache
 from engine.request import FinishReason
 from engine.sequence import Completion, Sequence, TextStream
-from engine.text import Stopper
+from engine.text.stopper import Stopper
 from tests.support.byte_tokenizer import byte_tokenizer
 
 IDS = tuple(range(300))

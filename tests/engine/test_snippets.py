@@ -59,18 +59,18 @@ def test_a_file_that_does_not_fit_is_trimmed_to_its_best_lines():
     assert snippet.text == RELATED
 
 
-def test_a_line_brings_the_heads_of_its_blocks_along():
-    asked = request(Buffer("shop.py", UNRELATED + SHOP), prefix="customer = 1\nx")
-    (snippet,) = related(asked, 40)
-    assert snippet.text.startswith("class Basket(Thing):\n")
-    assert "    def net_price(self, customer):\n" in snippet.text
-    assert "Canvas" not in snippet.text
-
-
-def test_a_class_that_is_named_brings_its_fields_and_the_heads_of_its_methods_along():
-    asked = request(Buffer("shop.py", UNRELATED + SHOP), prefix="basket = Basket()\nx")
-    (snippet,) = related(asked, 40)
-    assert "    rows: list[Row]\n" in snippet.text
+@pytest.mark.parametrize(
+    ("prefix", "line"),
+    [
+        # A line brings the heads of its blocks along.
+        ("customer = 1\nx", "class Basket(Thing):\n"),
+        # A class that is named brings its fields and the heads of its methods along.
+        ("basket = Basket()\nx", "    rows: list[Row]\n"),
+    ],
+)
+def test_what_stands_in_a_block_comes_with_its_head(prefix, line):
+    (snippet,) = related(request(Buffer("shop.py", UNRELATED + SHOP), prefix=prefix), 40)
+    assert line in snippet.text
     assert "    def net_price(self, customer):\n" in snippet.text
     assert "Canvas" not in snippet.text
 
@@ -101,12 +101,9 @@ def test_imports_are_known_in_many_languages(line, path):
     assert not CursorNames.around(["models = 1"], []).imports(path)
 
 
-def test_a_buffer_that_shares_no_name_gives_nothing():
-    assert related(request(Buffer("a.py", UNRELATED), Buffer("empty.py", ""))) == ()
-
-
-def test_an_import_says_nothing_of_a_name():
-    assert related(request(Buffer("a.py", "from shop import order, basket\n"))) == ()
+@pytest.mark.parametrize("text", [UNRELATED, "", "from shop import order, basket\n"])
+def test_a_buffer_that_says_nothing_of_the_names_gives_nothing(text):
+    assert related(request(Buffer("a.py", text))) == ()
 
 
 def test_typing_on_a_line_and_entering_a_few_more_does_not_change_them():

@@ -18,7 +18,7 @@ from engine.request import (
     CompletionStats,
     FinishReason,
 )
-from engine.text import Stopper
+from engine.text.stopper import Stopper
 
 _REST_S = 0.1  # for what follows the end of a text, so that the connection can be used again
 _REASONS = {"length": FinishReason.MAX_TOKENS}

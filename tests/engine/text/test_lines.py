@@ -18,12 +18,7 @@ def test_the_last_line_grows_until_its_end():
     written = Written.of("a\n  b")
     growing = written.growing
     assert growing is not None
-    assert (growing.text, growing.start) == ("  b", 2)
-    assert [line.text for line in written.lines] == ["a"]
-
-
-def test_a_line_end_makes_it_one_of_the_lines():
-    written = Written.of("a\n  b")
+    assert (growing.text, growing.start, [one.text for one in written.lines]) == ("  b", 2, ["a"])
     written.push("c\n")
     assert [line.text for line in written.lines] == ["a", "  bc"]
     assert written.growing is None

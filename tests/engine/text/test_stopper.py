@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from engine.config import StopRules
 from engine.errors import ConfigurationError
 from engine.request import FinishReason
-from engine.text import Stop, Stopper
+from engine.text.stopper import Stop, Stopper
 
 PREFIX = "def total(xs):\n    result = 0\n    "
 SUFFIX = "\n    return result\n"
@@ -28,98 +28,83 @@ def stop_of(text: str, prefix: str = PREFIX, suffix: str = SUFFIX, **rules) -> S
     return feed(Stopper(StopRules(**rules), prefix, suffix), text)
 
 
-def test_text_that_goes_on_within_the_block_is_not_stopped():
-    assert stop_of("for x in xs:\n        result += x\n    print(result)\n") is None
+LOOP = "for x in xs:\n        result += x"
+STEPS = "    a = step()\n    b = back()\n"
 
 
-def test_reaching_the_suffix_stops_and_trims_it():
-    stop = stop_of("for x in xs:\n        result += x\n    return result\n\ndef other():\n")
-    assert stop == (FinishReason.SUFFIX, "for x in xs:\n        result += x")
-
-
-def test_leaving_the_block_stops_before_the_line_that_leaves_it():
-    stop = stop_of("for x in xs:\n        result += x\n\nclass Other:\n", suffix="\n    return 1\n")
-    assert stop == (FinishReason.INDENTATION, "for x in xs:\n        result += x")
-
-
-def test_a_comment_or_preprocessor_line_may_stand_at_the_margin():
-    assert stop_of("a();\n#ifdef X\n    b();\n#endif\n", suffix="\n    c();\n") is None
-
-
-def test_lines_written_again_and_again_stop_after_the_first_copy():
-    stop = stop_of("go()\n" + "    a = step()\n    b = back()\n" * 5)
-    assert stop == (FinishReason.REPETITION, "go()\n    a = step()\n    b = back()")
+@pytest.mark.parametrize(
+    ("text", "reason", "kept"),
+    [
+        (f"{LOOP}\n    return result\n\ndef other():\n", FinishReason.SUFFIX, LOOP),
+        (f"{LOOP}\n\nclass Other:\n", FinishReason.INDENTATION, LOOP),
+        ("go()\n" + STEPS * 5, FinishReason.REPETITION, f"go()\n{STEPS}".rstrip()),
+        ("x = 1\n\n\n\n\n", FinishReason.BLANK_LINES, "x = 1"),
+        ("\n\n\n\n\n", FinishReason.BLANK_LINES, ""),
+    ],
+)
+def test_each_rule_ends_the_text_where_it_is_whole(text, reason, kept):
+    assert stop_of(text) == (reason, kept)
 
 
 def test_characters_written_again_and_again_stop():
-    stop = stop_of("x = [" + "0, " * 100)
-    assert stop is not None
-    assert stop.reason is FinishReason.REPETITION
+    assert stop_of("x = [" + "0, " * 100).reason is FinishReason.REPETITION
 
 
-def test_three_equal_lines_are_ordinary_code():
-    assert stop_of("pop()\n    pop()\n    pop()\n") is None
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"{LOOP}\n    print(result)\n",
+        "a();\n#ifdef X\n    b();\n#endif\n",
+        "pop()\n    pop()\n    pop()\n",
+        "x = 1\n\n\n    y = 1\n",
+    ],
+    ids=["within the block", "preprocessor lines", "three equal lines", "two blank lines"],
+)
+def test_ordinary_code_is_not_stopped(text):
+    assert stop_of(text) is None
 
 
-def test_too_many_blank_lines_stop_and_are_dropped():
-    assert stop_of("x = 1\n\n\n\n\n") == (FinishReason.BLANK_LINES, "x = 1")
-    assert stop_of("x = 1\n\n\n    y = 1\n") is None
-
-
-def test_nothing_but_blank_lines_becomes_an_empty_completion():
-    assert stop_of("\n\n\n\n\n", suffix="") == (FinishReason.BLANK_LINES, "")
-
-
-def test_a_single_line_ends_at_its_end():
+def test_a_single_line_ends_at_its_end_without_the_rest_of_the_cursors_line():
     assert stop_of("x = 1\n    y = 2", single_line=True) == (FinishReason.LINE, "x = 1")
-
-
-def test_a_single_line_drops_the_rest_of_the_cursors_line():
     stop = stop_of("value)\n", prefix="print(", suffix=")\n", single_line=True)
     assert stop == (FinishReason.LINE, "value")
 
 
-def test_the_time_limit_waits_for_a_line_end():
+def timed(*tokens: tuple[float, str]) -> list[Stop | None]:
+    """What each token brings, pushed at its time with a limit of a second."""
     now = [0.0]
     stopper = Stopper(StopRules(time_limit_s=1.0), PREFIX, SUFFIX, clock=lambda: now[0])
-    assert feed(stopper, "a = 1\n") is None
-    now[0] = 1.5
-    assert feed(stopper, "    b = 2") is None
-    assert stopper.push("\n") == (FinishReason.TIME, "a = 1\n    b = 2\n")
+    found = []
+    for now[0], text in tokens:
+        found.append(stopper.push(text))
+    return found
 
 
-@pytest.mark.parametrize("opened", ["for a in b:\n", "call(\n", "if (a) {\n"])
-def test_the_time_limit_gives_a_text_that_is_only_begun_half_as_much_time_again(opened):
-    now = [0.0]
-    stopper = Stopper(StopRules(time_limit_s=1.0), PREFIX, SUFFIX, clock=lambda: now[0])
-    assert stopper.push("        ") is None
-    now[0] = 1.2
-    assert stopper.push(opened) is None
-    now[0] = 1.6
-    stop = stopper.push("            go()\n            if there:\n")
-    assert stop is not None
-    assert stop.reason is FinishReason.TIME
-
-
-def test_the_time_limit_holds_where_the_text_could_be_cut_at_an_earlier_line():
-    now = [0.0]
-    stopper = Stopper(StopRules(time_limit_s=1.0), PREFIX, SUFFIX, clock=lambda: now[0])
-    assert stopper.push("        a = 1\n") is None
-    now[0] = 1.0
-    stop = stopper.push("        call(\n")
-    assert stop is not None
-    assert stop.reason is FinishReason.TIME
+@pytest.mark.parametrize(
+    ("tokens", "text"),
+    [
+        # It waits for a line end.
+        ([(0.0, "a = 1\n"), (1.5, "    b = 2"), (1.5, "\n")], "a = 1\n    b = 2\n"),
+        # The text could be cut at an earlier line.
+        ([(0.0, "a = 1\n"), (1.0, "    call(\n")], "a = 1\n    call(\n"),
+        # A text that is only begun has half as much time again.
+        (
+            [(0.0, "for a in b:\n"), (1.2, "  c(\n"), (1.6, "  if a:\n")],
+            "for a in b:\n  c(\n  if a:\n",
+        ),
+        ([(0.0, "call(\n"), (1.2, "  a,\n"), (1.6, "  b,\n")], "call(\n  a,\n  b,\n"),
+        ([(0.0, "if (a) {\n"), (1.2, "  b();\n"), (1.6, "  c();\n")], "if (a) {\n  b();\n  c();\n"),
+    ],
+)
+def test_the_time_limit_strikes_at_a_line_end(tokens, text):
+    *former, last = timed(*tokens)
+    assert former == [None] * len(former)
+    assert last == (FinishReason.TIME, text)
 
 
 def test_the_time_limit_counts_from_the_first_token_and_ends_nothing_that_is_blank():
-    now = [0.0]
-    stopper = Stopper(StopRules(time_limit_s=1.0), PREFIX, SUFFIX, clock=lambda: now[0])
-    now[0] = 9.0
-    assert feed(stopper, "a = 1\n") is None
-    stopper = Stopper(StopRules(time_limit_s=1.0), PREFIX, SUFFIX, clock=lambda: now[0])
-    assert stopper.push("") is None
-    now[0] = 19.0
-    assert feed(stopper, "\n") is None
+    assert timed((9.0, "a = 1\n")) == [None]
+    assert timed((0.0, ""), (19.0, "\n")) == [None, None]
 
 
 def test_max_tokens_counts_tokens_without_text_too():
@@ -243,6 +228,9 @@ def test_the_text_is_what_was_written_up_to_a_cut(tokens, prefix, suffix):
     assert stopper.text == "".join(tokens)
 
 
+MIN_INDENT = StopRules(min_indent=4, indentation=False)
+
+
 def run(rules, tokens, suffix=""):
     """The text in the end, and what could be sent before each token."""
     stopper, sent = Stopper(rules, "x = (", suffix), list[str]()
@@ -279,25 +267,25 @@ def test_what_was_sent_stays_where_the_suffix_is_trimmed_too(tokens, strings):
     assert all(text.startswith(one) for one in sent)
 
 
-def test_a_string_is_found_across_tokens_and_its_beginning_is_held_back():
-    text, reason, sent = run(StopRules.verbatim(9, ("\n\nclass",)), ["a", "\n", "\ncl", "ass B"])
-    assert (text, reason) == ("a", FinishReason.STOP_STRING)
-    assert sent == ["a", "a", "a"]
+@pytest.mark.parametrize(
+    ("rules", "tokens", "suffix", "text"),
+    [
+        (StopRules.verbatim(9, ("\n\nclass",)), ["a", "\n", "\ncl", "ass B"], "", "a"),
+        # The rest of the cursor's line is not repeated before a string.
+        (StopRules(strings=("\n",)), ["value", ")", "\n"], ")\n", "value"),
+        # White space alone is a text to an API that wants all that is written.
+        (StopRules.verbatim(9), [" ", "\n\n", "\n\n\n "], "", " \n\n\n\n\n "),
+        # A line with less white space than asked for ends the text.
+        (MIN_INDENT, ["a", "\n", "    b", "\n", "  c"], "", "a\n    b"),
+        (MIN_INDENT, ["a", "\n", "\n", "    b\n", "c\n"], "", "a\n\n    b"),
+    ],
+)
+def test_what_an_api_asks_for_ends_the_text(rules, tokens, suffix, text):
+    assert run(rules, tokens, suffix)[0] == text
 
 
-def test_the_rest_of_the_cursors_line_is_not_repeated_before_a_string():
-    text, _, _ = run(StopRules(strings=("\n",)), ["value", ")", "\n"], suffix=")\n")
-    assert text == "value"
-
-
-def test_white_space_alone_is_a_text_to_who_asked_for_all_that_is_written():
-    assert run(StopRules.verbatim(9), [" ", "\n\n", "\n\n\n "])[0] == " \n\n\n\n\n "
-
-
-def test_a_line_with_less_white_space_than_asked_for_ends_the_text():
-    rules = StopRules(min_indent=4, indentation=False)
-    assert run(rules, ["a", "\n", "    b", "\n", "  c"])[0] == "a\n    b"
-    assert run(rules, ["a", "\n", "\n", "    b\n", "c\n"])[0] == "a\n\n    b"
+def test_the_beginning_of_a_string_is_held_back():
+    assert run(StopRules.verbatim(9, ("\n\nclass",)), ["a", "\n", "\ncl"])[2] == ["a", "a", "a"]
 
 
 def test_an_empty_string_is_refused():

@@ -6,6 +6,8 @@ from engine.text.lines import Written
 from engine.text.suffix import SuffixRule
 
 PREFIX = "def area(shape):\n    width = shape.width\n"
+SHORT = "    else:\n        width = 2\n"
+SHIFTED = "\n    total = 0\n    return total + width\n"
 
 
 def cut(text: str, suffix: str, prefix: str = PREFIX) -> str | None:
@@ -17,11 +19,6 @@ def cut(text: str, suffix: str, prefix: str = PREFIX) -> str | None:
             if place is not None:
                 return text[:place]
     return None
-
-
-def overlap(text: str, suffix: str) -> str:
-    rule = SuffixRule.of(PREFIX, suffix)
-    return text[: rule.overlap(Written.of(text))]
 
 
 @pytest.mark.parametrize(
@@ -42,31 +39,47 @@ def test_a_model_that_writes_on_is_cut_exactly_where_the_hole_ends(middle, suffi
     assert cut(middle + suffix + "\n\ndef other():\n    pass\n", suffix) == middle
 
 
-def test_one_line_that_says_something_is_evidence():
-    suffix = "    return width * height\n    # unreachable\n"
-    assert cut("    height = 2\n    return width * height\n", suffix) == "    height = 2\n"
-
-
-def test_white_space_inside_a_line_does_not_matter():
-    suffix = "    return width*height\n"
-    assert cut("    height = 2\n    return width * height\n", suffix) == "    height = 2\n"
-
-
-def test_blank_lines_between_the_lines_do_not_matter():
-    suffix = "    x = 1\n\n    y = shape\n"
-    assert cut("    a = 2\n    x = 1\n    y = shape\n", suffix) == "    a = 2\n"
+@pytest.mark.parametrize(
+    ("text", "suffix", "kept"),
+    [
+        # One line that says something is evidence; white space inside it does not matter.
+        (
+            "    height = 2\n    return width * height\n",
+            "    return width*height\n    # never\n",
+            "    height = 2\n",
+        ),
+        # Nor do blank lines between the lines.
+        ("    a = 2\n    x = 1\n    y = shape\n", "    x = 1\n\n    y = shape\n", "    a = 2\n"),
+        # A short line is evidence only together with the next.
+        ("    if a:\n        b()\n    else:\n        c()\n", SHORT, None),
+        (
+            "    if a:\n        b()\n    else:\n        width = 2\n",
+            SHORT,
+            "    if a:\n        b()\n",
+        ),
+        # Shifted lines need one line more, and leave no indentation behind.
+        ("    if a:\n        total = 0\n        total += 1\n", SHIFTED, None),
+        ("    if a:\n        total = 0\n        return total + width\n", SHIFTED, "    if a:"),
+        (
+            "    a = 1\n        total = 0\n        return total + width\n",
+            SHIFTED[1:],
+            "    a = 1\n",
+        ),
+        # The cursor stood inside the indentation of the line behind it: that belongs to the hole.
+        (
+            "    if a:\n        return width\n\n    return height\n",
+            "   return width\n\n    return height\n",
+            "    if a:\n     ",
+        ),
+    ],
+)
+def test_how_many_lines_have_to_agree_depends_on_what_they_say(text, suffix, kept):
+    assert cut(text, suffix) == kept
 
 
 @pytest.mark.parametrize("suffix", ["}\n", "    )\n  ]\n", "\n", "", "    x\n"])
 def test_closing_brackets_and_blank_lines_are_no_evidence(suffix):
     assert cut("    a = 2\n" + suffix + suffix, suffix) is None
-
-
-def test_a_short_line_is_evidence_only_together_with_the_next():
-    suffix = "    else:\n        width = 2\n"
-    text = "    if a:\n        b()\n    else:\n"
-    assert cut(text + "        c()\n", suffix) is None
-    assert cut(text + "        width = 2\n", suffix) == "    if a:\n        b()\n"
 
 
 def test_a_line_that_the_file_repeats_needs_the_next_one_too():
@@ -76,35 +89,18 @@ def test_a_line_that_the_file_repeats_needs_the_next_one_too():
     assert cut("if c:\n    return False\nreturn True\n", suffix, prefix) == "if c:\n"
 
 
-def test_shifted_lines_need_one_line_more():
-    suffix = "\n    total = 0\n    return total + width\n"
-    shifted = "    if a:\n        total = 0\n"
-    assert cut(shifted + "        total += 1\n", suffix) is None
-    assert cut(shifted + "        return total + width\n", suffix) == "    if a:"
-
-
-def test_a_shifted_repeat_leaves_no_indentation_behind():
-    suffix = "    total = 0\n    return total + width\n"
-    text = "    a = 1\n        total = 0\n        return total + width\n"
-    assert cut(text, suffix) == "    a = 1\n"
-
-
-def test_indentation_that_belongs_to_the_hole_stays():
-    """The cursor stood inside the indentation of the line behind it."""
-    suffix = "   return width\n\n    return height\n"
-    text = "    if a:\n        return width\n"
-    assert cut(text + "\n    return height\n", suffix) == "    if a:\n     "
-
-
-def test_where_a_text_ends_anyhow_a_closing_bracket_at_its_place_is_the_suffixs():
-    assert overlap("    go();\n}\n", "}\n\nint other() {\n") == "    go();\n"
-    assert overlap("    go(x)\n", ")\n") == "    go(x)\n"
-    assert overlap("    go(x))\n", ")\n") == "    go(x)"
-
-
-def test_where_a_text_ends_anyhow_a_repeat_of_all_that_follows_is_trimmed():
-    assert overlap("return va\n", "a\n") == "return v"
-    assert overlap("return va\n", "a\nb\nc\nd\ne\nf\n") == "return va\n"
+@pytest.mark.parametrize(
+    ("text", "suffix", "kept"),
+    [
+        ("    go();\n}\n", "}\n\nint other() {\n", "    go();\n"),
+        ("    go(x)\n", ")\n", "    go(x)\n"),
+        ("    go(x))\n", ")\n", "    go(x)"),
+        ("return va\n", "a\n", "return v"),  # a repeat of all that follows
+        ("return va\n", "a\nb\nc\nd\ne\nf\n", "return va\n"),
+    ],
+)
+def test_where_a_text_ends_anyhow_less_is_evidence(text, suffix, kept):
+    assert text[: SuffixRule.of(PREFIX, suffix).overlap(Written.of(text))] == kept
 
 
 def test_the_rest_of_the_file_is_read_only_once_a_line_repeats_one_behind_the_cursor():

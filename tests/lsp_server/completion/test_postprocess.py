@@ -269,7 +269,7 @@ def test_the_cursors_line_is_not_said_again(document, completion, text):
 
 def test_one_line_before_the_rest_of_a_line_is_no_line_end():
     result = process("\nb = 2", around("a = |value", Scope.ONE_LINE))
-    assert result == Processed(reason=Reason.BLANK)
+    assert result == Processed(reason=Reason.LEFT_SCOPE)
 
 
 def test_line_ends_are_plain_whatever_the_model_writes():

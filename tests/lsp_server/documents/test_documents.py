@@ -33,9 +33,6 @@ def holding(text, version=1):
     return documents
 
 
-# --- Open, change, close -------------------------------------------------------
-
-
 def test_an_open_document_follows_its_changes():
     documents = holding("a")
     assert documents.change(URI, 2, [part(1, 1, "b"), part(2, 2, "c")]) is None
@@ -54,34 +51,12 @@ def test_changes_count_in_the_encoding_agreed_upon():
     assert documents.snapshot(URI).lines == ("🦉x",)
 
 
-def test_a_closed_document_is_unknown_again():
-    documents = holding("a")
-    documents.close(URI)
-    assert documents.snapshot(URI) is Reason.UNKNOWN_DOCUMENT
-    assert documents.uris() == ()
-
-
-def test_opening_again_starts_anew_and_says_so():
-    documents = holding("a", version=5)
-    first = documents.snapshot(URI).opening
-    documents.open(item("b", version=1))
-    assert documents.snapshot(URI).lines == ("b",)
-    assert documents.snapshot(URI).opening > first
-
-
 @pytest.mark.parametrize("uri", ["file:///a\ud83d.py", "untitled:\ude00"])
 def test_an_address_that_no_message_can_carry_is_refused_and_no_other(uri):
     """It silenced all documents."""
     documents = holding("a")
     assert documents.open(item("b", uri=uri)) is Reason.BAD_ADDRESS
     assert documents.uris() == (URI,)
-
-
-def test_an_empty_document_is_held():
-    assert holding("").snapshot(URI).lines == ("",)
-
-
-# --- Refusals ------------------------------------------------------------------
 
 
 def test_an_unknown_document_is_a_refusal_not_a_failure():
@@ -104,17 +79,19 @@ def test_what_is_no_source_text_is_refused_and_not_kept(text, reason):
     assert documents.uris() == ()
 
 
-@pytest.mark.parametrize(("text", "reason"), [(TOO_MUCH, Reason.TOO_LARGE), ("\0", Reason.BINARY)])
-def test_a_change_can_make_a_document_one_that_is_refused(text, reason):
-    documents = holding("a")
-    assert documents.change(URI, 2, [part(0, 0, text)]) is reason
-    assert documents.snapshot(URI) is reason
-
-
-def test_a_document_may_grow_to_the_limit_and_not_beyond():
-    documents = holding("x" * (MAX_DOCUMENT_BYTES - 1))
-    assert documents.change(URI, 2, [part(0, 0, "x")]) is None
-    assert documents.change(URI, 3, [part(0, 0, "x")]) is Reason.TOO_LARGE
+@pytest.mark.parametrize(
+    ("text", "change", "reason"),
+    [
+        ("a", TOO_MUCH, Reason.TOO_LARGE),
+        ("a", "\0", Reason.BINARY),
+        ("x" * (MAX_DOCUMENT_BYTES - 1), "x", None),
+        ("x" * MAX_DOCUMENT_BYTES, "x", Reason.TOO_LARGE),
+    ],
+)
+def test_a_change_can_make_a_document_one_that_is_refused(text, change, reason):
+    documents = holding(text)
+    assert documents.change(URI, 2, [part(0, 0, change)]) is reason
+    assert (documents.uris() == ()) is (reason is not None)
 
 
 def test_changes_to_a_refused_document_are_left_out_until_one_brings_the_whole_text():
@@ -141,12 +118,6 @@ def test_changes_count_in_the_order_of_their_arrival_whatever_their_versions(ver
     )
 
 
-def test_versions_that_grow_are_the_editors_own():
-    documents = holding("", version=3)
-    documents.change(URI, 9, [part(0, 0, "x")])
-    assert documents.snapshot(URI).version == 9
-
-
 def test_a_range_that_cuts_a_character_puts_the_document_out_of_step():
     documents = Documents()
     documents.encoding = types.PositionEncodingKind.Utf8
@@ -158,12 +129,16 @@ def test_a_range_that_cuts_a_character_puts_the_document_out_of_step():
 
 
 def test_a_second_open_counts_and_a_second_close_is_no_trouble():
-    documents = holding("a", version=4)
+    documents = holding("", version=4)
+    first = documents.snapshot(URI)
+    assert first.lines == ("",)
     documents.open(item("b", version=4))
-    documents.change(URI, 4, [part(1, 1, "c")])
-    assert documents.snapshot(URI).lines == ("bc",)
+    documents.change(URI, 9, [part(1, 1, "c")])
+    now = documents.snapshot(URI)
+    assert (now.lines, now.version, now.opening > first.opening) == (("bc",), 9, True)
     documents.close(URI)
     documents.close(URI)
+    assert (documents.snapshot(URI), documents.uris()) == (Reason.UNKNOWN_DOCUMENT, ())
     assert documents.change(URI, 5, [part(0, 0, "x")]) is Reason.UNKNOWN_DOCUMENT
     documents.open(item("d", version=1))
     assert documents.snapshot(URI).lines == ("d",)
@@ -179,8 +154,6 @@ def test_a_lost_change_puts_the_document_out_of_step_and_no_other():
     documents.lose_step(None)  # it may have been of any
     assert documents.uris() == ()
 
-
-# --- Notebooks -----------------------------------------------------------------
 
 NOTEBOOK = "file:///n.ipynb"
 
@@ -224,16 +197,14 @@ def cells_of(documents):
     return {one.uri.partition("#")[2]: one.lines[0] for one in snapshots}
 
 
-def test_cells_are_documents_in_the_order_of_the_notebook():
-    assert cells_of(notebook_of(a="1", b="2")) == {"a": "1", "b": "2"}
-
-
-def test_the_text_of_a_cell_changes():
+def test_cells_move_and_are_added_and_changed_at_once():
     documents = notebook_of(a="1", b="2")
-    identifier = types.VersionedTextDocumentIdentifier(2, f"{NOTEBOOK}#b")
-    content = types.NotebookDocumentCellContentChanges(identifier, [part(1, 1, "3")])
-    change(documents, text_content=[content])
-    assert cells_of(documents) == {"a": "1", "b": "23"}
+    assert list(cells_of(documents).items()) == [("a", "1"), ("b", "2")]
+    identifier = types.VersionedTextDocumentIdentifier(2, f"{NOTEBOOK}#c")
+    content = types.NotebookDocumentCellContentChanges(identifier, [part(0, 0, "3")])
+    moved = structure(0, 2, "b", "c", "a", opened=[cell_text("c", "")])
+    change(documents, structure=moved, text_content=[content])
+    assert list(cells_of(documents).items()) == [("b", "2"), ("c", "3"), ("a", "1")]
 
 
 def test_cells_are_added_and_removed_in_one_change():
@@ -244,25 +215,6 @@ def test_cells_are_added_and_removed_in_one_change():
     change(documents, structure=replaced)
     assert list(cells_of(documents).items()) == [("a", "1"), ("d", "4"), ("e", "5"), ("c", "3")]
     assert documents.snapshot(f"{NOTEBOOK}#b") is Reason.UNKNOWN_DOCUMENT
-
-
-def test_a_cell_that_moves_keeps_its_text():
-    documents = notebook_of(a="1", b="2")
-    change(documents, structure=structure(0, 2, "b", "a"))
-    assert list(cells_of(documents)) == ["b", "a"]
-    assert cells_of(documents) == {"a": "1", "b": "2"}
-
-
-def test_a_new_cell_can_be_changed_at_once():
-    documents = notebook_of()
-    identifier = types.VersionedTextDocumentIdentifier(2, f"{NOTEBOOK}#a")
-    content = types.NotebookDocumentCellContentChanges(identifier, [part(0, 0, "x")])
-    change(
-        documents,
-        structure=structure(0, 0, "a", opened=[cell_text("a", "")]),
-        text_content=[content],
-    )
-    assert cells_of(documents) == {"a": "x"}
 
 
 def test_a_closed_notebook_takes_all_its_cells_along():

@@ -59,14 +59,6 @@ def test_a_position_beyond_the_line_means_its_end(encoding, line):
     assert to_code_points(line, 2**31, encoding) == len(line)
 
 
-@pytest.mark.parametrize("encoding", KINDS)
-def test_a_lone_surrogate_is_a_character(encoding):
-    line = "a\ude00b\ud83d"
-    ends = [from_code_points(line, num_points, encoding) for num_points in range(5)]
-    assert ends == ([0, 1, 4, 5, 8] if encoding is UTF8 else [0, 1, 2, 3, 4])
-    assert [to_code_points(line, end, encoding) for end in ends] == [0, 1, 2, 3, 4]
-
-
 @given(LINES, st.sampled_from(KINDS), st.data())
 def test_code_points_survive_the_way_to_the_client_and_back(line, encoding, data):
     num_points = data.draw(st.integers(0, len(line)))

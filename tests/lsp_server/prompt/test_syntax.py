@@ -5,14 +5,16 @@ import time
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from lsprotocol import types
 
-from engine.host.protocol import LineSplice, Position
+from engine.host.protocol import Position
 from engine.memory import peak_resident_bytes
 from lsp_server.completion.cursor_context import CursorContext
 from lsp_server.completion.syntax_judge import SyntaxJudge
+from lsp_server.documents.documents import Documents
 from lsp_server.prompt import syntax
 from lsp_server.prompt.place import Place, place_by_text
-from lsp_server.prompt.syntax import DocumentSyntax
+from lsp_server.prompt.syntax import DocumentSyntax, Places
 
 GOLDEN = [  # language, text with the cursor as a bar, place
     ("python", "x = 1  # a no|te\n", Place.COMMENT),
@@ -190,7 +192,7 @@ def test_a_text_that_nests_deep_keeps_nobody_waiting(language, text):
     follower = DocumentSyntax(language)
     began = time.thread_time()
     assert follower.place(lines, position) in Place
-    line = follower.parsed_line(lines, position.line, ())
+    line = follower.parsed_line(lines, position.line)
     if line is not None:
         context = CursorContext.of(lines, position, language_id=language)
         SyntaxJudge(line, context, context.before).accepts("b", 0)
@@ -227,7 +229,7 @@ def test_a_text_that_is_large_and_ordinary_has_its_tree():
     follower = DocumentSyntax("python")
     assert follower.place(lines, Position(len(lines) - 1, 4)) is Place.EMPTY_BLOCK
     while follower.catch_up():
-        assert follower.place(lines, Position(len(lines) - 1, 4), ()) is Place.EMPTY_BLOCK
+        assert follower.place(lines, Position(len(lines) - 1, 4)) is Place.EMPTY_BLOCK
     assert follower._tree is not None
 
 
@@ -236,20 +238,19 @@ def test_an_edit_while_a_large_text_is_read_is_read_too():
     follower = DocumentSyntax("python")
     follower.place(lines, Position(0, 0))
     lines[0] = '"""'
-    follower.place(lines, Position(0, 0), [LineSplice(0, 1, ('"""',))])
+    follower.place(lines, Position(0, 0))
     while follower.catch_up():
         pass
-    assert follower.place(lines, Position(6_000, 20), ()) is Place.STRING
+    assert follower.place(lines, Position(6_000, 20)) is Place.STRING
 
 
 def test_a_parse_that_takes_too_long_is_answered_by_text_and_made_up_for_later():
     times = iter([0.0, *[1.0] * 1000])
     follower = DocumentSyntax("python", clock=lambda: next(times))
     follower.place(('x = """', "a", '"""'), Position(0, 0))
-    splice = LineSplice(1, 2, ("ab",))
     lines = ('x = """', "ab", '"""')
-    assert follower.place(lines, Position(1, 2), [splice]) is Place.CODE
-    assert follower.place(lines, Position(1, 2), []) is Place.STRING
+    assert follower.place(lines, Position(1, 2)) is Place.CODE
+    assert follower.place(lines, Position(1, 2)) is Place.STRING
 
 
 def test_what_keystrokes_had_no_time_for_is_parsed_in_a_pause():
@@ -257,16 +258,9 @@ def test_what_keystrokes_had_no_time_for_is_parsed_in_a_pause():
     follower = DocumentSyntax("python", clock=lambda: float(next(times)))
     follower.place(('x = """', "a", '"""'), Position(0, 0))
     lines = ('x = """', "ab", '"""')
-    splice = LineSplice(1, 2, ("ab",))
-    assert follower.place(lines, Position(1, 2), [splice]) is Place.CODE
+    assert follower.place(lines, Position(1, 2)) is Place.CODE
     follower.catch_up()
-    assert follower.place(lines, Position(1, 2), []) is Place.STRING
-
-
-def test_splices_of_another_text_do_no_harm():
-    follower = DocumentSyntax("python")
-    follower.place(("x = 1",), Position(0, 0))
-    assert follower.place(("# a", "b", "c"), Position(0, 2), []) is Place.COMMENT
+    assert follower.place(lines, Position(1, 2)) is Place.STRING
 
 
 @given(st.data())
@@ -279,16 +273,15 @@ def test_following_edits_tells_what_parsing_anew_tells(data):
     for _ in range(4):
         start = data.draw(st.integers(0, len(lines) - 1))
         end = data.draw(st.integers(start + 1, len(lines)))
-        splice = LineSplice(start, end, tuple(data.draw(texts).split("\n")))
-        lines[start:end] = splice.lines
+        lines[start:end] = data.draw(texts).split("\n")
         row = data.draw(st.integers(0, len(lines) - 1))
         position = Position(row, data.draw(st.integers(0, len(lines[row]))))
-        assert follower.place(lines, position, [splice]) in Place
+        assert follower.place(lines, position) in Place
         # After errors an old tree may heal differently; the text that it was read from may not.
         assert b"".join(follower._rows).decode() == "\n".join(lines) + "\n"
         if not follower._tree.root_node.has_error:
             anew = DocumentSyntax(language).place(lines, position)
-            assert follower.place(lines, position, []) is anew
+            assert follower.place(lines, position) is anew
 
 
 def test_a_line_of_a_minified_file_costs_no_time():
@@ -304,3 +297,59 @@ def test_signs_of_strings_and_comments_without_end_cost_no_time(piece):
     began = time.perf_counter()
     place_by_text(lines, Position(1, 0), "vue")
     assert time.perf_counter() - began < 0.5
+
+
+URI = "file:///a.py"
+
+
+class Opened:
+    """A document that a test edits, and its places."""
+
+    def __init__(self, text: str = "") -> None:
+        self.documents, self.places = Documents(), Places()
+        self.open(text, "python")
+
+    def open(self, text: str, language: str) -> None:
+        self.documents.open(types.TextDocumentItem(URI, language, 1, text))
+
+    def change(self, text: str, start: tuple[int, int], end: tuple[int, int] | None = None) -> None:
+        where = types.Range(types.Position(*start), types.Position(*(end or start)))
+        change = types.TextDocumentContentChangePartial(where, text)
+        assert self.documents.change(URI, 0, [change]) is None
+
+    def at(self, line: int, character: int) -> Place:
+        return self.places.place(self.documents.snapshot(URI), Position(line, character))
+
+
+def test_a_place_follows_the_edits_those_that_nobody_asked_after_too():
+    opened = Opened("def f():\n    x = 1\n")
+    assert opened.at(1, 9) is Place.CODE
+    opened.change("# ", (1, 4))
+    assert opened.at(1, 11) is Place.COMMENT
+    opened.change("", (1, 4), (1, 6))
+    assert opened.at(1, 9) is Place.CODE
+    for row, text in enumerate(('"""\n', "more\n", '"""\n')):
+        opened.change(text, (row, 0))
+    assert opened.at(1, 2) is Place.STRING
+
+
+def test_a_document_that_was_opened_anew_or_forgotten_is_read_anew():
+    opened = Opened("x = 1\n")
+    assert opened.at(0, 5) is Place.CODE
+    opened.open("// a comment\n", "javascript")
+    assert opened.at(0, 12) is Place.COMMENT
+    opened.places.forget(URI)
+    opened.places.forget(URI)
+    assert not opened.places.catch_up(URI)
+    assert opened.at(0, 12) is Place.COMMENT
+
+
+def test_a_place_that_is_not_there_spoils_no_tree():
+    opened = Opened("x = 1\n# y\n")
+    opened.at(0, 0)
+    opened.change("z\n", (0, 0))
+    with pytest.raises(IndexError):
+        opened.at(99, 0)
+    opened.change("z\n", (0, 0))
+    assert opened.at(3, 3) is Place.COMMENT
+    assert opened.at(2, 5) is Place.CODE

@@ -7,7 +7,7 @@ from engine.growing_text import GrowingText
 from engine.host.upstream.sequence import RepeatMissedError, UpstreamAnswer
 from engine.host.upstream.wire import Delta, SaidToken
 from engine.request import FinishReason
-from engine.text import Stopper
+from engine.text.stopper import Stopper
 
 
 def taken(*deltas, owed="", ends=(), end_ids=()):
