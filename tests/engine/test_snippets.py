@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine import Buffer, CompletionRequest
-from engine.related_file import line_index
+from engine.related_file import LineIndex, line_index
 from engine.request import Snippet
 from engine.snippets import Neighbours, _present
 from engine.text.names import CursorNames
@@ -178,9 +178,12 @@ def test_nothing_is_kept_of_files_beyond_that_bound(monkeypatch):
 
 def test_a_text_is_read_once_until_it_changes(monkeypatch):
     read: list[str] = []
-    monkeypatch.setattr(
-        "engine.snippets.line_index", lambda text: read.append(text) or line_index(text)
-    )
+
+    def reading(text: str) -> LineIndex:
+        read.append(text)
+        return line_index(text)
+
+    monkeypatch.setattr("engine.snippets.line_index", reading)
     neighbours, steady = Neighbours(count), Buffer("a.py", UNRELATED + RELATED)
     for room, text in ((50, RELATED), (60, RELATED), (60, RELATED + "x")):
         neighbours.snippets(request(steady, Buffer("b.py", text)), room)

@@ -11,6 +11,7 @@ from engine.host.protocol import Position
 from engine.memory import peak_resident_bytes
 from lsp_server.completion.cursor_context import CursorContext
 from lsp_server.completion.syntax_judge import SyntaxJudge
+from lsp_server.documents.document import Snapshot
 from lsp_server.documents.documents import Documents
 from lsp_server.prompt import syntax
 from lsp_server.prompt.place import Place, place_by_text
@@ -318,7 +319,9 @@ class Opened:
         assert self.documents.change(URI, 0, [change]) is None
 
     def at(self, line: int, character: int) -> Place:
-        return self.places.place(self.documents.snapshot(URI), Position(line, character))
+        snapshot = self.documents.snapshot(URI)
+        assert isinstance(snapshot, Snapshot)
+        return self.places.place(snapshot, Position(line, character))
 
 
 def test_a_place_follows_the_edits_those_that_nobody_asked_after_too():
