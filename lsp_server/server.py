@@ -18,7 +18,7 @@ from lsp_server.completion.inline_completer import Answer
 from lsp_server.completion.item import ACCEPT_COMMAND, menu_entry
 from lsp_server.documents.document import Snapshot
 from lsp_server.documents.documents import Documents
-from lsp_server.documents.encoding import to_code_points
+from lsp_server.documents.line_buffer import to_code_points
 from lsp_server.feedback import (
     CursorParams,
     FocusedParams,
@@ -364,8 +364,7 @@ async def partly_accepted(server: ForegramServer, params: object) -> None:
     """A part of a completion was accepted; the client counts UTF-16 units of its text."""
     message = read(params, PartlyAcceptedParams)
     if completion_id := message.item.completion_id:
-        text, utf16 = str(message.item.insert_text), types.PositionEncodingKind.Utf16
-        length = to_code_points(text, message.accepted_length, utf16)
+        length = to_code_points(str(message.item.insert_text), message.accepted_length)
         server.session.accepted(completion_id, length)
 
 

@@ -49,7 +49,7 @@ class AskedPlace(NamedTuple):
     def at(cls, source: SourceFile, offset: int, settings: Settings) -> Self:
         """Read the text around the cursor."""
         item = types.TextDocumentItem(source.path.absolute().as_uri(), "", 1, source.text)
-        snapshot = Document(item, 1, types.PositionEncodingKind.Utf32).snapshot()
+        snapshot = Document(item, 1).snapshot()
         head, lines, language = source.text[:offset], snapshot.lines, snapshot.language_id
         position = Position(head.count("\n"), len(last_line(head)))
         is_guess = Permissions([], settings).silence(snapshot) is not None

@@ -8,8 +8,12 @@ from itertools import chain
 from lsprotocol import types
 
 from engine.host.protocol import LineSplice, Position
-from lsp_server.documents.encoding import from_code_points, to_code_points
-from lsp_server.documents.line_buffer import LineBuffer, LineEnd
+from lsp_server.documents.line_buffer import (
+    LineBuffer,
+    LineEnd,
+    from_code_points,
+    to_code_points,
+)
 from lsp_server.language_names import language_of
 from lsp_server.reasons import Reason
 
@@ -60,7 +64,6 @@ class Snapshot:
     opening: int  # versions of different openings of one URI do not compare
     lines: tuple[str, ...]
     line_end: LineEnd  # for answers, where the client wants the document's own
-    encoding: types.PositionEncodingKind
     named_language: str = ""  # as the editor says, by the same table
 
     def line(self, number: int) -> str:
@@ -72,11 +75,11 @@ class Snapshot:
         if client.line >= len(self.lines):
             return Position(len(self.lines) - 1, len(self.lines[-1]))
         line = self.lines[client.line]
-        return Position(client.line, to_code_points(line, client.character, self.encoding))
+        return Position(client.line, to_code_points(line, client.character))
 
     def client_position(self, position: Position) -> types.Position:
         """A position as the client counts."""
-        character = from_code_points(self.line(position.line), position.character, self.encoding)
+        character = from_code_points(self.line(position.line), position.character)
         return types.Position(position.line, character)
 
     def prefix_of_line(self, position: Position) -> str:
@@ -91,15 +94,12 @@ class Snapshot:
 class Document:
     """A text that follows the editor's, and its latest changes; or why there is no text."""
 
-    def __init__(
-        self, item: types.TextDocumentItem, opening: int, encoding: types.PositionEncodingKind
-    ) -> None:
+    def __init__(self, item: types.TextDocumentItem, opening: int) -> None:
         self.uri = item.uri
         self.language_id = language_of(item.language_id, item.uri)
         self._named_language = language_of(item.language_id)
         self.version = item.version
         self._opening = opening
-        self._encoding = encoding
         self._buffer = LineBuffer(item.text)
         self.log = SpliceLog(item.version)
         self._snapshot: Snapshot | None = None  # until the next change
@@ -113,8 +113,7 @@ class Document:
     def change(self, version: int, changes: ContentChanges) -> None:
         """Apply `changes` in their order, each upon the one before.
 
-        They count in the order of their arrival: where `version` does not grow, ours does. Raises
-        ValueError if one makes no sense; the text then differs from the editor's.
+        They count in the order of their arrival: where `version` does not grow, ours does.
         """
         self._snapshot = None
         splices = tuple(self._apply(change) for change in changes)
@@ -135,11 +134,10 @@ class Document:
                 self._opening,
                 self._buffer.lines,
                 self._buffer.line_end,
-                self._encoding,
                 self._named_language,
             )
         return self._snapshot
 
     def _apply(self, change: types.TextDocumentContentChangeEvent) -> LineSplice:
         where = change.range if isinstance(change, types.TextDocumentContentChangePartial) else None
-        return self._buffer.apply(where, change.text, self._encoding)
+        return self._buffer.apply(where, change.text)

@@ -24,8 +24,6 @@ class Documents:
     """Documents by URI. Nothing here raises because of what a client sends: it returns a refusal."""
 
     def __init__(self) -> None:
-        # Negotiated when a client initializes, before it opens anything.
-        self.encoding = types.PositionEncodingKind.Utf16
         self._documents: dict[str, Document] = {}  # those that are refused, too
         self._notebooks: dict[str, list[types.NotebookCell]] = {}
         self._notebook_of: dict[str, str] = {}  # by the URI of a cell
@@ -62,7 +60,7 @@ class Documents:
             reason = Reason.BAD_ADDRESS
         text = item.text if reason is None else ""
         kept = types.TextDocumentItem(item.uri, item.language_id, item.version, text)
-        self._documents[item.uri] = Document(kept, next(self._openings), self.encoding)
+        self._documents[item.uri] = Document(kept, next(self._openings))
         self._documents[item.uri].refusal = reason
         return reason
 
@@ -83,10 +81,7 @@ class Documents:
             document = self._documents[uri]
         reason = next(filter(None, (_reason_against(change.text) for change in changes)), None)
         if reason is None:
-            try:
-                document.change(version, changes)
-            except ValueError:
-                reason = Reason.OUT_OF_STEP
+            document.change(version, changes)
         if document.num_bytes > MAX_DOCUMENT_BYTES:
             reason = reason or Reason.TOO_LARGE
         if reason is not None:

@@ -5,6 +5,7 @@ An edit costs the lines that it touches and a `memmove` of the list: far below a
 """
 
 import re
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Literal
@@ -13,10 +14,10 @@ from lsprotocol import types
 
 from engine.common_start import common_end, common_start
 from engine.host.protocol import LineSplice
-from lsp_server.documents.encoding import joined
 
 LineEnd = Literal["\n", "\r\n", "\r"]
 
+_UTF16 = "utf-16-le"  # units of two bytes, in which each client can count
 LINE_END = re.compile("(\r\n|\r|\n)")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _LINE_ENDS: tuple[LineEnd, ...] = ("\n", "\r\n", "\r")
@@ -49,22 +50,20 @@ class LineBuffer:
         """The most frequent end of the last 100 lines."""
         return most_frequent(self._ends[-_NUM_JUDGED - 1 : -1])
 
-    def apply(
-        self, where: types.Range | None, new_text: str, encoding: types.PositionEncodingKind
-    ) -> LineSplice:
+    def apply(self, where: types.Range | None, new_text: str) -> LineSplice:
         """Replace a range, or everything, by `new_text`; the splice of `lines` that this is.
 
         Positions outside the text are clamped, and the ends of a range may come in either order.
-        Raises ValueError, with nothing changed, if what is left is no text.
         """
         start, end = self._bounds(where)
         lines, first = self._lines, start.line
-        ends = lines[first], start.character, new_text, lines[end.line], end.character
-        region = joined(*ends, encoding) + self._ends[end.line]
+        head = _units(lines[first], 0, start.character)
+        tail = _units(lines[end.line], end.character)
+        region = _paired(head + new_text + tail) + self._ends[end.line]
         if first > 0 and self._ends[first - 1] == "\r" and region.startswith("\n"):
             first -= 1  # two line ends become one CR LF
             region = f"{lines[first]}\r{region}"
-        return self._replace(first, end.line + 1, _paired(region))
+        return self._replace(first, end.line + 1, region)
 
     def _bounds(self, where: types.Range | None) -> tuple[types.Position, types.Position]:
         beyond = types.Position(self.num_lines - 1, _BEYOND)
@@ -91,6 +90,22 @@ class LineBuffer:
         return ends + num_utf8_bytes("".join(self._lines[first:last]))
 
 
+def to_code_points(line: str, character: int) -> int:
+    """Code points of `line` before a client's `character`, which counts UTF-16 units.
+
+    What points inside a code point means its start, what points beyond the line its end.
+    """
+    ends = range(len(line) + 1)
+    return bisect_right(ends, character, key=lambda n: from_code_points(line, n)) - 1
+
+
+def from_code_points(line: str, num_points: int) -> int:
+    """The UTF-16 units of the first `num_points` code points of `line`."""
+    if line.isascii():
+        return min(num_points, len(line))
+    return len(line[:num_points].encode(_UTF16, "surrogatepass")) // 2
+
+
 def most_frequent(ends: Iterable[str]) -> LineEnd:
     """Which line end there is most of; LF wins ties."""
     counts = Counter(ends)
@@ -100,6 +115,14 @@ def most_frequent(ends: Iterable[str]) -> LineEnd:
 def num_utf8_bytes(text: str) -> int:
     """The length of `text` in UTF-8."""
     return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
+
+
+def _units(line: str, start: int, end: int | None = None) -> str:
+    """A line from one UTF-16 unit to another, which may be halves of surrogate pairs."""
+    if line.isascii():
+        return line[start:end]
+    units = line.encode(_UTF16, "surrogatepass")
+    return units[2 * start : end and 2 * end].decode(_UTF16, "surrogatepass")
 
 
 def _split(text: str) -> tuple[list[str], list[str]]:
@@ -115,7 +138,7 @@ def _paired(text: str) -> str:
     """`text` with halves of a surrogate pair that met as one character, as the client sees it."""
     if text.isascii() or not _SURROGATE.search(text):
         return text
-    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
+    return text.encode(_UTF16, "surrogatepass").decode(_UTF16, "surrogatepass")
 
 
 def difference(old: Sequence[str], new: Sequence[str], first: int = 0) -> LineSplice:

@@ -9,8 +9,8 @@ from pathlib import Path, PurePosixPath
 from typing import NamedTuple, Self
 
 from engine.host.protocol import RepositorySnippet
-from engine.text.names import block_heads, names_in
 from engine.text.brackets import statement
+from engine.text.names import block_heads, names_in
 from lsp_server.repository.source_text import family_of
 
 OnProgress = Callable[[int, int, str], None]  # files read, of how many; what to say once all are

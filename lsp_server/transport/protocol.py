@@ -33,7 +33,6 @@ from pygls.protocol.json_rpc import (
 )
 
 from lsp_server.documents.documents import Documents
-from lsp_server.documents.encoding import choose_encoding
 
 _LOG = logging.getLogger(__name__)
 _NOTEBOOKS = types.NotebookDocumentSyncOptions(
@@ -218,13 +217,10 @@ class LanguageServerProtocol(protocol.LanguageServerProtocol):
 
     @lsp_method(types.INITIALIZE)
     def lsp_initialize(self, params: types.InitializeParams) -> _Handler:
-        """Agree with the client on how characters are counted."""
-        general = params.capabilities.general
-        offered = general.position_encodings if general is not None else None
-        encoding = choose_encoding(offered)
-        self._server.documents.encoding = encoding
-        if general is not None:
-            general.position_encodings = [encoding]  # pygls takes the first that the client offers
+        """Characters are counted in UTF-16 units."""
+        if (general := params.capabilities.general) is not None:
+            # All clients know UTF-16; pygls would take the first that this one offers.
+            general.position_encodings = [types.PositionEncodingKind.Utf16]
         self._server.before_initialize(params)
         return (yield from super().lsp_initialize(params))
 

@@ -110,7 +110,7 @@ async def test_files_are_looked_at_where_the_client_does_not_watch_them(files):
 
 def text(*lines: str, uri: str = "a") -> Snapshot:
     """A document at one version."""
-    return Snapshot(uri, "python", 1, 1, lines, "\n", types.PositionEncodingKind.Utf16)
+    return Snapshot(uri, "python", 1, 1, lines, "\n")
 
 
 def test_a_line_counts_once_as_it_is_now_and_blank_ones_do_not():

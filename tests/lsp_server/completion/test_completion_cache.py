@@ -3,7 +3,6 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from lsprotocol.types import PositionEncodingKind
 
 from engine.host.protocol import Position
 from lsp_server.completion.anchor import Anchor
@@ -17,7 +16,7 @@ def at_bar(text: str, uri: str = "file:///a.py") -> Anchor:
     line = before.count("\n")
     position = Position(line, len(before.rpartition("\n")[2]))
     lines = tuple((before + after).split("\n"))
-    document = Snapshot(uri, "python", 1, 1, lines, "\n", PositionEncodingKind.Utf16)
+    document = Snapshot(uri, "python", 1, 1, lines, "\n")
     return Anchor(document, position, document, line)
 
 

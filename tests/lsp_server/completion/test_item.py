@@ -1,32 +1,25 @@
 """A completion as an item of LSP: ranges, encodings, line ends, the menu's item."""
 
-import pytest
-from lsprotocol.types import PositionEncodingKind
-
 from engine.host.protocol import Position
 from lsp_server.completion.item import LineEdit, inline_item
 from lsp_server.documents.document import Snapshot
 
 
-def document(edit: LineEdit, line: str, encoding: PositionEncodingKind) -> Snapshot:
+def document(edit: LineEdit, line: str) -> Snapshot:
     """A document that holds `line` where `edit` is."""
     lines = (*[""] * edit.line, line)
-    return Snapshot("file:///a.py", "python", 1, 1, lines, "\n", encoding)
+    return Snapshot("file:///a.py", "python", 1, 1, lines, "\n")
 
 
-def item(edit: LineEdit, line: str, encoding=PositionEncodingKind.Utf16, **options):
-    made = inline_item(edit, document(edit, line, encoding), "id-1", **options)
+def item(edit: LineEdit, line: str, **options):
+    made = inline_item(edit, document(edit, line), "id-1", **options)
     span = made.range
     assert span.start.line == span.end.line == edit.line
     return made.insert_text, span.start.character, span.end.character
 
 
-@pytest.mark.parametrize(
-    ("encoding", "start", "end"), [("utf-8", 7, 8), ("utf-16", 4, 5), ("utf-32", 3, 4)]
-)
-def test_the_range_is_in_the_clients_units(encoding, start, end):
-    edit = LineEdit.at(Position(2, 3), "a)", 1)
-    assert item(edit, "é🙂()", PositionEncodingKind(encoding)) == ("a)", start, end)
+def test_the_range_is_in_the_clients_units():
+    assert item(LineEdit.at(Position(2, 3), "a)", 1), "é🙂()") == ("a)", 4, 5)
 
 
 def test_the_item_begins_at_the_cursor_and_covers_what_it_repeats():
@@ -42,7 +35,7 @@ def test_line_ends_are_those_asked_for():
 
 def test_accepting_runs_the_command_with_the_completions_id():
     edit = LineEdit(0, 0, 0, "a")
-    there = document(edit, "", PositionEncodingKind.Utf8)
+    there = document(edit, "")
     made = inline_item(edit, there, "id-1")
     assert (made.command.command, made.command.arguments) == ("foregram.accept", ["id-1"])
     assert made.filter_text is None

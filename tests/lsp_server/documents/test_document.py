@@ -8,12 +8,10 @@ from lsprotocol import types
 from engine.host.protocol import LineSplice, Position
 from lsp_server.documents.document import MAX_CHARS, Document, SpliceLog
 
-UTF16 = types.PositionEncodingKind.Utf16
-
 
 def opened(text, version=1):
     item = types.TextDocumentItem("file:///a.py", "python", version, text)
-    return Document(item, 1, UTF16)
+    return Document(item, 1)
 
 
 def insertion(line, character, text):

@@ -7,7 +7,6 @@ from collections import Counter
 from threading import current_thread, main_thread
 
 import pytest
-from lsprotocol import types
 
 from lsp_server.documents.document import Snapshot
 from lsp_server.privacy import secret_texts
@@ -33,8 +32,7 @@ def permissions(*roots, **settings) -> Permissions:
 
 
 def document(uri: str, *lines: str, language: str = "python") -> Snapshot:
-    encoding = types.PositionEncodingKind.Utf16
-    return Snapshot(uri, language, 1, 1, lines or ("x = 1",), "\n", encoding)
+    return Snapshot(uri, language, 1, 1, lines or ("x = 1",), "\n")
 
 
 @pytest.mark.parametrize(

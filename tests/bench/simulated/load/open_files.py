@@ -24,9 +24,6 @@ class OpenFiles:
     _column: int = 0
     _version: int = 1
 
-    def __post_init__(self) -> None:
-        self.documents.encoding = types.PositionEncodingKind.Utf32
-
     def path_of(self, uri: str) -> str:
         """A document's path in the workspace."""
         return uri.removeprefix(self.root)
@@ -50,7 +47,7 @@ class OpenFiles:
     def type(self, text: str) -> None:
         """Insert text at the cursor."""
         self._version += 1
-        place = types.Position(self._row, self._column)
+        place = self.anchor.snapshot.client_position(Position(self._row, self._column))
         change = types.TextDocumentContentChangePartial(types.Range(place, place), text)
         self.documents.change(self._uri, self._version, [change])
         *above, last = text.split("\n")
