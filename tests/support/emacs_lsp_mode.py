@@ -5,18 +5,6 @@ from pathlib import Path
 from tests.support.emacs import Emacs
 
 PACKAGE = Path("editor_plugins/emacs/foregram.el").resolve()
-SHOP = '''"""A shop's inventory."""
-
-
-def total_price(items):
-    """The price of all items."""
-    total = 0
-    for item in items:
-        total += item.price * item.count
-    return total
-
-
-'''
 _INIT = """
 (dolist (folder (directory-files "{packages}" t "^[^.]"))
   (add-to-list 'load-path folder))

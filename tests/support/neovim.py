@@ -1,6 +1,8 @@
 """A real Neovim without a terminal, driven through its socket as a person would type."""
 
+import itertools
 import json
+import socket
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -9,8 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
+import msgspec
+
 from tests.support.editor_parts import part
-from tests.support.neovim_rpc import NeovimRpc
 from tests.support.polling import until
 
 PLUGIN = Path(__file__).parents[2] / "editor_plugins/neovim"
@@ -55,9 +58,48 @@ def program(version: str) -> Path:
     return inside if inside.exists() else place
 
 
-def setup_table(options: Mapping[str, Any]) -> str:
-    """Options as a Lua table."""
-    return f"vim.json.decode([==[{json.dumps(options)}]==])"
+class NeovimError(Exception):
+    """What Neovim says of a call that failed."""
+
+
+class NeovimRpc:
+    """One connection. Whatever a call returns is plain data: handles of buffers are not."""
+
+    def __init__(self, path: Path) -> None:
+        self._ids = itertools.count()
+        self._socket = socket.socket(socket.AF_UNIX)
+        self._socket.settimeout(LIMIT_S)
+        try:
+            self._socket.connect(str(path))
+        except OSError:
+            self._socket.close()
+            raise
+
+    def call(self, method: str, *arguments: Any) -> Any:
+        """What the method returns."""
+        message = [0, next(self._ids), method, arguments]
+        self._socket.sendall(msgspec.msgpack.encode(message))
+        _kind, _id, error, result = self._receive()
+        if error is not None:
+            raise NeovimError(error[1])
+        return result
+
+    def close(self) -> None:
+        """Leave; Neovim stays."""
+        self._socket.close()
+
+    def _receive(self) -> Any:
+        content = b""
+        while True:
+            received = self._socket.recv(1 << 20)
+            if not received:
+                raise NeovimError("Neovim has ended")
+            content += received
+            try:
+                return msgspec.msgpack.decode(content)
+            except msgspec.DecodeError as error:
+                if "truncated" not in str(error):
+                    raise
 
 
 class View(NamedTuple):
@@ -147,15 +189,14 @@ def neovim(
     environ: Mapping[str, str],
     folder: Path,
     *files: Path,
-    setup: str = "{}",
+    options: Mapping[str, Any],
     before: str = "",
 ) -> Iterator[Neovim]:
-    """A Neovim with the plugin set up by `setup`, a Lua table; no error may be left in it."""
+    """A Neovim with the plugin set up by `options`; no error may be left in it."""
     folder.mkdir(parents=True, exist_ok=True)
     init, place = folder / "init.lua", Path(environ["HOME"]) / f"nvim-{time.monotonic_ns()}"
-    init.write_text(
-        f"{_LISTEN}vim.opt.rtp:prepend('{PLUGIN}')\n{before}\nrequire('foregram').setup({setup})\n"
-    )
+    setup = f"require('foregram').setup(vim.json.decode([==[{json.dumps(options)}]==]))"
+    init.write_text(f"{_LISTEN}vim.opt.rtp:prepend('{PLUGIN}')\n{before}\n{setup}\n")
     homes = {
         f"XDG_{kind}_HOME": str(folder / kind.lower())
         for kind in ("CONFIG", "DATA", "STATE", "CACHE")

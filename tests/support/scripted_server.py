@@ -8,6 +8,8 @@ It is run as a program by itself, and imports nothing of ours.
 """
 
 import json
+import os
+import signal
 import sys
 import threading
 import time
@@ -17,6 +19,8 @@ from typing import Any, BinaryIO
 
 _PAUSE_S = 0.02
 _STATUS = "didChangeStatus"
+_UNITS = {"utf-8": 1, "utf-16": 2, "utf-32": 4}  # bytes of a character's unit
+Json = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -27,8 +31,20 @@ class ScriptedServer:
 
     @property
     def command(self) -> list[str]:
-        """What `foregram.server.command` has to be."""
+        """The program, without `lsp`."""
         return [sys.executable, "-P", str(Path(__file__)), str(self.folder)]
+
+    def behaves(self, **how: Any) -> None:
+        """From its next start on.
+
+        `line`: what it completes a line to, from the cursor on; `covered`: how many characters after
+        the cursor an item replaces; `encoding`; `name` and `version` in serverInfo; `last_words`,
+        which it prints before it ends at the message `ends_at` (a method, or "start"); `stays`: it
+        does not leave when it is told to; `silent_at`: the message after which it does nothing any
+        more, not even end with its input.
+        """
+        path = self.folder / "how.json"
+        path.write_text(json.dumps(_read_json(path) | how))
 
     def answers(self, method: str, result: Any) -> None:
         """From now on this is the answer to a request, or to a command of the server."""
@@ -48,8 +64,18 @@ class ScriptedServer:
 
     def heard(self, method: str) -> list[Any]:
         """The params of all messages of the editor with this method."""
-        messages = [json.loads(line) for line in _read_lines(self.folder / "heard")]
-        return [one["params"] for one in messages if one["method"] == method]
+        return [one["params"] for one in self._messages() if one["method"] == method]
+
+    @property
+    def processes(self) -> list[int]:
+        """The servers that were started and have not ended."""
+        numbers = {int(line) for line in _read_lines(self.folder / "started")}
+        return [number for number in numbers if Path(f"/proc/{number}").exists()]
+
+    @property
+    def num_starts(self) -> int:
+        """How often `lsp` was started."""
+        return len(_read_lines(self.folder / "started"))
 
     def prints(self, command: str, text: str) -> None:
         """What another command than `lsp` prints."""
@@ -60,9 +86,12 @@ class ScriptedServer:
         """The command lines that were run, without the program."""
         return _read_lines(self.folder / "ran")
 
+    def _messages(self) -> list[Json]:
+        return [json.loads(line) for line in _read_lines(self.folder / "heard")]
 
-def _read_json(path: Path) -> dict[str, Any]:
-    content: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
+
+def _read_json(path: Path) -> Json:
+    content: Json = json.loads(path.read_text()) if path.exists() else {}
     return content
 
 
@@ -70,35 +99,91 @@ def _read_lines(path: Path) -> list[str]:
     return path.read_text().splitlines() if path.exists() else []
 
 
+def _append(path: Path, line: str) -> None:
+    with path.open("a") as file:
+        file.write(line + "\n")
+
+
 class _Connection:
     """One running `foregram lsp`."""
 
     def __init__(self, folder: Path, source: BinaryIO, sink: BinaryIO) -> None:
         self._folder, self._source, self._sink = folder, source, sink
+        self._how = _read_json(folder / "how.json")
+        self._encoding = self._how.get("encoding", "utf-16")
+        self._texts: dict[str, list[str]] = {}
         self._lock = threading.Lock()
 
     def serve(self) -> None:
+        _append(self._folder / "started", str(os.getpid()))
+        self._end_at("start")
         threading.Thread(target=self._follow, daemon=True).start()
-        while (message := self._receive()) is not None and message.get("method") != "exit":
-            with (self._folder / "heard").open("a") as file:
-                params = message.get("params")
-                file.write(json.dumps({"method": message.get("method"), "params": params}) + "\n")
-            self._answer(message)
+        while (message := self._receive()) is not None:
+            method, params = message.get("method"), message.get("params") or {}
+            if method is None:
+                continue
+            _append(self._folder / "heard", json.dumps({"method": method, "params": params}))
+            self._end_at(method)
+            while self._how.get("silent_at") == method:
+                signal.pause()
+            if method == "exit" and not self._how.get("stays"):
+                return
+            self._take(message.get("id"), method, params)
 
-    def _answer(self, message: dict[str, Any]) -> None:
-        method, params = message.get("method"), message.get("params") or {}
+    def _take(self, message_id: Any, method: str, params: Json) -> None:
         answers = _read_json(self._folder / "answers.json")
-        if method == "initialized" and _STATUS in answers:
+        if method == "textDocument/didOpen":
+            self._texts[params["textDocument"]["uri"]] = params["textDocument"]["text"].split("\n")
+        elif method == "textDocument/didChange":
+            self._change(params)
+        elif method == "initialized" and answers.get(_STATUS):
             self._send(method=_STATUS, params=answers[_STATUS])
-        if "id" not in message or method is None:
+        if message_id is None:
             return
+        result = answers.get(params.get("command", method))
         if method == "initialize":
-            capabilities = {"textDocumentSync": 2, "inlineCompletionProvider": {}}
-            info = {"name": "foregram", "version": "99.0.0"}
-            result: Any = {"capabilities": capabilities, "serverInfo": info}
-        else:
-            result = answers.get(params.get("command", method))
-        self._send(id=message["id"], result=result)
+            result = self._capabilities()
+        elif method == "textDocument/inlineCompletion" and result is None:
+            result = {"items": self._items(params)}
+        self._send(id=message_id, result=result)
+
+    def _capabilities(self) -> Json:
+        return {
+            "capabilities": {
+                "textDocumentSync": 1 if "line" in self._how else 2,
+                "inlineCompletionProvider": {},
+                "executeCommandProvider": {"commands": ["scripted.accept"]},
+                "positionEncoding": self._encoding,
+            },
+            "serverInfo": {
+                "name": self._how.get("name", "foregram"),
+                "version": self._how.get("version", "99.0.0"),
+            },
+        }
+
+    def _change(self, params: Json) -> None:
+        """Where it completes lines, an editor sends the whole text."""
+        if "line" in self._how:
+            text = params["contentChanges"][-1]["text"]
+            self._texts[params["textDocument"]["uri"]] = text.split("\n")
+
+    def _items(self, params: Json) -> list[Json]:
+        """What completes the line, if the text before the cursor begins it."""
+        position = params["position"]
+        wire = self._encoding if self._encoding == "utf-8" else f"{self._encoding}-le"
+        line = self._texts[params["textDocument"]["uri"]][position["line"]].encode(wire)
+        before = line[: position["character"] * _UNITS[self._encoding]].decode(wire)
+        full = self._how.get("line", "")
+        if not before or not full.startswith(before):
+            return []
+        end = {**position, "character": position["character"] + self._how.get("covered", 0)}
+        command = {"title": "", "command": "scripted.accept", "arguments": ["one"]}
+        where = {"start": position, "end": end}
+        return [{"insertText": full[len(before) :], "range": where, "command": command}]
+
+    def _end_at(self, moment: str) -> None:
+        if self._how.get("ends_at") == moment:
+            sys.exit(self._how.get("last_words", "nothing was said"))
 
     def _follow(self) -> None:
         """Say what the test has the server say from now on."""
@@ -110,12 +195,12 @@ class _Connection:
                 said += 1
             time.sleep(_PAUSE_S)
 
-    def _receive(self) -> dict[str, Any] | None:
+    def _receive(self) -> Json | None:
         length = 0
         while line := self._source.readline().strip():
             name, _, value = line.partition(b":")
             length = int(value) if name.lower() == b"content-length" else length
-        message: dict[str, Any] | None = json.loads(self._source.read(length)) if length else None
+        message: Json | None = json.loads(self._source.read(length)) if length else None
         return message
 
     def _send(self, **message: Any) -> None:
@@ -128,9 +213,11 @@ class _Connection:
 def main() -> None:
     """Run one command."""
     folder, words = Path(sys.argv[1]), sys.argv[2:]
-    with (folder / "ran").open("a") as file:
-        file.write(" ".join(words) + "\n")
-    if words[0] == "lsp":
+    _append(folder / "ran", " ".join(words))
+    if "--version" in words:
+        version = _read_json(folder / "how.json").get("version", "99.0.0")
+        sys.stdout.write(f"foregram {version}\n")
+    elif words[0] == "lsp":
         _Connection(folder, sys.stdin.buffer, sys.stdout.buffer).serve()
     elif (text := folder / f"{words[0]}.txt").exists():
         sys.stdout.write(text.read_text())

@@ -1,14 +1,17 @@
 """What the tests of real editors share: one home, one warm host and one VS Code per process."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import pytest
 from playwright.sync_api import Browser
 
-from tests.support.completion_hosts import RemoteHost, remote_host
 from tests.support.editor_home import COMMAND, own_home, ready_host
+from tests.support.neovim import Neovim, neovim
 from tests.support.scripted_server import ScriptedServer
+from tests.support.served_host import RemoteHost, remote_host
 from tests.support.vscode import Workbench, chromium, foregram_extension, workbench
 from tests.support.vscode_server import CodeServer, code_server
 
@@ -58,3 +61,53 @@ def script(tmp_path: Path) -> ScriptedServer:
     folder = tmp_path / "server"
     folder.mkdir()
     return ScriptedServer(folder)
+
+
+@pytest.fixture
+def start_neovim(tmp_path: Path) -> Iterator[Callable[..., Neovim]]:
+    """Starts Neovim on files, in one version, with options of the plugin."""
+    with ExitStack() as stack:
+
+        def start(
+            environ: dict[str, str],
+            *files: Path,
+            version: str = "0.12",
+            before: str = "",
+            **options: Any,
+        ) -> Neovim:
+            folder = tmp_path / f"xdg-{files[0].stem if files else ''}"
+            return stack.enter_context(
+                neovim(version, environ, folder, *files, options=options, before=before)
+            )
+
+        yield start
+
+
+@pytest.fixture
+def hostless() -> Iterator[dict[str, str]]:
+    """An environment without a host and without a model."""
+    with own_home() as environ:
+        yield environ
+
+
+@pytest.fixture
+def scripted_neovim(
+    request: pytest.FixtureRequest,
+    hostless: dict[str, str],
+    start_neovim: Callable[..., Neovim],
+    script: ScriptedServer,
+    tmp_path: Path,
+) -> Callable[..., Neovim]:
+    """Starts Neovim on a file with this text, with a server that behaves so; a version and a way to draw."""
+    version, ghost_text = getattr(request, "param", ("0.12", "auto"))
+
+    def start(
+        text: str = "total = 1\n", *, before: str = "", options: Any = None, **how: Any
+    ) -> Neovim:
+        file = tmp_path / "a.py"
+        file.write_text(text)
+        script.behaves(**how)
+        given = {"cmd": [*script.command, "lsp"], "ghost_text": ghost_text} | (options or {})
+        return start_neovim(hostless, file, version=version, before=before, **given)
+
+    return start

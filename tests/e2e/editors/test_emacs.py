@@ -14,7 +14,8 @@ from tests.support.completion_hosts import metric
 from tests.support.editor_home import COMMAND
 from tests.support.editor_parts import part
 from tests.support.emacs import Programs, emacs
-from tests.support.emacs_lsp_mode import SHOP, GhostText, lsp_mode_init
+from tests.support.emacs_lsp_mode import GhostText, lsp_mode_init
+from tests.support.sources import SHOP
 
 pytestmark = [
     pytest.mark.e2e,

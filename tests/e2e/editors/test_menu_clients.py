@@ -13,7 +13,7 @@ import pytest
 from tests.support.editor_home import COMMAND
 from tests.support.editor_parts import part
 from tests.support.emacs import Emacs, Programs, emacs
-from tests.support.emacs_lsp_mode import SHOP
+from tests.support.sources import SHOP
 from tests.support.terminal import Terminal, terminal
 
 pytestmark = [

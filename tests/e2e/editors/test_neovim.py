@@ -3,15 +3,16 @@
 import os
 import signal
 import time
-from contextlib import ExitStack
 
 import pytest
 
 from tests.support.completion_hosts import host_status
 from tests.support.editor_home import COMMAND
-from tests.support.neovim import LIMIT_S, Neovim, neovim, setup_table
+from tests.support.neovim import LIMIT_S
 from tests.support.neovim_watch import watch, watched
 from tests.support.polling import until
+from tests.support.served_host import secret_file
+from tests.support.sources import BEGUN
 
 pytestmark = [
     pytest.mark.e2e,
@@ -20,47 +21,33 @@ pytestmark = [
     pytest.mark.timeout(400),  # the first start on a machine converts the model
 ]
 
-SOURCE = '''"""A shop's inventory."""
-
-
-def total_price(items):
-    """The price of all items."""
-    total = 0
-    for item in items:
-        total += item.price * item.count
-    return total
-
-
-def total_weight(items):
-    """The weight of all items."""
-    total = 0
-'''
+PLAIN = "def total_price(items):\n    total = 0\n"
 LOOP = "Gofor item in it"  # begins a loop below the last line, whose completion has several lines
 NEW = "Go<C-u><CR><CR>def "  # a function of which the model knows nothing: candidates differ
-TYPED = SOURCE + "    for item in it"
+TYPED = BEGUN + "    for item in it"
 KEY_S = 0.08  # from one key of a person to the next
 REST_S = 1.0  # long enough for whatever the server has to say
 
 
 @pytest.fixture(params=[("0.11", "auto"), ("0.12", "auto"), ("0.12", "own")], ids="-".join)
-def start(request, environ, tmp_path):
+def start(request, environ, start_neovim, tmp_path):
     """Starts Neovim on a file of the shop, in one version, with one way to draw."""
     version, ghost_text = request.param
-    with ExitStack() as stack:
+    given = {"cmd": [str(COMMAND), "lsp"], "ghost_text": ghost_text}
+    (tmp_path / "shop.py").write_text(BEGUN)
 
-        def started(before="", source=SOURCE, name="shop.py", folder="", **options) -> Neovim:
-            file = tmp_path / folder / name
-            file.parent.mkdir(exist_ok=True)
-            file.write_text(source)
-            given = {"cmd": [str(COMMAND), "lsp"], "ghost_text": ghost_text} | options
-            xdg = tmp_path / folder / "xdg"
-            editor = stack.enter_context(
-                neovim(version, environ, xdg, file, setup=setup_table(given), before=before)
-            )
-            editor.until_ready()
-            return editor
+    def started(file=tmp_path / "shop.py", before="", home=environ, **options):
+        return start_neovim(home, file, version=version, before=before, **given | options)
 
-        yield started
+    return started
+
+
+@pytest.fixture
+def editor(start):
+    """Neovim with a ready host."""
+    editor = start()
+    editor.until_ready()
+    return editor
 
 
 def status(environ):
@@ -85,8 +72,7 @@ def sent(editor, method):
     return [params for name, params in editor.lua("return _G.sent") if name == method]
 
 
-def test_tab_accepts_what_is_shown_as_one_undo_step_and_the_file_is_saved(start, tmp_path):
-    editor = start()
+def test_tab_accepts_what_is_shown_as_one_undo_step_and_the_file_is_saved(editor, tmp_path):
     editor.type(LOOP)
     ghost = editor.settled_ghost()
     assert "\n" in ghost
@@ -99,12 +85,11 @@ def test_tab_accepts_what_is_shown_as_one_undo_step_and_the_file_is_saved(start,
     editor.type("u")
     editor.until_text(TYPED)
     editor.type("<C-r>:w<CR>")
-    until(lambda: (tmp_path / "shop.py").read_text() != SOURCE, "the saved file")
+    until(lambda: (tmp_path / "shop.py").read_text() != BEGUN, "the saved file")
     assert (tmp_path / "shop.py").read_text() == TYPED + ghost + "\n"
 
 
-def test_the_ghost_text_stays_while_one_types_along(start):
-    editor = start()
+def test_the_ghost_text_stays_while_one_types_along(editor):
     editor.type(LOOP)
     ghost = editor.settled_ghost()
     line = ghost.split("\n")[0]
@@ -124,8 +109,7 @@ def test_the_ghost_text_stays_while_one_types_along(start):
     assert editor.view() == (TYPED + line[:-1], ghost[len(line) - 1 :])
 
 
-def test_ghost_text_that_no_longer_fits_is_gone_at_once(start):
-    editor = start()
+def test_ghost_text_that_no_longer_fits_is_gone_at_once(editor):
     editor.type(LOOP)
     assert not editor.settled_ghost().startswith("Z")
     editor.type("Z")
@@ -135,16 +119,14 @@ def test_ghost_text_that_no_longer_fits_is_gone_at_once(start):
     assert not view.ghost.startswith("ems")
 
 
-def test_tab_right_after_a_key_leaves_no_strays(start):
-    editor = start()
+def test_tab_right_after_a_key_leaves_no_strays(editor):
     editor.type(LOOP)
     ghost = editor.settled_ghost()
     editor.type(ghost[:2] + "<Tab>")
     editor.until_text(TYPED + ghost)
 
 
-def test_a_word_and_a_line_are_accepted_and_the_rest_stays(start):
-    editor = start()
+def test_a_word_and_a_line_are_accepted_and_the_rest_stays(editor):
     record_messages(editor)
     editor.type(LOOP)
     ghost, accepted = editor.settled_ghost(), []
@@ -170,8 +152,7 @@ def accepted_of(ghost, params):
     return len(ghost) - left_before + params["acceptedLength"]
 
 
-def test_another_candidate_and_the_first_again(start):
-    editor = start()
+def test_another_candidate_and_the_first_again(editor):
     editor.type(NEW)
     first = editor.settled_ghost()
     editor.type("<M-]>")
@@ -181,32 +162,24 @@ def test_another_candidate_and_the_first_again(start):
     editor.type("<M-[>")
     editor.until(lambda: editor.ghost() == first, "the first candidate")
     editor.type("<M-]><Tab>")
-    editor.until_text(SOURCE + "\n\ndef " + other)
+    editor.until_text(BEGUN + "\n\ndef " + other)
 
 
-def test_dismissed_ghost_text_stays_away_until_the_next_key(start):
-    editor = start()
+def test_dismissed_ghost_text_stays_away_until_the_next_key_or_until_it_is_asked_for(editor):
     editor.type(LOOP)
     ghost = editor.settled_ghost()
     editor.type("<C-]>")
     editor.until_no_ghost()
     assert editor.text() == TYPED
+    editor.type("<M-\\>")
+    editor.until_ghost()
+    editor.type("<C-]>")
+    editor.until_no_ghost()
     editor.type(ghost[0])
     assert editor.until_ghost() == ghost[1:]
 
 
-def test_completions_can_be_asked_for(start):
-    editor = start()
-    editor.type(LOOP)
-    editor.settled_ghost()
-    editor.type("<C-]>")
-    editor.until_no_ghost()
-    editor.type("<M-\\>")
-    editor.until_ghost()
-
-
-def test_a_language_is_switched_off_and_on(start):
-    editor = start()
+def test_a_language_is_switched_off_and_on(editor):
     editor.type(":Foregram disable python<CR>" + LOOP)
     editor.until(lambda: editor.state()["kind"] == "Inactive", "the state")
     assert "Off for" in editor.state()["message"]
@@ -222,8 +195,7 @@ def test_a_language_is_switched_off_and_on(start):
     ]
 
 
-def test_a_host_that_was_killed_comes_back(start, environ):
-    editor = start()  # wants a host after the last one was started: it waits for no second try
+def test_a_host_that_was_killed_comes_back(editor, environ):
     former = status(environ)["pid"]
     os.kill(former, signal.SIGKILL)
     editor.type(LOOP)
@@ -232,21 +204,73 @@ def test_a_host_that_was_killed_comes_back(start, environ):
     assert not editor.said()
 
 
-def test_ten_windows_share_one_host(environ, tmp_path):
-    with ExitStack() as stack:
-        setup = setup_table({"cmd": [str(COMMAND), "lsp"]})
-        editors = []
-        for number in range(10):
-            file = tmp_path / f"shop{number}.py"
-            file.write_text(SOURCE)
-            one = neovim("0.11", environ, tmp_path / f"xdg{number}", file, setup=setup)
-            editors.append(stack.enter_context(one))
-        for editor in editors:
-            editor.until_ready()
-        former = status(environ)["pid"]
-        for editor in editors:
-            editor.type(LOOP)
-        assert all(editor.until_ghost(200) for editor in editors)
-        host = status(environ)
-        assert host["numClients"] >= len(editors), host
-        assert host["pid"] == former
+def test_windows_share_one_host(start, environ, tmp_path):
+    files = [tmp_path / f"shop{number}.py" for number in range(3)]
+    for file in files:
+        file.write_text(BEGUN)
+    editors = [start(file) for file in files]
+    for editor in editors:
+        editor.until_ready()
+    former = status(environ)["pid"]
+    for editor in editors:
+        editor.type(LOOP)
+    assert all(editor.until_ghost(200) for editor in editors)
+    host = status(environ)
+    assert host["numClients"] >= len(editors), host
+    assert host["pid"] == former
+
+
+REASONS = """
+local keep = function(answers) _G.answers = answers end
+require("foregram.questions").execute("foregram.why", nil, keep)
+return vim.tbl_map(function(one) return one.file .. " " .. one.reason end, _G.answers or {})
+"""
+
+
+def servers(editor) -> list[int]:
+    """Processes that Neovim has started and that run."""
+    return list(editor.lua("return vim.api.nvim_get_proc_children(vim.uv.os_getpid())"))
+
+
+def test_two_projects_share_one_server_and_each_has_its_own_ignore_file(start, tmp_path):
+    first, second = tmp_path / "first", tmp_path / "second"
+    for folder in (first, second):
+        (folder / ".git").mkdir(parents=True)
+        for name in ("draft.py", "shop.py"):
+            (folder / name).write_text(PLAIN)
+    (second / ".foregramignore").write_text("draft.py\n")
+    editor = start(first / "draft.py", before="vim.o.hidden = true")
+    editor.until_ready()
+    [server] = servers(editor)
+    editor.type(LOOP)
+    assert editor.until_ghost()
+    # Accepted: the next file is completed in the manner of what is open, loops without end too.
+    editor.type(f"<Tab><Esc>:edit {second}/draft.py<CR>{LOOP}")
+    editor.until(lambda: "draft.py ignored_file" in " ".join(editor.lua(REASONS)), "the reason")
+    assert not editor.ghost()
+    editor.type(f"<Esc>:edit {second}/shop.py<CR>{LOOP}")
+    assert editor.until_ghost()
+    assert servers(editor) == [server]
+
+
+def test_a_host_elsewhere_asks_for_its_certificate_and_its_token(start, hostless, remote, tmp_path):
+    token_file = secret_file(tmp_path / "token", "a guess of some length")
+    reached = remote.settings | {"token_file": str(token_file)}
+    editor = start(home=hostless, settings={"host_url": remote.url, "token_file": str(token_file)})
+    editor.until(lambda: editor.state()["kind"] == "Error", "the error")
+    message = editor.state()["message"]
+    assert "self-signed certificate" in message
+    assert "ca_file may name" in message
+    editor.type(":Foregram status<CR>")
+    editor.until(lambda: f"Error: {message}" in editor.text(), "the report")
+    trusting = start(home=hostless, settings=reached)
+    trusting.until(lambda: trusting.state()["kind"] == "Error", "the error")
+    assert "token" in trusting.state()["message"]
+    token_file.write_text(remote.token_file.read_text())
+    trusting.type(":Foregram restart<CR>")
+    trusting.until_ready()
+    trusting.type(LOOP)
+    ghost = trusting.settled_ghost()
+    trusting.type("<Tab>")
+    trusting.until_text(TYPED + ghost)
+    assert not trusting.said()

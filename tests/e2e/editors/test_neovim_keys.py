@@ -1,101 +1,66 @@
 """Keys, columns, menus and neighbours: real Neovim with a server that says exactly what to show."""
 
-import json
-import sys
-from contextlib import ExitStack
-from pathlib import Path
-from typing import Any
-
 import pytest
 
-from tests.support import neovim_server
-from tests.support.editor_home import own_home
-from tests.support.neovim import Neovim, neovim, setup_table
 from tests.support.polling import until
+from tests.support.scripted_server import ScriptedServer
 
-pytestmark = [pytest.mark.e2e, pytest.mark.editors, pytest.mark.timeout(300)]
+WAYS = [("0.11", "auto"), ("0.12", "auto"), ("0.12", "own")]
+pytestmark = [
+    pytest.mark.e2e,
+    pytest.mark.editors,
+    pytest.mark.timeout(300),
+    pytest.mark.parametrize("scripted_neovim", WAYS, indirect=True, ids="-".join),
+]
 
 LINE = "print(größe, 𝄞, total)"
 TABS = "vim.g.python_recommended_style = 0\n"  # <Tab> is a tab
-SCRIPTED = [sys.executable, neovim_server.__file__]
 
 
-def scripted(**script) -> list[str]:
-    """The command of a server that follows a script."""
-    return [*SCRIPTED, json.dumps(script)]
+@pytest.fixture
+def start(scripted_neovim, script):
+    """Starts Neovim with a server that completes one line."""
 
+    def started(text="", *, before="", options=None, **how):
+        editor = scripted_neovim(
+            text, before=TABS + before, options=options, **{"line": LINE} | how
+        )
+        until(lambda: script.heard("textDocument/didOpen"), "the server")
+        return editor
 
-@pytest.fixture(params=[("0.11", "auto"), ("0.12", "auto"), ("0.12", "own")], ids="-".join)
-def start(request, tmp_path):
-    """Starts Neovim with a scripted server, in one version, with one way to draw."""
-    version, ghost_text = request.param
-    with own_home() as environ, ExitStack() as stack:
-
-        def started(text="", before="", name="a.py", server=None, **script) -> Neovim:
-            file = tmp_path / name
-            file.write_text(text)
-            command = scripted(log=str(tmp_path / "log"), **{"line": LINE} | script)
-            options = {"cmd": command, "ghost_text": ghost_text} | (server or {})
-            run = neovim(
-                version, environ, tmp_path / "xdg", file,
-                setup=setup_table(options), before=TABS + before,
-            )  # fmt: skip
-            editor = stack.enter_context(run)
-            until(lambda: heard(tmp_path, "textDocument/didOpen"), "the server")
-            return editor
-
-        yield started
-
-
-def heard(folder: Path, method: str) -> list[dict[str, Any]]:
-    """What the scripted server got by a method."""
-    log = folder / "log"
-    lines = log.read_text().splitlines() if log.exists() else []
-    return [one["params"] for one in map(json.loads, lines) if one["method"] == method]
+    return started
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "utf-32"])
-def test_columns_are_right_beyond_ascii(start, encoding):
+def test_columns_are_right_beyond_ascii_and_the_server_hears_of_an_accept(start, script, encoding):
     editor = start(encoding=encoding)
-    for typed in ("print(größe", ", 𝄞,"):
-        editor.type("i" + typed if typed.startswith("p") else typed)
+    for typed in ("iprint(größe", ", 𝄞,"):
+        editor.type(typed)
     rest = LINE.removeprefix("print(größe, 𝄞,")
     editor.until(lambda: editor.ghost() == rest, "the ghost text")
     editor.type("<Tab>")
     editor.until_text(LINE)
-
-
-def test_the_server_hears_of_an_accept(start, tmp_path):
-    editor = start()
-    editor.type("iprint(")
-    editor.until_ghost()
-    editor.type("<Tab>")
-    command = until(lambda: heard(tmp_path, "workspace/executeCommand"), "the command")
+    command = until(lambda: script.heard("workspace/executeCommand"), "the command")
     assert command == [{"command": "scripted.accept", "arguments": ["one"]}]
 
 
-@pytest.mark.parametrize(("text", "after"), [(")", ""), (") + 1", " + 1")])
-def test_a_closing_bracket_after_the_cursor_is_neither_drawn_nor_written_twice(start, text, after):
-    editor = start(text, covered=1)
+def test_a_closing_bracket_after_the_cursor_is_neither_drawn_nor_written_twice(start):
+    editor = start(") + 1", covered=1)
     editor.type("Iprint(")
     editor.until_ghost()
-    assert editor.text() == "print(" + text
+    assert editor.text() == "print() + 1"
     editor.type("gr")  # typed along: the bracket moves
     editor.type("<Tab>")
-    editor.until_text(LINE + after)
+    editor.until_text(LINE + " + 1")
 
 
 def test_accepting_by_word_keeps_the_covered_bracket_for_the_last_one(start):
     editor = start(")", covered=1)
     editor.type("Iprint(")
     editor.until_ghost()
-    for _ in range(9):
-        before = editor.text()
+    while (before := editor.text()) != LINE:
         editor.type("<C-Right>")
         editor.until(lambda before=before: editor.text() != before, "a word")
-        if editor.text() == LINE:
-            break
-    assert editor.text() == LINE
 
 
 def test_a_word_of_any_script_ends_where_vims_own_does(start):
@@ -135,7 +100,7 @@ def test_keys_do_what_they_did_where_there_is_nothing_to_accept(start):
 
 
 def test_keys_that_are_false_are_left_alone(start):
-    editor = start(server={"keymaps": {"accept": False, "dismiss": "<C-e>"}})
+    editor = start(options={"keymaps": {"accept": False, "dismiss": "<C-e>"}})
     editor.type("iprint(")
     editor.until_ghost()
     editor.type("<C-e>")
@@ -181,14 +146,14 @@ def test_leaving_insert_mode_takes_the_ghost_text_away(start):
     editor.until_no_ghost()
 
 
-def test_a_buffer_that_is_closed_while_an_answer_is_awaited_does_no_harm(start, tmp_path):
+def test_a_buffer_that_is_closed_while_an_answer_is_awaited_does_no_harm(start):
     editor = start()
     editor.type("ipri<Esc>:bwipeout!<CR>ipri<Esc>")
     editor.until(lambda: editor.text() == "pri", "the empty buffer")
     assert not editor.said()
 
 
-def test_undo_takes_back_what_was_accepted_alone_and_dot_repeats_what_was_typed(start):
+def test_undo_takes_back_what_was_accepted_alone_and_what_was_typed_next(start):
     editor = start()
     editor.type("ipri")
     editor.until_ghost()
@@ -202,52 +167,16 @@ def test_undo_takes_back_what_was_accepted_alone_and_dot_repeats_what_was_typed(
 
 def test_another_server_with_inline_completion_stays_out_of_the_way(start, tmp_path):
     editor = start()
-    other = scripted(line="print(other)", log=str(tmp_path / "other"), name="other")
-    editor.lua("vim.lsp.start({ name = 'other', cmd = ... }, { bufnr = 0 })", other)
+    (tmp_path / "other").mkdir()
+    other = ScriptedServer(tmp_path / "other")
+    other.behaves(line="print(other)", name="other")
+    command = [*other.command, "lsp"]
+    editor.lua("vim.lsp.start({ name = 'other', cmd = ... }, { bufnr = 0 })", command)
     editor.until(lambda: editor.lua("return #vim.lsp.get_clients()") == 2, "the other server")
     editor.type("ipri")
     editor.until(lambda: editor.ghost() == LINE[3:], "our ghost text")
     editor.type("<Tab>")
     editor.until_text(LINE)
-    assert "textDocument/inlineCompletion" not in (tmp_path / "other").read_text()
+    assert not other.heard("textDocument/inlineCompletion")
     editor.type("<Esc>:checkhealth foregram<CR>")
     editor.until(lambda: "the server `other` offers inline completion too" in editor.text(), "it")
-
-
-def test_what_the_server_is_told_at_the_start(start, tmp_path):
-    settings = {"max_tokens": 7, "languages": {}}
-    editor = start(server={"settings": settings})
-    [told] = heard(tmp_path, "initialize")
-    options = told["initializationOptions"]
-    assert options["foregram"] == {"max_tokens": 7}
-    assert options["editorInfo"]["name"] == "Neovim"
-    assert options["editorPluginInfo"] == {"name": "foregram", "version": "0.1.0"}
-    assert "inlineCompletion" in told["capabilities"]["textDocument"]
-    editor.type(":Foregram toggle<CR>:Foregram disable lua<CR>")
-    until(lambda: len(heard(tmp_path, "workspace/didChangeConfiguration")) == 3, "the settings")
-    *_, told = heard(tmp_path, "workspace/didChangeConfiguration")
-    assert told["settings"]["foregram"] == {
-        "max_tokens": 7,
-        "enable": False,
-        "languages": {"lua": False},
-    }
-
-
-def test_the_command_completes_its_subcommands_and_names_a_wrong_one(start):
-    editor = start()
-    complete = "return vim.fn.getcompletion(..., 'cmdline')"
-    assert editor.lua(complete, "Foregram re") == ["restart"]
-    assert editor.lua(complete, "Foregram toggle ") == ["python"]
-    assert editor.lua(complete, "Foregram model 1") == ["1.5b", "14b"]
-    assert editor.lua(complete, "Foregram why ") == []
-    editor.type(":Foregram jump<CR>:Foregram why now<CR>")
-    until(lambda: len(editor.said()) == 2, "the messages")
-    assert editor.said()[0].startswith("foregram: there is no `:Foregram jump`; there are: accept,")
-    assert editor.said()[1] == "foregram: `:Foregram why` takes no argument"
-
-
-def test_health_says_that_all_is_well(start):
-    editor = start()
-    editor.type(":checkhealth foregram<CR>")
-    editor.until(lambda: "server 0.1.0, positions in utf-8" in editor.text(), "the report")
-    assert "ERROR" not in editor.text()

@@ -1,18 +1,23 @@
 """The README's picture of Neovim: a terminal with real ghost text, drawn as an SVG."""
 
+import io
 import json
 import os
+import re
 import subprocess
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from rich.ansi import AnsiDecoder
+from rich.console import Console
+from rich.terminal_theme import TerminalTheme
 
 from tests.support.editor_home import COMMAND
 from tests.support.editor_parts import part
 from tests.support.neovim import LIMIT_S, PLUGIN, program
 from tests.support.polling import until
-from tests.support.terminal_picture import to_svg
+from tests.support.sources import BEGUN
 
 pytestmark = [
     pytest.mark.e2e,
@@ -21,21 +26,6 @@ pytestmark = [
     pytest.mark.timeout(400),  # the first start on a machine converts the model
 ]
 
-SOURCE = '''"""A shop's inventory."""
-
-
-def total_price(items):
-    """The price of all items."""
-    total = 0
-    for item in items:
-        total += item.price * item.count
-    return total
-
-
-def total_weight(items):
-    """The weight of all items."""
-    total = 0
-'''
 INIT = """
 vim.o.termguicolors, vim.o.background, vim.o.laststatus = true, "dark", 2
 vim.opt.fillchars = { eob = " " }
@@ -46,6 +36,34 @@ vim.opt.rtp:prepend(vim.env.PLUGIN)
 require("foregram").setup(vim.json.decode(vim.env.OPTIONS))
 """
 SIZE = ("-x", "72", "-y", "21")
+
+
+# The colours of Neovim's own dark scheme around the text, and quiet ones in it.
+THEME = TerminalTheme(
+    (20, 22, 27),
+    (224, 226, 234),
+    [
+        (20, 22, 27),
+        (255, 192, 185),
+        (179, 246, 192),
+        (252, 224, 148),
+        (166, 219, 255),
+        (255, 202, 255),
+        (140, 248, 247),
+        (224, 226, 234),
+    ],
+)
+_ELSEWHERE = re.compile(r"@font-face \{.*?\}\s*|<!--.*?-->\s*", re.DOTALL)
+
+
+def to_svg(captured: str, *, title: str, width: int) -> str:
+    """What `tmux capture-pane -p -e` printed, as a picture that asks for nothing elsewhere."""
+    console = Console(record=True, width=width, file=io.StringIO(), color_system="truecolor")
+    for text in AnsiDecoder().decode(captured.rstrip("\n")):
+        text.pad_right(max(0, width - text.cell_len))
+        console.print(text, no_wrap=True, crop=True)
+    picture = console.export_svg(title=title, theme=THEME, unique_id="foregram")
+    return _ELSEWHERE.sub("", picture).replace("Fira Code", "DejaVu Sans Mono")
 
 
 @pytest.fixture
@@ -72,7 +90,7 @@ def colours_of(captured: str, words: str) -> str:
 def test_a_terminal_shows_the_ghost_text_dimmed(terminal, tmp_path):
     folder = PLUGIN / "images" if os.environ.get("EDITOR_PICTURES") == "1" else tmp_path
     (tmp_path / "init.lua").write_text(INIT)
-    (tmp_path / "inventory.py").write_text(SOURCE)
+    (tmp_path / "inventory.py").write_text(BEGUN)
     options = json.dumps({"cmd": [str(COMMAND), "lsp"], "ghost_text": "own"})
     variables = {"PLUGIN": PLUGIN, "OPTIONS": options, "TERM": "screen-256color"}
     given = [word for name, value in variables.items() for word in ("-e", f"{name}={value}")]

@@ -10,8 +10,9 @@ from contextlib import asynccontextmanager
 import httpx2
 import pytest
 
-from tests.support.compat_host import TOKEN, compat_host, tiny_engine
 from tests.support.editor_parts import part
+from tests.support.running_host import TOKEN, dropped_in_host
+from tests.support.tiny_models import tiny_engine
 
 pytestmark = [
     pytest.mark.editors,
@@ -41,7 +42,7 @@ def engine(tmp_path_factory):
 @in_its_own_thread
 async def test_the_openai_package_lists_completes_streams_and_tells_failures(engine):
     package = part("openai")
-    async with compat_host(lambda: engine) as host:
+    async with dropped_in_host(engine) as host:
         process = await asyncio.create_subprocess_exec(
             *(part("node"), "tests/support/openai_client.mjs", package.parents[2]),
             env={**os.environ, "OPENAI_BASE_URL": f"{host.url}/v1", "OPENAI_API_KEY": TOKEN},
@@ -102,7 +103,7 @@ async def test_tabby_agent_connects_completes_and_reports(engine, tmp_path):
         "position": TEXT.index("return ") + len("return "),
         "manually": True,
     }
-    async with compat_host(lambda: engine) as host, tabby_agent(tmp_path) as agent:
+    async with dropped_in_host(engine) as host, tabby_agent(tmp_path) as agent:
         server = {"endpoint": host.url, "token": TOKEN}
         properties = {"user": {}, "session": {"client": "a test"}}
         config = {"server": server, "anonymousUsageTracking": {"disable": True}}

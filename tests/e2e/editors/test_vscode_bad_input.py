@@ -6,9 +6,8 @@ import subprocess
 import pytest
 
 from lsp_server.reasons import Reason
-from tests.support import vscode_servers
 from tests.support.editor_home import COMMAND
-from tests.support.vscode_sources import LOOP
+from tests.support.sources import LOOP
 
 pytestmark = [
     pytest.mark.e2e,
@@ -60,67 +59,49 @@ def test_a_command_that_is_not_there_is_named(code):
         window.wait_until_ready()
 
 
-def test_a_server_that_is_too_old_is_told_with_both_versions(code, tmp_path):
-    server = vscode_servers.old_server(tmp_path, "0.0.9")
-    with code.kept_window(with_server([server])) as window:
+def test_a_server_that_is_too_old_is_told_with_both_versions(code, script):
+    script.behaves(version="0.0.9")
+    with code.kept_window(with_server(script.command)) as window:
         message = window.wait_for_message("0.0.9")
         assert "0.1.0 or newer" in message
         window.wait_for_status("error", saying="0.0.9")
 
 
-def test_a_server_that_ends_at_its_start_is_started_three_times_and_its_reason_told(code, tmp_path):
-    server = vscode_servers.crashing_server(tmp_path, "the disk is full of cats")
-    with code.kept_window(with_server([server])) as window:
+@pytest.mark.parametrize("moment", ["start", "initialized"])
+def test_a_server_that_ends_is_started_three_times_and_its_reason_told(code, script, moment):
+    script.behaves(ends_at=moment, last_words="the disk is full of cats")
+    with code.kept_window(with_server(script.command)) as window:
         message = window.wait_for_message("the disk is full of cats")
         assert "3 times" in message
         window.wait_for_status("error", saying="cats")
-        assert vscode_servers.num_starts(tmp_path) == 3
+        assert script.num_starts == 3
+        window.command("foregram: Restart foregram")
+        window.until(lambda: script.num_starts > 3, "a person may try again")
         code.server.configure(code.settings)
         window.wait_until_ready()
-        assert vscode_servers.num_starts(tmp_path) == 3
 
 
-def test_a_server_that_ends_again_and_again_is_stopped_after_three_times(code, tmp_path):
-    server = vscode_servers.looping_server(tmp_path, "it was the heat")
-    with code.kept_window(with_server([server])) as window:
-        message = window.wait_for_message("it was the heat")
-        assert "3 times" in message
-        assert vscode_servers.num_starts(tmp_path) == 3
-        window.command("foregram: Restart foregram")
-        window.until(lambda: vscode_servers.num_starts(tmp_path) > 3, "a person may try again")
-
-
-def test_a_server_that_never_answers_is_ended_and_a_good_one_takes_its_place(code, tmp_path):
-    server = vscode_servers.silent_server(tmp_path)
-    with code.kept_window(with_server([server])) as window:
-        window.until(lambda: vscode_servers.num_starts(tmp_path) == 1, "its start")
+def test_a_server_that_never_answers_is_ended_and_a_good_one_takes_its_place(code, script):
+    script.behaves(silent_at="initialize")
+    with code.kept_window(with_server(script.command)) as window:
+        window.until(lambda: script.num_starts == 1, "its start")
         window.wait_for_status("warning", "error", saying="did not answer", limit_s=START_LIMIT_S)
         code.server.configure(code.settings)
         window.command("foregram: Restart foregram")
         window.wait_until_ready()
         type_total(window)
         assert window.wait_for_ghost().ghost
-        assert vscode_servers.num_running(tmp_path) == 0
+        assert not script.processes
 
 
-@pytest.mark.parametrize(
-    "url", ["http://127.0.0.1:9", "http://completion.invalid"], ids=["wrong_url", "no_network"]
-)
-def test_a_host_that_cannot_be_reached_is_an_error_in_the_status(code, url, environ):
-    with code.kept_window({"foregram.hostUrl": url}) as window:
-        status = window.wait_for_status("error", saying=url.partition("//")[2])
+def test_a_host_that_cannot_be_reached_is_an_error_in_the_status(code, environ):
+    with code.kept_window({"foregram.hostUrl": "http://127.0.0.1:9"}) as window:
+        status = window.wait_for_status("error", saying="127.0.0.1:9")
         type_total(window)
         window.until(lambda: "host_unreachable" in reasons(environ), "the reason", limit_s=60)
         window.command("foregram: Why No Suggestion")
         window.wait_for_message(f"inventory.py: {status.sentence.removeprefix('foregram: ')}")
         assert window.ghost() == ""
-
-
-def test_what_is_no_address_is_named_and_the_rest_works(code):
-    with code.kept_window({"foregram.hostUrl": "gpu.example"}) as window:
-        assert "an http:// or https:// address" in window.wait_for_message("hostUrl")
-        type_total(window)
-        assert window.wait_for_ghost().ghost
 
 
 def test_a_file_without_the_right_to_write_is_completed_as_it_can_be_typed_in(code):
@@ -188,39 +169,21 @@ def test_a_read_only_editor_takes_no_key_and_shows_no_ghost_text(code):
         assert not own_messages(window)
 
 
-def test_without_any_server_the_extension_offers_to_install_one(code, folder):
-    with code.window(folder, with_server([])) as window:
-        window.wait_for_message("not installed")
-        window.wait_for_status("warning", saying="not installed")
-
-
-def test_the_settings_of_a_workspace_cannot_name_a_command_or_a_host(code, folder, tmp_path):
-    server = vscode_servers.crashing_server(tmp_path, "the workspace has taken over")
+def test_the_settings_of_a_workspace_cannot_name_a_command_or_a_host(code, folder, script):
     (folder / ".vscode").mkdir()
-    (folder / ".vscode/settings.json").write_text(
-        f'{{"foregram.server.command": ["{server}"], "foregram.hostUrl": "http://127.0.0.1:9"}}'
-    )
+    named = with_server(script.command) | {"foregram.hostUrl": "http://127.0.0.1:9"}
+    (folder / ".vscode/settings.json").write_text(json.dumps(named))
     with code.window(folder) as window:
         window.wait_until_ready()
         type_total(window)
         assert window.wait_for_ghost().ghost
-    assert vscode_servers.num_starts(tmp_path) == 0
+    assert script.ran == []
 
 
-@pytest.fixture(scope="module")
-def misconfigured(code, tmp_path_factory):
-    """A window that has opened with settings of wrong types, and what it said of them."""
+def test_settings_of_wrong_types_are_named_and_the_rest_works(code, folder):
     settings = {f"foregram.{key}": value for key, value in WRONG.items()}
-    with code.window(tmp_path_factory.mktemp("shop"), settings) as window:
+    with code.window(folder, settings) as window:
         told = lambda: " ".join(window.messages())  # noqa: E731 - asked again and again
         window.until(lambda: all(key in told() for key in WRONG), told)
-        yield window, told()
-
-
-@pytest.mark.parametrize("key", WRONG)
-def test_a_setting_of_the_wrong_type_is_named_and_the_rest_works(misconfigured, key):
-    window, told = misconfigured
-    assert key in told
-    window.tidy()
-    type_total(window)
-    assert window.wait_for_ghost().ghost
+        type_total(window)
+        assert window.wait_for_ghost().ghost

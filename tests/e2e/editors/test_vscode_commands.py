@@ -5,7 +5,7 @@ from contextlib import contextmanager
 import pytest
 
 from tests.support.completion_hosts import host_status, join
-from tests.support.vscode_sources import LOOP
+from tests.support.sources import LOOP
 
 pytestmark = [
     pytest.mark.e2e,
@@ -60,11 +60,3 @@ def test_the_model_that_is_chosen_is_loaded_by_a_new_host(code, environ):
         window.wait_until_ready(limit_s=120)
         window.type("total")
         assert window.wait_for_ghost(limit_s=120).ghost
-
-
-def test_show_logs_opens_what_the_host_has_printed(code):
-    with window_at_loop(code) as window:
-        window.command("foregram: Show Logs")
-        report = window.wait_for_report("foregram logs", "is loaded")
-        assert "This window" in report
-        assert not window.messages()

@@ -6,7 +6,7 @@ import pytest
 
 from lsp_server.reasons import Reason
 from tests.support.completion_hosts import host_status
-from tests.support.vscode_sources import LOOP
+from tests.support.sources import LOOP
 
 pytestmark = [
     pytest.mark.e2e,

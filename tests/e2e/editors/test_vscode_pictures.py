@@ -8,8 +8,8 @@ import pytest
 from PIL import Image
 
 from tests.support.editor_home import COMMAND
+from tests.support.sources import source
 from tests.support.vscode import workbench
-from tests.support.vscode_sources import source
 
 pytestmark = [
     pytest.mark.e2e,
