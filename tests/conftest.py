@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import settings
 
 from engine.errors import ModelNotFoundError
 from engine.offline_parts import OFFLINE_MODELS, find_parts
@@ -25,6 +26,7 @@ if not _HAS_GPU:
     # Without a GPU kernels are interpreted. Triton must know before anybody imports it, and
     # transformers does.
     os.environ["TRITON_INTERPRET"] = "1"
+_EXAMPLES = 25  # of a property test, at most
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # A run in the background is deaf to Ctrl-C, and so is all that it starts; tests press it.
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -80,13 +82,28 @@ def cache_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Begin with the files of the most patient tests, then the larger ones: two end together."""
+    """Begin with the files of the most patient tests, then the larger ones: two end together.
+
+    Without a profile, as at a developer's, property tests try fewer examples.
+    """
+    if config.getoption("--hypothesis-profile") is None:
+        _try_fewer_examples(items)
     if "PYTEST_XDIST_WORKER" not in os.environ:
         return
     files: dict[Path, list[pytest.Item]] = {}
     for item in items:
         files.setdefault(item.path, []).append(item)
     items.sort(key=lambda item: _weight(files[item.path]), reverse=True)
+
+
+def _try_fewer_examples(items: list[pytest.Item]) -> None:
+    for item in items:
+        test = getattr(item, "obj", None)
+        test = getattr(test, "__func__", test)
+        asked = getattr(test, "_hypothesis_internal_use_settings", None)
+        if isinstance(asked, settings):
+            fewer = settings(asked, max_examples=min(asked.max_examples, _EXAMPLES))
+            vars(test)["_hypothesis_internal_use_settings"] = fewer
 
 
 def _weight(tests: list[pytest.Item]) -> tuple[float, int]:
