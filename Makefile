@@ -131,13 +131,13 @@ fuzz: $(READY)
 # Forty minutes on two cores.
 SOAK := KILLS=50 CLIENTS=8 PROBE_GUESSES=200 PROBE_TIMINGS=50 HOSTILE_SECONDS=120 SOAK_PEOPLE=16 SOAK_SECONDS=1800
 soak: $(READY)
-	$(SOAK) $(BIN)/python -m pytest -s tests/e2e/test_killed_host.py tests/e2e/test_timing_probe.py \
-	    tests/e2e/test_hostile_principal.py tests/e2e/test_memory_over_time.py
+	$(SOAK) $(BIN)/python -m pytest -s -m e2e tests/e2e/test_killed_host.py \
+	    tests/e2e/test_timing_probe.py tests/e2e/test_hostile_principal.py tests/e2e/test_memory_over_time.py
 
 # Ten minutes: two replicas on this machine, killed, replaced, and joined by further ones.
 REPLICAS := KILLS=15 KILL_S=20 PEOPLE=8 TYPING_S=0.25 ROLLING=1 SCALING=1 REPLICA_MODEL=tiny
 replicas: $(READY)
-	$(REPLICAS) $(BIN)/python -m pytest -s tests/e2e/test_replicas.py
+	$(REPLICAS) $(BIN)/python -m pytest -s -m slow tests/e2e/test_replicas.py
 
 # A test compiles what it runs, so single ones take longer than elsewhere; foreign packages warn.
 test-gpu: $(READY)
@@ -161,8 +161,7 @@ bench: $(READY)
 # From a key to ghost text, in both editors.
 latency: $(READY)
 	$(BIN)/python -m tests.support.editor_parts
-	$(BIN)/python -m tests.e2e.editors.vscode_latency
-	$(BIN)/python -m tests.e2e.editors.test_neovim_latency
+	$(BIN)/python -m tests.e2e.editors.latency
 
 # The pictures of the READMEs, from the real editors.
 pictures: $(READY)

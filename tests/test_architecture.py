@@ -7,8 +7,6 @@ import sys
 import tomllib
 from pathlib import Path
 
-import pytest
-
 import engine
 from engine.offline_parts import OFFLINE_MODELS
 from engine.version import VERSION
@@ -27,26 +25,20 @@ def fresh_interpreter(code: str, folder: Path = ROOT) -> str:
     return result.stdout.strip()
 
 
-@pytest.mark.parametrize(
-    "module",
-    [
-        "engine",
-        "engine.host.protocol",
-        "engine.text.stopper",
-        "lsp_server.cli.arguments",
-        "lsp_server.cli.command_line",
-        "lsp_server.cli.complete",
-        "lsp_server.cli.doctor",
-        "lsp_server.cli.host_commands",
-        "lsp_server.cli.lsp",
-        "lsp_server.cli.serve",
-        "lsp_server.settings",
-        "lsp_server.cli.source_file",
-        "lsp_server.cli.terminal",
-    ],
+LIGHT = (
+    *("engine", "engine.host.protocol", "engine.text.stopper", "lsp_server.settings"),
+    *(
+        f"lsp_server.cli.{name}"
+        for name in (
+            *("arguments", "command_line", "complete", "doctor", "host_commands", "lsp", "serve"),
+            *("source_file", "terminal"),
+        )
+    ),
 )
-def test_light_modules_load_nothing_heavy(module):
-    code = f"import sys, {module}; print(*(name for name in {HEAVY} if name in sys.modules))"
+
+
+def test_light_modules_load_nothing_heavy():
+    code = f"import sys, {', '.join(LIGHT)}; print(*({set(HEAVY)} & sys.modules.keys()))"
     assert fresh_interpreter(code) == ""
 
 
@@ -63,12 +55,9 @@ def test_importing_the_kernels_needs_no_triton():
     assert fresh_interpreter(blocked) == "imported"
 
 
-@pytest.mark.parametrize(
-    "module", ["engine.drafting.tree", "engine.drafting.pool", "engine.text.stopper"]
-)
-def test_drafting_and_stopping_run_without_torch(module):
-    code = f"import sys, {module}; print('torch' in sys.modules)"
-    assert fresh_interpreter(code) == "False"
+def test_drafting_and_stopping_run_without_torch():
+    modules = "engine.drafting.tree, engine.drafting.pool, engine.text.stopper"
+    assert fresh_interpreter(f"import sys, {modules}; print('torch' in sys.modules)") == "False"
 
 
 def test_the_engine_exports_exactly_what_its_face_lists():

@@ -22,7 +22,8 @@ from engine.model_names import kind_of
 from lsp_server.cli.arguments import build_parser
 from lsp_server.setting_layers import variable_of
 from lsp_server.settings import Settings
-from tests.support.running_host import HeldEngine, ask, buffer, running_host
+from tests.support.held_engine import HeldEngine
+from tests.support.running_host import ask, buffer, running_host
 
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "engine/host/deploy"

@@ -5,22 +5,18 @@ from contextlib import nullcontext
 
 import pytest
 
-from engine.bench.measured import OFF, Peer, PeerRun
+from engine.bench.measured import Peer, PeerRun
 from engine.errors import ModelNotFoundError
 from lsp_server.cli import decoding_bench
 from tests.bench import crossfile_bench, fim_bench, llama_cpp, peers
 from tests.bench.__main__ import main
-from tests.support.replay_sets import write_replay_set
-from tests.support.scripted_engine import ScriptedEngine, result
+from tests.support.replayed import ScriptedEngine, twice_as_fast, write_replay_set
 from tests.support.tiny_models import save_model, tiny_model
-
-FAST = result(tokens=8, steps=2, decode_ms=40.0, sources={"open_buffer": 6})
-SLOW = result(tokens=8, steps=8, decode_ms=80.0)
 
 
 @pytest.fixture
 def engine(monkeypatch):
-    engine = ScriptedEngine(lambda request: SLOW if request.lookahead == OFF else FAST)
+    engine = ScriptedEngine(twice_as_fast)
     monkeypatch.setattr(decoding_bench, "load_engine", lambda *_: engine)
     monkeypatch.setattr(fim_bench, "load_engine", lambda *_: engine)
     return engine

@@ -6,12 +6,11 @@ from itertools import product
 import pytest
 
 from engine.errors import InputError
-from engine.request import CompletionChunk, CompletionRequest, Snippet
+from engine.request import CompletionRequest, Snippet
 from tests.bench.crossfile import ARMS, Retrieved, crossfile_figures, run_crossfile
 from tests.bench.scoring import crossfile_score, first_statement
 from tests.bench.tasks import CrossfileTask, load_crossfile_tasks
-from tests.support.fake_engine import FakeEngine
-from tests.support.scripted_engine import result
+from tests.support.held_engine import HeldEngine
 
 ROW = {
     "stratum": "cross_file",
@@ -118,28 +117,13 @@ def test_a_random_line_is_cut_at_its_end():
     assert crossfile_score(task(target=""), "").similarity == 1.0
 
 
-class Guessing(FakeEngine):
+class Guessing(HeldEngine):
     """Knows the answer where it sees other files; writes on until it is cancelled."""
 
-    def __init__(self):
-        super().__init__(())
-        self.closed = []
-
-    def forget(self, closed):
-        self.closed.append(closed)
-
-    def complete(self, request, *, on_chunk, cancelled):
-        text = ""
-        for chunk in (
-            "price(tax)" if request.open_buffers or request.repository else "cost(",
-            "\n",
-            "more\n",
-        ):
-            if cancelled():
-                break
-            text += chunk
-            on_chunk(CompletionChunk(chunk))
-        return result(text)
+    def completing(self, request, **how):
+        known = request.open_buffers or request.repository
+        self.words = ("price(tax)" if known else "cost(", "\n", "more\n")
+        return (yield from super().completing(request, **how))
 
 
 def guessed(tasks):
@@ -168,7 +152,7 @@ def test_the_arms_are_compared_task_by_task_and_end_when_all_that_counts_is_writ
 def test_each_arm_is_forgotten_before_the_next_one():
     engine, retrieved = Guessing(), Retrieved((Snippet("a.py", "x\n", is_open=False),))
     run_crossfile(engine, task(), "repository", CompletionRequest("", ""), lambda *_: retrieved)
-    assert [one.paths for one in engine.closed] == [{"shop/cart.py", "a.py"}]
+    assert [one.paths for one in engine.forgotten] == [{"shop/cart.py", "a.py"}]
 
 
 def test_a_stratum_of_several_kinds_is_split_by_them():

@@ -12,7 +12,7 @@ from engine.request import CompletionRequest
 from tests.bench.fim_bench import FimRun, fim_figures, fim_json, fim_tables, run_fim
 from tests.bench.scoring import Score
 from tests.bench.tasks import FimTask, load_fim_tasks
-from tests.support.scripted_engine import ScriptedEngine, result
+from tests.support.replayed import ScriptedEngine, result
 
 LINE_ROW = {
     "name": "one",

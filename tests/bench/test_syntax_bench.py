@@ -6,7 +6,7 @@ from tests.bench import syntax_bench
 from tests.bench.__main__ import main
 from tests.bench.code_places import is_broken, mid_line_places
 from tests.support.code_places import ROOT
-from tests.support.scripted_engine import ScriptedEngine, result
+from tests.support.replayed import ScriptedEngine, result
 
 FILES = ROOT / "tests/data/places"
 

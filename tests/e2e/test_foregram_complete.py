@@ -6,19 +6,20 @@ import pty
 import signal
 import subprocess
 import sys
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
 
 from engine import FinishReason
+from tests.support.tiny_models import save_model, tiny_model
 
 DEMO = Path(__file__).parents[1] / "data" / "demo"
 HOLE = f"{DEMO / 'inventory.py'}:57"
 
 pytestmark = pytest.mark.e2e
 
-# The first start on a machine converts the model.
-uses_model = [pytest.mark.model, pytest.mark.timeout(400)]
+COMMAND = (sys.executable, "-m", "lsp_server")
 
 
 @pytest.fixture(autouse=True)
@@ -28,7 +29,7 @@ def _cache(cache_folder, monkeypatch):
 
 def foregram(*arguments, folder=None, **environment):
     return subprocess.run(
-        [sys.executable, "-m", "lsp_server", *map(str, arguments)],
+        [*COMMAND, *map(str, arguments)],
         capture_output=True,
         cwd=folder,
         env=os.environ | environment,
@@ -75,84 +76,88 @@ def test_a_cache_folder_that_cannot_be_written_is_status_4(tmp_path):
     assert b"Traceback" not in result.stderr
 
 
-class TestOfflineModel:
-    """One real model; every start of it costs seconds, so each test has its own question."""
-
-    pytestmark = uses_model
-
-    def test_completes_a_hole_and_lookahead_changes_the_speed_alone(self):
-        options = ("--open", DEMO / "orders.py", "--max-tokens", 48)
-        plain = completed(HOLE, *options, "--lookahead", "off")
-        ahead = completed(HOLE, *options)
-        assert plain["text"].strip()
-        assert ahead["text"] == plain["text"]
-        assert ahead["tokens"] == plain["tokens"]
-        assert plain["tokens_per_step"] <= 1
-        assert ahead["steps"] < plain["steps"]
-        assert ahead["finish_reason"] in set(FinishReason)
-        assert ahead["peak_memory_mb"] < 3500
-
-    def test_a_terminal_sees_the_neighbours_dimmed_and_a_summary(self):
-        shown = _on_a_terminal("complete", HOLE, "--max-tokens", "16")
-        assert "\x1b[2m" in shown
-        assert "def read_deliveries" in shown
-        assert "def write_items" in shown
-        assert "tokens a second" in shown
-
-    def test_ctrl_c_ends_the_process_without_a_stack(self):
-        with _started("complete", HOLE, "--max-tokens", "2000") as process:
-            process.stdout.read(1)  # the first text: it is decoding now
-            process.send_signal(signal.SIGINT)
-            errors = process.stderr.read()
-        assert process.returncode == 130
-        assert b"Traceback" not in errors
-
-    def test_a_reader_that_goes_away_is_no_failure(self):
-        with _started("complete", HOLE, "--max-tokens", "16") as process:
-            process.stdout.close()
-            errors = process.stderr.read()
-        assert process.returncode == 141
-        assert b"Traceback" not in errors
-
-    @pytest.mark.skipif(not Path("/dev/full").exists(), reason="Linux alone has a full device")
-    def test_an_output_that_is_full_is_one_sentence(self):
-        with Path("/dev/full").open("wb") as full:
-            result = subprocess.run(
-                [sys.executable, "-m", "lsp_server", "complete", HOLE, "--json"],
-                stdout=full,
-                stderr=subprocess.PIPE,
-                check=False,
-            )
-        assert result.returncode == 74
-        assert b"the output cannot be written: No space left on device" in result.stderr
-        assert b"Traceback" not in result.stderr
+@pytest.mark.model
+@pytest.mark.timeout(400)  # the first start on a machine converts the model
+def test_completes_a_hole_and_lookahead_changes_the_speed_alone():
+    options = ("--open", DEMO / "orders.py", "--max-tokens", 48)
+    plain = completed(HOLE, *options, "--lookahead", "off")
+    ahead = completed(HOLE, *options)
+    assert plain["text"].strip()
+    assert ahead["text"] == plain["text"]
+    assert ahead["tokens"] == plain["tokens"]
+    assert plain["tokens_per_step"] <= 1
+    assert ahead["steps"] < plain["steps"]
+    assert ahead["finish_reason"] in set(FinishReason)
+    assert ahead["peak_memory_mb"] < 3500
 
 
-def _started(*arguments):
-    return subprocess.Popen(
-        [sys.executable, "-m", "lsp_server", *arguments],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    )
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory):
+    """A model whose start takes no time."""
+    model = tiny_model("qwen2", max_position_embeddings=4096)
+    return ("--model", save_model(model, tmp_path_factory.mktemp("tiny") / "model"))
 
 
+def test_a_terminal_sees_the_neighbours_dimmed_and_a_summary(tiny):
+    with _on_a_terminal("complete", HOLE, "--max-tokens", "16", *tiny) as (_, read):
+        shown = b"".join(iter(read, b""))
+    assert b"\x1b[2m" in shown
+    assert b"def read_deliveries" in shown
+    assert b"def write_items" in shown
+
+
+def test_ctrl_c_ends_the_process_without_a_stack(tiny):
+    with _on_a_terminal("complete", HOLE, *tiny) as (process, read):
+        shown = read()
+        while b"loading the model" not in shown:
+            shown += read()
+        process.send_signal(signal.SIGINT)
+        while part := read():
+            shown += part
+    assert process.returncode == 130
+    assert b"Traceback" not in shown
+
+
+def test_a_reader_that_goes_away_is_no_failure(tiny):
+    command = [*COMMAND, "complete", HOLE, "--json", *map(str, tiny)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        process.stdout.close()
+        errors = process.stderr.read()
+    assert process.returncode == 141
+    assert b"Traceback" not in errors
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="Linux alone has a full device")
+def test_an_output_that_is_full_is_one_sentence(tiny):
+    with Path("/dev/full").open("wb") as full:
+        result = subprocess.run(
+            [*COMMAND, "complete", HOLE, "--json", *map(str, tiny)],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            check=False,
+        )
+    assert result.returncode == 74
+    assert b"the output cannot be written: No space left on device" in result.stderr
+    assert b"Traceback" not in result.stderr
+
+
+@contextmanager
 def _on_a_terminal(*arguments):
-    """What the command writes to a pseudo-terminal."""
+    """The command on a pseudo-terminal, and what reads the next part that it writes; nothing at its end."""
     reader, writer = pty.openpty()
     environment = {key: value for key, value in os.environ.items() if key != "NO_COLOR"}
     with subprocess.Popen(
-        [sys.executable, "-m", "lsp_server", *arguments],
+        [*COMMAND, *map(str, arguments)],
         stdout=writer,
-        stderr=subprocess.DEVNULL,
+        stderr=writer,
         env=environment | {"TERM": "xterm-256color"},
-    ):
+    ) as process:
         os.close(writer)
-        parts = []
-        try:
-            while part := os.read(reader, 4096):
-                parts.append(part)
-        except OSError:  # Linux reports the other side's end as an input error
-            pass
-        finally:
-            os.close(reader)
-    return b"".join(parts).decode()
+
+        def read():
+            with suppress(OSError):  # Linux reports the other side's end as an input error
+                return os.read(reader, 4096)
+            return b""
+
+        yield process, read
+    os.close(reader)

@@ -8,7 +8,7 @@ import socket
 import subprocess
 import sys
 import tempfile
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,21 +18,17 @@ import pytest
 
 from engine.host.protocol import (
     MAX_BODY_BYTES,
-    PROTOCOL_HEADER,
-    PROTOCOL_VERSION,
     Bounds,
-    BufferSync,
     Chunk,
     CompleteEvent,
-    CompleteRequest,
     Done,
-    Position,
     Problem,
     Status,
 )
-from tests.support.completion_hosts import secret_file
-from tests.support.polling import until
+from lsp_server.cli.command_line import main
 from tests.support.ports import free_port
+from tests.support.served_host import ServedHost, headers_with, request, secret_file, served_host
+from tests.support.tiny_models import save_model, tiny_model
 
 pytestmark = [
     pytest.mark.e2e,
@@ -40,8 +36,6 @@ pytestmark = [
 ]
 uses_model = pytest.mark.model
 
-LIMIT_S = 380.0
-OURS = {"content-type": "application/json", PROTOCOL_HEADER: str(PROTOCOL_VERSION)}
 TOKEN = "open sesame of a test"
 LINES = ("def total(items):", '    """The price of all items."""', "    ")
 
@@ -50,39 +44,32 @@ LINES = ("def total(items):", '    """The price of all items."""', "    ")
 class Served:
     """A host that runs, and a client of it."""
 
-    process: subprocess.Popen[bytes]
+    host: ServedHost
     client: httpx2.Client
-    log: Path
     first_health: httpx2.Response  # as soon as it answered at all
 
     def status(self) -> Status:
         return msgspec.json.decode(self.client.get("/v1/status").content, type=Status)
 
-    def until(self, condition) -> None:
-        """Wait until `condition` holds; fail with the log where it never does."""
-        _until(condition, self.process, self.log)
-
-    def events(self, **changes):
+    def events(self, max_tokens=12):
         """The events of a completion, as they come."""
-        content = msgspec.json.encode(request(**changes))
+        asked = msgspec.structs.replace(request(*LINES), bounds=Bounds(max_tokens=max_tokens))
+        content = msgspec.json.encode(asked)
         with self.client.stream("POST", "/v1/complete", content=content) as response:
             assert response.status_code == 200, response.read()
             for line in response.iter_lines():
                 yield msgspec.json.decode(line, type=CompleteEvent)
 
 
-def request(max_tokens: int = 12, **changes) -> CompleteRequest:
-    sync = BufferSync("file:///shop/a.py", "a.py", "python", 1, lines=LINES)
-    plain = CompleteRequest(
-        client="one",
-        workspace="file:///shop",
-        uri=sync.uri,
-        version=1,
-        position=Position(2, 4),
-        sync=(sync,),
-        bounds=Bounds(max_tokens=max_tokens),
-    )
-    return msgspec.structs.replace(plain, **changes)
+@contextmanager
+def serving(folder, cache_folder, *options, token="", url=""):
+    """A host with these options, listening."""
+    own = {"FOREGRAM_CACHE": str(cache_folder)}
+    with (
+        served_host(folder, *options, url=url, environ=own) as host,
+        host.client(token, 60) as client,
+    ):
+        yield Served(host, client, client.get("/health"))
 
 
 def command(*arguments) -> list[str]:
@@ -91,42 +78,6 @@ def command(*arguments) -> list[str]:
 
 def environment(cache_folder: Path) -> dict[str, str]:
     return os.environ | {"FOREGRAM_CACHE": str(cache_folder)}
-
-
-@contextmanager
-def serving(folder: Path, cache_folder: Path, *arguments, token: str = "", url: str = ""):
-    """A host with these arguments, listening; ended at the end if it has not ended by then."""
-    path = folder / "host.sock"
-    place = [] if url else ["--socket", path]
-    log = folder / "log"
-    with (
-        log.open("wb") as file,
-        subprocess.Popen(
-            command(*place, *arguments), stdout=file, stderr=file, env=environment(cache_folder)
-        ) as process,
-        httpx2.Client(
-            base_url=url or "http://host",
-            transport=None if url else httpx2.HTTPTransport(uds=str(path)),
-            headers=OURS | ({"authorization": f"Bearer {token}"} if token else {}),
-            timeout=60,
-        ) as client,
-    ):
-        try:
-            _until(lambda: b"listening on" in log.read_bytes(), process, log)
-            yield Served(process, client, log, client.get("/health"))
-        finally:
-            process.terminate()
-            with suppress(subprocess.TimeoutExpired):
-                process.wait(15)
-            process.kill()
-
-
-def _until(condition, process, log: Path) -> None:
-    def holds():
-        assert process.poll() is None, log.read_text()
-        return condition()
-
-    until(holds, log.read_text, limit_s=LIMIT_S)
 
 
 @pytest.fixture(scope="module")
@@ -141,16 +92,14 @@ def served(tmp_path_factory, cache_folder):
     """One host over TCP with a token, for all tests that do not end it."""
     folder = tmp_path_factory.mktemp("tcp")
     secret_file(folder / "token", TOKEN)
-    port = free_port()
-    place = ["--port", port, "--token-file", folder / "token"]
-    url = f"http://127.0.0.1:{port}"
-    with serving(folder, cache_folder, *place, token=TOKEN, url=url) as host:
-        yield host
+    url = f"http://127.0.0.1:{free_port()}"
+    with serving(folder, cache_folder, "--token-file", "token", token=TOKEN, url=url) as served:
+        yield served
 
 
-def ready(host: Served) -> Served:
-    host.until(lambda: host.client.get("/health").status_code == 200)
-    return host
+def ready(served: Served) -> Served:
+    served.host.until_ready()
+    return served
 
 
 @uses_model
@@ -165,7 +114,7 @@ def test_it_answers_before_its_model_is_loaded_and_then_completes(served):
     assert done.text.strip()
     assert done.tokens <= 12
     status = served.status()
-    assert (status.state, status.pid, status.num_buffers) == ("ready", served.process.pid, 1)
+    assert (status.state, status.pid, status.num_buffers) == ("ready", served.host.process.pid, 1)
     assert "foregram_tokens_total" in served.client.get("/metrics").text
 
 
@@ -183,61 +132,68 @@ def test_a_body_over_the_limit_is_413_and_the_host_lives_on(served):
     response = served.client.post("/v1/complete", content=body)
     assert response.status_code == 413
     assert msgspec.json.decode(response.content, type=Problem).code == "too_large"
-    assert served.status().pid == served.process.pid
+    assert served.status().pid == served.host.process.pid
 
 
 @uses_model
-def test_a_port_in_use_is_one_sentence_and_status_2(served, cache_folder):
+def test_a_port_in_use_is_one_sentence_and_status_2(served, cache, capsys):
     port = served.client.base_url.port
-    result = run(cache_folder, "--port", port)
-    assert result.returncode == 2
-    assert_one_sentence(result, f"cannot listen on 127.0.0.1:{port}: Address already in use")
+    assert main(["serve", "--port", str(port)]) == 2
+    assert_one_sentence(capsys, f"cannot listen on 127.0.0.1:{port}: Address already in use")
 
 
-@uses_model
-def test_sigterm_drains_a_completion_and_leaves_the_files_of_others(short_folder, cache_folder):
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory):
+    """A model whose start takes no time."""
+    return save_model(tiny_model("qwen2"), tmp_path_factory.mktemp("tiny") / "model")
+
+
+def test_sigterm_drains_a_completion_and_leaves_the_files_of_others(
+    short_folder, cache_folder, tiny
+):
     other = short_folder / "other.sock"
     with (
         socket.socket(socket.AF_UNIX) as neighbour,
-        serving(short_folder, cache_folder) as host,
+        serving(short_folder, cache_folder, "--model", tiny) as served,
     ):
         neighbour.bind(str(other))
-        events = ready(host).events(max_tokens=48)
+        events = ready(served).events(max_tokens=48)
         first = next(events)
-        host.process.send_signal(signal.SIGTERM)
+        served.host.process.send_signal(signal.SIGTERM)
         chunks = [first, *events]
         done = chunks.pop()
         assert isinstance(done, Done)
         assert "".join(chunk.text for chunk in chunks) == done.text
         assert done.finish_reason != "cancelled"
-        assert host.process.wait(15) == 0
-        assert "Traceback" not in host.log.read_text()
+        assert served.host.process.wait(15) == 0
+        assert "Traceback" not in served.host.log
     assert {path.name for path in short_folder.iterdir()} == {"log", "other.sock"}
 
 
-@uses_model
-def test_sigterm_ends_a_host_that_still_loads(short_folder, cache_folder):
-    with serving(short_folder, cache_folder) as host:
-        host.process.send_signal(signal.SIGTERM)
-        assert host.process.wait(15) == 0
-        assert "Traceback" not in host.log.read_text()
+def test_sigterm_ends_a_host_that_still_loads(short_folder, cache_folder, tiny):
+    with serving(short_folder, cache_folder, "--model", tiny) as served:
+        served.host.process.send_signal(signal.SIGTERM)
+        assert served.host.process.wait(15) == 0
+        assert "Traceback" not in served.host.log
 
 
 def test_a_model_that_is_not_there_is_told_to_everyone_who_asks(short_folder, cache_folder):
-    with serving(short_folder, cache_folder, "--model", "9000b") as host:
-        host.until(lambda: host.status().state == "failed")
-        status = host.status()
+    with serving(short_folder, cache_folder, "--model", "9000b") as served:
+        served.host.until(lambda: served.status().state == "failed")
+        status = served.status()
         assert status.problem.code == "model_not_found"
         assert "9000b" in status.problem.message
         for _ in range(2):
-            response = host.client.post("/v1/complete", content=msgspec.json.encode(request()))
+            response = served.client.post(
+                "/v1/complete", content=msgspec.json.encode(request(*LINES))
+            )
             assert response.status_code == 503
             assert msgspec.json.decode(response.content, type=Problem) == status.problem
-        health = host.client.get("/health")
+        health = served.client.get("/health")
         assert (health.status_code, health.json()) == (503, {"status": "failed"})
-        host.process.send_signal(signal.SIGINT)
-        assert host.process.wait(15) == 0
-        assert "Traceback" not in host.log.read_text()
+        served.host.process.send_signal(signal.SIGINT)
+        assert served.host.process.wait(15) == 0
+        assert "Traceback" not in served.host.log
 
 
 def test_port_0_is_the_systems_choice_and_told(tmp_path, cache_folder):
@@ -267,8 +223,8 @@ def test_a_port_without_a_token_file_asks_for_a_token_that_its_user_finds(tmp_pa
             shown = re.search(r"clients need the token in (\S+);", process.stderr.readline())
             assert shown
             path = Path(shown[1])
-            bearer = OURS | {"authorization": f"Bearer {path.read_text().strip()}"}
-            assert httpx2.get(f"{url}/v1/status", headers=OURS).status_code == 401
+            bearer = headers_with(path.read_text().strip())
+            assert httpx2.get(f"{url}/v1/status", headers=headers_with()).status_code == 401
             assert httpx2.get(f"{url}/v1/status", headers=bearer).status_code == 200
             found = foregram("status", "--json", environ=own | {"FOREGRAM_HOST_URL": url})
             assert json.loads(found.stdout)["pid"] == process.pid
@@ -295,46 +251,42 @@ def foregram(*arguments, environ):
             "on 0.0.0.0 without TLS others could read",
         ),
         (["--port", "65536"], "port 65536 is not within"),
-        (["--token-file", "missing"], "the token file {folder}/missing cannot be read"),
+        (["--token-file", "missing"], "the token file missing cannot be read"),
         (["--tls-cert", "cert.pem"], "--tls-cert and --tls-key come together"),
-        (["--tls-cert", "cert.pem", "--tls-key", "key.pem"], "there is no file {folder}/cert.pem"),
+        (["--tls-cert", "cert.pem", "--tls-key", "key.pem"], "there is no file cert.pem"),
         (["--idle-exit", "-1"], "an idle time of -1 s is not above 0"),
         (["--device", "tpu"], "device tpu"),
         (
             ["--socket", "missing/host.sock"],
-            "cannot listen on {folder}/missing/host.sock: No such file",
+            "cannot listen on missing/host.sock: No such file",
         ),
     ],
 )
 def test_what_cannot_be_served_is_one_sentence_and_status_2(
-    tmp_path, cache_folder, arguments, complaint
+    tmp_path, cache, monkeypatch, capsys, arguments, complaint
 ):
+    monkeypatch.chdir(tmp_path)
     secret_file(tmp_path / "token", TOKEN)
-    result = run(cache_folder, *arguments, folder=tmp_path)
-    assert (result.returncode, result.stdout) == (2, b"")
-    assert_one_sentence(result, complaint.replace("{folder}", str(tmp_path)))
+    assert main(["serve", *arguments]) == 2
+    assert_one_sentence(capsys, complaint)
 
 
 @pytest.mark.parametrize("content", [b"", b" \n", b"one\ntwo\n", "sésame".encode(), b"\xff"])
-def test_a_token_file_without_a_token_is_one_sentence_and_status_2(tmp_path, cache_folder, content):
+def test_a_token_file_without_a_token_is_one_sentence_and_status_2(
+    tmp_path, cache, capsys, content
+):
     secret_file(tmp_path / "token", "").write_bytes(content)
-    result = run(cache_folder, "--token-file", tmp_path / "token")
-    assert result.returncode == 2
-    assert_one_sentence(result, f"the token file {tmp_path / 'token'}")
+    assert main(["serve", "--token-file", str(tmp_path / "token")]) == 2
+    assert_one_sentence(capsys, f"the token file {tmp_path / 'token'}")
 
 
-def run(cache_folder, *arguments, folder=None):
-    return subprocess.run(
-        command(*arguments),
-        capture_output=True,
-        cwd=folder,
-        env=environment(cache_folder) | {"PYTHONPATH": str(Path(__file__).parents[2])},
-        check=False,
-        timeout=60,
-    )
+def assert_one_sentence(capsys, complaint):
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert told.err.startswith(f"foregram: {complaint}"), told.err
+    assert told.err.count("\n") == 1
 
 
-def assert_one_sentence(result, complaint):
-    errors = result.stderr.decode()
-    assert errors.startswith(f"foregram: {complaint}"), errors
-    assert errors.count("\n") == 1
+@pytest.fixture
+def cache(cache_folder, monkeypatch):
+    monkeypatch.setenv("FOREGRAM_CACHE", str(cache_folder))

@@ -1,19 +1,16 @@
 """`foregram lsp` shows what a real llama.cpp server writes, through a host that has no model."""
 
 import os
-import signal
 import subprocess
 import sys
-from contextlib import contextmanager
-from pathlib import Path
 
-import httpx2
 import pytest
 
 from tests.support.editor import editor
 from tests.support.llama_upstream import joined_offline_model, llama_upstream
-from tests.support.polling import until
 from tests.support.ports import free_port
+from tests.support.served_host import served_host
+from tests.support.sources import BEGUN
 
 pytestmark = [
     pytest.mark.e2e,
@@ -22,48 +19,9 @@ pytestmark = [
     pytest.mark.timeout(400),
 ]
 
-SOURCE = '''def total_price(items):
-    """The price of all items."""
-    total = 0
-    for item in items:
-        total += item.price * item.count
-    return total
-
-
-def total_weight(items):
-    """The weight of all items."""
-    total = 0
-    for item in items:
-        tot|
-    return total
-'''
-
-
-@contextmanager
-def host_of(upstream: str, folder: Path):
-    """A host in a process of its own, without torch; its address."""
-    port = free_port()
-    options = ["--backend", "openai", "--upstream", upstream, "--port", str(port)]
-    blocked = "import sys; sys.modules['torch'] = None; from lsp_server.cli import main; main()"
-    environ = {**os.environ, "FOREGRAM_RUNTIME": str(folder / "run")}
-    environ["FOREGRAM_CACHE"] = str(folder / "cache")
-    with (
-        (folder / "host.log").open("wb") as log,
-        subprocess.Popen(
-            [sys.executable, "-c", blocked, "serve", *options], stderr=log, env=environ
-        ) as process,
-    ):
-        try:
-            yield f"http://127.0.0.1:{port}"
-        finally:
-            process.send_signal(signal.SIGTERM)
-
-
-def is_healthy(url: str) -> bool:
-    try:
-        return httpx2.get(f"{url}/health").status_code == 200
-    except httpx2.TransportError:
-        return False
+# Without torch.
+BLOCKED = ("-c", "import sys; sys.modules['torch'] = None; from lsp_server.cli import main; main()")
+SOURCE = f"{BEGUN}    for item in items:\n        tot|\n    return total\n"
 
 
 async def test_an_editor_shows_what_llama_cpp_writes_through_a_host_without_torch(
@@ -71,11 +29,14 @@ async def test_an_editor_shows_what_llama_cpp_writes_through_a_host_without_torc
 ):
     monkeypatch.setenv("FOREGRAM_RUNTIME", str(tmp_path / "run"))
     monkeypatch.setenv("FOREGRAM_CACHE", str(tmp_path / "cache"))
+    url = f"http://127.0.0.1:{free_port()}"
     with (
         llama_upstream(joined_offline_model(tmp_path)) as upstream,
-        host_of(upstream, tmp_path) as url,
+        served_host(
+            tmp_path, "--backend", "openai", "--upstream", upstream, url=url, program=BLOCKED
+        ) as host,
     ):
-        until(lambda: is_healthy(url), "the host serves", limit_s=300)
+        host.until_ready()
         options = {"editorInfo": {"name": "test", "version": "1"}}
         async with editor(options=options, environ={"FOREGRAM_HOST_URL": url}) as shown:
             shown.open(SOURCE)

@@ -126,7 +126,7 @@ AS_MODULE = (sys.executable, "-m", "lsp_server")
     ("command", "status"),
     [
         *(((FOREGRAM, *words), status) for words, status in COMMANDS),
-        *(((*AS_MODULE, *words), status) for words, status in COMMANDS[:3]),
+        ((*AS_MODULE, *COMPLETE), 0),
     ],
     ids=lambda value: " ".join(map(str, value[:4])) if isinstance(value, tuple) else None,
 )

@@ -21,7 +21,7 @@ import numpy as np
 import pytest
 
 from engine.host.protocol import MAX_BODY_BYTES
-from tests.support.tiny_host import TinyHost, completed, request, tiny_host
+from tests.support.served_host import ServedHost, completed, request, tiny_host, token_of
 from tests.support.tiny_models import save_model, tiny_model
 
 SECONDS = float(os.environ.get("HOSTILE_SECONDS", "7"))
@@ -36,7 +36,7 @@ FILE = tuple(f"def function_{number}(a, b): return a + b * {number}" for number 
 PAUSE_S = 0.1  # between what is typed
 ENDS_S = 90.0
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(240 + 3 * SECONDS)]
+pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.timeout(240 + 3 * SECONDS)]
 
 
 def typed_for(http: httpx2.Client, is_over) -> list[float]:
@@ -58,7 +58,7 @@ def within(seconds: float):
 
 
 @contextmanager
-def most_memory(host: TinyHost) -> Iterator[list[float]]:
+def most_memory(host: ServedHost) -> Iterator[list[float]]:
     """Holds the most MB that the host had meanwhile."""
     most, is_over = [0.0], threading.Event()
 
@@ -77,7 +77,7 @@ def most_memory(host: TinyHost) -> Iterator[list[float]]:
 
 @contextmanager
 def attacked(
-    host: TinyHost, seconds: float, ways: Sequence[str]
+    host: ServedHost, seconds: float, ways: Sequence[str]
 ) -> Iterator[subprocess.Popen[bytes]]:
     """Somebody attacks the host from a process of its own."""
     command = [sys.executable, "-m", "tests.support.hostile_client"]
@@ -95,7 +95,10 @@ def test_what_it_takes_is_within_its_quotas_and_another_is_served():
         model = save_model(tiny_model("qwen2"), folder / "tiny")
         options = ["--dtype", "float32", "--threads", "1", "--quota", f"megabytes={QUOTA_MB}"]
         options += ["--quota", f"requests={REQUESTS}"]
-        with tiny_host(folder, model, [ADA, EVE], *options) as host, host.client(ADA) as http:
+        with (
+            tiny_host(folder, model, [ADA, EVE], *options) as host,
+            host.client(token_of(ADA)) as http,
+        ):
             http.timeout = 120.0
             typed_for(http, within(1))
             alone = typed_for(http, within(SECONDS / 2))
@@ -103,7 +106,7 @@ def test_what_it_takes_is_within_its_quotas_and_another_is_served():
             with most_memory(host) as most, attacked(host, SECONDS, WAYS) as eve:
                 beside = typed_for(http, lambda: eve.poll() is not None)
                 seen = msgspec.json.decode(eve.stdout.read(), type=dict[str, int])
-            said = host.said()
+            said = host.log
     sys.stdout.write(
         f"{before:.0f} MB, at most {most[0]:.0f} MB; {len(beside)} served; {seen}\n"
         f"alone {_words(alone)}; beside the other {_words(beside)}\n"

@@ -27,10 +27,10 @@ from lsp_server.host.daemon import ensure_host, stop_host
 from lsp_server.host.failures import boot_s
 from lsp_server.host.link import HostLink
 from lsp_server.settings import Settings
-from tests.support.echo_host import digest
+from tests.support.held_engine import digest
 
-NUM_KILLS = int(os.environ.get("KILLS", "3"))
-NUM_CLIENTS = int(os.environ.get("CLIENTS", "3"))
+NUM_KILLS = int(os.environ.get("KILLS", "1"))
+NUM_CLIENTS = int(os.environ.get("CLIENTS", "2"))
 URI = "file:///shop/a.py"
 
 pytestmark = [
@@ -53,7 +53,7 @@ class Typist:
     version: int = 1
 
     def __post_init__(self) -> None:
-        command = [sys.executable, "-m", "tests.support.echo_host"]
+        command = [sys.executable, "-m", "tests.support.held_host", "echo"]
         folder = RuntimeFolder.open(self.settings.runtime_folder)
         command += ["--socket", str(folder.socket_path), "--token-file", str(folder.token_path)]
 

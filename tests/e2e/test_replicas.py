@@ -28,7 +28,7 @@ from lsp_server.host import search as host_search
 from lsp_server.host.address import HostAddress
 from lsp_server.host.client import HostClient, HostGoneError, HostRefusedError
 from lsp_server.host.link import HostLink
-from tests.support.echo_host import digest
+from tests.support.held_engine import digest
 from tests.support.ports import free_port
 from tests.support.tiny_models import save_model, tiny_model
 
@@ -44,6 +44,7 @@ TOKEN = "a-token-for-all-of-these-people"
 pytest.importorskip("ray.serve", reason="the extra `scale` is not installed")
 pytestmark = [
     pytest.mark.e2e,
+    pytest.mark.slow,
     pytest.mark.asyncio,
     pytest.mark.timeout(240 + 4 * int(NUM_KILLS * max(KILL_S, 30))),
 ]
@@ -196,7 +197,7 @@ async def replicas(
     tokens = folder / "tokens"
     tokens.touch(mode=0o600)
     tokens.write_text(TOKEN)
-    program = ["tests.support.echo_replicas"]
+    program = ["tests.support.held_host", "echo"]
     if MODEL:
         model = MODEL if MODEL != "tiny" else save_model(tiny_model("qwen2"), folder / "tiny")
         program = ["lsp_server", "serve", "--model", str(model)]

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from engine.host.protocol import Bounds, CloseRequest
-from tests.support.tiny_host import completed, request, tiny_host
+from tests.support.served_host import completed, request, tiny_host, token_of
 from tests.support.tiny_models import save_model, tiny_model
 
 NUM_GUESSES = int(os.environ.get("PROBE_GUESSES", "40"))
@@ -26,7 +26,11 @@ IS_LONG = NUM_GUESSES >= 200
 MOST_RIGHT = 0.57 if IS_LONG else 0.8
 LEAST_SEEN = 0.9
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(120 + NUM_GUESSES * NUM_TIMINGS // 4)]
+pytestmark = [
+    pytest.mark.e2e,
+    pytest.mark.slow,
+    pytest.mark.timeout(120 + NUM_GUESSES * NUM_TIMINGS // 4),
+]
 
 ADA, EVE = "ada", "eve"
 # What follows the secret is known: whoever has it right finds all of the prompt read, else nothing.
@@ -101,7 +105,7 @@ def probed(host, spy):
     is_held = rng.permutation(NUM_GUESSES) % 2 == 0
     held = [guess for guess, one in zip(guesses, is_held, strict=True) if one]
     looks: dict[str, list[tuple[float, ...]]] = {guess: [] for guess in guesses}
-    with host.client(ADA) as victim, host.client(spy) as http:
+    with host.client(token_of(ADA)) as victim, host.client(token_of(spy)) as http:
         for guess in held:
             completed(victim, asked(guess, f"editor of {guess}"))
         for round_number in range(NUM_TIMINGS):

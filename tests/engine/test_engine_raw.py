@@ -8,7 +8,7 @@ from engine.config import PRESETS, Lookahead, Sampling, StopRules
 from engine.engine import Engine
 from engine.errors import InputError
 from engine.request import CompletionChunk, CompletionRequest, FinishReason
-from tests.support.compat_host import tiny_engine
+from tests.support.tiny_models import tiny_engine
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 

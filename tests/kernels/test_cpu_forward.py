@@ -307,7 +307,8 @@ def test_a_step_without_a_head_writes_its_keys_alone():
     assert np.array_equal(reading.keys, step.keys)
 
 
-@pytest.mark.timeout(600)  # compiles for another processor
+@pytest.mark.slow  # compiles for another processor
+@pytest.mark.timeout(600)
 @pytest.mark.skipif("avx2" not in host_features(), reason="this processor has no AVX2")
 def test_a_processor_with_avx2_alone_gives_rows_their_own_bits():
     here = f"{__file__}::test_threads_and_neighbours_change_no_bit"

@@ -16,8 +16,8 @@ from lsp_server.host.address import HostError
 from lsp_server.host.daemon import ensure_host, serve_command
 from lsp_server.host.link import HostLink
 from lsp_server.host.probe import host_status
-from tests.support.local_host import stub_host
-from tests.support.losing_host import FAULT
+from tests.support.held_engine import DEVICE_FAULT as FAULT
+from tests.support.stub_host import stub_host
 
 URI = "file:///shop/a.py"
 REQUEST = CompleteRequest("", "", URI, 0, Position(0, 1))
@@ -34,7 +34,7 @@ def command(stub, losses):
     """Start a host that loses its device if it is one of the first `losses`."""
     counting = ["--losses", str(losses), "--starts", str(stub.folder.path / "starts")]
     options = serve_command(stub.settings, stub.folder)[5:]
-    return [sys.executable, "-m", "tests.support.losing_host", *counting, *options]
+    return [sys.executable, "-m", "tests.support.held_host", "lose", *counting, *options]
 
 
 @asynccontextmanager

@@ -11,9 +11,10 @@ from lsp_server.server import create_server
 from lsp_server.setting_layers import Layer
 from lsp_server.transport.connections import Connections
 from lsp_server.transport.framing import HEADER_BYTES
+from tests.support.held_engine import HeldEngine
 from tests.support.polling import until
 from tests.support.raw_messages import framed, read_message
-from tests.support.running_host import HeldEngine, running_host
+from tests.support.running_host import running_host
 
 pytestmark = pytest.mark.asyncio
 

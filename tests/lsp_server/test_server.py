@@ -13,7 +13,8 @@ from engine.host.bodies import decoded
 from engine.host.buffers import ClientId
 from engine.host.principals import Principal
 from tests.support.editor import editor
-from tests.support.running_host import HeldEngine, engine_after, running_host
+from tests.support.held_engine import HeldEngine
+from tests.support.running_host import engine_after, running_host
 
 pytestmark = pytest.mark.asyncio
 

@@ -18,7 +18,7 @@ from lsp_server.setting_layers import Layer
 from lsp_server.status import StatusLine
 from lsp_server.transport.protocol import DocumentServer
 from lsp_server.why import read_reasons
-from tests.support.local_host import stub_host
+from tests.support.stub_host import stub_host
 
 
 @pytest.fixture

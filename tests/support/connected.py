@@ -15,7 +15,8 @@ from lsp_server.host.address import HostAddress
 from lsp_server.host.link import HostLink
 from lsp_server.privacy.permissions import Permissions
 from lsp_server.settings import Settings
-from tests.support.running_host import HeldEngine, RunningHost, running_host
+from tests.support.held_engine import HeldEngine
+from tests.support.running_host import RunningHost, running_host
 
 URI = "file:///shop/a.py"
 

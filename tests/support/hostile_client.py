@@ -18,7 +18,7 @@ import httpx2
 import msgspec
 
 from engine.host.protocol import MAX_BODY_BYTES, MAX_TOKENS, Bounds, BufferSync, SyncRequest
-from tests.support.tiny_host import headers_of, request
+from tests.support.served_host import headers_with, request, token_of
 
 _LINE = "the_name_of_a_thing = another_name_of_it(the_name_of_a_thing)"
 _MANY_LINES = (_LINE,) * (MAX_BODY_BYTES // 80)
@@ -36,7 +36,7 @@ class HostileClient:
     def __init__(self, socket: str, name: str) -> None:
         self.seen: Counter[str] = Counter()
         self._socket = socket
-        self._headers = headers_of(name)
+        self._headers = headers_with(token_of(name))
         # Made once: that the sender takes long for them would spare the host.
         sync = BufferSync(f"file:///{_NAME.decode()}", "a.py", "python", 1, lines=_MANY_LINES)
         self._buffers = msgspec.json.encode(SyncRequest(_NAME.decode(), "file:///shop", (sync,)))

@@ -10,7 +10,7 @@ import shutil
 import struct
 import sys
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -26,32 +26,17 @@ from engine.model.raw_prompt import raw_prompt
 from engine.model.token_tree import MAX_ROWS, TokenTree
 from engine.progress import NoProgress
 from tests.support.int4_folder import quantize_folder
+from tests.support.odd_json import bent
 from tests.support.tiny_gguf import write_tiny_gguf
 from tests.support.tiny_models import save_model, tiny_model
 
 KINDS = ("gguf", "safetensors")
 _SPARE = 1 << 18  # zeros behind the data, so that larger shapes find bytes
-_SCALARS = {
-    0: "B",
-    1: "b",
-    2: "H",
-    3: "h",
-    4: "I",
-    5: "i",
-    6: "f",
-    7: "?",
-    10: "Q",
-    11: "q",
-    12: "d",
-}
+_SCALARS = dict(zip((*range(8), 10, 11, 12), "BbHhIif?Qqd", strict=True))  # by GGUF's types
 _STRING, _ARRAY = 8, 9
 _TYPES = [*range(42), 99, 2**31]
 _SIZES = (0, 1, 2, 3, 5, 7, 16, 32, 60, 63, 65, 96, 128, 256, 2**20, 2**31, 2**40, 2**63)
 _ODD_BYTES = (b"", b"\xff\xfe", b"\x00", b"x" * 5000, b"\xed\xa0\x80", b"blk.1.attn_q.weight")
-_ODD_VALUES: tuple[Any, ...] = (
-    *(0, 1, -1, 2, 3, 5, 0.5, 1e-300, 1e300, 2**24, 2**31, 2**63, float("nan"), float("inf")),
-    *("", "x", "64", "\ud800", "llama", "qwen2", "yarn", None, True, False, [], {}, [1], {"a": 1}),
-)
 _DTYPES = (torch.float16, torch.bfloat16, torch.float64, torch.int8, torch.int32, torch.bool)
 
 
@@ -168,34 +153,26 @@ def mutate_gguf(base: Path, path: Path, seed: int) -> str:
     return " ".join(change.__name__ for change in changes)
 
 
-def _shape(file: GgufParts, chance: random.Random) -> None:
-    dims = chance.choice(file.tensors)[1]
-    at = chance.randrange(len(dims))
-    dims[at] = chance.choice((*_SIZES, dims[at] * 2, dims[at] // 2, dims[at] + 32, dims[at] - 1))
-
-
-def _other_dims(file: GgufParts, chance: random.Random) -> None:
+def _tensor(file: GgufParts, chance: random.Random) -> None:
+    """Another shape, type, offset or name, or none of it."""
     tensor = chance.choice(file.tensors)
-    dims = tensor[1]
-    tensor[1] = chance.choice((dims[::-1], [*dims, 1], [*dims, 2], dims[:1], [], [1] * 5))
-
-
-def _tensor_type(file: GgufParts, chance: random.Random) -> None:
-    chance.choice(file.tensors)[2] = chance.choice(_TYPES)
-
-
-def _tensor_name(file: GgufParts, chance: random.Random) -> None:
-    name = chance.choice(file.tensors)[0]
-    new = chance.choice((*_ODD_BYTES, name[:-1], name + b"\n", chance.choice(file.tensors)[0]))
-    chance.choice(file.tensors)[0] = new
-
-
-def _offset(file: GgufParts, chance: random.Random) -> None:
-    chance.choice(file.tensors)[3] = chance.choice((*_SIZES, len(file.data) - 8))
-
-
-def _lost_tensor(file: GgufParts, chance: random.Random) -> None:
-    file.tensors.remove(chance.choice(file.tensors))
+    name, dims, _, _ = tensor
+    match chance.choice(("shape", "shape", "shape", "dims", "type", "offset", "name", "lost")):
+        case "shape":
+            at = chance.randrange(len(dims))
+            near = (dims[at] * 2, dims[at] // 2, dims[at] + 32, dims[at] - 1)
+            dims[at] = chance.choice((*_SIZES, *near))
+        case "dims":
+            tensor[1] = chance.choice((dims[::-1], [*dims, 1], [*dims, 2], dims[:1], [], [1] * 5))
+        case "type":
+            tensor[2] = chance.choice(_TYPES)
+        case "offset":
+            tensor[3] = chance.choice((*_SIZES, len(file.data) - 8))
+        case "name":
+            others = (name[:-1], name + b"\n", chance.choice(file.tensors)[0])
+            tensor[0] = chance.choice((*_ODD_BYTES, *others))
+        case "lost":
+            file.tensors.remove(tensor)
 
 
 def _counts(file: GgufParts, chance: random.Random) -> None:
@@ -206,43 +183,36 @@ def _counts(file: GgufParts, chance: random.Random) -> None:
         file.num_entries = len(file.entries) + delta
 
 
-def _entry(file: GgufParts, chance: random.Random, kinds: tuple[int, ...]) -> int:
-    return chance.choice([i for i, one in enumerate(file.entries) if one[1] in kinds])
-
-
-def _string(file: GgufParts, chance: random.Random) -> None:
-    at = _entry(file, chance, (_STRING,))
-    text = chance.choice((*_ODD_BYTES, b"default", b"llama", b"linear"))
-    file.entries[at] = (file.entries[at][0], _STRING, _u64(len(text)) + text)
-
-
-def _number(file: GgufParts, chance: random.Random) -> None:
-    at = _entry(file, chance, tuple(_SCALARS))
+def _entry(file: GgufParts, chance: random.Random) -> None:
+    """Another value, type or key of the metadata, or none."""
+    at = chance.randrange(len(file.entries))
     key, kind, value = file.entries[at]
+    match chance.choice(("value", "value", "value", "type", "key", "lost")):
+        case "value":
+            file.entries[at] = key, kind, _other_value(kind, value, chance)
+        case "type":
+            file.entries[at] = key, chance.choice([*range(14), 99]), value
+        case "key":
+            others = (*_ODD_BYTES, chance.choice(file.entries)[0])
+            file.entries[at] = chance.choice(others), kind, value
+        case "lost":
+            del file.entries[at]
+
+
+def _other_value(kind: int, value: bytes, chance: random.Random) -> bytes:
+    """A string, a number, or of an array the length, the type, or a byte of its items."""
+    if kind == _STRING:
+        text = chance.choice((*_ODD_BYTES, b"default", b"llama", b"linear"))
+        return _u64(len(text)) + text
+    if kind == _ARRAY:
+        place = chance.choice((0, 4, chance.randrange(12, len(value) - 8)))
+        return value[:place] + bytes([chance.randrange(256)]) + value[place + 1 :]
     if kind in (6, 12):
         numbers: tuple[float, ...] = (0, 1, -1, 1e-30, 1e30, float("nan"), float("inf"))
-        value = struct.pack("<" + _SCALARS[kind], chance.choice(numbers))
-    else:
-        (old,) = struct.unpack("<" + _SCALARS[kind], value)
-        number = chance.choice((*_SIZES, old * 2, old // 2, old + 1, old - 1))
-        value = (number % 2**64).to_bytes(8, "little")[: len(value)]
-    file.entries[at] = (key, kind, value)
-
-
-def _entry_type(file: GgufParts, chance: random.Random) -> None:
-    at = chance.randrange(len(file.entries))
-    key, _, value = file.entries[at]
-    file.entries[at] = (key, chance.choice([*range(14), 99]), value)
-
-
-def _entry_key(file: GgufParts, chance: random.Random) -> None:
-    at = chance.randrange(len(file.entries))
-    _, kind, value = file.entries[at]
-    file.entries[at] = (chance.choice((*_ODD_BYTES, chance.choice(file.entries)[0])), kind, value)
-
-
-def _lost_entry(file: GgufParts, chance: random.Random) -> None:
-    file.entries.remove(chance.choice(file.entries))
+        return struct.pack("<" + _SCALARS[kind], chance.choice(numbers))
+    (old,) = struct.unpack("<" + _SCALARS[kind], value)
+    number = chance.choice((*_SIZES, old * 2, old // 2, old + 1, old - 1))
+    return (number % 2**64).to_bytes(8, "little")[: len(value)]
 
 
 def _new_entry(file: GgufParts, chance: random.Random) -> None:
@@ -262,38 +232,27 @@ def _new_entry(file: GgufParts, chance: random.Random) -> None:
         file.entries.append((b"tokenizer.ggml.add_bos_token", 7, b"\x01"))
 
 
-def _array(file: GgufParts, chance: random.Random) -> None:
-    """An array's length or type, or some bytes of its items."""
-    at = _entry(file, chance, (_ARRAY,))
-    key, kind, value = file.entries[at]
-    changed = bytearray(value)
-    place = chance.choice((0, 4, chance.randrange(12, len(changed) - 8)))
-    changed[place : place + 1] = bytes([chance.randrange(256)])
-    file.entries[at] = (key, kind, bytes(changed))
-
-
 def _contents(file: GgufParts, chance: random.Random) -> None:
     """Weights of any bytes: infinite ones, and such as are no numbers."""
-    tensor = chance.choice(file.tensors)
-    start, junk = tensor[3], chance.choice((b"\xff", b"\x7f", b"\x00", chance.randbytes(64))) * 256
+    start = chance.choice(file.tensors)[3]
+    junk = chance.choice((b"\xff", b"\x7f", b"\x00", chance.randbytes(64))) * 256
     file.data = file.data[:start] + junk + file.data[start + len(junk) :]
 
 
 def _control_token(file: GgufParts, chance: random.Random) -> None:
     """More tokens than the embedding has rows."""
+    more = {b"tokenizer.ggml.tokens": _u64(7) + b"<|far|>"}
+    more[b"tokenizer.ggml.token_type"] = struct.pack("<i", chance.choice((1, 3, 4, 5)))
     for at, (key, kind, value) in enumerate(file.entries):
-        inner, length = struct.unpack_from("<IQ", value) if kind == _ARRAY else (0, 0)
-        item = {b"tokenizer.ggml.tokens": _u64(7) + b"<|far|>"}
-        item[b"tokenizer.ggml.token_type"] = struct.pack("<i", chance.choice((1, 3, 4, 5)))
-        if key in item:
-            longer = struct.pack("<IQ", inner, length + 1) + value[12:] + item[key]
+        if key in more and kind == _ARRAY:
+            inner, length = struct.unpack_from("<IQ", value)
+            longer = struct.pack("<IQ", inner, length + 1) + value[12:] + more[key]
             file.entries[at] = (key, kind, longer)
 
 
 _GGUF_CHANGES: tuple[Callable[[GgufParts, random.Random], None], ...] = (
-    *(_shape, _shape, _shape, _other_dims, _tensor_type, _tensor_name, _offset, _lost_tensor),
-    *(_counts, _string, _number, _number, _number, _entry_type, _entry_key, _lost_entry),
-    *(_new_entry, _array, _contents, _control_token),
+    *(_tensor, _tensor, _tensor, _entry, _entry, _entry),
+    *(_counts, _new_entry, _contents, _control_token),
 )
 
 
@@ -346,16 +305,10 @@ def _header(folder: Path, chance: random.Random) -> None:
     path.write_bytes(content[: chance.choice((len(content), len(content), len(content) // 2))])
 
 
-def _config_value(folder: Path, chance: random.Random) -> None:
-    _change_json(folder / "config.json", chance)
-
-
-def _tokenizer_value(folder: Path, chance: random.Random) -> None:
-    _change_json(folder / "tokenizer.json", chance)
-
-
-def _generation_value(folder: Path, chance: random.Random) -> None:
-    _change_json(folder / "generation_config.json", chance)
+def _json_value(folder: Path, chance: random.Random) -> None:
+    names = ("config", "config", "config", "tokenizer", "generation_config")
+    path = folder / f"{chance.choice(names)}.json"
+    path.write_text(json.dumps(bent(chance, json.loads(path.read_text("utf-8")))), "utf-8")
 
 
 def _special_id(folder: Path, chance: random.Random) -> None:
@@ -366,31 +319,9 @@ def _special_id(folder: Path, chance: random.Random) -> None:
     path.write_text(json.dumps(content), "utf-8")
 
 
-def _change_json(path: Path, chance: random.Random) -> None:
-    content = json.loads(path.read_text("utf-8"))
-    places = list(_places(content))
-    holder, key = chance.choice(places)
-    old = holder[key]
-    near = (old * 2, old + 1, old - 1, -old) if type(old) in (int, float) else ()
-    if chance.random() < 0.1 and isinstance(holder, dict):
-        del holder[key]
-    else:
-        holder[key] = chance.choice((*_ODD_VALUES, *near, *near, *near))
-    path.write_text(json.dumps(content), "utf-8")
-
-
-def _places(content: Any, depth: int = 0) -> Iterator[tuple[Any, Any]]:
-    """Where a value can be replaced; of long lists and dictionaries some places."""
-    keys = list(content) if isinstance(content, dict) else range(len(content))
-    for key in [*keys[:40], *keys[40::50]]:
-        yield content, key
-        if isinstance(content[key], dict | list) and depth < 4:
-            yield from _places(content[key], depth + 1)
-
-
 _FOLDER_CHANGES: tuple[Callable[[Path, random.Random], None], ...] = (
-    *(_tensors, _tensors, _tensors, _int4_groups, _header, _config_value, _config_value),
-    *(_config_value, _tokenizer_value, _generation_value, _special_id),
+    *(_tensors, _tensors, _tensors, _int4_groups, _header),
+    *(_json_value, _json_value, _json_value, _json_value, _special_id),
 )
 
 

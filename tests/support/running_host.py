@@ -2,24 +2,16 @@
 
 import asyncio
 import threading
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Sequence
-from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field, replace
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import httpx2
 import msgspec
 
-from engine import (
-    CompletionChunk,
-    CompletionRequest,
-    CompletionResult,
-    CompletionStats,
-    FinishReason,
-)
-from engine.completer import EngineUsage
-from engine.host.compat.dialects import Spoken
+from engine.host.compat.dialects import NAMES, Spoken
 from engine.host.options import HostOptions
 from engine.host.protocol import (
     PROTOCOL_HEADER,
@@ -32,115 +24,9 @@ from engine.host.protocol import (
 from engine.host.quotas import QuotaKeeper
 from engine.host.server import HostServer
 from engine.host.service import CompletionService
-from engine.request import ClosedBuffers
-from tests.support.fake_engine import INFO
+from tests.support.ports import free_port
 
-
-@dataclass
-class HeldEngine:
-    """Says `words`, one a step; a step waits for `permits` where a test sets `is_held`."""
-
-    words: tuple[str, ...] = ("one ", "two ", "three")
-    is_held: bool = False
-    ending: FinishReason = FinishReason.END_TOKEN
-    permits: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))
-    requests: list[CompletionRequest] = field(default_factory=list)
-    began: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))
-    ended: list[FinishReason] = field(default_factory=list)
-    forgotten: list[ClosedBuffers] = field(default_factory=list)
-    info = INFO
-    pool_tokens = 17
-    kv_bytes = 1024
-    is_closed = False
-
-    max_sequences = 1
-
-    def run(self, admit: Callable[[], Sequence[Any]]) -> None:
-        while running := admit():
-            for one in running:
-                one.advance()
-
-    def sequence(
-        self, request: CompletionRequest, *, on_chunk, is_cancelled, on_end, is_prefill
-    ) -> "Told":
-        if is_prefill:
-            return Told(self.prefilling(request), on_end)
-        return Told(self.completing(request, on_chunk=on_chunk, cancelled=is_cancelled), on_end)
-
-    def completing(
-        self,
-        request: CompletionRequest,
-        *,
-        on_chunk: Callable[[CompletionChunk], None],
-        cancelled: Callable[[], bool],
-    ) -> Generator[None, None, CompletionResult]:
-        self.requests.append(request)
-        self.began.release()
-        said, reason = "", self.ending
-        for word in self.words:
-            while self.is_held and not cancelled() and not self.permits.acquire(timeout=0.01):
-                pass
-            if cancelled():
-                reason = FinishReason.CANCELLED
-                break
-            said += word
-            on_chunk(CompletionChunk(word))
-            yield
-        self.ended.append(reason)
-        shown = tuple(buffer.path for buffer in request.open_buffers)
-        stats = CompletionStats(
-            *(len(said.split()), 3, 6, 100, 90, 5.0, 7.0, {"model": 3}),
-            neighbour_tokens=10 * len(shown),
-            neighbours=shown,
-            num_open=len(shown),
-            repository_tokens=7 * len(request.repository),
-            repository=tuple(one.path for one in request.repository),
-        )
-        return CompletionResult(said, (1, 2, 3), reason, stats)
-
-    def prefilling(self, request: CompletionRequest) -> Generator[None, None, CompletionResult]:
-        self.requests.append(request)
-        yield
-        stats = CompletionStats(0, 0, 0, 100, 90, 5.0, 0.0, {})
-        return CompletionResult("", (), FinishReason.CONTEXT_FULL, stats)
-
-    def usage_of(self, principal: str) -> EngineUsage:
-        return EngineUsage(self.pool_tokens, self.kv_bytes)
-
-    def forget(self, closed: ClosedBuffers) -> None:
-        self.forgotten.append(closed)
-
-    def close(self) -> None:
-        self.is_closed = True
-
-
-@dataclass(eq=False)
-class Told:
-    """A sequence of an engine without a model: a step of it is one turn of `work`."""
-
-    work: Generator[None, None, CompletionResult]
-    on_end: Callable[["Told"], None]
-    is_done: bool = False
-    ended: CompletionResult | None = None
-    error: Exception | None = None
-
-    def advance(self) -> None:
-        try:
-            next(self.work)
-        except StopIteration as end:
-            self._end(end.value, None)
-        except Exception as error:  # noqa: BLE001 - as the engine's own sequences do
-            self._end(None, error)
-
-    def result(self) -> CompletionResult:
-        if self.error is not None:
-            raise self.error
-        assert self.ended is not None
-        return self.ended
-
-    def _end(self, ended: CompletionResult | None, error: Exception | None) -> None:
-        self.is_done, self.ended, self.error = True, ended, error
-        self.on_end(self)
+TOKEN = "a-token-for-this-test"
 
 
 @dataclass
@@ -150,6 +36,11 @@ class RunningHost:
     server: HostServer
     service: CompletionService
     client: httpx2.AsyncClient
+
+    @property
+    def url(self) -> str:
+        """Where clients of other makers find it."""
+        return str(self.client.base_url).rstrip("/")
 
     @property
     def is_stopping(self) -> bool:
@@ -175,7 +66,7 @@ class RunningHost:
 
 @asynccontextmanager
 async def running_host(
-    folder: Path,
+    folder: Path | None,
     engine: Any,
     *,
     token: str | None = None,
@@ -187,10 +78,10 @@ async def running_host(
     token_file: Path | None = None,
     apis: Spoken | None = None,
 ) -> AsyncIterator[RunningHost]:
-    """Serve `engine` on a socket in `folder`; of a `token_file`, the client has the `token`."""
-    path = folder / "host.sock"
+    """Serve `engine` on a socket in `folder`, or on a port; of a `token_file` the client has `token`."""
     service = CompletionService(load or (lambda _: engine), requested_model, limits)
-    options = HostOptions(socket=path, token=token, token_file=token_file, idle_exit_s=idle_exit_s)
+    place: dict[str, Any] = {"socket": folder / "host.sock"} if folder else {"port": free_port()}
+    options = HostOptions(**place, token=token, token_file=token_file, idle_exit_s=idle_exit_s)
     if apis is not None:
         options = replace(options, apis=apis)
     server = HostServer(service, options, on_served)
@@ -198,9 +89,10 @@ async def running_host(
     headers = {"content-type": "application/json", PROTOCOL_HEADER: str(PROTOCOL_VERSION)}
     if token:
         headers["authorization"] = f"Bearer {token}"
-    transport = httpx2.AsyncHTTPTransport(uds=str(path))
+    transport = httpx2.AsyncHTTPTransport(uds=str(options.socket) if folder else None)
+    url = "http://host" if folder else f"http://127.0.0.1:{options.port}"
     async with httpx2.AsyncClient(
-        transport=transport, base_url="http://host", headers=headers, timeout=20
+        transport=transport, base_url=url, headers=headers, timeout=20
     ) as client:
         await _answers(client, task)
         host = RunningHost(server, service, client)
@@ -209,6 +101,11 @@ async def running_host(
         yield host
     server.stop()
     await task
+
+
+def dropped_in_host(engine: Any) -> AbstractAsyncContextManager[RunningHost]:
+    """Serve all drop-in APIs on a port, with a token, for clients of other makers."""
+    return running_host(None, engine, token=TOKEN, apis=Spoken.named(",".join(NAMES)))
 
 
 def engine_after(may_load: threading.Event, engine: Any) -> Callable[[Any], Any]:

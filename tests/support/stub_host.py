@@ -1,11 +1,18 @@
-"""A completion host without an engine, as a program: health, status and stop on a unix socket."""
+"""A completion host without an engine: health, status and stop on a unix socket.
+
+It is run as a program by itself; `stub_host` makes a runtime folder for such hosts.
+"""
 
 import argparse
 import os
 import signal
 import socketserver
 import sys
+import tempfile
 import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import ClassVar
@@ -19,6 +26,55 @@ from engine.host.protocol import (
     Problem,
     Status,
 )
+from engine.host.runtime import RuntimeFolder
+from lsp_server.settings import Settings
+
+
+@dataclass(frozen=True)
+class StubHost:
+    """What a test needs to start stub hosts and to count them."""
+
+    settings: Settings
+    folder: RuntimeFolder
+    environ: Mapping[str, str]
+
+    @property
+    def starts(self) -> list[int]:
+        """The process ids of all stubs that were started."""
+        return [int(line.split()[0]) for line in self._started()]
+
+    @property
+    def directories(self) -> list[str]:
+        """Where they stood."""
+        return [line.split(maxsplit=1)[1] for line in self._started()]
+
+    def _started(self) -> list[str]:
+        path = self.folder.path / "starts"
+        return path.read_text().splitlines() if path.exists() else []
+
+    def command(self, *options: str) -> list[str]:
+        """Start the stub."""
+        folder = self.folder
+        places = ["--socket", str(folder.socket_path), "--token-file", str(folder.token_path)]
+        starts = ["--starts", str(folder.path / "starts")]
+        return [sys.executable, __file__, *places, *starts, *options]
+
+
+@contextmanager
+def stub_host() -> Iterator[StubHost]:
+    """A runtime folder, with a path short enough for a socket; no stub survives it."""
+    # A host that was killed may be noted in its log at the same time.
+    with tempfile.TemporaryDirectory(prefix="fg-", dir="/tmp", ignore_cleanup_errors=True) as name:
+        environ = {"HOME": name, "FOREGRAM_RUNTIME": f"{name}/run"}
+        settings = Settings.from_environment(environ)
+        stub = StubHost(settings, RuntimeFolder.open(settings.runtime_folder), environ)
+        try:
+            yield stub
+        finally:
+            record = stub.folder.read_record()
+            if record and stub.folder.host_is_alive():
+                with suppress(ProcessLookupError):
+                    os.kill(record.pid, signal.SIGKILL)
 
 
 class Handler(BaseHTTPRequestHandler):

@@ -11,7 +11,8 @@ from tests.bench.simulated.foregram_side import ForegramSide, foregram_side
 from tests.bench.simulated.sides import AssistedTrace
 from tests.bench.simulated.traces import Trace
 from tests.bench.simulated.typist import Clock, Typist
-from tests.support.running_host import HeldEngine, running_host
+from tests.support.held_engine import HeldEngine
+from tests.support.running_host import running_host
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.e2e]
 

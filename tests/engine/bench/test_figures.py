@@ -4,7 +4,7 @@ import pytest
 
 from engine.bench.figures import Speed, percentile, speed_figures
 from engine.bench.measured import Measured, PeerRun
-from tests.support.scripted_engine import result
+from tests.support.replayed import result
 
 
 def measured(group="p", *, on_ms=40.0, off_ms=80.0, tokens=8, steps=2, off_first=True):

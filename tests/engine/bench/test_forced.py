@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from engine.bench.forced import ForcedModel, followers, forced_replay
-from engine.bench.task_sets import ReplayItem
 from engine.config import Lookahead, Sampling
 from engine.model.byte_trie import ByteTrie
 from engine.model.causal_lm import StepInput, run_step
@@ -17,25 +16,17 @@ from engine.model.tokenizer import Tokenizer
 from engine.model.verify import verify
 from engine.options import EngineOptions
 from engine.progress import NoProgress
-from engine.request import Buffer, CompletionRequest
+from engine.request import CompletionRequest
 from tests.support.byte_tokenizer import byte_tokenizer
 from tests.support.own_qwen2 import own_qwen2
+from tests.support.replayed import replay_item
 from tests.support.tiny_models import tiny_model
 from tests.support.trees import random_tree
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 BODY = "    total = first + second\n\n\n\n\n    return total * 2\n"
-ITEM = ReplayItem(
-    id="completion/p/1/p/a.py:2",
-    kind="completion",
-    package="p",
-    path="p/a.py",
-    prefix="def one(first, second):\n    ",
-    target=BODY.strip(),
-    suffix="\n",
-    open_buffers=(Buffer("p/b.py", "def two(first, second):\n" + BODY),),
-)
+ITEM = replay_item(BODY)
 INSIDE_A_WORD = dataclasses.replace(
     ITEM, id="edit", kind="edit", prefix=ITEM.prefix + "to", target=ITEM.target[2:]
 )

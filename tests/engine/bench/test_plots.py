@@ -8,7 +8,7 @@ from engine.bench.plots import Picture, draw_replay, draw_steps
 from engine.bench.replay import ReplayReport
 from engine.bench.step import MachineLimits, StepParts
 from engine.errors import ConfigurationError
-from tests.support.scripted_engine import result
+from tests.support.replayed import result
 
 RUN = Measured("i", "p", off=result(), on=result(steps=2, decode_ms=40.0), off_first=True, peers={})
 EMPTY = Measured(

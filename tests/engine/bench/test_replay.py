@@ -10,7 +10,7 @@ from engine.bench.task_sets import ReplayItem, load_replay_items
 from engine.config import Lookahead, Sampling
 from engine.errors import InputError
 from engine.request import Buffer, CompletionRequest, FinishReason
-from tests.support.scripted_engine import ScriptedEngine, result
+from tests.support.replayed import FAST, SLOW, ScriptedEngine, result, twice_as_fast
 
 ITEM = ReplayItem(
     id="completion/p/1/p/a.py:3",
@@ -22,15 +22,9 @@ ITEM = ReplayItem(
     suffix="\n",
     open_buffers=(Buffer("p/b.py", "x = 1\n"),),
 )
-FAST = result(tokens=8, steps=2, decode_ms=40.0, sources={"open_buffer": 6})
-SLOW = result(tokens=8, steps=8, decode_ms=80.0)
 
 
 DECODING = CompletionRequest("", "")
-
-
-def twice_as_fast(request):
-    return SLOW if request.lookahead == OFF else FAST
 
 
 class Counter:

@@ -7,7 +7,7 @@ from rich.console import Console
 from engine.bench.measured import Measured, PeerRun
 from engine.bench.replay import ReplayReport, replay_json, replay_tables
 from engine.bench.report import Setting
-from tests.support.scripted_engine import result
+from tests.support.replayed import result
 
 SETTING = Setting(
     model="tiny",

@@ -29,8 +29,9 @@ from engine.host.protocol import (
 from engine.host.quotas import QuotaKeeper
 from engine.host.request_builder import Asked
 from engine.request import ClosedBuffers, CompletionRequest, Snippet
-from tests.support.completion_hosts import secret_file
-from tests.support.running_host import HeldEngine, ask, buffer, running_host
+from tests.support.held_engine import HeldEngine
+from tests.support.running_host import ask, buffer, running_host
+from tests.support.served_host import secret_file
 
 pytestmark = pytest.mark.asyncio
 

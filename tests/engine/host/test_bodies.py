@@ -9,7 +9,8 @@ from engine.errors import InputError
 from engine.host.bodies import EventLines, decoded
 from engine.host.compat.dialects import NAMES, Spoken
 from engine.host.protocol import Chunk, Failed
-from tests.support.running_host import HeldEngine, running_host
+from tests.support.held_engine import HeldEngine
+from tests.support.running_host import running_host
 
 
 @pytest.mark.parametrize(

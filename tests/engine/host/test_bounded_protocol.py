@@ -9,8 +9,9 @@ import pytest
 
 from engine import FinishReason
 from engine.host.bounded_protocol import RequestParser
+from tests.support.held_engine import HeldEngine
 from tests.support.raw_requests import HEAD, connected, ended, is_served
-from tests.support.running_host import HeldEngine, ask, buffer, running_host
+from tests.support.running_host import ask, buffer, running_host
 
 SECRET = "a-secret-that-is-long-enough-to-be-a-token"
 STATUS = f"{HEAD.format('GET', 'status')}\r\n".encode()

@@ -10,7 +10,7 @@ from engine.errors import DeviceLostError, NoSpaceError
 from engine.host.engine_thread import EngineThread, NotReadyError
 from engine.host.service import CompletionService
 from engine.scheduler import Scheduler
-from tests.support.running_host import HeldEngine
+from tests.support.held_engine import HeldEngine
 
 
 def test_what_the_engine_tells_while_it_loads_is_logged(caplog):

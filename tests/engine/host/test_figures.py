@@ -4,7 +4,7 @@ from engine.host import figures
 from engine.host.buffers import ClientId
 from engine.host.principals import Principal
 from engine.host.service import CompletionService
-from tests.support.running_host import HeldEngine
+from tests.support.held_engine import HeldEngine
 
 
 def test_a_host_that_tells_it_is_ready_names_its_model(monkeypatch):

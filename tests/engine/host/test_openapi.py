@@ -6,7 +6,8 @@ import pytest
 from engine.host.app import create_app
 from engine.host.openapi import OPENAPI_PATH, openapi_page
 from engine.host.service import CompletionService
-from tests.support.running_host import HeldEngine, running_host
+from tests.support.held_engine import HeldEngine
+from tests.support.running_host import running_host
 
 
 def test_every_route_stands_on_the_page_and_no_other():

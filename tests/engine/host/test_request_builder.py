@@ -6,7 +6,8 @@ import pytest
 from engine.host.held_buffer import HeldBuffer
 from engine.host.protocol import BufferSync, Cell, CloseRequest, LineSplice
 from engine.host.request_builder import CellTexts
-from tests.support.running_host import HeldEngine, ask, running_host
+from tests.support.held_engine import HeldEngine
+from tests.support.running_host import ask, running_host
 
 
 def held(uri, *lines):

@@ -9,7 +9,7 @@ from engine.host.metrics import Metrics
 from engine.host.protocol import Chunk, Done, Failed
 from engine.host.run import EventRelay, Run
 from engine.request import CompletionRequest
-from tests.support.running_host import HeldEngine, Told
+from tests.support.held_engine import HeldEngine, HeldSequence
 
 pytestmark = pytest.mark.asyncio
 
@@ -30,7 +30,7 @@ async def test_a_loop_that_is_behind_is_woken_once_and_hears_all_in_its_order(mo
     monkeypatch.setattr(
         run.told.loop, "call_soon_threadsafe", lambda *one: woken.append(wake(*one))
     )
-    assert isinstance(told, Told)
+    assert isinstance(told, HeldSequence)
     while not told.is_done:
         told.advance()
     await asyncio.sleep(0)

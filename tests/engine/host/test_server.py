@@ -24,9 +24,10 @@ from engine.host.protocol import PROTOCOL_HEADER, PROTOCOL_VERSION, Failed, Prob
 from engine.host.runtime import RuntimeFolder
 from engine.host.server import HostServer
 from engine.host.service import CompletionService
-from tests.support.completion_hosts import secret_file
+from tests.support.held_engine import HeldEngine
 from tests.support.ports import free_port
-from tests.support.running_host import HeldEngine, ask, buffer, running_host
+from tests.support.running_host import ask, buffer, running_host
+from tests.support.served_host import secret_file
 
 
 class LosingEngine(HeldEngine):

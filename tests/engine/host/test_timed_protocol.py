@@ -9,8 +9,9 @@ import pytest_asyncio
 
 from engine.host import draining_server, timed_protocol
 from engine.host.timed_protocol import GatheredWrites
+from tests.support.held_engine import HeldEngine
 from tests.support.raw_requests import HEAD, connected, ended, is_served
-from tests.support.running_host import HeldEngine, ask, buffer, running_host
+from tests.support.running_host import ask, buffer, running_host
 
 pytestmark = pytest.mark.asyncio
 

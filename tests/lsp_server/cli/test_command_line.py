@@ -12,7 +12,7 @@ import pytest
 from engine.errors import CacheError
 from lsp_server.cli import command_line as cli
 from lsp_server.cli import complete
-from tests.support.fake_engine import FakeEngine
+from tests.support.held_engine import HeldEngine
 
 
 @pytest.fixture
@@ -24,7 +24,7 @@ def source_path(tmp_path):
 
 @pytest.fixture
 def engine(monkeypatch):
-    engine = FakeEngine(["return 1"])
+    engine = HeldEngine(("return 1",))
     monkeypatch.setattr(complete, "_load_engine", lambda arguments, settings: engine)
     return engine
 
@@ -202,7 +202,7 @@ def test_an_unknown_variable_is_an_error(source_path, capsys, monkeypatch):
 
 
 def test_ctrl_c_during_the_completion_is_status_130(source_path, monkeypatch, capsys):
-    engine = FakeEngine(["x"], before_chunk=lambda index: os.kill(os.getpid(), signal.SIGINT))
+    engine = HeldEngine(("x",), before_word=lambda index: os.kill(os.getpid(), signal.SIGINT))
     monkeypatch.setattr(complete, "_load_engine", lambda arguments, settings: engine)
     assert cli.main(["complete", f"{source_path}:1"]) == 130
     assert "cancelled" in capsys.readouterr().err

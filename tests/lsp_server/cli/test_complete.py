@@ -20,7 +20,7 @@ from lsp_server.cli.terminal import PlainText
 from lsp_server.completion.postprocess import Processed
 from lsp_server.privacy.hidden_files import HiddenFiles
 from lsp_server.reasons import HIDING, Reason
-from tests.support.fake_engine import FakeEngine
+from tests.support.held_engine import HeldEngine
 
 FIELDS = [
     "text",
@@ -75,35 +75,35 @@ def test_an_open_buffer_that_is_missing_is_an_error(tmp_path):
 
 def test_json_has_exactly_the_promised_fields_in_one_line():
     out = io.StringIO()
-    complete(FakeEngine(["return", " 1"]), REQUEST, source(), JsonObject(out))
+    complete(HeldEngine(("return", " 1")), REQUEST, source(), JsonObject(out))
     assert out.getvalue().count("\n") == 1
     answer = json.loads(out.getvalue())
     assert list(answer) == FIELDS
     assert answer["text"] == "return 1"
-    assert answer["tokens_per_step"] == 2.0
-    assert answer["tokens_per_second"] == 80.0
-    assert answer["finish_reason"] == "suffix"
+    assert answer["tokens_per_step"] == round(2 / 3, 3)
+    assert answer["tokens_per_second"] == round(2 / 0.007, 2)
+    assert answer["finish_reason"] == "end_token"
     assert 1 < answer["peak_memory_mb"] < 100_000
 
 
 def test_the_completion_has_the_files_own_line_ends():
     out, errors = io.StringIO(), io.StringIO()
-    report = complete(FakeEngine(["a\n", "b\n"]), REQUEST, source("\r\n"), PlainText(out, errors))
+    report = complete(HeldEngine(("a\n", "b\n")), REQUEST, source("\r\n"), PlainText(out, errors))
     assert out.getvalue() == report.text == "a\r\nb\r\n"
 
 
 def test_a_pipe_gets_the_completion_alone():
     out, errors = io.StringIO(), io.StringIO()
-    complete(FakeEngine(["return 1"]), REQUEST, source(), PlainText(out, errors))
+    complete(HeldEngine(("return 1",)), REQUEST, source(), PlainText(out, errors))
     assert out.getvalue() == "return 1"
-    assert "4 tokens in 2 runs of the model" in errors.getvalue()
+    assert "2 tokens in 3 runs of the model" in errors.getvalue()
 
 
 @pytest.mark.parametrize("reason", FinishReason)
 def test_an_empty_completion_says_why(reason):
     errors = io.StringIO()
     output = PlainText(io.StringIO(), errors)
-    report = complete(FakeEngine([], reason), REQUEST, source(), output)
+    report = complete(HeldEngine((), ending=reason), REQUEST, source(), output)
     assert f"nothing to insert: {report.ending}" in errors.getvalue()
 
 
@@ -112,7 +112,7 @@ def test_ctrl_c_ends_the_completion_within_a_step_and_keeps_its_text():
         if index == 1:
             os.kill(os.getpid(), signal.SIGINT)
 
-    engine = FakeEngine(["first\n", "second\n"], before_chunk=interrupt)
+    engine = HeldEngine(("first\n", "second\n"), before_word=interrupt)
     report = complete(engine, REQUEST, source(), JsonObject(io.StringIO()))
     assert (report.text, report.result.finish_reason) == ("first\n", FinishReason.CANCELLED)
 
@@ -125,7 +125,7 @@ def test_a_second_ctrl_c_interrupts_as_usual():
     before = signal.getsignal(signal.SIGINT)
     with pytest.raises(KeyboardInterrupt):
         complete(
-            FakeEngine(["x"], before_chunk=interrupt_twice),
+            HeldEngine(("x",), before_word=interrupt_twice),
             REQUEST,
             source(),
             JsonObject(io.StringIO()),
@@ -147,7 +147,7 @@ def answered(tmp_path, monkeypatch, capsys):
 
     def run(name, text, words):
         before, _, after = text.partition("|")
-        path, engine = tmp_path / name, FakeEngine(words)
+        path, engine = tmp_path / name, HeldEngine(tuple(words))
         path.write_text(before + after)
         monkeypatch.setattr(module, "_load_engine", lambda arguments, settings: engine)
         where = f"{path}:{before.count(chr(10)) + 1}:{len(before.rpartition(chr(10))[2]) + 1}"
@@ -182,7 +182,7 @@ def test_what_is_shown_is_what_an_editor_shows(answered, name, text, words, show
 def test_what_an_editor_would_not_show_has_its_reason(tmp_path, answered):
     errors = io.StringIO()
     shown = lambda _: Processed(reason=Reason.BREAKS_CODE)  # noqa: E731 - for this test alone
-    complete(FakeEngine([")"]), REQUEST, source(), PlainText(io.StringIO(), errors), shown)
+    complete(HeldEngine((")",)), REQUEST, source(), PlainText(io.StringIO(), errors), shown)
     assert f"nothing to insert: {Reason.BREAKS_CODE.sentence}" in errors.getvalue()
 
 

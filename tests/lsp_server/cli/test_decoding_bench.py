@@ -4,20 +4,15 @@ import json
 
 import pytest
 
-from engine.bench.measured import OFF
 from engine.errors import ModelNotFoundError
 from lsp_server.cli import command_line as cli
 from lsp_server.cli import decoding_bench
-from tests.support.replay_sets import write_replay_set
-from tests.support.scripted_engine import ScriptedEngine, result
-
-FAST = result(tokens=8, steps=2, decode_ms=40.0, sources={"open_buffer": 6})
-SLOW = result(tokens=8, steps=8, decode_ms=80.0)
+from tests.support.replayed import ScriptedEngine, twice_as_fast, write_replay_set
 
 
 @pytest.fixture
 def engine(monkeypatch):
-    engine = ScriptedEngine(lambda request: SLOW if request.lookahead == OFF else FAST)
+    engine = ScriptedEngine(twice_as_fast)
     monkeypatch.setattr(decoding_bench, "load_engine", lambda *_: engine)
     return engine
 

@@ -26,8 +26,7 @@ from lsp_server.cli import doctor, gpu_check
 from lsp_server.cli.doctor import show_doctor
 from lsp_server.cli.gpu_check import CardFit, CardFits
 from lsp_server.settings import load_settings
-from tests.support.local_host import stub_host
-from tests.support.stub_host import Handler
+from tests.support.stub_host import Handler, stub_host
 
 READY = Status(PROTOCOL_VERSION, "0.1.0", "ready", 1, 2.0, model="tiny", dtype="int8", device="cpu")
 DONE = Done("1", "pass", "end_token", 3, 1, 3, 30, 0, {}, Timings(1.0, 20.0, 30.0))

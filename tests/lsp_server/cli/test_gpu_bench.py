@@ -14,7 +14,7 @@ from lsp_server.cli import command_line as cli
 from lsp_server.cli import gpu_bench
 from tests.support.byte_tokenizer import byte_tokenizer
 from tests.support.host_timer import HostTimer
-from tests.support.replay_sets import write_replay_set
+from tests.support.replayed import write_replay_set
 
 
 def test_without_a_gpu_bench_gpu_is_refused(capsys):

@@ -26,7 +26,7 @@ from lsp_server.cli.host_checks import (
 from lsp_server.host import client as host_client
 from lsp_server.host.address import HostAddress
 from lsp_server.host.probe import ProbeResult, probe
-from tests.support.local_host import stub_host
+from tests.support.stub_host import stub_host
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from engine import CompletionRequest
 from lsp_server.cli.complete import complete
 from lsp_server.cli.source_file import SourceFile
 from lsp_server.cli.terminal import CONTEXT_LINES, CompletionView, ProgressBars, tracked
-from tests.support.fake_engine import FakeEngine
+from tests.support.held_engine import HeldEngine
 
 
 def test_without_a_terminal_progress_is_one_line_per_task():
@@ -60,7 +60,7 @@ def shown(text, offset, chunks, width=20):
     source = SourceFile(Path("a.py"), text)
     request = CompletionRequest(prefix=text[:offset], suffix=text[offset:])
     view = CompletionView(console, text, offset, source.line_end)
-    complete(FakeEngine(chunks), request, source, view)
+    complete(HeldEngine(tuple(chunks)), request, source, view)
     return out.getvalue()
 
 
@@ -106,11 +106,11 @@ def footer(width):
 def test_the_summary_names_cost_model_and_ending():
     [line] = footer(200)
     for part in (
-        "4 tokens in 2 runs of the model",
-        "40.0 tokens a second",
+        "3 tokens in 3 runs of the model",
+        "428.6 tokens a second",
         "fake-1b (float32) on cpu",
         "MB of memory",
-        "it reached the text after the cursor",
+        "the model ended its text",
     ):
         assert part in line
 
@@ -118,4 +118,4 @@ def test_the_summary_names_cost_model_and_ending():
 def test_on_a_narrow_terminal_the_summary_is_cut_between_words():
     lines = footer(20)
     assert max(map(len, lines)) <= 20
-    assert " ".join(lines).startswith("4 tokens in 2 runs of the model · 40.0 tokens a second")
+    assert " ".join(lines).startswith("3 tokens in 3 runs of the model · 428.6 tokens a second")

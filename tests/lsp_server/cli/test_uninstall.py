@@ -12,7 +12,7 @@ from engine.errors import InputError
 from lsp_server.cli import uninstall as command
 from lsp_server.cli.uninstall import uninstall
 from lsp_server.host.daemon import ensure_host
-from tests.support.local_host import stub_host
+from tests.support.stub_host import stub_host
 
 MODEL = "models/tiny-0123456789abcdef-int8-v3"
 OURS = (

@@ -15,7 +15,8 @@ from engine.host.protocol import Position
 from engine.host.quotas import Quotas, TokenBucket
 from lsp_server.reasons import Reason
 from tests.support.connected import URI, connected
-from tests.support.running_host import HeldEngine, engine_after
+from tests.support.held_engine import HeldEngine
+from tests.support.running_host import engine_after
 
 pytestmark = pytest.mark.asyncio
 

@@ -34,7 +34,8 @@ from lsp_server.host.client import (
     HostRefusedError,
 )
 from lsp_server.host.probe import probe
-from tests.support.running_host import HeldEngine, ask, buffer, running_host
+from tests.support.held_engine import HeldEngine
+from tests.support.running_host import ask, buffer, running_host
 
 pytestmark = pytest.mark.asyncio
 

@@ -25,8 +25,8 @@ from lsp_server.host.address import HostError, host_address
 from lsp_server.host.daemon import ensure_host, serve_command, stop_host
 from lsp_server.host.failures import boot_s
 from lsp_server.host.probe import host_status
-from tests.support.local_host import stub_host
 from tests.support.polling import until
+from tests.support.stub_host import stub_host
 
 ASK = """
 import asyncio, json, sys

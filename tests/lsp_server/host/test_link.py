@@ -34,8 +34,9 @@ from lsp_server.host.link import HostLink
 from lsp_server.host.search import LinkReport
 from tests.support.connected import URI as URI_A
 from tests.support.connected import connected
-from tests.support.local_host import stub_host
-from tests.support.running_host import HeldEngine, running_host
+from tests.support.held_engine import HeldEngine
+from tests.support.running_host import running_host
+from tests.support.stub_host import stub_host
 
 URI = "file:///shop/a.py"
 REQUEST = CompleteRequest("", "", URI, 0, Position(0, 1))

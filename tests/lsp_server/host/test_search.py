@@ -7,7 +7,8 @@ import pytest
 from lsp_server.host import search as host_search
 from lsp_server.host.address import HostAddress
 from lsp_server.host.search import HostSearch
-from tests.support.running_host import HeldEngine, running_host
+from tests.support.held_engine import HeldEngine
+from tests.support.running_host import running_host
 
 pytestmark = pytest.mark.asyncio
 

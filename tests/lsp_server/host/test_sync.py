@@ -10,7 +10,7 @@ from lsp_server.documents.documents import Documents
 from lsp_server.host import link as host_link
 from lsp_server.host.sync import FeedbackBatch, HostSync
 from tests.support.connected import connected
-from tests.support.running_host import HeldEngine
+from tests.support.held_engine import HeldEngine
 
 A, B = "file:///shop/a.py", "file:///shop/b.py"
 SOURCE = "def total(items):\n    |\n"

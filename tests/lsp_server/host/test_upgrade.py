@@ -18,8 +18,8 @@ from lsp_server.host.daemon import ensure_host, stop_host
 from lsp_server.host.failures import boot_s
 from lsp_server.host.probe import ProbeResult, host_status
 from lsp_server.host.upgrade import IDLE_S, RunningHost, is_older
-from tests.support.local_host import stub_host
 from tests.support.polling import until
+from tests.support.stub_host import stub_host
 
 OLD, NEW = "0.9.0", "0.10.0"
 ASK = """

@@ -13,7 +13,8 @@ from engine.host.protocol import Bounds, CompleteRequest, Done, Failed, Position
 from lsp_server.documents.documents import Documents
 from lsp_server.host.address import HostAddress
 from tests.bench.simulated.load.host_requests import CountingLink, HostRequest, RequestLog
-from tests.support.running_host import HeldEngine, running_host
+from tests.support.held_engine import HeldEngine
+from tests.support.running_host import running_host
 
 pytestmark = pytest.mark.asyncio
 

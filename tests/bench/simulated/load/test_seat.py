@@ -17,7 +17,8 @@ from tests.bench.simulated.load.seat import Seat
 from tests.bench.simulated.person import Action
 from tests.bench.simulated.screen import Screen
 from tests.bench.simulated.traces import Trace
-from tests.support.running_host import HeldEngine, running_host
+from tests.support.held_engine import HeldEngine
+from tests.support.running_host import running_host
 
 pytestmark = pytest.mark.asyncio
 

@@ -9,11 +9,10 @@ from engine.bench.gpu.cases import Lab
 from engine.bench.gpu.inputs import BenchInputs, Sizes
 from engine.bench.gpu.machine import Bandwidth, Machine
 from engine.bench.gpu.shapes import SHAPES, Shape
-from engine.bench.task_sets import ReplayItem
 from engine.progress import NoProgress
-from engine.request import Buffer
 from tests.support.byte_tokenizer import byte_tokenizer
 from tests.support.host_timer import HostTimer
+from tests.support.replayed import replay_item
 
 BODY = "    total = first + second\n    return total * 2\n"
 
@@ -57,16 +56,7 @@ def lab(machine):
 
 @pytest.fixture(scope="session")
 def items():
-    completion = ReplayItem(
-        id="completion/p/1/p/a.py:2",
-        kind="completion",
-        package="p",
-        path="p/a.py",
-        prefix="def one(first, second):\n    ",
-        target=BODY.strip(),
-        suffix="\n",
-        open_buffers=(Buffer("p/b.py", "def two(first, second):\n" + BODY),),
-    )
+    completion = replay_item(BODY)
     return [completion, replace(completion, id="edit/p/1/p/a.py:2", kind="edit")]
 
 

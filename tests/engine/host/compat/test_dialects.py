@@ -14,7 +14,8 @@ from engine.host.compat.dialects import NAMES, Spoken, meant
 from engine.host.compat.openai import OpenAI
 from engine.host.compat.text_request import TextRequest
 from engine.host.protocol import PROTOCOL_HEADER
-from tests.support.running_host import HeldEngine, engine_after, running_host
+from tests.support.held_engine import HeldEngine
+from tests.support.running_host import engine_after, running_host
 
 COMPLETIONS = "/v1/completions"
 

@@ -13,8 +13,8 @@ from engine.host.compat.llama_cpp import LlamaCpp
 from engine.host.compat.text_request import TextRequest
 from engine.host.protocol import MAX_TOKENS
 from engine.request import Buffer
-from tests.support.fake_engine import INFO
-from tests.support.running_host import HeldEngine, running_host
+from tests.support.held_engine import INFO, HeldEngine
+from tests.support.running_host import running_host
 
 APIS = Spoken.named("llama-cpp")
 SERVED = Served("fake-1b", "fp", 4096)

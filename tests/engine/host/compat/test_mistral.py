@@ -7,7 +7,8 @@ import pytest
 
 from engine import FinishReason
 from engine.host.compat.dialects import Spoken
-from tests.support.running_host import HeldEngine, running_host
+from tests.support.held_engine import HeldEngine
+from tests.support.running_host import running_host
 
 pytestmark = pytest.mark.asyncio
 

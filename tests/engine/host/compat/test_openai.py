@@ -6,7 +6,8 @@ import json
 import pytest
 
 from engine import FinishReason
-from tests.support.running_host import HeldEngine, running_host
+from tests.support.held_engine import HeldEngine
+from tests.support.running_host import running_host
 
 pytestmark = pytest.mark.asyncio
 

@@ -6,8 +6,9 @@ import openai
 import pytest
 
 from engine import FinishReason
-from tests.support.compat_host import TOKEN, compat_host, tiny_engine
-from tests.support.running_host import HeldEngine
+from tests.support.held_engine import HeldEngine
+from tests.support.running_host import TOKEN, dropped_in_host
+from tests.support.tiny_models import tiny_engine
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.usefixtures("one_thread")]
 
@@ -30,7 +31,7 @@ def client_of(host, token=TOKEN):
 
 
 async def test_a_hole_is_filled_with_the_usage_told(engine):
-    async with compat_host(lambda: engine) as host, client_of(host) as client:
+    async with dropped_in_host(engine) as host, client_of(host) as client:
         done = await client.completions.create(
             model="any", prompt=PREFIX, suffix=SUFFIX, max_tokens=24
         )
@@ -47,7 +48,7 @@ async def test_a_hole_is_filled_with_the_usage_told(engine):
 
 async def test_a_stream_says_what_the_whole_says(engine):
     asked = {"model": "any", "prompt": "def f():\n", "max_tokens": 30}
-    async with compat_host(lambda: engine) as host, client_of(host) as client:
+    async with dropped_in_host(engine) as host, client_of(host) as client:
         whole = await client.completions.create(**asked)
         stream = await client.completions.create(
             **asked, stream=True, stream_options={"include_usage": True}
@@ -63,7 +64,7 @@ async def test_a_stream_says_what_the_whole_says(engine):
 
 async def test_a_drawn_text_is_that_of_its_seed(engine):
     asked = {"model": "any", "prompt": "def f():\n", "max_tokens": 20, "temperature": 1.0}
-    async with compat_host(lambda: engine) as host, client_of(host) as client:
+    async with dropped_in_host(engine) as host, client_of(host) as client:
         texts = [
             (await client.completions.create(**asked, seed=seed)).choices[0].text
             for seed in (1, 1, 2)
@@ -73,7 +74,7 @@ async def test_a_drawn_text_is_that_of_its_seed(engine):
 
 async def test_no_stop_string_is_in_the_text_whether_it_is_streamed_or_not(engine):
     asked = {"model": "any", "prompt": "def f():\n", "max_tokens": 30}
-    async with compat_host(lambda: engine) as host, client_of(host) as client:
+    async with dropped_in_host(engine) as host, client_of(host) as client:
         free = (await client.completions.create(**asked)).choices[0].text
         stop = free[7:10]
         whole = await client.completions.create(**asked, stop=stop)
@@ -85,7 +86,7 @@ async def test_no_stop_string_is_in_the_text_whether_it_is_streamed_or_not(engin
 
 async def test_log_probabilities_come_with_the_text_of_each_token(engine):
     asked = {"model": "any", "prompt": "def f():\n", "max_tokens": 30, "logprobs": 1}
-    async with compat_host(lambda: engine) as host, client_of(host) as client:
+    async with dropped_in_host(engine) as host, client_of(host) as client:
         whole = await client.completions.create(**asked)
         stream = await client.completions.create(**asked, stream=True)
         pieces = [chunk.choices[0].logprobs async for chunk in stream]
@@ -102,14 +103,14 @@ async def test_log_probabilities_come_with_the_text_of_each_token(engine):
 
 
 async def test_no_tokens_only_read_the_prompt(engine):
-    async with compat_host(lambda: engine) as host, client_of(host) as client:
+    async with dropped_in_host(engine) as host, client_of(host) as client:
         done = await client.completions.create(model="any", prompt="x = 1\n", max_tokens=0)
     assert (done.choices[0].text, done.choices[0].finish_reason) == ("", "length")
 
 
 async def test_who_leaves_a_stream_ends_the_work():
     engine = HeldEngine(words=("one ",) * 50, is_held=True)
-    async with compat_host(lambda: engine) as host, client_of(host) as client:
+    async with dropped_in_host(engine) as host, client_of(host) as client:
         engine.permits.release()
         stream = await client.completions.create(model="any", prompt="x", stream=True)
         async for chunk in stream:
@@ -123,7 +124,7 @@ async def test_who_leaves_a_stream_ends_the_work():
 
 async def test_who_waits_no_longer_than_its_time_ends_the_work():
     engine = HeldEngine(is_held=True)
-    async with compat_host(lambda: engine) as host, client_of(host) as client:
+    async with dropped_in_host(engine) as host, client_of(host) as client:
         with pytest.raises(openai.APITimeoutError):
             await client.completions.create(model="any", prompt="x", timeout=0.2)
         while not engine.ended:
@@ -132,7 +133,7 @@ async def test_who_waits_no_longer_than_its_time_ends_the_work():
 
 
 async def test_errors_are_those_of_the_package(engine):
-    async with compat_host(lambda: engine) as host, client_of(host) as client:
+    async with dropped_in_host(engine) as host, client_of(host) as client:
         with pytest.raises(openai.BadRequestError, match="echo"):
             await client.completions.create(model="any", prompt="x", echo=True)
         with pytest.raises(openai.BadRequestError, match="tokens"):

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from engine.host.compat.dialects import NAMES, Spoken
-from tests.support.running_host import HeldEngine, running_host
+from tests.support.held_engine import HeldEngine
+from tests.support.running_host import running_host
 
 pytestmark = pytest.mark.asyncio
 

@@ -11,7 +11,8 @@ from engine.host.compat.dialects import Spoken
 from engine.host.compat.tabby import Tabby
 from engine.host.compat.text_request import TextRequest
 from engine.request import Snippet
-from tests.support.running_host import HeldEngine, running_host
+from tests.support.held_engine import HeldEngine
+from tests.support.running_host import running_host
 
 APIS = Spoken.named("openai,tabby")
 COMPLETIONS = "/v1/completions"

@@ -14,7 +14,7 @@ from engine.progress import NoProgress
 from engine.request import CompletionRequest, FinishReason
 from tests.support.llama_upstream import joined_offline_model, llama_upstream
 
-pytestmark = [pytest.mark.model, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.model, pytest.mark.slow, pytest.mark.timeout(400)]
 
 PLACES = {
     "a new line": (

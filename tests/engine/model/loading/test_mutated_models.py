@@ -14,7 +14,7 @@ import pytest
 
 from tests.support.mutated_models import KINDS
 
-_COUNT = int(os.environ.get("MUTATED_MODELS", "40"))
+_COUNT = int(os.environ.get("MUTATED_MODELS", "10"))
 
 
 @pytest.mark.timeout(120 + 3 * _COUNT)

@@ -1,0 +1,180 @@
+"""An engine that a test holds in its hands: it has no model, and says what the test has it say."""
+
+import hashlib
+import re
+import threading
+import time
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from engine import (
+    CompletionChunk,
+    CompletionRequest,
+    CompletionResult,
+    CompletionStats,
+    FinishReason,
+)
+from engine.completer import EngineInfo, EngineUsage
+from engine.errors import DeviceLostError
+from engine.request import ClosedBuffers
+
+INFO = EngineInfo("fake-1b", "cpu", "float32")
+DEVICE_FAULT = "the device cuda:0 is lost: CUDA error: unknown error"
+_ECHO_STEP_S = 0.002  # so that there is a middle of a completion
+
+
+@dataclass
+class HeldEngine:
+    """Says `words`, one a step; a step waits for `permits` where a test sets `is_held`.
+
+    `before_word` is called with each word's place, so that a test can interfere.
+    """
+
+    words: tuple[str, ...] = ("one ", "two ", "three")
+    is_held: bool = False
+    ending: FinishReason = FinishReason.END_TOKEN
+    before_word: Callable[[int], None] = lambda _: None
+    permits: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))
+    requests: list[CompletionRequest] = field(default_factory=list)
+    began: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))
+    ended: list[FinishReason] = field(default_factory=list)
+    forgotten: list[ClosedBuffers] = field(default_factory=list)
+    info = INFO
+    pool_tokens = 17
+    kv_bytes = 1024
+    is_closed = False
+    max_sequences = 1
+
+    def complete(
+        self,
+        request: CompletionRequest,
+        *,
+        on_chunk: Callable[[CompletionChunk], None] = lambda _: None,
+        cancelled: Callable[[], bool] = lambda: False,
+    ) -> CompletionResult:
+        alone = self.sequence(
+            request,
+            on_chunk=on_chunk,
+            is_cancelled=cancelled,
+            on_end=lambda _: None,
+            is_prefill=False,
+        )
+        while not alone.is_done:
+            alone.advance()
+        return alone.result()
+
+    def run(self, admit: Callable[[], Sequence[Any]]) -> None:
+        while running := admit():
+            for one in running:
+                one.advance()
+
+    def sequence(
+        self, request: CompletionRequest, *, on_chunk, is_cancelled, on_end, is_prefill
+    ) -> "HeldSequence":
+        if is_prefill:
+            return HeldSequence(self.prefilling(request), on_end)
+        return HeldSequence(
+            self.completing(request, on_chunk=on_chunk, cancelled=is_cancelled), on_end
+        )
+
+    def completing(
+        self,
+        request: CompletionRequest,
+        *,
+        on_chunk: Callable[[CompletionChunk], None],
+        cancelled: Callable[[], bool],
+    ) -> Generator[None, None, CompletionResult]:
+        self.requests.append(request)
+        self.began.release()
+        said, reason = "", self.ending
+        for place, word in enumerate(self.words):
+            self.before_word(place)
+            while self.is_held and not cancelled() and not self.permits.acquire(timeout=0.01):
+                pass
+            if cancelled():
+                reason = FinishReason.CANCELLED
+                break
+            said += word
+            on_chunk(CompletionChunk(word))
+            yield
+        self.ended.append(reason)
+        shown = tuple(buffer.path for buffer in request.open_buffers)
+        stats = CompletionStats(
+            *(len(said.split()), 3, 6, 100, 90, 5.0, 7.0, {"model": 3}),
+            neighbour_tokens=10 * len(shown),
+            neighbours=shown,
+            num_open=len(shown),
+            repository_tokens=7 * len(request.repository),
+            repository=tuple(one.path for one in request.repository),
+        )
+        return CompletionResult(said, (1, 2, 3), reason, stats)
+
+    def prefilling(self, request: CompletionRequest) -> Generator[None, None, CompletionResult]:
+        self.requests.append(request)
+        yield
+        stats = CompletionStats(0, 0, 0, 100, 90, 5.0, 0.0, {})
+        return CompletionResult("", (), FinishReason.CONTEXT_FULL, stats)
+
+    def usage_of(self, principal: str) -> EngineUsage:
+        return EngineUsage(self.pool_tokens, self.kv_bytes)
+
+    def forget(self, closed: ClosedBuffers) -> None:
+        self.forgotten.append(closed)
+
+    def forget_completions(self) -> None:
+        pass
+
+    def close(self) -> None:
+        self.is_closed = True
+
+
+@dataclass(eq=False)
+class HeldSequence:
+    """A sequence of an engine without a model: a step of it is one turn of `work`."""
+
+    work: Generator[None, None, CompletionResult]
+    on_end: Callable[["HeldSequence"], None]
+    is_done: bool = False
+    ended: CompletionResult | None = None
+    error: Exception | None = None
+
+    def advance(self) -> None:
+        try:
+            next(self.work)
+        except StopIteration as end:
+            self._end(end.value, None)
+        except Exception as error:  # noqa: BLE001 - as the engine's own sequences do
+            self._end(None, error)
+
+    def result(self) -> CompletionResult:
+        if self.error is not None:
+            raise self.error
+        assert self.ended is not None
+        return self.ended
+
+    def _end(self, ended: CompletionResult | None, error: Exception | None) -> None:
+        self.is_done, self.ended, self.error = True, ended, error
+        self.on_end(self)
+
+
+def digest(prefix: str, suffix: str) -> str:
+    """What an `EchoEngine` says at this place; halves of characters arrive as question marks."""
+    return hashlib.sha256(f"{prefix}\0{suffix}".encode("utf-8", "replace")).hexdigest()
+
+
+class EchoEngine(HeldEngine):
+    """Writes the digest of the text, a piece a step."""
+
+    before_word: Callable[[int], None] = lambda _: time.sleep(_ECHO_STEP_S)
+
+    def completing(self, request: CompletionRequest, **how: Any) -> Any:
+        self.words = tuple(re.findall("." * 8, digest(request.prefix, request.suffix)))
+        return (yield from super().completing(request, **how))
+
+
+class LosingEngine(HeldEngine):
+    """Loses its device once it is asked for anything."""
+
+    def completing(self, *_: Any, **__: Any) -> Any:
+        raise DeviceLostError(DEVICE_FAULT)

@@ -1,0 +1,75 @@
+"""A completion host as a program, whose engine has no model.
+
+python -m tests.support.held_host echo --socket PATH --token-file FILE
+python -m tests.support.held_host echo --replicas N --port PORT --token-file FILE
+python -m tests.support.held_host lose --losses N --starts FILE, then what `foregram serve` takes
+
+Completions of `echo` say which text they were asked to complete. The first hosts of `lose` lose their
+device when they are asked for anything.
+"""
+
+import argparse
+import asyncio
+import logging
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+from engine.host.options import HostOptions
+from engine.host.server import HostServer
+from engine.host.service import CompletionService
+from tests.support.held_engine import EchoEngine, HeldEngine, LosingEngine
+
+
+def load(_progress: Any) -> EchoEngine:
+    """What each echoing host loads."""
+    return EchoEngine()
+
+
+def echo(words: list[str]) -> None:
+    """Serve until told to stop."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--socket", type=Path)
+    parser.add_argument("--port", type=int)
+    parser.add_argument("--token-file", type=Path, required=True)
+    parser.add_argument("--replicas")
+    given = parser.parse_args(words)
+    if given.replicas:
+        _replicate(given)
+        return
+    token = given.token_file.read_text().strip()
+    asyncio.run(HostServer(CompletionService(load), HostOptions(given.socket, token=token)).run())
+
+
+def _replicate(given: argparse.Namespace) -> None:
+    from engine.host.scale.plan import ReplicaCount, ReplicaPlan, ScaleOptions, start_replicas
+
+    logging.basicConfig(level=logging.INFO)
+    scale = ScaleOptions(ReplicaCount.parse(given.replicas), device="cpu", threads=1)
+    plan = ReplicaPlan(load, "echo", (), "openai", is_loopback=True)
+    start_replicas(plan, HostOptions(port=given.port, token_file=given.token_file), scale)
+
+
+def lose(words: list[str]) -> None:
+    """Serve; `--starts` counts the hosts, and `--losses` of them lose their device."""
+    from engine.engine import Engine
+    from lsp_server.cli.command_line import main
+
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--losses", type=int, required=True)
+    parser.add_argument("--starts", type=Path, required=True)
+    given, options = parser.parse_known_args(words)
+    with given.starts.open("a") as file:
+        file.write(f"{os.getpid()} {Path.cwd()}\n")
+    num_starts = len(given.starts.read_text().splitlines())
+    engine: Any = LosingEngine() if num_starts <= given.losses else HeldEngine()
+    Engine.load = lambda *_: engine  # type: ignore[method-assign] # it needs no model
+    sys.exit(main(["serve", *options]))
+
+
+if __name__ == "__main__":
+    # Ray pickles by name what can be imported, and a program's own module cannot.
+    from tests.support import held_host
+
+    {"echo": held_host.echo, "lose": held_host.lose}[sys.argv[1]](sys.argv[2:])

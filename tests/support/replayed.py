@@ -1,0 +1,102 @@
+"""What the replay benchmark is tested with: an item, a small set of them, and an engine by script."""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from engine import CompletionRequest, CompletionResult, CompletionStats, FinishReason
+from engine.bench.measured import OFF
+from engine.bench.task_sets import ReplayItem
+from engine.engine import Engine
+from engine.model.prompt import Prompt
+from engine.request import Buffer
+from tests.support.held_engine import INFO
+
+
+def replay_item(body: str) -> ReplayItem:
+    """A function's body to be written, which stands in another open file already."""
+    return ReplayItem(
+        id="completion/p/1/p/a.py:2",
+        kind="completion",
+        package="p",
+        path="p/a.py",
+        prefix="def one(first, second):\n    ",
+        target=body.strip(),
+        suffix="\n",
+        open_buffers=(Buffer("p/b.py", "def two(first, second):\n" + body),),
+    )
+
+
+def write_replay_set(path: Path) -> Path:
+    """Write three insertions and three edits of one package; returns where they are."""
+    rows = [
+        {
+            "id": f"{kind}/p/1/a.py:{number}",
+            "kind": kind,
+            "package": "p",
+            "path": "a.py",
+            "prefix": f"x{number} = ",
+            "target": "1",
+            "suffix": "\n",
+            "open_buffers": [{"path": "b.py", "text": "x = 1\n"}],
+        }
+        for kind in ("completion", "edit")
+        for number in range(3)
+    ]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+def result(
+    text: str = "ab",
+    *,
+    tokens: int = 8,
+    steps: int = 8,
+    decode_ms: float = 80.0,
+    finish_reason: FinishReason = FinishReason.SUFFIX,
+    sources: dict[str, int] | None = None,
+) -> CompletionResult:
+    """A result of `tokens` tokens; the figures are made up."""
+    stats = CompletionStats(
+        tokens=tokens,
+        steps=steps,
+        rows=4 * steps,
+        prompt_tokens=100,
+        reused_tokens=0,
+        prefill_ms=50.0,
+        decode_ms=decode_ms,
+        accepted_by_source=sources or {},
+    )
+    return CompletionResult(text, tuple(range(tokens)), finish_reason, stats)
+
+
+FAST = result(tokens=8, steps=2, decode_ms=40.0, sources={"open_buffer": 6})
+SLOW = result(tokens=8, steps=8, decode_ms=80.0)
+
+
+def twice_as_fast(request: CompletionRequest) -> CompletionResult:
+    """A script: lookahead takes half the time."""
+    return SLOW if request.lookahead == OFF else FAST
+
+
+@dataclass
+class ScriptedEngine(Engine):
+    """Answers by `script` and remembers what it was asked."""
+
+    script: Callable[[CompletionRequest], CompletionResult]
+    requests: list[CompletionRequest] = field(default_factory=list)
+    info = INFO
+
+    def complete(self, request: CompletionRequest, **_callbacks: object) -> CompletionResult:
+        self.requests.append(request)
+        return self.script(request)
+
+    def forget_completions(self) -> None:
+        pass
+
+    def close(self) -> None:
+        """Nothing was learned."""
+
+    def prompt(self, request: CompletionRequest) -> Prompt:
+        return Prompt(tuple(request.prefix.encode()), b"", b"", ())
