@@ -78,17 +78,11 @@ def test_a_cache_folder_that_cannot_be_written_is_status_4(tmp_path):
 
 @pytest.mark.model
 @pytest.mark.timeout(400)  # the first start on a machine converts the model
-def test_completes_a_hole_and_lookahead_changes_the_speed_alone():
-    options = ("--open", DEMO / "orders.py", "--max-tokens", 48)
-    plain = completed(HOLE, *options, "--lookahead", "off")
-    ahead = completed(HOLE, *options)
-    assert plain["text"].strip()
-    assert ahead["text"] == plain["text"]
-    assert ahead["tokens"] == plain["tokens"]
-    assert plain["tokens_per_step"] <= 1
-    assert ahead["steps"] < plain["steps"]
-    assert ahead["finish_reason"] in set(FinishReason)
-    assert ahead["peak_memory_mb"] < 3500
+def test_completes_a_hole_of_a_real_file_on_the_offline_model():
+    answer = completed(HOLE, "--open", DEMO / "orders.py", "--max-tokens", 48)
+    assert answer["text"].strip()
+    assert answer["finish_reason"] in set(FinishReason)
+    assert answer["peak_memory_mb"] < 3500
 
 
 @pytest.fixture(scope="module")

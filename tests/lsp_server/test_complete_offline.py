@@ -80,6 +80,16 @@ def test_a_file_of_fifty_thousand_lines_is_completed(tmp_path, completed):
     assert 0 < answer["tokens"] <= 8
 
 
+def test_lookahead_changes_the_speed_alone(completed):
+    options = (HOLE, "--open", DEMO / "orders.py", "--max-tokens", 48)
+    plain = completed(*options, "--lookahead", "off")
+    ahead = completed(*options)
+    assert ahead["text"] == plain["text"]
+    assert ahead["tokens"] == plain["tokens"]
+    assert plain["tokens_per_step"] <= 1
+    assert ahead["steps"] < plain["steps"]
+
+
 def test_seeded_sampling_is_the_same_text_whatever_the_lookahead(completed):
     options = (HOLE, "--temperature", 0.8, "--seed", 5, "--max-tokens", 32)
     plain = completed(*options, "--lookahead", "off")["text"]
