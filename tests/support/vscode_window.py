@@ -87,14 +87,14 @@ class Window:
 
     def click_status(self) -> None:
         """Click our entry in the status bar."""
-        self.page.wait_for_selector(_QUICK_ROWS, state="detached")
+        self.page.wait_for_selector(_QUICK_ROWS, state="hidden")
         self.page.click(f'.statusbar-item[id$="{STATUS_ID}"] .statusbar-item-label')
 
     def pick(self, label: str) -> None:
         """Choose an entry of the list that has opened, by the start of its label."""
         row = self.page.locator(f'{_QUICK_ROWS}[aria-label*="{label}"]').first
         row.click()
-        row.wait_for(state="detached")  # else a next list would be taken for this one
+        row.wait_for(state="hidden")  # else a next list would be taken for this one
 
     def answer(self, text: str) -> None:
         """Fill the input box that has opened."""
