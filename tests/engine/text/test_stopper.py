@@ -151,24 +151,9 @@ def test_the_last_token_allowed_may_end_the_suffixs_line():
     assert stop_of(words, max_tokens=num_tokens) == (FinishReason.MAX_TOKENS, "result = sum(xs)")
 
 
-PIECES = st.sampled_from(
-    [
-        "x",
-        "    ",
-        "\n",
-        "\n\n",
-        "return",
-        " result",
-        "    return result\n",
-        "}",
-        ")",
-        "a = 1\n",
-        "",
-        "urn",
-        "f() {\n",
-        "else",
-    ]
-)
+WORDS = ["x", "return", " result", "}", ")", "", "urn", "else"]
+LINES = ["    ", "\n", "\n\n", "    return result\n", "a = 1\n", "f() {\n"]
+PIECES = st.sampled_from([*WORDS, *LINES])
 SUFFIXES = st.lists(PIECES, max_size=5).map("".join)
 
 

@@ -29,39 +29,27 @@ BETWEEN_METHODS = (
     "class A:\n    def a(self):\n        pass\n\n|\n\n    def z(self):\n        pass\n"
 )
 
+TABS = "class A:\n\tdef f(self):\n\t\t|\n\nA()"
+TWO = "def b():\n    return 2\n\n\ndef c():\n    return 3"
+METHODS = "    def b(self):\n        a()\n\n    def c(self):\n        b()"
 PYTHON = [
-    pytest.param(BODY, "return 1\ndef x(s):\n    return s", "return 1", id="another def"),
-    pytest.param(BODY, "return 1\n\n\n@cached\ndef x(s):", "return 1", id="decorator"),
-    pytest.param(BODY, "return 1\n\n\n# Prints it.\nprint(2)", "return 1", id="comment below"),
-    pytest.param(BODY, "a = 1\n\n    return a", "a = 1\n\n    return a", id="blank line within"),
-    pytest.param(BODY, "a(\n        1,\n    )\nb()", "a(\n        1,\n    )", id="own brackets"),
-    pytest.param(METHOD, "a()\n        b()\n\n    def g(self):", "a()\n        b()", id="method"),
-    pytest.param(METHOD, "a()\n\n\nclass B:\n    pass", "a()", id="class behind a method"),
-    pytest.param(
+    (BODY, "return 1\ndef x(s):\n    return s", "return 1"),
+    (BODY, "return 1\n\n\n@cached\ndef x(s):", "return 1"),
+    (BODY, "return 1\n\n\n# Prints it.\nprint(2)", "return 1"),
+    (BODY, "a = 1\n\n    return a", "a = 1\n\n    return a"),
+    (BODY, "a(\n        1,\n    )\nb()", "a(\n        1,\n    )"),
+    (METHOD, "a()\n        b()\n\n    def g(self):", "a()\n        b()"),
+    (METHOD, "a()\n\n\nclass B:\n    pass", "a()"),
+    (
         IN_CLASS,
-        "y = 2\n\n    def g(self):\n        return 1\n\n\nclass B:\n    z = 3",
-        "y = 2\n\n    def g(self):\n        return 1",
-        id="class body",
+        "y = 2\n\n    def g(self):\n        b()\n\n\nclass B:\n    z = 3",
+        "y = 2\n\n    def g(self):\n        b()",
     ),
-    pytest.param(
-        BETWEEN,
-        "def b():\n    return 2\n\n\ndef c():\n    return 3",
-        "def b():\n    return 2\n\n\ndef c():\n    return 3",
-        id="column 0 between defs",
-    ),
-    pytest.param(
-        BETWEEN_METHODS,
-        "    def b(self):\n        a()\n\n    def c(self):\n        b()\n\n\nclass B:\n    pass",
-        "    def b(self):\n        a()\n\n    def c(self):\n        b()",
-        id="column 0 between methods",
-    ),
-    pytest.param("def f():\n\t|\nx = 1", "a()\n\tb()\ndef g():", "a()\n\tb()", id="tabs"),
-    pytest.param(
-        "class A:\n\tdef f(self):\n\t\t|\n\nA()",
-        "a()\n\n\tdef g(self):\n\t\tb()",
-        "a()",
-        id="tabs 2",
-    ),
+    (BETWEEN, TWO, TWO),
+    (BETWEEN_METHODS, f"{METHODS}\n\n\nclass B:\n    pass", METHODS),
+    ("def f():\n\t|\nx = 1", "a()\n\tb()\ndef g():", "a()\n\tb()"),
+    (TABS, "a()\n\n\tdef g(self):\n\t\tb()", "a()"),
+    ("    a()|", "\n    b()\nc()", "\n    b()\nc()"),  # no line above has opened a block
 ]
 
 
@@ -73,20 +61,19 @@ def test_the_text_ends_before_the_first_line_outside_of_the_cursors_block(
 
 
 OPEN_BODY = "function f() {\n  |\n"
-JAVASCRIPT = [
-    pytest.param(OPEN_BODY + "}\ng();", "a();\n}\nb();", "a();", id="closed below"),
-    pytest.param(OPEN_BODY, "a();\n}\nb();", "a();\n}", id="not closed, nothing below"),
-    pytest.param(
-        OPEN_BODY + "\nfunction g() {\n}", "a();\n}\n\nb();", "a();\n}", id="not closed, code below"
-    ),
-    pytest.param(
-        OPEN_BODY + "}", "if (a) {\n    b();\n  }\n}", "if (a) {\n    b();\n  }", id="inner block"
-    ),
-    pytest.param("g(() => {\n  |\ng();", "a();\n});\nb();", "a();\n});", id="two brackets"),
-]
+OPEN_BEFORE_CODE = OPEN_BODY + "\nfunction g() {\n}"
 
 
-@pytest.mark.parametrize(("document", "completion", "text"), JAVASCRIPT)
+@pytest.mark.parametrize(
+    ("document", "completion", "text"),
+    [
+        (OPEN_BODY + "}\ng();", "a();\n}\nb();", "a();"),
+        (OPEN_BODY, "a();\n}\nb();", "a();\n}"),
+        (OPEN_BEFORE_CODE, "a();\n}\n\nb();", "a();\n}"),
+        (OPEN_BODY + "}", "if (a) {\n    b();\n  }\n}", "if (a) {\n    b();\n  }"),
+        ("g(() => {\n  |\ng();", "a();\n});\nb();", "a();\n});"),
+    ],
+)
 def test_a_closing_line_stays_where_the_document_lacks_it(document, completion, text):
     assert completed(document, completion, "javascript") == Processed(text)
 
@@ -121,18 +108,14 @@ def test_a_text_that_only_leaves_the_block_is_not_shown(text):
     assert completed(document, text) == Processed(reason=Reason.LEFT_SCOPE)
 
 
-def test_a_line_that_no_line_above_has_opened_a_block_for_is_in_none():
-    assert completed("    a()|", "\n    b()\nc()") == Processed("\n    b()\nc()")
-
-
-FENCES = [
-    pytest.param(BODY, "return 1\n```", id="in a block"),
-    pytest.param(BODY, "return 1\n    ```python\n    b()", id="indented, with its language"),
-    pytest.param("a = 1\n|", "return 1\n```\n\nIt returns 1.", id="at column 0"),
-]
-
-
-@pytest.mark.parametrize(("document", "completion"), FENCES)
+@pytest.mark.parametrize(
+    ("document", "completion"),
+    [
+        (BODY, "return 1\n```"),
+        (BODY, "return 1\n    ```python\n    b()"),
+        ("a = 1\n|", "return 1\n```\n\nIt returns 1."),
+    ],
+)
 def test_a_fence_ends_the_text(document, completion):
     assert completed(document, completion) == Processed("return 1")
 
@@ -146,13 +129,9 @@ def test_a_text_that_begins_with_a_fence_is_not_shown():
     [
         ('def f(a):\n    """Add.\n\n    Example:\n    |\n    """\n', "python"),
         ("/*\n    Example:\n    |\n*/\n", "javascript"),
+        ("- Like this:\n\n    |\n", "markdown"),
     ],
 )
-def test_a_fence_is_text_in_a_docstring_and_in_a_comment(document, language):
+def test_a_fence_is_text_in_a_docstring_in_a_comment_and_in_prose(document, language):
     text = "```\n    f(1)\n    ```"
     assert completed(document, text, language) == Processed(text)
-
-
-def test_a_fence_is_text_in_markdown():
-    text = "```python\na = 1\n```"
-    assert completed("Like this:\n\n|\n", text, "markdown") == Processed(text)
