@@ -1,13 +1,11 @@
 """An open document, and its immutable snapshot, which handlers work on."""
 
-from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import chain
 
 from lsprotocol import types
 
-from engine.host.protocol import LineSplice, Position
+from engine.host.protocol import Position
 from lsp_server.documents.line_buffer import (
     LineBuffer,
     LineEnd,
@@ -18,40 +16,6 @@ from lsp_server.language_names import language_of
 from lsp_server.reasons import Reason
 
 ContentChanges = Sequence[types.TextDocumentContentChangeEvent]
-Splices = tuple[LineSplice, ...]
-MAX_CHARS = 1_000_000  # of the changes that are kept: beyond, to send the whole text is no worse
-_SPLICE_CHARS = 1_000  # which a splice counts at least
-
-
-class SpliceLog:
-    """The latest changes, within bounds; the oldest are forgotten first."""
-
-    def __init__(self, version: int) -> None:
-        self._changes = deque([(version, Splices())])  # each version, and what has led to it
-        self._num_chars = 0
-
-    def add(self, version: int, splices: Splices) -> None:
-        """Remember that `splices`, in their order, led to `version`, greater than all before."""
-        self._changes.append((version, splices))
-        self._num_chars += _num_chars(splices)
-        while self._num_chars > MAX_CHARS:
-            self._changes.popleft()  # of the first change only the version counts
-            self._num_chars -= _num_chars(self._changes[0][1])
-
-    def since(self, version: int, until: int | None = None) -> Splices | None:
-        """What leads from `version` to `until`, or to now; None if one is not known (any more)."""
-        known = [one for one, _ in self._changes]
-        until = known[-1] if until is None else until
-        if version not in known or until not in known or until < version:
-            return None
-        newer = (splices for one, splices in self._changes if version < one <= until)
-        return tuple(chain.from_iterable(newer))
-
-
-def _num_chars(splices: Splices) -> int:
-    """The length of a change; an empty one counts, too."""
-    lengths = (max(_SPLICE_CHARS, sum(map(len, one.lines))) for one in splices)
-    return sum(lengths) or _SPLICE_CHARS
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +56,7 @@ class Snapshot:
 
 
 class Document:
-    """A text that follows the editor's, and its latest changes; or why there is no text."""
+    """A text that follows the editor's, or why there is none."""
 
     def __init__(self, item: types.TextDocumentItem, opening: int) -> None:
         self.uri = item.uri
@@ -101,7 +65,6 @@ class Document:
         self.version = item.version
         self._opening = opening
         self._buffer = LineBuffer(item.text)
-        self.log = SpliceLog(item.version)
         self._snapshot: Snapshot | None = None  # until the next change
         self.refusal: Reason | None = None
 
@@ -116,9 +79,11 @@ class Document:
         They count in the order of their arrival: where `version` does not grow, ours does.
         """
         self._snapshot = None
-        splices = tuple(self._apply(change) for change in changes)
+        for change in changes:
+            whole = types.TextDocumentContentChangeWholeDocument
+            where = None if isinstance(change, whole) else change.range
+            self._buffer.apply(where, change.text)
         self.version = max(version, self.version + 1)
-        self.log.add(self.version, splices)
 
     def refuse(self, reason: Reason) -> None:
         """Hold the text no longer."""
@@ -137,7 +102,3 @@ class Document:
                 self._named_language,
             )
         return self._snapshot
-
-    def _apply(self, change: types.TextDocumentContentChangeEvent) -> LineSplice:
-        where = change.range if isinstance(change, types.TextDocumentContentChangePartial) else None
-        return self._buffer.apply(where, change.text)

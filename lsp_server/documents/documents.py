@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from lsprotocol import types
 
-from lsp_server.documents.document import ContentChanges, Document, Snapshot, Splices
+from lsp_server.documents.document import ContentChanges, Document, Snapshot
 from lsp_server.documents.line_buffer import num_utf8_bytes
 from lsp_server.reasons import Reason
 
@@ -35,15 +35,6 @@ class Documents:
         if document is None:
             return Reason.UNKNOWN_DOCUMENT
         return document.refusal or document.snapshot()
-
-    def splices_since(self, uri: str, version: int, until: int | None = None) -> Splices | None:
-        """What turns the lines of `version` into those of `until`, or the present ones.
-
-        None if it is not known. Both must be of the present opening, as `Snapshot.opening` tells.
-        """
-        document = self._documents.get(uri)
-        is_held = document is not None and document.refusal is None
-        return document.log.since(version, until) if document and is_held else None
 
     def uris(self) -> tuple[str, ...]:
         """The documents whose text is held, in the order in which they were first opened."""

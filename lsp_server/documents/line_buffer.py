@@ -50,8 +50,8 @@ class LineBuffer:
         """The most frequent end of the last 100 lines."""
         return most_frequent(self._ends[-_NUM_JUDGED - 1 : -1])
 
-    def apply(self, where: types.Range | None, new_text: str) -> LineSplice:
-        """Replace a range, or everything, by `new_text`; the splice of `lines` that this is.
+    def apply(self, where: types.Range | None, new_text: str) -> None:
+        """Replace a range, or everything, by `new_text`.
 
         Positions outside the text are clamped, and the ends of a range may come in either order.
         """
@@ -63,7 +63,7 @@ class LineBuffer:
         if first > 0 and self._ends[first - 1] == "\r" and region.startswith("\n"):
             first -= 1  # two line ends become one CR LF
             region = f"{lines[first]}\r{region}"
-        return self._replace(first, end.line + 1, region)
+        self._replace(first, end.line + 1, region)
 
     def _bounds(self, where: types.Range | None) -> tuple[types.Position, types.Position]:
         beyond = types.Position(self.num_lines - 1, _BEYOND)
@@ -72,18 +72,16 @@ class LineBuffer:
         start, end = sorted((where.start, where.end))
         return min(start, beyond), min(end, beyond)
 
-    def _replace(self, first: int, last: int, region: str) -> LineSplice:
+    def _replace(self, first: int, last: int, region: str) -> None:
         """Make lines `first` to `last` (excluded) those of `region`, their ends included."""
         lines, ends = _split(region)
         if last < self.num_lines:  # the region ends in a line end, and the next line is not ours
             del lines[-1], ends[-1]
-        old = self._lines[first:last]
         self.num_bytes -= self._count_bytes(first, last)
         self._lines[first:last] = lines
         self._ends[first:last] = ends
         self.num_bytes += self._count_bytes(first, first + len(lines))
         self._frozen = None
-        return difference(old, lines, first)
 
     def _count_bytes(self, first: int, last: int) -> int:
         ends = sum(map(len, self._ends[first:last]))
@@ -141,8 +139,8 @@ def _paired(text: str) -> str:
     return text.encode(_UTF16, "surrogatepass").decode(_UTF16, "surrogatepass")
 
 
-def difference(old: Sequence[str], new: Sequence[str], first: int = 0) -> LineSplice:
-    """The smallest splice that turns `old`, whose first line is number `first`, into `new`."""
+def difference(old: Sequence[str], new: Sequence[str]) -> LineSplice:
+    """The smallest splice that turns the lines `old` into `new`."""
     start = common_start(old, new)
     tail = common_end(old[start:], new[start:])
-    return LineSplice(first + start, first + len(old) - tail, tuple(new[start : len(new) - tail]))
+    return LineSplice(start, len(old) - tail, tuple(new[start : len(new) - tail]))

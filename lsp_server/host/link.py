@@ -32,7 +32,7 @@ from lsp_server.host.client import (
     HostRefusedError,
 )
 from lsp_server.host.search import FindHost, HostSearch, LinkState, Watch
-from lsp_server.host.sync import FeedbackBatch, HostSync, Syncs
+from lsp_server.host.sync import FeedbackBatch, HostSync, Syncs, host_version
 
 _LOG = logging.getLogger(__name__)
 _Outcome = TypeVar("_Outcome")
@@ -294,7 +294,7 @@ class HostLink:
             client=self.known_as,
             workspace=self.workspace,
             uri=snapshot.uri,
-            version=syncs.versions[snapshot.uri],
+            version=host_version(snapshot),
             sync=syncs.buffers,
             feedback=self._feedback.take(),
             # A cell that is not sent, as it holds a secret, or is too large, is in no prompt.

@@ -6,9 +6,10 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import NamedTuple
 
-from engine.host.protocol import MAX_FEEDBACK, BufferSync, Feedback, LineSplice
+from engine.host.protocol import MAX_FEEDBACK, BufferSync, Feedback
 from lsp_server.documents.document import Snapshot
 from lsp_server.documents.documents import Documents
+from lsp_server.documents.line_buffer import difference
 
 _VERSION_BITS = 32
 _MOST_OTHER_CHARS = 500_000  # of a document that is not the one completed
@@ -16,10 +17,10 @@ _ALONE_S = 0.5  # until feedback is sent alone: a user that types asks again ear
 
 
 class Syncs(NamedTuple):
-    """Buffers to send, and the versions that the host holds once it has taken them."""
+    """Buffers to send, and the documents as the host holds them once it has taken these."""
 
     buffers: tuple[BufferSync, ...]
-    versions: Mapping[str, int]
+    snapshots: Mapping[str, Snapshot]
 
 
 class HostSync:
@@ -38,33 +39,32 @@ class HostSync:
         self._documents = documents
         self._may_send = may_send
         self._path_of = path_of
-        # The documents that the host may hold, with the version that it has acknowledged; the one
-        # judged longest ago comes first.
-        self._sent: dict[str, int | None] = {}
+        # The documents that the host may hold, each as it has acknowledged it; the one judged
+        # longest ago comes first.
+        self._sent: dict[str, Snapshot | None] = {}
 
     def syncs(self, snapshot: Snapshot) -> Syncs:
         """What brings the host to a snapshot, and to the present state of all other documents."""
         sent = [snapshot, *self._others(snapshot.uri)]
         buffers = [sync for one in sent if (sync := self._sync(one)) is not None]
-        versions = {one.uri: _host_version(one) for one in sent}
-        for uri in versions:
-            self._sent.setdefault(uri, None)
-        return Syncs(tuple(buffers), versions)
+        for one in sent:
+            self._sent.setdefault(one.uri, None)
+        return Syncs(tuple(buffers), {one.uri: one for one in sent})
 
     def taken(self, syncs: Syncs) -> None:
-        """The host has acknowledged them: it holds these versions."""
-        self._sent.update(syncs.versions)
+        """The host has acknowledged them."""
+        self._sent.update(syncs.snapshots)
 
     def brings(self, syncs: Syncs, uri: str) -> bool:
         """Whether the host holds a document as it is now, once it has taken `syncs`."""
         snapshot = self._documents.snapshot(uri)
-        held = syncs.versions.get(uri) or self._sent.get(uri)
-        return isinstance(snapshot, Snapshot) and held == _host_version(snapshot)
+        held = syncs.snapshots.get(uri) or self._sent.get(uri)
+        return isinstance(snapshot, Snapshot) and _is_same(held, snapshot)
 
     def is_past(self, snapshot: Snapshot) -> bool:
         """Whether the host holds a newer state of a document, from which no changes lead back."""
         held = self._sent.get(snapshot.uri)
-        return held is not None and held > _host_version(snapshot)
+        return held is not None and host_version(held) > host_version(snapshot)
 
     def knows(self, uri: str) -> bool:
         """Whether the host may hold a document."""
@@ -105,8 +105,7 @@ class HostSync:
     def _others(self, uri: str) -> Iterator[Snapshot]:
         """The other documents that feed drafts and prompts, the large ones left out."""
         for snapshot in self._documents.snapshots():
-            is_held = self._sent.get(snapshot.uri) == _host_version(snapshot)
-            if snapshot.uri == uri or is_held:
+            if snapshot.uri == uri or _is_same(self._sent.get(snapshot.uri), snapshot):
                 continue
             if sum(map(len, snapshot.lines)) <= _MOST_OTHER_CHARS and self._may_send(snapshot):
                 yield snapshot
@@ -114,28 +113,24 @@ class HostSync:
     def _sync(self, snapshot: Snapshot) -> BufferSync | None:
         """What brings the host to a snapshot; None if it holds that already."""
         uri, held = snapshot.uri, self._sent.get(snapshot.uri)
-        version = _host_version(snapshot)
-        if held == version:
+        if _is_same(held, snapshot):
             return None
-        about = (uri, self._path_of(uri), snapshot.language_id, version)
+        about = (uri, self._path_of(uri), snapshot.language_id, host_version(snapshot))
         notebook = self._documents.notebook_of(uri)
-        if held is not None and held >> _VERSION_BITS == snapshot.opening:
-            splices = self._splices(snapshot, held & ((1 << _VERSION_BITS) - 1))
-            if splices is not None:
-                return BufferSync(*about, base_version=held, splices=splices, notebook=notebook)
-        return BufferSync(*about, lines=snapshot.lines, notebook=notebook)
-
-    def _splices(self, snapshot: Snapshot, base_version: int) -> tuple[LineSplice, ...] | None:
-        """What leads from a version to the snapshot, which keys may have left behind meanwhile."""
-        now = self._documents.snapshot(snapshot.uri)
-        if not isinstance(now, Snapshot) or now.opening != snapshot.opening:
-            return None
-        return self._documents.splices_since(snapshot.uri, base_version, snapshot.version)
+        if held is None or held.opening != snapshot.opening:
+            return BufferSync(*about, lines=snapshot.lines, notebook=notebook)
+        changes = (difference(held.lines, snapshot.lines),)
+        base = host_version(held)
+        return BufferSync(*about, base_version=base, splices=changes, notebook=notebook)
 
 
-def _host_version(snapshot: Snapshot) -> int:
+def host_version(snapshot: Snapshot) -> int:
     """Versions begin anew with each opening of a document; the host's do not."""
     return (snapshot.opening << _VERSION_BITS) + snapshot.version
+
+
+def _is_same(held: Snapshot | None, snapshot: Snapshot) -> bool:
+    return held is not None and host_version(held) == host_version(snapshot)
 
 
 @dataclass(slots=True)

@@ -5,7 +5,6 @@ import random
 import pytest
 from lsprotocol import types
 
-from engine.host.protocol import LineSplice
 from lsp_server.documents.documents import MAX_DOCUMENT_BYTES, Documents
 from lsp_server.reasons import Reason
 
@@ -37,10 +36,6 @@ def test_an_open_document_follows_its_changes():
     documents = holding("a")
     assert documents.change(URI, 2, [part(1, 1, "b"), part(2, 2, "c")]) is None
     assert documents.snapshot(URI).lines == ("abc",)
-    assert documents.splices_since(URI, 1) == (
-        LineSplice(0, 1, ("ab",)),
-        LineSplice(0, 1, ("abc",)),
-    )
 
 
 @pytest.mark.parametrize("uri", ["file:///a\ud83d.py", "untitled:\ude00"])
@@ -56,7 +51,6 @@ def test_an_unknown_document_is_a_refusal_not_a_failure():
     unknown = Reason.UNKNOWN_DOCUMENT
     assert documents.snapshot(URI) is unknown
     assert documents.change(URI, 2, [whole("x")]) is unknown
-    assert documents.splices_since(URI, 1) is None
     documents.close(URI)
     assert "not opened" in unknown.sentence
 
@@ -104,10 +98,6 @@ def test_changes_count_in_the_order_of_their_arrival_whatever_their_versions(ver
         seen.append(documents.snapshot(URI))
     assert [one.lines[0] for one in seen] == ["", "a", "ab", "abc"]
     assert len({one.version for one in seen}) == 4
-    assert documents.splices_since(URI, seen[1].version) == (
-        LineSplice(0, 1, ("ab",)),
-        LineSplice(0, 1, ("abc",)),
-    )
 
 
 def test_a_second_open_counts_and_a_second_close_is_no_trouble():
