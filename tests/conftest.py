@@ -86,7 +86,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
     Without a profile, as at a developer's, property tests try fewer examples.
     """
-    if config.getoption("--hypothesis-profile") is None:
+    if config.getoption("--hypothesis-profile", None) is None:
         _try_fewer_examples(items)
     if "PYTEST_XDIST_WORKER" not in os.environ:
         return
