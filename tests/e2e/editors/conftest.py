@@ -64,8 +64,18 @@ def script(tmp_path: Path) -> ScriptedServer:
 
 
 @pytest.fixture
-def start_neovim(tmp_path: Path) -> Iterator[Callable[..., Neovim]]:
-    """Starts Neovim on files, in one version, with options of the plugin."""
+def hostless() -> Iterator[dict[str, str]]:
+    """An environment without a host and without a model."""
+    with own_home() as environ:
+        yield environ
+
+
+@pytest.fixture
+def start_neovim(hostless: dict[str, str], tmp_path: Path) -> Iterator[Callable[..., Neovim]]:
+    """Starts Neovim on files, in one version, with options of the plugin.
+
+    It ends before the home without a host does, which waits for the servers in it.
+    """
     with ExitStack() as stack:
 
         def start(
@@ -81,13 +91,6 @@ def start_neovim(tmp_path: Path) -> Iterator[Callable[..., Neovim]]:
             )
 
         yield start
-
-
-@pytest.fixture
-def hostless() -> Iterator[dict[str, str]]:
-    """An environment without a host and without a model."""
-    with own_home() as environ:
-        yield environ
 
 
 @pytest.fixture

@@ -171,12 +171,12 @@ def test_dismissed_ghost_text_stays_away_until_the_next_key_or_until_it_is_asked
     editor.type("<C-]>")
     editor.until_no_ghost()
     assert editor.text() == TYPED
-    editor.type("<M-\\>")
-    editor.until_ghost()
-    editor.type("<C-]>")
-    editor.until_no_ghost()
     editor.type(ghost[0])
     assert editor.until_ghost() == ghost[1:]
+    editor.type("<C-]>")
+    editor.until_no_ghost()
+    editor.type("<M-\\>")
+    editor.until_ghost()
 
 
 def test_a_language_is_switched_off_and_on(editor):
