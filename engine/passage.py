@@ -5,7 +5,7 @@ of the same file, a sibling class, another test. A few whole lines must agree, s
 found and then seldom wrong.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Self
@@ -84,12 +84,9 @@ class _Run:
 
 
 def _nearest(lines: Iterable[str]) -> tuple[str, ...]:
-    nearest = tuple(islice(_filled(lines), _COMPARED))
+    filled = (text for line in lines if (text := line.strip()))
+    nearest = tuple(islice(filled, _COMPARED))
     return nearest if _core(nearest) else ()
-
-
-def _filled(lines: Iterable[str]) -> Iterator[str]:
-    return (text for line in lines if (text := line.strip()))
 
 
 def _core(side: Sequence[str]) -> Sequence[str]:

@@ -61,15 +61,7 @@ class Documents:
         if document is None:
             return Reason.UNKNOWN_DOCUMENT
         if document.refusal is not None:
-            whole = types.TextDocumentContentChangeWholeDocument
-            starts = [n for n, change in enumerate(changes) if isinstance(change, whole)]
-            if not starts:
-                return document.refusal
-            text, changes = changes[starts[-1]].text, changes[starts[-1] + 1 :]
-            item = types.TextDocumentItem(uri, document.language_id, version - 1, text)
-            if (reason := self.open(item)) is not None:
-                return reason
-            document = self._documents[uri]
+            return self._restart(document, version, changes)
         reason = next(filter(None, (_reason_against(change.text) for change in changes)), None)
         if reason is None:
             document.change(version, changes)
@@ -141,6 +133,16 @@ class Documents:
     @property
     def _held(self) -> list[Document]:
         return [one for one in self._documents.values() if one.refusal is None]
+
+    def _restart(self, refused: Document, version: int, changes: ContentChanges) -> Reason | None:
+        """Hold a refused document again if a change brings its whole text."""
+        whole = types.TextDocumentContentChangeWholeDocument
+        starts = [n for n, change in enumerate(changes) if isinstance(change, whole)]
+        if not starts:
+            return refused.refusal
+        text, later = changes[starts[-1]].text, changes[starts[-1] + 1 :]
+        item = types.TextDocumentItem(refused.uri, refused.language_id, version - 1, text)
+        return self.open(item) or self.change(refused.uri, version, later)
 
     def _keep_cells(self, uri: str, cells: Sequence[types.NotebookCell]) -> None:
         self._notebooks[uri] = list(cells)

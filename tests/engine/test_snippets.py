@@ -242,16 +242,12 @@ def test_what_the_repository_shows_is_taken_in_its_order_and_cut_at_a_line_end()
     assert chosen[1].text.endswith("...\n")
 
 
-def test_it_leaves_half_of_the_room_to_open_files_and_all_of_it_to_a_passage():
-    found = in_repository("def f(a): ...\n" * 200)
+def test_it_leaves_half_of_the_room_to_open_files_and_takes_no_more_than_it_needs():
+    found = in_repository("def f(a): ...\n" * 900)
     beside = replace(request(Buffer("a.py", UNRELATED + RELATED)), repository=found)
     sizes = {one.is_open: count(one.text) for one in related(beside, 400)}
     assert 150 < sizes[False] <= 200
     assert sizes[True] >= count(RELATED)
-
-
-def test_of_a_large_room_it_takes_no_more_than_it_needs():
-    found = in_repository("def f(a): ...\n" * 900)
     (chosen,) = related(replace(request(), repository=found), 20_000)
     assert 900 < count(chosen.text) <= 1024
 
@@ -275,16 +271,11 @@ def test_nothing_is_shown_by_the_repository_of_an_open_file_longer_than_any_in_i
 
 
 def test_an_open_file_that_stands_there_as_a_whole_is_not_shown_by_the_repository_too():
-    found = (Snippet("shop.py", "class Basket(Thing):\n", is_open=False), *in_repository("x = 1\n"))
-    asked = replace(request(Buffer("shop.py", SHOP), prefix="customer = rows\nx"), repository=found)
-    texts = {(one.path, one.is_open): one.text for one in related(asked, 400)}
-    assert texts == {("shop.py", True): SHOP, ("r0.py", False): "x = 1\n"}
-
-
-def test_what_a_snippet_takes_is_room_for_the_whole_file_that_replaces_it():
-    shop = Buffer("shop.py", SHOP)
-    asked = request(shop, prefix="customer = rows\nx")
-    room = 2 * count(f"shop.py\n\n{SHOP}") - 2  # half of it is the repository's
-    found = (Snippet("shop.py", SHOP, is_open=False),)
-    (only,) = related(replace(asked, repository=found), room)
-    assert (only.text, only.is_open) == (SHOP, True)
+    """What its snippet took is room for it."""
+    asked = request(Buffer("shop.py", SHOP), prefix="customer = rows\nx")
+    tight = 2 * count(f"shop.py\n\n{SHOP}") - 2  # half of it is the repository's
+    other = in_repository("x = 1\n")
+    for room, text, others in ((400, "class Basket(Thing):\n", other), (tight, SHOP, ())):
+        found = (Snippet("shop.py", text, is_open=False), *others)
+        chosen = related(replace(asked, repository=found), room)
+        assert chosen == (*others, Snippet("shop.py", SHOP))

@@ -14,6 +14,7 @@ from lsp_server.completion.cursor_context import CursorContext
 from lsp_server.completion.postprocess import Processed, process
 from lsp_server.completion.syntax_judge import SyntaxJudge
 from lsp_server.prompt.grammars import parser_for
+from lsp_server.prompt.place import Scope
 from lsp_server.prompt.syntax import DocumentSyntax
 from lsp_server.repository.source_text import language_of
 from tests.bench.code_places import CodePlace, tokens
@@ -57,6 +58,12 @@ def at(text: str, language_id: str = "typescript") -> CodePlace:
     """A cursor at the bar."""
     prefix, _, suffix = text.partition("|")
     return CodePlace("", language_id, prefix, "", suffix)
+
+
+def around(text: str, language_id: str = "python", scope: Scope = Scope.SEVERAL) -> CursorContext:
+    """What is near a cursor at the bar."""
+    place = at(text, language_id)
+    return CursorContext.of(place.lines, place.position, scope=scope, language_id=language_id)
 
 
 def shown(place: CodePlace, answer: str) -> Processed:

@@ -14,18 +14,11 @@ from lsp_server.completion.postprocess import Processed, process
 from lsp_server.completion.syntax_judge import judge_of
 from lsp_server.prompt.place import Scope
 from lsp_server.reasons import Reason
-
-
-def around(document: str, scope: Scope = Scope.SEVERAL, language: str = "python"):
-    before, _, after = document.partition("|")
-    line = before.count("\n")
-    position = Position(line, len(before.rpartition("\n")[2]))
-    lines = (before + after).split("\n")
-    return CursorContext.of(lines, position, scope=scope, language_id=language)
+from tests.support.code_places import around
 
 
 def shown(document: str, text: str, scope: Scope = Scope.SEVERAL) -> tuple[str, int]:
-    result = process(text, around(document, scope))
+    result = process(text, around(document, scope=scope))
     assert result.reason is None, result
     return result.text, result.replaced_chars_after_cursor
 
@@ -36,7 +29,7 @@ def dropped(document: str, text: str) -> Reason | None:
 
 def judged(document: str, language_id: str, text: str) -> str | Reason:
     """What the judge of a language without a grammar leaves of a text."""
-    context = around(document, language=language_id)
+    context = around(document, language_id)
     made = process(text, context, judge_of(None, context, context.before))
     return made.reason or made.text
 
@@ -72,6 +65,8 @@ def judged(document: str, language_id: str, text: str) -> str | Reason:
         ("clojure", "(defn f [x]\n  |)\n", "(+ x '(1", Reason.BREAKS_CODE),
         ("clojure", "(defn f [x]\n  |)\n", '(str x "a)', Reason.BREAKS_CODE),
         ("ocaml", 'let x = "a|\n', 'b"', 'b"'),
+        # A quote above that needs no partner hides nothing.
+        ("yaml", 'size: 5" wide\n|\n', "b: 1\nname: 'x'", "b: 1\nname: 'x'"),
         ("dockerfile", "FROM python\n|\n", 'CMD ["python", "', Reason.BREAKS_CODE),
         ("dockerfile", "FROM python\nRUN |\nUSER a\n", "apt-get update && \\", Reason.BREAKS_CODE),
         ("dockerfile", "FROM python\nRUN |\n\nUSER a\n", "apt-get update \\", "apt-get update \\"),
@@ -100,10 +95,6 @@ def test_without_a_grammar_what_spans_lines_is_closed_or_not_begun(language_id, 
     document = "\n|\n\nlast\n"
     assert judged(document, language_id, f"{begun}one") is Reason.BREAKS_CODE
     assert judged(document, language_id, begun + end) == begun + end
-
-
-def test_a_quote_above_that_needs_no_partner_hides_nothing():
-    assert judged('size: 5" wide\n|\n', "yaml", "b: 1\nname: 'x'") == "b: 1\nname: 'x'"
 
 
 def test_nothing_breaks_code_inside_a_comment():
@@ -253,7 +244,7 @@ def test_the_cursors_line_is_not_said_again(document, completion, text):
 
 
 def test_one_line_before_the_rest_of_a_line_is_no_line_end():
-    result = process("\nb = 2", around("a = |value", Scope.ONE_LINE))
+    result = process("\nb = 2", around("a = |value", scope=Scope.ONE_LINE))
     assert result == Processed(reason=Reason.LEFT_SCOPE)
 
 
@@ -309,7 +300,7 @@ def test_brackets_and_quotes_in_a_comment_open_nothing(code):
 def test_a_line_of_a_minified_file_costs_no_time():
     line = "f(a,{b:'c'});" * 40_000
     began = time.perf_counter()
-    result = process("x)", around(f"{line}|{line}\n{line}", language="javascript"))
+    result = process("x)", around(f"{line}|{line}\n{line}", "javascript"))
     assert result.text == "x)"
     assert time.perf_counter() - began < 1
 
@@ -345,4 +336,4 @@ QUERY = "`\n    select *\n    from b\n    where c\n    and d\n`"
 )
 def test_a_line_is_indented_as_its_own_block_is(language, document, completion, text):
     """A continuation or a string of blanks made blanks of all tabs: "missing separator"."""
-    assert process(completion, around(document, language=language)).text == text
+    assert process(completion, around(document, language)).text == text

@@ -2,19 +2,11 @@
 
 import pytest
 
-from engine.host.protocol import Position
-from lsp_server.completion.cursor_context import CursorContext
 from lsp_server.completion.postprocess import Processed, process
 from lsp_server.completion.trimming import in_scope
 from lsp_server.prompt.place import Scope
 from lsp_server.reasons import Reason
-
-
-def around(document: str, language: str, scope: Scope = Scope.SEVERAL) -> CursorContext:
-    before, _, after = document.partition("|")
-    position = Position(before.count("\n"), len(before.rpartition("\n")[2]))
-    lines = (before + after).split("\n")
-    return CursorContext.of(lines, position, scope=scope, language_id=language)
+from tests.support.code_places import around
 
 
 def completed(document: str, text: str, language: str = "python") -> Processed:

@@ -116,29 +116,40 @@ def test_a_document_with_megabytes_in_one_line_is_judged_by_its_text():
     assert time.thread_time() - began < 0.5
 
 
+def rows_of(piece: str, width: int, num_chars: int) -> list[str]:
+    row = piece * (width // len(piece))
+    return [row] * (num_chars // len(row))
+
+
+SLOW = [("java", "=>a"), ("python", '"a'), ("java", "a<"), ("cpp", "a<"), ("typescript", "`${")]
+FATAL = [("javascript", "{a:"), ("java", "{(")]  # ended the process
+HUGE = [  # took 24 GB where the text ended, in one go that nothing can stop
+    ("c", "def => "),
+    ("rust", "return -> "),
+    ("go", "= & "),
+    ("java", "=> ~ await "),
+]
+
+
 @pytest.mark.parametrize(
-    ("language", "piece"),
+    ("language", "rows"),
     [
-        ("java", "=>a"),  # took minutes
-        ("python", '"a'),
-        ("java", "a<"),  # took minutes as well
-        ("javascript", "{a:"),  # ended the process
-        ("java", "{("),  # likewise
-        ("cpp", "a<"),
-        ("typescript", "`${"),
+        *((one, rows_of(piece, 100, 480_000)) for one, piece in [*SLOW, *FATAL]),
+        *((one, rows_of(piece, syntax.MAX_ROW, 480_000)) for one, piece in [*SLOW, *FATAL]),
+        *((one, rows_of(piece, 50 * len(piece), 400 * len(piece))) for one, piece in HUGE),
+        *((one, rows_of(piece, 50 * len(piece), 30_000 * len(piece))) for one, piece in HUGE),
     ],
 )
-@pytest.mark.parametrize("width", [100, syntax.MAX_ROW])
-def test_a_text_that_is_made_to_cost_the_parser_much_is_judged_without_it(language, piece, width):
-    row = piece * (width // len(piece))
-    lines = (*[row] * (480_000 // len(row)), "", "x = ")
+def test_a_text_that_is_made_to_cost_the_parser_much_is_judged_without_it(language, rows):
+    lines = (*rows, "", "x = ")
     follower = DocumentSyntax(language)
-    began = time.process_time()
+    began, before = time.process_time(), peak_resident_bytes()
     for _ in range(3):
         assert follower.place(lines, Position(len(lines) - 1, 4)) in Place
         follower.catch_up()
         follower.parsed_line(lines, len(lines) - 1)
     assert time.process_time() - began < 5.0
+    assert peak_resident_bytes() < before + 700e6
 
 
 @pytest.mark.parametrize(
@@ -165,31 +176,6 @@ def test_a_text_that_nests_deep_keeps_nobody_waiting(language, text):
         context = CursorContext.of(lines, position, language_id=language)
         SyntaxJudge(line, context, context.before).accepts("b", 0)
     assert time.thread_time() - began < 0.5
-
-
-@pytest.mark.parametrize(
-    ("language", "piece"),
-    [
-        ("java", "=>a"),
-        ("c", "def => "),
-        ("rust", "return -> "),
-        ("go", "= & "),
-        ("java", "=> ~ await "),
-    ],
-)
-@pytest.mark.parametrize("num_pieces", [400, 30_000])
-def test_a_text_that_the_parser_would_fill_the_memory_with_is_judged_without_it(
-    language, piece, num_pieces
-):
-    """Where such a text ended the parser took 24 GB, in one go that nothing can stop."""
-    lines = (*[piece * 50] * (num_pieces // 50), "", "x = ")
-    follower = DocumentSyntax(language)
-    before = peak_resident_bytes()
-    for _ in range(3):
-        assert follower.place(lines, Position(len(lines) - 1, 4)) in Place
-        follower.catch_up()
-    assert num_pieces < 1_000 or follower._tree is None
-    assert peak_resident_bytes() < before + 700e6
 
 
 def test_a_text_that_is_large_and_ordinary_has_its_tree():
