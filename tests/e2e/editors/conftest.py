@@ -16,6 +16,18 @@ from tests.support.vscode import Workbench, chromium, foregram_extension, workbe
 from tests.support.vscode_server import CodeServer, code_server
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what drives an editor; what has a ready host needs the model, too."""
+    for item in items:
+        if item.path.parent == Path(__file__).parent:
+            # The first start on a machine converts the model.
+            for mark in (pytest.mark.editors, pytest.mark.e2e, pytest.mark.timeout(400)):
+                item.add_marker(mark)
+            if "environ" in getattr(item, "fixturenames", ()):
+                item.add_marker(pytest.mark.model)
+
+
 @pytest.fixture(scope="session")
 def environ(cache_folder: Path) -> Iterator[dict[str, str]]:
     """The environment for editors: nothing of the user's own, and a ready host."""

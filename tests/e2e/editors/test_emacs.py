@@ -17,13 +17,6 @@ from tests.support.emacs import Programs, emacs
 from tests.support.emacs_lsp_mode import GhostText, lsp_mode_init
 from tests.support.sources import SHOP
 
-pytestmark = [
-    pytest.mark.e2e,
-    pytest.mark.model,
-    pytest.mark.editors,
-    pytest.mark.timeout(400),  # the first start on a machine converts the model
-]
-
 HEAD = "def average_price(items):"
 Open = Callable[..., GhostText]
 

@@ -8,7 +8,6 @@ from engine.version import VERSION
 from tests.support.editor_parts import part
 from tests.support.emacs_lsp_mode import PACKAGE
 
-pytestmark = [pytest.mark.editors, pytest.mark.timeout(120)]
 STRICT = "(setq byte-compile-error-on-warn t)"
 HEADER = """
 (progn (require 'lisp-mnt) (require 'package)

@@ -18,13 +18,6 @@ from tests.support.vscode_server import code_server
 
 SOURCE = "def total(items):\n    result = 0\n    for item in items:\n        result += \n"
 
-pytestmark = [
-    pytest.mark.e2e,
-    pytest.mark.editors,
-    pytest.mark.model,
-    pytest.mark.timeout(300),
-]
-
 
 @pytest.fixture(scope="module")
 def bare_server(environ, tmp_path_factory):

@@ -16,13 +16,6 @@ from tests.support.emacs import Emacs, Programs, emacs
 from tests.support.sources import SHOP
 from tests.support.terminal import Terminal, terminal
 
-pytestmark = [
-    pytest.mark.e2e,
-    pytest.mark.model,
-    pytest.mark.editors,
-    pytest.mark.timeout(400),  # the first start on a machine converts the model
-]
-
 HEAD = "def average_price(items):\n"
 LANGUAGES_TOML = """
 [language-server.foregram]

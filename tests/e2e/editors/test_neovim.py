@@ -14,13 +14,6 @@ from tests.support.polling import until
 from tests.support.served_host import secret_file
 from tests.support.sources import BEGUN
 
-pytestmark = [
-    pytest.mark.e2e,
-    pytest.mark.model,
-    pytest.mark.editors,
-    pytest.mark.timeout(400),  # the first start on a machine converts the model
-]
-
 PLAIN = "def total_price(items):\n    total = 0\n"
 LOOP = "Gofor item in it"  # begins a loop below the last line, whose completion has several lines
 NEW = "Go<C-u><CR><CR>def "  # a function of which the model knows nothing: candidates differ

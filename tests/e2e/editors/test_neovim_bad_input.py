@@ -6,8 +6,6 @@ from tests.support.editor_home import COMMAND
 from tests.support.neovim import PLUGIN
 from tests.support.polling import until
 
-pytestmark = [pytest.mark.e2e, pytest.mark.editors, pytest.mark.timeout(300)]
-
 CLIENTS = "return #vim.lsp.get_clients()"
 CRASHING = {"last_words": "ImportError: no torch here"}
 VERSIONS = pytest.mark.parametrize(

@@ -6,12 +6,7 @@ from tests.support.polling import until
 from tests.support.scripted_server import ScriptedServer
 
 WAYS = [("0.11", "auto"), ("0.12", "auto"), ("0.12", "own")]
-pytestmark = [
-    pytest.mark.e2e,
-    pytest.mark.editors,
-    pytest.mark.timeout(300),
-    pytest.mark.parametrize("scripted_neovim", WAYS, indirect=True, ids="-".join),
-]
+pytestmark = pytest.mark.parametrize("scripted_neovim", WAYS, indirect=True, ids="-".join)
 
 LINE = "print(größe, 𝄞, total)"
 TABS = "vim.g.python_recommended_style = 0\n"  # <Tab> is a tab

@@ -19,13 +19,6 @@ from tests.support.neovim import LIMIT_S, PLUGIN, program
 from tests.support.polling import until
 from tests.support.sources import BEGUN
 
-pytestmark = [
-    pytest.mark.e2e,
-    pytest.mark.model,
-    pytest.mark.editors,
-    pytest.mark.timeout(400),  # the first start on a machine converts the model
-]
-
 INIT = """
 vim.o.termguicolors, vim.o.background, vim.o.laststatus = true, "dark", 2
 vim.opt.fillchars = { eob = " " }

@@ -8,8 +8,6 @@ import pytest
 from tests.support.neovim import PLUGIN
 from tests.support.polling import until
 
-pytestmark = [pytest.mark.e2e, pytest.mark.editors, pytest.mark.timeout(300)]
-
 INLINE = "textDocument/inlineCompletion"
 SECRET = {"sentence": "the file may hold secrets", "age_s": 3}
 DRAWN = pytest.mark.parametrize(

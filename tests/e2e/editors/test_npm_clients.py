@@ -14,11 +14,7 @@ from tests.support.editor_parts import part
 from tests.support.running_host import TOKEN, dropped_in_host
 from tests.support.tiny_models import tiny_engine
 
-pytestmark = [
-    pytest.mark.editors,
-    pytest.mark.usefixtures("one_thread"),
-    pytest.mark.timeout(120),
-]
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 TEXT = "def add(a, b):\r\n    return \r\n\r\nprint(add(1, 2))\r\n"
 

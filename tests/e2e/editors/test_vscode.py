@@ -7,13 +7,6 @@ import pytest
 from tests.support.completion_hosts import metric
 from tests.support.sources import BODY, LOOP, OPEN_ENDED, source
 
-pytestmark = [
-    pytest.mark.e2e,
-    pytest.mark.model,
-    pytest.mark.editors,
-    pytest.mark.timeout(400),  # the first start on a machine converts the model
-]
-
 SETTINGS = {"foregram.timeLimitMs": 20_000}  # a busy machine shortens no text
 
 

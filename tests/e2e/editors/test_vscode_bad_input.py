@@ -9,13 +9,6 @@ from lsp_server.reasons import Reason
 from tests.support.editor_home import COMMAND
 from tests.support.sources import LOOP
 
-pytestmark = [
-    pytest.mark.e2e,
-    pytest.mark.model,
-    pytest.mark.editors,
-    pytest.mark.timeout(400),  # the first start on a machine converts the model
-]
-
 START_LIMIT_S = 38.0  # the extension waits 30 s for a server's first answer
 MAX_BYTES = 4 * 2**20  # the server's limit for one document
 WRONG = {"maxTokens": "many", "languages": ["python"], "enable": "perhaps"}

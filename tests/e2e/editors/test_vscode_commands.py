@@ -2,17 +2,8 @@
 
 from contextlib import contextmanager
 
-import pytest
-
 from tests.support.completion_hosts import host_status, join
 from tests.support.sources import LOOP
-
-pytestmark = [
-    pytest.mark.e2e,
-    pytest.mark.model,
-    pytest.mark.editors,
-    pytest.mark.timeout(400),  # the first start on a machine converts the model
-]
 
 
 @contextmanager

@@ -7,8 +7,6 @@ import pytest
 
 from tests.support.vscode import scripted_window
 
-pytestmark = [pytest.mark.e2e, pytest.mark.editors, pytest.mark.timeout(300)]
-
 INLINE = "textDocument/inlineCompletion"
 AUTOMATIC = 2
 TEXT = "total = 0\n"

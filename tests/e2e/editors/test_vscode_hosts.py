@@ -4,17 +4,8 @@ import os
 import signal
 from contextlib import ExitStack
 
-import pytest
-
 from tests.support.completion_hosts import host_status
 from tests.support.sources import LOOP
-
-pytestmark = [
-    pytest.mark.e2e,
-    pytest.mark.model,
-    pytest.mark.editors,
-    pytest.mark.timeout(600),  # the first start on a machine converts the model
-]
 
 NUM_WINDOWS = 3
 

@@ -8,13 +8,6 @@ from lsp_server.reasons import Reason
 from tests.support.completion_hosts import host_status
 from tests.support.sources import LOOP
 
-pytestmark = [
-    pytest.mark.e2e,
-    pytest.mark.model,
-    pytest.mark.editors,
-    pytest.mark.timeout(400),  # the first start on a machine converts the model
-]
-
 
 @pytest.fixture(scope="module")
 def window(code, tmp_path_factory):

@@ -3,20 +3,10 @@
 import json
 import zipfile
 
-import pytest
-
 from tests.support.editor_home import COMMAND
 from tests.support.sources import BODY
 from tests.support.vscode import foregram_extension, workbench
 from tests.support.vscode_server import code_server
-
-pytestmark = [
-    pytest.mark.e2e,
-    pytest.mark.model,
-    pytest.mark.editors,
-    pytest.mark.timeout(400),  # the first start on a machine converts the model
-]
-
 
 TEXT = "pass  # says the neighbour"
 _MANIFEST = {

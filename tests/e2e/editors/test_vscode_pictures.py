@@ -11,13 +11,6 @@ from tests.support.editor_home import COMMAND
 from tests.support.sources import source
 from tests.support.vscode import workbench
 
-pytestmark = [
-    pytest.mark.e2e,
-    pytest.mark.model,
-    pytest.mark.editors,
-    pytest.mark.timeout(400),  # the first start on a machine converts the model
-]
-
 IMAGES = Path(__file__).parents[3] / "editor_plugins/vscode/images"
 EDITOR = ".part.editor .editor-group-container.active .editor-container"
 FRAME_MS = 100

@@ -6,8 +6,6 @@ import pytest
 
 from tests.support.vscode import scripted_window
 
-pytestmark = [pytest.mark.e2e, pytest.mark.editors, pytest.mark.timeout(300)]
-
 ANSWER = {"file": "shop.py", "line": 1, "reason": "blank", "sentence": "only white space"}
 OLD = {**ANSWER, "time_s": 1000.0, "age_s": 12.4}
 OLDER = {**ANSWER, "reason": "left_scope", "sentence": "it left the block", "age_s": 700.0}
