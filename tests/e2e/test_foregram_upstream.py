@@ -15,6 +15,7 @@ from tests.support.sources import BEGUN
 pytestmark = [
     pytest.mark.e2e,
     pytest.mark.model,
+    pytest.mark.slow,
     pytest.mark.asyncio,
     pytest.mark.timeout(400),
 ]
