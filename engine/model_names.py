@@ -56,7 +56,7 @@ def path_of(name: str) -> Path:
     """The path that a name of the kind `path` writes. Raises ConfigurationError."""
     try:
         return Path(name).expanduser()
-    except RuntimeError as error:  # of a user who is not there
+    except RuntimeError as error:  # there is no such user
         raise ConfigurationError(f"{name} begins with no known home folder") from error
 
 

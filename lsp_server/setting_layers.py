@@ -157,7 +157,7 @@ def _as_path(_kind: type, value: object) -> Path:
         raise TypeError("not a path")
     try:
         return Path(value).expanduser()
-    except RuntimeError as error:  # of a user who is not there
+    except RuntimeError as error:  # there is no such user
         raise TypeError("no known home folder") from error
 
 

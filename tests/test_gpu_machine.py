@@ -46,7 +46,7 @@ def test_such_a_machine_has_no_editor_and_no_host(python, module):
 @pytest.mark.timeout(120)  # numba compiles what nobody has compiled here before
 @pytest.mark.parametrize(
     "arguments",
-    [("-c", "import lsp_server.cli.gpu_bench"), ("-m", "lsp_server", "bench", "gpu", "--help")],
+    [("-c", "import lsp_server.cli.bench"), ("-m", "lsp_server", "bench", "gpu", "--help")],
     ids=["module", "help"],
 )
 def test_the_benchmark_of_a_gpu_needs_no_editor_and_no_host(python, arguments):

@@ -1,4 +1,7 @@
-"""One request decoded with lookahead off, with lookahead on, and by the peers: what they took."""
+"""One request decoded with lookahead off, with lookahead on, and by the peers: what they took.
+
+A request without a text says for a whole run how text is decoded.
+"""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -28,7 +31,6 @@ class PeerRun:
     """What a peer took for one prompt. `tokens` were decoded within `decode_ms`, prefill apart."""
 
     tokens: int
-    prefill_ms: float
     decode_ms: float
 
     @property
@@ -51,14 +53,14 @@ class Peer:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """The results of one request. `group` is what figures are split by: a package, a language."""
+    """The results of one request."""
 
     id: str
-    group: str
     off: CompletionResult
     on: CompletionResult
-    off_first: bool
-    peers: Mapping[str, PeerRun]  # by name; empty where there was too little to write
+    peers: Mapping[str, PeerRun] = field(
+        default_factory=dict
+    )  # by name; empty: too little to write
 
     @property
     def is_identical(self) -> bool:
@@ -68,19 +70,6 @@ class Measured:
             and self.off.text == self.on.text
             and self.off.finish_reason == self.on.finish_reason
         )
-
-    @property
-    def prefill_ms(self) -> float | None:
-        """Time before the first step of plain decoding; None where it found the prompt held."""
-        return self.off.stats.prefill_ms if self.off_first else None
-
-    @property
-    def reading_ms(self) -> float | None:
-        """What lookahead alone takes before its first step: reading the buffers into the pool.
-
-        None where it had to prefill as well.
-        """
-        return self.on.stats.prefill_ms if self.off_first else None
 
     @property
     def speed_up(self) -> float | None:
@@ -99,7 +88,7 @@ class Bench:
     peers: Mapping[str, Peer] = field(default_factory=dict)  # by the names in reports
 
     def measure(
-        self, items: Iterable[T], ask: Callable[[T], CompletionRequest], group: Callable[[T], str]
+        self, items: Iterable[T], ask: Callable[[T], CompletionRequest]
     ) -> Iterator[tuple[T, Measured]]:
         """Decode what `ask` wants of each item with its lookahead, without, and by the peers.
 
@@ -108,10 +97,10 @@ class Bench:
         """
         self.engine.complete(WARM_UP)
         for number, item in enumerate(items):
-            request, off_first = ask(item), number % 2 == 0
-            off, on = self._run_pair(request, off_first=off_first)
+            request = ask(item)
+            off, on = self._run_pair(request, off_first=number % 2 == 0)
             peers = self._ask_peers(request, on.stats.tokens)
-            yield item, Measured(item.id, group(item), off, on, off_first, peers)
+            yield item, Measured(item.id, off, on, peers)
 
     def _run_pair(
         self, request: CompletionRequest, *, off_first: bool
@@ -132,3 +121,25 @@ class Bench:
             return {}
         prompt_ids = self.engine.prompt(request).ids
         return {name: peer.decode(prompt_ids, num_tokens) for name, peer in self.peers.items()}
+
+
+def request_for(item: SetItem, decoding: CompletionRequest) -> CompletionRequest:
+    """Ask for the text at the cursor as an editor would that has the item's buffers open."""
+    return replace(
+        decoding,
+        prefix=item.prefix,
+        suffix=item.suffix,
+        path=item.path,
+        open_buffers=item.open_buffers,
+    )
+
+
+def without_rules(max_tokens: int) -> StopRules:
+    """Only end tokens and `max_tokens` end a completion."""
+    return StopRules(
+        max_tokens=max_tokens,
+        suffix=False,
+        indentation=False,
+        repetition=False,
+        max_blank_lines=max_tokens,
+    )

@@ -3,15 +3,18 @@
 import math
 import os
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, is_dataclass
 from typing import Any
 
+import msgspec
 import torch
 from rich.table import Table
 
-from engine.bench.figures import Ratio, Speed, SpeedFigures
+from engine.bench.figures import Speed, SpeedFigures
 from engine.bench.measured import Measured
+from engine.completer import EngineInfo
+from engine.request import CompletionRequest
 
 _BUSY = 1.25  # runnable threads per core above which programs wait for each other
 
@@ -20,27 +23,30 @@ _BUSY = 1.25  # runnable threads per core above which programs wait for each oth
 class Setting:
     """Where and how figures were taken. Figures of two settings must not be compared."""
 
-    model: str
-    device: str
-    dtype: str
-    max_tokens: int
-    layout: str
-    lookahead: str
-    temperature: float
-    seed: int
-    min_confidence: float = 0.0
+    engine: EngineInfo
+    decoding: CompletionRequest  # without a text
     builds: Mapping[str, str] = field(default_factory=dict)  # of the peers, by name
 
     @property
     def line(self) -> str:
         """One line for a table's foot."""
+        engine, stop = self.engine, self.decoding.stop
         return (
-            f"{self.model} {self.dtype} on {self.device}, {torch.get_num_threads()} threads of "
-            f"{_machine()}; lookahead {self.lookahead}, layout {self.layout}, at most "
-            f"{self.max_tokens} tokens, temperature {self.temperature:g}"
-            + (f", confidence {self.min_confidence:g}" if self.min_confidence else "")
+            f"{engine.model} {engine.dtype} on {engine.device}, {torch.get_num_threads()} threads of "
+            f"{_machine()}; lookahead {self._lookahead}, layout {self.decoding.layout}, at most "
+            f"{stop.max_tokens} tokens, temperature {self.decoding.sampling.temperature:g}"
+            + (f", confidence {stop.min_confidence:g}" if stop.min_confidence else "")
             + self._caveat
             + "".join(f"; {name}: {build}" for name, build in self.builds.items())
+        )
+
+    @property
+    def _lookahead(self) -> str:
+        one = self.decoding.lookahead
+        return (
+            one.mode
+            if one.mode != "fixed"
+            else f"{one.window_size},{one.ngram_size},{one.guess_size}"
         )
 
     @property
@@ -52,8 +58,16 @@ class Setting:
         return f"; THE MACHINE WAS BUSY (load {load:.1f} on {cores} cores), TIMES ARE UNSTEADY"
 
     def as_json(self) -> dict[str, Any]:
-        """The fields, and the machine's."""
-        return asdict(self) | {
+        """What was run, how, and where."""
+        return {
+            "model": self.engine.model,
+            "device": self.engine.device,
+            "dtype": self.engine.dtype,
+            "layout": self.decoding.layout,
+            "lookahead": self._lookahead,
+            **asdict(self.decoding.sampling),
+            **asdict(self.decoding.stop),
+            "builds": dict(self.builds),
             "threads": torch.get_num_threads(),
             "machine": _machine(),
             "load": round(_load(), 2),
@@ -62,14 +76,13 @@ class Setting:
 
 def speed_table(title: str, figures: SpeedFigures) -> Table:
     """Who decoded how fast."""
-    numbers = ("tokens/s", "ms p50", "ms p95", "on / this", "of medians")
+    numbers = ("tokens/s", "ms p50", "ms p95", "on / this")
     caption = "ms per token over items; on / this compares speeds"
     table = figure_table(["decoding alone"], numbers, title=title, caption=caption)
-    table.add_row("lookahead on", *_speed_cells(figures.on), "", "")
-    ratio = _ratio_cells(figures.on_over_off)
-    table.add_row("lookahead off", *_speed_cells(figures.off), *ratio)
+    table.add_row("lookahead on", *_speed_cells(figures.on), "")
+    table.add_row("lookahead off", *_speed_cells(figures.off), f"{figures.on_over_off:.2f}")
     for name, peer in figures.peers.items():
-        table.add_row(name, *_speed_cells(peer.speed), *_ratio_cells(peer.on_over_peer))
+        table.add_row(name, *_speed_cells(peer.speed), f"{peer.on_over_peer:.2f}")
     return table
 
 
@@ -78,24 +91,15 @@ def _speed_cells(speed: Speed) -> list[str]:
     return [f"{value:.1f}" for value in values]
 
 
-def _ratio_cells(ratio: Ratio) -> list[str]:
-    return [f"{ratio.of_totals:.2f}", f"{ratio.of_medians:.2f}"]
-
-
 def drafting_table(figures: SpeedFigures) -> Table:
-    """What drafting did, and where time went besides."""
+    """What drafting did."""
     table = Table(show_header=False)
-    worst = figures.worst_group
     rows = {
-        "tokens per step": f"{figures.tokens_per_step:.2f} in all, "
-        f"{figures.tokens_per_step_p50:.2f} p50 over items",
+        "tokens per step": f"{figures.tokens_per_step:.2f}",
         "rows per step": f"{figures.rows_per_step:.1f}",
         "identical with lookahead": f"{figures.identical:.1%} of items",
-        "slowest group": f"{worst.group}: {worst.ratio:.2f} times lookahead off",
         "accepted by source": _counts(figures.accepted_by_source),
         "ended by": _counts(figures.finish_reasons),
-        "prompt": f"{figures.prompt_tokens_p50:.0f} tokens, prefill "
-        f"{figures.prefill_ms_p50:.0f} ms, reading the buffers {figures.reading_ms_p50:.0f} ms, p50",
     }
     for name, value in rows.items():
         table.add_row(name, value)
@@ -106,9 +110,9 @@ def _counts(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{name} {count}" for name, count in counts.items() if count) or "-"
 
 
-def defects(different: Sequence[str]) -> list[str]:
-    """Lines that name what must not be."""
-    return [f"not identical with lookahead: {name}" for name in different]
+def defects(runs: Iterable[Measured]) -> list[str]:
+    """Lines that name the items whose text changed with lookahead: each is a defect."""
+    return [f"not identical with lookahead: {run.id}" for run in runs if not run.is_identical]
 
 
 def item_json(run: Measured) -> dict[str, Any]:
@@ -124,8 +128,6 @@ def item_json(run: Measured) -> dict[str, Any]:
         "tokens_per_step": on.tokens_per_step,
         "rows_per_step": on.rows_per_step,
         "prompt_tokens": on.prompt_tokens,
-        "prefill_ms": run.prefill_ms,
-        "reading_ms": run.reading_ms,
         "decode_ms_on": on.decode_ms,
         "decode_ms_off": off.decode_ms,
         "speed_up": run.speed_up,
@@ -144,9 +146,11 @@ def figure_table(
 
 
 def plain(value: Any) -> Any:  # noqa: ANN401 - any of the figures
-    """Turn data classes into what JSON can hold, with four decimals."""
+    """Turn data classes and structs into what JSON can hold, with four decimals."""
     if is_dataclass(value) and not isinstance(value, type):
         return plain(asdict(value))
+    if isinstance(value, msgspec.Struct):
+        return plain(msgspec.structs.asdict(value))
     if isinstance(value, Mapping):
         return {key: plain(one) for key, one in value.items()}
     if isinstance(value, (list, tuple)):

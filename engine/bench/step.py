@@ -1,4 +1,4 @@
-"""A step of the 8-bit model on a CPU: where its time goes, against what the machine can do."""
+"""A step of the 8-bit model on a CPU: where its time goes."""
 
 import statistics
 import time
@@ -9,49 +9,19 @@ from typing import Any
 
 import numpy as np
 import torch
-from rich.console import Group
+from rich.table import Table
 
 from engine.bench.report import figure_table
 from engine.errors import ConfigurationError
 from engine.model.causal_lm import CausalModel, StepInput, prefill, run_step
 from engine.model.cpu.int8_qwen2 import Int8Qwen2
 from engine.model.token_tree import MAX_ROWS, TokenTree
-from kernels.cpu_forward import Model, host_unit
-from kernels.cpu_forward.limits import product_rate, read_bandwidth
+from kernels.cpu_forward import host_unit
 
 ROWS = (1, 2, 4, 8, 16, 32, 64, MAX_ROWS)
 CONTEXTS = (64, 960, 3840)
 _TRIES = 9
 _PRODUCTS = ("qkv", "o", "gate_up", "down", "head")
-_GIGA = 1e9
-
-
-@dataclass(frozen=True, slots=True)
-class MachineLimits:
-    """What the machine can do at best, and what the model asks of it."""
-
-    unit: str
-    threads: int
-    gigabytes_per_second: float
-    giga_products_per_second: float
-    weight_gigabytes: float
-
-    @classmethod
-    def measure(cls, weights: Model) -> "MachineLimits":
-        """Measure this machine with as many threads as the model has."""
-        threads = torch.get_num_threads()
-        return cls(
-            unit=host_unit().name,
-            threads=threads,
-            gigabytes_per_second=read_bandwidth(threads) / _GIGA,
-            giga_products_per_second=product_rate(threads) / _GIGA,
-            weight_gigabytes=weights.num_bytes / _GIGA,
-        )
-
-    def least_ms(self, rows: int) -> float:
-        """Time to read the weights once, or to multiply them with the rows: what is longer."""
-        read = self.weight_gigabytes / self.gigabytes_per_second
-        return 1000 * max(read, rows * self.weight_gigabytes / self.giga_products_per_second)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,23 +90,17 @@ def _measure(model: Int8Qwen2, step: StepInput, context: int) -> StepParts:
     )
 
 
-def steps_json(times: list[StepParts], limits: MachineLimits) -> dict[str, Any]:
+def steps_json(times: list[StepParts]) -> dict[str, Any]:
     """All figures."""
-    return {"limits": asdict(limits), "steps": [asdict(one) for one in times]}
+    return {"steps": [asdict(one) for one in times]}
 
 
-def steps_table(times: list[StepParts], limits: MachineLimits) -> Group:
+def steps_table(times: list[StepParts]) -> Table:
     """A row for each step."""
-    caption = (
-        f"{limits.unit}, {limits.threads} threads: {limits.gigabytes_per_second:.1f} GB/s, "
-        f"{limits.giga_products_per_second:.0f} billion products/s; weights "
-        f"{limits.weight_gigabytes:.2f} GB; ms, medians"
-    )
-    numbers = ("step", "products", "attention", "rest", "around", "least", "least / step")
+    caption = f"{host_unit().name}, {torch.get_num_threads()} threads; ms, medians"
+    numbers = ("step", "products", "attention", "rest", "around")
     table = figure_table(["context", "rows"], numbers, title="a step's time", caption=caption)
     for one in times:
         parts = (one.ms, one.products_ms, one.attention_ms, one.rest_ms, one.around_ms)
-        least = limits.least_ms(one.rows)
-        cells = [f"{value:.1f}" for value in (*parts, least)]
-        table.add_row(str(one.context), str(one.rows), *cells, f"{least / one.ms:.0%}")
-    return Group(table)
+        table.add_row(str(one.context), str(one.rows), *(f"{value:.1f}" for value in parts))
+    return table

@@ -1,7 +1,7 @@
 """The sets that benchmarks read: files of one JSON object a line, plain or gzipped.
 
-Each line is a cursor in a real file. Whoever loads a set gets InputError for one that is missing,
-garbled, empty or of another kind; the message names the line.
+Each line is a cursor in a real file. Loading raises InputError for a set that is missing, garbled,
+empty or of another kind; the message names the line.
 """
 
 import gzip

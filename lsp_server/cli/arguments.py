@@ -224,7 +224,7 @@ def _add_doctor(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--cards",
         action="store_true",
-        help="print instead which models fit GPUs of 8 to 80 GB, and which one `auto` takes",
+        help="print instead which models fit GPUs of 8 to 140 GB, and which one `auto` takes",
     )
 
 

@@ -1,4 +1,4 @@
-"""The command line of `foregram bench`: benchmarks, options and defaults. It runs nothing."""
+"""The benchmarks of `foregram bench`: their options and defaults. It runs nothing."""
 
 import argparse
 from pathlib import Path
@@ -6,17 +6,31 @@ from pathlib import Path
 from lsp_server.cli.command_parser import Command, CommandParser, add_commands, add_json, positive
 from lsp_server.cli.engine_arguments import add_decoding, add_model
 
-# Benchmarks of tests/bench/, which is no part of what is installed.
-DEVELOPERS_ONLY = ("crossfile", "fim", "forms", "load", "lsp", "suggestions", "syntax", "typing")
-_HINT = "; in a checkout, `python -m tests.bench {}` has it"
-_COMPARING = ("--compare", "--llama-server")
 GPU_DTYPES = ("bfloat16", "fp8", "int4")
 
 
 def add_benchmarks(bench: CommandParser) -> None:
     """`args.benchmark` says which one was asked for."""
     add_commands(bench, "benchmark", _BENCHMARKS)
-    bench.elsewhere = {name: _HINT.format(name) for name in DEVELOPERS_ONLY}
+
+
+def add_replay(parser: argparse.ArgumentParser) -> None:
+    """What a replay decodes, and how."""
+    add_replay_set(parser)
+    add_model(parser)
+    add_decoding(parser, max_tokens=64)
+    add_json(parser)
+
+
+def add_replay_set(parser: argparse.ArgumentParser) -> None:
+    """What is decoded, and how much of it."""
+    parser.add_argument("file", metavar="FILE.jsonl", type=Path, help="a replay set")
+    parser.add_argument("--count", type=positive, help="only the first COUNT items")
+
+
+def _add_step(parser: argparse.ArgumentParser) -> None:
+    add_model(parser)
+    add_json(parser)
 
 
 def _add_gpu(parser: argparse.ArgumentParser) -> None:
@@ -44,7 +58,7 @@ def _add_gpu(parser: argparse.ArgumentParser) -> None:
     only.add_argument(
         "--check",
         action="store_true",
-        help="only check that the kernels are right here, and rows the same in any company; "
+        help="only check that the kernels are right here, and a row the same whatever is beside it; "
         "PREFIX.json is a report to send us: it names no file of yours",
     )
     only.add_argument(
@@ -68,45 +82,13 @@ def _add_gpu(parser: argparse.ArgumentParser) -> None:
         default=Path("gpu-bench"),
         help="write PREFIX.json after every section; gpu-bench by default",
     )
-    add_json(parser)
-    add_plot(parser, "draw the steps' times by their rows, and their floors")
-
-
-def _add_replay(parser: CommandParser) -> None:
-    add_replay(parser)
-    parser.elsewhere = dict.fromkeys(_COMPARING, _HINT.format("replay"))
-
-
-def add_replay(parser: argparse.ArgumentParser) -> None:
-    """What a replay decodes, and how."""
-    add_replay_set(parser)
-    add_model(parser)
-    add_decoding(parser, max_tokens=64)
     parser.add_argument(
-        "--no-stop-rules",
-        dest="stop_rules",
-        action="store_false",
-        help="end a completion only at end tokens and --max-tokens",
+        "--plot",
+        metavar="FILE.png",
+        type=Path,
+        help="draw the steps' times by their rows, and their floors",
     )
     add_json(parser)
-    add_plot(parser, "draw tokens per step and speed-up per item")
-
-
-def _add_step(parser: argparse.ArgumentParser) -> None:
-    add_model(parser)
-    add_json(parser)
-    add_plot(parser, "draw the step's time by its rows")
-
-
-def add_replay_set(parser: argparse.ArgumentParser) -> None:
-    """What is decoded, and how much of it."""
-    parser.add_argument("file", metavar="FILE.jsonl", type=Path, help="a replay set")
-    parser.add_argument("--count", type=positive, help="only the first COUNT items")
-
-
-def add_plot(parser: argparse.ArgumentParser, purpose: str) -> None:
-    """A picture of the figures."""
-    parser.add_argument("--plot", metavar="FILE.png", type=Path, help=purpose)
 
 
 _BENCHMARKS = (
@@ -114,21 +96,21 @@ _BENCHMARKS = (
         "replay",
         "decode real insertions and edits, with lookahead and without",
         "insertions.jsonl --count 20",
-        _add_replay,
-        "decoding_bench:bench_replay",
+        add_replay,
+        "bench:bench_replay",
     ),
     Command(
         "step",
         "measure where a step's time goes on this processor",
-        "--plot step.png",
+        "--json",
         _add_step,
-        "decoding_bench:bench_step",
+        "bench:bench_step",
     ),
     Command(
         "gpu",
         "check an NVIDIA GPU's kernels, and measure steps, prompts and replays",
         "insertions.jsonl --quick",
         _add_gpu,
-        "gpu_bench:bench_gpu",
+        "bench:bench_gpu",
     ),
 )

@@ -17,7 +17,7 @@ from engine import ForegramError
 from engine.errors import CacheError
 from engine.model_names import kind_of, path_of
 from lsp_server.cli.arguments import build_parser
-from lsp_server.cli.report import INTERRUPTED, note
+from lsp_server.cli.messages import INTERRUPTED, note
 from lsp_server.settings import Settings, load_settings
 
 BROKEN_PIPE = 141  # as shells report SIGPIPE
@@ -56,7 +56,7 @@ def main(
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
-        # Who read our output is gone; the interpreter must not flush into the void at its end.
+        # The reader of our output is gone: the interpreter must not flush into the void at its end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return BROKEN_PIPE
     except OSError as error:

@@ -21,10 +21,16 @@ from engine.errors import InputError
 from engine.host.protocol import Bounds, Position
 from engine.memory import peak_resident_bytes
 from engine.text.lines import last_line
+from lsp_server.cli.completion_report import (
+    CompletionReport,
+    print_json,
+    print_plain,
+    print_view,
+)
 from lsp_server.cli.engine_arguments import decoding
-from lsp_server.cli.report import INTERRUPTED, CompletionReport, JsonObject, Output, note
+from lsp_server.cli.messages import INTERRUPTED, note
 from lsp_server.cli.source_file import Location, SourceFile
-from lsp_server.cli.terminal import CompletionView, PlainText, ProgressBars
+from lsp_server.cli.terminal import ProgressBars
 from lsp_server.completion.cursor_context import CursorContext
 from lsp_server.completion.postprocess import Processed, process
 from lsp_server.completion.syntax_judge import Judge, judge_of
@@ -95,15 +101,14 @@ def show_completion(arguments: argparse.Namespace, settings: Settings) -> int:
             min_confidence=max(bounds.min_confidence, wanted.stop.min_confidence),
         ),
     )
-    output: Output = PlainText(sys.stdout, sys.stderr)
-    if arguments.json:
-        output = JsonObject(sys.stdout)
-    elif sys.stdout.isatty():
-        output = CompletionView(Console(), source.text, offset, source.line_end)
     with closing(_load_engine(arguments, settings)) as engine:
-        report = complete(
-            engine, request, source, output, partial(process, context=context, judge=judge)
-        )
+        report = complete(engine, request, source, partial(process, context=context, judge=judge))
+        if arguments.json:
+            print_json(report)
+        elif sys.stdout.isatty():
+            print_view(report, request.prefix, request.suffix, Console())
+        else:
+            print_plain(report)
     return INTERRUPTED if report.result.finish_reason is FinishReason.CANCELLED else 0
 
 
@@ -163,18 +168,16 @@ def complete(
     engine: Completer,
     request: CompletionRequest,
     source: SourceFile,
-    output: Output,
     shown: Callable[[str], Processed] = Processed,
 ) -> CompletionReport:
-    """Run `request` and show what `shown` makes of its text.
+    """Run `request`; `shown` says what of its text is worth showing.
 
     Ctrl-C ends it within a step and keeps its text.
     """
-    output.begin()
     with _interrupt_as_flag() as interrupted:
         result = engine.complete(request, on_chunk=lambda _: None, cancelled=interrupted)
     made = shown(result.text) if result.text else Processed()
-    report = CompletionReport(
+    return CompletionReport(
         text=source.with_line_ends(made.text),
         replaced=made.replaced_chars_after_cursor,
         reason=made.reason,
@@ -182,8 +185,6 @@ def complete(
         engine=engine.info,
         peak_memory_mb=peak_resident_bytes() / 2**20,
     )
-    output.end(report)
-    return report
 
 
 @contextmanager

@@ -1,6 +1,7 @@
 """The check of the GPU: which one the engine uses, or why none.
 
-It loads no torch: the engine chooses in a process of its own.
+The engine chooses in a process of its own, in which this file runs: it loads torch, which takes
+seconds and may fail.
 """
 
 import platform
@@ -8,21 +9,21 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import Literal
 
 import msgspec
 
 from engine.errors import ConfigurationError
 from lsp_server.model_choice import Check, failure
 
-GPU_LIMIT_S = 60.0
-WSL_NODE = "/dev/dxg"  # whoever made the GPU
-GPU_NODES = ("/dev/nvidiactl", WSL_NODE)
-OTHER_NODES = ("/dev/kfd", "/dev/dri")  # AMD's and Intel's; most are nothing for torch
-_Kind = TypeVar("_Kind")
-_PROBE = ("-m", "lsp_server.cli.gpu_probe")
+GPU_LIMIT_S = 60.0  # for torch to be loaded and to answer
+NVIDIA_NODE = "/dev/nvidiactl"
+OTHER_NODES = ("/dev/dxg", "/dev/kfd", "/dev/dri")  # WSL's, AMD's, Intel's; torch may use none
+_PROBE = ("-m", "lsp_server.cli.gpu_check")
 _OUR_FOLDER = Path(__file__).parents[2]  # the user's may hold an `engine`, and -m looks there first
-CARDS_OPTION = "--cards"  # instead of a device's name
+_MOSTLY = 0.8  # the share of a card's memory that is free where nothing large runs
+_UNSEEN = "there is a GPU, but torch cannot use it"
+_DRIVER = "install a build of torch for CUDA, or a newer driver; device cpu needs neither"
 
 
 class GpuAnswer(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -39,109 +40,76 @@ class GpuAnswer(msgspec.Struct, frozen=True, omit_defaults=True):
     memory: str = ""
 
 
-class CardFit(msgspec.Struct, frozen=True):
-    """A model that fits a card, how it is held, and what it takes of the memory.
-
-    The cache has room for `positions` tokens. `floor_ms` is how long a step takes at the least, behind
-    2,048 of them: so long is all read that it needs. `is_picked`: `auto` takes it.
-    """
-
-    model: str
-    form: str
-    weights_bytes: int
-    working_bytes: int
-    cache_bytes: int
-    positions: int
-    floor_ms: float
-    is_picked: bool
-
-
-class CardFits(msgspec.Struct, frozen=True):
-    """What fits a card, the largest model first."""
-
-    card: str
-    fits: tuple[CardFit, ...]
-
-
 def check_gpu(device: str) -> Check:
     """Which GPU the engine uses, or why none; `device` is what the settings say."""
     if device == "cpu":
         return Check("device", "ok", "CPU, as device says")
-    node = next((node for node in GPU_NODES if Path(node).exists()), "")
-    sign = "nvidia-smi" if shutil.which("nvidia-smi") else node
-    is_mac = platform.system() == "Darwin"
-    may_be_another = is_mac or any(Path(other).exists() for other in OTHER_NODES)
-    found = _answer(device, GpuAnswer) if sign or may_be_another else None
-    choice = found or GpuAnswer()
-    if choice.gpu:
-        return _chosen_gpu(choice)
-    if choice.problem and device != "auto":
-        return failure("device", ConfigurationError(choice.problem))
-    if choice.problem:
-        return _no_gpu(device, choice.problem, "set device to auto or cpu")
-    if not sign:
-        advice = "set device to auto, or install the driver of the GPU"
-        return _no_gpu(device, "no GPU found", advice)
-    return _unseen_gpu(device, sign)
+    is_nvidia = shutil.which("nvidia-smi") is not None or Path(NVIDIA_NODE).exists()
+    may_be_any = platform.system() == "Darwin" or any(Path(one).exists() for one in OTHER_NODES)
+    answer = _asked(device) if is_nvidia or may_be_any else GpuAnswer()
+    if answer.gpu:
+        return _chosen(answer)
+    if answer.problem and device != "auto":
+        return failure("device", ConfigurationError(answer.problem))
+    if is_nvidia and not answer.problem:
+        state: Literal["warning", "failed"] = "warning" if device == "auto" else "failed"
+        return Check("device", state, f"CPU ({_UNSEEN})", _DRIVER)
+    why = answer.problem or "no GPU found"
+    if device == "auto":
+        return Check("device", "ok", f"CPU ({why})")
+    advice = "set device to auto, or install the driver of the GPU"
+    return Check("device", "failed", f"device is {device}, but {why}", advice)
 
 
-def card_fits() -> list[CardFits]:
-    """What fits cards of all sizes; nothing if torch fails, or takes too long."""
-    return _answer(CARDS_OPTION, list[CardFits]) or []
+def _chosen(answer: GpuAnswer) -> Check:
+    room = f"; {answer.memory}" if answer.memory else ""
+    if answer.lack:
+        return Check("device", "ok", f"{answer.gpu}, by PyTorch: {answer.lack}{room}")
+    if answer.triton_lack:
+        slower = f"{answer.gpu}, by PyTorch and several times slower than by our kernels"
+        why, _, advice = answer.triton_lack.rpartition(": ")
+        return Check("device", "warning", f"{slower}: {why}", advice)
+    return Check("device", "ok", f"{answer.gpu}, by our kernels{room}")
 
 
-def _answer(asked: str, kind: type[_Kind]) -> _Kind | None:
-    """What the process that knows torch answers; None if it fails, or takes too long."""
-    said = _output(sys.executable, *_PROBE, asked)
-    try:  # the last line: libraries may print something before it
-        return msgspec.json.decode(said.rpartition("\n")[2], type=kind)
-    except msgspec.MsgspecError:
-        return None
-
-
-def _output(*command: str) -> str:
-    """What a command prints; nothing if it fails, or takes too long."""
+def _asked(device: str) -> GpuAnswer:
+    """What the process that knows torch answers; nothing if it fails, or takes too long."""
     try:
-        process = subprocess.run(
-            command,
+        said = subprocess.run(
+            (sys.executable, *_PROBE, device),
             capture_output=True,
             check=True,
             cwd=_OUR_FOLDER,
             text=True,
             timeout=GPU_LIMIT_S,
-        )
-    except (OSError, subprocess.SubprocessError):
-        return ""
-    return process.stdout.strip()
+        ).stdout
+        # The last line: libraries may print something before it.
+        return msgspec.json.decode(said.strip().rpartition("\n")[2], type=GpuAnswer)
+    except (OSError, subprocess.SubprocessError, msgspec.MsgspecError):
+        return GpuAnswer()
 
 
-def _chosen_gpu(choice: GpuAnswer) -> Check:
-    room = f"; {choice.memory}" if choice.memory else ""
-    if choice.lack:
-        return Check("device", "ok", f"{choice.gpu}, by PyTorch: {choice.lack}{room}")
-    if choice.triton_lack:
-        slower = f"{choice.gpu}, by PyTorch and several times slower than by our kernels"
-        why, _, advice = choice.triton_lack.rpartition(": ")
-        return Check("device", "warning", f"{slower}: {why}", advice)
-    return Check("device", "ok", f"{choice.gpu}, by our kernels{room}")
+def engine_answer(device: str) -> GpuAnswer:
+    """Choose as the engine does; it loads torch."""
+    from engine.model.device import DeviceChoice, accelerators, hardware_lack, triton_lack
+    from engine.model.gpu.card_plan import pick
+    from engine.model.gpu.cards import Card
+
+    if not accelerators():
+        return GpuAnswer()
+    try:
+        choice = DeviceChoice.of(device)
+    except ConfigurationError as error:
+        return GpuAnswer(problem=str(error))
+    if choice.is_cpu:
+        return GpuAnswer(problem=choice.why)
+    card = Card.of(choice)
+    memory, best = f"{card.free / 1e9:.1f} GB free", pick(card)
+    if best:
+        is_idle = card.free > _MOSTLY * card.memory_gib * 2**30  # else often our own host runs
+        memory += f": {'' if is_idle else 'beside what runs there now, '}model auto is {best}"
+    return GpuAnswer(choice.name, hardware_lack(choice.device), triton_lack(), memory=memory)
 
 
-def _no_gpu(device: str, why: str, advice: str) -> Check:
-    if device == "auto":
-        return Check("device", "ok", f"CPU ({why})")
-    return Check("device", "failed", f"device is {device}, but {why}", advice)
-
-
-def _unseen_gpu(device: str, sign: str) -> Check:
-    """There is a GPU that torch cannot use, or perhaps there is one."""
-    state: Literal["ok", "warning", "failed"] = "warning" if device == "auto" else "failed"
-    if sign == "nvidia-smi":
-        advice = "install a build of torch for CUDA, or a newer driver; device cpu needs neither"
-        return Check("device", state, "CPU (there is a GPU, but torch cannot use it)", advice)
-    if device == "auto" and sign == WSL_NODE:
-        state = "ok"
-    what = f"torch sees no GPU; {sign} may be one that it could use, which only nvidia-smi can tell"
-    advice = (
-        "put nvidia-smi on the PATH (in WSL it is in /usr/lib/wsl/lib); device cpu needs no GPU"
-    )
-    return Check("device", state, f"CPU ({what})", advice)
+if __name__ == "__main__":
+    sys.stdout.write(msgspec.json.encode(engine_answer(sys.argv[1])).decode() + "\n")

@@ -16,7 +16,7 @@ from rich.text import Text
 from engine.host.protocol import Status
 from engine.host.runtime import RuntimeFolder
 from engine.model_names import is_same, title_of
-from lsp_server.cli.report import agreed, note, visible
+from lsp_server.cli.messages import agreed, note, visible
 from lsp_server.host.address import HostError, host_address
 from lsp_server.host.daemon import explained, stop_host
 from lsp_server.host.probe import host_status

@@ -12,7 +12,7 @@ from pygls.io_ import StdoutWriter
 from engine.errors import ConfigurationError
 from engine.host.runtime import RuntimeFolder
 from engine.host.socket_file import listening
-from lsp_server.cli.report import note
+from lsp_server.cli.messages import note
 from lsp_server.server import ForegramServer, create_server
 from lsp_server.setting_layers import Layer
 from lsp_server.settings import Settings

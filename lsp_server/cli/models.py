@@ -28,7 +28,7 @@ from engine.model_names import (
 )
 from engine.offline_parts import LOCKED, OFFLINE_MODELS, EmbeddedModel, find_part
 from engine.progress import shown
-from lsp_server.cli.report import visible
+from lsp_server.cli.messages import visible
 from lsp_server.cli.terminal import ProgressBars
 from lsp_server.host.probe import host_status
 from lsp_server.settings import Settings

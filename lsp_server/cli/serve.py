@@ -7,6 +7,7 @@ import argparse
 import asyncio
 import logging
 import os
+from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -23,13 +24,19 @@ from engine.host.options import HostOptions
 from engine.host.quotas import QuotaKeeper
 from engine.host.runtime import HostRecord, RuntimeFolder, new_secret
 from engine.host.scale.plan import LOAD, ReplicaCount, ReplicaPlan, ScaleOptions, start_replicas
-from engine.host.served_engine import become_host, kept_for_good
+from engine.host.secret_file import read_token
+from engine.host.served_engine import ServedEngine, become_host, kept_for_good
 from engine.host.server import HostServer
 from engine.host.service import CompletionService
-from lsp_server.cli.backend import Backend, chosen_backend
+from engine.host.upstream.options import UpstreamOptions
+from engine.model_names import DEFAULT_MODEL
+from engine.progress import Progress
 from lsp_server.settings import Settings
 
 _ADDRESS, _PORT = "127.0.0.1", 8012
+_LEAST_TOKEN_LEN = 1  # characters; the upstream's owner has chosen it
+
+LoadEngine = Callable[[Progress], ServedEngine]
 
 
 def serve(arguments: argparse.Namespace, settings: Settings) -> int:
@@ -38,19 +45,27 @@ def serve(arguments: argparse.Namespace, settings: Settings) -> int:
         format="%(asctime)s %(levelname)s %(message)s",
         level=logging.DEBUG if settings.debug else logging.WARNING,  # torch is talkative
     )
-    # asyncio warns where more is written to somebody who has just gone: they do that at each key.
+    # asyncio warns of writes to a client that has gone, and clients go at each key.
     logging.getLogger("asyncio").setLevel(logging.ERROR)
     logging.getLogger("foregram").setLevel(logging.DEBUG if settings.debug else logging.INFO)
     check_device_name(arguments.device or settings.device)
     has_replicas = _wants_replicas(arguments)
     options = _host_options(arguments, settings)
-    backend = chosen_backend(arguments, settings)
+    load, model = chosen_engine(arguments, settings)
     if has_replicas:
-        _serve_replicas(arguments, settings, options, backend)
+        plan = ReplicaPlan(
+            load=load,
+            requested_model=model,
+            quotas=tuple(arguments.quotas),
+            apis=options.apis.names,
+            is_loopback=options.is_this_users,
+            is_debugging=settings.debug,
+        )
+        start_replicas(plan, options, _scale(arguments, settings))
         return 0
     limits = QuotaKeeper(arguments.quotas)
     become_host()
-    service = CompletionService(kept_for_good(backend.load), backend.requested_model, limits)
+    service = CompletionService(kept_for_good(load), model, limits)
     record = arguments.record
     kept = () if record is None else (partial(_mark_record, record), partial(_rotate_log, record))
     try:
@@ -59,7 +74,7 @@ def serve(arguments: argparse.Namespace, settings: Settings) -> int:
         # What torch has on the device cannot be given back any more; a Python that is taken down
         # may abort over it.
         _end_at_once(error.exit_status)
-    if record is not None:  # who looks for a crash is told that this was none; file and lock stay
+    if record is not None:  # an empty record says that this was no crash; file and lock stay
         with suppress(OSError):
             os.truncate(record, 0)
     if service.engine_thread.is_working:
@@ -74,7 +89,7 @@ def _end_at_once(status: int) -> NoReturn:
 
 
 def _mark_record(path: Path) -> None:
-    """Tell whoever finds the host gone that it had served: it is no failure to start it again."""
+    """Note that the host has served: if it is gone, starting it again is no failure."""
     with suppress(OSError):
         if record := read_kept(path, HostRecord):
             served = msgspec.structs.replace(record, has_served=True)
@@ -125,23 +140,66 @@ def _wants_replicas(arguments: argparse.Namespace) -> bool:
     return True
 
 
-def _serve_replicas(
-    arguments: argparse.Namespace, settings: Settings, host: HostOptions, backend: Backend
-) -> None:
-    """Serve until SIGTERM. Raises ForegramError."""
-    scale = ScaleOptions(
+def _scale(arguments: argparse.Namespace, settings: Settings) -> ScaleOptions:
+    return ScaleOptions(
         count=ReplicaCount.parse(arguments.replicas),
         load=LOAD if arguments.replica_load is None else arguments.replica_load,
         cluster=arguments.cluster,
         device=arguments.device or settings.device or "auto",
         threads=arguments.threads or settings.threads,
     )
-    plan = ReplicaPlan(
-        load=backend.load,
-        requested_model=backend.requested_model,
-        quotas=tuple(arguments.quotas),
-        apis=host.apis.names,
-        is_loopback=host.is_this_users,
-        is_debugging=settings.debug,
+
+
+def chosen_engine(arguments: argparse.Namespace, settings: Settings) -> tuple[LoadEngine, str]:
+    """What generates, loaded on its own thread, and the model that was asked for.
+
+    It is a model that is loaded here, or an engine of others. Raises ConfigurationError.
+    """
+    if arguments.backend == "openai":
+        options = _upstream_options(arguments, settings)
+        return partial(_load_upstream, options), options.model_name or options.known_as
+    if arguments.upstream is not None:
+        raise ConfigurationError("--upstream goes with --backend openai")
+    model = arguments.model or settings.model or DEFAULT_MODEL
+    kept = msgspec.structs.replace(settings, token=None)  # it may be pickled, and is a secret
+    return partial(_load_own, arguments, kept), model
+
+
+def _upstream_options(arguments: argparse.Namespace, settings: Settings) -> UpstreamOptions:
+    if arguments.upstream is None:
+        raise ConfigurationError(
+            "--backend openai needs an engine to ask: name its address with --upstream"
+        )
+    if arguments.device not in (None, "auto", "cpu"):
+        raise ConfigurationError(
+            f"--device {arguments.device} does not go with --backend openai: the upstream chooses "
+            "where its model runs"
+        )
+    path = arguments.upstream_token_file
+    return UpstreamOptions(
+        url=arguments.upstream,
+        cache_folder=arguments.cache_folder or settings.cache_folder,
+        model_name=arguments.upstream_model or "",
+        known_as=arguments.model or "",
+        token=read_token(path, "the upstream's token file", _LEAST_TOKEN_LEN) if path else "",
+        ca_file=arguments.upstream_ca_file,
+        is_insecure=arguments.upstream_insecure,
+        prompt_tokens=arguments.prompt_tokens or settings.prompt_tokens,
+        context=arguments.upstream_context,
     )
-    start_replicas(plan, host, scale)
+
+
+def _load_upstream(options: UpstreamOptions, progress: Progress) -> ServedEngine:
+    # On the engine's thread: the client and the tokenizer take a moment to import.
+    from engine.host.upstream.upstream_engine import UpstreamEngine
+
+    return UpstreamEngine.load(options, progress)
+
+
+def _load_own(
+    arguments: argparse.Namespace, settings: Settings, progress: Progress
+) -> ServedEngine:
+    # On the engine's thread, so that the host answers before torch is there.
+    from lsp_server.cli.engine_loading import load_engine
+
+    return load_engine(arguments, settings, progress)

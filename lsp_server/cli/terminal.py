@@ -1,10 +1,10 @@
-"""What a person sees on a terminal: progress bars, figures, a completion amid its lines."""
+"""What a person sees on a terminal while something runs, and the figures of a benchmark."""
 
 import argparse
 import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, TextIO, TypeVar
+from typing import Any, TypeVar
 
 from rich.console import Console, RenderableType
 from rich.progress import (
@@ -16,13 +16,11 @@ from rich.progress import (
     TextColumn,
     TimeRemainingColumn,
 )
-from rich.text import Text
 
 from engine import progress
-from lsp_server.cli.report import CompletionReport, Output, visible
+from lsp_server.cli.messages import visible
 
 T = TypeVar("T")
-CONTEXT_LINES = 5  # shown before and behind the cursor
 
 
 class ProgressBars(progress.Progress):
@@ -77,46 +75,3 @@ def print_figures(
         sys.stdout.write(json.dumps(figures) + "\n")
     else:
         Console().print(tables)
-
-
-class CompletionView(Output):
-    """The cursor's neighbourhood on a terminal: context dim, the completion between."""
-
-    def __init__(self, console: Console, text: str, offset: int, line_end: str) -> None:
-        """`line_end` is that of completions; those of `text` are line feeds."""
-        self._console, self._line_end = console, line_end
-        self._before = text[:offset].split("\n")[-CONTEXT_LINES - 1 :]
-        self._after = text[offset:].split("\n")[: CONTEXT_LINES + 1]
-
-    def begin(self) -> None:
-        """Show the lines up to the cursor."""
-        self._show("\n".join(self._before), style="dim")
-
-    def end(self, report: CompletionReport) -> None:
-        """Show the completion, the lines after the cursor, and the summary."""
-        self._show(report.text.replace(self._line_end, "\n"))
-        after = "\n".join(self._after)[report.replaced :]
-        self._show(after.rstrip("\n") + "\n", style="dim")
-        self._console.print(visible(report.summary), style="italic", highlight=False, markup=False)
-
-    def _show(self, text: str, style: str = "") -> None:
-        shown = Text(visible(text), style=style)  # a file may hold escape sequences
-        self._console.print(shown, end="", soft_wrap=True, highlight=False)
-
-
-class PlainText(Output):
-    """The completion alone on stdout, for pipes and files; the summary goes to stderr."""
-
-    def __init__(self, out: TextIO, errors: TextIO) -> None:
-        self._out, self._errors = out, errors
-
-    def end(self, report: CompletionReport) -> None:
-        """Print the completion, and the summary where it does not disturb."""
-        self._out.write(report.text)
-        self._out.flush()
-        # Where both streams share a screen, the summary begins a line of its own.
-        line_end = "" if not report.text or report.text.endswith(("\n", "\r")) else "\n"
-        console = Console(file=self._errors)
-        summary = f"{line_end}foregram: {visible(report.summary)}"
-        in_one = not console.is_terminal  # a program reads one line; a person's is cut at words
-        console.print(summary, highlight=False, markup=False, soft_wrap=in_one)

@@ -12,8 +12,8 @@ import msgspec
 
 from engine.errors import CacheError, InputError
 from engine.offline_parts import OFFLINE_MODELS
+from lsp_server.cli.messages import agreed, note, visible
 from lsp_server.cli.models import disk_use, in_megabytes, installed_bytes, remove_packages
-from lsp_server.cli.report import agreed, note, visible
 from lsp_server.host.daemon import stop_host
 from lsp_server.settings import Settings
 

@@ -8,8 +8,8 @@ from typing import Any, Protocol
 from rich.console import Group
 
 from engine.bench.figures import percentile
+from engine.bench.measured import request_for
 from engine.bench.report import Setting, figure_table, plain
-from engine.bench.requests import request_for
 from engine.bench.task_sets import grouped
 from engine.completer import Completer
 from engine.request import (

@@ -7,9 +7,9 @@ from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from engine.bench.report import Setting
 from engine.request import Buffer, Snippet
 from lsp_server.cli.command_parser import add_json, positive
-from lsp_server.cli.decoding_bench import setting_of
 from lsp_server.cli.engine_arguments import add_decoding, add_model, decoding
 from lsp_server.cli.engine_loading import load_engine
 from lsp_server.cli.terminal import ProgressBars, print_figures, tracked
@@ -33,7 +33,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="the packages' files; `trees` beside the set by default",
     )
     parser.add_argument("--count", type=positive, help="only COUNT tasks of each stratum")
-    parser.add_argument("--stratum", metavar="NAME", help="only cross_file or random_line tasks")
     parser.add_argument(
         "--arm",
         dest="arms",
@@ -58,7 +57,7 @@ def bench(arguments: argparse.Namespace, settings: Settings) -> None:
     The prompt is as long as a host on this machine would have it, unless somebody says otherwise.
     """
     trees = arguments.trees or arguments.file.parent / "trees"
-    tasks = load_crossfile_tasks(arguments.file, trees, arguments.count, arguments.stratum)
+    tasks = load_crossfile_tasks(arguments.file, trees, arguments.count)
     arms = arguments.arms or ARMS
     cases = tracked(
         [*product(tasks, ["none", *(arm for arm in arms if arm != "none")])], "completions"
@@ -71,7 +70,7 @@ def bench(arguments: argparse.Namespace, settings: Settings) -> None:
         index = _CrossfileIndex(folder, closing_all)
         wanted = decoding(arguments)
         runs = [run_crossfile(engine, task, arm, wanted, index.retrieve) for task, arm in cases]
-    setting = setting_of(arguments, engine)
+        setting = Setting(engine.info, wanted)
     print_figures(arguments, crossfile_json(runs, setting), crossfile_table(runs, setting))
 
 

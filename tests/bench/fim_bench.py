@@ -12,7 +12,7 @@ from rich.console import Group
 from rich.table import Table
 
 from engine.bench.figures import SpeedFigures, speed_figures
-from engine.bench.measured import Bench, Measured
+from engine.bench.measured import Bench, Measured, request_for
 from engine.bench.report import (
     Setting,
     defects,
@@ -21,12 +21,10 @@ from engine.bench.report import (
     plain,
     speed_table,
 )
-from engine.bench.requests import request_for
 from engine.bench.task_sets import grouped
 from engine.model_names import printable
 from engine.request import CompletionRequest
 from lsp_server.cli.command_parser import add_json, positive
-from lsp_server.cli.decoding_bench import setting_of
 from lsp_server.cli.engine_arguments import add_decoding, add_model, decoding
 from lsp_server.cli.engine_loading import load_engine
 from lsp_server.cli.terminal import ProgressBars, print_figures, tracked
@@ -40,9 +38,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """What the command line takes."""
     parser.add_argument("file", metavar="FILE.jsonl.gz", type=Path, help="a task set")
     parser.add_argument("--count", type=positive, help="only COUNT tasks")
-    parser.add_argument(
-        "--mid-line", action="store_true", help="only tasks whose cursor stands inside a line"
-    )
     add_model(parser)
     add_decoding(parser, max_tokens=128)
     add_json(parser)
@@ -51,13 +46,14 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def bench(arguments: argparse.Namespace, settings: Settings) -> None:
     """Complete and score fill-in-the-middle tasks."""
-    tasks = load_fim_tasks(arguments.file, arguments.count, mid_line_only=arguments.mid_line)
+    tasks = load_fim_tasks(arguments.file, arguments.count)
     with (
         closing(load_engine(arguments, settings, ProgressBars())) as engine,
         compared(arguments, settings) as peers,
     ):
-        runs = run_fim(Bench(engine, peers), tracked(tasks, "tasks"), decoding(arguments))
-    setting = setting_of(arguments, engine, peers)
+        wanted = decoding(arguments)
+        runs = run_fim(Bench(engine, peers), tracked(tasks, "tasks"), wanted)
+        setting = Setting(engine.info, wanted, {name: peer.build for name, peer in peers.items()})
     print_figures(arguments, fim_json(runs, setting), fim_tables(runs, setting))
 
 
@@ -86,7 +82,7 @@ def run_fim(bench: Bench, tasks: Iterable[FimTask], decoding: CompletionRequest)
     ask = partial(request_for, decoding=decoding)
     return [
         FimRun(task, measured, score(task, measured.on.text))
-        for task, measured in bench.measure(tasks, ask, lambda task: task.language)
+        for task, measured in bench.measure(tasks, ask)
     ]
 
 
@@ -124,5 +120,4 @@ def fim_tables(runs: Sequence[FimRun], setting: Setting) -> Group:
         exact, similarity = f"{figures.exact_match:.1%}", f"{figures.edit_similarity:.1%}"
         scores.add_row(printable(language), str(figures.tasks), passed, exact, similarity)
         parts += [speed_table(language, figures.speed), drafting_table(figures.speed)]
-    different = [run.measured.id for run in runs if not run.measured.is_identical]
-    return Group(*parts, setting.line, *defects(different))
+    return Group(*parts, setting.line, *defects(run.measured for run in runs))

@@ -1,8 +1,8 @@
 """What quantization costs: how well quantized weights predict real code, next to the whole ones.
 
 No drafts and no sampling: the model reads the items' text and says how likely each token was. The
-whole weights are bfloat16, of the model itself or of the one that it was quantized from. Where there
-is no GPU, what one would hold is computed in float32, and what the CPU holds by default comes last.
+whole weights are bfloat16. Where there is no GPU, what one would hold is computed in float32, and
+what the CPU holds by default comes last.
 """
 
 import argparse
@@ -50,11 +50,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--model", metavar="NAME", help="which model; the embedded offline model by default"
     )
-    parser.add_argument(
-        "--against",
-        metavar="NAME",
-        help="the model in bfloat16 that this one was quantized from; by default this one itself",
-    )
     add_device(parser)
     add_json(parser)
 
@@ -68,7 +63,6 @@ def bench(arguments: argparse.Namespace, settings: Settings) -> None:
         choose_device(arguments.device or settings.device),
         settings.cache_folder,
         ProgressBars(),
-        arguments.against,
     )
     print_figures(arguments, quantization_json(figures), quantization_table(figures))
 
@@ -107,12 +101,8 @@ def measure_quantizations(
     device: torch.device,
     cache_folder: Path,
     progress: Progress,
-    against: str | None = None,
 ) -> list[QuantizationFigures]:
-    """Read the items with the weights in each quantization. Raises ForegramError.
-
-    The first is bfloat16, of `model` or of the model `against`, which has the same tokens.
-    """
+    """Read the items with the weights in each quantization, first bfloat16. Raises ForegramError."""
     if device.type != "cpu":
         require_kernels(device)
 
@@ -128,8 +118,6 @@ def measure_quantizations(
     tokenizer = source.tokenizer()
     texts = [_text(tokenizer, item) for item in items]
     held = _on_gpu(source, prepared(model, FILE_FORMS), device, progress)
-    if against is not None:
-        held = chain([_whole(prepared(against), device, progress)], held)
     if device.type == "cpu":
         held = chain(held, _on_cpu(model, cache_folder, progress))
     whole: _Reading | None = None
@@ -169,13 +157,6 @@ def _in_own_form(own: ConvertedModel, device: torch.device, progress: Progress) 
     num_bytes = held_file_bytes(own)
     model = _placed(own, "float", device, progress)
     return _QuantizedModel(model.dtype_name, num_bytes, model)
-
-
-def _whole(source: ConvertedModel, device: torch.device, progress: Progress) -> _QuantizedModel:
-    """The model that another one was quantized from."""
-    model = _placed(source, "float", device, progress)
-    num_bytes = weight_bytes(source.config, "float")
-    return _QuantizedModel(f"bfloat16 of {source.name}", num_bytes, model)
 
 
 def _placed(

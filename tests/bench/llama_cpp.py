@@ -162,7 +162,7 @@ def _run_of(answer: dict[str, Any]) -> PeerRun:
         raise ConfigurationError(f"llama.cpp refuses: {answer['error']['message']}")
     times = answer["timings"]
     # Its clock for decoding starts when the first token is there.
-    return PeerRun(times["predicted_n"] - 1, times["prompt_ms"], times["predicted_ms"])
+    return PeerRun(times["predicted_n"] - 1, times["predicted_ms"])
 
 
 def _instructions(system_info: str) -> str:

@@ -2,8 +2,8 @@
 
 import argparse
 
+from lsp_server.cli.bench import bench_replay
 from lsp_server.cli.bench_arguments import add_replay
-from lsp_server.cli.decoding_bench import bench_replay
 from lsp_server.settings import Settings
 from tests.bench.peers import add_peers, compared
 

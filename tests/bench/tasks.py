@@ -46,11 +46,6 @@ class FimTask:
         """None: the program stands alone."""
         return ()
 
-    @property
-    def is_mid_line(self) -> bool:
-        """Whether code stands before the cursor on its line."""
-        return bool(self.prefix.rpartition("\n")[2].strip())
-
     def program(self, completion: str) -> str:
         """The file with `completion` in the hole, and its check. The task must have one."""
         return f"{self.prefix}{completion}{self.suffix}\n{self.check}"
@@ -92,28 +87,15 @@ class CrossfileTask:
         return self.definition_text.partition("\n")[0].removeprefix("# ")
 
 
-def load_fim_tasks(
-    path: Path, count: int | None = None, *, mid_line_only: bool = False
-) -> list[FimTask]:
+def load_fim_tasks(path: Path, count: int | None = None) -> list[FimTask]:
     """Read a set, or `count` tasks drawn from all over it: neighbours are holes in one problem."""
-    tasks = read_rows(path, FimTask.from_row, "fill-in-the-middle task")
-    if mid_line_only:
-        tasks = [task for task in tasks if task.is_mid_line]
-    if not tasks:
-        raise InputError(f"{path} holds no task with its cursor inside a line")
-    return _drawn(tasks, count)
+    return _drawn(read_rows(path, FimTask.from_row, "fill-in-the-middle task"), count)
 
 
-def load_crossfile_tasks(
-    path: Path, trees: Path, count: int | None = None, stratum: str | None = None
-) -> list[CrossfileTask]:
+def load_crossfile_tasks(path: Path, trees: Path, count: int | None = None) -> list[CrossfileTask]:
     """Read a set, or `count` tasks drawn from each stratum."""
     tasks = read_rows(path, lambda row: CrossfileTask.from_row(row, trees), "cross-file task")
     strata = grouped(tasks, lambda task: task.stratum)
-    if stratum is not None:
-        if stratum not in strata:
-            raise InputError(f"{path} holds no task of the stratum {stratum}")
-        strata = {stratum: strata[stratum]}
     return [task for members in strata.values() for task in _drawn(members, count)]
 
 

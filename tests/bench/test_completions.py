@@ -7,7 +7,7 @@ import pytest
 
 from engine.bench.measured import Peer, PeerRun
 from engine.errors import ModelNotFoundError
-from lsp_server.cli import decoding_bench
+from lsp_server.cli import bench
 from tests.bench import crossfile_bench, fim_bench, llama_cpp, peers
 from tests.bench.__main__ import main
 from tests.support.replayed import ScriptedEngine, twice_as_fast, write_replay_set
@@ -17,7 +17,7 @@ from tests.support.tiny_models import save_model, tiny_model
 @pytest.fixture
 def engine(monkeypatch):
     engine = ScriptedEngine(twice_as_fast)
-    monkeypatch.setattr(decoding_bench, "load_engine", lambda *_: engine)
+    monkeypatch.setattr(bench, "load_engine", lambda *_: engine)
     monkeypatch.setattr(fim_bench, "load_engine", lambda *_: engine)
     return engine
 
@@ -45,7 +45,7 @@ def tasks_path(tmp_path):
 def test_a_peer_stands_beside_the_engine_in_the_replay_of_the_product(
     engine, replay_path, monkeypatch, capsys
 ):
-    peer = Peer(lambda _, tokens: PeerRun(tokens - 1, 10.0, 70.0), "build 1")
+    peer = Peer(lambda _, tokens: PeerRun(tokens - 1, 70.0), "build 1")
     monkeypatch.setattr(peers, "gguf_file", lambda *_: nullcontext("model.gguf"))
     monkeypatch.setattr(llama_cpp, "wheel", lambda *_: peer)
     words = ["replay", str(replay_path), "--compare", "llama-cpp", "--json"]
@@ -116,7 +116,7 @@ def test_bad_input_is_refused_before_a_model_is_loaded(
     def load(*_):
         raise ModelNotFoundError("nothing should be loaded")
 
-    for module in (crossfile_bench, decoding_bench, fim_bench):
+    for module in (crossfile_bench, bench, fim_bench):
         monkeypatch.setattr(module, "load_engine", load)
     assert main([*(word.format(set=replay_path) for word in arguments)]) == 2
     assert complaint in capsys.readouterr().err

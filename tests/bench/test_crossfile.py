@@ -52,26 +52,16 @@ def test_the_file_that_was_imported_last_is_the_most_related_one(set_path):
     assert tasks[0].open_buffers[0].text == "# models\n"
 
 
-def test_a_task_knows_its_tree_and_where_the_answer_is_defined(set_path):
-    one = load_crossfile_tasks(set_path, set_path.parent / "trees")[0]
-    assert (one.package, one.definition_path) == ("shop", "shop/models.py")
-    assert one.root == set_path.parent / "trees" / "shop-1"
-
-
 def test_a_draw_takes_as_many_of_each_stratum_and_a_larger_one_begins_with_it(set_path):
     trees = set_path.parent / "trees"
     few, more = (load_crossfile_tasks(set_path, trees, count) for count in (2, 5))
     assert [one.stratum for one in few] == ["cross_file"] * 2 + ["random_line"] * 2
     assert few == more[:2] + more[5:7]
-    alone = load_crossfile_tasks(set_path, trees, 2, "random_line")
-    assert alone == few[2:]
 
 
 def test_bad_sets_are_refused_with_what_is_wrong(set_path, tmp_path):
     with pytest.raises(InputError, match=r"models.py cannot be read: .*; name the --trees"):
         load_crossfile_tasks(set_path, tmp_path / "elsewhere")
-    with pytest.raises(InputError, match="no task of the stratum other"):
-        load_crossfile_tasks(set_path, tmp_path / "trees", stratum="other")
     for outside in ({"package_root": "/"}, {"path": "../a.py"}, {"open_files": ["a/../../b.py"]}):
         set_path.write_text(json.dumps(ROW | {"id": "1"} | outside))
         with pytest.raises(InputError, match=r"line 1 .* leads out of the trees"):
@@ -153,13 +143,3 @@ def test_each_arm_is_forgotten_before_the_next_one():
     engine, retrieved = Guessing(), Retrieved((Snippet("a.py", "x\n", is_open=False),))
     run_crossfile(engine, task(), "repository", CompletionRequest("", ""), lambda *_: retrieved)
     assert [one.paths for one in engine.forgotten] == [{"shop/cart.py", "a.py"}]
-
-
-def test_a_stratum_of_several_kinds_is_split_by_them():
-    tasks = [task(), task(kind="module")]
-    figures = crossfile_figures(guessed(tasks))
-    assert {name: arms["none"].tasks for name, arms in figures.items()} == {
-        "cross_file": 2,
-        "- member": 1,
-        "- module": 1,
-    }

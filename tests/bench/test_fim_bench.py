@@ -12,6 +12,7 @@ from engine.request import CompletionRequest
 from tests.bench.fim_bench import FimRun, fim_figures, fim_json, fim_tables, run_fim
 from tests.bench.scoring import Score
 from tests.bench.tasks import FimTask, load_fim_tasks
+from tests.support.held_engine import INFO
 from tests.support.replayed import ScriptedEngine, result
 
 LINE_ROW = {
@@ -53,19 +54,6 @@ def test_a_draw_is_always_the_same_and_a_larger_one_begins_with_it(tmp_path):
     assert [task.id for task in few] != ["0", "1", "2", "3", "4"]
 
 
-def test_mid_line_tasks_have_code_before_the_cursor_on_its_line(tmp_path):
-    prompts = ["a = ", "a\n    ", "", "a\n  b"]
-    rows = [BLOCK_ROW | {"prompt": prompt} for prompt in prompts]
-    tasks = load_fim_tasks(written(tmp_path / "set.gz", rows), mid_line_only=True)
-    assert [task.prefix for task in tasks] == ["a = ", "a\n  b"]
-
-
-def test_says_where_no_task_has_the_cursor_inside_a_line(tmp_path):
-    path = written(tmp_path / "set.gz", [BLOCK_ROW])
-    with pytest.raises(InputError, match="no task with its cursor inside a line"):
-        load_fim_tasks(path, mid_line_only=True)
-
-
 def test_another_form_is_an_error_that_names_the_line(tmp_path):
     with pytest.raises(InputError, match="line 1 is no fill-in-the-middle task"):
         load_fim_tasks(written(tmp_path / "set.gz", [{"id": 1}]))
@@ -81,21 +69,12 @@ def test_scores_the_text_written_with_lookahead():
     assert figures.speed.identical == 0.0
 
 
-def test_languages_are_scored_apart():
-    tasks = [FimTask.from_row(LINE_ROW), FimTask.from_row(BLOCK_ROW)]
-    engine = ScriptedEngine(lambda request: result("x"))
-    figures = fim_figures(run_fim(Bench(engine), tasks, CompletionRequest("", "")))
-    assert figures["js"].exact_match == 1.0
-    assert figures["js"].pass_at_1 is None
-    assert figures["py"].pass_at_1 == 0.0
-
-
 @pytest.mark.parametrize(("passed", "shown_as"), [(True, "100.0%"), (None, "-")])
 def test_scores_are_shown_by_language(passed, shown_as):
     task = FimTask("t", "py", "", "", "x", None)
-    measured = Measured("t", "py", off=result(), on=result(), off_first=True, peers={})
+    measured = Measured("t", off=result(), on=result())
     run = FimRun(task, measured, Score(is_exact=False, edit_similarity=0.25, passed=passed))
-    setting = Setting("tiny", "cpu", "int8", 64, "line", "auto", 0.0, 0)
+    setting = Setting(INFO, CompletionRequest("", ""))
     page = io.StringIO()
     Console(file=page, width=120).print(fim_tables([run], setting))
     assert "25.0%" in page.getvalue()

@@ -47,31 +47,23 @@ def test_each_form_reads_the_same_tokens_and_the_whole_one_agrees_with_itself(tm
 
 
 def test_a_file_s_own_form_costs_what_the_file_costs(tmp_path):
-    """Next to bfloat16 made of the same file, which rounds, and to the model it came from."""
-    folder = save_model(tiny_model("qwen2", 1, **WIDE), tmp_path / "whole")
+    """Next to bfloat16 made of the same file, which rounds."""
     quantized = save_model(tiny_model("qwen2", 1, **WIDE), tmp_path / "quantized")
     quantize_folder(quantized, "gptq")
     device, progress = torch.device("cpu"), NoProgress()
-    given = (ITEMS[:1], device, tmp_path, progress, str(folder))
+    given = (ITEMS[:1], device, tmp_path, progress)
     figures = measure_quantizations(str(quantized), *given)
     assert [one.dtype for one in figures] == [
-        "bfloat16 of whole",
         "bfloat16",
         "int4",
         "fp8",
         "int4",
         "int8",
     ]
-    assert figures[2].weights_mb < figures[1].weights_mb
-    assert figures[2].nats_per_token == pytest.approx(figures[1].nats_per_token, rel=1e-3)
+    assert figures[1].weights_mb < figures[0].weights_mb
+    assert figures[1].nats_per_token == pytest.approx(figures[0].nats_per_token, rel=1e-3)
 
 
 def test_a_model_of_another_kind_has_no_such_forms(tmp_path):
     with pytest.raises(ConfigurationError, match="no Qwen2"):
         measure(tiny_model("mistral", 1), tmp_path)
-
-
-def test_a_quantization_that_has_no_groups_for_a_model_is_left_out(tmp_path):
-    """A Llama whose layers are narrower than a group of four bits."""
-    figures = measure(tiny_model("llama", 1), tmp_path)
-    assert [one.dtype for one in figures] == ["bfloat16", "fp8", "int8"]

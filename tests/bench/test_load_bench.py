@@ -13,7 +13,6 @@ from lsp_server.host.probe import ProbeResult
 from lsp_server.settings import Settings
 from tests.bench import load_bench
 from tests.bench.__main__ import build_parser
-from tests.bench.simulated.editor import BenchError
 from tests.bench.simulated.load.crowd import CrowdRun
 from tests.bench.simulated.load.host_requests import HostRequest
 
@@ -88,13 +87,6 @@ def test_each_person_has_the_token_of_a_line(bench, tmp_path):
     assert token[0] == "a"
 
 
-def test_people_are_not_to_share_the_tokens_of_others(bench, tmp_path):
-    file = tmp_path / "tokens"
-    file.write_text(OTHER_TOKENS)
-    with pytest.raises(InputError, match="the tokens of 2 people, not of 3"):
-        bench("--local", "--people", "3", "--tokens", file)
-
-
 def test_a_tiny_model_is_made_for_the_occasion(bench):
     crowds, [(options, _, files)] = bench("--tiny", "--people", "1")
     assert files == ["cache", "model", "tokens"]
@@ -108,19 +100,6 @@ def test_a_local_host_has_the_settings_model_and_what_was_converted(bench, tmp_p
     assert files == ["cache", "tokens"]
     assert crowds[0].settings.min_confidence == 0.5
     assert (tmp_path / "models").is_dir()
-
-
-def test_a_model_by_its_path_is_found_by_the_host_too(bench):
-    _, [(options, *_)] = bench("--local", "--model", "./model.gguf", "--people", "1")
-    assert options[3] == str(Path("model.gguf").absolute())
-
-
-def test_each_person_before_an_own_host_is_a_principal(bench):
-    [crowd], [(options, token, _)] = bench("--local", "--people", "3")
-    assert len({address.token for address in crowd.addresses}) == 3
-    assert crowd.addresses[0].token == token
-    assert crowd.metrics.token not in [address.token for address in crowd.addresses]
-    assert options[0] == "--token-file"
 
 
 def test_the_table_is_for_people(bench, capsys):
@@ -147,15 +126,6 @@ def test_a_token_file_that_no_client_can_use_is_refused(bench, tmp_path, content
     file.write_text(content)
     with pytest.raises(InputError, match=reason):
         bench("--tiny", "--tokens", file)
-
-
-def test_a_host_that_does_not_answer_is_one_sentence(bench, monkeypatch):
-    async def probe(_address):
-        return ProbeResult("absent", reason="no completion host listens there")
-
-    monkeypatch.setattr(load_bench, "probe", probe)
-    with pytest.raises(BenchError, match="listens there"):
-        bench("http://127.0.0.1:9")
 
 
 @pytest.mark.parametrize(

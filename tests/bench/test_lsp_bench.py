@@ -42,13 +42,3 @@ def test_the_host_of_a_url_is_asked_with_the_token_that_lies_in_the_users_folder
 ):
     environ = measured(host_url="http://127.0.0.1:8012")
     assert environ["FOREGRAM_RUNTIME"] == str(tmp_path / "run")
-
-
-@pytest.mark.parametrize("model", ["./7b", "7b.gguf"])
-def test_a_model_of_this_folder_is_named_by_its_whole_path(measured, tmp_path, monkeypatch, model):
-    monkeypatch.chdir(tmp_path)
-    assert measured(model)["FOREGRAM_MODEL"] == str((tmp_path / model).absolute())
-
-
-def test_a_model_of_the_hub_keeps_its_name(measured):
-    assert measured("Qwen/Qwen2.5-Coder-7B")["FOREGRAM_MODEL"] == "Qwen/Qwen2.5-Coder-7B"

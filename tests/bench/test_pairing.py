@@ -26,16 +26,6 @@ def test_the_ratio_lies_in_an_interval_over_packages():
     assert found == paired(arm, other, packages)
 
 
-def test_a_draw_of_packages_without_an_exact_task_is_left_out():
-    """One package gains, one loses, and a tenth of the draws has neither of them."""
-    tasks = ["a1", "a2", "b1", *(f"{package}1" for package in "cdefgh")]
-    packages = {task: task[0] for task in tasks}
-    arm = {task: task[0] == "a" for task in tasks}
-    other = {task: task in ("a1", "b1") for task in tasks}
-    found = paired(arm, other, packages)
-    assert (found.ratio_low, found.ratio, found.ratio_high) == (0.0, 1.0, 2.0)
-
-
 def test_of_nothing_there_is_no_ratio():
     some, none, packages = {"a": True}, {"a": False}, {"a": "p"}
     assert paired(some, none, packages).ratio == inf

@@ -3,17 +3,13 @@ import textwrap
 
 import pytest
 
-from tests.bench.sandbox import PASSED, SandboxLimits, runs_through
+from tests.bench.sandbox import SandboxLimits, runs_through
 
 SHORT = SandboxLimits(wall_s=5.0, cpu_s=1, memory_bytes=256 << 20)
 
 
 def test_a_program_that_reaches_its_end_runs_through():
     assert runs_through("assert 1 + 1 == 2\n", SHORT)
-
-
-def test_it_runs_as_the_main_program():
-    assert runs_through("assert __name__ == '__main__'\n", SHORT)
 
 
 @pytest.mark.parametrize(
@@ -42,14 +38,6 @@ def test_a_sleeping_program_ends_by_the_clock():
     assert not runs_through("import time; time.sleep(60)", SandboxLimits(wall_s=0.3))
 
 
-def test_memory_is_bounded():
-    assert not runs_through("x = bytearray(1 << 30)", SHORT)
-
-
-def test_files_are_bounded():
-    assert not runs_through("open('big', 'wb').write(bytes(8 << 20))", SHORT)
-
-
 def test_it_sees_an_empty_folder_and_no_environment():
     program = """
         import os, sys
@@ -73,7 +61,3 @@ def test_what_it_started_ends_with_it(tmp_path):
     assert runs_through(textwrap.dedent(program), SHORT)
     with lock.open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
-
-
-def test_the_mark_of_success_is_no_usual_exit_status():
-    assert PASSED not in (0, 1, 2, 120, 126, 127)

@@ -20,11 +20,6 @@ def test_places_stand_inside_a_line_of_a_file_that_is_whole():
         assert not is_broken(place.with_text(place.truth, 0), place.language_id)
 
 
-def test_a_seed_chooses_the_places():
-    assert mid_line_places([FILES], 20, seed=1) == mid_line_places([FILES], 20, seed=1)
-    assert mid_line_places([FILES], 20, seed=1) != mid_line_places([FILES], 20, seed=2)
-
-
 def test_files_that_cannot_be_read_are_passed_over(tmp_path):
     (tmp_path / "broken.py").write_text("def area(:\n")
     (tmp_path / "binary.py").write_bytes(b"\xff\0")
@@ -42,8 +37,3 @@ def test_answers_that_close_too_much_are_counted_as_broken_and_mended(capsys, mo
     assert figures["trimmed"]["broken"] > 6
     assert figures["shown"]["broken"] == 0
     assert figures["shown"]["right"] > figures["trimmed"]["right"]
-
-
-def test_where_there_is_no_place_a_sentence_says_so(capsys, tmp_path):
-    assert main(["syntax", str(tmp_path)]) == 2
-    assert "no file among these has a grammar" in capsys.readouterr().err

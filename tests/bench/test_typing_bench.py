@@ -2,7 +2,6 @@
 
 import json
 import shutil
-import subprocess
 
 import pytest
 
@@ -57,15 +56,6 @@ def test_another_one_types_with_the_same_model(bench, capsys):
     assert own.environ["FOREGRAM_MODEL"] == other.environ["FOREGRAM_MODEL"] == "1.5b"
     assert own.environ["FOREGRAM_RUNTIME"] != other.environ["FOREGRAM_RUNTIME"]
     assert "against" in capsys.readouterr().out
-
-
-def test_another_one_is_started_where_python_finds_nothing_of_this_checkout(bench, tmp_path):
-    program = tmp_path / "foregram"
-    program.write_text('#!/bin/sh\necho "$PWD $*"\n')
-    program.chmod(0o755)
-    _, other = bench("--against", program)
-    said = subprocess.run([*other.program, "lsp", "--stdio"], capture_output=True, check=True)
-    assert said.stdout == b"/ lsp --stdio\n"
 
 
 def test_a_host_elsewhere_is_not_typed_beside(bench):

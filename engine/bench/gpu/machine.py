@@ -114,10 +114,6 @@ class Machine:
         """Duration of one of the launches that `work` consists of."""
         return 1000 * self.ms(self.captured(work)) / launches
 
-    def random(self, *shape: int, dtype: torch.dtype | None = None) -> torch.Tensor:
-        """Draw normal numbers: zeros would run faster than what a model holds."""
-        return torch.randn(shape, device=self.device, dtype=dtype or self.dtype)
-
     def release(self) -> None:
         """Give memory that nobody holds back to the device, unless it has broken down."""
         if self.is_gpu:
@@ -145,14 +141,6 @@ class Bandwidth:
     """`read_gb_per_s` is the best of several ways to read everything once."""
 
     read_gb_per_s: float
-
-    def floor_ms(self, num_bytes: float) -> float:
-        """Least time to read so much."""
-        return num_bytes / self.read_gb_per_s / 1e6
-
-    def share(self, num_bytes: int, us: float) -> float:
-        """The part of it that a kernel uses which reads so much in so many microseconds."""
-        return 1000 * self.floor_ms(num_bytes) / us
 
 
 def measure_bandwidth(machine: Machine, numbers: int) -> Bandwidth:

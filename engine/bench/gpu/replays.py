@@ -1,25 +1,31 @@
 """Replays of the sets on random weights of real shapes, the human's text forced as the output."""
 
 import tempfile
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 
-from engine.bench.figures import SpeedFigures
-from engine.bench.forced import forced_replay
-from engine.bench.gpu.cases import Cases, Lab
-from engine.bench.gpu.shapes import Shape
-from engine.bench.replay import ReplayReport
+from engine.bench.figures import speed_figures
+from engine.bench.gpu.forced import ForcedModel
+from engine.bench.gpu.lab import Cases, Lab
+from engine.bench.gpu.shapes import SHAPES, Shape
+from engine.bench.measured import Bench, Measured, request_for, without_rules
 from engine.bench.task_sets import ReplayItem, grouped
+from engine.engine import Engine
+from engine.learning import Learning
 from engine.model.byte_trie import ByteTrie
+from engine.model.causal_lm import CausalModel
 from engine.model.fim import find_fim_format
-from engine.model.gpu.qwen2 import GpuQwen2
 from engine.model.gpu.step_graphs import warm_up
-from engine.model.loading.loaded_model import LoadedModel
+from engine.model.loading.converted_model import ConvertedModel
+from engine.model.loading.folder_model import FolderModel
+from engine.model.loading.loaded_model import LoadedModel, prepare
+from engine.model.loading.stored_tokenizer import SPECIALS_FILE
 from engine.model.tokenizer import Tokenizer
+from engine.model_names import DEFAULT_MODEL
 from engine.options import EngineOptions
-from engine.progress import counted
+from engine.progress import Progress, counted
 from engine.request import CompletionRequest
 
 _POSITIONS = 16384  # of the cache
@@ -29,34 +35,74 @@ _POSITIONS = 16384  # of the cache
 class ForcedSpeed:
     """Items of one kind with lookahead and without; `different` did not write their target twice."""
 
-    shape: str
-    quantization: str
+    model: str
     kind: str
     items: int
     different: int
     tokens: int
     off_tokens_per_s: float
     on_tokens_per_s: float
-    on_over_off_of_totals: float
-    on_over_off_of_medians: float
+    on_over_off: float
     tokens_per_step: float
     rows_per_step: float
 
 
+@dataclass(frozen=True, slots=True)
+class ForcedEngine:
+    """An engine whose model is forced. `encode` is its tokenizer's."""
+
+    engine: Engine
+    model: ForcedModel
+    encode: Callable[[str], Sequence[int]]
+
+    @classmethod
+    def of(
+        cls, causal_lm: CausalModel, tokenizer: Tokenizer, folder: Path, progress: Progress
+    ) -> "ForcedEngine":
+        """Make an engine around a model. It learns in `folder`, which should be empty."""
+        model = ForcedModel(causal_lm)
+        loaded = LoadedModel(
+            name="forced",
+            fingerprint="random",
+            causal_lm=model,
+            tokenizer=tokenizer,
+            fim=find_fim_format(tokenizer.vocabulary, "forced"),
+            trie=ByteTrie(tokenizer.vocabulary),
+        )
+        learning = Learning.load(folder / "learned", "forced", causal_lm, progress)
+        return cls(Engine(loaded, learning, EngineOptions(folder)), model, tokenizer.encode)
+
+    def run(
+        self, items: Iterable[ReplayItem], decoding: CompletionRequest
+    ) -> dict[str, list[tuple[Measured, bool]]]:
+        """By kind: measured items, and whether each wrote its target, with lookahead and without."""
+
+        def ask(item: ReplayItem) -> CompletionRequest:
+            """Make the item's target, behind what token healing took back, all that is said."""
+            request = request_for(item, decoding)
+            prompt = self.engine.prompt(request)
+            self.model.start = len(prompt.ids) - 1
+            self.model.target = self.encode(prompt.dropped.decode("utf-8", "replace") + item.target)
+            return replace(request, stop=without_rules(max(1, len(self.model.target))))
+
+        runs: dict[str, list[tuple[Measured, bool]]] = {}
+        for item, run in Bench(self.engine).measure(items, ask):
+            is_exact = run.off.token_ids == run.on.token_ids == tuple(self.model.target)
+            runs.setdefault(item.kind, []).append((run, is_exact))
+        return runs
+
+
 def measure_replays(
     lab: Lab, shape: Shape, items: Sequence[ReplayItem], tokenizer: Tokenizer
-) -> Cases[ForcedSpeed]:
+) -> Cases:
     """Replay items on one model, off and on in alternating order."""
     causal_lm = lab.model(shape, _POSITIONS)
     warm_up(causal_lm.graphs, lab.progress)  # as a host does: no completion may wait for a capture
-    model = _loaded(causal_lm, tokenizer, shape.name)
     with tempfile.TemporaryDirectory(prefix="foregram-") as folder:
-        options = EngineOptions(Path(folder))
-        replay = forced_replay(model, options, Path(folder) / "learned", lab.progress)
+        forced = ForcedEngine.of(causal_lm, tokenizer, Path(folder), lab.progress)
         counting = counted(lab.progress, f"replaying on {shape.full_name}", items)
-        report = replay.run(counting, CompletionRequest("", ""))
-    kinds = report.sets.items()
-    return Cases(tuple(_speed(shape, kind, figures, report) for kind, figures in kinds))
+        runs = forced.run(counting, CompletionRequest("", ""))
+    return Cases(tuple(_speed(shape, kind, some) for kind, some in runs.items()))
 
 
 def first_of_each_kind(items: Sequence[ReplayItem], count: int) -> list[ReplayItem]:
@@ -65,31 +111,30 @@ def first_of_each_kind(items: Sequence[ReplayItem], count: int) -> list[ReplayIt
     return list(chain.from_iterable(some[:count] for some in kinds.values()))
 
 
-def _loaded(model: GpuQwen2, tokenizer: Tokenizer, name: str) -> LoadedModel:
-    """Give a model a tokenizer, as if they had come from one file."""
-    return LoadedModel(
-        name=name,
-        fingerprint="random",
-        causal_lm=model,
-        tokenizer=tokenizer,
-        fim=find_fim_format(tokenizer.vocabulary, name),
-        trie=ByteTrie(tokenizer.vocabulary),
-    )
+def read_tokenizer(folder: Path | None, cache_folder: Path, progress: Progress) -> Tokenizer:
+    """A folder's, with or without the model it belongs to; None: the embedded model's.
+
+    Raises ForegramError.
+    """
+    if folder is None:
+        return prepare(DEFAULT_MODEL, "int8", cache_folder, progress).tokenizer()
+    if (folder / SPECIALS_FILE).exists():
+        any_config = next(iter(SHAPES.values()))  # the tokenizer does not look at it
+        return ConvertedModel(folder, folder.name, "", "", any_config).tokenizer()
+    return FolderModel(folder, folder.name).tokenizer()
 
 
-def _speed(shape: Shape, kind: str, figures: SpeedFigures, report: ReplayReport) -> ForcedSpeed:
-    inexact = frozenset(report.inexact or ())
+def _speed(shape: Shape, kind: str, runs: Sequence[tuple[Measured, bool]]) -> ForcedSpeed:
+    figures = speed_figures([run for run, _ in runs])
     return ForcedSpeed(
-        shape=shape.name,
-        quantization=shape.quantization_name,
+        model=shape.full_name,
         kind=kind,
         items=figures.items,
-        different=sum(run.id in inexact for run in report.runs[kind]),
+        different=sum(not is_exact for _, is_exact in runs),
         tokens=figures.tokens,
         off_tokens_per_s=figures.off.tokens_per_second,
         on_tokens_per_s=figures.on.tokens_per_second,
-        on_over_off_of_totals=figures.on_over_off.of_totals,
-        on_over_off_of_medians=figures.on_over_off.of_medians,
+        on_over_off=figures.on_over_off,
         tokens_per_step=figures.tokens_per_step,
         rows_per_step=figures.rows_per_step,
     )

@@ -61,43 +61,27 @@ def parse_shapes(text: str, quantization: Quantization) -> tuple[Shape, ...]:
     return tuple(Shape(name, SHAPES[name], quantization) for name in dict.fromkeys(names))
 
 
-@dataclass(frozen=True, slots=True)
-class Product:
-    """One product by its name, its outputs and its inputs."""
-
-    name: str
-    outputs: int
-    inputs: int
-
-
-def products(config: ModelConfig) -> tuple[Product, ...]:
-    """The five products of a model."""
-    hidden, inter = config.hidden_size, config.intermediate_size
-    heads = config.num_heads * config.head_dim
-    kv = config.num_kv_heads * config.head_dim
-    return (
-        Product("qkv", heads + 2 * kv, hidden),
-        Product("o", hidden, heads),
-        Product("gate_up", 2 * inter, hidden),
-        Product("down", hidden, inter),
-        Product("head", config.vocab_size, hidden),
-    )
-
-
 class RandomTensors(Mapping[str, torch.Tensor]):
     """The tensors of `packing`'s float variants, each drawn on the device when it is asked for."""
 
     def __init__(self, config: ModelConfig, machine: Machine) -> None:
         self._machine = machine
         self._generator = torch.Generator(machine.device).manual_seed(0)
-        hidden, vocab = config.hidden_size, config.vocab_size
+        hidden, inter, vocab = config.hidden_size, config.intermediate_size, config.vocab_size
+        heads = config.num_heads * config.head_dim
+        qkv = heads + 2 * config.num_kv_heads * config.head_dim
+        layer: dict[str, tuple[int, ...]] = {
+            "qkv.norm": (hidden,),
+            "qkv.bias": (qkv,),
+            "qkv.weight": (qkv, hidden),
+            "o.weight": (hidden, heads),
+            "gate_up.norm": (hidden,),
+            "gate_up.weight": (2 * inter, hidden),
+            "down.weight": (hidden, inter),
+        }
         self._sizes: dict[str, tuple[int, ...]] = {"embedding": (vocab, hidden)}
-        qkv, *others, _ = products(config)
-        for name in (f"layers.{index}" for index in range(config.num_layers)):
-            self._sizes |= {f"{name}.{norm}.norm": (hidden,) for norm in ("qkv", "gate_up")}
-            self._sizes[f"{name}.qkv.bias"] = (qkv.outputs,)
-            for product in (qkv, *others):
-                self._sizes[f"{name}.{product.name}.weight"] = (product.outputs, product.inputs)
+        for index in range(config.num_layers):
+            self._sizes |= {f"layers.{index}.{name}": size for name, size in layer.items()}
         self._sizes["head.norm"] = (hidden,)
         if not config.tie_word_embeddings:
             self._sizes["head.weight"] = (vocab, hidden)

@@ -44,13 +44,6 @@ async def test_a_server_ends_with_what_it_was_started_for(own):
     assert not is_there(editor.process_id)
 
 
-async def test_what_fails_beside_a_server_ends_it(own):
-    with pytest.raises(BenchError, match="no completion"):
-        async with opened(*SERVER, **own) as editor:
-            raise BenchError("there is no completion")
-    assert not is_there(editor.process_id)
-
-
 async def test_a_server_that_stays_is_killed(monkeypatch):
     monkeypatch.setattr("tests.bench.simulated.editor._ENDING_S", 0.1)
     with suppress(ZeroDivisionError):
@@ -59,28 +52,7 @@ async def test_a_server_that_stays_is_killed(monkeypatch):
     assert not is_there(editor.process_id)
 
 
-async def test_a_server_that_says_much_of_its_errors_goes_on(own):
-    loud = "import sys\nsys.stderr.write('e' * (1 << 20))\nfrom lsp_server.cli import main\n"
-    loud += "sys.argv[1:] = ['lsp', '--stdio']\n"
-    async with opened(sys.executable, "-c", f"{loud}main()", **own) as editor:
-        await editor.ping()
-
-
 async def test_a_program_that_is_no_server_is_told_of():
     with pytest.raises(BenchError, match="ended by itself: what is lsp"):
         async with opened(sys.executable, "-c", "raise SystemExit('what is lsp')"):
             pass
-
-
-async def test_a_program_that_is_not_there_is_named(tmp_path):
-    with pytest.raises(BenchError, match="nowhere cannot be started: No such file"):
-        async with opened(str(tmp_path / "nowhere")):
-            pass
-
-
-async def test_nothing_is_asked_of_a_server_that_has_ended(own):
-    with suppress(BenchError):
-        async with opened(sys.executable, "-c", DEAF, **own) as editor:
-            await editor.ping()
-    with pytest.raises(BenchError, match="ended by itself"):
-        await editor.ping()

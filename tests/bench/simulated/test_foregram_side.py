@@ -97,20 +97,6 @@ async def test_a_generation_is_dated_by_the_hosts_times(typed):
     assert 0 < first.begun_s < first.request_s  # whose seconds are a hundredth of real ones
 
 
-async def test_an_answer_without_a_text_is_counted_by_its_reason(typed):
-    run = await typed(HeldEngine(words=(" ",)))
-    assert not run.typed.suggestions
-    assert run.effort.empty["blank"] > 0
-
-
-async def test_the_host_is_shown_the_open_files(typed):
-    engine = HeldEngine()
-    await typed(engine)
-    assert {"shop/items.py"} == {
-        buffer.path for request in engine.requests for buffer in request.open_buffers
-    }
-
-
 async def test_a_side_has_folders_of_its_own_and_the_users_models(tmp_path):
     user = Settings(runtime_folder=tmp_path / "run", cache_folder=tmp_path / "cache")
     async with foregram_side("before", ["true"], user, {"FOREGRAM_MODEL": "1.5b"}) as side:

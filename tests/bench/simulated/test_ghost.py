@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.bench.simulated.ghost import NOTHING, Ghost
+from tests.bench.simulated.ghost import Ghost
 
 TEXT = st.text("ab\n", max_size=8)
 
@@ -11,14 +11,6 @@ TEXT = st.text("ab\n", max_size=8)
 def test_text_that_is_typed_along_stays_and_keeps_its_time():
     ghost = Ghost.of("return x", 1.0).typed_along("ret")
     assert (ghost.text, ghost.standing_since(1.0)) == ("urn x", "urn x")
-
-
-def test_another_key_takes_it_away():
-    assert Ghost.of("return x", 1.0).typed_along("y") == NOTHING
-
-
-def test_nothing_is_left_where_all_was_typed():
-    assert Ghost.of("x", 1.0).typed_along("x") == NOTHING
 
 
 def test_an_answer_that_says_more_adds_what_is_new_now():
@@ -34,10 +26,6 @@ def test_an_answer_that_says_less_keeps_what_it_says():
 def test_an_answer_that_says_something_else_begins_anew():
     ghost = Ghost.of("return", 1.0).replaced("raise", 2.0)
     assert (ghost.text, ghost.standing_since(1.0)) == ("raise", "")
-
-
-def test_an_empty_answer_takes_it_away():
-    assert Ghost.of("return", 1.0).replaced("", 2.0) == NOTHING
 
 
 @given(TEXT, st.lists(TEXT, max_size=4), TEXT)

@@ -15,16 +15,8 @@ def typed(target, shown="", read=None, position=0):
     return Person(target, "1", position).act(shown, shown if read is None else read)
 
 
-def test_without_ghost_text_a_character_is_typed():
-    assert typed(TARGET) == Action("key", "i")
-
-
 def test_enter_indents_the_next_line():
     assert typed(TARGET, position=5) == Action("key", "\n    ")
-
-
-def test_an_empty_line_takes_an_enter_of_its_own():
-    assert typed("a\n\n  b", position=1) == Action("key", "\n")
 
 
 def test_text_that_is_right_to_its_end_is_taken_whole():
@@ -35,10 +27,6 @@ def test_of_wrong_text_the_first_line_is_taken_where_it_is_right():
     assert typed(TARGET, "if x:\n    raise") == Action("line", "if x:")
 
 
-def test_a_line_that_ends_the_target_is_taken_from_a_text_that_goes_on():
-    assert typed("return x", "return x\n\n\ndef f():") == Action("line", "return x")
-
-
 def test_a_line_that_the_target_goes_on_with_is_taken_word_by_word():
     assert typed("return x + y", "return x\n") == Action("word", "return")
 
@@ -47,26 +35,12 @@ def test_of_a_wrong_line_the_words_are_taken_that_are_right():
     assert typed(TARGET, "if y") == Action("word", "if")
 
 
-def test_a_word_that_the_target_goes_on_with_is_typed():
-    assert typed("foo_bar()", "foo(x)") == Action("key", "f")
-
-
 def test_a_wrong_word_is_typed_over():
     assert typed(TARGET, "while") == Action("key", "i")
 
 
-@pytest.mark.parametrize("shown", ["i", "i\n"])
-def test_a_single_character_is_as_soon_typed_as_taken(shown):
-    assert typed("i)", shown) == Action("key", "i")
-
-
 def test_what_is_not_read_yet_is_not_taken():
     assert typed(TARGET, "if x:", read="") == Action("key", "i")
-
-
-def test_of_text_that_grows_what_is_read_is_taken():
-    assert typed(TARGET, "if x:\n    return", read="if x:\n") == Action("line", "if x:")
-    assert typed(TARGET, "if x:\n    return", read="if x") == Action("word", "if")
 
 
 def test_the_pace_is_the_seeds_and_the_places_alone():

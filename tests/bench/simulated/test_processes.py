@@ -24,23 +24,11 @@ def parent():
         process.wait()
 
 
-def test_children_that_have_ended_count(parent):
-    parent.stdout.readline()
-    parent.stdin.write(b"\n")
-    parent.stdin.flush()
-    parent.stdout.readline()
-    assert cpu_s(parent.pid) >= 0.15  # the kernel counts ticks
-
-
 def test_a_child_that_is_measured_apart_does_not_count(parent):
     child = int(parent.stdout.readline())
     assert cpu_s(child) >= 0.15
     apart = cpu_s(parent.pid, without=[child])
     assert cpu_s(parent.pid) == pytest.approx(apart + cpu_s(child))
-
-
-def test_a_process_that_is_gone_took_no_time():
-    assert cpu_s(2**22 + 1) == 0
 
 
 def test_a_stopped_process_takes_no_time_until_it_goes_on():

@@ -60,22 +60,6 @@ async def test_who_begins_changes_and_nobody_works_beside_another():
 
 
 @pytest.mark.asyncio
-async def test_every_side_has_a_run_of_every_trace():
-    runs = await turns([Scripted("a"), Scripted("b")], trace("1"), trace("2"))
-    assert {name: [run.typed.id for run in some] for name, some in runs.items()} == {
-        "a": ["1", "2"],
-        "b": ["1", "2"],
-    }
-    assert runs["a"][0].effort.tokens == 3
-
-
-@pytest.mark.asyncio
 async def test_text_that_stood_there_for_long_enough_is_taken():
     runs = await turns([Scripted("a", text="abc" * 9)], trace("1", "abc" * 10))
     assert "all" in [key.kind for key in runs["a"][0].typed.keys]
-
-
-@pytest.mark.asyncio
-async def test_sides_are_typed_beside_at_one_pace():
-    runs = await turns([Scripted("a"), Scripted("b", text="ab")], trace("1"))
-    assert runs["a"][0].typed.own_s == runs["b"][0].typed.own_s

@@ -51,13 +51,3 @@ def test_a_file_that_would_not_be_in_the_workspace_is_refused(replay_set, path):
     opened = [{"path": "p/b.py", "text": ""}, {"path": path, "text": ""}]
     with pytest.raises(InputError, match=r"0: the path .* leads out of the workspace"):
         load_traces(replay_set({"prefix": "", "open_buffers": opened}))
-
-
-def test_an_item_with_nothing_to_type_is_refused_by_its_name(replay_set):
-    with pytest.raises(InputError, match="1: there is nothing to type"):
-        load_traces(replay_set({"prefix": ""}, {"prefix": "", "target": ""}))
-
-
-def test_a_set_of_edits_alone_cannot_be_typed(replay_set):
-    with pytest.raises(InputError, match="no insertion"):
-        load_traces(replay_set({"prefix": "", "kind": "edit"}))

@@ -1,13 +1,12 @@
 """What typed traces amount to."""
 
 import math
-from dataclasses import fields
 
 import pytest
 
 from tests.bench.simulated.screen import Suggestion
 from tests.bench.simulated.sides import AssistedTrace, Effort
-from tests.bench.simulated.typing_figures import saved, saved_ratio, typing_figures, waits
+from tests.bench.simulated.typing_figures import saved_ratio, typing_figures, waits
 from tests.bench.simulated.typist import KeyPress, TypedTrace
 
 
@@ -23,10 +22,6 @@ def suggestion(at=1.0, key_at=0.9, gap_s=0.0, chars=10, wrong=0, begun_s=None):
     return Suggestion(at, key_at, gap_s, "", chars, wrong, 0.1, begun_s)
 
 
-def test_keys_that_were_not_pressed_are_saved():
-    assert saved(trace([key(0.1), key(0.2, "all", 9)])) == 0.8
-
-
 def test_all_keys_and_the_median_trace():
     runs = [AssistedTrace(trace([key(0.1)] * pressed), Effort()) for pressed in (10, 8, 3)]
     figures = typing_figures(runs)
@@ -34,18 +29,9 @@ def test_all_keys_and_the_median_trace():
     assert figures.keystrokes_saved_p50 == pytest.approx(0.2)
 
 
-def test_time_is_the_last_keys_against_that_of_typing_alone():
-    figures = typing_figures([AssistedTrace(trace([key(0.1), key(0.75, "all", 9)]), Effort())])
-    assert figures.time_against_pure == pytest.approx(0.75)
-
-
 def test_a_key_waits_until_ghost_text_stands_there_whatever_is_typed_meanwhile():
     typed = trace([key(0.0), key(1.0), key(2.0), key(3.0)], visible=[(0.5, 0.8), (1.25, 2.5)])
     assert list(waits(typed)) == [0.5, 0.25, 0.0]
-
-
-def test_where_none_comes_any_more_a_key_waits_for_ever():
-    assert list(waits(trace([key(0.0), key(1.0)]))) == [math.inf]
 
 
 def test_shares_of_keys_within_limits():
@@ -81,17 +67,8 @@ def test_nothing_taken_and_nothing_shown_is_no_number():
     assert math.isnan(figures.ghost.wrong_share)
 
 
-def test_empty_answers_are_summed_by_their_reasons():
-    runs = [AssistedTrace(trace([key(0.1)]), Effort(empty={"blank": 1})) for _ in range(2)]
-    assert typing_figures(runs).cost.empty == {"blank": 2}
-
-
 def side(*pressed):
     return [AssistedTrace(trace([key(0.1)] * count), Effort()) for count in pressed]
-
-
-def test_where_every_trace_says_the_same_so_does_the_interval():
-    assert saved_ratio(side(4, 6, 2), side(7, 8, 6)) == (2.0, 2.0)
 
 
 def test_an_interval_is_as_wide_as_traces_differ():
@@ -101,15 +78,3 @@ def test_an_interval_is_as_wide_as_traces_differ():
 
 def test_nothing_that_others_save_cannot_be_divided_by():
     assert saved_ratio(side(4, 6), side(10, 10)) == (math.inf, math.inf)
-
-
-def test_a_set_in_which_nobody_saves_anything_says_nothing():
-    """Of three traces one has something to save: eight sets in twenty-seven are without it."""
-    assert saved_ratio(side(6, 10, 10), side(8, 10, 10)) == (2.0, 2.0)
-    assert all(map(math.isnan, saved_ratio(side(10, 10), side(10, 10))))
-
-
-def test_parts_have_no_name_in_common_with_each_other_or_the_whole():
-    figures = typing_figures(side(4))
-    parts = (figures.ghost, figures.accept, figures.cost)
-    assert len(figures.by_name) == 7 + sum(len(fields(part)) for part in parts)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from engine.bench.step import MachineLimits, int8_model, measure_steps, steps_json, steps_table
+from engine.bench.step import int8_model, measure_steps, steps_json, steps_table
 from engine.errors import ConfigurationError
 from tests.support.own_qwen2 import own_qwen2
 from tests.support.tiny_models import tiny_model
@@ -21,16 +21,8 @@ def test_the_parts_of_a_step_are_its_time(model):
         assert parts == pytest.approx(one.ms, rel=1e-6)
         assert min(one.products_ms, one.attention_ms, one.rest_ms, one.around_ms) > 0
     assert (second.context, second.rows) == (128, 5)
-
-
-def test_the_limits_are_of_this_machine_and_model(model):
-    limits = MachineLimits.measure(model.weights)
-    assert limits.gigabytes_per_second > 0.5
-    assert limits.giga_products_per_second > 0.5
-    assert limits.least_ms(128) >= limits.least_ms(1) > 0
-    (one,) = measure_steps(model, [(16, 2)])
-    assert steps_json([one], limits)["steps"][0]["rows"] == 2
-    assert steps_table([one], limits).renderables
+    assert steps_json([first])["steps"][0]["rows"] == 1
+    assert steps_table([first]).row_count == 1
 
 
 def test_a_model_in_floats_has_no_such_steps():

@@ -45,8 +45,3 @@ def test_says_what_is_wrong_with_a_file(tmp_path, content, message):
 def test_says_that_there_is_no_file(tmp_path):
     with pytest.raises(InputError, match="there is no file"):
         read(tmp_path / "rows")
-
-
-def test_a_folder_is_no_file(tmp_path):
-    with pytest.raises(InputError, match="cannot be read"):
-        read(tmp_path)

@@ -1,6 +1,5 @@
 """`foregram complete` with an engine that needs no model."""
 
-import io
 import json
 import os
 import re
@@ -14,9 +13,8 @@ from engine.errors import InputError
 from lsp_server.cli import command_line
 from lsp_server.cli import complete as module
 from lsp_server.cli.complete import complete, open_buffers, refuse_hidden
-from lsp_server.cli.report import JsonObject
-from lsp_server.cli.source_file import Location, SourceFile
-from lsp_server.cli.terminal import PlainText
+from lsp_server.cli.completion_report import print_json, print_plain
+from lsp_server.cli.source_file import SourceFile
 from lsp_server.completion.postprocess import Processed
 from lsp_server.privacy.hidden_files import HiddenFiles
 from lsp_server.reasons import HIDING, Reason
@@ -50,15 +48,6 @@ def source(line_end="\n"):
     return SourceFile(Path("a.py"), "def f():\n    \n", line_end)
 
 
-def test_a_cursor_splits_the_file(tmp_path):
-    path = tmp_path / "a.py"
-    path.write_bytes(b"one\r\ntwo\r\n")
-    location = Location.parse(f"{path}:2:2")
-    text = SourceFile.read(location.path).text
-    offset = location.offset_in(text)
-    assert (text[:offset], text[offset:]) == ("one\nt", "wo\n")
-
-
 def test_open_buffers_keep_their_order_and_leave_the_edited_file_out(tmp_path):
     edited, other, third = (tmp_path / name for name in ("edited.py", "other.py", "third.py"))
     for path in (edited, other, third):
@@ -68,16 +57,11 @@ def test_open_buffers_keep_their_order_and_leave_the_edited_file_out(tmp_path):
     assert buffers[0].text == "# third.py\n"
 
 
-def test_an_open_buffer_that_is_missing_is_an_error(tmp_path):
-    with pytest.raises(InputError, match="there is no file"):
-        open_buffers([tmp_path / "missing.py"], tmp_path / "edited.py", [], tmp_path)
-
-
-def test_json_has_exactly_the_promised_fields_in_one_line():
-    out = io.StringIO()
-    complete(HeldEngine(("return", " 1")), REQUEST, source(), JsonObject(out))
-    assert out.getvalue().count("\n") == 1
-    answer = json.loads(out.getvalue())
+def test_json_has_exactly_the_promised_fields_in_one_line(capsys):
+    print_json(complete(HeldEngine(("return", " 1")), REQUEST, source()))
+    shown = capsys.readouterr().out
+    assert shown.count("\n") == 1
+    answer = json.loads(shown)
     assert list(answer) == FIELDS
     assert answer["text"] == "return 1"
     assert answer["tokens_per_step"] == round(2 / 3, 3)
@@ -86,25 +70,17 @@ def test_json_has_exactly_the_promised_fields_in_one_line():
     assert 1 < answer["peak_memory_mb"] < 100_000
 
 
-def test_the_completion_has_the_files_own_line_ends():
-    out, errors = io.StringIO(), io.StringIO()
-    report = complete(HeldEngine(("a\n", "b\n")), REQUEST, source("\r\n"), PlainText(out, errors))
-    assert out.getvalue() == report.text == "a\r\nb\r\n"
-
-
-def test_a_pipe_gets_the_completion_alone():
-    out, errors = io.StringIO(), io.StringIO()
-    complete(HeldEngine(("return 1",)), REQUEST, source(), PlainText(out, errors))
-    assert out.getvalue() == "return 1"
-    assert "2 tokens in 3 runs of the model" in errors.getvalue()
+def test_a_pipe_gets_the_completion_alone_with_the_files_own_line_ends(capsys):
+    print_plain(complete(HeldEngine(("a\n", "b\n")), REQUEST, source("\r\n")))
+    shown = capsys.readouterr()
+    assert shown.out == "a\r\nb\r\n"
+    assert "2 tokens in 3 runs of the model" in shown.err
 
 
 @pytest.mark.parametrize("reason", FinishReason)
 def test_an_empty_completion_says_why(reason):
-    errors = io.StringIO()
-    output = PlainText(io.StringIO(), errors)
-    report = complete(HeldEngine((), ending=reason), REQUEST, source(), output)
-    assert f"nothing to insert: {report.ending}" in errors.getvalue()
+    report = complete(HeldEngine((), ending=reason), REQUEST, source())
+    assert f"nothing to insert: {report.ending}" in report.summary
 
 
 def test_ctrl_c_ends_the_completion_within_a_step_and_keeps_its_text():
@@ -113,24 +89,8 @@ def test_ctrl_c_ends_the_completion_within_a_step_and_keeps_its_text():
             os.kill(os.getpid(), signal.SIGINT)
 
     engine = HeldEngine(("first\n", "second\n"), before_word=interrupt)
-    report = complete(engine, REQUEST, source(), JsonObject(io.StringIO()))
+    report = complete(engine, REQUEST, source())
     assert (report.text, report.result.finish_reason) == ("first\n", FinishReason.CANCELLED)
-
-
-def test_a_second_ctrl_c_interrupts_as_usual():
-    def interrupt_twice(index):
-        os.kill(os.getpid(), signal.SIGINT)
-        os.kill(os.getpid(), signal.SIGINT)
-
-    before = signal.getsignal(signal.SIGINT)
-    with pytest.raises(KeyboardInterrupt):
-        complete(
-            HeldEngine(("x",), before_word=interrupt_twice),
-            REQUEST,
-            source(),
-            JsonObject(io.StringIO()),
-        )
-    assert signal.getsignal(signal.SIGINT) is before
 
 
 @pytest.mark.parametrize("reason", sorted(HIDING - {Reason.LINE_TOO_LONG}))
@@ -180,10 +140,9 @@ def test_what_is_shown_is_what_an_editor_shows(answered, name, text, words, show
 
 
 def test_what_an_editor_would_not_show_has_its_reason(tmp_path, answered):
-    errors = io.StringIO()
     shown = lambda _: Processed(reason=Reason.BREAKS_CODE)  # noqa: E731 - for this test alone
-    complete(HeldEngine((")",)), REQUEST, source(), PlainText(io.StringIO(), errors), shown)
-    assert f"nothing to insert: {Reason.BREAKS_CODE.sentence}" in errors.getvalue()
+    report = complete(HeldEngine((")",)), REQUEST, source(), shown)
+    assert f"nothing to insert: {Reason.BREAKS_CODE.sentence}" in report.summary
 
 
 def test_an_empty_file_is_completed_by_what_is_sure(answered):

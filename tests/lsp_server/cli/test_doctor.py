@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import re
 import socketserver
 import threading
 from contextlib import contextmanager
@@ -16,7 +17,6 @@ from engine.host.protocol import (
     Chunk,
     Done,
     Failed,
-    LoadProgress,
     Problem,
     Status,
     Timings,
@@ -24,7 +24,6 @@ from engine.host.protocol import (
 from lsp_server.cli import command_line as cli
 from lsp_server.cli import doctor, gpu_check
 from lsp_server.cli.doctor import show_doctor
-from lsp_server.cli.gpu_check import CardFit, CardFits
 from lsp_server.settings import load_settings
 from tests.support.stub_host import Handler, stub_host
 
@@ -80,7 +79,8 @@ class Host(Handler):
 @pytest.fixture
 def stub(monkeypatch):
     monkeypatch.setattr("shutil.which", lambda name: None)
-    monkeypatch.setattr(gpu_check, "GPU_NODES", ())
+    monkeypatch.setattr(gpu_check, "NVIDIA_NODE", "/nowhere")
+    monkeypatch.setattr(gpu_check, "OTHER_NODES", ())
     with stub_host() as stub:
         model = stub.folder.path / "model"
         model.mkdir()
@@ -126,7 +126,7 @@ def test_all_is_well(stub, examined):
     with running(stub) as host:
         found, status = examined()
     assert status == 0
-    assert tuple(found) == (*LOCAL, "socket", "host", "latency")
+    assert tuple(found) == (*LOCAL, "host", "latency")
     assert {check["state"] for check in found.values()} == {"ok"}
     assert found["host"]["what"] == f"ready: tiny int8 on cpu, protocol {PROTOCOL_VERSION}"
     assert found["latency"]["what"].endswith("prefill 20, decode 30")
@@ -161,45 +161,41 @@ def test_a_host_that_cannot_be_started_is_a_failure_with_its_last_words(
     assert found["host"]["advice"] == "`foregram logs` says more"
 
 
-def test_a_host_with_another_token_should_be_stopped(stub, examined):
-    with running(stub, token="another"):
-        found, status = examined()
-    assert status == 1
-    assert "does not carry this host's token" in found["host"]["what"]
-    assert "foregram stop" in found["host"]["advice"]
-
-
 @pytest.mark.parametrize(
-    "host",
+    ("host", "what", "advice"),
     [
-        {"refusal": (426, Problem("wrong_protocol", "this host speaks protocol 2, not 1"))},
-        {"status": msgspec.structs.replace(READY, protocol=2)},
+        ({"token": "another"}, "does not carry this host's token", "foregram stop"),
+        (
+            {"refusal": (426, Problem("wrong_protocol", "this host speaks protocol 2, not 1"))},
+            "speaks protocol 2, not 1",
+            "a host of this version",
+        ),
+        (
+            {"status": msgspec.structs.replace(READY, protocol=2)},
+            "speaks protocol 2, not 1",
+            "a host of this version",
+        ),
+        (
+            {
+                "status": msgspec.structs.replace(
+                    READY,
+                    state="failed",
+                    problem=Problem("model_not_found", "no model is called '9b'"),
+                )
+            },
+            "no model is called '9b'",
+            "foregram stop",
+        ),
     ],
+    ids=["token", "refusal", "protocol", "model"],
 )
-def test_a_host_of_another_protocol_should_be_replaced(stub, examined, host):
+def test_a_host_that_does_not_serve_says_why_and_what_to_do(stub, examined, host, what, advice):
     with running(stub, **host):
         found, status = examined()
     assert status == 1
-    assert "speaks protocol 2, not 1" in found["host"]["what"]
-    assert "a host of this version" in found["host"]["advice"]
-
-
-def test_a_model_that_is_being_loaded_is_waited_for(stub, examined):
-    progress = LoadProgress("converting the model", 1, 3)
-    with running(stub, status=msgspec.structs.replace(READY, state="loading", progress=progress)):
-        found, status = examined()
-    assert status == 0
-    assert found["host"]["state"] == "warning"
-    assert found["host"]["what"] == "loading: converting the model"
+    assert what in found["host"]["what"]
+    assert advice in found["host"]["advice"]
     assert "latency" not in found
-
-
-def test_a_model_that_failed_says_why(stub, examined):
-    problem = Problem("model_not_found", "no model is called '9b'")
-    with running(stub, status=msgspec.structs.replace(READY, state="failed", problem=problem)):
-        found, status = examined()
-    assert status == 1
-    assert "no model is called '9b'" in found["host"]["what"]
 
 
 @pytest.mark.parametrize("events", [[Failed("out_of_memory", "no memory")], [Chunk("pas")]])
@@ -221,17 +217,10 @@ def test_a_runtime_folder_of_others_is_named_with_the_command_that_helps(stub, e
 def test_a_host_url_is_examined_instead_of_what_is_local(stub, examined):
     found, status = examined(FOREGRAM_HOST_URL="http://127.0.0.1:9")
     assert status == 1
-    names = ("python", "settings", "cache", "repository", "runtime folder", "token", "tls", "host")
+    names = ("python", "settings", "cache", "repository", "runtime folder", "token", "host")
     assert tuple(found) == names
-    assert (found["tls"]["state"], found["host"]["state"]) == ("ok", "failed")
-    assert "host_url" in found["host"]["advice"]
-
-
-@pytest.mark.parametrize("url", ["http://a:port", "http://a..b", "http://[::1"])
-def test_a_host_url_that_leads_nowhere_is_no_stack_trace(stub, examined, url):
-    found, status = examined(FOREGRAM_HOST_URL=url)
-    assert status == 1
     assert found["host"]["state"] == "failed"
+    assert "host_url" in found["host"]["advice"]
 
 
 def test_people_get_lines_and_the_command_goes_on_with_wrong_settings(stub, monkeypatch, capsys):
@@ -244,25 +233,27 @@ def test_people_get_lines_and_the_command_goes_on_with_wrong_settings(stub, monk
     assert "\nwarning  host: no completion host listens on " in captured.out
 
 
-def test_what_fits_which_card_is_a_table_with_what_auto_takes(stub, monkeypatch, capsys):
-    giga = 1_000_000_000
-    seven = CardFit("7b", "bfloat16", 14 * giga, 2 * giga, 3 * giga, 16384, 15.74, is_picked=True)
-    one = CardFit("1.5b", "Q8_0", 1 * giga, 2 * giga, 9 * giga, 99_999, 1.0, is_picked=False)
-    monkeypatch.setattr(doctor, "card_fits", lambda: [CardFits("24 GB", (seven, one))])
+def test_what_fits_which_card_is_a_table_with_what_auto_takes(stub, capsys):
     assert shown_doctor(stub.environ, json=False, start=False, cards=True) == 0
     shown = capsys.readouterr().out
     assert shown.startswith(
         "    model held as    weights  buffers    cache          room for     floor\n"
-        "24 GB\n"
-        "  * 7b    bfloat16   14.0 GB   2.0 GB   3.0 GB     16,384 tokens   15.7 ms\n"
-        "    1.5b  Q8_0        1.0 GB   2.0 GB   9.0 GB     99,999 tokens    1.0 ms\n"
-        "* model = auto\n"
     )
+    assert re.findall(r"^(\d+) GB, as an ", shown, re.M) == [
+        "8",
+        "12",
+        "16",
+        "24",
+        "48",
+        "80",
+        "140",
+    ]
+    assert re.search(r"^  \* 7b    fp8 +\d+\.\d GB +\d\.\d GB .* tokens +\d+\.\d ms$", shown, re.M)
+    assert len(re.findall(r"^  \* ", shown, re.M)) == 7
     assert "No step takes less" in shown
     assert shown_doctor(stub.environ, json=True, start=False, cards=True) == 0
-    assert json.loads(capsys.readouterr().out)[0]["fits"][0]["is_picked"]
-    monkeypatch.setattr(doctor, "card_fits", list)
-    assert shown_doctor(stub.environ, json=False, start=False, cards=True) == 1
+    card = json.loads(capsys.readouterr().out)[0]
+    assert card["picked"] in card["fits"]
 
 
 def test_on_a_terminal_there_is_a_table_with_what_to_do(stub, monkeypatch, capsys):

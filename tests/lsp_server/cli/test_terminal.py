@@ -9,8 +9,9 @@ from rich.console import Console
 
 from engine import CompletionRequest
 from lsp_server.cli.complete import complete
+from lsp_server.cli.completion_report import CONTEXT_LINES, print_view
 from lsp_server.cli.source_file import SourceFile
-from lsp_server.cli.terminal import CONTEXT_LINES, CompletionView, ProgressBars, tracked
+from lsp_server.cli.terminal import ProgressBars, tracked
 from tests.support.held_engine import HeldEngine
 
 
@@ -31,17 +32,6 @@ def test_a_sentence_that_is_told_stays_as_it_is(is_terminal):
     assert out.getvalue() == "foregram: weights [b]1.0 GB of 2.0 GB free\n"
 
 
-def test_on_a_terminal_a_bar_comes_and_goes():
-    out = io.StringIO()
-    bars = ProgressBars(Console(file=out, force_terminal=True))
-    for task in ("joining", "converting"):
-        bars.begin(task, 1000)
-        bars.advance(1000)
-        bars.end()
-    assert "joining" in out.getvalue()
-    assert "converting" in out.getvalue()
-
-
 @pytest.mark.parametrize("is_terminal", [False, True])
 def test_tracked_items_are_counted_where_there_is_a_terminal(is_terminal, monkeypatch, capsys):
     monkeypatch.setattr("sys.stderr.isatty", lambda: is_terminal)
@@ -59,8 +49,8 @@ def shown(text, offset, chunks, width=20):
     console = Console(file=out, force_terminal=True, color_system="standard", width=width)
     source = SourceFile(Path("a.py"), text)
     request = CompletionRequest(prefix=text[:offset], suffix=text[offset:])
-    view = CompletionView(console, text, offset, source.line_end)
-    complete(HeldEngine(tuple(chunks)), request, source, view)
+    report = complete(HeldEngine(tuple(chunks)), request, source)
+    print_view(report, request.prefix, request.suffix, console)
     return out.getvalue()
 
 
@@ -80,14 +70,6 @@ def test_only_the_nearest_lines_are_shown():
     assert f"line{49 - CONTEXT_LINES}" not in view
     assert f"line{50 + CONTEXT_LINES}" in view
     assert f"line{51 + CONTEXT_LINES}" not in view
-
-
-def test_long_lines_are_not_cut_or_wrapped_by_us():
-    assert "x" * 300 in shown("", 0, ["x" * 300])
-
-
-def test_square_brackets_are_text_not_markup():
-    assert "items[bold] = [/]" in shown("", 0, ["items[bold] = [/]"])
 
 
 def test_escape_sequences_are_shown_not_obeyed():
@@ -113,9 +95,3 @@ def test_the_summary_names_cost_model_and_ending():
         "the model ended its text",
     ):
         assert part in line
-
-
-def test_on_a_narrow_terminal_the_summary_is_cut_between_words():
-    lines = footer(20)
-    assert max(map(len, lines)) <= 20
-    assert " ".join(lines).startswith("3 tokens in 3 runs of the model · 428.6 tokens a second")

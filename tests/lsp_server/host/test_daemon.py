@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from engine.host.protocol import PROTOCOL_VERSION
 from engine.host.runtime import RuntimeFolderError
 from lsp_server.cli.arguments import build_parser
-from lsp_server.cli.doctor import _examine_host
+from lsp_server.cli.doctor import examine_host
 from lsp_server.cli.host_commands import show_status
 from lsp_server.host import daemon
 from lsp_server.host.address import HostError, host_address
@@ -231,7 +231,7 @@ def test_status_says_why_there_is_no_host(stub, capsys):
     killed(stub)
     assert show_status(Namespace(json=False), stub.settings) == 1
     assert "the model's process crashed" in capsys.readouterr().err
-    [found] = asyncio.run(_examine_host(stub.settings, start=False))[1:]
+    [found] = asyncio.run(examine_host(stub.settings, start=False))
     assert "the model's process crashed" in found.what
 
 

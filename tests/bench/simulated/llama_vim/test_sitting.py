@@ -114,17 +114,6 @@ async def test_a_request_that_runs_is_not_cancelled_and_the_next_one_waits(sitti
     assert server.asked[1]["prompt"] == "    re"
 
 
-async def test_an_answer_for_a_place_before_serves_what_was_typed_of_it_since(sitting, server):
-    server.may_answer.clear()
-    server.text = "    return x"
-    screen = watched(sitting)
-    await server.wait_for(1)
-    screen.write("re")
-    sitting.press(Action("key", "re"))
-    server.may_answer.set()
-    assert await shown(screen) == "turn x"
-
-
 async def test_what_is_known_is_shown_with_the_key_and_asks_nothing(sitting, server):
     server.text = "    return x"
     screen = watched(sitting)
@@ -134,22 +123,6 @@ async def test_what_is_known_is_shown_with_the_key_and_asks_nothing(sitting, ser
     sitting.press(Action("key", "r"))
     assert screen.ghost.text == "eturn x"
     assert screen.suggestions[-1].text == "return x"
-
-
-async def test_what_it_cost_is_summed(sitting, server):
-    server.text = "    y"
-    await shown(watched(sitting))
-    effort = await sitting.effort()
-    assert (effort.requests, effort.tokens) == (1, 4)
-    assert (effort.prefill_s, effort.decode_s) == (1.0, 0.5)
-
-
-async def test_a_request_that_is_cancelled_at_the_end_counts(unbegun, server):
-    await unbegun.begin()
-    server.may_answer.clear()
-    watched(unbegun)
-    await server.wait_for(3)  # two of them before the first key
-    assert (await unbegun.effort()).requests == 1
 
 
 REFUSALS = {
@@ -177,10 +150,3 @@ async def test_what_a_request_fails_with_ends_the_sitting(unbegun, server):
         unbegun.press(Action("key", "r"))
     with pytest.raises(BenchError, match="status 500"):
         await unbegun.effort()
-
-
-async def test_a_server_that_is_gone_is_told_of(server):
-    async with httpx2.AsyncClient(base_url="http://127.0.0.1:9", trust_env=False) as http:
-        sitting = LlamaVimSitting(http, os.getpid(), TRACE, Ring(random.Random(1)))  # noqa: S311
-        with pytest.raises(BenchError, match="does not answer /infill"):
-            await sitting.begin()

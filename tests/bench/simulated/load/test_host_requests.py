@@ -1,15 +1,14 @@
 """What a link notes of its requests, whatever ends them."""
 
-import asyncio
 import tempfile
-from contextlib import aclosing, asynccontextmanager
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 from lsprotocol import types
 
-from engine.host.protocol import Bounds, CompleteRequest, Done, Failed, Position, Timings
+from engine.host.protocol import Bounds, CompleteRequest, Done, Position, Timings
 from lsp_server.documents.documents import Documents
 from lsp_server.host.address import HostAddress
 from tests.bench.simulated.load.host_requests import CountingLink, HostRequest, RequestLog
@@ -70,23 +69,6 @@ async def test_what_reads_a_prompt_or_comes_next_is_computed_ahead():
     assert [one.is_ahead for one in log.requests] == [True, True]
 
 
-async def test_who_stops_to_listen_has_superseded_it():
-    engine = HeldEngine(is_held=True)
-    async with linked(engine) as (log, complete):
-
-        async def listen():
-            async with aclosing(complete()) as events:
-                async for _event in events:
-                    pass
-
-        listening = asyncio.create_task(listen())
-        await asyncio.to_thread(engine.began.acquire)
-        assert log.num_open == 1
-        listening.cancel()
-        await asyncio.gather(listening, return_exceptions=True)
-    assert [one.outcome for one in log.requests] == ["superseded"]
-
-
 async def test_an_error_is_noted_with_its_code():
     async with linked(HeldEngine()) as (log, complete):
         with pytest.raises(Exception, match="W,N,G"):
@@ -104,20 +86,3 @@ async def test_who_has_a_full_share_is_refused(code, outcome):
 
 def done(finish_reason):
     return Done("x", "text", finish_reason, 2, 1, 1, 1, 0, {}, Timings(0, 0, 0))
-
-
-@pytest.mark.parametrize(
-    ("event", "outcome"),
-    [
-        (done("end_token"), "answered"),
-        (done("cancelled"), "superseded"),
-        (Failed("superseded", ""), "superseded"),
-        (Failed("internal_error", ""), "failed"),
-    ],
-)
-async def test_the_last_event_says_what_became_of_it(event, outcome):
-    noted = HostRequest(0.0, is_ahead=False)
-    noted.hear(event)
-    noted.end("failed", "too late")
-    assert noted.outcome == outcome
-    assert noted.trouble == ("internal_error" if outcome == "failed" else "")

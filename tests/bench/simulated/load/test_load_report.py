@@ -41,13 +41,6 @@ def test_the_table_says_what_went_wrong():
     assert "did not keep up" in text
 
 
-def test_a_host_that_does_not_tell_its_memory_has_a_dash_and_the_reason():
-    text = " ".join(shown(run(2, memory_mb=())).split())
-    assert "memory of the host, MB │ - │" in text
-    assert "by the name of metrics" in text
-    assert "nan" not in text
-
-
 def test_the_object_can_be_read_where_nothing_was_answered():
     found = json.loads(json.dumps(load_json([run(1), run(2, "failed")], HOST, 7)))
     assert (found["seed"], found["model"], len(found["runs"])) == (7, "tiny", 2)

@@ -80,15 +80,6 @@ async def test_a_text_that_is_typed_along_is_not_asked_for_again():
         assert [one.outcome for one in asked(seat)] == ["answered"]
 
 
-async def test_what_is_typed_otherwise_is_asked_for_anew():
-    engine = HeldEngine(words=(WORDS,))
-    async with seated(engine) as (_, seat, screen):
-        screen.write("x")
-        seat.press(Action("key", "x"))
-        await until(lambda: len(asked(seat)) == 2 and seat.log.num_open == 0)
-        assert "    x" in [request.prefix.rpartition("\n")[2] for request in engine.requests]
-
-
 async def test_what_follows_a_suggestion_is_computed_ahead_and_shown_once_that_is_accepted():
     async with seated(HeldEngine(words=(TRACE.target,))) as (host, seat, screen):
         await until(lambda: seat.log.num_open == 0 and len(seat.log.requests) == 2)

@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 import torch
 
-from engine.bench.gpu.cases import Lab
-from engine.bench.gpu.inputs import BenchInputs, Sizes
+from engine.bench.gpu.lab import Lab
 from engine.bench.gpu.machine import Bandwidth, Machine
+from engine.bench.gpu.run import Sizes
 from engine.bench.gpu.shapes import SHAPES, Shape
 from engine.progress import NoProgress
 from tests.support.byte_tokenizer import byte_tokenizer
@@ -63,9 +63,3 @@ def items():
 @pytest.fixture(scope="session")
 def sizes():
     return Sizes(rows=(1, 8), contexts=(16, 64), prompts=(96,), numbers=100_000, items=1)
-
-
-@pytest.fixture(scope="session")
-def inputs(shape, tokenizer_folder, items, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("cache")
-    return BenchInputs((shape,), folder, tokenizer_folder, items)

@@ -2,13 +2,19 @@
 
 import pytest
 
-from engine.bench.gpu.inputs import read_tokenizer
-from engine.bench.gpu.replays import first_of_each_kind, measure_replays
+from engine.bench.gpu.forced import ForcedModel
+from engine.bench.gpu.replays import first_of_each_kind, measure_replays, read_tokenizer
 from engine.model.gpu.step_graphs import ROW_BUCKETS, StepGraphs, warm_up
 from engine.model.loading.converted_model import write_tokenizer
 from engine.model.loading.folder_model import FolderModel
 from engine.model.loading.stored_tokenizer import SPECIALS_FILE
+from engine.progress import NoProgress
 from tests.support.tiny_models import save_model, tiny_model
+
+
+@pytest.fixture
+def tokenizer(tokenizer_folder):
+    return read_tokenizer(tokenizer_folder, tokenizer_folder, NoProgress())
 
 
 @pytest.fixture
@@ -19,13 +25,12 @@ def dear_steps(monkeypatch):
 
 
 def test_a_replay_writes_its_target_with_lookahead_and_without(
-    shape, lab, items, tokenizer_folder, dear_steps
+    shape, lab, items, tokenizer, dear_steps
 ):
-    tokenizer = read_tokenizer(tokenizer_folder)
     found = measure_replays(lab, shape, items, tokenizer).cases
-    assert [(one.shape, one.kind, one.items) for one in found] == [
-        ("tiny", "completion", 1),
-        ("tiny", "edit", 1),
+    assert [(one.model, one.kind, one.items) for one in found] == [
+        ("tiny bf16", "completion", 1),
+        ("tiny bf16", "edit", 1),
     ]
     for one in found:
         assert one.different == 0
@@ -35,16 +40,14 @@ def test_a_replay_writes_its_target_with_lookahead_and_without(
 
 
 def test_a_text_that_is_not_the_target_is_counted(
-    shape, lab, items, tokenizer_folder, dear_steps, monkeypatch
+    shape, lab, items, tokenizer, dear_steps, monkeypatch
 ):
-    from engine.bench import forced
-
-    monkeypatch.setattr(forced.ForcedModel, "spoken", lambda self, step, output: output)
-    found = measure_replays(lab, shape, items, read_tokenizer(tokenizer_folder)).cases
+    monkeypatch.setattr(ForcedModel, "spoken", lambda self, step, output: output)
+    found = measure_replays(lab, shape, items, tokenizer).cases
     assert [one.different for one in found] == [1, 1]
 
 
-def test_no_completion_makes_a_launch(shape, lab, items, tokenizer_folder, monkeypatch):
+def test_no_completion_makes_a_launch(shape, lab, items, tokenizer, monkeypatch):
     """On a GPU each would capture a graph, which takes longer than a step of any model."""
     made, make = [], StepGraphs._make
 
@@ -59,7 +62,7 @@ def test_no_completion_makes_a_launch(shape, lab, items, tokenizer_folder, monke
 
     monkeypatch.setattr(StepGraphs, "_make", watched)
     monkeypatch.setattr("engine.bench.gpu.replays.warm_up", warmed)
-    measure_replays(lab, shape, items, read_tokenizer(tokenizer_folder))
+    measure_replays(lab, shape, items, tokenizer)
     assert made == []
 
 
@@ -71,6 +74,8 @@ def test_a_tokenizer_is_read_from_a_converted_models_folder(tmp_path):
     source = FolderModel(save_model(tiny_model("qwen2"), tmp_path / "model"), "model")
     write_tokenizer(source, tmp_path)
     assert (tmp_path / SPECIALS_FILE).exists()
-    whole, converted = read_tokenizer(tmp_path / "model"), read_tokenizer(tmp_path)
+    whole, converted = (
+        read_tokenizer(folder, tmp_path, NoProgress()) for folder in (tmp_path / "model", tmp_path)
+    )
     assert converted.encode("return self") == whole.encode("return self")
     assert converted.vocabulary.end_ids == whole.vocabulary.end_ids

@@ -1,17 +1,18 @@
 """`foregram bench gpu`: every section is printed and saved, whatever fails. No GPU runs."""
 
 import json
+import sys
 from dataclasses import replace
 
 import pytest
 import torch
 
 from engine.bench.gpu import run
-from engine.bench.gpu.inputs import QUICK, Sizes
 from engine.bench.gpu.machine import Machine
+from engine.bench.gpu.run import Sizes
 from engine.bench.gpu.shapes import SHAPES
+from lsp_server.cli import bench
 from lsp_server.cli import command_line as cli
-from lsp_server.cli import gpu_bench
 from tests.support.byte_tokenizer import byte_tokenizer
 from tests.support.host_timer import HostTimer
 from tests.support.replayed import write_replay_set
@@ -33,7 +34,7 @@ def no_gpu(monkeypatch, one_thread):
     )  # fmt: skip
     monkeypatch.setattr(Machine, "gpu", lambda: machine)
     monkeypatch.setitem(SHAPES, "0.5b", config)
-    monkeypatch.setattr(gpu_bench, "QUICK", sizes)
+    monkeypatch.setattr(bench, "QUICK", sizes)
 
 
 def test_gpu_prints_every_section_and_saves_them(no_gpu, tmp_path, capsys):
@@ -52,17 +53,6 @@ def test_gpu_prints_every_section_and_saves_them(no_gpu, tmp_path, capsys):
     assert plot.read_bytes().startswith(b"\x89PNG")
 
 
-def test_gpu_profile_prints_and_saves_its_sections_alone(no_gpu, tmp_path, capsys):
-    saved = tmp_path / "gpu"
-    assert cli.main(["bench", "gpu", "--profile", "--quick", "--save", str(saved)]) == 0
-    shown = capsys.readouterr().out
-    assert "gaps" in shown
-    assert "prefill" not in shown
-    answer = json.loads(saved.with_suffix(".json").read_text())
-    assert answer["failures"] == {}
-    assert answer["sections"]["operations_0.5b"]["cases"][0]["us"] > 0
-
-
 def test_gpu_check_prints_and_saves_a_report_that_names_no_folder(no_gpu, tmp_path, capsys):
     saved = tmp_path / "gpu"
     assert cli.main(["bench", "gpu", "--check", "--quick", "--save", str(saved)]) == 0
@@ -75,19 +65,6 @@ def test_gpu_check_prints_and_saves_a_report_that_names_no_folder(no_gpu, tmp_pa
     assert answer["failures"] == {}
     [case] = answer["sections"]["kernels_0.5b_bf16"]["cases"]
     assert case["model"] == "0.5b bf16"
-
-
-def test_gpu_check_of_a_device_without_kernels_is_one_of_pytorch(
-    no_gpu, tmp_path, monkeypatch, capsys
-):
-    machine = replace(Machine.gpu(), has_kernels=False)
-    monkeypatch.setattr(Machine, "without_kernels", lambda: machine)
-    saved = tmp_path / "gpu"
-    assert cli.main(["bench", "gpu", "--check", "--quick", "--save", str(saved)]) == 0
-    assert "PyTorch runs all of it; the text" in " ".join(capsys.readouterr().out.split())
-    answer = json.loads(saved.with_suffix(".json").read_text())
-    assert answer["failures"] == {}
-    assert answer["sections"]["kernels_0.5b_bf16"]["cases"][0]["runs"] == "pytorch"
 
 
 def test_gpu_ends_with_the_sections_that_failed(no_gpu, tmp_path, monkeypatch, capsys):
@@ -104,20 +81,12 @@ def test_gpu_ends_with_the_sections_that_failed(no_gpu, tmp_path, monkeypatch, c
     assert "prefill" not in failed
 
 
-def test_the_help_of_gpu_tells_the_defaults(capsys):
-    with pytest.raises(SystemExit):
-        cli.main(["bench", "gpu", "--help"])
-    shown = " ".join(capsys.readouterr().out.split())
-    assert f"{Sizes().items} by default, {QUICK.items} with --quick" in shown
-    assert "gpu-bench by default" in shown
-
-
 def test_gpu_prints_one_object_where_that_is_asked_for(no_gpu, tmp_path, capsys):
     options = ["--quick", "--dtype", "fp8", "--save", str(tmp_path / "gpu"), "--json"]
     assert cli.main(["bench", "gpu", *options]) == 0
     sections = json.loads(capsys.readouterr().out)["sections"]
     assert sections.keys() >= {"steps", "prefill"}
-    assert {step["quantization"] for step in sections["steps"]["cases"]} == {"fp8"}
+    assert {step["model"] for step in sections["steps"]["cases"]} == {"0.5b fp8"}
 
 
 @pytest.mark.parametrize(
@@ -129,9 +98,16 @@ def test_gpu_prints_one_object_where_that_is_asked_for(no_gpu, tmp_path, capsys)
         (["--check", "set.jsonl"], "--profile and --check replay nothing"),
         (["--check", "--plot", "steps.png"], "--check times no steps"),
         (["--quick", "--plot", "missing/steps.png"], "there is no folder"),
+        (["--quick", "--plot", "steps.unknown"], "steps.unknown ends in none of"),
         (["--quick", "--save", "missing/gpu"], "missing/gpu.json cannot be written"),
     ],
 )
 def test_bad_input_is_refused_before_anything_is_measured(arguments, complaint, no_gpu, capsys):
     assert cli.main(["bench", "gpu", *arguments]) == 2
     assert complaint in capsys.readouterr().err
+
+
+def test_what_to_install_for_a_plot_is_said(no_gpu, monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    assert cli.main(["bench", "gpu", "--quick", "--plot", "steps.png"]) == 2
+    assert "pip install 'foregram[plots]'" in capsys.readouterr().err

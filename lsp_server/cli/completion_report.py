@@ -1,15 +1,19 @@
-"""What a finished completion is reported as: one line for people, one object for programs."""
+"""What a finished completion is reported as: for programs, for a pipe, and on a terminal."""
 
 import json
 import sys
 from dataclasses import dataclass
-from typing import Any, TextIO
+from typing import Any
+
+from rich.console import Console
+from rich.text import Text
 
 from engine import CompletionResult, FinishReason
 from engine.completer import EngineInfo
+from lsp_server.cli.messages import visible
 from lsp_server.reasons import Reason
 
-INTERRUPTED = 130  # as shells report a program that Ctrl-C ended
+CONTEXT_LINES = 5  # shown before and behind the cursor
 _ENDINGS = {
     FinishReason.END_TOKEN: "the model ended its text",
     FinishReason.FIM_TOKEN: "the model ended its text",
@@ -81,44 +85,33 @@ class CompletionReport:
         }
 
 
-class Output:
-    """Where a completion goes; nowhere, where a method is not overridden."""
-
-    def begin(self) -> None:
-        """The completion starts."""
-
-    def end(self, report: CompletionReport) -> None:
-        """It is over."""
+def print_json(report: CompletionReport) -> None:
+    """One JSON object on one line, which holds the whole text."""
+    sys.stdout.write(json.dumps(report.as_json()) + "\n")
 
 
-class JsonObject(Output):
-    """One JSON object on one line, at the end."""
-
-    def __init__(self, out: TextIO) -> None:
-        self._out = out
-
-    def end(self, report: CompletionReport) -> None:
-        """Print the report, which holds the whole text."""
-        self._out.write(json.dumps(report.as_json()) + "\n")
-
-
-# What a terminal would obey rather than show. Tab and line feed stay.
-_VISIBLE = {code: 0x2400 + code for code in range(32) if chr(code) not in "\t\n"}
-_VISIBLE |= {0x7F: 0x2421} | dict.fromkeys(range(0x80, 0xA0), 0xFFFD)
+def print_plain(report: CompletionReport) -> None:
+    """The completion alone on stdout, for pipes and files; the summary goes to stderr."""
+    sys.stdout.write(report.text)
+    sys.stdout.flush()
+    # Where both streams share a screen, the summary begins a line of its own.
+    line_end = "" if not report.text or report.text.endswith(("\n", "\r")) else "\n"
+    console = Console(stderr=True)
+    summary = f"{line_end}foregram: {visible(report.summary)}"
+    in_one = not console.is_terminal  # a program reads one line; a person's is cut at words
+    console.print(summary, highlight=False, markup=False, soft_wrap=in_one)
 
 
-def visible(text: str) -> str:
-    """`text` without escape sequences, which names of files and messages of hosts may hold."""
-    return text.translate(_VISIBLE)
+def print_view(report: CompletionReport, before: str, after: str, console: Console) -> None:
+    """The cursor's neighbourhood on a terminal: context dim, the completion between."""
 
+    def show(text: str, style: str = "") -> None:
+        shown = Text(visible(text), style=style)  # a file may hold escape sequences
+        console.print(shown, end="", soft_wrap=True, highlight=False)
 
-def note(sentence: str) -> None:
-    """Say on stderr what is no command's answer."""
-    sys.stderr.write(f"foregram: {visible(sentence)}\n")
-
-
-def agreed(question: str) -> bool:
-    """Whether a person at the terminal says yes."""
-    sys.stderr.write(f"foregram: {question} [y/N] ")
-    sys.stderr.flush()
-    return sys.stdin.readline().strip().lower() in ("y", "yes")
+    above = before.split("\n")[-CONTEXT_LINES - 1 :]
+    below = "\n".join(after.split("\n")[: CONTEXT_LINES + 1])[report.replaced :]
+    show("\n".join(above), style="dim")
+    show(report.text.replace("\r\n", "\n").replace("\r", "\n"))
+    show(below.rstrip("\n") + "\n", style="dim")
+    console.print(visible(report.summary), style="italic", highlight=False, markup=False)

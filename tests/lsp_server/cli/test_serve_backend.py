@@ -8,7 +8,7 @@ from engine.errors import ConfigurationError
 from engine.host.upstream.upstream_engine import UpstreamEngine
 from engine.progress import NoProgress
 from lsp_server.cli.arguments import build_parser
-from lsp_server.cli.backend import chosen_backend
+from lsp_server.cli.serve import chosen_engine
 from lsp_server.settings import Settings
 from tests.support.fake_upstream import fake_upstream
 
@@ -16,13 +16,13 @@ from tests.support.fake_upstream import fake_upstream
 def backend(*options, model=None):
     environ = {"HOME": "/nowhere"} | ({"FOREGRAM_MODEL": model} if model else {})
     settings = Settings.from_environment(environ)
-    return chosen_backend(build_parser().parse_args(["serve", *options]), settings)
+    return chosen_engine(build_parser().parse_args(["serve", *options]), settings)
 
 
 def test_the_hosts_own_model_is_what_options_or_settings_name():
-    assert backend().requested_model == "offline"
-    assert backend(model="1.5b").requested_model == "1.5b"
-    assert backend("--model", "3b", model="1.5b").requested_model == "3b"
+    assert backend()[1] == "offline"
+    assert backend(model="1.5b")[1] == "1.5b"
+    assert backend("--model", "3b", model="1.5b")[1] == "3b"
 
 
 def test_an_upstream_is_asked_with_its_token(tmp_path):
@@ -31,12 +31,12 @@ def test_an_upstream_is_asked_with_its_token(tmp_path):
     path.chmod(0o600)
     with fake_upstream() as upstream:
         options = ["--backend", "openai", "--upstream", upstream.url]
-        chosen = backend(*options, "--upstream-token-file", str(path), model="1.5b")
-        engine = chosen.load(NoProgress())
+        load, model = backend(*options, "--upstream-token-file", str(path), model="1.5b")
+        engine = load(NoProgress())
         assert isinstance(engine, UpstreamEngine)
         with closing(engine):
             assert engine.info.model == "Qwen/Qwen2.5-Coder-7B"
-    assert chosen.requested_model == ""  # the settings speak of the model that is loaded here
+    assert model == ""  # the settings speak of the model that is loaded here
     assert {one["authorization"] for one in upstream.headers} == {"Bearer short"}
 
 

@@ -1,0 +1,36 @@
+"""Only the check that a load makes, over models of real shapes: a report to send us."""
+
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from engine.bench.gpu.lab import Cases, Lab
+from engine.bench.gpu.shapes import Shape, random_model
+from engine.bench.gpu.steps import step_ms
+from engine.model.gpu.selfcheck.first_load import settle
+from engine.model.gpu.selfcheck.verdict import Verdict
+from kernels.operations import PORTABLE
+
+_POSITIONS = 20_480  # room for four texts of 4,200 tokens
+_CONTEXT = 512
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedModel:
+    """A model of two layers: how long a step of it takes, and what its check found."""
+
+    model: str
+    ms_of_least_rows: float
+    ms_of_most_rows: float
+    verdict: Verdict
+
+
+def check_shape(lab: Lab, shape: Shape) -> Cases:
+    """Check what a model of this shape would run here, and time it; nothing is kept for loads."""
+    machine = lab.machine
+    operations = None if machine.has_kernels else PORTABLE
+    model = random_model(shape.shallow, _POSITIONS, machine, operations)
+    with tempfile.TemporaryDirectory(prefix="foregram-") as folder:
+        model, verdict = settle(model, Path(folder), lab.progress)
+    least, most = (step_ms(machine, model, model.row_buckets[at], _CONTEXT) for at in (0, -1))
+    return Cases((CheckedModel(shape.full_name, least, most, verdict),), (verdict.sentence,))
