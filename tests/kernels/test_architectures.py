@@ -28,19 +28,24 @@ def compile_all(options, triton_folder):
     assert ", 0 failures" in done.stdout
 
 
+IN_CI = [
+    ("80", "float", "64,128", "skinny_matmul"),
+    ("86", "fp8,q4_k", 64, "skinny_matmul,batch_attention"),
+    ("90", "fp8", 16, "skinny_matmul,lm_head"),
+    ("90", "fp8,int4", 32, "skinny_matmul"),
+    ("90", "float,int4", 128, "skinny_matmul"),
+    ("100-early", "float", 64, "skinny_matmul"),
+    ("100", "int4", 16, "skinny_matmul"),
+    ("100", "q6_k_min", 64, "skinny_matmul"),
+    ("120-early", "fp8", 64, "skinny_matmul,batch_attention"),
+]
+
+
 @pytest.mark.parametrize(
     ("architecture", "forms", "rows", "operations"),
     [
-        ("80", "float", "64,128", "skinny_matmul"),
-        ("86", "fp8,q4_k", 64, "skinny_matmul,batch_attention"),
         ("90", "int4", 16, "skinny_matmul,batch_attention"),
-        ("90", "fp8", 16, "skinny_matmul,lm_head"),
-        ("90", "fp8,int4", 32, "skinny_matmul"),
-        ("90", "float,int4", 128, "skinny_matmul"),
-        ("100-early", "float", 64, "skinny_matmul"),
-        ("100", "int4", 16, "skinny_matmul"),
-        ("100", "q6_k_min", 64, "skinny_matmul"),
-        ("120-early", "fp8", 64, "skinny_matmul,batch_attention"),
+        *(pytest.param(*one, marks=pytest.mark.slow) for one in IN_CI),
     ],
 )
 def test_kernels_fit_spill_and_fuse_nothing_and_add_in_order(
@@ -50,6 +55,7 @@ def test_kernels_fit_spill_and_fuse_nothing_and_add_in_order(
     compile_all(f"--models 7b {options} --operations {operations}", triton_folder)
 
 
+@pytest.mark.slow
 def test_all_kernels_of_a_model_compile(triton_folder):
     compile_all("--models 0.5b --forms float --architectures 90-early", triton_folder)
 

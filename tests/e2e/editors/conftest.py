@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import Any
 
 import pytest
@@ -33,6 +34,14 @@ def environ(cache_folder: Path) -> Iterator[dict[str, str]]:
     """The environment for editors: nothing of the user's own, and a ready host."""
     with own_home(cache_folder) as ours, ready_host(ours):
         yield ours
+
+
+@pytest.fixture
+def shop(environ: dict[str, str]) -> Path:
+    """A folder that is taken for a project, in one that is short and ours: it holds sockets."""
+    home = Path(mkdtemp(dir=environ["HOME"]))
+    (home / "shop/.git").mkdir(parents=True)
+    return home / "shop"
 
 
 @pytest.fixture(scope="session")

@@ -4,7 +4,6 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from tempfile import mkdtemp
 
 import pytest
 
@@ -19,14 +18,6 @@ from tests.support.sources import SHOP
 
 HEAD = "def average_price(items):"
 Open = Callable[..., GhostText]
-
-
-@pytest.fixture
-def shop(environ) -> Path:
-    """A folder that lsp-mode takes for a project, in one that is short and ours: it holds sockets."""
-    home = Path(mkdtemp(dir=environ["HOME"]))
-    (home / "shop/.git").mkdir(parents=True)
-    return home / "shop"
 
 
 @pytest.fixture

@@ -5,7 +5,6 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from tempfile import mkdtemp
 from typing import Any
 
 import pytest
@@ -57,11 +56,9 @@ def offered(log: str) -> list[dict[str, Any]]:
 
 
 @pytest.fixture
-def file(environ) -> Path:
-    """A file of a project, in a folder that is short and ours: it holds sockets."""
-    home = Path(mkdtemp(dir=environ["HOME"]))
-    (home / "shop/.git").mkdir(parents=True)
-    return home / "shop/inventory.py"
+def file(shop) -> Path:
+    """A file of a project."""
+    return shop / "inventory.py"
 
 
 @pytest.fixture
