@@ -36,26 +36,26 @@ def test_a_key_waits_until_ghost_text_stands_there_whatever_is_typed_meanwhile()
 
 def test_shares_of_keys_within_limits():
     typed = trace([key(0.0), key(1.0), key(2.0), key(3.0)], visible=[(0.5, 0.8), (1.1, 2.5)])
-    shares = typing_figures([AssistedTrace(typed, Effort())]).ghost.keys_with_ghost
+    shares = typing_figures([AssistedTrace(typed, Effort())]).keys_with_ghost
     assert shares == pytest.approx({"0": 1 / 3, "200": 2 / 3, "500": 1.0, "1000": 1.0})
 
 
 def test_wrong_characters_are_a_share_of_those_shown():
     shown = [suggestion(chars=30, wrong=20), suggestion(chars=10, wrong=10)]
     figures = typing_figures([AssistedTrace(trace([key(1.0)], suggestions=shown), Effort())])
-    assert (figures.ghost.shown_chars, figures.ghost.wrong_share) == (40, 0.75)
+    assert (figures.shown_chars, figures.wrong_share) == (40, 0.75)
 
 
 def test_text_from_memory_has_no_generation_to_wait_for():
     shown = [suggestion(begun_s=0.5), suggestion()]
     figures = typing_figures([AssistedTrace(trace([key(1.0)], suggestions=shown), Effort())])
-    assert (figures.ghost.from_memory, figures.ghost.begun_to_shown_ms_p50) == (1, 500)
+    assert (figures.from_memory, figures.begun_to_shown_ms_p50) == (1, 500)
 
 
 def test_tokens_are_counted_against_the_characters_that_were_taken():
     typed = trace([key(0.1), key(0.2, "word", 4), key(0.3, "line", 4)])
     figures = typing_figures([AssistedTrace(typed, Effort(tokens=16))])
-    assert (figures.accept.accepts, figures.cost.tokens_per_accepted_char) == (
+    assert (figures.accepts, figures.tokens_per_accepted_char) == (
         {"word": 1, "line": 1},
         2.0,
     )
@@ -63,8 +63,8 @@ def test_tokens_are_counted_against_the_characters_that_were_taken():
 
 def test_nothing_taken_and_nothing_shown_is_no_number():
     figures = typing_figures([AssistedTrace(trace([key(0.1)]), Effort(tokens=16))])
-    assert math.isnan(figures.cost.tokens_per_accepted_char)
-    assert math.isnan(figures.ghost.wrong_share)
+    assert math.isnan(figures.tokens_per_accepted_char)
+    assert math.isnan(figures.wrong_share)
 
 
 def side(*pressed):

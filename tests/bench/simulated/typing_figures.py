@@ -5,103 +5,18 @@ A share is of 1. What cannot be told, for want of a single case, is NaN.
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from math import nan
 from statistics import fmean
-from typing import Any, Self
 
 import numpy as np
 
 from engine.bench.figures import percentile
-from tests.bench.simulated.sides import AssistedTrace, Effort
+from tests.bench.simulated.sides import AssistedTrace
 from tests.bench.simulated.typist import TypedTrace
 
 WITHIN_S = (0.0, 0.2, 0.5, 1.0)
 _RESAMPLED = 2000
-
-
-@dataclass(frozen=True, slots=True)
-class GhostFigures:
-    """What was shown, how soon, and how much of it was wrong."""
-
-    key_to_ghost_ms_p50: float  # from the last key before a text appeared
-    key_to_ghost_ms_p90: float
-    begun_to_shown_ms_p50: float  # from where the host took the request up that it was made for
-    begun_to_shown_ms_p90: float
-    gap_s_p50: float  # how long nothing had stood there before a text appeared
-    gap_s_p90: float
-    keys_with_ghost: Mapping[str, float]  # share within so many ms, later keys or not
-    suggestions: int
-    from_memory: int  # of these: text that had been computed before it was asked for
-    shown_chars: int
-    wrong_share: float  # of these
-
-    @classmethod
-    def of(cls, typed: Sequence[TypedTrace]) -> Self:
-        """Sum up what stood on the screen."""
-        shown = [one for trace in typed for one in trace.suggestions]
-        begun_ms = [1000 * one.begun_s for one in shown if one.begun_s is not None]
-        to_ghost_ms = [1000 * (one.at - one.key_at) for one in shown]
-        gaps = [one.gap_s for one in shown if one.gap_s]
-        chars = sum(one.new_chars for one in shown)
-        return cls(
-            key_to_ghost_ms_p50=percentile(to_ghost_ms, 50),
-            key_to_ghost_ms_p90=percentile(to_ghost_ms, 90),
-            begun_to_shown_ms_p50=percentile(begun_ms, 50),
-            begun_to_shown_ms_p90=percentile(begun_ms, 90),
-            gap_s_p50=percentile(gaps, 50),
-            gap_s_p90=percentile(gaps, 90),
-            keys_with_ghost=_shares_within(typed),
-            suggestions=len(shown),
-            from_memory=len(shown) - len(begun_ms),
-            shown_chars=chars,
-            wrong_share=_over(sum(one.wrong_chars for one in shown), chars),
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class AcceptFigures:
-    """What was taken of it."""
-
-    accepts: Mapping[str, int]
-    accepted_chars: int
-
-    @classmethod
-    def of(cls, typed: Sequence[TypedTrace]) -> Self:
-        """Sum up the keys that accept."""
-        taken = [key for trace in typed for key in trace.keys if key.kind != "key"]
-        kinds = Counter(key.kind for key in taken)
-        return cls(dict(kinds.most_common()), sum(key.num_chars for key in taken))
-
-
-@dataclass(frozen=True, slots=True)
-class CostFigures:
-    """What that took."""
-
-    requests: int
-    empty: Mapping[str, int]
-    tokens: int
-    tokens_per_accepted_char: float
-    cpu_s_per_trace: float
-    editor_cpu_s_per_trace: float
-    model_s_per_trace: float  # prompts read and text written
-
-    @classmethod
-    def of(cls, efforts: Sequence[Effort], accepted_chars: int) -> Self:
-        """Sum up at least one trace's."""
-        empty = Counter[str]()
-        for one in efforts:
-            empty.update(one.empty)
-        tokens = sum(one.tokens for one in efforts)
-        return cls(
-            requests=sum(one.requests for one in efforts),
-            empty=dict(empty.most_common()),
-            tokens=tokens,
-            tokens_per_accepted_char=_over(tokens, accepted_chars),
-            cpu_s_per_trace=fmean(one.cpu_s for one in efforts),
-            editor_cpu_s_per_trace=fmean(one.editor_cpu_s for one in efforts),
-            model_s_per_trace=fmean(one.prefill_s + one.decode_s for one in efforts),
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,25 +30,48 @@ class TypingFigures:
     time_against_pure: float  # total, of 1
     pure_s: float
     late_ms_p99: float  # keys that came after their time: above 20 ms the machine is too busy
-    ghost: GhostFigures
-    accept: AcceptFigures
-    cost: CostFigures
-
-    @property
-    def by_name(self) -> dict[str, Any]:
-        """Every figure, those of the parts among the others."""
-        figures = asdict(self)
-        parts = [figures.pop(name) for name in ("ghost", "accept", "cost")]
-        return figures | {name: value for part in parts for name, value in part.items()}
+    # What was shown, how soon, and how much of it was wrong.
+    key_to_ghost_ms_p50: float  # from the last key before a text appeared
+    key_to_ghost_ms_p90: float
+    begun_to_shown_ms_p50: float  # from where the host took the request up that it was made for
+    begun_to_shown_ms_p90: float
+    gap_s_p50: float  # how long nothing had stood there before a text appeared
+    gap_s_p90: float
+    keys_with_ghost: Mapping[str, float]  # share within so many ms, later keys or not
+    suggestions: int
+    from_memory: int  # of these: text that had been computed before it was asked for
+    shown_chars: int
+    wrong_share: float  # of these
+    # What was taken of it.
+    accepts: Mapping[str, int]
+    accepted_chars: int
+    # What that took.
+    requests: int
+    empty: Mapping[str, int]
+    tokens: int
+    tokens_per_accepted_char: float
+    cpu_s_per_trace: float
+    editor_cpu_s_per_trace: float
+    model_s_per_trace: float  # prompts read and text written
 
 
 def typing_figures(runs: Sequence[AssistedTrace]) -> TypingFigures:
     """Sum up at least one run."""
-    typed = [run.typed for run in runs]
+    typed, efforts = [run.typed for run in runs], [run.effort for run in runs]
     keys = [key for trace in typed for key in trace.keys]
+    taken = [key for key in keys if key.kind != "key"]
     target_keys = sum(len(trace.own_s) for trace in typed)
     pure_s = sum(sum(trace.own_s) for trace in typed)
-    accept = AcceptFigures.of(typed)
+    shown = [one for trace in typed for one in trace.suggestions]
+    begun_ms = [1000 * one.begun_s for one in shown if one.begun_s is not None]
+    to_ghost_ms = [1000 * (one.at - one.key_at) for one in shown]
+    gaps = [one.gap_s for one in shown if one.gap_s]
+    chars = sum(one.new_chars for one in shown)
+    accepted_chars = sum(key.num_chars for key in taken)
+    tokens = sum(one.tokens for one in efforts)
+    empty = Counter[str]()
+    for one in efforts:
+        empty.update(one.empty)
     return TypingFigures(
         traces=len(runs),
         target_keys=target_keys,
@@ -142,9 +80,26 @@ def typing_figures(runs: Sequence[AssistedTrace]) -> TypingFigures:
         time_against_pure=sum(trace.keys[-1].at for trace in typed) / pure_s,
         pure_s=pure_s,
         late_ms_p99=percentile([1000 * key.late_s for key in keys], 99),
-        ghost=GhostFigures.of(typed),
-        accept=accept,
-        cost=CostFigures.of([run.effort for run in runs], accept.accepted_chars),
+        key_to_ghost_ms_p50=percentile(to_ghost_ms, 50),
+        key_to_ghost_ms_p90=percentile(to_ghost_ms, 90),
+        begun_to_shown_ms_p50=percentile(begun_ms, 50),
+        begun_to_shown_ms_p90=percentile(begun_ms, 90),
+        gap_s_p50=percentile(gaps, 50),
+        gap_s_p90=percentile(gaps, 90),
+        keys_with_ghost=_shares_within(typed),
+        suggestions=len(shown),
+        from_memory=len(shown) - len(begun_ms),
+        shown_chars=chars,
+        wrong_share=_over(sum(one.wrong_chars for one in shown), chars),
+        accepts=dict(Counter(key.kind for key in taken).most_common()),
+        accepted_chars=accepted_chars,
+        requests=sum(one.requests for one in efforts),
+        empty=dict(empty.most_common()),
+        tokens=tokens,
+        tokens_per_accepted_char=_over(tokens, accepted_chars),
+        cpu_s_per_trace=fmean(one.cpu_s for one in efforts),
+        editor_cpu_s_per_trace=fmean(one.editor_cpu_s for one in efforts),
+        model_s_per_trace=fmean(one.prefill_s + one.decode_s for one in efforts),
     )
 
 

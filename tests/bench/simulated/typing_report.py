@@ -22,7 +22,7 @@ _BARS = (  # figures of which one side's over another's are compared
 
 def typing_json(runs: Mapping[str, Sequence[AssistedTrace]], seed: int) -> dict[str, Any]:
     """Figures by side, the first side's over each other's, and every trace. No number is null."""
-    figures = {name: typing_figures(some).by_name for name, some in runs.items()}
+    figures = {name: asdict(typing_figures(some)) for name, some in runs.items()}
     first, *others = figures
     return {
         "seed": seed,
@@ -52,30 +52,30 @@ def typing_table(runs: Mapping[str, Sequence[AssistedTrace]]) -> Table:
 
 def _cells(figures: TypingFigures) -> dict[str, str]:
     """A figure's value by its name."""
-    one, ghost, accept, cost = figures, figures.ghost, figures.accept, figures.cost
-    within = " / ".join(f"{share:.0%}" for share in ghost.keys_with_ghost.values())
-    taken = " / ".join(f"{accept.accepts.get(kind, 0)}" for kind in ("all", "line", "word"))
-    memory = f"{ghost.suggestions} ({ghost.from_memory})"
+    one = figures
+    within = " / ".join(f"{share:.0%}" for share in one.keys_with_ghost.values())
+    taken = " / ".join(f"{one.accepts.get(kind, 0)}" for kind in ("all", "line", "word"))
+    memory = f"{one.suggestions} ({one.from_memory})"
     return {
         "keystrokes saved, all / median trace": f"{one.keystrokes_saved:.1%} / "
         f"{one.keystrokes_saved_p50:.1%}",
         "time against pure typing": f"{one.time_against_pure:.1%}",
-        "key to ghost text, ms p50 / p90": f"{ghost.key_to_ghost_ms_p50:.0f} / "
-        f"{ghost.key_to_ghost_ms_p90:.0f}",
-        "generation begun to shown, ms p50 / p90": f"{ghost.begun_to_shown_ms_p50:.0f} / "
-        f"{ghost.begun_to_shown_ms_p90:.0f}",
-        f"keys with ghost text within {' / '.join(ghost.keys_with_ghost)} ms": within,
-        "gap before ghost text, s p50 / p90": f"{ghost.gap_s_p50:.2f} / {ghost.gap_s_p90:.2f}",
+        "key to ghost text, ms p50 / p90": f"{one.key_to_ghost_ms_p50:.0f} / "
+        f"{one.key_to_ghost_ms_p90:.0f}",
+        "generation begun to shown, ms p50 / p90": f"{one.begun_to_shown_ms_p50:.0f} / "
+        f"{one.begun_to_shown_ms_p90:.0f}",
+        f"keys with ghost text within {' / '.join(one.keys_with_ghost)} ms": within,
+        "gap before ghost text, s p50 / p90": f"{one.gap_s_p50:.2f} / {one.gap_s_p90:.2f}",
         "suggestions (from memory)": memory,
-        "characters shown, wrong": f"{ghost.shown_chars:,}, {ghost.wrong_share:.1%}",
-        "accepts: all / line / words": f"{taken} ({accept.accepted_chars} characters)",
-        "requests": f"{cost.requests}",
-        "answered with nothing": _counts(cost.empty),
-        "tokens written per character accepted": f"{cost.tokens_per_accepted_char:.2f} of "
-        f"{cost.tokens:,}",
-        "processor per trace, s (beside the editor)": f"{cost.cpu_s_per_trace:.1f} "
-        f"({cost.editor_cpu_s_per_trace:.1f})",
-        "model at work per trace, s": f"{cost.model_s_per_trace:.1f}",
+        "characters shown, wrong": f"{one.shown_chars:,}, {one.wrong_share:.1%}",
+        "accepts: all / line / words": f"{taken} ({one.accepted_chars} characters)",
+        "requests": f"{one.requests}",
+        "answered with nothing": _counts(one.empty),
+        "tokens written per character accepted": f"{one.tokens_per_accepted_char:.2f} of "
+        f"{one.tokens:,}",
+        "processor per trace, s (beside the editor)": f"{one.cpu_s_per_trace:.1f} "
+        f"({one.editor_cpu_s_per_trace:.1f})",
+        "model at work per trace, s": f"{one.model_s_per_trace:.1f}",
         "keys came late by, ms p99": f"{one.late_ms_p99:.0f}",
     }
 
