@@ -53,7 +53,7 @@ def _replicate(given: argparse.Namespace) -> None:
 
 def lose(words: list[str]) -> None:
     """Serve; `--starts` counts the hosts, and `--losses` of them lose their device."""
-    from lsp_server.cli import backend
+    from lsp_server.cli import serve
     from lsp_server.cli.command_line import main
 
     parser = argparse.ArgumentParser()
@@ -64,7 +64,7 @@ def lose(words: list[str]) -> None:
         file.write(f"{os.getpid()} {Path.cwd()}\n")
     num_starts = len(given.starts.read_text().splitlines())
     engine: Any = LosingEngine() if num_starts <= given.losses else HeldEngine()
-    backend._load_own = lambda *_: engine  # neither a model nor torch
+    serve._load_own = lambda *_: engine  # neither a model nor torch
     sys.exit(main(["serve", *options]))
 
 
