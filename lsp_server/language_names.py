@@ -94,6 +94,10 @@ _SIGNS = {names[0]: signs for signs, names in _ENTRIES}
 _LANGUAGES = {name: names[0] for _, names in _ENTRIES for name in names}
 _C_LIKE = ("//",)
 TAGGED = ("html", "xml", "vue", "svelte", "astro")
+UNPAIRED = (*PROSE, "latex", "vim", "vb")  # brackets need no partner, or a quote begins a comment
+UNPAIRED_CLOSERS = ("shellscript",)  # branches of `case`
+_LISPS = ("clojure", "lisp", "scheme", "racket")
+APOSTROPHES = (*_LISPS, "ocaml", "coq", "haskell", "agda", "lean", "idris")  # begin no string
 
 
 def language_of(identifier: str, uri: str = "") -> str:

@@ -9,9 +9,8 @@ from typing import Self
 from engine.host.protocol import Position
 from engine.text.brackets import LONG_QUOTES, Balance, balance
 from engine.text.lines import columns, leading_space
-from lsp_server.language_names import comment_signs
-from lsp_server.prompt.comments import UNPAIRED, comment_end
-from lsp_server.prompt.place import Scope
+from lsp_server.language_names import UNPAIRED, comment_signs
+from lsp_server.prompt.place import Scope, comment_end
 
 _WINDOW = 1_000  # lines on either side
 LONGEST_SIDE = 1_000  # characters of the cursor's line on either side that are read

@@ -8,9 +8,8 @@ from functools import cached_property
 
 from engine.text.brackets import CLOSERS, QUOTES, Balance, balance
 from lsp_server.completion.cursor_context import LONGEST_SIDE, MOST_HEAD, CursorContext
-from lsp_server.language_names import TAGGED
-from lsp_server.prompt.comments import UNPAIRED_CLOSERS, comment_end
-from lsp_server.prompt.place import is_header, opens_block
+from lsp_server.language_names import TAGGED, UNPAIRED_CLOSERS
+from lsp_server.prompt.place import comment_end, is_header, opens_block
 
 # More of a statement than a part of its first word.
 _BEGUN = re.compile(r"\s*(\S+\s|[^\s(]+\(|[^\s\w])")

@@ -9,7 +9,7 @@ from engine.text.confidence import ends_in_joint
 from engine.text.lines import last_line, leading_space
 from lsp_server.completion.cursor_context import CursorContext
 from lsp_server.completion.judge import ApostropheJudge, DocumentJudge, LineJudge
-from lsp_server.prompt.comments import APOSTROPHES
+from lsp_server.language_names import APOSTROPHES
 from lsp_server.prompt.parsed_line import EditedText, Fault, ParsedLine
 
 # Bytes that are parsed to judge, about 20 ms; what is not judged by then the line decides. Time

@@ -7,16 +7,17 @@ are not noticed then; comments that do are, if they begin near by.
 import re
 from collections.abc import Sequence
 from enum import StrEnum
+from functools import cache
 from typing import NamedTuple
 
 from engine.host.protocol import Bounds, Position
-from engine.text.brackets import num_open
+from engine.text.brackets import Balance, balance, num_open
 from engine.text.lines import indent_of
-from lsp_server.language_names import PROSE, comment_signs
-from lsp_server.prompt.comments import code_of, comment_end, scan_line
+from lsp_server.language_names import PROSE, block_comments, comment_signs
 from lsp_server.settings import Lines
 
 _TRIVIAL_REST = re.compile(r"""\s*[)>}\]"'`]*\s*[:{;,]?\s*""")  # of a line
+_LONG = 2_000  # characters of a line that nobody has written by hand
 _WORD = 100  # characters, longer than any that opens a block
 _FAR = 3  # lines above the cursor in which a block may have been opened
 _NEAR = 50  # lines below it in which it may go on
@@ -57,7 +58,7 @@ def find_opener(
     texts = [lines[position.line][: position.character]]
     texts += reversed(lines[max(position.line - _FAR, 0) : position.line])
     for distance, text in enumerate(texts):
-        code = code_of(text, signs)
+        code = _code_of(text, signs)
         if code:
             last_word = re.split(r"\W", code[-_WORD:])[-1]
             token = code[-1] if code[-1] in "{:" else last_word
@@ -153,7 +154,7 @@ def inside_by_text(lines: Sequence[str], position: Position, language_id: str) -
     if language_id in PROSE:
         return None
     before = lines[position.line][: position.character]
-    scan = scan_line(before, comment_signs(language_id))
+    scan = _scan_line(before, comment_signs(language_id))
     if scan.comment is not None or _in_block_comment(lines, position, language_id):
         return Place.COMMENT
     return Place.STRING if scan.quote is not None else None
@@ -190,6 +191,41 @@ def statement_row(lines: Sequence[str], row: int) -> int:
         if depth >= 0:
             return first
     return row
+
+
+def _scan_line(text: str, signs: tuple[str, ...]) -> Balance:
+    """Read a line, which begins outside of strings and comments; a very long one tells nothing."""
+    return Balance() if len(text) > _LONG else balance(text, signs)
+
+
+def _code_of(line: str, signs: tuple[str, ...]) -> str:
+    """The line without its comment and without blanks at its end."""
+    return line[: _scan_line(line, signs).comment].rstrip()
+
+
+def comment_end(text: str, language: str) -> str:
+    """What ends the block comment that `text` ends in; "" where it ends in none."""
+    ends, at = block_comments(language), 0
+    while ends:
+        found = next((one for one in _marks(language).finditer(text, at) if one["block"]), None)
+        if found is None:
+            break
+        end = ends[found["block"]]
+        at = text.find(end, found.end())
+        if at < 0:
+            return end
+        at += len(end)
+    return ""
+
+
+@cache
+def _marks(language: str) -> re.Pattern[str]:
+    """Strings and line comments, which may hold what begins a block comment elsewhere."""
+    lines = "".join(f"|{re.escape(sign)}[^\n]*" for sign in comment_signs(language))
+    blocks = "|".join(map(re.escape, block_comments(language)))
+    string = r"""(?P<quote>["`]|(?<!\w)')(?:\\.|(?!(?P=quote))[^\\\n])*(?P=quote)"""
+    # An escaped quote begins no string: else each of a line's would be read to its end.
+    return re.compile(rf"\\.|{string}|(?P<block>{blocks}){lines}")
 
 
 def _in_block_comment(lines: Sequence[str], position: Position, language_id: str) -> bool:
