@@ -56,7 +56,7 @@ def offered(log: str) -> list[dict[str, Any]]:
 
 
 @pytest.fixture
-def file(shop) -> Path:
+def file(shop: Path) -> Path:
     """A file of a project."""
     return shop / "inventory.py"
 
