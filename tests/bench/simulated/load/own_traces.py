@@ -2,7 +2,7 @@
 
 import ast
 from collections.abc import Iterator, Sequence
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 
 from engine.request import Buffer
@@ -14,6 +14,7 @@ _OPEN = 8  # other files
 _MOST_OPEN_CHARS = 20_000  # of each
 
 
+@cache  # all of the source is parsed
 def own_traces() -> Sequence[Trace]:
     """The bodies of functions, with the other files of their folder open."""
     root = Path(__file__).parents[4]
