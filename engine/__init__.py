@@ -12,10 +12,10 @@ from engine.errors import (
 )
 from engine.request import (
     Buffer,
-    CompletionChunk,
+    Chunk,
     CompletionRequest,
     CompletionResult,
-    CompletionStats,
+    Cost,
     FinishReason,
 )
 
@@ -23,11 +23,11 @@ __all__ = [
     "PRESETS",
     "Buffer",
     "CacheError",
-    "CompletionChunk",
+    "Chunk",
     "CompletionRequest",
     "CompletionResult",
-    "CompletionStats",
     "ConfigurationError",
+    "Cost",
     "FinishReason",
     "ForegramError",
     "InputError",

@@ -17,7 +17,7 @@ _MOST_BYTES = 10_000_000  # of a file of ours; one that is larger is none
 def atomic_write(path: Path) -> Iterator[BinaryIO]:
     """Yield a file that replaces `path` when the block ends without an error.
 
-    Makes the folder. Whoever reads `path` meanwhile, in any process, reads the old file.
+    Makes the folder. A process that reads `path` meanwhile reads the old file.
     Raises OSError, which names the file.
     """
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,10 +1,11 @@
 """A loaded engine as its users see it. Importing this loads no torch."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
-from engine.request import CompletionChunk, CompletionRequest, CompletionResult
+from engine.request import Chunk, ClosedBuffers, CompletionRequest, CompletionResult
+from engine.scheduler import Running
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,12 +33,22 @@ class EngineUsage:
     kv_bytes: int = 0  # memory of the cached prompts
 
 
-class LoadedEngine(Protocol):
-    """A loaded engine, whatever is asked of it; for one thread."""
+class Completer(Protocol):
+    """A loaded engine that completes one request after the other, on one thread."""
 
     @property
     def info(self) -> EngineInfo:
         """The model, and where it runs, as it is now."""
+        ...
+
+    def complete(
+        self,
+        request: CompletionRequest,
+        *,
+        on_chunk: Callable[[Chunk], None],
+        cancelled: Callable[[], bool],
+    ) -> CompletionResult:
+        """Complete; `cancelled` is asked before every step."""
         ...
 
     def close(self) -> None:
@@ -45,15 +56,47 @@ class LoadedEngine(Protocol):
         ...
 
 
-class Completer(LoadedEngine, Protocol):
-    """Completes one request after the other."""
+class ServedSequence(Running, Protocol):
+    """A completion that the engine's loop runs."""
 
-    def complete(
+    def result(self) -> CompletionResult:
+        """Return what became of it. Raises the error that ended it."""
+        ...
+
+
+class ServedEngine(Protocol):
+    """Runs many completions side by side, on one thread."""
+
+    @property
+    def info(self) -> EngineInfo:
+        """The model, and where it runs, as it is now."""
+        ...
+
+    max_sequences: int  # completions that may go on side by side
+
+    def usage_of(self, principal: str, /) -> EngineUsage:
+        """What is held for a principal; without a name, for all. Any thread may ask."""
+        ...
+
+    def run(self, admit: Callable[[], Sequence[Any]], /) -> None:
+        """Run what is admitted until nothing is any more."""
+        ...
+
+    def sequence(
         self,
         request: CompletionRequest,
         *,
-        on_chunk: Callable[[CompletionChunk], None],
-        cancelled: Callable[[], bool],
-    ) -> CompletionResult:
-        """Complete; `cancelled` is asked before every step."""
+        on_chunk: Callable[[Chunk], None],
+        is_cancelled: Callable[[], bool],
+        on_end: Callable[[ServedSequence], None],
+    ) -> ServedSequence:
+        """A completion; `is_cancelled` is asked before every step, `on_end` hears of the last."""
+        ...
+
+    def forget(self, closed: ClosedBuffers) -> None:
+        """Use no longer what was learned from these buffers."""
+        ...
+
+    def close(self) -> None:
+        """Keep what was learned."""
         ...

@@ -1,9 +1,14 @@
-"""What a caller may choose: lookahead, sampling, stop rules. Plain data, no torch."""
+"""What a caller may choose: lookahead, sampling, stop rules. Plain data, no torch.
+
+Sampling and stop rules go over the wire as they are.
+"""
 
 import re
 import reprlib
 from dataclasses import dataclass
 from typing import Literal, Self
+
+import msgspec
 
 from engine.errors import ConfigurationError
 
@@ -22,7 +27,10 @@ PRESETS: dict[str, tuple[int, int, int]] = {
 }
 
 
+_MAX_STOP_STRINGS = 64  # Continue sends the beginnings of a language's blocks
+_MAX_STOP_CHARS = 512  # of each
 _MOST_TOKENS = 2**24  # beyond any model's context
+_MOST_MS = 2**31  # weeks
 MAX_DRAFT_LEN = 512  # the largest preset drafts 419, of which a step verifies the likeliest 127
 
 
@@ -81,48 +89,49 @@ def check_device_name(name: str) -> None:
         raise ConfigurationError(f"device {name} is none of auto, cpu, cuda, cuda:N, mps and xpu")
 
 
-@dataclass(frozen=True, slots=True)
-class Sampling:
+class Message(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
+    """What goes over the wire as JSON; unknown fields are refused by name."""
+
+
+class Sampling(Message, frozen=True):
     """How a token is drawn. Temperature 0 is greedy; the lowest id wins ties."""
 
     temperature: float = 0.0
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if not 0.0 <= self.temperature <= 10.0:
-            raise ConfigurationError(f"temperature {self.temperature} is not within 0 and 10")
-        if not 0 <= self.seed < 2**63:
-            raise ConfigurationError(f"seed {reprlib.repr(self.seed)} is not within 0 and 2^63 - 1")
+        _check_range("temperature", self.temperature, 10)
+        _check_range("seed", self.seed, 2**63 - 1)
 
 
 NO_LIMIT = 2**31  # of what counts lines
 
 
-@dataclass(frozen=True, slots=True)
-class StopRules:
+class StopRules(Message, frozen=True):
     """When a completion ends besides the model's own end tokens. All are judged per token."""
 
-    max_tokens: int = 128
+    max_tokens: int = 128  # 0: the prompt is only read, for later
     suffix: bool = True  # the tail repeats the head of the suffix, which is then trimmed
     indentation: bool = True  # a line less indented than the cursor's block
     repetition: bool = True  # the same lines again and again
     max_blank_lines: int = 2
     single_line: bool = False
-    time_limit_s: float | None = None  # judged at line ends only
+    time_limit_ms: int | None = None  # judged at line ends only
     min_confidence: float = 0.0  # the least probability of the text as a whole; 0: whatever it is
-    strings: tuple[str, ...] = ()  # none of them is ever in the text, which ends before the first
+    strings: tuple[str, ...] = ()  # the text ends before the first of these
     min_indent: int = 0  # characters of white space; a later line with fewer ends the text
     drops_blank: bool = True  # white space alone is no text
 
     def __post_init__(self) -> None:
-        if "" in self.strings:
-            raise ConfigurationError("an empty stop string would end every text")
-        if self.max_tokens < 1:
-            raise ConfigurationError(f"max_tokens {self.max_tokens} is not positive")
-        if self.max_tokens > _MOST_TOKENS:
-            raise ConfigurationError(f"max_tokens is above {_MOST_TOKENS:,}, and no text so long")
-        if not 0.0 <= self.min_confidence <= 1.0:
-            raise ConfigurationError(f"min_confidence {self.min_confidence} is not within 0 and 1")
+        _check_range("max_tokens", self.max_tokens, _MOST_TOKENS)
+        _check_range("time_limit_ms", self.time_limit_ms or 0, _MOST_MS)
+        _check_range("min_confidence", self.min_confidence, 1)
+        if len(self.strings) > _MAX_STOP_STRINGS:
+            raise ConfigurationError(
+                f"stop has {len(self.strings)} strings, more than {_MAX_STOP_STRINGS}"
+            )
+        if any(not 0 < len(one) <= _MAX_STOP_CHARS for one in self.strings):
+            raise ConfigurationError(f"a stop string has 1 to {_MAX_STOP_CHARS} characters")
 
     @classmethod
     def verbatim(cls, max_tokens: int, strings: tuple[str, ...] = ()) -> Self:
@@ -136,3 +145,8 @@ class StopRules:
             strings=strings,
             drops_blank=False,
         )
+
+
+def _check_range(name: str, value: float, most: int) -> None:
+    if not 0 <= value <= most:
+        raise ConfigurationError(f"{name} {reprlib.repr(value)} is not within 0 and {most:,}")

@@ -90,7 +90,7 @@ class Drafters:
         prompt: Prompt,
         token_ids: Sequence[int],
     ) -> None:
-        """Keep what was written: who asks again, or types on as predicted, gets it in few steps."""
+        """Keep what was written: asked for again, or typed as predicted, it comes in few steps."""
         if request.lookahead.mode != "off" and token_ids:
             content = [*self.context(prompt)[-_REMEMBERED_CONTEXT:], *token_ids]
             with suppress(PoolFullError):

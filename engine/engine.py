@@ -2,10 +2,10 @@
 
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Protocol
-from weakref import WeakKeyDictionary
+from weakref import WeakSet
 
 from engine.completer import EngineInfo, EngineUsage
 from engine.decoder import Decoder
@@ -23,7 +23,7 @@ from engine.options import EngineOptions, affordable_prompt, machine_key, wanted
 from engine.per_workspace import PerWorkspace
 from engine.progress import NoProgress, Progress, shown_if_long
 from engine.prompt_cache import CacheLease, PromptCache
-from engine.request import ClosedBuffers, CompletionChunk, CompletionRequest, CompletionResult
+from engine.request import Chunk, ClosedBuffers, CompletionRequest, CompletionResult
 from engine.sequence import Completion, Sequence, TextStream
 from engine.snippets import Neighbours
 from engine.text.stopper import Stopper
@@ -57,12 +57,14 @@ class Steppable(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class _UnderWay:
-    """Whose sequence it is, and what was closed since it began."""
+    """What is completed, and what was closed since it began."""
 
-    principal: str
-    closed: list[ClosedBuffers]
+    request: CompletionRequest
+    prompt: Prompt
+    max_tokens: int
+    closed: list[ClosedBuffers] = field(default_factory=list)
 
 
 # Says what runs side by side from now on; nothing at the end.
@@ -94,7 +96,7 @@ def _step(model: CausalModel, running: Collection[Steppable]) -> None:
             one.settle()
         for one, output in zip(steps, flight.finish(), strict=True):
             one.take(output)
-    except Exception as error:  # noqa: BLE001 - each of them tells who waits for it
+    except Exception as error:  # noqa: BLE001 - each of them tells its client
         for one in steps:
             if not one.is_done:
                 one.fail(error)
@@ -118,7 +120,7 @@ class Engine:
         self._prompts = PromptCache(causal_lm, kv_bytes)
         self._drafters = Drafters(model.tokenizer, causal_lm.vocab_size, learning)
         self._draft_states = DraftStates(self._drafters.make_state)
-        self._under_way = WeakKeyDictionary[Sequence, _UnderWay]()
+        self._under_way = WeakSet[_UnderWay]()
 
     @classmethod
     def load(cls, options: EngineOptions, progress: Progress | None = None) -> "Engine":
@@ -145,20 +147,10 @@ class Engine:
             place=self.model.place,
         )
 
-    @property
-    def pool_tokens(self) -> int:
-        """Tokens that drafts are found in."""
-        return self._draft_states.pool_tokens
-
-    @property
-    def kv_bytes(self) -> int:
-        """Memory of the cached prompts."""
-        return self._prompts.num_bytes
-
-    def usage_of(self, principal: str) -> EngineUsage:
-        """What is held for a principal. Any thread may ask."""
+    def usage_of(self, principal: str = "") -> EngineUsage:
+        """What is held for a principal; without a name, for all. Any thread may ask."""
         return EngineUsage(
-            self._draft_states.pool_tokens_of(principal), self._prompts.num_bytes_of(principal)
+            self._draft_states.pool_tokens(principal), self._prompts.num_bytes(principal)
         )
 
     def prompt(self, request: CompletionRequest) -> Prompt:
@@ -188,7 +180,7 @@ class Engine:
         self,
         request: CompletionRequest,
         *,
-        on_chunk: Callable[[CompletionChunk], None] = lambda _: None,
+        on_chunk: Callable[[Chunk], None] = lambda _: None,
         cancelled: Callable[[], bool] = lambda: False,
     ) -> CompletionResult:
         """Complete; `on_chunk` hears of text once it is final, `cancelled` is asked at each step."""
@@ -207,14 +199,13 @@ class Engine:
         self,
         request: CompletionRequest,
         *,
-        on_chunk: Callable[[CompletionChunk], None],
+        on_chunk: Callable[[Chunk], None],
         is_cancelled: Callable[[], bool],
         on_end: Callable[[Sequence], None] = lambda _: None,
-        is_prefill: bool = False,
     ) -> Sequence:
         """A completion for the loop to run.
 
-        `is_prefill`: only its prompt is read, so that completing it, or one like it, begins at once.
+        Where `max_tokens` is 0, only its prompt is read: completing it, or one like it, begins at once.
         """
         prompt, request = self._laid_out(request)
         stopper = Stopper(request.stop, request.prefix, request.suffix)
@@ -223,31 +214,28 @@ class Engine:
             text=GrowingText(stopper, on_chunk, tells_tokens=request.tells_tokens),
             stream=TextStream(owed=len(prompt.dropped)),
         )
-        max_tokens = min(
-            request.stop.max_tokens, self.model.causal_lm.max_context - len(prompt.ids)
-        )
-        closed: list[ClosedBuffers] = []
-        decoding = partial(self._decoding, request, prompt, max_tokens, completion, closed)
-        sequence = Sequence(
+        wanted = request.stop.max_tokens
+        room = self.model.causal_lm.max_context - len(prompt.ids)
+        under_way = _UnderWay(request, prompt, min(wanted, room))
+        self._under_way.add(under_way)
+        return Sequence(
             prompt=prompt,
             completion=completion,
-            lease=partial(self._lease, request, prompt, max_tokens, closed),
-            decoding=None if is_prefill else decoding,
+            lease=partial(self._lease, under_way),
+            decoding=partial(self._decoding, under_way, completion) if wanted else None,
             is_cancelled=is_cancelled,
             on_end=on_end,
             num_open=len(request.open_buffers),
         )
-        self._under_way[sequence] = _UnderWay(request.principal, closed)
-        return sequence
 
     def forget(self, closed: ClosedBuffers) -> None:
         """Use no longer what was learned from these buffers."""
-        self._forget_prompts(closed)
+        self._prompts.forget(closed)
         self._neighbours.forget(closed)
         self._tokenizers.forget(closed)
         self._draft_states.forget(closed)
-        for one in self._under_way.values():
-            if one.principal == closed.principal:
+        for one in self._under_way:
+            if one.request.principal == closed.principal:
                 one.closed.append(closed)
 
     def forget_completions(self) -> None:
@@ -258,46 +246,30 @@ class Engine:
         """Keep what was learned for the next start."""
         self._learning.save()
 
-    def _forget_prompts(self, closed: ClosedBuffers) -> None:
-        self._prompts.forget(
-            *(closed.cache_scope, closed.cache_keys, closed.paths, closed.principal),
-            is_all=closed.is_all,
-        )
-
-    def _lease(
-        self,
-        request: CompletionRequest,
-        prompt: Prompt,
-        max_tokens: int,
-        closed: Collection[ClosedBuffers],
-    ) -> CacheLease | None:
+    def _lease(self, under_way: _UnderWay) -> CacheLease | None:
         """A slot for all of the prompt but its last token, which the first step takes.
 
-        What it reads of buffers that were `closed` since the request is forgotten at its end.
+        What it reads of buffers that were closed since the request is forgotten at its end.
         """
-        room = max(max_tokens, _DECODED_TOKENS) + MAX_ROWS
+        request, prompt = under_way.request, under_way.prompt
+        room = max(under_way.max_tokens, _DECODED_TOKENS) + MAX_ROWS
         room = min(room, self.model.causal_lm.max_context - len(prompt.ids) + MAX_ROWS)
         others = (*prompt.neighbours, *prompt.repository)
         lease = self._prompts.lease(
             request.cache_key, prompt.ids[:-1], room, others, request.principal
         )
-        for one in closed:
-            self._forget_prompts(one)
+        for one in under_way.closed:
+            self._prompts.forget(one)
         return lease
 
     @contextmanager
     def _decoding(
-        self,
-        request: CompletionRequest,
-        prompt: Prompt,
-        max_tokens: int,
-        completion: Completion,
-        closed: Collection[ClosedBuffers],
-        lease: CacheLease,
+        self, under_way: _UnderWay, completion: Completion, lease: CacheLease
     ) -> Iterator[Decoder]:
         """Draft from a draft state while the completion goes on, and remember there what it wrote."""
+        request, prompt = under_way.request, under_way.prompt
         with self._draft_states.take(request.workspace, request.principal) as state:
-            state.closed += closed  # while the prompt was read
+            state.closed += under_way.closed  # while the prompt was read
             with self._drafters.drafter(state, request, prompt) as drafter:
                 yield Decoder(
                     slot=lease.slot,
@@ -306,7 +278,7 @@ class Engine:
                     constraint=healed_start(prompt.dropped, self.model.trie),
                     current=prompt.ids[-1],
                     context=self._drafters.context(prompt),
-                    max_tokens=max_tokens,
+                    max_tokens=under_way.max_tokens,
                     on_step=completion.take,
                 )
             self._drafters.remember(state, request, prompt, completion.token_ids)

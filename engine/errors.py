@@ -10,7 +10,7 @@ class ForegramError(Exception):
 
     @property
     def told(self) -> str:
-        """The sentence for those whom a host serves; only who runs it can act on all of `self`."""
+        """The sentence for a host's clients; only its operator can act on all of `self`."""
         return str(self)
 
     @property

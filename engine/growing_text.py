@@ -1,12 +1,12 @@
 """The text of one completion as it grows: rules end it, final text leaves as chunks.
 
-It knows no tokens, only the text that each one adds, so it serves whoever generates them.
+It knows no tokens, only the text that each one adds, so it serves an upstream's tokens, too.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from engine.request import CompletionChunk, FinishReason, WrittenToken
+from engine.request import Chunk, FinishReason, TokenText
 from engine.text.stopper import Stop, Stopper
 
 
@@ -18,7 +18,7 @@ class GrowingText:
     """
 
     stopper: Stopper
-    on_chunk: Callable[[CompletionChunk], None]
+    on_chunk: Callable[[Chunk], None]
     tells_tokens: bool = False
     finish_reason: FinishReason | None = None
     text: str = ""
@@ -58,9 +58,9 @@ class GrowingText:
         text, self._sent = self.text[self._sent : stable_len], max(self._sent, stable_len)
         tokens = self._whole_tokens() if self.tells_tokens else ()
         if text or tokens:
-            self.on_chunk(CompletionChunk(text, tokens))
+            self.on_chunk(Chunk(text, tokens))
 
-    def _whole_tokens(self) -> tuple[WrittenToken, ...]:
+    def _whole_tokens(self) -> tuple[TokenText, ...]:
         """The next tokens whose text was sent; in the end also the one of which only a part stays."""
         first = self._num_told
         starts = self._starts[first:]
@@ -69,12 +69,12 @@ class GrowingText:
         for start, end, log_prob in zip(starts, ends, self.log_probs[first:], strict=True):
             if end > self._sent and not (self.is_ended and start < self._sent):
                 break
-            told.append(WrittenToken(self.text[start : min(end, self._sent)], log_prob))
+            told.append(TokenText(self.text[start : min(end, self._sent)], log_prob))
         self._num_told += len(told)
         return tuple(told)
 
     def _stop(self, stop: Stop) -> None:
-        # White space alone shows nothing and only gets in the way of who accepts it.
+        # White space alone shows nothing and only gets in the way when it is accepted.
         is_text = bool(stop.text.strip()) or not self.stopper.drops_blank
         self.text = stop.text if is_text else ""
         self.finish_reason = stop.reason

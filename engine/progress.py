@@ -26,7 +26,7 @@ class Progress:
 
 
 class NoProgress(Progress):
-    """For who has nobody to show it to."""
+    """Where nobody looks."""
 
 
 @contextmanager

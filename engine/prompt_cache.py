@@ -10,6 +10,7 @@ from typing import NamedTuple
 from engine.common_start import common_start
 from engine.errors import NoSpaceError
 from engine.model.causal_lm import CacheSlot, CausalModel, piece_rows
+from engine.request import ClosedBuffers
 
 _PRESENT_S = 600.0  # whose last prompt is older has no share of the memory any more
 _CAPACITY_STEP = 512  # slots grow in these steps, lest each longer prompt ask for a new one
@@ -89,8 +90,8 @@ class PromptCache:
     """One slot for each key, the least recently used ones dropped beyond `max_bytes`.
 
     A prompt starts from the longest beginning that any slot of its principal holds: where that is
-    another key's, it is copied. A slot in use stays, whatever its size; who asks for its key
-    meanwhile gets another.
+    another key's, it is copied. A slot in use stays, whatever its size; a request of its key
+    gets another one meanwhile.
 
     Principals that were here lately have equal shares of the memory, and more while nobody asks for
     it: beyond `max_bytes` the one that holds most gives way first, and another's prompts never take
@@ -105,33 +106,22 @@ class PromptCache:
         self._clock = clock
         self._entries: OrderedDict[CacheKey, _Entry] = OrderedDict()
 
-    @property
-    def num_bytes(self) -> int:
-        """Memory of all slots."""
-        return sum(entry.slot.num_bytes for entry in list(self._entries.values()))
-
-    def num_bytes_of(self, principal: str) -> int:
-        """Memory of the slots of a principal. Any thread may ask."""
+    def num_bytes(self, principal: str = "") -> int:
+        """Memory of the slots of a principal; without a name, of all. Any thread may ask."""
         entries = list(self._entries.items())
-        return sum(entry.slot.num_bytes for key, entry in entries if key.principal == principal)
+        return sum(
+            one.slot.num_bytes
+            for key, one in entries
+            if not principal or key.principal == principal
+        )
 
-    def forget(
-        self,
-        scope: str,
-        keys: Collection[str],
-        paths: Collection[str],
-        principal: str = "",
-        *,
-        is_all: bool = False,
-    ) -> None:
-        """Use no longer what these keys of a principal hold, nor what holds text of `paths`.
-
-        Of the keys that begin with `scope` that is: other folders have files of these paths, too.
-        `is_all`: whatever these hold.
-        """
-        for key, entry in self._of(principal):
-            if key.key.startswith(scope) and (
-                is_all or key.key in keys or not entry.neighbours.isdisjoint(paths)
+    def forget(self, closed: ClosedBuffers) -> None:
+        """Use no longer what was read of closed buffers, or for them."""
+        for key, entry in self._of(closed.principal):
+            if key.key.startswith(closed.cache_scope) and (
+                closed.is_all
+                or key.key in closed.cache_keys
+                or not entry.neighbours.isdisjoint(closed.paths)
             ):
                 if entry.is_leased:
                     entry.is_unwanted = True
@@ -223,7 +213,7 @@ class PromptCache:
         entry.used_at = self._clock()
         self._entries[key] = entry
         self._entries.move_to_end(key)
-        while self.num_bytes > self._max_bytes:
+        while self.num_bytes() > self._max_bytes:
             others = [one for one in self._evictable(key.principal) if one != key]
             if not others:
                 break
@@ -257,7 +247,7 @@ class PromptCache:
         return (key for key, entry in self._entries.items() if not entry.is_leased)
 
     def _holders(self) -> dict[str, _Holder]:
-        """Who has slots."""
+        """The principals that have slots."""
         holders: dict[str, _Holder] = {}
         for key, entry in self._entries.items():
             holder = holders.setdefault(key.principal, _Holder())

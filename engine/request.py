@@ -1,11 +1,18 @@
-"""What goes in and out of the engine: a request, its chunks, its result. Plain data, no torch."""
+"""What goes in and out of the engine: a request, its chunks, its result. Plain data, no torch.
 
-from collections.abc import Mapping
+Snippets, chunks and costs go over the wire as they are.
+"""
+
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Self
+from typing import Annotated, Self
 
-from engine.config import Layout, Lookahead, Sampling, StopRules
+import msgspec
+from msgspec import Meta
+
+from engine.config import Layout, Lookahead, Message, Sampling, StopRules
+
+MAX_SNIPPET_CHARS = 16_384  # more than a prompt can show
 
 
 class FinishReason(StrEnum):
@@ -24,6 +31,7 @@ class FinishReason(StrEnum):
     MAX_TOKENS = "max_tokens"
     CONTEXT_FULL = "context_full"
     CANCELLED = "cancelled"
+    PREFILLED = "prefilled"  # only the prompt was to be read
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +47,11 @@ class Buffer:
 class ClosedBuffers:
     """Buffers that were closed: what was learned from their texts must not be used any more."""
 
-    workspace: str  # of the requests that they came with
-    keys: frozenset[str]
-    paths: frozenset[str]
-    cache_scope: str  # prefix of the cache keys of all requests whose prompts may show them
-    cache_keys: frozenset[str]  # of their own requests
+    workspace: str = ""  # of the requests that they came with
+    keys: frozenset[str] = frozenset()
+    paths: frozenset[str] = frozenset()
+    cache_scope: str = ""  # prefix of the cache keys of all requests whose prompts may show them
+    cache_keys: frozenset[str] = frozenset()  # of their own requests
     departed: str = ""  # how the workspaces are called of a client that has no other buffer open
     principal: str = ""  # whose they are
     is_all: bool = False  # every prompt in the scope, and all that `departed` workspaces taught
@@ -56,17 +64,15 @@ class ClosedBuffers:
     def of_all(cls, principal: str, client: str = "") -> Self:
         """All that a client sent that holds no buffers here; without one, all of a principal's."""
         scope = f"{client}\0" if client else ""
-        none: frozenset[str] = frozenset()
-        return cls("", none, none, scope, none, scope, principal, is_all=True)
+        return cls(cache_scope=scope, departed=scope, principal=principal, is_all=True)
 
 
-@dataclass(frozen=True, slots=True)
-class Snippet:
+class Snippet(Message, frozen=True):
     """Whole lines of another file that the model may read before the file at the cursor."""
 
-    path: str
-    text: str
-    is_open: bool = True  # else they come from the repository's index
+    path: Annotated[str, Meta(max_length=1024)]
+    text: Annotated[str, Meta(max_length=MAX_SNIPPET_CHARS)]
+    is_open: bool = False  # else they come from the repository's index
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,8 +99,7 @@ class CompletionRequest:
     tells_tokens: bool = False  # its chunks say of which tokens they are
 
 
-@dataclass(frozen=True, slots=True)
-class CompletionStats:
+class Cost(Message, frozen=True):
     """What one completion cost. A step is one forward pass; its rows are current token + drafts."""
 
     tokens: int
@@ -104,12 +109,22 @@ class CompletionStats:
     reused_tokens: int  # of the prompt, whose keys and values were held already
     prefill_ms: float
     decode_ms: float
-    accepted_by_source: Mapping[str, int]  # tokens by who proposed them, `model` for its own
+    accepted_by_source: dict[
+        str, int
+    ]  # tokens by the drafter that proposed them, `model` for its own
     neighbour_tokens: int = 0  # of the prompt, that show other open files
     neighbours: tuple[str, ...] = ()  # the paths of these files
     num_open: int = 0  # other files that were open
     repository_tokens: int = 0  # of the prompt, that show files which are not open
     repository: tuple[str, ...] = ()  # the paths of these files
+    queue_ms: float = 0.0  # before it began
+
+    @property
+    def without_names(self) -> Self:
+        """The same with as many files, of which none is named."""
+        return msgspec.structs.replace(
+            self, neighbours=("",) * len(self.neighbours), repository=("",) * len(self.repository)
+        )
 
     @property
     def tokens_per_step(self) -> float:
@@ -127,8 +142,7 @@ class CompletionStats:
         return 1000 * self.tokens / self.decode_ms if self.decode_ms else 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class WrittenToken:
+class TokenText(Message, frozen=True):
     """A token by the text that it adds; one that ends inside a character adds none, its last does.
 
     `log_prob` is the natural logarithm of its probability, at temperature 1.
@@ -138,8 +152,7 @@ class WrittenToken:
     log_prob: float
 
 
-@dataclass(frozen=True, slots=True)
-class CompletionChunk:
+class Chunk(Message, frozen=True, tag="chunk", omit_defaults=True):
     """Text that is final: no later stop rule takes it back.
 
     `tokens` are those whose text is whole by now, where they were asked for: all chunks together
@@ -147,7 +160,8 @@ class CompletionChunk:
     """
 
     text: str
-    tokens: tuple[WrittenToken, ...] = ()
+    tokens: tuple[TokenText, ...] = ()
+    id: str = ""  # of the completion, for feedback
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,5 +174,5 @@ class CompletionResult:
     text: str
     token_ids: tuple[int, ...]
     finish_reason: FinishReason
-    stats: CompletionStats
+    cost: Cost
     log_probs: tuple[float, ...] = ()

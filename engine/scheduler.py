@@ -17,7 +17,7 @@ from engine.turns import Turns
 
 _MOST_PAUSED = 4  # each keeps its slot, and so memory
 # A job that has waited for so long, but not for longer, is likely to be superseded by the next key
-# before its text is there. A younger one comes first, and one of somebody who has stopped typing: else
+# before its text is there. A younger one comes first, and one behind which no key came any more: else
 # half of what an engine does, that has too much to do, is for texts that nobody wants any more.
 _STALE_S, _WANTED_S = 0.05, 0.4
 _CROWDED = 0.5  # of the latest jobs found all places taken: nothing is computed ahead any more
@@ -27,9 +27,8 @@ _CROWD_RATE = 0.1  # what the latest of them counts
 class Dropped(StrEnum):
     """Why a job that waited was never run."""
 
-    SUPERSEDED = (
-        "superseded"  # its buffer has a newer one; or a prefetch, where others need the time
-    )
+    # Its document has a newer one; or it is a prefetch, and others need the time.
+    SUPERSEDED = "superseded"
     CANCELLED = "cancelled"
     STOPPED = "stopped"  # the scheduler ends
 
@@ -40,27 +39,32 @@ class Running(Protocol):
     is_done: bool  # it needs no more steps
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, kw_only=True)
 class Job:
-    """`begin(is_cancelled)` on the engine's thread, or else `dropped(reason)` on any.
+    """What a client wants to be run; a subclass says what that is.
 
-    Neither may raise. None is begun where there is nothing to run any more. A newer job of its
-    buffer ends it, unless that one is a prefetch and this is none. A prefetch waits for all others;
-    it is ended by the next job of its own client, and by any that is no prefetch and would have to
-    wait. While most jobs find those of others in all places, it is dropped at once: it would take
-    away what they wait for.
+    A newer job of its document ends it, unless that one is a prefetch and this is none. A prefetch
+    waits for all others; it is ended by the next job of its own client, and by any that is no
+    prefetch and would have to wait. While most jobs find those of others in all places, it is dropped
+    at once: it would take away what they wait for.
     """
 
     client: str
-    buffer: str
-    begin: Callable[[Callable[[], bool]], Running | None]
-    dropped: Callable[[Dropped], None]
+    document: str
     is_prefetch: bool = False
     principal: str = ""  # whose client it is
-    is_superseded: bool = False  # a newer one of its buffer ended it while it ran
+    is_superseded: bool = False  # a newer one of its document ended it while it ran
     is_paused: bool = False  # it has begun, and another one has its place
     submitted_at: float = 0.0  # by the scheduler's clock
     _cancelled: threading.Event = field(default_factory=threading.Event)
+
+    def begin(self) -> Running | None:
+        """Begin, on the engine's thread; None where there is nothing to run. May not raise."""
+        raise NotImplementedError
+
+    def dropped(self, reason: Dropped) -> None:
+        """Hear, on any thread, why it was never begun. May not raise."""
+        raise NotImplementedError
 
     def cancel(self) -> None:
         """End the run within one step."""
@@ -99,25 +103,14 @@ class Scheduler:
         self._crowd = 0.0  # the share of the latest jobs that found others' in all places
         self._is_stopped = False
 
-    @property
-    def num_waiting(self) -> int:
-        """Jobs that have not begun."""
+    def load_of(self, principal: str = "") -> Load:
+        """The jobs of a principal; without a name, those of all. Any thread may ask."""
         with self._changed:
-            return len(self._waiting)
-
-    @property
-    def num_running(self) -> int:
-        """Jobs that have begun and not ended."""
-        with self._changed:
-            return len(self._running)
-
-    def load_of(self, principal: str) -> Load:
-        """The jobs of a principal."""
-        with self._changed:
-            return Load(
-                sum(job.principal == principal for job in self._waiting),
-                sum(job.principal == principal for job in self._running),
+            waiting, running = (
+                sum(not principal or job.principal == principal for job in jobs)
+                for jobs in (self._waiting, self._running)
             )
+            return Load(waiting, running)
 
     def submit(self, job: Job) -> None:
         """Queue a job; those it makes needless are dropped, or end if they run."""
@@ -237,7 +230,7 @@ class Scheduler:
         """Begin waiting jobs, or have paused ones go on, while there is room or one makes way."""
         while (job := self._next_job()) is not None:
             self._turns.begin()
-            sequence = job.begin(job.is_cancelled)  # a long text takes its time
+            sequence = job.begin()  # a long text takes its time
             with self._changed:
                 self._turns.charge([job.principal])
                 if sequence is None:
@@ -261,7 +254,7 @@ class Scheduler:
             return None
 
     def _may_begin_one(self) -> bool:
-        """Whether it is worth to look who comes next: that is asked before each step."""
+        """Whether it is worth to look for the next job: that is asked before each step."""
         going_on = [job.principal for job in self._running if not job.is_paused]
         if len(going_on) < self.max_sequences:
             return bool(self._waiting) or len(going_on) < len(self._running)
@@ -312,5 +305,5 @@ def _client(job: Job) -> tuple[str, str]:
 
 def _replaces(job: Job, older: Job) -> bool:
     """Whether nobody needs `older` any more; a prefetch never takes a user's own job away."""
-    is_same_buffer = (*_client(job), job.buffer) == (*_client(older), older.buffer)
-    return is_same_buffer and (older.is_prefetch or not job.is_prefetch)
+    is_same_document = (*_client(job), job.document) == (*_client(older), older.document)
+    return is_same_document and (older.is_prefetch or not job.is_prefetch)

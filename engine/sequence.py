@@ -15,7 +15,7 @@ from engine.model.loading.loaded_model import LoadedModel
 from engine.model.prompt import Prompt
 from engine.model.token_tree import TokenTree
 from engine.prompt_cache import CacheLease
-from engine.request import CompletionResult, CompletionStats, FinishReason
+from engine.request import CompletionResult, Cost, FinishReason
 
 
 class TextStream:
@@ -66,41 +66,6 @@ class Completion:
         """End for a reason that lies outside the text, unless it ended already."""
         self.text.finish(reason)
         self.text.send()
-
-    def result(
-        self,
-        prompt: Prompt,
-        *,
-        num_open: int,
-        reused_tokens: int,
-        prefill_ms: float,
-        decode_ms: float,
-    ) -> CompletionResult:
-        """Return what became of it. Raises ValueError before it ended."""
-        if self.text.finish_reason is None:
-            raise ValueError("the completion has not ended")
-        stats = CompletionStats(
-            tokens=len(self.token_ids),
-            steps=self.steps,
-            rows=self.rows,
-            prompt_tokens=len(prompt.ids),
-            reused_tokens=reused_tokens,
-            prefill_ms=prefill_ms,
-            decode_ms=decode_ms,
-            accepted_by_source=dict(self.accepted),
-            neighbour_tokens=prompt.neighbour_tokens,
-            neighbours=prompt.neighbours,
-            num_open=num_open,
-            repository_tokens=prompt.repository_tokens,
-            repository=prompt.repository,
-        )
-        return CompletionResult(
-            self.text.text,
-            tuple(self.token_ids),
-            self.text.finish_reason,
-            stats,
-            tuple(self.text.log_probs),
-        )
 
     def _ends(self, token_id: int) -> bool:
         if token_id in self.model.fim.stop_ids:
@@ -186,13 +151,27 @@ class Sequence:
         """Return what became of it. Raises its error, and ValueError before it is done."""
         if self.error is not None:
             raise self.error
+        written, text, prompt = self.completion, self.completion.text, self.prompt
+        if text.finish_reason is None:
+            raise ValueError("the completion has not ended")
         read = self._read or self._ended
-        return self.completion.result(
-            self.prompt,
-            num_open=self.num_open,
+        cost = Cost(
+            tokens=len(written.token_ids),
+            steps=written.steps,
+            rows=written.rows,
+            prompt_tokens=len(prompt.ids),
             reused_tokens=self._reused,
             prefill_ms=1000 * (read - self._began),
             decode_ms=1000 * (self._ended - read),
+            accepted_by_source=dict(written.accepted),
+            neighbour_tokens=prompt.neighbour_tokens,
+            neighbours=prompt.neighbours,
+            num_open=self.num_open,
+            repository_tokens=prompt.repository_tokens,
+            repository=prompt.repository,
+        )
+        return CompletionResult(
+            text.text, tuple(written.token_ids), text.finish_reason, cost, tuple(text.log_probs)
         )
 
     @property
@@ -230,8 +209,8 @@ class Sequence:
 
     def _end(self) -> None:
         """Let the text end where no rule ended it, and give back what is held."""
-        reason = FinishReason.CANCELLED if self.is_cancelled() else FinishReason.CONTEXT_FULL
-        self.completion.finish(reason)
+        reason = FinishReason.CONTEXT_FULL if self.decoding else FinishReason.PREFILLED
+        self.completion.finish(FinishReason.CANCELLED if self.is_cancelled() else reason)
         if self._lease is not None and self._decoder is not None:
             self._lease.commit_written([self.prompt.ids[-1], *self._decoder.written_ids])
         self._finish()

@@ -8,9 +8,10 @@ cursor brings its fields and the heads of its methods along.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from functools import lru_cache
 from itertools import accumulate
+
+import msgspec
 
 from engine.model.prompt import MOST_PATH_CHARS
 from engine.passage import CursorLines, find_passage
@@ -94,7 +95,9 @@ class _Choices:
         self._take_lines([file for file in files if not file.is_whole], room)
         wholes = {file.buffer.path for file in files if file.is_whole}
         shown = (one for one in taken if one.path not in wholes)
-        opened = (Snippet(file.buffer.path, file.text) for file in files if file.taken)
+        opened = (
+            Snippet(file.buffer.path, file.text, is_open=True) for file in files if file.taken
+        )
         return (*shown, *opened)
 
     def _take_repository(self, snippets: Sequence[Snippet], room: int) -> dict[Snippet, int]:
@@ -107,7 +110,7 @@ class _Choices:
             while taken < len(lines) and (more := tokens + self._count(lines[taken])) <= room:
                 tokens, taken = more, taken + 1
             if taken:
-                chosen[replace(snippet, text="".join(lines[:taken]))] = tokens
+                chosen[msgspec.structs.replace(snippet, text="".join(lines[:taken]))] = tokens
                 room -= tokens
             if taken < len(lines):
                 break
@@ -202,5 +205,5 @@ def _present(snippets: Sequence[Snippet], buffers: Sequence[Buffer]) -> tuple[Sn
                 held[one.path] = frozenset(pieces(texts[one.path]))
             text = "".join(line for line in pieces(text) if line in held[one.path])
         if text:
-            present.append(replace(one, text=text))
+            present.append(msgspec.structs.replace(one, text=text))
     return tuple(present)

@@ -1,7 +1,7 @@
 """Whose turn it is: principals share the engine's time evenly, and the clients of one take turns.
 
 Fair queueing by the time that each principal's jobs have run. A new name of a client gains nothing
-beside other principals, and who did not ask for long saves up no more than `CREDIT_S`.
+beside other principals, and a principal that did not ask for long saves up no more than `CREDIT_S`.
 """
 
 import time
@@ -9,12 +9,13 @@ from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 
-CREDIT_S = 2.0  # of the engine's time, that who comes back may have before the others
-# That principals take turns in spite of: whoever opens a file, whose whole prompt is read, would have
-# to wait for all others at the next keys.
+# Seconds of the engine by which a principal that comes back may be behind the others at most.
+CREDIT_S = 2.0
+# Principals that differ by fewer seconds take turns: reading the whole prompt of a file that is opened
+# would have its user wait for all others at the next keys.
 ALIKE_S = 0.3
-SLICE_S = 0.5  # that a principal may be ahead before its job makes way; short ones never do
-_MOST_CLIENTS = 256  # of a principal, whose turns are remembered
+SLICE_S = 0.5  # a principal that is so many seconds ahead makes way; one with short jobs never is
+_MOST_CLIENTS = 256  # clients of one principal whose turns are remembered
 
 
 @dataclass(slots=True)
@@ -33,15 +34,15 @@ class Turns:
         self._clock = clock
         self._charged_at = clock()
         self._num_turns = 0
-        self._served_s = 0.0  # what who was served had used before, at most
+        self._served_s = 0.0  # the most that a principal had used when it was served
         self._accounts: dict[str, _Account] = {}
 
     def arrive(self, principal: str, rivals: Iterable[str]) -> None:
         """A principal without a job asks for one, while `rivals` have some."""
         account = self._account(principal)
         least_s = min(map(self.used_s, rivals), default=0.0)
-        # Whoever was served last counts where nobody happens to wait: else who seldom asks would save
-        # up without end, and be served before all others for as long.
+        # The principal that was served last counts where none happens to wait: else one that seldom asks
+        # would save up without end, and be served before all others for as long.
         account.used_s = max(account.used_s, max(least_s, self._served_s) - CREDIT_S)
 
     def begin(self) -> None:
@@ -72,15 +73,15 @@ class Turns:
         self._account(principal).last_turns.pop(client, None)
 
     def forget_all(self, principal: str) -> None:
-        """A principal has left: whoever has the name next begins anew."""
+        """A principal has left: the next one of its name begins anew."""
         self._accounts.pop(principal, None)
 
     def rank(self, principal: str, client: str) -> tuple[int, int, int]:
-        """Who has the lowest comes first.
+        """The lowest comes first.
 
-        Those who had less than who was served last, or little more, take turns: their credit is for
-        making way, and ends with a turn, or whoever types most would wait until all others have used
-        up theirs.
+        Principals that had less than the one served last, or little more, take turns: their credit is
+        for making way, and ends with a turn. Else the one that types most would wait until all others
+        have used up theirs.
         """
         account = self._account(principal)
         ahead = max(0, int((account.used_s - self._served_s) / ALIKE_S))

@@ -9,9 +9,10 @@ import msgspec
 
 from engine.atomic_write import atomic_write, read_kept
 from engine.errors import ForegramError
-from engine.host.protocol import Done, PromptUse
+from engine.host.protocol import Done
 from engine.host.runtime import RuntimeFolder
 from engine.model_names import printable
+from engine.request import Cost
 from lsp_server.reasons import EmptyAnswer, shown_name
 
 _FOLDER = "why"
@@ -32,29 +33,27 @@ def prompt_sentence(done: Done, trouble: str = "") -> str:
 
     `trouble` is why the repository could not be asked.
     """
-    summary = prompt_summary(PromptUse.of(done), done.neighbours, done.repository)
+    summary = prompt_summary(done.cost)
     return f"{summary}; the repository: {printable(trouble)}" if trouble else summary
 
 
-def prompt_summary(
-    use: PromptUse, names: Sequence[str] = (), repository: Sequence[str] = ()
-) -> str:
+def prompt_summary(cost: Cost) -> str:
     """How long a prompt is, how much of it was cached, and what came from other files."""
-    parts = [f"{use.tokens:,} tokens, {use.reused_tokens:,} of them cached"]
-    if use.num_open:
-        files = f"{use.num_neighbours} of {use.num_open} other open files"
-        parts.append(f"{use.neighbour_tokens:,} from {files}{_listed(names)}")
+    parts = [f"{cost.prompt_tokens:,} tokens, {cost.reused_tokens:,} of them cached"]
+    if cost.num_open:
+        files = f"{len(cost.neighbours)} of {cost.num_open} other open files"
+        parts.append(f"{cost.neighbour_tokens:,} from {files}{_listed(cost.neighbours)}")
     else:
         parts.append("no other file was open")
-    if use.num_repository:
-        noun = "file" if use.num_repository == 1 else "files"
-        files = f"{use.num_repository} {noun} of the repository"
-        parts.append(f"{use.repository_tokens:,} from {files}{_listed(repository)}")
+    if num_found := len(cost.repository):
+        files = f"{num_found} {'file' if num_found == 1 else 'files'} of the repository"
+        parts.append(f"{cost.repository_tokens:,} from {files}{_listed(cost.repository)}")
     return "; ".join(parts)
 
 
 def _listed(names: Sequence[str]) -> str:
-    return f" ({', '.join(map(printable, names))})" if names else ""
+    """The names, where they are told."""
+    return f" ({', '.join(map(printable, names))})" if any(names) else ""
 
 
 def write_reasons(runtime_folder: Path, client_id: str, answers: Collection[EmptyAnswer]) -> None:

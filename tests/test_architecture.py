@@ -120,8 +120,7 @@ def test_whatever_is_imported_is_declared_and_whatever_is_declared_is_imported()
     declared = _module_names(project["dependencies"])
     assert imported - _module_names(optional) <= declared
     by_name = {module for module, _ in GRAMMARS.values()}  # imported when a document asks for one
-    by_others = {"httptools"}  # by uvicorn's class that the host's connections are of
-    assert declared <= imported | by_name | by_others
+    assert declared <= imported | by_name
 
 
 def _module_names(requirements: list[str]) -> set[str]:

@@ -11,7 +11,7 @@ from typing import Self
 import numpy as np
 
 from engine.bench.measured import Measured, PeerRun
-from engine.request import CompletionStats
+from engine.request import Cost
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class Speed:
     ms_per_token_p95: float
 
     @classmethod
-    def of(cls, runs: Sequence[CompletionStats] | Sequence[PeerRun]) -> Self:
+    def of(cls, runs: Sequence[Cost] | Sequence[PeerRun]) -> Self:
         """Sum up items; those without a token only count for the total time."""
         total_ms = sum(run.decode_ms for run in runs)
         each = [run.decode_ms / run.tokens for run in runs if run.tokens]
@@ -67,8 +67,8 @@ class SpeedFigures:
 
 def speed_figures(runs: Sequence[Measured]) -> SpeedFigures:
     """Sum up at least one run."""
-    stats = [run.on.stats for run in runs]
-    on, off = Speed.of(stats), Speed.of([run.off.stats for run in runs])
+    stats = [run.on.cost for run in runs]
+    on, off = Speed.of(stats), Speed.of([run.off.cost for run in runs])
     steps, tokens = sum(one.steps for one in stats), sum(one.tokens for one in stats)
     accepted = Counter[str]()
     for one in stats:
@@ -100,4 +100,4 @@ def _peer_figures(runs: Sequence[Measured], name: str) -> PeerFigures:
     """Compare on the items that the peer was asked for."""
     asked = [run for run in runs if name in run.peers]
     speed = Speed.of([run.peers[name] for run in asked])
-    return PeerFigures(speed, Speed.of([run.on.stats for run in asked]).over(speed))
+    return PeerFigures(speed, Speed.of([run.on.cost for run in asked]).over(speed))

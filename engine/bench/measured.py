@@ -74,7 +74,7 @@ class Measured:
     @property
     def speed_up(self) -> float | None:
         """Decoding speed on over off; None where one of them wrote nothing."""
-        off, on = self.off.stats, self.on.stats
+        off, on = self.off.cost, self.on.cost
         if not (off.tokens_per_second and on.tokens_per_second):
             return None
         return on.tokens_per_second / off.tokens_per_second
@@ -99,7 +99,7 @@ class Bench:
         for number, item in enumerate(items):
             request = ask(item)
             off, on = self._run_pair(request, off_first=number % 2 == 0)
-            peers = self._ask_peers(request, on.stats.tokens)
+            peers = self._ask_peers(request, on.cost.tokens)
             yield item, Measured(item.id, off, on, peers)
 
     def _run_pair(

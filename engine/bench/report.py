@@ -117,7 +117,7 @@ def defects(runs: Iterable[Measured]) -> list[str]:
 
 def item_json(run: Measured) -> dict[str, Any]:
     """What became of an item. Times in ms; what is not a number is null."""
-    on, off = run.on.stats, run.off.stats
+    on, off = run.on.cost, run.off.cost
     return {
         "id": run.id,
         "identical": run.is_identical,

@@ -77,14 +77,10 @@ class DraftStates:
         self._most, self._most_tokens = most, most_tokens
         self._states: list[DraftState] = []  # the one that was left last comes last
 
-    @property
-    def pool_tokens(self) -> int:
-        """Tokens that drafts are found in."""
-        return sum(len(state.pool) for state in list(self._states))
-
-    def pool_tokens_of(self, principal: str) -> int:
-        """Tokens that a principal's drafts are found in. Any thread may ask."""
-        return sum(len(one.pool) for one in list(self._states) if one.principal == principal)
+    def pool_tokens(self, principal: str = "") -> int:
+        """Tokens that a principal's drafts are found in; without a name, all. Any thread may ask."""
+        states = list(self._states)
+        return sum(len(one.pool) for one in states if not principal or one.principal == principal)
 
     @contextmanager
     def take(self, workspace: str, principal: str = "") -> Iterator[DraftState]:

@@ -13,16 +13,13 @@ from litestar.params import FromQuery
 
 from engine.errors import ConfigurationError, InputError
 from engine.host.bodies import EventLines, decoded
-from engine.host.buffers import ClientId, VersionConflictError
-from engine.host.clients import UnknownCompletionError
+from engine.host.buffers import ClientId
 from engine.host.compat.dialect import Dialect
 from engine.host.compat.dialects import AnyRequest, drop_in_routes
-from engine.host.engine_thread import NotReadyError
-from engine.host.failures import log_failure
+from engine.host.failures import RefusalError, log_failure
 from engine.host.figures import host_status, metrics_page
 from engine.host.metrics import Metrics
-from engine.host.openapi import OPENAPI_PATH, openapi_page
-from engine.host.principals import METRICS_NAME, WithdrawnError, principal_of
+from engine.host.principals import METRICS_NAME, principal_of
 from engine.host.protocol import (
     MAX_BODY_BYTES,
     CloseRequest,
@@ -34,7 +31,6 @@ from engine.host.protocol import (
 )
 from engine.host.quotas import QuotaError
 from engine.host.service import CompletionService
-from engine.version import VERSION
 
 _Kind = TypeVar("_Kind", bound=msgspec.Struct)
 _CODES = {
@@ -47,7 +43,7 @@ _CODES = {
 
 
 class Peers:
-    """Asked by the routes of one host; these are none. Nothing raises: who is gone has nothing."""
+    """The other hosts behind one address; these are none. Nothing raises: a host may be gone."""
 
     async def close(self, client: ClientId, uris: tuple[str, ...] | None) -> None:
         """Have all of them forget buffers of a client, which may have been theirs before."""
@@ -59,14 +55,8 @@ class Peers:
 
 async def _message(service: CompletionService, request: AnyRequest, kind: type[_Kind]) -> _Kind:
     """Decode the body. Raises InputError where it is no message of this kind, whatever it is."""
-    service.used_at = time.monotonic()  # who sends a message uses the host
+    service.used_at = time.monotonic()  # a message uses the host, a look at its status does not
     return decoded(await request.body(), kind)
-
-
-@get(OPENAPI_PATH)
-async def _openapi() -> dict[str, Any]:
-    """Describe the routes to programs."""
-    return openapi_page(VERSION)
 
 
 def create_app(
@@ -100,17 +90,19 @@ def create_app(
         """Forget buffers."""
         data = await _message(service, request, CloseRequest)
         client = ClientId(principal_of(request.scope), data.client)
-        service.presence.leave(client, data.uris)
+        service.clients.leave(client, data.uris)
         await others.close(client, data.uris)
 
     @post("/v1/feedback", status_code=204)
     async def feedback(request: AnyRequest) -> None:
         """Count what became of a completion."""
-        service.record(principal_of(request.scope), await _message(service, request, Feedback))
+        service.clients.record(
+            principal_of(request.scope), await _message(service, request, Feedback)
+        )
 
     @get("/v1/status")
     async def status(request: AnyRequest, client: FromQuery[str] = "") -> Status:
-        """Report what the host is doing for who asks, and the number of its other clients."""
+        """Report what the host is doing for this principal, and the number of its other clients."""
         asking = ClientId(principal_of(request.scope), client)
         return host_status(service, time.monotonic() - began, asking)
 
@@ -136,11 +128,17 @@ def create_app(
         _check_sees_all(request)
         return await others.metrics(metrics_page(service))
 
-    handlers = _HANDLERS | {QuotaError: partial(_on_quota, service.metrics)}
+    handlers: Any = {
+        RefusalError: partial(_on_refusal, service.metrics),
+        InputError: _on_bad_request,
+        ConfigurationError: _on_bad_request,
+        HTTPException: _on_http,
+        Exception: _on_failure,
+    }
     native = [complete, sync, close, feedback, status, stop_host]
     native += [health, health_head, metrics]
     return Litestar(
-        route_handlers=[*native, _openapi, *drop_in_routes(service, dialects, handlers)],
+        route_handlers=[*native, *drop_in_routes(service, dialects, handlers)],
         exception_handlers=handlers,
         request_max_body_size=MAX_BODY_BYTES,
         openapi_config=None,
@@ -149,32 +147,21 @@ def create_app(
 
 
 def _allowed(stop: Callable[[], None] | None, request: AnyRequest) -> Callable[[], None]:
-    """What ends the host, for whom it belongs to."""
+    """What ends the host, where this request may."""
     if stop is None:
         raise PermissionDeniedException(
             "only a host on a Unix socket is stopped by a request; end this one's process"
         )
-    if principal_of(request.scope).name:
+    if principal_of(request.scope):
         raise PermissionDeniedException("a host of several people is stopped by none of them")
     return stop
 
 
 def _check_sees_all(request: AnyRequest) -> None:
-    if principal_of(request.scope).name not in ("", METRICS_NAME):
+    if principal_of(request.scope) not in ("", METRICS_NAME):
         raise PermissionDeniedException(
             f"the figures of all are for the token of the name {METRICS_NAME}"
         )
-
-
-def _answer(
-    status: int, problem_of: Callable[[Any], msgspec.Struct], **headers: str
-) -> Callable[[AnyRequest, Any], Response[Any]]:
-    """A handler that refuses with what `problem_of` makes of an error."""
-
-    def answer(_: AnyRequest, error: Exception) -> Response[Any]:
-        return Response(problem_of(error), status_code=status, headers=headers)
-
-    return answer
 
 
 def _on_http(request: AnyRequest, error: HTTPException) -> Response[Any]:
@@ -186,27 +173,17 @@ def _on_http(request: AnyRequest, error: HTTPException) -> Response[Any]:
     return Response(problem, status_code=status, headers=headers)
 
 
-def _on_quota(metrics: Metrics, _: AnyRequest, error: QuotaError) -> Response[Any]:
-    metrics.refusals.labels(error.problem.code).inc()
-    return Response(error.problem, status_code=429, headers=error.headers)
+def _on_refusal(metrics: Metrics, _: AnyRequest, error: RefusalError) -> Response[Any]:
+    if isinstance(error, QuotaError):
+        metrics.refusals.labels(error.problem.code).inc()
+    return Response(error.problem, status_code=error.status, headers=error.headers)
+
+
+def _on_bad_request(_: AnyRequest, error: Exception) -> Response[Any]:
+    return Response(Problem("bad_request", str(error)), status_code=400)
 
 
 def _on_failure(request: AnyRequest, error: Exception) -> Response[Any]:
     log_failure(f"{request.method} {request.url.path} failed", error)
     problem = Problem("internal_error", "the host could not answer; its log says where it failed")
     return Response(problem, status_code=500)
-
-
-_BAD_REQUEST = _answer(400, lambda error: Problem("bad_request", str(error)))
-_HANDLERS: Any = {
-    VersionConflictError: _answer(409, lambda error: Problem(error.code, str(error), error.uris)),
-    WithdrawnError: _answer(401, lambda error: Problem("wrong_token", str(error))),
-    NotReadyError: _answer(503, lambda error: error.problem, **{"Retry-After": "1"}),
-    InputError: _BAD_REQUEST,
-    ConfigurationError: _BAD_REQUEST,
-    UnknownCompletionError: _answer(
-        404, lambda error: Problem("unknown_completion", f"there is no completion {error}")
-    ),
-    HTTPException: _on_http,
-    Exception: _on_failure,
-}

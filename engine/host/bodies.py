@@ -11,7 +11,8 @@ import msgspec
 from litestar.types import HTTPResponseBodyEvent, HTTPResponseStartEvent, Receive, Scope, Send
 
 from engine.errors import InputError
-from engine.host.protocol import Chunk, CompleteEvent
+from engine.host.protocol import CompleteEvent
+from engine.request import Chunk
 
 _Kind = TypeVar("_Kind")
 # A backslash and a whole pair are passed over; half a pair is the group, as an escape or as bytes.

@@ -5,25 +5,25 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from engine.host.failures import RefusalError
 from engine.host.held_buffer import HeldBuffer, synced
-from engine.host.principals import Principal
-from engine.host.protocol import UNKNOWN_CLIENT, UNKNOWN_VERSION, BufferSync
+from engine.host.protocol import UNKNOWN_CLIENT, UNKNOWN_VERSION, BufferSync, Problem
 from engine.host.quotas import Quotas
 
 
-class VersionConflictError(Exception):
+class VersionConflictError(RefusalError):
     """These buffers are not held at the version that a request builds on."""
 
     def __init__(self, uris: Sequence[str], client: "Client | None") -> None:
-        super().__init__(f"not held at the version named: {', '.join(uris)}")
-        self.uris = tuple(uris)
-        self.code = UNKNOWN_VERSION if client and client.buffers else UNKNOWN_CLIENT
+        code = UNKNOWN_VERSION if client and client.buffers else UNKNOWN_CLIENT
+        reason = f"not held at the version named: {', '.join(uris)}"
+        super().__init__(409, Problem(code, reason, tuple(uris)))
 
 
 class ClientId(NamedTuple):
     """A client's own name, which is its own only among those of its principal."""
 
-    principal: Principal
+    principal: str
     name: str
 
 
@@ -50,7 +50,7 @@ class BufferUsage(NamedTuple):
 class ClientBuffers:
     """All clients. Belongs to the event loop; what it hands out never changes."""
 
-    def __init__(self, quotas_of: Callable[[Principal], Quotas] = lambda _: Quotas()) -> None:
+    def __init__(self, quotas_of: Callable[[str], Quotas] = lambda _: Quotas()) -> None:
         """Let no principal hold more than its quotas."""
         self._clients: dict[ClientId, Client] = {}
         self._quotas_of = quotas_of
@@ -60,24 +60,14 @@ class ClientBuffers:
         """Clients that have not left, of all principals."""
         return list(self._clients)
 
-    @property
-    def num_clients(self) -> int:
-        """Clients that have not left, of all principals."""
-        return len(self._clients)
-
-    @property
-    def num_buffers(self) -> int:
-        """Buffers of all clients."""
-        return sum(len(client.buffers) for client in self._clients.values())
-
     def num_others(self, client_id: ClientId) -> int:
         """Clients of the same principal that have not left, without this one."""
         own = {one for one in self._clients if one.principal == client_id.principal}
         return len(own - {client_id})
 
-    def usage_of(self, principal: Principal) -> BufferUsage:
-        """What the clients of a principal hold together."""
-        own = [one for name, one in self._clients.items() if name.principal == principal]
+    def usage_of(self, principal: str = "") -> BufferUsage:
+        """What the clients of a principal hold together; without a name, those of all."""
+        own = [one for name, one in self._clients.items() if not principal or name[0] == principal]
         sizes = [held.num_bytes for one in own for held in one.buffers.values()]
         return BufferUsage(len(own), len(sizes), sum(sizes))
 

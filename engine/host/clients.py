@@ -1,34 +1,36 @@
-"""The completions of each principal that feedback may name, and the clients that are there."""
+"""The principals and clients that a host has heard of, and the completions that feedback may name."""
 
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from collections.abc import Collection
+from dataclasses import dataclass, field
 
 from engine.host.buffers import ClientBuffers, ClientId
 from engine.host.engine_thread import EngineThread
+from engine.host.failures import RefusalError
 from engine.host.metrics import Metrics
-from engine.host.principals import Principal
-from engine.host.protocol import Done, Feedback, PromptUse
-from engine.host.request_builder import Asked, closed_buffers
-from engine.request import ClosedBuffers
+from engine.host.protocol import Done, Feedback, Problem
+from engine.host.request_builder import closed_buffers
+from engine.request import ClosedBuffers, Cost, FinishReason
 from engine.scheduler import Scheduler
 
-_KEPT_S = 120.0  # for which a completion is known, who shares a token whatever the others ask
-_FEW_ENTRIES, _MOST_ENTRIES = 200, 5000  # of a principal: known for longer, and at all
+_MOST_SERVED = 5000  # completions of a principal that feedback may name: minutes of a whole team
 _SILENT_S = 600.0  # a client that lives speaks more often than this
 
 
-class UnknownCompletionError(Exception):
+class UnknownCompletionError(RefusalError):
     """Feedback about a completion that this host did not serve, or has forgotten."""
+
+    def __init__(self, completion_id: str) -> None:
+        problem = Problem("unknown_completion", f"there is no completion {completion_id}")
+        super().__init__(404, problem)
 
 
 @dataclass(slots=True)
-class CompletionEntry:
+class _Served:
     """A completion that feedback may name."""
 
     text_len: int
-    added_at: float
     accepted_len: int = 0  # counted so far
 
     def accept(self, length: int | None) -> int:
@@ -39,114 +41,103 @@ class CompletionEntry:
         return added
 
 
-class CompletionRegistry:
-    """The latest completions of each principal by id; feedback is counted in `metrics`."""
+@dataclass(slots=True)
+class _Known:
+    """A principal that has asked for completions: the engine may know something of it."""
 
-    def __init__(self, metrics: Metrics, clock: Callable[[], float] = time.monotonic) -> None:
-        self._metrics, self._clock = metrics, clock
-        self._entries: dict[Principal, OrderedDict[str, CompletionEntry]] = {}
-        self._last_prompts: dict[Principal, PromptUse] = {}
+    served: OrderedDict[str, _Served] = field(default_factory=OrderedDict)  # the latest, by id
+    last_prompt: Cost | None = None
+    bufferless: dict[str, float] = field(default_factory=dict)  # drop-in clients: when they asked
 
-    def add(self, principal: Principal, completion_id: str, text_len: int) -> None:
+
+class Clients:
+    """Belongs to the event loop. The buffers, the scheduler and the engine forget those that leave."""
+
+    def __init__(
+        self,
+        buffers: ClientBuffers,
+        scheduler: Scheduler,
+        engine_thread: EngineThread,
+        metrics: Metrics,
+    ) -> None:
+        """Count feedback in `metrics`."""
+        self._buffers = buffers
+        self._scheduler = scheduler
+        self._engine_thread = engine_thread
+        self._metrics = metrics
+        self._known: dict[str, _Known] = {}  # by principal
+
+    def note(self, client: ClientId, *, has_buffers: bool) -> None:
+        """Note that a client is alive."""
+        known = self._known.setdefault(client.principal, _Known())
+        if not has_buffers:
+            known.bufferless[client.name] = time.monotonic()
+
+    def knows(self, principal: str) -> bool:
+        """Whether a principal has asked, and may ask still."""
+        return principal in self._known
+
+    def add(self, principal: str, completion_id: str, text_len: int) -> None:
         """Add a completion, or say how long it is by now; the principal's old ones are dropped."""
-        own, now = self._entries.setdefault(principal, OrderedDict()), self._clock()
-        own.setdefault(completion_id, CompletionEntry(text_len, now)).text_len = text_len
-        while len(own) > _MOST_ENTRIES or (
-            len(own) > _FEW_ENTRIES and next(iter(own.values())).added_at < now - _KEPT_S
-        ):
-            own.popitem(last=False)
+        served = self._known[principal].served
+        served.setdefault(completion_id, _Served(text_len)).text_len = text_len
+        if len(served) > _MOST_SERVED:
+            served.popitem(last=False)
 
-    def add_done(self, principal: Principal, done: Done) -> None:
+    def add_done(self, principal: str, done: Done) -> None:
         """Add a completion that is whole."""
         self.add(principal, done.id, len(done.text))
-        if done.prompt_tokens:  # what only read a prompt says nothing of it
-            self._last_prompts[principal] = PromptUse.of(done)
+        if done.finish_reason is not FinishReason.PREFILLED:
+            self._known[principal].last_prompt = done.cost.without_names
 
-    def last_prompt(self, principal: Principal) -> PromptUse | None:
-        """What the prompt of a principal's last completion was made of."""
-        return self._last_prompts.get(principal)
+    def last_prompt(self, principal: str) -> Cost | None:
+        """What the last completion of a principal cost, and its prompt was made of."""
+        known = self._known.get(principal)
+        return known.last_prompt if known else None
 
-    def forget(self, principal: Principal) -> None:
-        """Whoever has the name next has served nothing here."""
-        self._entries.pop(principal, None)
-        self._last_prompts.pop(principal, None)
-
-    def record(self, principal: Principal, feedback: Feedback) -> None:
+    def record(self, principal: str, feedback: Feedback) -> None:
         """Count what became of a principal's own completion. Raises UnknownCompletionError.
 
         A text that is accepted piece by piece is reported with its total length each time, so
         nothing counts twice.
         """
-        entry = self._entries.get(principal, OrderedDict()).get(feedback.completion_id)
-        if entry is None:
+        self._buffers.touch(ClientId(principal, feedback.client))
+        known = self._known.get(principal)
+        served = known.served.get(feedback.completion_id) if known else None
+        if served is None:
             raise UnknownCompletionError(feedback.completion_id)
         self._metrics.feedback.labels(feedback.kind).inc()
         if feedback.kind in ("accepted", "partly_accepted"):
-            self._metrics.accepted_characters.inc(entry.accept(feedback.accepted_len))
-
-
-class Presence:
-    """The principals and clients that a service has heard of. Belongs to the event loop."""
-
-    def __init__(
-        self,
-        buffers: ClientBuffers,
-        registry: CompletionRegistry,
-        scheduler: Scheduler,
-        engine_thread: EngineThread,
-    ) -> None:
-        """Who leaves is forgotten by all of these."""
-        self._buffers = buffers
-        self._registry = registry
-        self._scheduler = scheduler
-        self._engine_thread = engine_thread
-        self._principals: set[Principal] = set()  # of whom the engine may know something
-        self._bufferless: dict[ClientId, float] = {}  # clients of drop-in APIs: when they asked
-
-    def note(self, asked: Asked) -> None:
-        """Who asks is there."""
-        self._principals.add(asked.principal)
-        if not asked.has_buffers:
-            self._bufferless[ClientId(asked.principal, asked.client)] = time.monotonic()
-
-    def knows(self, principal: Principal) -> bool:
-        """Whether a principal has asked, and may ask still."""
-        return principal in self._principals
+            self._metrics.accepted_characters.inc(served.accept(feedback.accepted_len))
 
     def leave(self, client: ClientId, uris: tuple[str, ...] | None) -> None:
         """A client closes buffers, or leaves with all of them: what they taught goes, too."""
         gone = self._buffers.close(client, uris)
         if uris is None:
-            self._scheduler.forget(client.name, client.principal.name)
+            self._scheduler.forget(client.name, client.principal)
         is_last = not self._buffers.has_open(client)
         if gone.buffers or is_last:
             buffers = gone.buffers.values()
             closed = closed_buffers(client, gone.workspace, buffers, is_last=is_last)
             self._engine_thread.forget(closed)
 
-    def keep_only(self, principals: Collection[Principal]) -> None:
-        """Whoever is none of these has left, with all clients."""
+    def keep_only(self, principals: Collection[str]) -> None:
+        """All other principals have left, with all clients: the next one of a name finds nothing."""
         for client in self._buffers.clients:
             if client.principal not in principals:
                 self.leave(client, None)
-        for principal in self._principals - set(principals):
-            self._forget_principal(principal)
+        for principal in self._known.keys() - set(principals):
+            del self._known[principal]
+            self._scheduler.forget_all(principal)
+            self._engine_thread.forget(ClosedBuffers.of_all(principal))
 
     def leave_silent(self) -> None:
         """Clients that have said nothing for ten minutes count as gone."""
         for client in self._buffers.silent(_SILENT_S):
             self.leave(client, None)
         oldest = time.monotonic() - _SILENT_S
-        for client in [one for one, at in self._bufferless.items() if at < oldest]:
-            del self._bufferless[client]
-            self._scheduler.forget(client.name, client.principal.name)
-            self._engine_thread.forget(ClosedBuffers.of_all(client.principal.name, client.name))
-
-    def _forget_principal(self, principal: Principal) -> None:
-        """Whoever has the name next finds nothing of who had it."""
-        self._principals.discard(principal)
-        self._scheduler.forget_all(principal.name)
-        self._registry.forget(principal)
-        for client in [one for one in self._bufferless if one.principal == principal]:
-            del self._bufferless[client]
-        self._engine_thread.forget(ClosedBuffers.of_all(principal.name))
+        for principal, known in self._known.items():
+            for name in [name for name, at in known.bufferless.items() if at < oldest]:
+                del known.bufferless[name]
+                self._scheduler.forget(name, principal)
+                self._engine_thread.forget(ClosedBuffers.of_all(principal, name))

@@ -12,32 +12,33 @@ from typing import Any
 import uvicorn
 
 from engine.host.auth import Application
-from engine.host.bounded_protocol import CONNECTIONS_LOG
-from engine.host.failures import PacedMessages
+from engine.host.connection import CONNECTIONS_LOG, HostConnection
+from engine.host.failures import RateLimitedMessages
 from engine.host.options import HostOptions
-from engine.host.timed_protocol import GOODBYE_S, HANDSHAKE_S, TimedProtocol
 
+_HANDSHAKE_S = 15.0  # for TLS
+_GOODBYE_S = 2.0  # of TLS, which a client may leave unanswered
 _DRAIN_S = 10
-_RUNS_END_S = 8.0  # of these; then whatever still runs ends at its next step
+_JOBS_END_S = 8.0  # of these; then whatever still runs ends at its next step
 _OTHER_FILES = 200  # the model's, libraries', logs
 _FEWEST_CONNECTIONS = 32
 _MOST_AWAITED = 2048  # connections that nobody has accepted yet
-# Of these anybody who connects can have as many lines as they like.
-_PACED_LOGS = ("uvicorn.error", CONNECTIONS_LOG)
+# Any client can cause as many lines of these as it likes.
+_RATE_LIMITED_LOGS = ("uvicorn.error", CONNECTIONS_LOG)
 
 
 class DrainingServer(uvicorn.Server):
     """Ends what is left before its timeout: what uvicorn cancels itself it logs with a stack trace.
 
-    Calls `end_runs`, and ends the connections whose requests are not all there.
+    Calls `end_jobs`, and ends the connections whose requests are not all there.
     """
 
     def __init__(
-        self, app: Application, options: HostOptions, end_runs: Callable[[], None]
+        self, app: Application, options: HostOptions, end_jobs: Callable[[], None]
     ) -> None:
         super().__init__(_config(app, options))
-        self._pace = PacedMessages()
-        self._end_runs = end_runs
+        self._rate_limit = RateLimitedMessages()
+        self._end_jobs = end_jobs
 
     def handle_exit(self, sig: int, _frame: object) -> None:
         """End as `stop` does, so that what was learned is saved; a second Ctrl-C drains no longer.
@@ -50,10 +51,10 @@ class DrainingServer(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Listen, with limits to the time of TLS handshakes and goodbyes: uvicorn has none."""
         loop: Any = asyncio.get_running_loop()
-        for name in _PACED_LOGS:
-            logging.getLogger(name).addFilter(self._pace)
+        for name in _RATE_LIMITED_LOGS:
+            logging.getLogger(name).addFilter(self._rate_limit)
         if self.config.is_ssl:
-            limits = {"ssl_handshake_timeout": HANDSHAKE_S, "ssl_shutdown_timeout": GOODBYE_S}
+            limits = {"ssl_handshake_timeout": _HANDSHAKE_S, "ssl_shutdown_timeout": _GOODBYE_S}
             loop.create_server = partial(loop.create_server, **limits)
         try:
             await super().startup(sockets)
@@ -64,25 +65,25 @@ class DrainingServer(uvicorn.Server):
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Finish what is running, within the time that it may take."""
-        timer = asyncio.get_running_loop().call_later(_RUNS_END_S, self._end_rest)
+        timer = asyncio.get_running_loop().call_later(_JOBS_END_S, self._end_rest)
         try:
             await super().shutdown(sockets)
         finally:
             timer.cancel()
-            for name in _PACED_LOGS:
-                logging.getLogger(name).removeFilter(self._pace)
+            for name in _RATE_LIMITED_LOGS:
+                logging.getLogger(name).removeFilter(self._rate_limit)
 
     def _end_rest(self) -> None:
-        self._end_runs()
+        self._end_jobs()
         for connection in list(self.server_state.connections):
-            if isinstance(connection, TimedProtocol):
+            if isinstance(connection, HostConnection):
                 connection.end_unfinished()
 
 
 def _config(app: Application, options: HostOptions) -> uvicorn.Config:
     return uvicorn.Config(
         app,
-        http=TimedProtocol,
+        http=HostConnection,
         limit_concurrency=_most_connections(),
         backlog=_OTHER_FILES // 2,  # so many are accepted before any is looked at
         ssl_certfile=options.tls_cert,

@@ -1,14 +1,18 @@
 """The engine's thread: an engine is loaded there, and runs until the host ends or it cannot go on."""
 
 import asyncio
+import gc
 import logging
+import sys
 import threading
 import time
 from collections.abc import Callable
 
+from engine.completer import ServedEngine
 from engine.errors import DeviceLostError, ForegramError
+from engine.host.failures import RefusalError
 from engine.host.protocol import HostState, LoadProgress, Problem
-from engine.host.served_engine import ServedEngine
+from engine.memory import use_few_arenas
 from engine.progress import Progress
 from engine.request import ClosedBuffers
 from engine.scheduler import Scheduler
@@ -16,19 +20,19 @@ from engine.scheduler import Scheduler
 STOPPING = Problem("stopping", "the host is stopping")
 _JOIN_S = 10.0  # for the thread to end its step and to save what it has learned
 _PAUSES_S = (10.0, 60.0, 300.0)  # before a model that cannot be loaded is tried again
+_SWITCH_S = 0.0005
 _log = logging.getLogger("foregram.host")
 
 
-class NotReadyError(Exception):
+class NotReadyError(RefusalError):
     """The engine is loading, has failed, or stops; the problem says which."""
 
     def __init__(self, problem: Problem) -> None:
-        super().__init__(problem.message)
-        self.problem = problem
+        super().__init__(503, problem, retry_after_s=1.0)
 
 
 class _LoadedSoFar(Progress):
-    """The engine's progress, for whoever asks."""
+    """The engine's progress, as status tells it."""
 
     def __init__(self) -> None:
         self.now: LoadProgress | None = None
@@ -105,14 +109,14 @@ class EngineThread:
     def _new_thread(self) -> threading.Thread:
         return threading.Thread(target=self._work, name="engine", daemon=True)
 
-    def end_runs(self) -> None:
-        """End what runs within a step; who asked for it hears that the host stops."""
+    def end_jobs(self) -> None:
+        """End what runs within a step; its clients are told that the host stops."""
         self.is_stopping = True
         self._scheduler.stop()
 
     async def stop(self) -> None:
         """End what runs, and wait for the engine's thread, though not for ever."""
-        self.end_runs()
+        self.end_jobs()
         if self.engine is None:
             return  # a model that still loads ends with the process
         await asyncio.to_thread(self._thread.join, _JOIN_S)
@@ -129,7 +133,7 @@ class EngineThread:
     def lose(self, error: DeviceLostError) -> None:
         """Serve nobody any more: another process may have the device, this one never again.
 
-        The state is `stopping`: who finds it waits for the end, and starts another host.
+        The state is `stopping`: a client that finds it waits for the end, and starts another host.
         """
         if self.lost is not None:
             return  # completions that go on side by side each hear of it
@@ -146,7 +150,7 @@ class EngineThread:
         self._scheduler.max_sequences = engine.max_sequences
         try:
             engine.run(self._scheduler.admit)
-        except Exception as error:  # noqa: BLE001 - who asks would wait for ever
+        except Exception as error:  # noqa: BLE001 - clients would wait for ever
             _log.exception("the engine's loop broke")
             self._fail(Problem("internal_error", f"the engine broke: {error}"))
             return
@@ -193,3 +197,26 @@ def _forget(engine: ServedEngine, closed: ClosedBuffers) -> None:
         engine.forget(closed)
     except Exception:  # noqa: BLE001 - the thread would end with it
         _log.exception("closed buffers could not be forgotten")
+
+
+def become_host() -> None:
+    """Set this process up; to be called before there are threads."""
+    # The engine's thread gives the interpreter away so often; by default a request waits for 5 ms
+    # at each of its steps.
+    sys.setswitchinterval(_SWITCH_S)
+    use_few_arenas()
+
+
+def kept_for_good(load: Callable[[Progress], ServedEngine]) -> Callable[[Progress], ServedEngine]:
+    """`load`, and no collection of garbage looks through what is loaded then.
+
+    That is some 300,000 objects, most of them torch's: 0.15 s in which everybody waits.
+    """
+
+    def loaded(progress: Progress) -> ServedEngine:
+        engine = load(progress)
+        gc.collect()  # or what loading left behind would be kept, too
+        gc.freeze()
+        return engine
+
+    return loaded

@@ -34,7 +34,7 @@ class LogFile:
     def rotate(self) -> None:
         """Copy a long log aside, over the previous one, and empty it.
 
-        Who writes to it may go on: all append. So a host can do this to its own log.
+        Its writers may go on: all append. So a host can do this to its own log.
         """
         with suppress(FileNotFoundError):
             if self.path.stat().st_size <= MAX_LOG_BYTES:

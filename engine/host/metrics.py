@@ -1,9 +1,12 @@
 """What the host counts, as Prometheus reads it. Labels hold no file names and no text."""
 
+from collections.abc import Mapping
+
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
-from engine.request import CompletionResult, FinishReason
+from engine.request import Cost, FinishReason
 
+_OUTCOMES = (FinishReason.CANCELLED, FinishReason.PREFILLED)
 _SECONDS = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 
 
@@ -33,20 +36,20 @@ class Metrics:
         self._decode = self._histogram("decode_seconds", "Time to write a completion")
         self._gauges: dict[str, Gauge] = {}
 
-    def count(self, result: CompletionResult, queue_ms: float) -> None:
+    def count(self, reason: FinishReason, cost: Cost) -> None:
         """Count a completion that ran."""
-        stats = result.stats
-        is_cancelled = result.finish_reason is FinishReason.CANCELLED
-        self.count_request("cancelled" if is_cancelled else "completed")
-        self._prompt.inc(stats.prompt_tokens)
-        self._reused.inc(stats.reused_tokens)
-        self._tokens.inc(stats.tokens)
-        self._steps.inc(stats.steps)
-        for source, tokens in stats.accepted_by_source.items():
+        self.count_request(reason if reason in _OUTCOMES else "completed")
+        if reason is FinishReason.PREFILLED:
+            return
+        self._prompt.inc(cost.prompt_tokens)
+        self._reused.inc(cost.reused_tokens)
+        self._tokens.inc(cost.tokens)
+        self._steps.inc(cost.steps)
+        for source, tokens in cost.accepted_by_source.items():
             self._accepted.labels(source).inc(tokens)
-        self._queue.observe(queue_ms / 1000)
-        self._prefill.observe(stats.prefill_ms / 1000)
-        self._decode.observe(stats.decode_ms / 1000)
+        self._queue.observe(cost.queue_ms / 1000)
+        self._prefill.observe(cost.prefill_ms / 1000)
+        self._decode.observe(cost.decode_ms / 1000)
 
     def count_request(self, outcome: str) -> None:
         """Count a request by what became of it."""
@@ -54,7 +57,7 @@ class Metrics:
         if outcome == "cancelled":
             self._cancelled.inc()
 
-    def page(self, gauges: dict[str, float]) -> bytes:
+    def page(self, gauges: Mapping[str, float]) -> bytes:
         """Return the page, with the present values of `gauges`."""
         for name, value in gauges.items():
             if name not in self._gauges:

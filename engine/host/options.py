@@ -1,4 +1,4 @@
-"""Where a host listens, and who may speak."""
+"""Where a host listens, and which clients it lets in."""
 
 import ssl
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ from engine.host.runtime import RuntimeFolder
 
 @dataclass(frozen=True, slots=True)
 class HostOptions:
-    """Where to listen, and who may speak. A socket, or else an address and a port.
+    """Where to listen, and which clients to let in. A socket, or else an address and a port.
 
     Programs of the same user on this machine find the token of a port in `token_folder`.
     """

@@ -1,4 +1,6 @@
-"""Who a token names. A host keeps what belongs to one principal from all others.
+"""The principals that tokens name. A host keeps what belongs to one principal from all others.
+
+A principal is a name; it is empty for the only one of its host, whose token has none.
 
 A token file holds one bare token, or a line for each: `ada:TOKEN`, or `ada:sha256:HEX` with the
 SHA-256 of the token. A name may have several tokens, of which one is on its way out. Empty lines
@@ -14,9 +16,11 @@ from pathlib import Path
 from typing import Any, Self
 
 from engine.errors import ConfigurationError
+from engine.host.failures import RefusalError
+from engine.host.protocol import Problem
 from engine.host.secret_file import MAKE_TOKEN, MIN_TOKEN_LEN, read_secret
 
-METRICS_NAME = "metrics"  # who has this name may read the figures of all, and nothing else
+METRICS_NAME = "metrics"  # its token is for the figures of all, and nothing else
 _SCOPE_KEY = "foregram.principal"
 _MAX_BYTES = 1_000_000
 _HASHED = "sha256:"
@@ -24,23 +28,17 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@+-]{0,63}")
 _SHA256 = re.compile(r"[0-9a-fA-F]{64}")
 
 
-@dataclass(frozen=True, slots=True)
-class Principal:
-    """Whom a token names; without a name it is the only one of its host."""
-
-    name: str = ""
-
-
-class WithdrawnError(Exception):
+class WithdrawnError(RefusalError):
     """The token of a request was taken away before all of the request was there."""
 
     def __init__(self) -> None:
-        super().__init__("the token of the request is none of this host's any more")
+        reason = "the token of the request is none of this host's any more"
+        super().__init__(401, Problem("wrong_token", reason))
 
 
 @dataclass(frozen=True, slots=True)
 class KnownToken:
-    """A token as the host keeps it: whoever reads its memory learns none."""
+    """A token as the host keeps it: its memory does not tell the token."""
 
     name: str
     digest: bytes  # SHA-256
@@ -54,19 +52,19 @@ class KnownToken:
 
 @dataclass(slots=True)
 class Principals:
-    """All whom a host knows; one without any token serves whoever reaches it."""
+    """All that a host knows; one without any token serves every client that reaches it."""
 
     tokens: tuple[KnownToken, ...] = ()
     file: Path | None = None  # where they are from
 
     @classmethod
     def of(cls, token: str | None) -> Self:
-        """The one who has `token`; None: whoever comes, as over a private socket."""
+        """The one of `token`; None: every client is let in, as over a private socket."""
         return cls() if token is None else cls((KnownToken.of(token),))
 
     @classmethod
     def unknown(cls) -> Self:
-        """Nobody, until it is known who they are."""
+        """Nobody is let in, until the tokens are known."""
         return cls((KnownToken("", b""),))
 
     @classmethod
@@ -80,29 +78,29 @@ class Principals:
             self.tokens = _tokens_in(self.file)
 
     @property
-    def every(self) -> frozenset[Principal]:
-        """All whom a token names."""
-        return frozenset(Principal(known.name) for known in self.tokens)
+    def every(self) -> frozenset[str]:
+        """All that a token names."""
+        return frozenset(known.name for known in self.tokens)
 
-    def named_by(self, token: bytes) -> Principal | None:
-        """Whom a token names. It is compared with every other, in a time that tells nothing."""
+    def named_by(self, token: bytes) -> str | None:
+        """The principal of a token. It is compared with every token, in a time that tells nothing."""
         if not self.tokens:
-            return Principal()
+            return ""
         digest, found = _digest(token), None
         for known in self.tokens:
             if secrets.compare_digest(digest, known.digest):
-                found = Principal(known.name)
+                found = known.name
         return found
 
 
-def principal_of(scope: Mapping[str, Any]) -> Principal:
-    """Who sent the request that has this ASGI scope, once it was let in."""
-    principal: Principal = scope[_SCOPE_KEY]
+def principal_of(scope: Mapping[str, Any]) -> str:
+    """The principal of the request that has this ASGI scope, once it was let in."""
+    principal: str = scope[_SCOPE_KEY]
     return principal
 
 
-def note_principal(scope: MutableMapping[str, Any], principal: Principal) -> None:
-    """Note in its ASGI scope who sent a request."""
+def note_principal(scope: MutableMapping[str, Any], principal: str) -> None:
+    """Note the principal of a request in its ASGI scope."""
     scope[_SCOPE_KEY] = principal
 
 

@@ -2,14 +2,13 @@
 
 import math
 import time
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, fields, replace
 from typing import Self
 
 from engine.errors import ConfigurationError
-from engine.host.principals import Principal
+from engine.host.failures import RefusalError
 from engine.host.protocol import MAX_TOKENS, Problem
 
 _BURST_S = 3.0  # of requests at the full rate, that may come at once
@@ -20,27 +19,11 @@ _BODIES_PART = 4  # of the megabytes for buffers so many may be in bodies that w
 _TEAM = 64  # people who may share one token
 
 
-def retry_after(seconds: float) -> dict[str, str]:
-    """The header that tells when to ask again, in whole seconds."""
-    return {"Retry-After": str(max(1, math.ceil(seconds)))}
-
-
-class QuotaError(Exception):
+class QuotaError(RefusalError):
     """A principal would have more than its quota."""
 
     def __init__(self, sentence: str, retry_after_s: float) -> None:
-        super().__init__(sentence)
-        self.retry_after_s = retry_after_s
-
-    @property
-    def problem(self) -> Problem:
-        """For who is refused."""
-        return Problem("quota", str(self))
-
-    @property
-    def headers(self) -> dict[str, str]:
-        """When it may be asked again, in whole seconds."""
-        return retry_after(self.retry_after_s)
+        super().__init__(429, Problem("quota", sentence), retry_after_s)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,25 +45,13 @@ class Quotas:
 
     @classmethod
     def of_a_team(cls) -> Self:
-        """Where one token, or a private socket, serves whoever comes: they may be many."""
+        """Where one token, or a private socket, serves every client: they may be many."""
         scaled = {one.name: _TEAM * int(str(one.default)) for one in fields(cls)}
         return cls(**scaled | {"megabytes": 1024, "tokens": MAX_TOKENS})
 
     def changed(self, given: Iterable[str]) -> Self:
         """With values as `NAME=VALUE`. Raises ConfigurationError."""
         return replace(self, **dict(_parsed(one) for one in given))
-
-    def check_open(self, num_open: int, body_bytes: int) -> None:
-        """Raises QuotaError where so many requests, or so long ones, are not answered yet."""
-        waits = "wait here for an answer, or to be read, and no more than"
-        most = self.waiting + self.running
-        if num_open >= most:
-            raise QuotaError(f"{num_open:,} of your requests {waits} {most:,} may", _BUSY_S)
-        most_mb = self.megabytes / _BODIES_PART
-        if body_bytes >= most_mb * 1e6:
-            raise QuotaError(
-                f"{body_bytes / 1e6:,.0f} MB of your requests {waits} {most_mb:,.0f} may", _BUSY_S
-            )
 
     def check_buffers(self, num_clients: int, num_buffers: int, num_bytes: int) -> None:
         """Raises QuotaError where a principal would hold more than this."""
@@ -98,35 +69,40 @@ class Quotas:
 
 
 @dataclass(slots=True)
-class TokenBucket:
-    """Lets requests through at a rate; some may come at once."""
+class _Requests:
+    """Those of one principal: a bucket that fills again, and what is not answered yet."""
 
-    per_s: float
-    clock: Callable[[], float] = time.monotonic
-    _left: float = field(init=False)
-    _at: float = field(init=False)
+    quotas: Quotas
+    left: float  # plain requests that may come at once
+    at: float  # when that was so
+    num_open: int = 0
+    open_bytes: int = 0  # of their bodies
 
-    def __post_init__(self) -> None:
-        self._left, self._at = self.most, self.clock()
-
-    @property
-    def most(self) -> float:
-        """Requests that may come at once."""
-        return max(1.0, _BURST_S * self.per_s)
-
-    def take(self, cost: float = 1.0) -> None:
-        """Let one through that counts as `cost` plain ones. Raises QuotaError."""
-        cost = min(cost, self.most)
-        now = self.clock()
-        self._left = min(self.most, self._left + (now - self._at) * self.per_s)
-        self._at = now
-        if self._left < cost:
+    def take(self, body_bytes: int, now: float) -> None:
+        """Let one through. Raises QuotaError."""
+        rate = self.quotas.requests
+        most = max(1.0, _BURST_S * rate)
+        cost = min(1 + body_bytes / _COUNTED_BYTES, most)
+        self.left, self.at = min(most, self.left + (now - self.at) * rate), now
+        if self.left < cost:
             raise QuotaError(
-                f"you may send {self.per_s:g} requests a second here, large ones count as several, "
-                "and you sent more",
-                (cost - self._left) / self.per_s,
+                f"you may send {rate} requests a second here, large ones count as several, and you "
+                "sent more",
+                (cost - self.left) / rate,
             )
-        self._left -= cost
+        self.left -= cost
+        self._check_open()
+
+    def _check_open(self) -> None:
+        waits = "wait here for an answer, or to be read, and no more than"
+        most = self.quotas.waiting + self.quotas.running
+        if self.num_open >= most:
+            raise QuotaError(f"{self.num_open:,} of your requests {waits} {most:,} may", _BUSY_S)
+        megabytes, most_mb = self.open_bytes / 1e6, self.quotas.megabytes / _BODIES_PART
+        if megabytes >= most_mb:
+            raise QuotaError(
+                f"{megabytes:,.0f} MB of your requests {waits} {most_mb:,.0f} may", _BUSY_S
+            )
 
 
 class QuotaKeeper:
@@ -139,45 +115,30 @@ class QuotaKeeper:
         given = tuple(given)
         self._named, self._nameless = Quotas().changed(given), Quotas.of_a_team().changed(given)
         self._clock = clock
-        self._buckets: dict[Principal, TokenBucket] = {}
-        self._num_open: Counter[Principal] = Counter()
-        self._open_bytes: Counter[Principal] = Counter()  # of their bodies
+        self._requests: dict[str, _Requests] = {}
 
-    def of(self, principal: Principal) -> Quotas:
+    def of(self, principal: str) -> Quotas:
         """The quotas of a principal."""
-        return self._named if principal.name else self._nameless
+        return self._named if principal else self._nameless
+
+    def num_open(self, principal: str) -> int:
+        """Requests of a principal that are not answered yet."""
+        requests = self._requests.get(principal)
+        return requests.num_open if requests else 0
 
     @contextmanager
-    def request_of(
-        self, principal: Principal, body_bytes: int = 0
-    ) -> Iterator[Callable[[int], None]]:
-        """Let a request of a principal through, until it is answered. Raises QuotaError.
-
-        Yields what counts further bytes of its body as they come, and raises it, too.
-        """
-        quotas = self.of(principal)
-        if principal not in self._buckets:
-            self._buckets[principal] = TokenBucket(quotas.requests, self._clock)
-        bucket, held = self._buckets[principal], body_bytes
-        bucket.take(1 + body_bytes / _COUNTED_BYTES)
-        quotas.check_open(self._num_open[principal], self._open_bytes[principal])
-        self._num_open[principal] += 1
-        self._open_bytes[principal] += body_bytes
-
-        def take(num_bytes: int) -> None:
-            nonlocal held
-            quotas.check_open(self._num_open[principal] - 1, self._open_bytes[principal] - held)
-            # Of one request, and one less: sums of many pieces are rounded.
-            most = max(0.0, bucket.most - 2 - held / _COUNTED_BYTES)
-            bucket.take(min(num_bytes / _COUNTED_BYTES, most))
-            held += num_bytes
-            self._open_bytes[principal] += num_bytes
-
+    def request_of(self, principal: str, body_bytes: int = 0) -> Iterator[None]:
+        """Let a request of a principal through, until it is answered. Raises QuotaError."""
+        now, quotas = self._clock(), self.of(principal)
+        requests = self._requests.setdefault(principal, _Requests(quotas, math.inf, now))
+        requests.take(body_bytes, now)
+        requests.num_open += 1
+        requests.open_bytes += body_bytes
         try:
-            yield take
+            yield
         finally:
-            self._num_open[principal] -= 1
-            self._open_bytes[principal] -= held
+            requests.num_open -= 1
+            requests.open_bytes -= body_bytes
 
 
 def _parsed(given: str) -> tuple[str, int]:

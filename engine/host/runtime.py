@@ -89,7 +89,7 @@ class RuntimeFolder:
 
     @property
     def lock_path(self) -> Path:
-        """Whoever holds this file's lock may start a host."""
+        """The process that holds this file's lock may start a host."""
         return self.path / "host.lock"
 
     @property

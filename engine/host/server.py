@@ -1,12 +1,12 @@
-"""The host as a process: signals, upkeep, and an exit when nobody needs it any more."""
+"""The host as a process: signals, maintenance, and an exit when nobody needs it any more."""
 
 import asyncio
 import logging
 import signal
+import socket
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from functools import partial
 from typing import Any
 
 from engine.errors import ConfigurationError
@@ -34,21 +34,19 @@ class HostServer:
         service: CompletionService,
         options: HostOptions,
         on_served: Callable[[], None] = lambda: None,
-        upkeep: Callable[[], None] = lambda: None,
+        maintain: Callable[[], None] = lambda: None,
     ) -> None:
         """Serve by `options`.
 
-        `on_served` is called once, when the host has served for a while, `upkeep` now and then.
+        `on_served` is called once, when the host has served for a while, `maintain` now and then.
         """
         self._service = service
-        self._upkeep = upkeep
+        self._maintain = maintain
         self._options = options
         self._on_served: Callable[[], None] | None = on_served
-        self._place: tuple[int, int] | None = None  # the socket's file
         self._token_written_ns: int | None = None  # by the file system's clock
-        self._keep_token: Callable[[], None] = self._follow_token
         self._follow_token()
-        # Who reaches a port may be one of many; a private socket is its user's alone.
+        # Many may reach a port; a private socket is its user's alone.
         stop = self.stop if options.socket is not None else None
         # Its own types are narrower than ASGI's.
         app: Any = create_app(service, stop, options.apis.dialects)
@@ -58,7 +56,7 @@ class HostServer:
             *(app, self._principals, options.is_this_users, service.limits, options.apis),
             metrics=service.metrics,
         )
-        self._server = DrainingServer(guarded, options, service.engine_thread.end_runs)
+        self._server = DrainingServer(guarded, options, service.engine_thread.end_jobs)
 
     def stop(self) -> None:
         """Finish what is running, then return from `run`."""
@@ -76,10 +74,7 @@ class HostServer:
             host_listener(self._options) as listener,
         ):
             engine_thread.start(self.stop)
-            self._place = identity(self._options.socket)
-            if self._options.socket is None:
-                self._keep_token = partial(self._keep_port_token, *listener.getsockname())
-            watch = asyncio.create_task(self._watch())
+            watch = asyncio.create_task(self._watch(listener))
             try:
                 await self._server.serve(sockets=[listener])
             finally:
@@ -107,14 +102,17 @@ class HostServer:
         except ConfigurationError as error:
             _log.error("the tokens stay as they were: %s", error)
         else:
-            self._service.presence.keep_only(self._principals.every)
+            self._service.clients.keep_only(self._principals.every)
             _log.info("the token file was read again")
 
-    def _keep_port_token(self, address: str, port: int, *_: object) -> None:
+    def _keep_port_token(self, listener: socket.socket) -> None:
         """Put the token of a port back where clients look for it, if that was removed."""
         folder, token = self._options.token_folder, self._options.token
+        if folder is None or token is None or self._options.socket is not None:
+            return
+        address, port = listener.getsockname()[:2]
         with suppress(OSError, RuntimeFolderError):
-            if folder and token and folder.port_token(address, port) is None:
+            if folder.port_token(address, port) is None:
                 folder.keep_port_token(address, port, token)
 
     def _follow_token(self) -> None:
@@ -127,25 +125,26 @@ class HostServer:
             if former not in (None, self._token_written_ns):
                 self._reload()
 
-    async def _watch(self) -> None:
+    async def _watch(self, listener: socket.socket) -> None:
         """Forget silent clients; end once nobody has asked for anything for the idle time.
 
         A host whose socket is gone ends as well: cleaners of /tmp remove what is old, and the next
         client starts another host beside it. Where they remove its token, the next client makes one; that
         of a port is put back.
         """
-        limit = self._options.idle_exit_s
+        limit, place = self._options.idle_exit_s, identity(self._options.socket)
         # Often, so that the idle time begins soon after the model is loaded.
         pause_s = _WATCH_S if limit is None else min(_WATCH_S, limit / 4)
         while True:
             await asyncio.sleep(pause_s)
-            self._service.presence.leave_silent()
-            self._upkeep()
+            self._service.clients.leave_silent()
+            self._maintain()
             await asyncio.to_thread(return_free_memory)
-            if identity(self._options.socket) != self._place and not self._service.is_busy:
+            if identity(self._options.socket) != place and not self._service.is_busy:
                 _log.warning("the host ends: its socket was removed, so nobody finds it any more")
                 self.stop()
-            self._keep_token()
+            self._follow_token()
+            self._keep_port_token(listener)
             if self._on_served is not None and self._service.served_s >= _SERVED_S:
                 self._on_served()
                 self._on_served = None

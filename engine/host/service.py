@@ -4,37 +4,30 @@ The engine is loaded and runs on a thread of its own; the event loop hands it jo
 their events. Nothing here waits for the engine but by awaiting.
 """
 
+import dataclasses
 import time
+import uuid
 from collections.abc import AsyncGenerator, Callable
 from contextlib import suppress
-from dataclasses import replace
-from functools import partial
+from dataclasses import dataclass, field
 
+from msgspec.structs import replace
+
+from engine.completer import ServedEngine, ServedSequence
+from engine.errors import DeviceLostError, ForegramError
 from engine.host.buffers import ClientBuffers, ClientId
-from engine.host.clients import CompletionRegistry, Presence, UnknownCompletionError
+from engine.host.clients import Clients, UnknownCompletionError
 from engine.host.engine_thread import STOPPING, EngineThread
-from engine.host.failures import FailureLog
-from engine.host.held_buffer import spliced, split_at
+from engine.host.event_relay import EventRelay
+from engine.host.failures import RateLimitedLog, log_failure
 from engine.host.metrics import Metrics
-from engine.host.principals import Principal, WithdrawnError
-from engine.host.protocol import (
-    Chunk,
-    CompleteEvent,
-    CompleteRequest,
-    Done,
-    Failed,
-    Feedback,
-    HostState,
-)
+from engine.host.principals import WithdrawnError
+from engine.host.protocol import CompleteEvent, CompleteRequest, Done, Failed, HostState
 from engine.host.quotas import QuotaKeeper
-from engine.host.request_builder import Asked, CellTexts, request_builder
-from engine.host.run import Run, failed
-from engine.host.served_engine import ServedEngine
+from engine.host.request_builder import request_builder
 from engine.progress import Progress
-from engine.request import CompletionRequest, FinishReason
+from engine.request import Chunk, CompletionRequest, FinishReason
 from engine.scheduler import Dropped, Job, Scheduler
-
-_ENDED = FinishReason.CANCELLED.value
 
 
 class CompletionService:
@@ -50,15 +43,12 @@ class CompletionService:
         self.metrics = Metrics()
         self.limits = limits or QuotaKeeper()
         self.buffers = ClientBuffers(self.limits.of)
-        self.registry = CompletionRegistry(self.metrics)
-        self.scheduler = Scheduler(
-            most_running=lambda name: self.limits.of(Principal(name)).running
-        )
+        self.scheduler = Scheduler(most_running=lambda principal: self.limits.of(principal).running)
         self.engine_thread = EngineThread(load, self.scheduler)
-        self.presence = Presence(self.buffers, self.registry, self.scheduler, self.engine_thread)
-        self.used_at = time.monotonic()  # not by who reads status, health or metrics
+        self.clients = Clients(self.buffers, self.scheduler, self.engine_thread, self.metrics)
+        self.log = RateLimitedLog()
+        self.used_at = time.monotonic()  # not for status, health or metrics
         self._served_since: float | None = None
-        self._failures = FailureLog()
 
     @property
     def state(self) -> HostState:
@@ -68,9 +58,7 @@ class CompletionService:
     @property
     def is_busy(self) -> bool:
         """Whether the model loads, or a completion runs or waits."""
-        return self.state == "loading" or bool(
-            self.scheduler.num_running or self.scheduler.num_waiting
-        )
+        return self.state == "loading" or any(self.scheduler.load_of())
 
     @property
     def idle_s(self) -> float:
@@ -82,10 +70,8 @@ class CompletionService:
         """Seconds since the first completion was done; 0 before."""
         return 0.0 if self._served_since is None else time.monotonic() - self._served_since
 
-    def complete(
-        self, principal: Principal, message: CompleteRequest
-    ) -> AsyncGenerator[CompleteEvent]:
-        """Sync, and complete as `stream` does.
+    def complete(self, principal: str, message: CompleteRequest) -> AsyncGenerator[CompleteEvent]:
+        """Sync, and complete.
 
         Raises NotReadyError, VersionConflictError, InputError, QuotaError and ConfigurationError
         at once.
@@ -93,87 +79,136 @@ class CompletionService:
         client = ClientId(principal, message.client)
         for one in message.feedback:  # first: it does not come a second time
             with suppress(UnknownCompletionError):
-                self.registry.record(principal, one)
+                self.clients.record(principal, one)
         self.buffers.sync(client, message.workspace, message.sync)
-        held = self.buffers.get(client, message.uri, message.version)
-        self.engine_thread.ready_engine()
-        others = self.buffers.others(client, held)
-        is_open = partial(self.buffers.holds, client)
-        prefix, suffix = split_at(spliced(held.lines, message.overlay), message.position)
-        get = partial(self.buffers.get, client)
-        cells = CellTexts.of(message.above, message.below, get)
-        make = request_builder(message, prefix, suffix, held, cells, others, is_open)
-        asked = Asked(
+        job = CompletionJob(
+            service=self,
             principal=principal,
             client=message.client,
             document=message.uri,
-            make=make,
-            is_prefill=message.bounds.max_tokens == 0,
+            make=request_builder(message, client, self.buffers),
             is_prefetch=message.is_prefetch,
             has_buffers=True,
         )
-        return self.stream(asked)
+        return job.events()
 
-    def stream(self, asked: Asked) -> AsyncGenerator[CompleteEvent]:
-        """Queue a completion, and return its events; whoever stops to listen cancels it.
+    def note_served(self) -> None:
+        """Note that a completion was done."""
+        self._served_since = self._served_since or time.monotonic()
 
-        The last event is Done or Failed. It is queued when the first one is awaited. Raises
-        NotReadyError at once.
-        """
-        engine = self.engine_thread.ready_engine()
-        make = partial(self._made, asked)
-        run = Run(
-            engine, self.metrics, make, self.engine_thread.lose, asked.is_prefill, self._failures
-        )
-        return self._events(run, asked)
 
-    def _made(self, asked: Asked) -> CompletionRequest | None:
-        """The request, in the name of who asks, and no longer than that one's may be."""
-        request = asked.make()
-        if request is None:
-            return None
-        most = self.limits.of(asked.principal).tokens
-        stop = replace(request.stop, max_tokens=min(request.stop.max_tokens, most))
-        return replace(request, principal=asked.principal.name, stop=stop)
+@dataclass(slots=True, eq=False, kw_only=True)
+class CompletionJob(Job):
+    """A completion from its admission to its answer. Raises NotReadyError when it is made.
 
-    async def _events(self, run: Run, asked: Asked) -> AsyncGenerator[CompleteEvent]:
-        principal = asked.principal
-        self.presence.note(asked)
-        job = Job(
-            *(asked.client, asked.document, run.begin, run.dropped, asked.is_prefetch),
-            principal=principal.name,
-        )
-        self.scheduler.submit(job)
-        written = 0
+    `make` is called once, on the engine's thread, as late as can be; it returns None where nothing
+    is to be completed any more, and may raise a ForegramError.
+    """
+
+    service: CompletionService
+    make: Callable[[], CompletionRequest | None]
+    has_buffers: bool = False  # the host holds some of the client's, and hears of its leaving
+    id: str = field(default_factory=lambda: uuid.uuid4().hex)
+    told: EventRelay = field(default_factory=EventRelay)
+    _queued_at: float = field(default_factory=time.perf_counter)
+    _began_at: float = 0.0
+    _engine: ServedEngine = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._engine = self.service.engine_thread.ready_engine()
+
+    async def events(self) -> AsyncGenerator[CompleteEvent]:
+        """Queue it, and hear of it; the last event is Done or Failed. To stop to listen cancels it."""
+        service, num_written = self.service, 0
+        client = ClientId(self.principal, self.client)
+        service.clients.note(client, has_buffers=self.has_buffers)
+        service.scheduler.submit(self)
         try:
             while True:
-                event = self._as_told(await run.told.events.get(), job)
-                if not self.presence.knows(principal):  # its token was taken away meanwhile
-                    event = Failed("wrong_token", str(WithdrawnError()))
+                event = self._as_told(await self.told.events.get())
                 if isinstance(event, Chunk):  # an editor may show it before the end
-                    written += len(event.text)
-                    self.registry.add(principal, event.id, written)
+                    num_written += len(event.text)
+                    service.clients.add(self.principal, self.id, num_written)
                 if isinstance(event, Done):
-                    self._served_since = self._served_since or time.monotonic()
-                    self.registry.add_done(principal, event)
+                    service.note_served()
+                    service.clients.add_done(self.principal, event)
                 yield event
                 if not isinstance(event, Chunk):
                     return
         finally:
-            self.scheduler.cancel(job)
-            self.used_at = time.monotonic()
-            if self.presence.knows(principal):
-                self.presence.note(asked)
+            service.scheduler.cancel(self)
+            service.used_at = time.monotonic()
+            if service.clients.knows(self.principal):
+                service.clients.note(client, has_buffers=self.has_buffers)
 
-    def _as_told(self, event: CompleteEvent, job: Job) -> CompleteEvent:
+    def _as_told(self, event: CompleteEvent) -> CompleteEvent:
         """What the host ended is no completion, whatever was written of it."""
-        if not isinstance(event, Done) or event.finish_reason != _ENDED:
+        if not self.service.clients.knows(self.principal):  # its token was taken away meanwhile
+            return Failed.of(WithdrawnError().problem)
+        if not isinstance(event, Done) or event.finish_reason is not FinishReason.CANCELLED:
             return event
-        if self.engine_thread.is_stopping:
-            return Failed(STOPPING.code, STOPPING.message)
-        return failed(Dropped.SUPERSEDED) if job.is_superseded else event
+        if self.service.engine_thread.is_stopping:
+            return Failed.of(STOPPING)
+        return _not_run(Dropped.SUPERSEDED) if self.is_superseded else event
 
-    def record(self, principal: Principal, feedback: Feedback) -> None:
-        """Count what became of a completion. Raises UnknownCompletionError."""
-        self.buffers.touch(ClientId(principal, feedback.client))
-        self.registry.record(principal, feedback)
+    def begin(self) -> ServedSequence | None:
+        """Begin to complete, on the engine's thread; None where nothing is to be run."""
+        self._began_at = time.perf_counter()
+        try:
+            request = self.make()
+            if request is not None:
+                return self._engine.sequence(
+                    self._bounded(request),
+                    on_chunk=lambda chunk: self.told.tell(replace(chunk, id=self.id)),
+                    is_cancelled=self.is_cancelled,
+                    on_end=self._end,
+                )
+        except Exception as error:  # noqa: BLE001 - whatever one completion meets, the next is served
+            self._fail(error)
+        else:
+            self.dropped(Dropped.CANCELLED)
+        return None
+
+    def dropped(self, reason: Dropped) -> None:
+        """Say why there is no completion."""
+        self.service.metrics.count_request(reason.value)
+        self.told.tell(_not_run(reason))
+
+    def _bounded(self, request: CompletionRequest) -> CompletionRequest:
+        """In its principal's name, and no longer than that one's may be."""
+        most = self.service.limits.of(self.principal).tokens
+        stop = replace(request.stop, max_tokens=min(request.stop.max_tokens, most))
+        return dataclasses.replace(request, principal=self.principal, stop=stop)
+
+    def _end(self, sequence: ServedSequence) -> None:
+        """Say what became of it, on the engine's thread."""
+        try:
+            result = sequence.result()
+        except Exception as error:  # noqa: BLE001 - likewise
+            self._fail(error)
+            return
+        cost = replace(
+            result.cost,
+            queue_ms=1000 * (self._began_at - self._queued_at),
+            # All that is not decoding brings the prompt in: to lay it out, too.
+            prefill_ms=1000 * (time.perf_counter() - self._began_at) - result.cost.decode_ms,
+        )
+        self.service.metrics.count(result.finish_reason, cost)
+        self.told.tell(Done(self.id, result.text, result.finish_reason, cost))
+
+    def _fail(self, error: Exception) -> None:
+        if isinstance(error, DeviceLostError):
+            self.service.engine_thread.lose(error)  # first, so that a retry is refused
+        if isinstance(error, ForegramError):
+            self.service.log.failure(error)
+            event = Failed(error.code, error.told, error.retry_after_s)
+        else:
+            log_failure(f"completion {self.id} failed", error)
+            event = Failed("internal_error", f"the completion failed; the log names {self.id}")
+        error.__traceback__ = None  # its frames know the sequence, and so the memory of its slot
+        self.service.metrics.count_request("failed")
+        self.told.tell(event)
+
+
+def _not_run(reason: Dropped) -> Failed:
+    return Failed(reason.value, f"the request was {reason.value}")

@@ -163,11 +163,11 @@ class Stopper:
 
     @property
     def _is_late(self) -> bool:
-        limit = self._rules.time_limit_s
-        if limit is None or self._began is None:
+        limit_ms = self._rules.time_limit_ms
+        if limit_ms is None or self._began is None:
             return False
         patience = 1 if self._has_whole_line else _PATIENCE
-        return self._clock() - self._began >= patience * limit
+        return self._clock() - self._began >= patience * limit_ms / 1000
 
     def _without_overlap(self, text: str) -> str:
         """Drop what repeats the suffix, or else the blank lines before it."""

@@ -17,8 +17,9 @@ from rich.console import Console
 
 from engine import Buffer, CompletionRequest, FinishReason
 from engine.completer import Completer
+from engine.config import StopRules
 from engine.errors import InputError
-from engine.host.protocol import Bounds, Position
+from engine.host.protocol import Position
 from engine.memory import peak_resident_bytes
 from engine.text.lines import last_line
 from lsp_server.cli.completion_report import (
@@ -47,7 +48,7 @@ from lsp_server.settings import Settings
 class AskedPlace(NamedTuple):
     """How a text at a cursor ends and what of it is shown, as on an editor's explicit request."""
 
-    bounds: Bounds
+    bounds: StopRules
     context: CursorContext
     judge: Judge
 
@@ -94,7 +95,7 @@ def show_completion(arguments: argparse.Namespace, settings: Settings) -> int:
         open_buffers=open_buffers(
             arguments.open, source.path, settings.allow_secret_files, arguments.given_in
         ),
-        stop=replace(
+        stop=structs.replace(
             wanted.stop,
             max_tokens=min(bounds.max_tokens, wanted.stop.max_tokens),
             single_line=bounds.single_line,

@@ -28,6 +28,7 @@ _ENDINGS = {
     FinishReason.MAX_TOKENS: "it has as many tokens as allowed",
     FinishReason.CONTEXT_FULL: "the model's context is full",
     FinishReason.CANCELLED: "it was cancelled",
+    FinishReason.PREFILLED: "its prompt was only to be read",
 }
 
 
@@ -50,10 +51,10 @@ class CompletionReport:
     @property
     def summary(self) -> str:
         """One line: cost, model, ending."""
-        stats = self.result.stats
+        cost = self.result.cost
         parts = (
-            f"{stats.tokens} tokens in {stats.steps} runs of the model",
-            f"{stats.tokens_per_second:.1f} tokens a second",
+            f"{cost.tokens} tokens in {cost.steps} runs of the model",
+            f"{cost.tokens_per_second:.1f} tokens a second",
             f"{self.engine.model} ({self.engine.dtype}) on {self.engine.device}",
             f"{self.peak_memory_mb:,.0f} MB of memory",
             self.ending if self.text else f"nothing to insert: {self.ending}",
@@ -62,21 +63,21 @@ class CompletionReport:
 
     def as_json(self) -> dict[str, Any]:
         """The fields of `--json`, in their order. Times in ms, memory in units of 2**20 bytes."""
-        stats = self.result.stats
+        cost = self.result.cost
         return {
             "text": self.text,
             "replaced_chars_after_cursor": self.replaced,
-            "tokens": stats.tokens,
-            "steps": stats.steps,
-            "tokens_per_step": round(stats.tokens_per_step, 3),
-            "rows_per_step": round(stats.rows_per_step, 3),
-            "prompt_tokens": stats.prompt_tokens,
-            "neighbour_tokens": stats.neighbour_tokens,
-            "neighbours": list(stats.neighbours),
-            "prefill_ms": round(stats.prefill_ms, 2),
-            "decode_ms": round(stats.decode_ms, 2),
-            "tokens_per_second": round(stats.tokens_per_second, 2),
-            "accepted_by_source": dict(stats.accepted_by_source),
+            "tokens": cost.tokens,
+            "steps": cost.steps,
+            "tokens_per_step": round(cost.tokens_per_step, 3),
+            "rows_per_step": round(cost.rows_per_step, 3),
+            "prompt_tokens": cost.prompt_tokens,
+            "neighbour_tokens": cost.neighbour_tokens,
+            "neighbours": list(cost.neighbours),
+            "prefill_ms": round(cost.prefill_ms, 2),
+            "decode_ms": round(cost.decode_ms, 2),
+            "tokens_per_second": round(cost.tokens_per_second, 2),
+            "accepted_by_source": dict(cost.accepted_by_source),
             "model": self.engine.model,
             "device": self.engine.device,
             "dtype": self.engine.dtype,

@@ -4,6 +4,7 @@ import argparse
 
 from engine import CompletionRequest, Lookahead, Sampling, StopRules
 from engine.model_names import ALIASES
+from lsp_server.cli.command_parser import positive
 
 DTYPES = ("int8", "float32", "bfloat16", "fp8", "int4")
 
@@ -39,7 +40,7 @@ def add_decoding(parser: argparse.ArgumentParser, max_tokens: int) -> None:
     group.add_argument(
         "--max-tokens",
         metavar="N",
-        type=int,
+        type=positive,
         default=max_tokens,
         help=f"the longest completion; a line has about 10 tokens; {max_tokens} by default",
     )

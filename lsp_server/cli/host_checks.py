@@ -6,9 +6,9 @@ import time
 from contextlib import aclosing, suppress
 from uuid import uuid4
 
+from engine.config import StopRules
 from engine.host.protocol import (
     PROTOCOL_VERSION,
-    Bounds,
     BufferSync,
     CloseRequest,
     CompleteRequest,
@@ -90,7 +90,7 @@ async def check_latency(address: HostAddress) -> Check:
         version=1,
         position=Position(1, len(lines[1])),
         sync=(BufferSync(_URI, "probe.py", "python", 1, lines=lines),),
-        bounds=Bounds(max_tokens=8),
+        stop=StopRules(max_tokens=8),
     )
     begin = time.perf_counter()
     try:
@@ -142,10 +142,10 @@ async def _completed(host: HostClient, request: CompleteRequest) -> Done:
 
 
 def _latency(total_ms: float, done: Done) -> Check:
-    times = done.timings
+    cost = done.cost
     what = (
-        f"{total_ms:.0f} ms for {done.tokens} tokens: waiting {times.queue_ms:.0f}, "
-        f"prefill {times.prefill_ms:.0f}, decode {times.decode_ms:.0f}"
+        f"{total_ms:.0f} ms for {cost.tokens} tokens: waiting {cost.queue_ms:.0f}, "
+        f"prefill {cost.prefill_ms:.0f}, decode {cost.decode_ms:.0f}"
     )
     if total_ms > SLOW_MS:
         advice = (

@@ -16,16 +16,17 @@ from typing import NoReturn
 import msgspec
 
 from engine.atomic_write import read_kept
+from engine.completer import ServedEngine
 from engine.config import check_device_name
 from engine.errors import ConfigurationError, DeviceLostError
 from engine.host.compat.dialects import DEFAULT, Spoken
+from engine.host.engine_thread import become_host, kept_for_good
 from engine.host.loopback import is_loopback
 from engine.host.options import HostOptions
 from engine.host.quotas import QuotaKeeper
 from engine.host.runtime import HostRecord, RuntimeFolder, new_secret
 from engine.host.scale.plan import LOAD, ReplicaCount, ReplicaPlan, ScaleOptions, start_replicas
 from engine.host.secret_file import read_token
-from engine.host.served_engine import ServedEngine, become_host, kept_for_good
 from engine.host.server import HostServer
 from engine.host.service import CompletionService
 from engine.host.upstream.options import UpstreamOptions

@@ -6,14 +6,8 @@ from contextlib import aclosing
 from msgspec.structs import replace
 
 from engine import FinishReason
-from engine.host.protocol import (
-    Bounds,
-    CompleteEvent,
-    CompleteRequest,
-    Done,
-    Position,
-    Sampled,
-)
+from engine.config import Sampling, StopRules
+from engine.host.protocol import CompleteEvent, CompleteRequest, Done, Position
 from lsp_server.completion.anchor import Anchor
 from lsp_server.completion.cells_around import cells_around
 from lsp_server.completion.completion_cache import CachedCompletion, CompletionCache
@@ -68,9 +62,9 @@ class HostCompletions:
         """Whether this host reads a whole prompt in a moment, as far as the last one tells."""
         if self.last is None:
             return False
-        done = self.last[1]
-        num_read = max(done.prompt_tokens - done.reused_tokens, 1)
-        return done.timings.prefill_ms / num_read * done.prompt_tokens < _MOMENT_MS
+        cost = self.last[1].cost
+        num_read = max(cost.prompt_tokens - cost.reused_tokens, 1)
+        return cost.prefill_ms / num_read * cost.prompt_tokens < _MOMENT_MS
 
     def matching(self, anchor: Anchor) -> InFlightCompletion | None:
         """What runs for this document or is prefetched, if its text may still be what is asked."""
@@ -79,7 +73,7 @@ class HostCompletions:
                 return one
         return None
 
-    def begin(self, anchor: Anchor, sampling: Sampled | None) -> InFlightCompletion:
+    def begin(self, anchor: Anchor, sampling: Sampling | None) -> InFlightCompletion:
         """Start one in place of what runs for the document; `sampling` None is as the settings say."""
         uri = anchor.document.uri
         self._stop(uri)
@@ -108,7 +102,7 @@ class HostCompletions:
             return  # what is prefetched has read it
         if self._prefill is not None:
             self._prefill.cancel()
-        request = self._request(anchor, Bounds(max_tokens=0), is_ahead=True)
+        request = self._request(anchor, StopRules(max_tokens=0), is_ahead=True)
         self._prefill = InFlightCompletion(anchor, self._completed(request, anchor))
 
     def finished(self, completion: InFlightCompletion) -> None:
@@ -144,7 +138,7 @@ class HostCompletions:
         self._prefetch = self._prefill = None
 
     def _start(
-        self, anchor: Anchor, sampling: Sampled | None = None, *, is_ahead: bool = False
+        self, anchor: Anchor, sampling: Sampling | None = None, *, is_ahead: bool = False
     ) -> InFlightCompletion:
         place = self._place(anchor)
         lines = "single" if anchor.is_guess else self._settings().lines
@@ -178,8 +172,8 @@ class HostCompletions:
     def _request(
         self,
         anchor: Anchor,
-        bounds: Bounds,
-        sampling: Sampled | None = None,
+        bounds: StopRules,
+        sampling: Sampling | None = None,
         *,
         is_ahead: bool = False,
     ) -> CompleteRequest:
@@ -195,8 +189,8 @@ class HostCompletions:
             below=anchor.cells.below,
             layout=settings.layout,
             lookahead=settings.lookahead,
-            sampling=sampling or Sampled(settings.temperature),
-            bounds=replace(
+            sampling=sampling or Sampling(settings.temperature),
+            stop=replace(
                 bounds,
                 max_tokens=min(bounds.max_tokens, settings.max_tokens),
                 time_limit_ms=settings.time_limit_ms or bounds.time_limit_ms,

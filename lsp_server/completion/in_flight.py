@@ -5,7 +5,8 @@ import logging
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing, suppress
 
-from engine.host.protocol import Chunk, CompleteEvent, Done, Failed
+from engine.host.protocol import CompleteEvent, Done, Failed
+from engine.request import Chunk
 from lsp_server.completion.anchor import Anchor
 from lsp_server.host.client import HostGoneError, HostRefusedError
 from lsp_server.reasons import Reason

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 
 from lsprotocol import types
 
-from engine.host.protocol import Failed, Position, Sampled
+from engine.config import Sampling
+from engine.host.protocol import Failed, Position
 from lsp_server.completion.anchor import Anchor
 from lsp_server.completion.cells_around import cells_around
 from lsp_server.completion.completion_cache import CachedCompletion, CompletionCache
@@ -175,7 +176,7 @@ class InlineCompleter:
             is_over = reason in HOST_TROUBLES | WITHDRAWN or reason is Reason.QUOTA
             if is_over or is_late or count >= settings.num_candidates:
                 break
-            varied = Sampled(_VARIETY, number)
+            varied = Sampling(_VARIETY, number)
             await self._begin(anchor, varied)
         for one in best:
             self._cache.prefer(one.completion_id)
@@ -195,7 +196,7 @@ class InlineCompleter:
                 return reason
         return await self._begin(anchor)
 
-    async def _begin(self, anchor: Anchor, sampling: Sampled | None = None) -> Reason | None:
+    async def _begin(self, anchor: Anchor, sampling: Sampling | None = None) -> Reason | None:
         if self._is_outdated(anchor):
             return Reason.SUPERSEDED
         return await self._outcome(self.host.begin(anchor, sampling), anchor)

@@ -14,11 +14,11 @@ import httpcore2
 import httpx2
 
 from engine.errors import ConfigurationError, ForegramError
+from engine.host.http_client import tls_context, usable_proxies
 from engine.host.loopback import is_loopback, loopback_addresses
 from engine.host.protocol import PROTOCOL_HEADER, PROTOCOL_VERSION, SESSION_HEADER
 from engine.host.runtime import RuntimeFolder
 from engine.host.secret_file import read_token
-from engine.host.tls_trust import tls_context, usable_proxies
 from lsp_server.settings import Settings
 
 _PORTS = {"http": 80, "https": 443}

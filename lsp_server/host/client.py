@@ -9,9 +9,9 @@ from contextlib import aclosing
 import httpx2
 import msgspec
 
+from engine.host.http_client import body_of, lines_of, rejected_certificate, retry_after_s
 from engine.host.protocol import (
     REPLICA_HEADER,
-    Chunk,
     CloseRequest,
     CompleteEvent,
     CompleteRequest,
@@ -20,9 +20,8 @@ from engine.host.protocol import (
     Status,
     SyncRequest,
 )
-from engine.host.response_body import body_of, lines_of, retry_after_s
-from engine.host.tls_trust import rejected_certificate
 from engine.model_names import printable
+from engine.request import Chunk
 
 _LONGEST_WAIT_S = 60.0  # whatever a host says
 _ANSWER_S = 5.0  # for all of what a host answers at once, however it drips

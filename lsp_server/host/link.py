@@ -18,9 +18,9 @@ from engine.host.protocol import (
     Failed,
     Feedback,
     Problem,
-    RepositorySnippet,
     SyncRequest,
 )
+from engine.request import Snippet
 from lsp_server.documents.document import Snapshot
 from lsp_server.documents.documents import Documents
 from lsp_server.host.client import (
@@ -36,7 +36,7 @@ from lsp_server.host.sync import FeedbackBatch, HostSync, Syncs, host_version
 
 _LOG = logging.getLogger(__name__)
 _Outcome = TypeVar("_Outcome")
-SendableSnippets = Callable[[], Awaitable[tuple[RepositorySnippet, ...]]]
+SendableSnippets = Callable[[], Awaitable[tuple[Snippet, ...]]]
 _ATTEMPTS = 3  # a host may have forgotten the documents, or been replaced
 _CLOSE_S = 1.0
 _WATCH_S = 3.0  # between looks at a host that has not answered a request

@@ -10,8 +10,8 @@ from contextlib import suppress
 import httpx2
 import msgspec
 
+from engine.host.http_client import body_of
 from engine.host.protocol import PROTOCOL_VERSION, Status
-from engine.host.response_body import body_of
 from engine.host.runtime import HostRecord
 from engine.version import VERSION
 from lsp_server.host.address import HostAddress

@@ -10,7 +10,8 @@ from enum import StrEnum
 from functools import cache
 from typing import NamedTuple
 
-from engine.host.protocol import Bounds, Position
+from engine.config import StopRules
+from engine.host.protocol import Position
 from engine.text.brackets import Balance, balance, num_open
 from engine.text.lines import indent_of
 from lsp_server.language_names import PROSE, block_comments, comment_signs
@@ -112,10 +113,10 @@ class Scope(StrEnum):
 
 # A line has 19 characters in the median, 73 at most in 95 %.
 BOUNDS = {
-    Scope.ONE_LINE: Bounds(max_tokens=64, single_line=True),
-    Scope.DEEPER: Bounds(max_tokens=128, time_limit_ms=300),
-    Scope.SEVERAL: Bounds(max_tokens=192, time_limit_ms=1_500),
-    Scope.INVOKED: Bounds(max_tokens=256),
+    Scope.ONE_LINE: StopRules(max_tokens=64, single_line=True),
+    Scope.DEEPER: StopRules(max_tokens=128, time_limit_ms=300),
+    Scope.SEVERAL: StopRules(max_tokens=192, time_limit_ms=1_500),
+    Scope.INVOKED: StopRules(max_tokens=256),
 }
 _AUTOMATIC = {
     Place.COMMENT: Scope.ONE_LINE,

@@ -11,7 +11,8 @@ from queue import SimpleQueue
 from threading import Thread
 from typing import Any, TypeVar
 
-from engine.host.protocol import MAX_SNIPPETS, RepositorySnippet
+from engine.host.protocol import MAX_SNIPPETS
+from engine.request import Snippet
 from lsp_server.privacy.hidden_files import innermost
 from lsp_server.repository.cursor_view import OnProgress, Question, Sendable
 from lsp_server.repository.folder_index import FolderIndex
@@ -89,7 +90,7 @@ class Repository:
 
     async def _sendable(
         self, folder: Path, uri: str, found: Sequence[Excerpt]
-    ) -> tuple[RepositorySnippet, ...]:
+    ) -> tuple[Snippet, ...]:
         """What may be sent now: a request may have waited for its host since."""
         index = self._indexes.get(folder)
         if index is None or not found:
@@ -100,7 +101,7 @@ class Repository:
             self._is_late = True
             return ()
         is_asked = self._indexes.get(folder) is index  # as it was then
-        return tuple(RepositorySnippet(one.path, one.text) for one in judged if is_asked)
+        return tuple(Snippet(one.path, one.text) for one in judged if is_asked)
 
     async def filled(self) -> None:
         """Wait until all indexes are in step."""

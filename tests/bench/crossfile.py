@@ -14,8 +14,8 @@ from engine.bench.task_sets import grouped
 from engine.completer import Completer
 from engine.request import (
     Buffer,
+    Chunk,
     ClosedBuffers,
-    CompletionChunk,
     CompletionRequest,
     CompletionResult,
     Snippet,
@@ -73,7 +73,7 @@ class CrossfileRun:
     @property
     def shown(self) -> tuple[str, ...]:
         """The paths of the other files that the prompt shows."""
-        return (*self.result.stats.neighbours, *self.result.stats.repository)
+        return (*self.result.cost.neighbours, *self.result.cost.repository)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +102,7 @@ class _Judged:
     text: str = field(default="")
     is_enough: bool = False
 
-    def take(self, chunk: CompletionChunk) -> None:
+    def take(self, chunk: Chunk) -> None:
         self.text += chunk.text
         if "\n" in chunk.text:  # the file is looked through, which takes as long as a step
             self.is_enough = len(cut(self.task, self.text)) < len(self.text)
@@ -161,7 +161,7 @@ def _figures(runs: Sequence[CrossfileRun], alone: Sequence[CrossfileRun]) -> Arm
     exact, exact_alone = (
         {run.task.id: run.score.is_exact for run in some} for some in (runs, alone)
     )
-    steps = sum(run.result.stats.steps for run in runs)
+    steps = sum(run.result.cost.steps for run in runs)
     return ArmFigures(
         tasks=len(runs),
         exact=mean(lambda run: run.score.is_exact),
@@ -169,11 +169,11 @@ def _figures(runs: Sequence[CrossfileRun], alone: Sequence[CrossfileRun]) -> Arm
         similarity=mean(lambda run: run.score.similarity),
         identifiers=mean(lambda run: run.score.has_identifiers),
         lead=mean(lambda run: run.score.has_lead),
-        prompt_tokens=mean(lambda run: run.result.stats.prompt_tokens),
+        prompt_tokens=mean(lambda run: run.result.cost.prompt_tokens),
         other_tokens=mean(
-            lambda run: run.result.stats.neighbour_tokens + run.result.stats.repository_tokens
+            lambda run: run.result.cost.neighbour_tokens + run.result.cost.repository_tokens
         ),
-        tokens_per_step=sum(run.result.stats.tokens for run in runs) / (steps or 1),
+        tokens_per_step=sum(run.result.cost.tokens for run in runs) / (steps or 1),
         recall=mean(lambda run: run.task.definition_path in run.shown),
         retrieval_ms=percentile([run.retrieval_ms for run in runs], 50),
         paired=paired(exact, exact_alone, {run.task.id: run.task.package for run in runs}),
@@ -184,7 +184,7 @@ def _oracle(task: CrossfileTask) -> tuple[Snippet, ...]:
     """The definitions that the answer uses, as if somebody had known them."""
     pieces = _HEAD.split(task.definition_text)[1:]
     pairs = zip(pieces[::2], pieces[1::2], strict=True)
-    return tuple(Snippet(path, f"{text.strip(chr(10))}\n", is_open=False) for path, text in pairs)
+    return tuple(Snippet(path, f"{text.strip(chr(10))}\n") for path, text in pairs)
 
 
 def crossfile_json(runs: Sequence[CrossfileRun], setting: Setting) -> dict[str, Any]:
@@ -194,12 +194,12 @@ def crossfile_json(runs: Sequence[CrossfileRun], setting: Setting) -> dict[str, 
             "id": run.task.id,
             "arm": run.arm,
             "text": run.text,
-            "prompt_tokens": run.result.stats.prompt_tokens,
-            "neighbours": list(run.result.stats.neighbours),
-            "repository": list(run.result.stats.repository),
+            "prompt_tokens": run.result.cost.prompt_tokens,
+            "neighbours": list(run.result.cost.neighbours),
+            "repository": list(run.result.cost.repository),
             "retrieval_ms": run.retrieval_ms,
-            "tokens": run.result.stats.tokens,
-            "steps": run.result.stats.steps,
+            "tokens": run.result.cost.tokens,
+            "steps": run.result.cost.steps,
             "finish_reason": run.result.finish_reason.value,
         }
         | asdict(run.score)

@@ -90,7 +90,7 @@ class _CrossfileIndex:
         began = time.perf_counter()
         shown = self._retrievals[task.root].shown(view)
         ms = 1000 * (time.perf_counter() - began)
-        return Retrieved(tuple(Snippet(one.path, one.text, is_open=False) for one in shown), ms)
+        return Retrieved(tuple(Snippet(one.path, one.text) for one in shown), ms)
 
     def _filled(self, root: Path) -> Retrieval:
         store = Store.build(self._folder / f"{len(self._retrievals)}.sqlite", root)

@@ -118,7 +118,7 @@ class Guessing(HeldEngine):
 
 def guessed(tasks):
     decoding = CompletionRequest("", "")
-    found = Retrieved((Snippet("shop/models.py", "def price(tax):\n", is_open=False),), 3.0)
+    found = Retrieved((Snippet("shop/models.py", "def price(tax):\n"),), 3.0)
     return [
         run_crossfile(Guessing(), task, arm, decoding, lambda _task, _opened: found)
         for task, arm in product(tasks, ARMS)
@@ -140,6 +140,6 @@ def test_the_arms_are_compared_task_by_task_and_end_when_all_that_counts_is_writ
 
 
 def test_each_arm_is_forgotten_before_the_next_one():
-    engine, retrieved = Guessing(), Retrieved((Snippet("a.py", "x\n", is_open=False),))
+    engine, retrieved = Guessing(), Retrieved((Snippet("a.py", "x\n"),))
     run_crossfile(engine, task(), "repository", CompletionRequest("", ""), lambda *_: retrieved)
     assert [one.paths for one in engine.forgotten] == [{"shop/cart.py", "a.py"}]

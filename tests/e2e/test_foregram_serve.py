@@ -16,14 +16,9 @@ import httpx2
 import msgspec
 import pytest
 
-from engine.host.protocol import (
-    Bounds,
-    Chunk,
-    CompleteEvent,
-    Done,
-    Problem,
-    Status,
-)
+from engine.config import StopRules
+from engine.host.protocol import CompleteEvent, Done, Problem, Status
+from engine.request import Chunk
 from lsp_server.cli.command_line import main
 from tests.support.ports import free_port
 from tests.support.served_host import ServedHost, headers_with, request, secret_file, served_host
@@ -51,7 +46,7 @@ class Served:
 
     def events(self, max_tokens=12):
         """The events of a completion, as they come."""
-        asked = msgspec.structs.replace(request(*LINES), bounds=Bounds(max_tokens=max_tokens))
+        asked = msgspec.structs.replace(request(*LINES), stop=StopRules(max_tokens=max_tokens))
         content = msgspec.json.encode(asked)
         with self.client.stream("POST", "/v1/complete", content=content) as response:
             assert response.status_code == 200, response.read()
@@ -100,7 +95,7 @@ def test_it_answers_before_its_model_is_loaded_and_then_completes(short_folder, 
         assert all(isinstance(chunk, Chunk) for chunk in chunks)
         assert "".join(chunk.text for chunk in chunks) == done.text
         assert done.text.strip()
-        assert done.tokens <= 12
+        assert done.cost.tokens <= 12
         status, pid = served.status(), served.host.process.pid
         assert (status.state, status.pid, status.num_buffers) == ("ready", pid, 1)
         assert "foregram_tokens_total" in served.client.get("/metrics").text

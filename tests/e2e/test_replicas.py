@@ -21,7 +21,8 @@ from pathlib import Path
 import pytest
 from lsprotocol import types
 
-from engine.host.protocol import Bounds, CompleteRequest, Done, Failed, Position
+from engine.config import StopRules
+from engine.host.protocol import CompleteRequest, Done, Failed, Position
 from lsp_server.documents.document import Snapshot
 from lsp_server.documents.documents import Documents
 from lsp_server.host import search as host_search
@@ -38,7 +39,7 @@ NUM_PEOPLE = int(os.environ.get("PEOPLE", "6"))
 TYPING_S = float(os.environ.get("TYPING_S", "0"))
 MODEL = os.environ.get("REPLICA_MODEL", "")  # a folder, or `tiny`; without one, hosts that echo
 IS_ROLLING = bool(os.environ.get("ROLLING"))
-A_LINE = Bounds(max_tokens=16)  # a random model ends none by itself
+A_LINE = StopRules(max_tokens=16)  # a random model ends none by itself
 TOKEN = "a-token-for-all-of-these-people"
 
 pytest.importorskip("ray.serve", reason="the extra `scale` is not installed")
@@ -107,7 +108,7 @@ class Person:
     async def _asked(self) -> Done | None:
         snapshot = self.documents.snapshot(self.uri)
         assert isinstance(snapshot, Snapshot)
-        request = CompleteRequest("", "", self.uri, 0, Position(35, 4), bounds=A_LINE)
+        request = CompleteRequest("", "", self.uri, 0, Position(35, 4), stop=A_LINE)
         try:
             async with aclosing(self.link.complete(request, snapshot)) as events:
                 last = [event async for event in events][-1]
@@ -129,7 +130,7 @@ class Person:
         if client is not None:
             self.homes.append(client.replica)
             self.times.append(time.monotonic())
-            self.cached.append(done.reused_tokens > 0)
+            self.cached.append(done.cost.reused_tokens > 0)
 
     async def sit(self, is_over: asyncio.Event) -> None:
         """Type and ask, again and again."""

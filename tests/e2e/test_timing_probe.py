@@ -15,7 +15,8 @@ import msgspec
 import numpy as np
 import pytest
 
-from engine.host.protocol import Bounds, CloseRequest
+from engine.config import StopRules
+from engine.host.protocol import CloseRequest
 from tests.support.served_host import completed, request, tiny_host, token_of
 from tests.support.tiny_models import save_model, tiny_model
 
@@ -82,7 +83,7 @@ def asked(guess, client):
     """Two tokens in a file that begins with a guess, the only one in a workspace of its own."""
     root = f"file:///{client}"
     made = request(f'KEY = "{guess}"', *KNOWN, client=client, uri=f"{root}/a.py")
-    return msgspec.structs.replace(made, workspace=root, bounds=Bounds(max_tokens=2))
+    return msgspec.structs.replace(made, workspace=root, stop=StopRules(max_tokens=2))
 
 
 def timed(http, guess):
@@ -93,8 +94,9 @@ def timed(http, guess):
     seconds = time.perf_counter() - began
     closing = CloseRequest("spy", None)
     http.post("/v1/buffers/close", content=msgspec.json.encode(closing)).raise_for_status()
-    counters = (done.reused_tokens, done.rows, done.steps, done.num_open)
-    return (seconds, done.timings.prefill_ms, done.timings.decode_ms, *counters)
+    cost = done.cost
+    counters = (cost.reused_tokens, cost.rows, cost.steps, cost.num_open)
+    return (seconds, cost.prefill_ms, cost.decode_ms, *counters)
 
 
 def probed(host, spy):

@@ -30,7 +30,7 @@ before = compiled()
 assert before
 text = "def f(a, b):\\n    return a + b\\n\\n\\n"
 result = engine.complete(CompletionRequest(prefix=2 * text + "def f(a", suffix="", path="a.py"))
-assert result.stats.steps
+assert result.cost.steps
 assert compiled() == before, set(compiled().items()) - set(before.items())
 """
 

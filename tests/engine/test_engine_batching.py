@@ -3,6 +3,7 @@
 import itertools
 from dataclasses import replace
 
+import msgspec
 import pytest
 import torch
 
@@ -14,8 +15,9 @@ from engine.model.loading.loaded_model import load_model
 from engine.options import EngineOptions
 from engine.progress import NoProgress
 from engine.request import Buffer, CompletionRequest, FinishReason
-from engine.scheduler import Job, Scheduler
+from engine.scheduler import Scheduler
 from tests.support.gpu_models import gpu_qwen2
+from tests.support.jobs import CalledJob
 from tests.support.tiny_models import save_model, tiny_model
 
 pytestmark = [
@@ -92,7 +94,7 @@ def run_together(engine, requests, *, cancelled_after=None):
             if len(results) == len(requests):
                 scheduler.stop()
 
-        return Job(f"client {number}", "buffer", begin, lambda _: None)
+        return CalledJob(client=f"client {number}", document="buffer", start=begin)
 
     jobs = [job(number, one) for number, one in enumerate(requests)]
     for one in jobs:
@@ -128,7 +130,7 @@ def test_each_writes_what_it_writes_alone(engine, lookahead, sampling):
 
 def test_each_is_as_sure_as_it_is_alone(engine):
     """PyTorch's products round otherwise beside other rows; kernels do not."""
-    rules = replace(RULES, min_confidence=1e-9)
+    rules = msgspec.structs.replace(RULES, min_confidence=1e-9)
     requests = [replace(request(path), stop=rules) for path in FILES]
     alone = [engine.complete(replace(one, lookahead=Lookahead.parse("off"))) for one in requests]
     together = run_together(engine, requests)
@@ -140,7 +142,7 @@ def test_each_is_as_sure_as_it_is_alone(engine):
 
 def test_they_share_their_steps(engine, num_launches):
     results = run_together(engine, [request(path, lookahead="off") for path in FILES])
-    steps = [result.stats.steps for result in results]
+    steps = [result.cost.steps for result in results]
     assert len(num_launches) <= max(steps) + 2
     assert num_launches.count(3) >= min(steps) - 2
 
@@ -205,15 +207,15 @@ def test_what_a_slot_holds_behind_a_step_that_failed_is_not_reused(engine, monke
         with pytest.raises(IndexError, match="pop from empty list"):
             engine.complete(asked)
     again = engine.complete(asked)
-    assert (again.text, again.stats.reused_tokens) == (text, 0)
-    assert engine.complete(asked).stats.reused_tokens > 0
+    assert (again.text, again.cost.reused_tokens) == (text, 0)
+    assert engine.complete(asked).cost.reused_tokens > 0
 
 
 def test_workspaces_come_back_to_their_draft_states(engine):
     run_together(engine, [request(path) for path in FILES])
-    held = engine.pool_tokens
+    held = engine.usage_of().pool_tokens
     run_together(engine, [request(path) for path in FILES])
-    assert engine.pool_tokens <= 2 * held
+    assert engine.usage_of().pool_tokens <= 2 * held
     assert torch.isfinite(engine.model.causal_lm.arena.keys).all()
 
 

@@ -48,22 +48,22 @@ def closed(name):
 
 def test_a_closed_files_prompt_and_completions_are_gone(engine):
     first = engine.complete(ASKED)
-    assert engine.complete(ASKED).stats.reused_tokens > 0
+    assert engine.complete(ASKED).cost.reused_tokens > 0
     engine.forget(closed("a.py"))
     again = engine.complete(ASKED)
-    assert again.stats.reused_tokens == 0
+    assert again.cost.reused_tokens == 0
     assert again.text == first.text
 
 
 def test_a_prompt_that_shows_a_closed_neighbour_is_gone_and_others_stay(engine):
     engine.complete(ASKED)
-    with_neighbour = engine.complete(ASKED).stats
+    with_neighbour = engine.complete(ASKED).cost
     engine.complete(OTHER)
-    alone = engine.complete(OTHER).stats
+    alone = engine.complete(OTHER).cost
     assert (with_neighbour.neighbours, alone.neighbours) == (("b.py",), ())
     engine.forget(closed("b.py"))
-    assert engine.complete(OTHER).stats.reused_tokens == alone.reused_tokens > 0
-    assert engine.complete(ASKED).stats.reused_tokens < with_neighbour.reused_tokens // 2
+    assert engine.complete(OTHER).cost.reused_tokens == alone.reused_tokens > 0
+    assert engine.complete(ASKED).cost.reused_tokens < with_neighbour.reused_tokens // 2
 
 
 def test_no_piece_of_a_repository_is_drafted_once_its_client_has_left(tmp_path_factory):
@@ -71,7 +71,7 @@ def test_no_piece_of_a_repository_is_drafted_once_its_client_has_left(tmp_path_f
     shown = (
         "def reckoning(of_many_orders):\n    return sum(order.price for order in of_many_orders)\n"
     )
-    engine.complete(replace(ASKED, repository=(Snippet("d.py", shown, is_open=False),)))
+    engine.complete(replace(ASKED, repository=(Snippet("d.py", shown),)))
     (state,) = engine._draft_states._states
     tokens = engine.model.tokenizer.encode(shown)
     parts = [
@@ -107,11 +107,11 @@ def test_files_that_are_closed_while_a_prompt_is_read_are_gone_when_it_is_comple
     engine = loaded(tmp_path_factory)
     sequence = engine.sequence(ASKED, on_chunk=lambda _: None, is_cancelled=lambda: False)
     engine.run(ClosingOnceRead(engine, sequence).admit)
-    assert sequence.result().stats.tokens
+    assert sequence.result().cost.tokens
     (state,) = engine._draft_states._states
     context = engine.model.tokenizer.encode(SHARED)[:16]
     assert not len(state.pool.draft(context, 8).tokens)
-    assert engine.complete(ASKED).stats.reused_tokens == 0
+    assert engine.complete(ASKED).cost.reused_tokens == 0
 
 
 def test_nothing_is_left_of_a_principal_that_is_gone_and_all_of_another(tmp_path_factory):
@@ -122,17 +122,17 @@ def test_nothing_is_left_of_a_principal_that_is_gone_and_all_of_another(tmp_path
     engine.forget(ClosedBuffers.of_all("eve"))
     assert engine.usage_of("eve") == EngineUsage()
     assert engine.usage_of("ada").kv_bytes > 0
-    assert engine.complete(asked["eve"]).stats.reused_tokens == 0
-    assert engine.complete(asked["ada"]).stats.reused_tokens > 0
+    assert engine.complete(asked["eve"]).cost.reused_tokens == 0
+    assert engine.complete(asked["ada"]).cost.reused_tokens > 0
 
 
 def test_what_a_client_without_buffers_sent_is_forgotten_alone(tmp_path_factory):
     engine = loaded(tmp_path_factory)
     sent = replace(ASKED, workspace="drop-in\0", cache_key="drop-in\0x", prefix="other = [")
     for request in (sent, ASKED, sent):
-        known = engine.complete(request).stats.reused_tokens
+        known = engine.complete(request).cost.reused_tokens
     engine.forget(ClosedBuffers.of_all("", "drop-in"))
     (state,) = engine._draft_states._states
     assert state.workspace == ASKED.workspace
-    assert engine.complete(ASKED).stats.reused_tokens > known
-    assert 2 * engine.complete(sent).stats.reused_tokens < known
+    assert engine.complete(ASKED).cost.reused_tokens > known
+    assert 2 * engine.complete(sent).cost.reused_tokens < known

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
+import msgspec
 import pytest
 import torch
 
@@ -82,7 +83,7 @@ def test_every_lookahead_writes_the_plain_text(engine, layout, sampling):
     """Whatever the drafters have learned from the completions before."""
     request = ask(layout, sampling)
     plain = complete(engine, request, "off")
-    assert plain.stats.steps >= plain.stats.tokens > 0
+    assert plain.cost.steps >= plain.cost.tokens > 0
     for lookahead in LOOKAHEADS:
         ahead = complete(engine, request, lookahead)
         assert ahead.token_ids == plain.token_ids, lookahead
@@ -94,7 +95,7 @@ def test_every_lookahead_writes_the_plain_text(engine, layout, sampling):
 def test_a_text_is_as_sure_with_lookahead_as_without(engine, min_confidence, sampling):
     """Bit for bit by our own forward; a library's rounds otherwise beside other rows."""
     rounding = 0.0 if engine.info.dtype == "int8" else 1e-4
-    rules = replace(RULES, min_confidence=min_confidence)
+    rules = msgspec.structs.replace(RULES, min_confidence=min_confidence)
     request = replace(ask("line", sampling), stop=rules)
     plain = complete(engine, request, "off")
     for lookahead in LOOKAHEADS:
@@ -117,7 +118,7 @@ def test_lookahead_takes_fewer_steps(engine):
     """So the drafters do take part in the tests above."""
     request = ask("psm", Sampling())
     plain = complete(engine, request, "off")
-    assert complete(engine, request, "tensorrt").stats.steps < plain.stats.steps == RULES.max_tokens
+    assert complete(engine, request, "tensorrt").cost.steps < plain.cost.steps == RULES.max_tokens
 
 
 def test_what_was_completed_before_is_drafted_until_it_is_forgotten(engine):
@@ -126,23 +127,25 @@ def test_what_was_completed_before_is_drafted_until_it_is_forgotten(engine):
     first = complete(engine, request, "auto")
     again = complete(engine, request, "auto")
     assert again.token_ids == first.token_ids
-    assert again.stats.accepted_by_source.get("previous_completion", 0) > 0
+    assert again.cost.accepted_by_source.get("previous_completion", 0) > 0
     engine.forget_completions()
     forgotten = complete(engine, request, "auto")
-    assert "previous_completion" not in forgotten.stats.accepted_by_source
+    assert "previous_completion" not in forgotten.cost.accepted_by_source
 
 
 def test_a_plain_completion_is_not_remembered(engine):
     request = ask("line", Sampling())
     engine.forget_completions()
     complete(engine, request, "off")
-    assert "previous_completion" not in (complete(engine, request, "auto").stats.accepted_by_source)
+    assert "previous_completion" not in (complete(engine, request, "auto").cost.accepted_by_source)
 
 
 def test_no_completion_outgrows_the_models_context(engine):
-    request = replace(ask("line", Sampling()), stop=replace(RULES, max_tokens=10**6))
+    request = replace(
+        ask("line", Sampling()), stop=msgspec.structs.replace(RULES, max_tokens=10**6)
+    )
     plain, ahead = (complete(engine, request, mode) for mode in ("off", "auto"))
     assert plain.token_ids == ahead.token_ids
-    room = 512 - plain.stats.prompt_tokens
-    assert plain.stats.tokens <= room
-    assert (plain.finish_reason is FinishReason.CONTEXT_FULL) == (plain.stats.tokens == room)
+    room = 512 - plain.cost.prompt_tokens
+    assert plain.cost.tokens <= room
+    assert (plain.finish_reason is FinishReason.CONTEXT_FULL) == (plain.cost.tokens == room)

@@ -2,12 +2,13 @@
 
 from dataclasses import replace
 
+import msgspec
 import pytest
 
 from engine.config import PRESETS, Lookahead, Sampling, StopRules
 from engine.engine import Engine
 from engine.errors import InputError
-from engine.request import CompletionChunk, CompletionRequest, FinishReason
+from engine.request import Chunk, CompletionRequest, FinishReason
 from tests.support.tiny_models import tiny_engine
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -41,7 +42,7 @@ def raw(text: str = RAW, sampling: Sampling | None = None, strings=()) -> Comple
 
 def told(engine, request):
     """A result, and its chunks."""
-    chunks = list[CompletionChunk]()
+    chunks = list[Chunk]()
     return engine.complete(request, on_chunk=chunks.append), chunks
 
 
@@ -49,7 +50,7 @@ def told(engine, request):
 @pytest.mark.parametrize("sampling", SAMPLINGS, ids=["greedy", "seeded", "hot"])
 def test_every_lookahead_continues_a_raw_prompt_with_the_plain_text(engine, text, sampling):
     plain, chunks = told(engine, raw(text, sampling))
-    assert plain.stats.tokens > 2
+    assert plain.cost.tokens > 2
     tokens = [token for chunk in chunks for token in chunk.tokens]
     for lookahead in LOOKAHEADS:
         request = replace(raw(text, sampling), lookahead=Lookahead.parse(lookahead))
@@ -70,7 +71,9 @@ def test_every_lookahead_ends_before_the_same_stop_string(engine, is_raw, sampli
     free = engine.complete(request).text
     for start in range(1, len(free) - 3, 5):
         string = free[start : start + 3]
-        stopped = replace(request, stop=replace(request.stop, strings=(string, "never there")))
+        stopped = replace(
+            request, stop=msgspec.structs.replace(request.stop, strings=(string, "never there"))
+        )
         plain = engine.complete(stopped)
         assert string not in plain.text
         assert plain.finish_reason is FinishReason.STOP_STRING
@@ -98,7 +101,7 @@ def test_the_tokens_of_the_chunks_are_the_text(engine):
 def test_drafts_are_found_in_the_text_of_a_raw_prompt(engine):
     lines = "    def pop(self):\n        return self.items.pop()\n" * 4
     plain = engine.complete(raw(f"<|fim_prefix|>{lines}<|fim_suffix|>{BEHIND}<|fim_middle|>"))
-    assert plain.stats.steps >= plain.stats.tokens
+    assert plain.cost.steps >= plain.cost.tokens
     ahead = engine.complete(
         replace(
             raw(f"<|fim_prefix|>{lines}<|fim_suffix|>{BEHIND}<|fim_middle|>"), lookahead=Lookahead()

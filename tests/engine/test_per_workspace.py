@@ -16,8 +16,7 @@ def asked(workspace, principal=""):
 
 
 def closed(workspace, departed="", principal=""):
-    none: frozenset[str] = frozenset()
-    return ClosedBuffers(workspace, none, none, "", none, departed, principal)
+    return ClosedBuffers(workspace, departed=departed, principal=principal)
 
 
 def test_as_many_people_as_share_a_token_keep_what_is_theirs():

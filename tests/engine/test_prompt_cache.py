@@ -7,6 +7,7 @@ import pytest
 
 from engine.errors import NoSpaceError
 from engine.prompt_cache import PromptCache
+from engine.request import ClosedBuffers
 
 
 class CountingSlot:
@@ -187,7 +188,7 @@ def test_a_prompt_begins_with_what_another_slot_holds_and_leaves_that_whole(cach
 def test_the_least_recently_used_slot_goes_when_memory_is_short(cache):
     for key, token in (("a", 1), ("b", 2), ("c", 3), ("a", 1), ("d", 4)):
         visit(cache, key, [token])
-    assert cache.num_bytes == 3 * 512
+    assert cache.num_bytes() == 3 * 512
     assert visit(cache, "a", [1])[1] == 1
     assert visit(cache, "b", [2])[1] == 0
 
@@ -195,7 +196,7 @@ def test_the_least_recently_used_slot_goes_when_memory_is_short(cache):
 def test_a_prompt_larger_than_the_budget_is_served_alone(cache):
     visit(cache, "a", [1])
     slot, _ = visit(cache, "b", [2] * 2000)
-    assert cache.num_bytes == slot.capacity
+    assert cache.num_bytes() == slot.capacity
 
 
 def test_a_longer_prompt_gets_a_larger_slot_and_keeps_what_was_read(cache, model):
@@ -298,11 +299,20 @@ def test_what_a_copy_that_failed_has_written_over_is_not_built_on(cache, model):
     assert model.slots[0].held == [1, 2, 3]
 
 
+def closed(keys, paths=(), principal=""):
+    return ClosedBuffers(
+        cache_scope="shop\0",
+        cache_keys=frozenset(keys),
+        paths=frozenset(paths),
+        principal=principal,
+    )
+
+
 def test_what_a_key_held_is_forgotten_and_no_longer_copied_from(model):
     cache = PromptCache(model, 10_000)
     for key in ("shop\0a", "shop\0b", "mill\0a"):
         enter(cache, key, [ord(key[0]), ord(key[-1])]).close()
-    cache.forget("shop\0", {"shop\0a", "mill\0a"}, ())
+    cache.forget(closed({"shop\0a", "mill\0a"}))
     for key, reused in (("shop\0a", 1), ("shop\0b", 2), ("mill\0a", 2)):
         tokens = [ord(key[0]), ord(key[-1])]
         assert enter(cache, key, tokens).reused == reused
@@ -313,7 +323,7 @@ def test_a_prompt_that_shows_a_forgotten_file_goes_with_it(model):
     for key, neighbours in (("shop\0a", ["b.py"]), ("shop\0c", []), ("mill\0a", ["b.py"])):
         tokens = [ord(key[0]), ord(key[-1]), 1, 2]
         enter(cache, key, tokens, neighbours=neighbours).close()
-    cache.forget("shop\0", ["shop\0b"], ["b.py"])
+    cache.forget(closed({"shop\0b"}, {"b.py"}))
     for key, reused in (("shop\0a", 1), ("shop\0c", 4), ("mill\0a", 4)):
         tokens = [ord(key[0]), ord(key[-1]), 1, 2]
         assert enter(cache, key, tokens).reused == reused
@@ -322,7 +332,7 @@ def test_a_prompt_that_shows_a_forgotten_file_goes_with_it(model):
 def test_a_slot_in_use_is_forgotten_when_it_is_left(model):
     cache = PromptCache(model, 10_000)
     entered = enter(cache, "shop\0a", [1, 2, 3])
-    cache.forget("shop\0", {"shop\0a"}, ())
+    cache.forget(closed({"shop\0a"}))
     leave(entered)
     assert enter(cache, "shop\0a", [1, 2, 3]).reused == 0
 
@@ -332,13 +342,13 @@ def test_a_prompt_never_starts_from_another_principals_slot(cache):
     slot, reused = visit(cache, "a", [1, 2, 3, 4], "eve")
     assert (reused, slot.pieces) == (0, [[1, 2, 3, 4]])
     assert visit(cache, "b", [1, 2, 9], "ada")[1] == 2
-    assert (cache.num_bytes_of("ada"), cache.num_bytes_of("eve")) == (1024, 512)
+    assert (cache.num_bytes("ada"), cache.num_bytes("eve")) == (1024, 512)
 
 
 def test_what_a_principal_closes_is_forgotten_of_its_own_alone(cache):
     for principal in ("ada", "eve"):
         visit(cache, "shop\0a", [1, 2], principal)
-    cache.forget("shop\0", {"shop\0a"}, (), "eve")
+    cache.forget(closed({"shop\0a"}, principal="eve"))
     assert visit(cache, "shop\0a", [1, 2], "eve")[1] == 0
     assert visit(cache, "shop\0a", [1, 2], "ada")[1] == 2
 
@@ -349,7 +359,7 @@ def test_many_prompts_of_one_principal_take_no_other_one_below_its_share(model):
         visit(cache, f"mine {number}", [number + 1], "ada")
     for number in range(40):
         visit(cache, f"theirs {number}", [number + 1], "eve")
-    assert cache.num_bytes == 6 * 512
+    assert cache.num_bytes() == 6 * 512
     for number in range(3):
         assert visit(cache, f"mine {number}", [number + 1], "ada")[1] == 1
 
@@ -362,7 +372,7 @@ def test_what_is_beyond_a_share_gives_way_first_and_its_latest_slots_stay(model)
         visit(cache, f"theirs {number}", [number + 1], "eve")
     reused = [visit(cache, f"mine {number}", [number + 1], "ada")[1] for number in (3, 4, 5)]
     assert reused == [1, 1, 1]
-    assert cache.num_bytes_of("eve") == 3 * 512
+    assert cache.num_bytes("eve") == 3 * 512
 
 
 def test_whoever_was_not_here_for_long_has_no_share_any_more(model):
@@ -373,8 +383,8 @@ def test_whoever_was_not_here_for_long_has_no_share_any_more(model):
     for number in range(3):
         visit(cache, f"mine {number}", [number + 1], "ada")
     visit(cache, "mine 3", [4], "ada")
-    assert cache.num_bytes_of("ada") == 4 * 512
-    assert cache.num_bytes_of("gone") == 0
+    assert cache.num_bytes("ada") == 4 * 512
+    assert cache.num_bytes("gone") == 0
 
 
 def test_where_memory_is_reserved_a_prompt_waits_before_it_takes_anothers_share():
@@ -387,4 +397,4 @@ def test_where_memory_is_reserved_a_prompt_waits_before_it_takes_anothers_share(
     theirs.close()
     del theirs
     assert enter(cache, "more", [3], principal="eve").reused == 0
-    assert cache.num_bytes_of("ada") == mine.slot.num_bytes
+    assert cache.num_bytes("ada") == mine.slot.num_bytes

@@ -5,7 +5,8 @@ import time
 
 import pytest
 
-from engine.scheduler import Dropped, Job, Scheduler
+from engine.scheduler import Dropped, Scheduler
+from tests.support.jobs import CalledJob
 from tests.support.stopped_clock import StoppedClock
 
 
@@ -49,7 +50,9 @@ class Recorder:
         def begin(is_cancelled):
             return Walker(steps(is_cancelled))
 
-        job = Job(client, buffer or name, begin, dropped, **options)
+        job = CalledJob(
+            client=client, document=buffer or name, start=begin, drop=dropped, **options
+        )
         self.scheduler.submit(job)
         return job
 
@@ -229,7 +232,7 @@ def test_a_job_cancelled_while_it_waits_never_runs(recorder):
 
 
 def test_a_job_cancelled_while_it_runs_hears_of_it(recorder):
-    jobs: list[Job] = []
+    jobs: list[CalledJob] = []
     jobs.append(recorder.submit("a", during=lambda: recorder.scheduler.cancel(jobs[0])))
     assert recorder.work() == [("a", "cancelled")]
 
@@ -272,8 +275,14 @@ class Walkers:
                 yield
             last()
 
-        job = Job(client or name, name, lambda c: Walker(steps(c)), lambda _: None, is_prefetch)
-        self.scheduler.submit(job)
+        self.scheduler.submit(
+            CalledJob(
+                client=client or name,
+                document=name,
+                start=lambda c: Walker(steps(c)),
+                is_prefetch=is_prefetch,
+            )
+        )
 
     def work(self, max_sequences):
         self.scheduler.max_sequences = max_sequences
@@ -319,7 +328,7 @@ def test_an_errand_runs_between_the_steps_of_a_job_and_where_no_job_is(recorder)
         events.append(("job", "ran"))
 
     scheduler.run_between(lambda: events.append(("early errand", "ran")))
-    scheduler.submit(Job("one", "a", lambda _: Walker(steps()), lambda _: None))
+    scheduler.submit(CalledJob(client="one", document="a", start=lambda _: Walker(steps())))
     recorder.submit("end", is_prefetch=True, during=scheduler.stop)
     run(scheduler, batches)
     assert [name for name, _ in events] == ["early errand", "errand", "job", "end"]
@@ -338,10 +347,10 @@ def test_an_errand_needs_no_job():
 
 def test_a_job_that_begins_nothing_is_over():
     scheduler = Scheduler()
-    scheduler.submit(Job("one", "a", lambda _: None, lambda _: None))
+    scheduler.submit(CalledJob(client="one", document="a", start=lambda _: None))
     scheduler.run_between(scheduler.stop)
     assert list(scheduler.admit()) == []
-    assert scheduler.num_running == 0
+    assert scheduler.load_of().running == 0
 
 
 class TickingWalkers(Walkers):
@@ -364,8 +373,10 @@ class TickingWalkers(Walkers):
                 during.get(number, lambda: None)()
                 yield
 
-        job = Job(
-            *(options.pop("client", name), name, lambda c: Walker(steps(c)), lambda _: None),
+        job = CalledJob(
+            client=options.pop("client", name),
+            document=name,
+            start=lambda c: Walker(steps(c)),
             principal=principal,
             **options,
         )
@@ -379,7 +390,7 @@ class TickingWalkers(Walkers):
             for one in running:
                 one.advance()
             self.now += 1.0
-            if not (self.scheduler.num_waiting or any(not one.is_done for one in running)):
+            if not (self.scheduler.load_of().waiting or any(not one.is_done for one in running)):
                 paused = [one for one in self.scheduler._running if one.is_paused]
                 if not paused:
                     self.scheduler.stop()
@@ -446,7 +457,7 @@ def test_no_more_jobs_are_paused_than_memory_is_meant_for():
 
 
 def test_a_paused_job_that_is_cancelled_ends_at_once():
-    walkers, jobs = TickingWalkers(), list[Job]()
+    walkers, jobs = TickingWalkers(), list[CalledJob]()
     cancel = {1: lambda: walkers.scheduler.cancel(jobs[0])}
     ask = {1: lambda: walkers.submit("ada", 3, principal="ada", during=cancel)}
     jobs.append(walkers.submit("eve", 9, principal="eve", during=ask))

@@ -230,7 +230,7 @@ def test_the_passage_that_reads_like_the_text_at_the_cursor_comes_with_what_stan
 
 
 def in_repository(*texts: str) -> tuple[Snippet, ...]:
-    return tuple(Snippet(f"r{n}.py", text, is_open=False) for n, text in enumerate(texts))
+    return tuple(Snippet(f"r{n}.py", text) for n, text in enumerate(texts))
 
 
 def test_what_the_repository_shows_is_taken_in_its_order_and_cut_at_a_line_end():
@@ -255,7 +255,7 @@ def test_it_leaves_half_of_the_room_to_open_files_and_takes_no_more_than_it_need
 def test_what_it_shows_of_an_open_file_is_what_stands_there_now_and_stands_there_once():
     shop = Buffer("shop.py", UNRELATED + SHOP)
     text = "class Basket(Thing):\n    rows: list[Old]\n    rows: list[Row]\n"
-    found = (Snippet("shop.py", text, is_open=False), Snippet("shop.py", "gone\n", is_open=False))
+    found = (Snippet("shop.py", text), Snippet("shop.py", "gone\n"))
     asked = request(shop, prefix="customer = rows\nx")
     first, *rest = related(replace(asked, repository=found), 60)
     assert first.text == "class Basket(Thing):\n    rows: list[Row]\n"
@@ -276,6 +276,6 @@ def test_an_open_file_that_stands_there_as_a_whole_is_not_shown_by_the_repositor
     tight = 2 * count(f"shop.py\n\n{SHOP}") - 2  # half of it is the repository's
     other = in_repository("x = 1\n")
     for room, text, others in ((400, "class Basket(Thing):\n", other), (tight, SHOP, ())):
-        found = (Snippet("shop.py", text, is_open=False), *others)
+        found = (Snippet("shop.py", text), *others)
         chosen = related(replace(asked, repository=found), room)
-        assert chosen == (*others, Snippet("shop.py", SHOP))
+        assert chosen == (*others, Snippet("shop.py", SHOP, is_open=True))

@@ -11,7 +11,6 @@ from engine.errors import ModelNotFoundError
 from engine.host import app
 from engine.host.bodies import decoded
 from engine.host.buffers import ClientId
-from engine.host.principals import Principal
 from tests.support.editor import editor
 from tests.support.held_engine import HeldEngine
 from tests.support.running_host import engine_after, running_host
@@ -615,7 +614,7 @@ async def test_who_is_about_to_end_a_host_hears_of_its_other_users(tmp_path):
         shown.open(SOURCE)
         await shown.items()
         alone = await shown.run("foregram.hostUse")
-        host.service.buffers.sync(ClientId(Principal(), "another"), "", [])
+        host.service.buffers.sync(ClientId("", "another"), "", [])
         shared = await shown.run("foregram.hostUse")
     assert alone == {"running": True, "model": "fake-1b", "numOtherClients": 0}
     assert shared["numOtherClients"] == 1
@@ -625,7 +624,7 @@ async def test_who_switched_it_off_pays_for_no_host(tmp_path):
     async with served(tmp_path, HeldEngine(WORDS), options={"enable": False}) as (shown, host):
         shown.open(SOURCE)
         assert await shown.items() == []
-        assert host.service.buffers.num_clients == 0
+        assert host.service.buffers.usage_of().clients == 0
         changed = types.DidChangeConfigurationParams({"foregram": {"enable": True}})
         shown.client.workspace_did_change_configuration(changed)
         assert await shown.items()
@@ -676,7 +675,7 @@ async def test_folders_that_are_added_bring_their_ignore_files(tmp_path):
 
 async def held(host, number):
     """Wait until the host holds so many documents."""
-    while host.service.buffers.num_buffers != number:
+    while host.service.buffers.usage_of().buffers != number:
         await asyncio.sleep(0.005)
 
 
@@ -718,7 +717,7 @@ async def test_a_file_that_is_hidden_while_its_request_waits_is_not_sent(tmp_pat
         may_load.set()
         assert not (await asked).items
         assert await shown.reasons() == ["secret_file"]
-        assert host.service.buffers.num_buffers == 0
+        assert host.service.buffers.usage_of().buffers == 0
     assert engine.requests == []
 
 

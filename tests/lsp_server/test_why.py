@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from engine.host.protocol import Done, Timings
+from engine.host.protocol import Done
 from engine.host.runtime import RuntimeFolder
+from engine.request import Cost, FinishReason
 from lsp_server.cli.why import show_why
 from lsp_server.reasons import EmptyAnswer, Reason, shown_name
 from lsp_server.settings import Settings
@@ -50,8 +51,9 @@ def test_where_nothing_is_known_it_says_so_and_makes_no_folder(folder, shown):
 
 
 def test_the_last_prompt_is_told_with_its_files(folder, shown):
-    done = Done("1", "x", "end_token", 8, 8, 8, 812, 790, {}, Timings(0.0, 1.0, 1.0))
-    done = replace(done, neighbour_tokens=301, neighbours=("models.py", "\x1b[31m"), num_open=3)
+    alone = Cost(8, 8, 8, 812, 790, 1.0, 1.0, {})
+    shows = replace(alone, neighbour_tokens=301, neighbours=("models.py", "\x1b[31m"), num_open=3)
+    done = Done("1", "x", FinishReason.END_TOKEN, shows)
     write_last_prompt(folder, "one", "file:///work/cart.py", done)
     told = (
         "the last prompt, for cart.py 0 s ago: 812 tokens, 790 of them cached; "
@@ -60,11 +62,10 @@ def test_the_last_prompt_is_told_with_its_files(folder, shown):
     assert shown() == f"no empty answers are known\n{told}"
     assert shown(file=Path("/work/cart.py")).endswith(told)
     assert shown(file=Path("/work/other.py")) == "no empty answers are known\n"
-    alone = replace(done, neighbour_tokens=0, neighbours=(), num_open=0)
-    write_last_prompt(folder, "one", "file:///work/cart.py", alone)
+    write_last_prompt(folder, "one", "file:///work/cart.py", replace(done, cost=alone))
     assert shown().endswith(": 812 tokens, 790 of them cached; no other file was open\n")
-    alone = replace(alone, repository_tokens=99, repository=("store.py",))
-    write_last_prompt(folder, "one", "file:///work/cart.py", alone)
+    found = replace(alone, repository_tokens=99, repository=("store.py",))
+    write_last_prompt(folder, "one", "file:///work/cart.py", replace(done, cost=found))
     assert shown().endswith("was open; 99 from 1 file of the repository (store.py)\n")
 
 
@@ -173,7 +174,7 @@ def test_where_nothing_can_be_written_a_server_goes_on(tmp_path):
 
 
 def test_a_month_of_sessions_leaves_no_more_than_a_day(folder):
-    done = Done("1", "x", "end_token", 8, 8, 8, 812, 790, {}, Timings(0.0, 1.0, 1.0))
+    done = Done("1", "x", FinishReason.END_TOKEN, Cost(8, 8, 8, 812, 790, 1.0, 1.0, {}))
     now = time.time()
     counts = []
     for day in range(30):

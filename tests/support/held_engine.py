@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from engine import (
-    CompletionChunk,
+    Chunk,
     CompletionRequest,
     CompletionResult,
-    CompletionStats,
+    Cost,
     FinishReason,
 )
 from engine.completer import EngineInfo, EngineUsage
@@ -41,8 +41,6 @@ class HeldEngine:
     ended: list[FinishReason] = field(default_factory=list)
     forgotten: list[ClosedBuffers] = field(default_factory=list)
     info = INFO
-    pool_tokens = 17
-    kv_bytes = 1024
     is_closed = False
     max_sequences = 1
 
@@ -50,7 +48,7 @@ class HeldEngine:
         self,
         request: CompletionRequest,
         *,
-        on_chunk: Callable[[CompletionChunk], None] = lambda _: None,
+        on_chunk: Callable[[Chunk], None] = lambda _: None,
         cancelled: Callable[[], bool] = lambda: False,
     ) -> CompletionResult:
         alone = self.sequence(
@@ -58,7 +56,6 @@ class HeldEngine:
             on_chunk=on_chunk,
             is_cancelled=cancelled,
             on_end=lambda _: None,
-            is_prefill=False,
         )
         while not alone.is_done:
             alone.advance()
@@ -70,9 +67,9 @@ class HeldEngine:
                 one.advance()
 
     def sequence(
-        self, request: CompletionRequest, *, on_chunk, is_cancelled, on_end, is_prefill
+        self, request: CompletionRequest, *, on_chunk, is_cancelled, on_end
     ) -> "HeldSequence":
-        if is_prefill:
+        if not request.stop.max_tokens:
             return HeldSequence(self.prefilling(request), on_end)
         return HeldSequence(
             self.completing(request, on_chunk=on_chunk, cancelled=is_cancelled), on_end
@@ -82,7 +79,7 @@ class HeldEngine:
         self,
         request: CompletionRequest,
         *,
-        on_chunk: Callable[[CompletionChunk], None],
+        on_chunk: Callable[[Chunk], None],
         cancelled: Callable[[], bool],
     ) -> Generator[None, None, CompletionResult]:
         self.requests.append(request)
@@ -96,11 +93,11 @@ class HeldEngine:
                 reason = FinishReason.CANCELLED
                 break
             said += word
-            on_chunk(CompletionChunk(word))
+            on_chunk(Chunk(word))
             yield
         self.ended.append(reason)
         shown = tuple(buffer.path for buffer in request.open_buffers)
-        stats = CompletionStats(
+        cost = Cost(
             *(len(said.split()), 3, 6, 100, 90, 5.0, 7.0, {"model": 3}),
             neighbour_tokens=10 * len(shown),
             neighbours=shown,
@@ -108,16 +105,16 @@ class HeldEngine:
             repository_tokens=7 * len(request.repository),
             repository=tuple(one.path for one in request.repository),
         )
-        return CompletionResult(said, (1, 2, 3), reason, stats)
+        return CompletionResult(said, (1, 2, 3), reason, cost)
 
     def prefilling(self, request: CompletionRequest) -> Generator[None, None, CompletionResult]:
         self.requests.append(request)
         yield
-        stats = CompletionStats(0, 0, 0, 100, 90, 5.0, 0.0, {})
-        return CompletionResult("", (), FinishReason.CONTEXT_FULL, stats)
+        cost = Cost(0, 0, 0, 100, 90, 5.0, 0.0, {})
+        return CompletionResult("", (), FinishReason.PREFILLED, cost)
 
     def usage_of(self, principal: str) -> EngineUsage:
-        return EngineUsage(self.pool_tokens, self.kv_bytes)
+        return EngineUsage(pool_tokens=17, kv_bytes=1024)
 
     def forget(self, closed: ClosedBuffers) -> None:
         self.forgotten.append(closed)

@@ -17,7 +17,8 @@ from contextlib import asynccontextmanager, suppress
 import httpx2
 import msgspec
 
-from engine.host.protocol import MAX_BODY_BYTES, MAX_TOKENS, Bounds, BufferSync, SyncRequest
+from engine.config import StopRules
+from engine.host.protocol import MAX_BODY_BYTES, MAX_TOKENS, BufferSync, SyncRequest
 from tests.support.served_host import headers_with, request, token_of
 
 _LINE = "the_name_of_a_thing = another_name_of_it(the_name_of_a_thing)"
@@ -43,7 +44,7 @@ class HostileClient:
         self._file = msgspec.json.encode(request(*_MANY_LINES, client=_NAME.decode()))
         self._prompt = msgspec.json.encode({"prompt": "\n".join(_MANY_LINES) + _NAME.decode()})
         endless = msgspec.structs.replace(
-            request("x = ", client=_NAME.decode()), bounds=Bounds(max_tokens=MAX_TOKENS)
+            request("x = ", client=_NAME.decode()), stop=StopRules(max_tokens=MAX_TOKENS)
         )
         self._endless = msgspec.json.encode(endless)
         self._short = msgspec.json.encode(request("y = ", client=_NAME.decode()))

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from engine import CompletionRequest, CompletionResult, CompletionStats, FinishReason
+from engine import CompletionRequest, CompletionResult, Cost, FinishReason
 from engine.bench.measured import OFF
 from engine.bench.task_sets import ReplayItem
 from engine.engine import Engine
@@ -58,7 +58,7 @@ def result(
     sources: dict[str, int] | None = None,
 ) -> CompletionResult:
     """A result of `tokens` tokens; the figures are made up."""
-    stats = CompletionStats(
+    stats = Cost(
         tokens=tokens,
         steps=steps,
         rows=4 * steps,

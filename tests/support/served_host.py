@@ -14,11 +14,11 @@ import httpx2
 import msgspec
 import pytest
 
+from engine.config import StopRules
 from engine.host.principals import METRICS_NAME
 from engine.host.protocol import (
     PROTOCOL_HEADER,
     PROTOCOL_VERSION,
-    Bounds,
     BufferSync,
     CompleteEvent,
     CompleteRequest,
@@ -61,7 +61,7 @@ def request(*lines: str, client: str = "one", uri: str = "file:///shop/a.py") ->
         version=1,
         position=Position(len(lines) - 1, len(lines[-1])),
         sync=(BufferSync(uri, uri.rpartition("/")[2], "python", 1, lines=lines),),
-        bounds=Bounds(max_tokens=6),
+        stop=StopRules(max_tokens=6),
     )
 
 

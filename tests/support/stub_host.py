@@ -19,13 +19,7 @@ from typing import ClassVar
 
 import msgspec
 
-from engine.host.protocol import (
-    PROTOCOL_HEADER,
-    PROTOCOL_VERSION,
-    HostState,
-    Problem,
-    Status,
-)
+from engine.host.protocol import PROTOCOL_HEADER, PROTOCOL_VERSION, HostState, Problem, Status
 from engine.host.runtime import RuntimeFolder
 from lsp_server.settings import Settings
 

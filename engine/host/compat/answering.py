@@ -15,10 +15,11 @@ from litestar.response import Stream
 
 from engine.host.bodies import until_gone
 from engine.host.compat.dialect import KEEP_ALIVE, Dialect, Exchange, data
+from engine.host.failures import RefusalError
 from engine.host.principals import principal_of
-from engine.host.protocol import Chunk, CompleteEvent, Done, Failed, Problem
-from engine.host.quotas import retry_after
+from engine.host.protocol import CompleteEvent, Done, Failed, Problem
 from engine.host.service import CompletionService
+from engine.request import Chunk
 
 _KEEP_ALIVE_S = 15.0
 _CLIENT_GONE = 499  # nginx's: nobody reads the answer
@@ -40,16 +41,13 @@ _HEADERS = {"cache-control": "no-cache", "x-accel-buffering": "no"}  # proxies a
 _T = TypeVar("_T")
 
 
-class FailedError(Exception):
+class FailedError(RefusalError):
     """A completion that failed before anything of it was sent."""
 
     def __init__(self, failed: Failed) -> None:
-        super().__init__(failed.message)
         otherwise = _BAD_GATEWAY if failed.code.startswith(_OF_UPSTREAM) else 500
-        self.status = _STATUSES.get(failed.code, otherwise)
-        self.problem = Problem(failed.code, failed.message)
-        wait_s = failed.retry_after_s
-        self.headers = {} if wait_s is None else retry_after(wait_s)
+        status = _STATUSES.get(failed.code, otherwise)
+        super().__init__(status, Problem(failed.code, failed.message), failed.retry_after_s)
 
 
 async def answered(
@@ -58,9 +56,8 @@ async def answered(
     dialect: Dialect,
     exchange: Exchange,
 ) -> Response[Any]:
-    """Complete. Raises FailedError, and what `CompletionService.stream` raises."""
-    asked = exchange.request.asked(principal_of(request.scope))
-    events = service.stream(asked)
+    """Complete. Raises FailedError, and what a job raises."""
+    events = exchange.request.job(service, principal_of(request.scope)).events()
     if exchange.request.has_crlf:
         events = _with_crlf(events)
     if not exchange.is_streamed:

@@ -12,8 +12,9 @@ import msgspec
 from litestar.handlers import HTTPRouteHandler
 
 from engine.host.compat.text_request import TextRequest
-from engine.host.protocol import Chunk, Done, Problem
+from engine.host.protocol import Done, Problem
 from engine.host.service import CompletionService
+from engine.request import Chunk
 
 HEALTH = "/v1/health"  # of all drop-in APIs
 Body = Mapping[str, Any]  # a JSON object

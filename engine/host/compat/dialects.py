@@ -15,7 +15,7 @@ from litestar.handlers import HTTPRouteHandler
 
 from engine.errors import ConfigurationError, InputError
 from engine.host.bodies import decoded
-from engine.host.compat.answering import FailedError, answered
+from engine.host.compat.answering import answered
 from engine.host.compat.dialect import HEALTH, Body, Dialect, Served
 from engine.host.compat.llama_cpp import LlamaCpp
 from engine.host.compat.mistral import Mistral
@@ -180,8 +180,7 @@ def _health(service: CompletionService, dialects: Sequence[Dialect]) -> HTTPRout
 
 def _translated(handlers: ErrorHandlers, default: Dialect) -> ErrorHandlers:
     """Handlers whose Problems are told in the dialect of the request, or in `default`."""
-    native: ErrorHandlers = {**handlers, FailedError: _fail}
-    return {kind: partial(_tell, handler, default) for kind, handler in native.items()}
+    return {kind: partial(_tell, handler, default) for kind, handler in handlers.items()}
 
 
 def _tell(
@@ -194,7 +193,3 @@ def _tell(
     dialect: Dialect = request.state.get(_DIALECT, default)
     content = dialect.refusal(status, problem)
     return Response(content, status_code=status, headers=response.headers)
-
-
-def _fail(_: AnyRequest, error: FailedError) -> Response[Any]:
-    return Response(error.problem, status_code=error.status, headers=error.headers)

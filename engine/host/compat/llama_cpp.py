@@ -19,11 +19,11 @@ from engine.host.compat import llama_wire as wire
 from engine.host.compat.dialect import Body, Dialect, Exchange, Served, data
 from engine.host.compat.llama_wire import selected, stop_type, timings
 from engine.host.compat.text_request import TextRequest, only_prompt, refuse_unless, stop_strings
-from engine.host.figures import gauges_of
+from engine.host.figures import gauges
 from engine.host.principals import principal_of
-from engine.host.protocol import MAX_TOKENS, Chunk, Done, Problem
+from engine.host.protocol import MAX_TOKENS, Done, Problem
 from engine.host.service import CompletionService
-from engine.request import Buffer, FinishReason
+from engine.request import Buffer, Chunk, FinishReason
 from engine.version import VERSION
 
 _INFILL = "/infill"
@@ -69,15 +69,15 @@ class LlamaExchange:
             content=content,
             id_slot=self._slot,
             model=self.served.model,
-            tokens_predicted=done.tokens,
-            tokens_evaluated=done.prompt_tokens,
+            tokens_predicted=done.cost.tokens,
+            tokens_evaluated=done.cost.prompt_tokens,
             generation_settings=self._settings(),
             prompt=self.request.prefix if self.request.is_raw else "",
             has_new_line="\n" in done.text,
             truncated=done.finish_reason == FinishReason.CONTEXT_FULL,
             stop_type=ending,
             stopping_word=stop[0] if ending == "word" and len(stop) == 1 else "",
-            tokens_cached=max(done.prompt_tokens + done.tokens - 1, 0),
+            tokens_cached=max(done.cost.prompt_tokens + done.cost.tokens - 1, 0),
             timings=timings(done),
         )
 
@@ -90,7 +90,7 @@ class LlamaExchange:
             stop=list(request.stop),
             samplers=["temperature"] if request.temperature else [],
             n_indent=request.min_indent,
-            t_max_predict_ms=int(1000 * (request.time_limit_s or 0)),
+            t_max_predict_ms=request.time_limit_ms or 0,
         )
 
 
@@ -123,7 +123,7 @@ class LlamaCpp(Dialect):
             seed=None if asked.seed == -1 else asked.seed,
             stop=stop_strings(asked.stop),
             min_indent=max(asked.n_indent or 0, 0),
-            time_limit_s=_seconds(asked.t_max_predict_ms),
+            time_limit_ms=max(asked.t_max_predict_ms or 0, 0) or None,
             is_prefetch=max_tokens == 0,
         )
         return LlamaExchange(request, asked, served)
@@ -154,7 +154,7 @@ class LlamaCpp(Dialect):
         async def slots(request: Request[Any, Any, Any]) -> list[wire.LlamaSlot]:
             """Say how many are at work for who asks."""
             length = Served.by(service).context_len
-            num_running = gauges_of(service, principal_of(request.scope))["running"]
+            num_running = gauges(service, principal_of(request.scope))["running"]
             return [
                 wire.LlamaSlot(number, length, is_processing=number < num_running)
                 for number in range(service.engine_thread.ready_engine().max_sequences)
@@ -190,11 +190,6 @@ def _temperature(asked: wire.LlamaBody) -> float:
     named = asked.samplers
     is_drawn = named is None or any(one in _DRAWS for one in named)
     return max(wanted, 0.0) if is_drawn else 0.0
-
-
-def _seconds(limit_ms: int | None) -> float | None:
-    """0, and below it, is no limit."""
-    return None if limit_ms is None or limit_ms <= 0 else limit_ms / 1000
 
 
 def _check(asked: wire.LlamaBody) -> None:

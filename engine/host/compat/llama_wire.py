@@ -167,10 +167,11 @@ def error_type(status: int) -> str:
 
 def timings(done: Done) -> LlamaTimings:
     """What was read and written, and how fast."""
-    read, written = done.prompt_tokens - done.reused_tokens, done.tokens
-    prompt_ms, predicted_ms = done.timings.prefill_ms, done.timings.decode_ms
+    cost = done.cost
+    read, written = cost.prompt_tokens - cost.reused_tokens, cost.tokens
+    prompt_ms, predicted_ms = cost.prefill_ms, cost.decode_ms
     return LlamaTimings(
-        cache_n=done.reused_tokens,
+        cache_n=cost.reused_tokens,
         prompt_n=read,
         prompt_ms=prompt_ms,
         prompt_per_token_ms=_ratio(prompt_ms, read),
@@ -179,8 +180,8 @@ def timings(done: Done) -> LlamaTimings:
         predicted_ms=predicted_ms,
         predicted_per_token_ms=_ratio(predicted_ms, written),
         predicted_per_second=_ratio(1000 * written, predicted_ms),
-        draft_n=done.rows - done.steps,
-        draft_n_accepted=written - done.accepted_by_source.get("model", 0),
+        draft_n=cost.rows - cost.steps,
+        draft_n_accepted=written - cost.accepted_by_source.get("model", 0),
     )
 
 

@@ -15,7 +15,8 @@ from engine.host.compat.text_request import (
     refuse_unless,
     stop_strings,
 )
-from engine.host.protocol import Chunk, Done, Problem
+from engine.host.protocol import Done, Problem
+from engine.request import Chunk
 
 _MAX_TOKENS = 128
 

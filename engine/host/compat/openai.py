@@ -23,8 +23,9 @@ from engine.host.compat.text_request import (
     refuse_unless,
     stop_strings,
 )
-from engine.host.protocol import Chunk, Done, Problem, TokenText
+from engine.host.protocol import Done, Problem
 from engine.host.service import CompletionService
+from engine.request import Chunk, TokenText
 
 _MAX_TOKENS = 16  # OpenAI's own default
 

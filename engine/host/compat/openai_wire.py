@@ -6,7 +6,12 @@ from engine.host.compat.text_request import StopStringsField
 from engine.host.protocol import Done
 from engine.request import FinishReason
 
-_CUT = (FinishReason.MAX_TOKENS, FinishReason.CONTEXT_FULL, FinishReason.TIME)
+_CUT = (
+    FinishReason.MAX_TOKENS,
+    FinishReason.CONTEXT_FULL,
+    FinishReason.TIME,
+    FinishReason.PREFILLED,
+)
 _ERROR_TYPES = {
     401: "authentication_error",
     403: "permission_error",
@@ -115,12 +120,13 @@ class ModelList(msgspec.Struct, frozen=True):
 
 def usage_of(done: Done) -> Usage:
     """The tokens of a completion."""
-    return Usage(done.prompt_tokens, done.tokens, done.prompt_tokens + done.tokens)
+    read, written = done.cost.prompt_tokens, done.cost.tokens
+    return Usage(read, written, read + written)
 
 
 def finish_reason(done: Done) -> str:
     """`length` where it would have gone on, else `stop`."""
-    return "length" if done.finish_reason in (*_CUT, "prefilled") else "stop"
+    return "length" if done.finish_reason in _CUT else "stop"
 
 
 def error_type(status: int) -> str:

@@ -26,9 +26,9 @@ from engine.host.clients import UnknownCompletionError
 from engine.host.compat.dialect import Body, Dialect, Exchange, Served
 from engine.host.compat.text_request import TextRequest, refuse_unless
 from engine.host.principals import principal_of
-from engine.host.protocol import Chunk, Done, Feedback, FeedbackKind, Integer, Problem
+from engine.host.protocol import Done, Feedback, FeedbackKind, Integer, Problem
 from engine.host.service import CompletionService
-from engine.request import Snippet
+from engine.request import Chunk, Snippet
 
 _MAX_TOKENS = 64  # Tabby's own default, and no request says another
 _SPOKEN = "v0.32.0"  # the release whose API this is: clients ask whether they may use it
@@ -177,7 +177,7 @@ class Tabby(Dialect):
             event = decoded(await request.body(), TabbyEvent)
             feedback = _feedback(event, is_line=select_kind == "line")
             with suppress(UnknownCompletionError):  # Tabby, too, believes whatever it is told
-                service.record(principal_of(request.scope), feedback)
+                service.clients.record(principal_of(request.scope), feedback)
             return Response(b"", media_type=MediaType.TEXT)
 
         @get("/v1beta/server_setting")

@@ -9,13 +9,10 @@ import msgspec
 
 from engine.config import Sampling, StopRules
 from engine.errors import InputError
-from engine.host.principals import Principal
-from engine.host.protocol import MAX_SNIPPET_CHARS, MAX_SNIPPETS, MAX_TOKENS
-from engine.host.request_builder import Asked
-from engine.request import Buffer, CompletionRequest, Snippet
+from engine.host.protocol import MAX_SNIPPETS, MAX_TOKENS
+from engine.host.service import CompletionJob, CompletionService
+from engine.request import MAX_SNIPPET_CHARS, Buffer, CompletionRequest, Snippet
 
-MAX_STOP_STRINGS = 64  # Continue sends the beginnings of a language's blocks
-_MAX_STOP_CHARS = 512  # of each
 _GREATEST_SEED = 2**63 - 1
 StopStringsField = str | list[str] | None
 
@@ -47,15 +44,11 @@ class TextRequest:
     stop: tuple[str, ...] = ()
     single_line: bool = False
     min_indent: int = 0  # characters of white space that each line but the first begins with
-    time_limit_s: float | None = None  # judged at line ends
+    time_limit_ms: int | None = None  # judged at line ends
     tells_tokens: bool = False  # chunks come with their tokens and log-probabilities
     is_prefetch: bool = False
 
     def __post_init__(self) -> None:
-        if len(self.stop) > MAX_STOP_STRINGS:
-            raise InputError(f"stop has {len(self.stop)} strings, more than {MAX_STOP_STRINGS}")
-        if any(not 0 < len(one) <= _MAX_STOP_CHARS for one in self.stop):
-            raise InputError(f"a stop string has 1 to {_MAX_STOP_CHARS} characters")
         if self.max_tokens < 0:
             raise InputError(f"max_tokens {self.max_tokens} is negative")
 
@@ -64,13 +57,18 @@ class TextRequest:
         """Whether the answer's lines are to end with CR LF, as the file's do."""
         return not self.is_raw and "\r\n" in self.prefix + self.suffix
 
-    def asked(self, principal: Principal) -> Asked:
-        """Who wants it. Raises InputError and ConfigurationError where it cannot be completed."""
-        client = f"drop-in\0{principal.name}"
+    def job(self, service: CompletionService, principal: str) -> CompletionJob:
+        """As the service takes it. Raises InputError, ConfigurationError and NotReadyError."""
+        client = f"drop-in\0{principal}"
         request = self._completion(client)
-        document = self.document or uuid.uuid4().hex
-        is_prefill = self.max_tokens == 0
-        return Asked(principal, client, document, lambda: request, is_prefill, self.is_prefetch)
+        return CompletionJob(
+            service=service,
+            principal=principal,
+            client=client,
+            document=self.document or uuid.uuid4().hex,
+            make=lambda: request,
+            is_prefetch=self.is_prefetch,
+        )
 
     def _completion(self, client: str) -> CompletionRequest:
         seed = secrets.randbits(63) if self.seed is None else self.seed & _GREATEST_SEED
@@ -89,16 +87,18 @@ class TextRequest:
         )
 
     def _stop_rules(self) -> StopRules:
-        max_tokens = min(self.max_tokens, MAX_TOKENS) or 1
+        max_tokens = min(self.max_tokens, MAX_TOKENS)
         if self.is_raw:
             rules = StopRules.verbatim(max_tokens, self.stop)
-            return replace(rules, min_indent=self.min_indent, time_limit_s=self.time_limit_s)
+            return msgspec.structs.replace(
+                rules, min_indent=self.min_indent, time_limit_ms=self.time_limit_ms
+            )
         return StopRules(
             max_tokens=max_tokens,
             strings=tuple(map(_lf, self.stop)),
             single_line=self.single_line,
             min_indent=self.min_indent,
-            time_limit_s=self.time_limit_s,
+            time_limit_ms=self.time_limit_ms,
         )
 
 
@@ -111,7 +111,7 @@ def _bounded(snippet: Snippet) -> Snippet:
     text = _lf(snippet.text)
     if len(text) > MAX_SNIPPET_CHARS:
         text = text[-MAX_SNIPPET_CHARS:].partition("\n")[2]
-    return Snippet(snippet.path, text, is_open=False)
+    return Snippet(snippet.path, text)
 
 
 def stop_strings(stop: StopStringsField) -> tuple[str, ...]:

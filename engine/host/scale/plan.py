@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from pkgutil import resolve_name
 from typing import Any, Self
 
+from engine.completer import ServedEngine
 from engine.errors import ConfigurationError
 from engine.host.options import HostOptions
 from engine.host.principals import KnownToken
 from engine.host.runtime import new_secret
-from engine.host.served_engine import ServedEngine
 from engine.progress import Progress
 
 MOST_REPLICAS = 1000

@@ -16,12 +16,12 @@ from engine.host.app import Peers, create_app
 from engine.host.auth import Application, AuthMiddleware
 from engine.host.buffers import ClientId
 from engine.host.compat.dialects import Spoken
+from engine.host.engine_thread import become_host, kept_for_good
 from engine.host.figures import metrics_page
-from engine.host.principals import Principal, Principals
+from engine.host.principals import Principals
 from engine.host.quotas import QuotaKeeper
 from engine.host.scale.named_replica import NamedReplica, joined_pages
 from engine.host.scale.plan import ReplicaPlan, read
-from engine.host.served_engine import become_host, kept_for_good
 from engine.host.service import CompletionService
 from engine.memory import return_free_memory
 
@@ -70,7 +70,7 @@ class Replica:
     def reconfigure(self, config: Mapping[str, Any]) -> None:
         """Let in whom `config` names, and nobody else."""
         self._principals.tokens = read(config)
-        self._service.presence.keep_only(self._principals.every)
+        self._service.clients.keep_only(self._principals.every)
 
     def check_health(self) -> None:
         """Raises ReplicaError where another has to take the place of this one."""
@@ -84,7 +84,7 @@ class Replica:
 
     def close_client(self, principal: str, client: str, uris: tuple[str, ...] | None) -> None:
         """Forget what a client has left here, as another replica was told."""
-        self._service.presence.leave(ClientId(Principal(principal), client), uris)
+        self._service.clients.leave(ClientId(principal, client), uris)
 
     async def __del__(self) -> None:
         """Ray ends the replica, and has waited for its requests."""
@@ -95,7 +95,7 @@ class Replica:
     async def _leave_silent(self) -> None:
         while True:
             await asyncio.sleep(_UPKEEP_S)
-            self._service.presence.leave_silent()
+            self._service.clients.leave_silent()
             await asyncio.to_thread(return_free_memory)
 
 
@@ -103,7 +103,7 @@ class _Broadcast(Peers):
     """The other replicas, by way of Ray; a call goes to all of them, this one included."""
 
     async def close(self, client: ClientId, uris: tuple[str, ...] | None) -> None:
-        await self._results("close_client", client.principal.name, client.name, uris)
+        await self._results("close_client", client.principal, client.name, uris)
 
     async def metrics(self, own: bytes) -> bytes:
         pages = {_own_name(): own}

@@ -8,8 +8,15 @@ from typing import Any
 import httpx2
 import msgspec
 
-from engine.host.response_body import ResponseTooLargeError, body_of, lines_of, retry_after_s
-from engine.host.tls_trust import rejected_certificate, tls_context, usable_proxies
+from engine.host.http_client import (
+    ResponseTooLargeError,
+    body_of,
+    lines_of,
+    rejected_certificate,
+    retry_after_s,
+    tls_context,
+    usable_proxies,
+)
 from engine.host.upstream.failures import (
     UpstreamBrokenError,
     UpstreamBusyError,

@@ -12,10 +12,10 @@ from engine.host.upstream.prompt_writer import UpstreamPrompt
 from engine.host.upstream.upstream_model import UpstreamModel
 from engine.host.upstream.wire import Delta, SaidToken
 from engine.request import (
-    CompletionChunk,
+    Chunk,
     CompletionRequest,
     CompletionResult,
-    CompletionStats,
+    Cost,
     FinishReason,
 )
 from engine.text.stopper import Stopper
@@ -109,10 +109,9 @@ class UpstreamSequence:
     model: UpstreamModel
     request: CompletionRequest
     prompt: UpstreamPrompt
-    on_chunk: Callable[[CompletionChunk], None]
+    on_chunk: Callable[[Chunk], None]
     is_cancelled: Callable[[], bool]
     on_end: Callable[["UpstreamSequence"], None]
-    is_prefill: bool = False  # only the prompt is to be read
     is_done: bool = False
     error: Exception | None = None
     _answer: UpstreamAnswer = field(init=False)
@@ -152,7 +151,7 @@ class UpstreamSequence:
 
     async def _generate(self) -> None:
         room = self.model.room(self.prompt)
-        max_tokens = 1 if self.is_prefill else min(self.request.stop.max_tokens, room)
+        max_tokens = min(self.request.stop.max_tokens or 1, room)
         sampling, principal = self.request.sampling, self.request.principal
         async with self.model.generated(self.prompt, max_tokens, sampling, principal) as deltas:
             async for delta in deltas:
@@ -169,10 +168,10 @@ class UpstreamSequence:
     def _takes_last(self, delta: Delta) -> bool:
         """Take a delta; tell whether the text has ended."""
         text = self._answer.text
-        if self.is_prefill:
-            text.finish(FinishReason.MAX_TOKENS)
-        elif self.is_cancelled():
+        if self.is_cancelled():
             text.finish(FinishReason.CANCELLED)
+        elif not self.request.stop.max_tokens:  # its prompt was to be read
+            text.finish(FinishReason.PREFILLED)
         else:
             self._answer.take(delta)
         return text.is_ended
@@ -197,10 +196,10 @@ class UpstreamSequence:
         text = GrowingText(stopper, self.on_chunk, tells_tokens=request.tells_tokens)
         return UpstreamAnswer(text, self.prompt.owed, ends, self.model.bodies.stop_ids)
 
-    def _stats(self) -> CompletionStats:
+    def _stats(self) -> Cost:
         answer, laid_out = self._answer, self.prompt.laid_out
         read = self._read or self._ended
-        return CompletionStats(
+        return Cost(
             tokens=answer.num_tokens,
             steps=answer.num_tokens,  # as many as are known of
             rows=answer.num_tokens,

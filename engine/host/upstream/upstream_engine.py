@@ -19,7 +19,7 @@ from engine.host.upstream.sequence import UpstreamSequence
 from engine.host.upstream.upstream_model import UpstreamModel
 from engine.model.raw_prompt import check_length, too_long
 from engine.progress import Progress, shown
-from engine.request import ClosedBuffers, CompletionChunk, CompletionRequest
+from engine.request import Chunk, ClosedBuffers, CompletionRequest
 
 _LOOK_S = 0.005
 _PAUSE_S = 1.0  # before an upstream that is not there is asked again
@@ -27,9 +27,6 @@ _PAUSE_S = 1.0  # before an upstream that is not there is asked again
 
 class UpstreamEngine:
     """A `ServedEngine` without a model of its own, for one thread."""
-
-    pool_tokens = 0  # what is drafted, the upstream drafts
-    kv_bytes = 0  # keys and values are the upstream's
 
     def __init__(
         self, model: UpstreamModel, runner: asyncio.Runner, *, is_healed: bool = True
@@ -64,12 +61,11 @@ class UpstreamEngine:
         self,
         request: CompletionRequest,
         *,
-        on_chunk: Callable[[CompletionChunk], None],
+        on_chunk: Callable[[Chunk], None],
         is_cancelled: Callable[[], bool],
         on_end: Callable[[UpstreamSequence], None],
-        is_prefill: bool = False,
     ) -> UpstreamSequence:
-        """A completion for `run`; with `is_prefill` the upstream only reads its prompt.
+        """A completion for `run`.
 
         Raises InputError for a raw prompt beyond the context, and for log-probabilities that the
         upstream does not tell.
@@ -86,7 +82,6 @@ class UpstreamEngine:
             on_chunk=on_chunk,
             is_cancelled=is_cancelled,
             on_end=on_end,
-            is_prefill=is_prefill,
         )
 
     def _check(self, request: CompletionRequest, prompt: UpstreamPrompt) -> None:
@@ -97,7 +92,7 @@ class UpstreamEngine:
             raise InputError("logprobs is not supported: the upstream tells no probabilities")
 
     def usage_of(self, _principal: str, /) -> EngineUsage:
-        """Nothing is held here."""
+        """Nothing is held here: the upstream drafts, and has the keys and values."""
         return EngineUsage()
 
     def forget(self, closed: ClosedBuffers) -> None:

@@ -58,15 +58,19 @@ def test_beyond_the_most_tokens_of_a_principal_the_state_left_longest_ago_goes()
     states = make_states(most_tokens=12)
     held = {}
     for name in "abc":
-        with states.take(name) as held[name]:
+        with states.take(name, "ada") as held[name]:
             held[name].pool.add([1, 2], Source.OPEN_BUFFER)
     with states.take("a", "another's") as other:
         other.pool.add([1] * 8, Source.OPEN_BUFFER)
-    assert states.pool_tokens_of("") == 12
-    with states.take("b"):
+    assert states.pool_tokens("ada") == 12
+    with states.take("b", "ada"):
         held["b"].pool.add([3], Source.OPEN_BUFFER)
-    assert states.pool_tokens_of("") == 10, "with two separators more: all but the first"
-    with states.take("a") as again, states.take("c") as third, states.take("b") as second:
+    assert states.pool_tokens("ada") == 10, "with two separators more: all but the first"
+    with (
+        states.take("a", "ada") as again,
+        states.take("c", "ada") as third,
+        states.take("b", "ada") as second,
+    ):
         assert (third, second) == (held["c"], held["b"])
         assert again is not held["a"]
     with states.take("a", "another's") as again:
@@ -92,7 +96,7 @@ def test_tokens_are_those_of_all_states_and_completions_are_forgotten_in_all():
     with states.take("a") as first, states.take("b") as second:
         first.pool.add([1, 2, 3], Source.OPEN_BUFFER)
         second.pool.add([4, 5], Source.PREVIOUS_COMPLETION)
-    assert states.pool_tokens == len(first.pool) + len(second.pool)
+    assert states.pool_tokens() == len(first.pool) + len(second.pool)
     states.forget_completions()
     assert first.pool.draft([1, 2], 8).tokens.tolist() == [3]
     assert not len(second.pool.draft([4], 8).tokens)
@@ -194,10 +198,10 @@ def test_a_principal_never_gets_a_state_of_another():
     with states.take("a", "eve") as second:
         assert follows(second.pool, 1) == []
         assert second.recycler is not first.recycler
-    assert states.pool_tokens_of("ada") > states.pool_tokens_of("eve") > 0
-    assert states.pool_tokens_of("nobody") == 0
+    assert states.pool_tokens("ada") > states.pool_tokens("eve") > 0
+    assert states.pool_tokens("nobody") == 0
     states.forget(ClosedBuffers.of_all("eve"))
-    assert states.pool_tokens_of("eve") == 0
+    assert states.pool_tokens("eve") == 0
 
 
 def test_what_another_principal_closes_stays():

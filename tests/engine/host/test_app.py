@@ -10,9 +10,9 @@ from msgspec.structs import replace
 
 from engine import FinishReason, ModelNotFoundError
 from engine.config import StopRules
-from engine.host.principals import Principal
+from engine.host.app import create_app
+from engine.host.auth import NATIVE_PATHS
 from engine.host.protocol import (
-    Bounds,
     BufferSync,
     CloseRequest,
     Done,
@@ -20,20 +20,15 @@ from engine.host.protocol import (
     Feedback,
     LineSplice,
     Problem,
-    PromptUse,
-    RepositorySnippet,
-    Sampled,
     Status,
     SyncRequest,
 )
 from engine.host.quotas import QuotaKeeper
-from engine.host.request_builder import Asked
+from engine.host.service import CompletionJob, CompletionService
 from engine.request import ClosedBuffers, CompletionRequest, Snippet
 from tests.support.held_engine import HeldEngine
 from tests.support.running_host import ask, buffer, running_host
 from tests.support.served_host import secret_file
-
-pytestmark = pytest.mark.asyncio
 
 
 class BreakingEngine(HeldEngine):
@@ -64,7 +59,7 @@ async def test_a_completion_streams_its_text_and_ends_with_what_it_cost(tmp_path
     *chunks, done = events  # those that follow each other quickly are one
     assert "".join(chunk.text for chunk in chunks) == done.text == "one two three"
     assert isinstance(events[-1], Done)
-    assert events[-1].reused_tokens == 90
+    assert events[-1].cost.reused_tokens == 90
     (request,) = engine.requests
     assert (request.prefix, request.suffix, request.path) == ("x = 1\ny = ", "", "a.py")
     assert engine.is_closed
@@ -113,29 +108,30 @@ async def test_the_client_hears_which_files_its_prompt_shows_and_others_how_many
         page = (await host.client.get("/v1/status")).content
     assert isinstance(events[-1], Done)
     done = events[-1]
-    assert (done.neighbours, done.neighbour_tokens, done.num_open) == (("plans.py",), 10, 1)
+    cost = done.cost
+    assert (cost.neighbours, cost.neighbour_tokens, cost.num_open) == (("plans.py",), 10, 1)
     assert before.last_prompt is None
     status = msgspec.json.decode(page, type=Status)
-    assert status.last_prompt == PromptUse(100, 90, 10, num_neighbours=1, num_open=1)
+    assert status.last_prompt == done.cost.without_names
     assert b"plans" not in page
 
 
 async def test_what_the_repository_shows_reaches_the_engine_and_the_answer_names_it(tmp_path):
     engine = HeldEngine()
-    asked = replace(ask(buffer("x")), repository=(RepositorySnippet("b.py", "def b(): ...\n"),))
+    asked = replace(ask(buffer("x")), repository=(Snippet("b.py", "def b(): ...\n"),))
     async with running_host(tmp_path, engine) as host:
         done = (await collected(host.complete(asked)))[-1]
         page = (await host.client.get("/v1/status")).content
-    assert engine.requests[0].repository == (Snippet("b.py", "def b(): ...\n", is_open=False),)
+    assert engine.requests[0].repository == (Snippet("b.py", "def b(): ...\n"),)
     assert isinstance(done, Done)
-    assert (done.repository, done.repository_tokens) == (("b.py",), 7)
+    assert (done.cost.repository, done.cost.repository_tokens) == (("b.py",), 7)
     use = msgspec.json.decode(page, type=Status).last_prompt
-    assert (use.repository_tokens, use.num_repository) == (7, 1)
+    assert (use.repository_tokens, use.repository) == (7, ("",))
 
 
 async def test_more_of_the_repository_than_a_prompt_can_show_is_refused(tmp_path):
-    many = tuple(RepositorySnippet(f"{n}.py", "x\n") for n in range(65))
-    long = (RepositorySnippet("a.py", "x" * 20_000),)
+    many = tuple(Snippet(f"{n}.py", "x\n") for n in range(65))
+    long = (Snippet("a.py", "x" * 20_000),)
     async with running_host(tmp_path, HeldEngine()) as host:
         for snippets in (many, long):
             asked = replace(ask(buffer("x")), repository=snippets)
@@ -169,10 +165,10 @@ PLAIN = msgspec.json.encode(ask(buffer("x")))
         (b"[" * 200_000, "object"),
         (b'{"client":' + b"[" * 200_000, "client"),
         (b'{"client":"\xff"}', "not UTF-8"),
-        (PLAIN.replace(b'"timeLimitMs":null', b'"timeLimitMs":' + HUGE), "bounds.timeLimitMs"),
-        (PLAIN.replace(b'"timeLimitMs":null', b'"timeLimitMs":' + LONG), "bounds.timeLimitMs"),
-        (PLAIN.replace(b'"maxTokens":128', b'"maxTokens":1025'), "bounds.maxTokens"),
-        (PLAIN.replace(b'"seed":0', b'"seed":' + HUGE), "sampling.seed"),
+        (PLAIN.replace(b'"timeLimitMs":null', b'"timeLimitMs":' + HUGE), "time_limit_ms"),
+        (PLAIN.replace(b'"timeLimitMs":null', b'"timeLimitMs":' + LONG), "stop.timeLimitMs"),
+        (PLAIN.replace(b'"maxTokens":128', b'"maxTokens":16777217'), "max_tokens"),
+        (PLAIN.replace(b'"seed":0', b'"seed":' + HUGE), "seed"),
         (PLAIN.replace(b'"line":0', b'"line":' + HUGE), "position.line"),
         (PLAIN.replace(b'"version":1', b'"version":' + HUGE), "version"),
         (PLAIN.replace(b'"auto"', b'"' + LONG + b',1,1"'), "lookahead"),
@@ -203,6 +199,11 @@ async def test_a_route_that_fails_says_so_and_logs_the_place_but_no_text(
     assert "my text" not in response.text + caplog.text
 
 
+async def test_every_route_of_the_native_protocol_asks_for_its_header():
+    app = create_app(CompletionService(lambda _: HeldEngine()), None)
+    assert {route.path for route in app.routes} == {*NATIVE_PATHS, "/health", "/metrics"}
+
+
 @pytest.mark.parametrize("path", ["/docs", "/docs/swagger", "/docs/openapi.json", "/schema"])
 async def test_there_are_no_pages_that_load_scripts_from_elsewhere(tmp_path, path):
     async with running_host(tmp_path, HeldEngine()) as host:
@@ -222,10 +223,10 @@ async def test_there_are_no_pages_that_load_scripts_from_elsewhere(tmp_path, pat
         (msgspec.json.encode(ask(buffer("x"), lookahead="warp")), "warp"),
         (msgspec.json.encode(ask(line=-1)), "position.line"),
         (msgspec.json.encode(ask(character=-1)), "position.character"),
-        (msgspec.json.encode(ask(bounds=Bounds(max_tokens=-1))), "bounds.maxTokens"),
-        (msgspec.json.encode(ask(bounds=Bounds(time_limit_ms=-1))), "bounds.timeLimitMs"),
-        (msgspec.json.encode(ask(sampling=Sampled(temperature=-0.1))), "sampling.temperature"),
-        (msgspec.json.encode(ask(sampling=Sampled(temperature=10.1))), "sampling.temperature"),
+        (PLAIN.replace(b'"maxTokens":128', b'"maxTokens":-1'), "max_tokens -1"),
+        (PLAIN.replace(b'"timeLimitMs":null', b'"timeLimitMs":-1'), "time_limit_ms -1"),
+        (PLAIN.replace(b'"temperature":0.0', b'"temperature":-0.1'), "temperature -0.1"),
+        (PLAIN.replace(b'"temperature":0.0', b'"temperature":10.1'), "temperature 10.1"),
         (msgspec.json.encode(ask(buffer("x"), line=3)), "line 3"),
         (msgspec.json.encode(ask(buffer("x"), character=2)), "character 2"),
         (msgspec.json.encode(ask(buffer("x"), overlay=(LineSplice(0, 5, ()),))), "0 to 5"),
@@ -259,7 +260,7 @@ async def test_the_token_is_asked_for_everywhere_but_for_health(tmp_path):
 
 async def test_another_protocol_version_is_refused_with_a_sentence(tmp_path):
     async with running_host(tmp_path, HeldEngine()) as host:
-        response = await host.client.get("/v1/status", headers={"foregram-protocol": "2"})
+        response = await host.client.get("/v1/status", headers={"foregram-protocol": "1"})
     assert response.status_code == 426
     assert "one version of foregram" in response.json()["message"]
 
@@ -283,7 +284,7 @@ async def test_a_newer_request_of_a_buffer_supersedes_those_that_run_and_wait(tm
         first = asyncio.create_task(collected(host.complete(ask(buffer("x")))))
         await begun(engine)
         waiting = asyncio.create_task(collected(host.complete(ask())))
-        while host.service.scheduler.num_waiting == 0:
+        while host.service.scheduler.load_of().waiting == 0:
             await asyncio.sleep(0.001)
         newest = asyncio.create_task(collected(host.complete(ask())))
         (event,) = await waiting
@@ -304,7 +305,7 @@ async def test_what_is_closed_while_a_request_waits_is_not_taught_again(tmp_path
             asyncio.create_task(collected(host.complete(ask(buffer("x"), secret, other)))),
             asyncio.create_task(collected(host.complete(ask(secret, uri=secret.uri)))),
         ]
-        while host.service.scheduler.num_waiting < 2:
+        while host.service.scheduler.load_of().waiting < 2:
             await asyncio.sleep(0.005)
         await host.post("/v1/buffers/close", CloseRequest("one", (secret.uri,)))
         engine.is_held = False
@@ -334,7 +335,7 @@ async def test_a_speculative_request_gives_way(tmp_path):
 async def test_no_tokens_asked_for_is_a_prefill(tmp_path):
     engine = HeldEngine()
     async with running_host(tmp_path, engine) as host:
-        (done,) = await collected(host.complete(ask(buffer("x"), bounds=Bounds(max_tokens=0))))
+        (done,) = await collected(host.complete(ask(buffer("x"), stop=StopRules(max_tokens=0))))
         assert 'outcome="prefilled"} 1.0' in (await host.client.get("/metrics")).text
     assert (done.text, done.finish_reason) == ("", "prefilled")
 
@@ -447,10 +448,10 @@ async def test_who_is_cancelled_while_it_waits_counts_as_cancelled(tmp_path):
         await begun(engine)
         second = ask(buffer("y"), client="two")
         waiting = asyncio.create_task(collected(host.complete(second)))
-        while host.service.scheduler.num_waiting == 0:
+        while host.service.scheduler.load_of().waiting == 0:
             await asyncio.sleep(0.001)
         waiting.cancel()
-        while host.service.scheduler.num_waiting:
+        while host.service.scheduler.load_of().waiting:
             await asyncio.sleep(0.001)
         engine.is_held = False
         await first
@@ -469,7 +470,7 @@ async def test_clients_take_turns(tmp_path):
             tasks.append(asyncio.create_task(collected(host.complete(message))))
             if number == 0:
                 await begun(engine)
-            while host.service.scheduler.num_waiting < number:
+            while host.service.scheduler.load_of().waiting < number:
                 await asyncio.sleep(0.001)
         engine.is_held = False
         await asyncio.gather(*tasks)
@@ -597,8 +598,14 @@ async def test_no_completion_of_whatever_kind_is_longer_than_its_quota(tmp_path)
     engine, limits = HeldEngine(), QuotaKeeper(["tokens=64"])
     async with running_host(tmp_path, engine, limits=limits) as host:
         request = CompletionRequest("x", "", stop=StopRules(max_tokens=1000))
-        asked = Asked(Principal("ada"), "one", "a.py", lambda: request)
-        await collected(host.service.stream(asked))
+        job = CompletionJob(
+            service=host.service,
+            principal="ada",
+            client="one",
+            document="a.py",
+            make=lambda: request,
+        )
+        await collected(job.events())
     assert (engine.requests[0].stop.max_tokens, engine.requests[0].principal) == (64, "ada")
 
 
@@ -611,7 +618,7 @@ async def test_who_is_no_longer_in_the_token_file_leaves_nothing_behind(tmp_path
         secret_file(tmp_path / "tokens", f"ada:{ADA}")
         host.server._reload()
         assert (await host.client.get("/v1/status", headers=eves)).status_code == 401
-        assert [one.principal for one in host.service.buffers.clients] == [Principal("ada")]
+        assert [one.principal for one in host.service.buffers.clients] == ["ada"]
         await collected(host.complete(ask()))
     assert [(one.principal, one.is_all) for one in engine.forgotten] == [
         ("eve", False),
@@ -623,11 +630,11 @@ async def test_a_drop_in_client_that_is_no_longer_in_the_token_file_leaves_nothi
     engine = HeldEngine()
     async with team_host(tmp_path, engine) as (host, eves):
         await host.client.post("/v1/completions", json={"prompt": "y"}, headers=eves)
-        assert host.service.registry.last_prompt(Principal("eve"))
+        assert host.service.clients.last_prompt("eve")
         secret_file(tmp_path / "tokens", f"ada:{ADA}")
         host.server._reload()
-        assert host.service.registry.last_prompt(Principal("eve")) is None
-        assert Principal("eve") not in host.service.registry._entries
+        assert host.service.clients.last_prompt("eve") is None
+        assert "eve" not in host.service.clients._known
         await collected(host.complete(ask(buffer("x"))))
     assert engine.forgotten == [ClosedBuffers.of_all("eve")]
 
@@ -642,8 +649,8 @@ async def test_what_runs_for_a_token_that_is_taken_away_ends_and_is_not_remember
         host.server._reload()
         answer = await asking
         assert (answer.status_code, answer.json()["error"]["code"]) == (401, "wrong_token")
-        assert Principal("eve") not in host.service.registry._entries
-        assert host.service.registry.last_prompt(Principal("eve")) is None
+        assert "eve" not in host.service.clients._known
+        assert host.service.clients.last_prompt("eve") is None
     assert engine.ended == [FinishReason.CANCELLED]
 
 
@@ -651,11 +658,11 @@ async def test_a_drop_in_client_that_is_silent_leaves_nothing_behind(tmp_path, m
     engine = HeldEngine()
     async with team_host(tmp_path, engine) as (host, eves):
         await host.client.post("/v1/completions", json={"prompt": "y"}, headers=eves)
-        host.service.presence.leave_silent()
+        host.service.clients.leave_silent()
         assert engine.forgotten == []
         monkeypatch.setattr("engine.host.clients._SILENT_S", 0.0)
-        host.service.presence.leave_silent()
-        host.service.presence.leave_silent()
+        host.service.clients.leave_silent()
+        host.service.clients.leave_silent()
         await collected(host.complete(ask(buffer("x"))))
     assert engine.forgotten == [ClosedBuffers.of_all("eve", "drop-in\0eve")]
 
@@ -670,14 +677,14 @@ async def test_a_body_that_comes_when_its_token_was_taken_away_is_refused(tmp_pa
 
         async def body():
             yield whole[:5]
-            while not host.service.limits._num_open[Principal("eve")]:
+            while not host.service.limits.num_open("eve"):
                 await asyncio.sleep(0)
             secret_file(tmp_path / "tokens", f"ada:{ADA}")
             host.server._reload()
             yield whole[5:]
 
-        headers = {**eves, "content-type": "application/json"}
-        answer = await host.client.post(path, content=body(), headers=headers)
+        length = {"content-type": "application/json", "content-length": str(len(whole))}
+        answer = await host.client.post(path, content=body(), headers=eves | length)
         assert (answer.status_code, "none of this host's any more" in answer.text) == (401, True)
         assert not host.service.buffers.clients
     assert not engine.requests
@@ -688,12 +695,12 @@ async def test_a_body_that_comes_when_another_token_was_taken_away_is_answered(t
 
         async def body():
             yield b'{"prom'
-            while not host.service.limits._num_open[Principal("ada")]:
+            while not host.service.limits.num_open("ada"):
                 await asyncio.sleep(0)
             secret_file(tmp_path / "tokens", f"ada:{ADA}")
             host.server._reload()
             yield b'pt": "y"}'
 
-        headers = {"content-type": "application/json"}
+        headers = {"content-type": "application/json", "content-length": "15"}
         answer = await host.client.post("/v1/completions", content=body(), headers=headers)
         assert answer.status_code == 200

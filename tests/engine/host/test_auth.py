@@ -7,11 +7,9 @@ import pytest
 
 from engine.host.auth import AuthMiddleware
 from engine.host.metrics import Metrics
-from engine.host.principals import KnownToken, Principal, Principals, principal_of
+from engine.host.principals import KnownToken, Principals, principal_of
 from engine.host.protocol import PROTOCOL_VERSION, Problem
 from engine.host.quotas import QuotaKeeper
-
-pytestmark = pytest.mark.asyncio
 
 NAMES = ["localhost", "LOCALHOST", "127.0.0.1", "127.0.0.2", "[::1]"]
 
@@ -103,9 +101,9 @@ async def test_tokens_are_compared_with_all_that_are_known_in_constant_time(monk
 async def test_the_token_says_who_is_let_in():
     known = tuple(KnownToken.of(token, name) for name, token in [("ada", "one"), ("bob", "two")])
     (answer,) = await knock(known=known, authorization="Bearer two")
-    assert answer["principal"] == Principal("bob")
+    assert answer["principal"] == "bob"
     (answer,) = await knock(token="right", authorization="bearer right")
-    assert answer["principal"] == Principal()
+    assert answer["principal"] == ""
 
 
 async def test_a_gate_without_a_token_asks_for_none():
@@ -152,7 +150,7 @@ async def test_what_looks_like_health_is_not_open(path):
     assert (await knock(path, token="right"))[0]["status"] == 401
 
 
-@pytest.mark.parametrize("version", ["0", "2", "1.0", "", "two", None])
+@pytest.mark.parametrize("version", ["0", "1", "2.0", "", "two", None])
 async def test_another_protocol_version_is_426_with_what_to_do(version):
     sent = await knock(foregram_protocol=version)
     assert sent[0]["status"] == 426
@@ -160,7 +158,7 @@ async def test_another_protocol_version_is_426_with_what_to_do(version):
 
 
 async def test_who_does_not_know_the_token_does_not_hear_the_version():
-    assert (await knock(token="right", foregram_protocol="2"))[0]["status"] == 401
+    assert (await knock(token="right", foregram_protocol="1"))[0]["status"] == 401
 
 
 async def test_what_is_no_request_goes_straight_through():
@@ -207,12 +205,11 @@ async def test_prometheus_needs_the_token_and_no_header_of_ours():
     assert (await knock("/metrics", **bearer))[0]["status"] == 401
 
 
-@pytest.mark.parametrize("length", [{"content_length": "2"}, {"transfer_encoding": "chunked"}])
 @pytest.mark.parametrize(
     "kind", [None, "", "text/plain", "application/x-www-form-urlencoded", "application/jsonp"]
 )
-async def test_a_body_of_a_type_that_any_page_may_send_is_415(length, kind):
-    sent = await knock("/v1/complete", content_type=kind, **length)
+async def test_a_body_of_a_type_that_any_page_may_send_is_415(kind):
+    sent = await knock("/v1/complete", content_type=kind, content_length="2")
     assert sent[0]["status"] == 415
     assert problem(sent).code == "wrong_type"
 

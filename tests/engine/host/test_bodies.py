@@ -8,7 +8,8 @@ import pytest
 from engine.errors import InputError
 from engine.host.bodies import EventLines, decoded
 from engine.host.compat.dialects import NAMES, Spoken
-from engine.host.protocol import Chunk, Failed
+from engine.host.protocol import Failed
+from engine.request import Chunk
 from tests.support.held_engine import HeldEngine
 from tests.support.running_host import running_host
 
@@ -37,8 +38,6 @@ def test_what_is_wrong_besides_is_refused(body):
         decoded(body, str)
 
 
-@pytest.mark.asyncio
-@pytest.mark.asyncio
 async def test_every_api_takes_a_prompt_that_was_cut_within_a_character(tmp_path):
     """Clients in JavaScript cut their windows by UTF-16 units."""
     bodies = {
@@ -74,7 +73,6 @@ class Client:
         self.sent.append(message)
 
 
-@pytest.mark.asyncio
 async def test_each_event_is_a_line_and_the_last_one_ends_the_answer():
     async def events():
         yield Chunk("one")
@@ -93,7 +91,6 @@ async def test_each_event_is_a_line_and_the_last_one_ends_the_answer():
     ]
 
 
-@pytest.mark.asyncio
 async def test_events_end_when_the_client_goes():
     is_closed = []
 
@@ -114,7 +111,6 @@ async def test_events_end_when_the_client_goes():
     assert is_closed
 
 
-@pytest.mark.asyncio
 async def test_an_error_among_the_events_is_raised():
     async def events():
         yield Chunk("one")
@@ -125,7 +121,6 @@ async def test_an_error_among_the_events_is_raised():
         await EventLines(events())(SCOPE, client.receive, client.send)
 
 
-@pytest.mark.asyncio
 async def test_who_ends_the_answer_ends_the_events():
     is_closed = []
 
@@ -146,7 +141,6 @@ async def test_who_ends_the_answer_ends_the_events():
     assert is_closed
 
 
-@pytest.mark.asyncio
 async def test_the_head_leaves_at_once():
     """It says that the documents of a request are held, which its client may give up any time."""
     first = asyncio.Event()

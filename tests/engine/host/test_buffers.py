@@ -12,11 +12,10 @@ from engine.host.buffers import (
     VersionConflictError,
 )
 from engine.host.held_buffer import HeldBuffer
-from engine.host.principals import Principal
 from engine.host.protocol import BufferSync, LineSplice
 from engine.host.quotas import QuotaError, Quotas
 
-ADA, BOB = Principal("ada"), Principal("bob")
+ADA, BOB = "ada", "bob"
 ONE, TWO, SILENT, TOUCHED, SYNCING, NOBODY = (
     ClientId(ADA, name) for name in ("one", "two", "silent", "touched", "syncing", "nobody")
 )
@@ -68,7 +67,7 @@ def test_buffers_in_conflict_are_named_and_all_others_taken_over():
             "/",
             [delta("a", 2, version=4), whole("b", "y"), delta("unknown", 1, version=2)],
         )
-    assert error.value.uris == ("a", "unknown")
+    assert error.value.problem.uris == ("a", "unknown")
     assert buffers.get(ONE, "a", 3).lines == ("x",)
     assert buffers.get(ONE, "b", 1).lines == ("y",)
 
@@ -102,11 +101,11 @@ def test_what_is_closed_is_forgotten_and_who_leaves_takes_all():
     buffers = ClientBuffers()
     buffers.sync(ONE, "/", [whole("a"), whole("b")])
     buffers.close(ONE, ["a", "never opened"])
-    assert (buffers.num_clients, buffers.num_buffers) == (1, 1)
+    assert (buffers.usage_of().clients, buffers.usage_of().buffers) == (1, 1)
     buffers.close(ONE, None)
     buffers.close(ONE, None)
     buffers.close(NOBODY, ["a"])
-    assert (buffers.num_clients, buffers.num_buffers) == (0, 0)
+    assert (buffers.usage_of().clients, buffers.usage_of().buffers) == (0, 0)
 
 
 def test_silent_clients_are_dropped_and_those_that_speak_stay(monkeypatch):
@@ -123,7 +122,7 @@ def test_silent_clients_are_dropped_and_those_that_speak_stay(monkeypatch):
     assert buffers.silent(60.0) == [SILENT]
     assert list(buffers.close(SILENT, None).buffers) == ["a"]
     assert buffers.silent(60.0) == []
-    assert buffers.num_clients == 2
+    assert buffers.usage_of().clients == 2
     with pytest.raises(VersionConflictError):
         buffers.get(SILENT, "a", 1)
 

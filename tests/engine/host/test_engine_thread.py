@@ -2,6 +2,8 @@
 
 import asyncio
 import logging
+import subprocess
+import sys
 import threading
 
 import pytest
@@ -38,7 +40,6 @@ def test_a_device_that_is_lost_while_the_model_loads_ends_the_host():
     assert service.served_s == 0.0
 
 
-@pytest.mark.asyncio
 async def test_an_engine_that_never_ends_holds_up_no_stop(monkeypatch, caplog):
     monkeypatch.setattr("engine.host.engine_thread._JOIN_S", 0.05)
     may_end = threading.Event()
@@ -81,5 +82,31 @@ def test_a_model_that_could_not_be_loaded_is_tried_again_when_asked_for(monkeypa
         pass
     assert engine_thread.ready_engine() is engine_thread.engine
     assert len(tried) == 2
-    engine_thread.end_runs()
+    engine_thread.end_jobs()
     engine_thread._thread.join(10)
+
+
+def test_a_collection_of_garbage_does_not_look_through_what_was_loaded():
+    script = """
+import gc
+from engine.host.engine_thread import kept_for_good
+from engine.progress import Progress
+class Engine:
+    pass
+class Loop:
+    def __init__(self):
+        self.itself = self
+def load(progress):
+    gc.disable()
+    Loop()
+    gc.enable()
+    return Engine()
+engine = kept_for_good(load)(Progress())
+looked_through = gc.get_objects()
+print(any(one is engine for one in looked_through), any(type(one) is Loop for one in looked_through),
+      gc.get_freeze_count() > 1000)
+gc.unfreeze()
+print(any(type(one) is Loop for one in gc.get_objects()))
+"""
+    told = subprocess.check_output([sys.executable, "-c", script], text=True)
+    assert told.split() == ["False", "False", "True", "False"]

@@ -3,35 +3,35 @@
 import logging
 
 from engine.errors import InputError, NoSpaceError
-from engine.host.failures import FailureLog, PacedMessages, RefusalLog
+from engine.host.failures import RateLimitedLog, RateLimitedMessages
 from engine.host.protocol import Problem
 
 
 def test_failures_of_one_code_have_a_line_now_and_then_which_counts_the_others(caplog):
     now = [0.0]
-    log = FailureLog(lambda: now[0])
+    log = RateLimitedLog(lambda: now[0])
     for _ in range(3):
-        log.note(NoSpaceError("no room"))
+        log.failure(NoSpaceError("no room"))
     now[0] = 6.0
-    log.note(NoSpaceError("no room"))
+    log.failure(NoSpaceError("no room"))
     first, second = caplog.messages
     assert first == "a completion failed: no_space: no room"
     assert second.endswith("(and 2 more since the last line)")
 
 
 def test_what_a_client_did_wrong_is_not_the_logs(caplog):
-    FailureLog().note(InputError("there is no line 7 in a text of a user"))
+    RateLimitedLog().failure(InputError("there is no line 7 in a text of a user"))
     assert not caplog.messages
 
 
 def test_refusals_have_a_line_a_minute_with_the_address_and_the_number_of_the_others(caplog):
     now = [0.0]
-    log = RefusalLog(lambda: now[0])
+    log = RateLimitedLog(lambda: now[0])
     for _ in range(1_000):
-        log.note(Problem("wrong_token", "no token of this host"), "10.0.0.5")
-    log.note(Problem("web_page", "no web pages"), "")
+        log.refusal(Problem("wrong_token", "no token of this host"), "10.0.0.5")
+    log.refusal(Problem("web_page", "no web pages"), "")
     now[0] = 61.0
-    log.note(Problem("wrong_token", "no token of this host"), "10.0.0.6")
+    log.refusal(Problem("wrong_token", "no token of this host"), "10.0.0.6")
     assert caplog.messages == [
         "a request from 10.0.0.5 was refused: no token of this host",
         "a request was refused: no web pages",
@@ -41,14 +41,14 @@ def test_refusals_have_a_line_a_minute_with_the_address_and_the_number_of_the_ot
 
 
 def test_what_a_refusal_quotes_is_cut(caplog):
-    RefusalLog().note(Problem("wrong_host", "x" * 60_000), "")
+    RateLimitedLog().refusal(Problem("wrong_host", "x" * 60_000), "")
     assert len(caplog.messages[0]) < 300
 
 
 def test_a_message_of_a_library_has_a_line_a_minute(caplog):
     now = [0.0]
     logger = logging.getLogger("paced")
-    logger.addFilter(PacedMessages(lambda: now[0]))
+    logger.addFilter(RateLimitedMessages(lambda: now[0]))
     for _ in range(200):
         logger.warning("Invalid HTTP request received.")
     logger.warning("another of %d", 2)

@@ -2,7 +2,6 @@
 
 from engine.host import figures
 from engine.host.buffers import ClientId
-from engine.host.principals import Principal
 from engine.host.service import CompletionService
 from tests.support.held_engine import HeldEngine
 
@@ -15,7 +14,7 @@ def test_a_host_that_tells_it_is_ready_names_its_model(monkeypatch):
         return 0
 
     monkeypatch.setattr(figures, "resident_bytes", loaded_meanwhile)
-    asking = ClientId(Principal(""), "an-editor")
+    asking = ClientId("", "an-editor")
     seen = [figures.host_status(service, 1.0, asking) for _ in range(2)]
     assert [(one.state, one.model) for one in seen] == [
         ("loading", ""),

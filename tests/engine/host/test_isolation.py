@@ -9,22 +9,22 @@ import msgspec
 import numpy as np
 import pytest
 
+from engine.config import StopRules
 from engine.drafting.lookahead import LookaheadDrafter
 from engine.engine import Engine
 from engine.host.buffers import ClientId
-from engine.host.figures import gauges_of
-from engine.host.principals import Principal
-from engine.host.protocol import Bounds, Done, Timings
+from engine.host.figures import gauges
+from engine.host.protocol import Done
 from engine.host.service import CompletionService
 from engine.learning import SweptCosts
 from engine.options import EngineOptions
 from tests.support.running_host import ask, buffer
 from tests.support.tiny_models import save_model, tiny_model
 
-pytestmark = [pytest.mark.asyncio, pytest.mark.usefixtures("one_thread")]
+pytestmark = [pytest.mark.usefixtures("one_thread")]
 
-ADA, EVE = Principal("ada"), Principal("eve")
-BOUNDS = Bounds(max_tokens=6)
+ADA, EVE = "ada", "eve"
+BOUNDS = StopRules(max_tokens=6)
 NUM_GUESSES = 200
 
 
@@ -65,7 +65,7 @@ async def service_of(load):
 async def completed(service, principal, *lines, client="one", character=None, **options):
     """Complete at the end of the last line."""
     place: dict[str, Any] = {"line": len(lines) - 1, "character": len(lines[-1])}
-    message = ask(buffer(*lines, **options), client=client, bounds=BOUNDS, **place)
+    message = ask(buffer(*lines, **options), client=client, stop=BOUNDS, **place)
     events = [event async for event in service.complete(principal, message)]
     assert isinstance(events[-1], Done)
     return events[-1]
@@ -73,7 +73,8 @@ async def completed(service, principal, *lines, client="one", character=None, **
 
 def counters(done):
     """All of an answer but its id and its times."""
-    return msgspec.structs.replace(done, id="", timings=Timings(0, 0, 0))
+    cost = msgspec.structs.replace(done.cost, queue_ms=0, prefill_ms=0, decode_ms=0)
+    return msgspec.structs.replace(done, id="", cost=cost)
 
 
 def guesses():
@@ -102,7 +103,7 @@ async def probed(load, held, spy):
             ]
             found.append(answers)
             if spy is not ADA:
-                service.presence.leave(ClientId(spy, "one"), None)
+                service.clients.leave(ClientId(spy, "one"), None)
     return found
 
 
@@ -137,7 +138,7 @@ async def test_a_prompt_that_another_principal_has_read_is_read_anew(load):
             lines = [VICTIM[0], f'KEY = "{guess}"', *VICTIM[2:]]
             spied = await completed(service, EVE, *lines)
             assert spied.reused_tokens == 0
-            service.presence.leave(ClientId(EVE, "one"), None)
+            service.clients.leave(ClientId(EVE, "one"), None)
         assert (await completed(service, ADA, *VICTIM)).reused_tokens > 0
 
 
@@ -149,25 +150,25 @@ async def test_nothing_is_drafted_from_anothers_buffers_nor_from_what_was_writte
             await completed(service, ADA, *long_names, "the_name_of_")
         spied = await completed(service, EVE, "the_name_of_")
         assert set(spied.accepted_by_source) <= {"model", "window", "generated"}
-        fresh = await completed(service, Principal("bob"), "the_name_of_")
+        fresh = await completed(service, "bob", "the_name_of_")
         assert (fresh.rows, fresh.steps) == (spied.rows, spied.steps)
         assert fresh.accepted_by_source == spied.accepted_by_source
 
 
 async def test_text_is_the_same_whoever_asks(load):
     async with service_of(load) as service:
-        said = {(await completed(service, who, *VICTIM)).text for who in (ADA, EVE, Principal())}
+        said = {(await completed(service, who, *VICTIM)).text for who in (ADA, EVE, "")}
         assert len(said) == 1
 
 
 async def test_figures_are_of_who_asks(load):
     async with service_of(load) as service:
         await completed(service, ADA, *VICTIM)
-        before = gauges_of(service, EVE)
+        before = gauges(service, EVE)
         assert set(before.values()) == {0}
         await completed(service, ADA, *VICTIM, "x = 1", client="another")
-        assert gauges_of(service, EVE) == before
-        own = gauges_of(service, ADA)
+        assert gauges(service, EVE) == before
+        own = gauges(service, ADA)
         assert (own["clients"], own["buffers"]) == (2, 2)
         assert own["pool_tokens"] > 0 < own["kv_bytes"]
 
@@ -176,6 +177,6 @@ async def test_who_leaves_takes_only_its_own_text_along(load):
     async with service_of(load) as service:
         await completed(service, ADA, *VICTIM)
         await completed(service, EVE, *VICTIM)
-        service.presence.leave(ClientId(EVE, "one"), None)
+        service.clients.leave(ClientId(EVE, "one"), None)
         assert (await completed(service, ADA, *VICTIM)).reused_tokens > 0
         assert (await completed(service, EVE, *VICTIM)).reused_tokens == 0

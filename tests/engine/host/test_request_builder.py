@@ -3,25 +3,34 @@
 import msgspec
 import pytest
 
-from engine.host.held_buffer import HeldBuffer
+from engine.host.buffers import ClientBuffers, ClientId
 from engine.host.protocol import BufferSync, Cell, CloseRequest, LineSplice
-from engine.host.request_builder import CellTexts
+from engine.host.request_builder import request_builder
 from tests.support.held_engine import HeldEngine
 from tests.support.running_host import ask, running_host
 
 
-def held(uri, *lines):
-    return HeldBuffer(uri, "n.ipynb", 1, lines, "n")
+def cell(name, *lines):
+    return BufferSync(name, "n.ipynb", "python", 1, lines=lines, notebook="n")
 
 
-HELD = {
-    one.uri: one for one in (held("a", "x = 1", "y = 2"), held("b", "## Title", "", "text #1 # 2"))
-}
+ONE = ClientId("", "one")
+HELD = (
+    cell("a", "x = 1", "y = 2"),
+    cell("b", "## Title", "", "text #1 # 2"),
+    cell("z", "z = ", "# end"),
+)
 
 
 def around(above, below, closed=()):
-    cells = CellTexts.of(above, below, HELD.__getitem__)
-    return cells.around("z = ", "\n# end", lambda uri: uri not in closed)
+    buffers = ClientBuffers()
+    buffers.sync(ONE, "/", HELD)
+    message = ask(uri="z", character=4, above=tuple(above), below=tuple(below))
+    build = request_builder(message, ONE, buffers)
+    buffers.close(ONE, closed)
+    request = build()
+    assert request is not None
+    return request.prefix, request.suffix
 
 
 def test_a_blank_line_stands_between_cells():
@@ -35,14 +44,8 @@ def test_prose_is_a_comment_without_marks_of_headings_and_blanks_at_its_ends():
 
 def test_cells_that_are_closed_by_now_are_left_out():
     cells = [Cell("a"), Cell("b")]
-    assert around(cells, cells, closed=("a",)) == (
-        "## Title\n\ntext #1 # 2\n\nz = ",
-        "\n# end\n\n## Title\n\ntext #1 # 2",
-    )
-
-
-def cell(name, *lines):
-    return BufferSync(name, "n.ipynb", "python", 1, lines=lines, notebook="n")
+    assert around(cells, [], closed=("a",))[0] == "## Title\n\ntext #1 # 2\n\nz = "
+    assert around([], cells, closed=("a",))[1] == "\n# end\n\n## Title\n\ntext #1 # 2"
 
 
 CELLS = cell("1", "import os"), cell("2", "path"), cell("3", "print(path)")
@@ -52,7 +55,6 @@ async def collected(events):
     return [event async for event in events]
 
 
-@pytest.mark.asyncio
 async def test_the_cells_around_are_in_the_request_and_no_open_buffers(tmp_path):
     engine = HeldEngine()
     message = ask(*CELLS, uri="2", character=4, above=(Cell("1"),), below=(Cell("3", "#"),))
@@ -64,7 +66,6 @@ async def test_the_cells_around_are_in_the_request_and_no_open_buffers(tmp_path)
     assert request.open_buffers == ()
 
 
-@pytest.mark.asyncio
 async def test_what_follows_an_accept_in_a_cell_stands_between_its_neighbours_too(tmp_path):
     engine = HeldEngine()
     message = ask(
@@ -84,7 +85,6 @@ async def test_what_follows_an_accept_in_a_cell_stands_between_its_neighbours_to
     )
 
 
-@pytest.mark.asyncio
 async def test_cells_share_a_cached_prompt_which_goes_with_any_of_them(tmp_path):
     engine = HeldEngine()
     async with running_host(tmp_path, engine) as host:
@@ -97,7 +97,6 @@ async def test_cells_share_a_cached_prompt_which_goes_with_any_of_them(tmp_path)
     assert keys <= engine.forgotten[0].cache_keys
 
 
-@pytest.mark.asyncio
 async def test_a_cell_that_is_not_held_is_asked_for(tmp_path):
     async with running_host(tmp_path, HeldEngine()) as host:
         told = await host.post("/v1/complete", ask(CELLS[1], uri="2", above=(Cell("1"),)))
@@ -105,7 +104,6 @@ async def test_a_cell_that_is_not_held_is_asked_for(tmp_path):
     assert told.json()["uris"] == ["1"]
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize(
     ("above", "below"), [("11", ""), ("1", "1"), ("2", "")], ids=["twice", "both sides", "itself"]
 )
@@ -118,7 +116,6 @@ async def test_a_cell_that_is_named_twice_is_refused(tmp_path, above, below):
     assert "is named once" in told.json()["message"]
 
 
-@pytest.mark.asyncio
 async def test_cells_that_are_too_long_together_are_refused(tmp_path, monkeypatch):
     monkeypatch.setattr("engine.host.request_builder.MAX_CELL_CHARS", 22)
     async with running_host(tmp_path, HeldEngine()) as host:

@@ -143,9 +143,9 @@ def test_what_other_files_do_not_take_is_the_files() -> None:
 
 def test_the_best_that_the_repository_shows_stands_next_to_the_file() -> None:
     shown = [
-        Snippet("best.py", "one\n", is_open=False),
-        Snippet("z_open.py", "two\n"),
-        Snippet("best.py", "three\n", is_open=False),
+        Snippet("best.py", "one\n"),
+        Snippet("z_open.py", "two\n", is_open=True),
+        Snippet("best.py", "three\n"),
     ]
     prompt = build_prompt(
         _TOKENIZER, _FIM, "x", "\n", "line", 500, path="own.py", snippets=lambda _room: shown

@@ -73,7 +73,7 @@ def test_a_single_line_ends_at_its_end_without_the_rest_of_the_cursors_line():
 def timed(*tokens: tuple[float, str]) -> list[Stop | None]:
     """What each token brings, pushed at its time with a limit of a second."""
     now = [0.0]
-    stopper = Stopper(StopRules(time_limit_s=1.0), PREFIX, SUFFIX, clock=lambda: now[0])
+    stopper = Stopper(StopRules(time_limit_ms=1000), PREFIX, SUFFIX, clock=lambda: now[0])
     found = []
     for now[0], text in tokens:
         found.append(stopper.push(text))
@@ -264,6 +264,14 @@ def test_the_beginning_of_a_string_is_held_back():
     assert run(StopRules.verbatim(9, ("\n\nclass",)), ["a", "\n", "\ncl"])[2] == ["a", "a", "a"]
 
 
-def test_an_empty_string_is_refused():
-    with pytest.raises(ConfigurationError, match="empty"):
-        StopRules(strings=("a", ""))
+@pytest.mark.parametrize(
+    ("strings", "reason"),
+    [
+        (("a", ""), "1 to 512 characters"),
+        (("x" * 513,), "1 to 512 characters"),
+        (("y",) * 65, "stop has 65 strings, more than 64"),
+    ],
+)
+def test_strings_that_would_stop_everything_or_take_long_are_refused(strings, reason):
+    with pytest.raises(ConfigurationError, match=reason):
+        StopRules(strings=strings)

@@ -39,7 +39,6 @@ def engine(monkeypatch):
         (["complete", "{file}:1", "--open", "missing.py"], "there is no file missing.py"),
         (["complete", "{file}:1", "--lookahead", "fastest"], "lookahead 'fastest'"),
         (["complete", "{file}:1", "--lookahead", "0,3,4"], "lookahead 0,3,4"),
-        (["complete", "{file}:1", "--max-tokens", "0"], "max_tokens 0"),
         (["complete", "{file}:1", "--temperature", "-1"], "temperature -1"),
     ],
 )

@@ -12,15 +12,8 @@ from typing import Any, ClassVar
 import msgspec
 import pytest
 
-from engine.host.protocol import (
-    PROTOCOL_VERSION,
-    Chunk,
-    Done,
-    Failed,
-    Problem,
-    Status,
-    Timings,
-)
+from engine.host.protocol import PROTOCOL_VERSION, Done, Failed, Problem, Status
+from engine.request import Chunk, Cost, FinishReason
 from lsp_server.cli import command_line as cli
 from lsp_server.cli import doctor, gpu_check
 from lsp_server.cli.doctor import show_doctor
@@ -28,7 +21,7 @@ from lsp_server.settings import load_settings
 from tests.support.stub_host import Handler, stub_host
 
 READY = Status(PROTOCOL_VERSION, "0.1.0", "ready", 1, 2.0, model="tiny", dtype="int8", device="cpu")
-DONE = Done("1", "pass", "end_token", 3, 1, 3, 30, 0, {}, Timings(1.0, 20.0, 30.0))
+DONE = Done("1", "pass", FinishReason.END_TOKEN, Cost(3, 1, 3, 30, 0, 20.0, 30.0, {}, queue_ms=1.0))
 LOCAL = (
     "python",
     "settings",
@@ -130,7 +123,7 @@ def test_all_is_well(stub, examined):
     assert {check["state"] for check in found.values()} == {"ok"}
     assert found["host"]["what"] == f"ready: tiny int8 on cpu, protocol {PROTOCOL_VERSION}"
     assert found["latency"]["what"].endswith("prefill 20, decode 30")
-    assert (len(host.asked["sync"][0]["lines"]), host.asked["bounds"]["maxTokens"]) == (3, 8)
+    assert (len(host.asked["sync"][0]["lines"]), host.asked["stop"]["maxTokens"]) == (3, 8)
 
 
 def test_without_a_host_there_is_a_hint_and_nothing_has_failed(stub, examined):
@@ -166,13 +159,13 @@ def test_a_host_that_cannot_be_started_is_a_failure_with_its_last_words(
     [
         ({"token": "another"}, "does not carry this host's token", "foregram stop"),
         (
-            {"refusal": (426, Problem("wrong_protocol", "this host speaks protocol 2, not 1"))},
-            "speaks protocol 2, not 1",
+            {"refusal": (426, Problem("wrong_protocol", "this host speaks protocol 3, not 2"))},
+            "speaks protocol 3, not 2",
             "a host of this version",
         ),
         (
-            {"status": msgspec.structs.replace(READY, protocol=2)},
-            "speaks protocol 2, not 1",
+            {"status": msgspec.structs.replace(READY, protocol=3)},
+            "speaks protocol 3, not 2",
             "a host of this version",
         ),
         (

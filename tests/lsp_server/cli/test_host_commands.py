@@ -11,7 +11,8 @@ import time
 import msgspec
 import pytest
 
-from engine.host.protocol import LoadProgress, Problem, PromptUse, Status
+from engine.host.protocol import LoadProgress, Problem, Status
+from engine.request import Cost
 from lsp_server.cli import host_commands
 from lsp_server.cli.host_commands import show_logs, show_status, stop
 from lsp_server.host.address import HostError
@@ -63,7 +64,7 @@ def tells(status, monkeypatch):
             ["device cuda:0, GeForce RTX 2080, by PyTorch: it has 7.5"],
         ),
         (
-            {"last_prompt": PromptUse(812, 790, 301, num_neighbours=2, num_open=3)},
+            {"last_prompt": Cost(8, 8, 8, 812, 790, 1.0, 1.0, {}, 301, ("", ""), num_open=3)},
             ["812 tokens, 790 of them cached; 301 from 2 of 3 other open files"],
         ),
         (

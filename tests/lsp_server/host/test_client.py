@@ -10,19 +10,18 @@ import msgspec
 import pytest
 
 from engine import FinishReason, ModelNotFoundError
-from engine.host import response_body
+from engine.host import http_client
 from engine.host.protocol import (
     REPLICA_HEADER,
     BufferSync,
-    Chunk,
     CloseRequest,
     CompleteEvent,
     Done,
     Feedback,
     Problem,
     SyncRequest,
-    Timings,
 )
+from engine.request import Chunk, Cost
 from lsp_server.host import client as host_client
 from lsp_server.host.address import HostAddress
 from lsp_server.host.client import (
@@ -109,7 +108,7 @@ async def test_no_sign_within_a_text_ends_an_event(tmp_path, text):
 
 
 async def test_events_may_arrive_in_any_pieces():
-    done = Done("1", "é", "end_token", 1, 1, 1, 1, 0, {}, Timings(0.0, 0.0, 0.0))
+    done = Done("1", "é", FinishReason.END_TOKEN, Cost(1, 1, 1, 1, 0, 0.0, 0.0, {}))
     content = CHUNK + msgspec.json.encode(Chunk("é")) + b"\n" + msgspec.json.encode(done)
     pieces = b"".join(piece(content[at : at + 1]) for at in range(len(content)))
     async with saying(STREAM + pieces + piece(b"")) as client:
@@ -330,7 +329,7 @@ async def told(said):
 
 
 async def test_an_answer_without_an_end_is_not_read_to_it(monkeypatch):
-    monkeypatch.setattr(response_body, "MAX_BODY_BYTES", 100_000)
+    monkeypatch.setattr(http_client, "MAX_BODY_BYTES", 100_000)
     reasons = await told(b"\r\n" + b'{"type":"chunk","text":""}\n' * 100_000)
     assert reasons.count("a response of more than 100,000 bytes") == 2
 
@@ -368,7 +367,7 @@ async def test_halves_of_surrogate_pairs_are_replaced_wherever_they_stand(tmp_pa
 
 
 async def test_a_line_without_an_end_is_not_read_to_it(monkeypatch):
-    monkeypatch.setattr(response_body, "MAX_LINE_BYTES", 100_000)
+    monkeypatch.setattr(http_client, "MAX_LINE_BYTES", 100_000)
     assert "a line of more than 100,000 bytes" in await told(b"\r\n" + b" " * 1_000_000)
 
 

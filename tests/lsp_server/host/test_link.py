@@ -10,7 +10,6 @@ from lsprotocol import types
 
 from engine.host.buffers import ClientId
 from engine.host.options import HostOptions
-from engine.host.principals import Principal
 from engine.host.protocol import (
     PROTOCOL_VERSION,
     REPLICA_HEADER,
@@ -18,11 +17,11 @@ from engine.host.protocol import (
     CompleteRequest,
     Done,
     Position,
-    RepositorySnippet,
     Status,
 )
 from engine.host.server import HostServer
 from engine.host.service import CompletionService
+from engine.request import Snippet
 from lsp_server.documents.document import Snapshot
 from lsp_server.documents.documents import Documents
 from lsp_server.host import client as host_client
@@ -98,7 +97,7 @@ async def test_what_a_request_shows_of_other_files_is_asked_when_it_goes_out(tmp
 
     async def shown():
         states.append(link.state)
-        return (RepositorySnippet("b.py", "b = 1"),)
+        return (Snippet("b.py", "b = 1"),)
 
     async with running_host(tmp_path, engine):
         link = HostLink(
@@ -155,7 +154,7 @@ class Moving:
         """The next request goes to a host that knows nothing of this server."""
         self.replica = "two"
         for client in service.buffers.clients:
-            service.presence.leave(client, None)
+            service.clients.leave(client, None)
 
 
 def shown(engine):
@@ -190,7 +189,7 @@ async def test_a_host_that_got_a_document_alone_gets_the_others_with_the_next_re
         await moving.ask("c.py")
         assert shown(engine) == {URI, "file:///shop/b.py"}
         await asyncio.gather(*moving.link._tasks, return_exceptions=True)
-        assert host.service.buffers.num_clients == 1, "what the first name left is closed"
+        assert host.service.buffers.usage_of().clients == 1, "what the first name left is closed"
         await moving.link.leave()
 
 
@@ -245,7 +244,7 @@ async def test_a_conflict_has_those_documents_sent_again_that_it_names(tmp_path)
         editor.open("b = 1\n|", uri="file:///shop/b.py")
         editor.open("x|")
         await editor.ask()
-        editor.host.service.buffers.close(ClientId(Principal(), editor.link.known_as), [URI_A])
+        editor.host.service.buffers.close(ClientId("", editor.link.known_as), [URI_A])
         sent = sizes_of(editor)
         editor.type("y")
         await editor.ask()

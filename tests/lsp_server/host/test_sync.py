@@ -109,7 +109,7 @@ async def test_a_neighbour_into_which_a_key_is_pasted_leaves_the_host(tmp_path, 
         editor.type("x", A)
         await editor.ask(uri=A)
         assert engine.requests[-1].open_buffers == ()
-        assert editor.host.service.buffers.num_buffers == 1
+        assert editor.host.service.buffers.usage_of().buffers == 1
         while not engine.forgotten:
             await asyncio.sleep(0.005)
         assert engine.forgotten[0].keys == {B}
@@ -157,9 +157,9 @@ async def test_a_host_that_did_not_hear_is_told_again(tmp_path, monkeypatch):
             deaf.setattr(editor.link._search, "client", None)
             await editor.link.close_documents([A])
         assert editor.link._search.client is client
-        assert editor.host.service.buffers.num_buffers == 1
+        assert editor.host.service.buffers.usage_of().buffers == 1
         assert await editor.link.retract() == (A,)
-        assert editor.host.service.buffers.num_buffers == 0
+        assert editor.host.service.buffers.usage_of().buffers == 0
 
 
 def shown(number):

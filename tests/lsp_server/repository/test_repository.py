@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.host.protocol import RepositorySnippet
+from engine.request import Snippet
 from lsp_server.repository import folder_index
 from lsp_server.repository.cursor_view import Question
 from lsp_server.repository.folder_index import index_path
@@ -64,13 +64,13 @@ async def found(repository: Repository, asked: Question) -> list[str]:
     return []
 
 
-async def sent(repository: Repository, asked: Question) -> tuple[RepositorySnippet, ...]:
+async def sent(repository: Repository, asked: Question) -> tuple[Snippet, ...]:
     """What a request would bring, if it went out at once."""
     sendable = await repository.shown(asked)
     return await sendable() if sendable is not None else ()
 
 
-async def in_time(repository: Repository, asked: Question) -> tuple[RepositorySnippet, ...]:
+async def in_time(repository: Repository, asked: Question) -> tuple[Snippet, ...]:
     """The same, of an answer that came in time, however busy this machine is."""
     while True:
         shown = await sent(repository, asked)
@@ -303,7 +303,7 @@ async def test_whatever_befalls_the_index_is_told_once_and_leaves_what_is_shown(
         before = await sent(repository, question(work))
         monkeypatch.setattr("lsp_server.repository.cursor_view.CursorView.chain", property(fail))
         with caplog.at_level(logging.WARNING):
-            failed: list[tuple[RepositorySnippet, ...]] = []
+            failed: list[tuple[Snippet, ...]] = []
             while repository.trouble != "RecursionError: too deep" or len(failed) < 3:
                 failed.append(await sent(repository, question(work)))
         monkeypatch.undo()

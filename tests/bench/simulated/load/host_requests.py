@@ -8,13 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from engine import FinishReason
-from engine.host.protocol import (
-    CompleteEvent,
-    CompleteRequest,
-    Done,
-    Failed,
-    RepositorySnippet,
-)
+from engine.host.protocol import CompleteEvent, CompleteRequest, Done, Failed
+from engine.request import Snippet
 from lsp_server.documents.document import Snapshot
 from lsp_server.host.client import HostRefusedError
 from lsp_server.host.link import HostLink
@@ -45,7 +40,7 @@ class HostRequest:
         if event.text and self.first_text_s is None:
             self.first_text_s = time.perf_counter() - self.began
         if isinstance(event, Done):
-            self.tokens = event.tokens
+            self.tokens = event.cost.tokens
             is_whole = event.finish_reason != FinishReason.CANCELLED
             self.end("answered" if is_whole else "superseded")
 
@@ -89,10 +84,10 @@ class CountingLink(HostLink):
         self,
         request: CompleteRequest,
         snapshot: Snapshot,
-        repository: Callable[[], Awaitable[tuple[RepositorySnippet, ...]]] | None = None,
+        repository: Callable[[], Awaitable[tuple[Snippet, ...]]] | None = None,
     ) -> AsyncGenerator[CompleteEvent]:
         """As every link, whatever ends it."""
-        is_ahead = request.is_prefetch or not request.bounds.max_tokens
+        is_ahead = request.is_prefetch or not request.stop.max_tokens
         noted = self._log.begin(is_ahead=is_ahead)
         try:
             async with aclosing(super().complete(request, snapshot, repository)) as events:

@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from engine.host.protocol import Bounds, CompleteRequest, Done, Feedback, FeedbackKind, Sampled
+from engine.config import Sampling, StopRules
+from engine.host.protocol import CompleteRequest, Done, Feedback, FeedbackKind
 from lsp_server.completion.anchor import Anchor
 from lsp_server.completion.cursor_context import CursorContext
 from lsp_server.completion.in_flight import LOOK_S, InFlightCompletion
@@ -195,7 +196,7 @@ class _Asked:
 
 
 def _request(
-    anchor: Anchor, bounds: Bounds, settings: Settings, *, is_ahead: bool
+    anchor: Anchor, bounds: StopRules, settings: Settings, *, is_ahead: bool
 ) -> CompleteRequest:
     """The link adds who asks, and which version of the document."""
     return CompleteRequest(
@@ -207,8 +208,8 @@ def _request(
         overlay=anchor.overlay,
         layout=settings.layout,
         lookahead=settings.lookahead,
-        sampling=Sampled(settings.temperature),
-        bounds=msgspec.structs.replace(
+        sampling=Sampling(settings.temperature),
+        stop=msgspec.structs.replace(
             bounds,
             max_tokens=min(bounds.max_tokens, settings.max_tokens),
             time_limit_ms=settings.time_limit_ms or bounds.time_limit_ms,

@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 from lsprotocol import types
 
-from engine.host.protocol import Bounds, CompleteRequest, Done, Position, Timings
+from engine.config import StopRules
+from engine.host.protocol import CompleteRequest, Done, Position
+from engine.request import Cost, FinishReason
 from lsp_server.documents.documents import Documents
 from lsp_server.host.address import HostAddress
 from tests.bench.simulated.load.host_requests import CountingLink, HostRequest, RequestLog
@@ -63,7 +65,7 @@ async def test_an_answer_is_noted_with_its_first_text_and_its_tokens():
 
 async def test_what_reads_a_prompt_or_comes_next_is_computed_ahead():
     async with linked(HeldEngine()) as (log, complete):
-        for how in ({"bounds": Bounds(max_tokens=0)}, {"is_prefetch": True}):
+        for how in ({"stop": StopRules(max_tokens=0)}, {"is_prefetch": True}):
             async for _event in complete(**how):
                 pass
     assert [one.is_ahead for one in log.requests] == [True, True]
@@ -85,4 +87,4 @@ async def test_who_has_a_full_share_is_refused(code, outcome):
 
 
 def done(finish_reason):
-    return Done("x", "text", finish_reason, 2, 1, 1, 1, 0, {}, Timings(0, 0, 0))
+    return Done("x", "text", FinishReason(finish_reason), Cost(2, 1, 1, 1, 0, 0, 0, {}))

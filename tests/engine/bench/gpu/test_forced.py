@@ -53,8 +53,8 @@ def test_the_target_is_written_token_for_token_on_and_off(replay, lookahead):
         owed = "    " if item is ITEM else " to"
         assert run.on.text == item.target
         assert run.off.token_ids == run.on.token_ids == tuple(replay.encode(owed + item.target))
-        assert run.off.stats.steps == run.off.stats.tokens
-        assert run.on.stats.steps < run.off.stats.steps / 2
+        assert run.off.cost.steps == run.off.cost.tokens
+        assert run.on.cost.steps < run.off.cost.steps / 2
 
 
 @pytest.mark.parametrize("seed", range(5))

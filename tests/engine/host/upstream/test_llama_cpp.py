@@ -94,7 +94,7 @@ def test_a_piece_at_the_cursor_is_healed(upstream, place):
     prefix, _ = PLACES[place]
     assert result.text
     assert not result.text.startswith(prefix.rsplit(None, 1)[-1])
-    assert len(result.log_probs) == result.stats.tokens
+    assert len(result.log_probs) == result.cost.tokens
 
 
 def test_a_prompt_as_text_is_read_as_the_same_tokens(upstream, by_text):
@@ -137,6 +137,6 @@ def test_most_greedy_text_is_what_our_own_engine_writes(upstream, model, cache_f
         for place, (prefix, suffix) in PLACES.items():
             request = CompletionRequest(prefix, suffix, "shop.py", stop=StopRules(max_tokens=24))
             ours, theirs = own.complete(request), completed(upstream, place)
-            assert ours.stats.prompt_tokens == theirs.stats.prompt_tokens, place
+            assert ours.cost.prompt_tokens == theirs.cost.prompt_tokens, place
             same.append(ours.text == theirs.text)
     assert sum(same) >= len(same) // 2

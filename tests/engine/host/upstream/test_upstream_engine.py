@@ -51,7 +51,7 @@ def serving(tmp_path, **options: Any):
         yield upstream, engine
 
 
-def completed(engine, request=REQUEST, *, is_cancelled=lambda: False, is_prefill=False):
+def completed(engine, request=REQUEST, *, is_cancelled=lambda: False):
     """What becomes of a request, and the chunks that were told before."""
     chunks: list[str] = []
     ends: list[Any] = []
@@ -60,7 +60,6 @@ def completed(engine, request=REQUEST, *, is_cancelled=lambda: False, is_prefill
         on_chunk=lambda chunk: chunks.append(chunk.text),
         is_cancelled=is_cancelled,
         on_end=ends.append,
-        is_prefill=is_prefill,
     )
     engine.run(lambda: [] if sequence.is_done else [sequence])
     assert ends == [sequence]
@@ -74,7 +73,7 @@ def test_text_streams_and_is_counted(tmp_path):
         assert upstream.url not in str(engine.info)
     assert (result.text, result.finish_reason) == (" item.price".lstrip(), FinishReason.END_TOKEN)
     assert "".join(chunks) == result.text
-    assert (result.stats.prompt_tokens, result.stats.reused_tokens) == (77, 70)
+    assert (result.cost.prompt_tokens, result.cost.reused_tokens) == (77, 70)
 
 
 def test_a_prompt_is_the_models_own_with_other_files_before_it(tmp_path):
@@ -83,7 +82,7 @@ def test_a_prompt_is_the_models_own_with_other_files_before_it(tmp_path):
         SUFFIX,
         "shop.py",
         open_buffers=(Buffer("orders.py", "class Item:\n    price: int\n    items: list\n"),),
-        repository=(Snippet("db.py", "items = []\n", is_open=False),),
+        repository=(Snippet("db.py", "items = []\n"),),
         sampling=Sampling(0.4, seed=2**40 + 7),
         stop=StopRules(max_tokens=9),
     )
@@ -108,7 +107,7 @@ def test_a_prompt_is_the_models_own_with_other_files_before_it(tmp_path):
         "min_p": 0.0,
         "spaces_between_special_tokens": False,
     }
-    assert (result.stats.neighbours, result.stats.repository) == (("orders.py",), ("db.py",))
+    assert (result.cost.neighbours, result.cost.repository) == (("orders.py",), ("db.py",))
 
 
 def test_what_one_principal_has_written_speeds_up_no_other(tmp_path):
@@ -117,7 +116,7 @@ def test_what_one_principal_has_written_speeds_up_no_other(tmp_path):
     with serving(tmp_path, answer=lambda _: said(" x")) as (upstream, engine):
         for one in principals:
             result, _ = completed(engine, replace(REQUEST, principal=one))
-            assert result.stats.reused_tokens == (0 if one else 70)
+            assert result.cost.reused_tokens == (0 if one else 70)
     nobody, ada, again, bob = (body.get("cache_salt") for body in upstream.bodies)
     assert nobody is None
     assert ada == again != bob
@@ -183,7 +182,7 @@ def test_whoever_cancels_ends_the_upstreams_work(tmp_path):
 
 def test_a_prompt_is_read_ahead_and_nothing_of_the_answer_told(tmp_path):
     with serving(tmp_path) as (upstream, engine):
-        result, chunks = completed(engine, is_prefill=True)
+        result, chunks = completed(engine, replace(REQUEST, stop=StopRules(max_tokens=0)))
     assert (result.text, chunks, upstream.bodies) == ("", [], [])
 
 
@@ -236,7 +235,7 @@ def test_empty_deltas_are_no_tokens(tmp_path):
     steps = [event(), event(" item"), event(), data({"choices": []}), event(finish="length")]
     with serving(tmp_path, answer=lambda _: steps) as (_, engine):
         result, _ = completed(engine)
-    assert (result.text, result.stats.tokens) == ("item", 1)
+    assert (result.text, result.cost.tokens) == ("item", 1)
     assert result.finish_reason is FinishReason.MAX_TOKENS
 
 

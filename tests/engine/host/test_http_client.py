@@ -5,7 +5,7 @@ import ssl
 import pytest
 
 from engine.errors import ConfigurationError
-from engine.host.tls_trust import tls_context
+from engine.host.http_client import tls_context
 
 
 @pytest.fixture

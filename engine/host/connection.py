@@ -1,0 +1,172 @@
+"""HTTP/1.1 with limits of size and of time, for each connection alone.
+
+h11 bounds the headers and reads one request after the other. uvicorn itself waits for ever for
+headers, for a body, and for a client that does not read; it takes needless bodies of any length.
+Each end leaves a line in the log.
+"""
+
+import asyncio
+import logging
+from typing import Any
+
+import h11
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+HEADERS_S = 15.0  # from the beginning of a connection, or of a further request, to the last header
+BODY_S = 120.0  # 32 MiB at 2 Mbit/s
+UNREAD_S = 30.0  # in which a client takes nothing of what is written for it
+_LOOK_S = 1.0
+_MOST_NEEDLESS = 2**18  # bytes of a body, that are read although its request is answered
+_LINGER_S = 1.0  # for a client that goes on with such a body to read the answer
+_QUIET_PART = 0.75  # of the connections that there may be; beyond, those go that wait for nothing
+
+CONNECTIONS_LOG = "foregram.host.connections"
+_log = logging.getLogger(CONNECTIONS_LOG)
+
+
+class HostConnection(H11Protocol):
+    """One connection, which is looked at every now and then."""
+
+    def __init__(self, **given: Any) -> None:  # noqa: ANN401 - uvicorn's
+        """As uvicorn makes it, when a connection is accepted."""
+        super().__init__(**given)
+        self.heard_at = self.loop.time()  # when anything came
+        self._headers_since: float | None = None  # None: no request is on its way
+        self._body_since: float | None = None
+        self._unread_since: float | None = None
+        self._num_unread = 0  # bytes, at the last look
+        self._num_needless = 0  # bytes of a body that nobody waits for
+        self._looking: asyncio.TimerHandle | None = None
+
+    @property
+    def is_between(self) -> bool:
+        """Whether no request is being answered."""
+        return self.cycle is None or self.cycle.response_complete  # type: ignore[redundant-expr] # None at first
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether nothing is under way on it, and it was not ended yet."""
+        return self.is_between and not self.transport.is_closing()
+
+    def end(self, reason: str) -> None:
+        """End the connection at once, with a line in the log."""
+        sender = f" from {self.client[0]}" if self.client else ""  # none on a socket
+        _log.warning("a connection%s was ended: %s", sender, reason)
+        self.transport.abort()
+
+    def end_unfinished(self) -> None:
+        """End it if a request is on its way here that is not all there."""
+        if self._is_in_body:
+            self.end("the host stops")
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as in uvicorn
+        """Wait for the first request."""
+        super().connection_made(transport)
+        self._headers_since = self.loop.time()
+        self._looking = self.loop.call_later(_LOOK_S, self._look)
+        self._make_room()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """It is over."""
+        if self._looking is not None:
+            self._looking.cancel()
+        super().connection_lost(exc)
+        self.cycle = None  # type: ignore[assignment] # as before the first one; it holds a body
+
+    def data_received(self, data: bytes) -> None:
+        """Read on, within the limits."""
+        if self.transport.is_closing():
+            return
+        self.heard_at = self.loop.time()
+        if self._is_needless(data):
+            self.transport.pause_reading()
+            self.loop.call_later(_LINGER_S, self.transport.abort)
+            return
+        super().data_received(data)
+        self._follow()
+        if self.is_quiet and not self._is_in_body:
+            self._await_request()
+
+    def send_400_response(self, msg: str) -> None:
+        """Say what is wrong, where that does not stand in the middle of another answer."""
+        if self.conn.our_state is h11.IDLE:
+            super().send_400_response(msg)
+        else:
+            self.end(msg)
+
+    def _should_upgrade(self) -> bool:
+        """No other protocol is spoken here, whatever a client wishes for: Java's own does."""
+        return False
+
+    def _await_request(self) -> None:
+        """A further request has begun; or else a body has ended whose request was refused."""
+        if self.conn.trailing_data[0]:
+            self._headers_since = self._headers_since or self.heard_at
+            return
+        self._unset_keepalive_if_required()
+        self.timeout_keep_alive_task = self.loop.call_later(
+            self.timeout_keep_alive, self.timeout_keep_alive_handler
+        )
+
+    @property
+    def _is_in_body(self) -> bool:
+        """Whether what comes next is a part of a request's body."""
+        return bool(self.conn.their_state is h11.SEND_BODY)
+
+    def _is_needless(self, data: bytes) -> bool:
+        """Whether so much came of a body whose request was refused that it is read no further."""
+        is_refused = self.is_between and self._is_in_body
+        self._num_needless = self._num_needless + len(data) if is_refused else 0
+        return self._num_needless > _MOST_NEEDLESS
+
+    def _make_room(self) -> None:
+        """End the connection that was quiet for longest, where there are nearly too many.
+
+        So a client that has a request finds a place, however many others only hold one.
+        """
+        most = self.limit_concurrency
+        if most is None or len(self.connections) <= _QUIET_PART * most:
+            return
+        others = (one for one in self.connections if isinstance(one, HostConnection))
+        quiet = [one for one in others if one is not self and one.is_quiet]
+        if quiet:
+            min(quiet, key=lambda one: one.heard_at).end("there are many")
+
+    def _follow(self) -> None:
+        """Note which part of a request is awaited."""
+        if not self.is_between:
+            self._headers_since = None
+        if not self._is_in_body:
+            self._body_since = None
+        elif self._body_since is None:
+            self._body_since = self.loop.time()
+
+    def _look(self) -> None:
+        limit = self._exceeded(self.loop.time())
+        if limit is None:
+            self._looking = self.loop.call_later(_LOOK_S, self._look)
+        else:
+            self.end(limit)
+
+    def _exceeded(self, now: float) -> str | None:
+        """Which limit is exceeded, in words."""
+        self._follow()
+        self._measure_unread(now)
+        for since, limit_s, what in (
+            (self._headers_since, HEADERS_S, "its request had no end of headers"),
+            (self._body_since, BODY_S, "its request had no end of body"),
+            (self._unread_since, UNREAD_S, "it did not read what was written to it"),
+        ):
+            if since is not None and now - since > limit_s:
+                return f"{what} within {limit_s:g} s"
+        return None
+
+    def _measure_unread(self, now: float) -> None:
+        """What is not read neither shrinks nor is gone in between, and does not come to its close."""
+        num_unread = self.transport.get_write_buffer_size()
+        is_idle = num_unread == 0 and not self.transport.is_closing()
+        if is_idle or num_unread < self._num_unread:
+            self._unread_since = None
+        elif self._unread_since is None:
+            self._unread_since = now
+        self._num_unread = num_unread

@@ -1,0 +1,94 @@
+"""What clients of other programs' HTTP have in common: which certificates they trust, how much they read."""
+
+import ssl
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx2
+
+from engine.errors import ConfigurationError
+
+MAX_BODY_BYTES = 16 * 2**20
+MAX_LINE_BYTES = 2**20
+
+
+class ResponseTooLargeError(httpx2.HTTPError):
+    """More than an honest program sends, in a line or in all."""
+
+    def __init__(self, most_bytes: int, *, is_line: bool = False) -> None:
+        what = "a line" if is_line else "a response"
+        super().__init__(f"{what} of more than {most_bytes:,} bytes")
+        self.most_bytes, self.is_line = most_bytes, is_line
+
+
+def retry_after_s(response: httpx2.Response) -> float | None:
+    """The seconds after which to ask again; a date, as proxies may send, is not read."""
+    told = response.headers.get("retry-after", "")
+    return float(told) if told.isascii() and told.isdigit() else None
+
+
+async def body_of(response: httpx2.Response) -> bytes:
+    """The whole body of a response that streams. Raises httpx2.HTTPError."""
+    return b"".join([part async for part in _parts(response)])
+
+
+async def lines_of(response: httpx2.Response) -> AsyncIterator[bytes]:
+    """Lines as NDJSON has them. `aiter_lines` would end one at U+2028 within a text, too."""
+    rest = b""
+    async for part in _parts(response):
+        *whole, rest = (rest + part).split(b"\n")
+        if len(rest) > MAX_LINE_BYTES:
+            raise ResponseTooLargeError(MAX_LINE_BYTES, is_line=True)
+        for line in whole:
+            yield line
+    if rest:
+        yield rest
+
+
+async def _parts(response: httpx2.Response) -> AsyncIterator[bytes]:
+    """The body as it was sent: a compressed one, which we do not accept, could be of any size."""
+    num_bytes = 0
+    async for part in response.aiter_raw():
+        num_bytes += len(part)
+        if num_bytes > MAX_BODY_BYTES:
+            raise ResponseTooLargeError(MAX_BODY_BYTES)
+        yield part
+
+
+def rejected_certificate(error: BaseException) -> ssl.SSLCertVerificationError | None:
+    """What of a failure to connect was a certificate."""
+    cause: BaseException | None = error
+    while cause is not None and not isinstance(cause, ssl.SSLCertVerificationError):
+        cause = cause.__cause__ or cause.__context__
+    return cause
+
+
+def tls_context(url: str, ca_file: Path | None, called: str) -> ssl.SSLContext:
+    """Trusts what the system trusts, and `ca_file`, which messages call `called`.
+
+    Where the address is none of TLS it trusts nobody and reads no file. Raises ConfigurationError.
+    """
+    if not url.startswith("https:"):
+        return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    what = "the certificates that SSL_CERT_FILE names"
+    try:
+        context = httpx2.create_ssl_context()
+        if ca_file is not None:
+            what = f"{called} {ca_file}"
+            context.load_verify_locations(ca_file)
+    except OSError as error:  # ssl.SSLError is one
+        raise ConfigurationError(f"{what} cannot be used: {error.strerror or error}") from error
+    return context
+
+
+@contextmanager
+def usable_proxies() -> Iterator[None]:
+    """A client is made, which reads the environment's proxies. Raises ConfigurationError."""
+    try:
+        yield
+    except (ImportError, ValueError) as error:  # ImportError: of a package for SOCKS
+        raise ConfigurationError(
+            "the proxy that HTTPS_PROXY, HTTP_PROXY or ALL_PROXY names cannot be used: it has to "
+            "begin with http:// or https://; NO_PROXY names hosts that are asked without one"
+        ) from error

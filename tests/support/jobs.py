@@ -1,0 +1,21 @@
+"""Jobs of the scheduler that call what a test gives them."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from engine.scheduler import Dropped, Job
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class CalledJob(Job):
+    """Begins with `start(is_cancelled)`; `drop` hears why it was never begun."""
+
+    start: Callable[[Callable[[], bool]], Any]
+    drop: Callable[[Dropped], None] = lambda _: None
+
+    def begin(self) -> Any:
+        return self.start(self.is_cancelled)
+
+    def dropped(self, reason: Dropped) -> None:
+        self.drop(reason)
