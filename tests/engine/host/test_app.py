@@ -279,7 +279,8 @@ async def test_who_stops_listening_ends_the_work_within_a_step(tmp_path):
 
 
 async def test_a_newer_request_of_a_buffer_supersedes_those_that_run_and_wait(tmp_path):
-    engine = HeldEngine(is_held=True)
+    gate = threading.Event()
+    engine = HeldEngine(before_word=lambda _: gate.wait(20))  # it ends nothing meanwhile
     async with running_host(tmp_path, engine) as host:
         first = asyncio.create_task(collected(host.complete(ask(buffer("x")))))
         await begun(engine)
@@ -288,7 +289,7 @@ async def test_a_newer_request_of_a_buffer_supersedes_those_that_run_and_wait(tm
             await asyncio.sleep(0.001)
         newest = asyncio.create_task(collected(host.complete(ask())))
         (event,) = await waiting
-        engine.is_held = False
+        gate.set()
         ended, results = await first, await newest
     assert event == ended[-1] == Failed("superseded", "the request was superseded")
     assert isinstance(results[-1], Done)

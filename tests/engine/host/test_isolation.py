@@ -137,9 +137,9 @@ async def test_a_prompt_that_another_principal_has_read_is_read_anew(load):
         for guess in ("hunter2!", "hunter3!", "bunter2!"):
             lines = [VICTIM[0], f'KEY = "{guess}"', *VICTIM[2:]]
             spied = await completed(service, EVE, *lines)
-            assert spied.reused_tokens == 0
+            assert spied.cost.reused_tokens == 0
             service.clients.leave(ClientId(EVE, "one"), None)
-        assert (await completed(service, ADA, *VICTIM)).reused_tokens > 0
+        assert (await completed(service, ADA, *VICTIM)).cost.reused_tokens > 0
 
 
 async def test_nothing_is_drafted_from_anothers_buffers_nor_from_what_was_written_there(load):
@@ -149,10 +149,10 @@ async def test_nothing_is_drafted_from_anothers_buffers_nor_from_what_was_writte
         for _ in range(3):
             await completed(service, ADA, *long_names, "the_name_of_")
         spied = await completed(service, EVE, "the_name_of_")
-        assert set(spied.accepted_by_source) <= {"model", "window", "generated"}
+        assert set(spied.cost.accepted_by_source) <= {"model", "window", "generated"}
         fresh = await completed(service, "bob", "the_name_of_")
-        assert (fresh.rows, fresh.steps) == (spied.rows, spied.steps)
-        assert fresh.accepted_by_source == spied.accepted_by_source
+        assert (fresh.cost.rows, fresh.cost.steps) == (spied.cost.rows, spied.cost.steps)
+        assert fresh.cost.accepted_by_source == spied.cost.accepted_by_source
 
 
 async def test_text_is_the_same_whoever_asks(load):
@@ -178,5 +178,5 @@ async def test_who_leaves_takes_only_its_own_text_along(load):
         await completed(service, ADA, *VICTIM)
         await completed(service, EVE, *VICTIM)
         service.clients.leave(ClientId(EVE, "one"), None)
-        assert (await completed(service, ADA, *VICTIM)).reused_tokens > 0
-        assert (await completed(service, EVE, *VICTIM)).reused_tokens == 0
+        assert (await completed(service, ADA, *VICTIM)).cost.reused_tokens > 0
+        assert (await completed(service, EVE, *VICTIM)).cost.reused_tokens == 0
