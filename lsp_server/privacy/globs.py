@@ -50,10 +50,6 @@ _TOKENS = re.compile(
 )
 
 
-class MatchBudgetError(Exception):
-    """Patterns take too many steps to match."""
-
-
 class MatchBudget:
     """Counts down the steps that are left."""
 
@@ -61,10 +57,10 @@ class MatchBudget:
         self._left = steps
 
     def spend(self, steps: int) -> None:
-        """Raises MatchBudgetError if that is too much."""
+        """Raises TimeoutError if that is too much."""
         self._left -= steps
         if self._left < 0:
-            raise MatchBudgetError
+            raise TimeoutError
 
 
 class Glob(NamedTuple):
@@ -86,7 +82,7 @@ class GlobList:
 
     @classmethod
     def of(cls, lines: Iterable[str], budget: MatchBudget, *, folds: bool = False) -> "GlobList":
-        """Read the lines of a list. Raises MatchBudgetError if they are too many or too long.
+        """Read the lines of a list. Raises TimeoutError if they are too many or too long.
 
         `folds`: case does not matter, as git's `core.ignoreCase` has it.
         """
@@ -96,7 +92,7 @@ class GlobList:
             if (glob := _glob(_octets(line), budget, folds=folds)) is not None:
                 globs.append(glob)
             if len(globs) > MAX_PATTERNS:
-                raise MatchBudgetError
+                raise TimeoutError
         return cls(globs, folds=folds)
 
     def decision(

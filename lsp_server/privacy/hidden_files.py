@@ -13,7 +13,7 @@ from functools import lru_cache
 from itertools import accumulate
 from pathlib import Path, PurePosixPath
 
-from lsp_server.privacy.globs import GlobList, MatchBudget, MatchBudgetError
+from lsp_server.privacy.globs import GlobList, MatchBudget
 from lsp_server.privacy.regular_files import FileStamp, Look, read_regular
 from lsp_server.privacy.secret_files import is_secret_name
 from lsp_server.privacy.work_trees import git_rules, is_home_tree, work_tree_of
@@ -41,7 +41,9 @@ class HiddenFiles:
         self._named_roots = [*map(_plain, roots)]
         self._real_roots = [Path(os.path.realpath(root)) for root in roots]
         self._is_allowed = path_filter(allowed, unclear=False)
-        self._ignore_files = IgnoreFiles()
+        # The lists of each folder are read when they are needed, and again when they have changed.
+        self._read: dict[_Lists, GlobList] = {}  # the last used is the last
+        self._known = lru_cache(_MAX_VERDICTS)(self._judge_lists)
 
     def reason(self, path: Path, look: Look | None = None) -> Reason | None:
         """Why the file is hidden, if it is; outside of any repository only its name decides."""
@@ -60,8 +62,7 @@ class HiddenFiles:
         root = innermost(folder, self._named_roots)
         if root is None or self._is_allowed(_inner(folder, root)):
             return False
-        inner = PurePosixPath(folder.relative_to(root))
-        return self._ignore_files.verdict(root, inner, is_folder=True) is not None
+        return self._verdict(root, folder, Look(), is_folder=True) is not None
 
     def _places(self, path: Path, look: Look) -> list[tuple[Path, Path | None]]:
         """The file as it is named and, where links lead elsewhere, the real one.
@@ -81,9 +82,54 @@ class HiddenFiles:
         if is_secret_name(path):
             return Reason.SECRET_FILE
         top = root or work_tree_of(path.parent, look)
-        if top is None:
-            return None
-        return self._ignore_files.verdict(top, PurePosixPath(path.relative_to(top)), look)
+        return None if top is None else self._verdict(top, path, look)
+
+    def _verdict(
+        self, root: Path, path: Path, look: Look, *, is_folder: bool = False
+    ) -> Reason | None:
+        """Whether lists down to its folder name a path in the folder `root`.
+
+        They begin at the top of the work tree that `root` is in. Where those above name `root`
+        itself, its own lists alone count: its user wants completions there.
+        """
+        top = work_tree_of(root, look) or root
+        parts = path.relative_to(top).parts
+        if len(parts) > _MAX_DEPTH:
+            return Reason.UNCLEAR_IGNORE_FILE
+        folders = accumulate((str(top), *parts[:-1]), os.path.join)
+        num_above = len(root.relative_to(top).parts)
+        return self._known(parts, num_above, tuple(_lists(folders, look)), is_folder)
+
+    def _judge_lists(
+        self,
+        parts: tuple[str, ...],
+        num_above: int,
+        lists: tuple[_Lists, ...],
+        is_folder: bool,  # noqa: FBT001 - a key of the cache
+    ) -> Reason | None:
+        """`num_above` of the parts lead to the workspace's folder."""
+        budget = MatchBudget()
+        try:
+            globs = [self._patterns(of_folder, budget) for of_folder in lists]
+            if is_ignored(globs[:num_above], parts[:num_above], budget, is_folder=True):
+                globs, parts = globs[num_above:], parts[num_above:]
+            is_hidden = is_ignored(globs, parts, budget, is_folder=is_folder)
+            return Reason.IGNORED_FILE if is_hidden else None
+        except OSError:  # a TimeoutError, too
+            return Reason.UNCLEAR_IGNORE_FILE
+
+    def _patterns(self, lists: _Lists, budget: MatchBudget) -> GlobList:
+        """Those of one folder."""
+        known = self._read.pop(lists, None)
+        if known is None:
+            files, folds = lists
+            texts = [_text(file, stamp) for file, stamp in files if stamp is not None]
+            lines = (line for text in texts for line in text.split("\n"))
+            known = GlobList.of(lines, budget, folds=folds)
+        self._read[lists] = known
+        if len(self._read) > _MAX_FOLDERS:
+            del self._read[next(iter(self._read))]
+        return known
 
 
 def innermost(path: Path, roots: Iterable[Path]) -> Path | None:
@@ -108,67 +154,6 @@ def _real(path: Path, look: Look) -> Path:
     return Path(look.real(str(path))) if is_link else Path(folder, path.name)
 
 
-class IgnoreFiles:
-    """Reads the lists of each folder when they are needed, and again when they have changed."""
-
-    def __init__(self) -> None:
-        self._read: dict[_Lists, GlobList] = {}  # the last used is the last
-        self._known = lru_cache(_MAX_VERDICTS)(self._judge)
-
-    def verdict(
-        self,
-        root: Path,
-        relative: PurePosixPath,
-        look: Look | None = None,
-        *,
-        is_folder: bool = False,
-    ) -> Reason | None:
-        """Whether lists down to the file's folder name `relative`, a path in the folder `root`.
-
-        They begin at the top of the work tree that `root` is in. Where those above name `root`
-        itself, its own lists alone count: its user wants completions there.
-        """
-        look = look or Look()
-        top = work_tree_of(root, look) or root
-        parts = (*root.relative_to(top).parts, *relative.parts)
-        if len(parts) > _MAX_DEPTH:
-            return Reason.UNCLEAR_IGNORE_FILE
-        folders = accumulate((str(top), *parts[:-1]), os.path.join)
-        num_above = len(parts) - len(relative.parts)
-        return self._known(parts, num_above, tuple(_lists(folders, look)), is_folder)
-
-    def _judge(
-        self,
-        parts: tuple[str, ...],
-        num_above: int,
-        lists: tuple[_Lists, ...],
-        is_folder: bool,  # noqa: FBT001 - a key of the cache
-    ) -> Reason | None:
-        """`num_above` of the parts lead to the workspace's folder."""
-        budget = MatchBudget()
-        try:
-            globs = [self._patterns(of_folder, budget) for of_folder in lists]
-            if is_ignored(globs[:num_above], parts[:num_above], budget, is_folder=True):
-                globs, parts = globs[num_above:], parts[num_above:]
-            is_hidden = is_ignored(globs, parts, budget, is_folder=is_folder)
-            return Reason.IGNORED_FILE if is_hidden else None
-        except (MatchBudgetError, OSError):
-            return Reason.UNCLEAR_IGNORE_FILE
-
-    def _patterns(self, lists: _Lists, budget: MatchBudget) -> GlobList:
-        """Those of one folder."""
-        known = self._read.pop(lists, None)
-        if known is None:
-            files, folds = lists
-            texts = [_text(file, stamp) for file, stamp in files if stamp is not None]
-            lines = (line for text in texts for line in text.split("\n"))
-            known = GlobList.of(lines, budget, folds=folds)
-        self._read[lists] = known
-        if len(self._read) > _MAX_FOLDERS:
-            del self._read[next(iter(self._read))]
-        return known
-
-
 def path_filter(patterns: Sequence[str], *, unclear: bool) -> Callable[[str], bool]:
     """What matches paths of files by a setting's patterns, read as a list in the workspace folder is.
 
@@ -178,13 +163,13 @@ def path_filter(patterns: Sequence[str], *, unclear: bool) -> Callable[[str], bo
         return lambda _path: False
     try:
         globs = GlobList.of(patterns, MatchBudget())
-    except MatchBudgetError:
+    except TimeoutError:
         return lambda _path: unclear
 
     def matches(path: str) -> bool:
         try:
             return is_ignored([globs], PurePosixPath(path).parts, MatchBudget())
-        except MatchBudgetError:
+        except TimeoutError:
             return unclear
 
     return matches
@@ -200,7 +185,7 @@ def is_ignored(
     """Whether lists, one for each folder from the first on, name a file, or a folder.
 
     In an ignored folder no file can be taken back, so each folder on the way is asked first.
-    Raises MatchBudgetError.
+    Raises TimeoutError.
     """
     return any(
         _is_named(lists, parts[:count], budget, is_folder=is_folder or count < len(parts))

@@ -7,13 +7,14 @@ import os
 import random
 import shutil
 import subprocess
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 import pytest
 
-from lsp_server.privacy.hidden_files import IgnoreFiles
+from lsp_server.privacy.hidden_files import HiddenFiles
 from lsp_server.reasons import Reason
 
+IGNORED = Reason.IGNORED_FILE
 _WANTED = os.environ.get("FOREGRAM_IGNORE_PAIRS", "4000")  # noqa: TID251 - no setting of ours
 PAIRS = int(_WANTED)
 REPOSITORIES = 4  # those of odd numbers fold case
@@ -102,11 +103,10 @@ def test_git_is_of_one_mind_with_us(tmp_path, number):
         capture_output=True,
         check=False,
     )
-    files = IgnoreFiles()
-    ours = {
-        path
-        for path in paths
-        if files.verdict(tmp_path, PurePosixPath(path), is_folder=(tmp_path / path).is_dir())
-        is Reason.IGNORED_FILE
-    }
+    files = HiddenFiles([tmp_path])
+
+    def is_ignored(path: Path) -> bool:
+        return files.hides_folder(path) if path.is_dir() else files.reason(path) is IGNORED
+
+    ours = {path for path in paths if is_ignored(tmp_path / path)}
     assert ours == set(asked.stdout.decode().split("\0")) - {""}

@@ -5,7 +5,7 @@ from contextlib import suppress
 
 import pytest
 
-from lsp_server.privacy.globs import GlobList, MatchBudget, MatchBudgetError
+from lsp_server.privacy.globs import GlobList, MatchBudget
 
 
 def decision(patterns, path, *, is_folder=False):
@@ -79,7 +79,7 @@ def test_no_pattern_takes_for_ever(patterns, name):
     took = []
     for _ in range(3):
         began = time.process_time()
-        with suppress(MatchBudgetError):
+        with suppress(TimeoutError):
             decision(patterns, name)
         took.append(time.process_time() - began)
     assert min(took) < 1.0
@@ -87,7 +87,7 @@ def test_no_pattern_takes_for_ever(patterns, name):
 
 def test_more_patterns_than_people_write_are_too_much():
     began = time.process_time()
-    with pytest.raises(MatchBudgetError):
+    with pytest.raises(TimeoutError):
         GlobList.of((f"d{number}" for number in range(130_000)), MatchBudget())
     assert time.process_time() - began < 1.0
 
