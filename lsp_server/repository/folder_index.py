@@ -21,7 +21,7 @@ from lsp_server.repository.store import Excerpt, Stamp, Store, StoreError
 from lsp_server.settings import Settings
 
 _LOG = logging.getLogger(__name__)
-_MOST_TOLD = 1_000  # files
+_MOST_REPORTED = 1_000  # files
 # What decides how an index looks: where any of it changes, files are read again.
 _RULES = (
     *(named_secrets, secret_files, secret_kinds, secret_texts),
@@ -30,14 +30,14 @@ _RULES = (
 
 
 class FolderIndex:
-    """`answer` and `release` are for one thread, `standing` for another, all else for the loop's."""
+    """`answer` and `release` are for one thread, `sendable` for another, all else for the loop's."""
 
     def __init__(
         self,
         folder: Path,
         settings: Settings,
         report: Callable[[IndexReport], None],
-        turn: asyncio.Lock,
+        lock: asyncio.Lock,
     ) -> None:
         allowed, globs = settings.allow_secret_files, settings.repository_globs or ()
         self._trouble = ""  # why the last question could not be answered
@@ -51,9 +51,9 @@ class FolderIndex:
         self._retrieval: Retrieval | None = None
         self._identity: tuple[int, int] | None = None  # of the file that is open
         self._loop = asyncio.get_running_loop()
-        self._told: dict[str, Stamp | None] = {}  # files found to be others, each as it is
+        self._reported: dict[str, Stamp | None] = {}  # files found to be others, each as it is
         job = IndexJob(str(folder), str(self._path), allowed, globs)
-        self.updates = IndexUpdates(job, report, turn)
+        self.updates = IndexUpdates(job, report, lock)
         self.updates.begin()
 
     @property
@@ -65,7 +65,7 @@ class FolderIndex:
         """What was found last for a document."""
         return self._choices.last(uri)
 
-    def standing(self, found: Iterable[Excerpt]) -> list[Excerpt]:
+    def sendable(self, found: Iterable[Excerpt]) -> list[Excerpt]:
         """Those whose file is as it was when it was read, and neither ignored nor secret."""
         with suppress(Exception):  # whatever befalls a file, nothing is sent
             return [one for one in found if self._sent_files.stamp(one.path) == one.stamp]
@@ -83,7 +83,7 @@ class FolderIndex:
             self._note(error)
             if isinstance(error, StoreError) and not (error.is_passing or self._is_damaged):
                 self._is_damaged = True  # once: where that fails, each question finds it again
-                self._call(self.updates.make_anew)
+                self._call(self.updates.rebuild)
         else:
             self._trouble, self._is_damaged = "", False
         return self.last(question.uri)
@@ -111,19 +111,19 @@ class FolderIndex:
             self.release()
         if self._reader is None and identity is not None:
             self._reader = Store.open(self._path)
-            self._retrieval = Retrieval(self._reader, self._files, self._tell)
+            self._retrieval = Retrieval(self._reader, self._files, self._report_other)
             self._identity = identity
 
-    def _tell(self, path: str, stamp: Stamp | None) -> None:
+    def _report_other(self, path: str, stamp: Stamp | None) -> None:
         """Have a file that is not as the index has it read again, where no editor says that it changed.
 
         Once: where that fails, each question finds it again.
         """
-        if path in self._told and self._told[path] == stamp:
+        if path in self._reported and self._reported[path] == stamp:
             return
-        if len(self._told) == _MOST_TOLD:
-            self._told.clear()
-        self._told[path] = stamp
+        if len(self._reported) == _MOST_REPORTED:
+            self._reported.clear()
+        self._reported[path] = stamp
         self._call(partial(self.updates.changed, [(self._folder / path).as_uri()]))
 
     def _call(self, work: Callable[[], None]) -> None:

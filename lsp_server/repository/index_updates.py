@@ -21,7 +21,7 @@ from lsp_server.repository.store import Store, StoreError
 _LOG = logging.getLogger(__name__)
 _LEAST_WAIT_S = 0.5  # before changes are followed: a checkout touches many files at once
 _MOST_WAIT_S = 30.0
-_MOST_HEARD = 100_000  # changes that are kept to be judged; more are a look at all files
+_MOST_CHANGED = 100_000  # changes that wait to be followed; more are a look at all files
 _MOST_PATHS = 500  # files to read again; more are a look at all files
 _MOST_FAILED = 2  # jobs in a row that are tried again
 _LOOK_S = 180.0  # between looks at all files where nobody says which of them change
@@ -32,7 +32,7 @@ _JOB_SHARE = 0.1  # of the time, that following changes may take
 class IndexUpdates:
     """Works in the background until `close`; `report` is called after each look at all files.
 
-    `job` names folder and index; those that share a `turn` have one process at a time. The methods
+    `job` names folder and index; those that share a `lock` have one process at a time. The methods
     belong to the event loop's thread.
     """
 
@@ -40,19 +40,19 @@ class IndexUpdates:
         self,
         job: IndexJob,
         report: Callable[[IndexReport], None],
-        turn: asyncio.Lock,
+        lock: asyncio.Lock,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self.problem = ""  # why the last job was not done
         self._job = job
         self._report = report
-        self._turn = turn
+        self._lock = lock
         self._sleep = sleep
         self._files = SourceFiles(Path(job.folder), allowed=job.allowed, globs=job.globs)
         self._is_due = True  # a look at all files
         self._is_damaged = False
         self._num_failed = 0  # jobs in a row
-        self._heard: list[str] = []  # URIs of files that changed, came or went
+        self._changed: list[str] = []  # URIs of files that changed, came or went
         # By the monotonic clock, when the next may begin at the earliest.
         self._next_job: float | None = None  # none was done: the first look is waited for
         self._next_look = math.inf  # not while one goes on
@@ -66,10 +66,10 @@ class IndexUpdates:
 
     def changed(self, uris: Iterable[str]) -> None:
         """Files of these URIs changed, came or went."""
-        self._heard += uris
-        if self._is_due or len(self._heard) > _MOST_HEARD:
+        self._changed += uris
+        if self._is_due or len(self._changed) > _MOST_CHANGED:
             self._is_due = True
-            self._heard.clear()
+            self._changed.clear()
         self.begin()
 
     def look(self) -> None:
@@ -78,7 +78,7 @@ class IndexUpdates:
             self._is_due = True
             self.begin()
 
-    def make_anew(self) -> None:
+    def rebuild(self) -> None:
         """A question found the index damaged."""
         self._is_damaged = self._is_due = True
         self.begin()
@@ -95,7 +95,7 @@ class IndexUpdates:
             self._work.cancel()
 
     async def _run(self) -> None:
-        while self._is_due or self._heard:
+        while self._is_due or self._changed:
             if self._next_job is not None:
                 wait_s = self._next_job - time.monotonic()
                 await self._sleep(min(max(_LEAST_WAIT_S, wait_s), _MOST_WAIT_S))
@@ -108,10 +108,10 @@ class IndexUpdates:
         if paths is not None and not paths:
             return
         job = msgspec.structs.replace(self._job, paths=paths, is_damaged=is_damaged)
-        async with self._turn:
+        async with self._lock:
             began, former = time.monotonic(), self.problem
             try:
-                self._note(await self._do(job))
+                self._keep_problem(await self._do(job))
             finally:
                 ended = time.monotonic()
                 self._next_job = ended + (ended - began) / _JOB_SHARE
@@ -125,15 +125,15 @@ class IndexUpdates:
 
     async def _paths(self) -> tuple[str, ...] | None:
         """The files to read again, in the order of their names; None: a look at all."""
-        is_due, heard = self._is_due, self._heard
-        self._is_due, self._heard = False, []
+        is_due, changed = self._is_due, self._changed
+        self._is_due, self._changed = False, []
         # A checkout may report tens of thousands of files: a thread goes through them.
-        judged = None if is_due else await asyncio.to_thread(self._judged, heard)
-        if judged is None:
+        to_read = None if is_due else await asyncio.to_thread(self._to_read, changed)
+        if to_read is None:
             self._next_look = math.inf
-        return judged
+        return to_read
 
-    def _judged(self, uris: Sequence[str]) -> tuple[str, ...] | None:
+    def _to_read(self, uris: Sequence[str]) -> tuple[str, ...] | None:
         """Of files that changed, those to read again or to remove, in the order of their names.
 
         None: all should be looked at, as these are too many, a folder came or was renamed, an
@@ -188,17 +188,17 @@ class IndexUpdates:
         async for line in process.stdout:
             report = msgspec.json.decode(line, type=IndexReport)
             problem = problem or report.problem
-            self._hear(report)
+            self._on_report(report)
         status = await process.wait()
         return problem or (f"the indexer ended with status {status}" if status else "")
 
-    def _hear(self, report: IndexReport) -> None:
+    def _on_report(self, report: IndexReport) -> None:
         if report.total:
             self._report(report)
         if report.num_beyond:
             _LOG.warning("%s: %s", self._job.folder, report.note)
 
-    def _note(self, problem: str) -> None:
+    def _keep_problem(self, problem: str) -> None:
         """Keep what is wrong, and log it once, however many jobs it befalls."""
         if problem and problem != self.problem:
             _LOG.warning("the repository is not indexed: %s", problem)

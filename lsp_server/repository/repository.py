@@ -33,7 +33,7 @@ class Repository:
         self._on_progress = on_progress
         self._indexes: dict[Path, FolderIndex] = {}
         self._settings: tuple[object, ...] | None = None
-        self._turn = asyncio.Lock()  # one folder is filled after the other
+        self._lock = asyncio.Lock()  # one folder is filled after the other
         self._questions = Worker()
         self._judgements = Worker()  # of what is sent: a slow question is not waited for
         self._is_late = False  # the last answer was
@@ -61,7 +61,7 @@ class Repository:
             self._leave(self._indexes.pop(folder))
         for folder in folders - self._indexes.keys():
             if _is_project(folder):
-                self._indexes[folder] = FolderIndex(folder, settings, self._report, self._turn)
+                self._indexes[folder] = FolderIndex(folder, settings, self._report, self._lock)
 
     def changed(self, uris: Sequence[str]) -> None:
         """Files of these URIs changed, came or went."""
@@ -86,9 +86,9 @@ class Repository:
         self._is_late = found is None
         if found is None:
             found = index.last(question.uri)
-        return partial(self._sendable, folder, question.uri, found)
+        return partial(self._snippets, folder, question.uri, found)
 
-    async def _sendable(
+    async def _snippets(
         self, folder: Path, uri: str, found: Sequence[Excerpt]
     ) -> tuple[Snippet, ...]:
         """What may be sent now: a request may have waited for its host since."""
@@ -96,7 +96,7 @@ class Repository:
         if index is None or not found:
             return ()
         fitting = [one for one in found[:MAX_SNIPPETS] if len(one.path) <= _LONGEST_PATH]
-        judged = await self._judgements.in_time(uri, partial(index.standing, fitting))
+        judged = await self._judgements.in_time(uri, partial(index.sendable, fitting))
         if judged is None:
             self._is_late = True
             return ()

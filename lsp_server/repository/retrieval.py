@@ -51,12 +51,12 @@ class Retrieval:
         chunks = []
         for chunk in self._chunks.best(view):
             text = chunk.text.strip("\n") + "\n"
-            if len(text) <= room and not _is_known(text, known) and self.stands(chunk):
+            if len(text) <= room and not _is_known(text, known) and self.is_current(chunk):
                 room -= len(text)
                 chunks.append(chunk._replace(text=text))
         return [*definitions, *chunks]
 
-    def stands(self, one: Excerpt) -> bool:
+    def is_current(self, one: Excerpt) -> bool:
         """Whether a file is as it was when this was read, and may still be shown."""
         return self._stamp(one.path, one.stamp) is not None
 
@@ -151,14 +151,14 @@ class KeptChoices:
     def choose(
         self, document: str, view: CursorView, retrieval: Retrieval, *, is_quick: bool
     ) -> None:
-        """Keep what was chosen, as long as all of it stands, or else choose what the index shows."""
+        """Keep what was chosen, as long as all of it is current, or else choose what the index shows."""
         place = (last_anchor(len(view.before) - 1), len(view.behind) // STEADY_LINES, view.opened)
         names = (*view.chain, "(", *view.callee)
         kept = self._kept.get(document)
         # An empty choice is not kept: the index may still be filling.
         if kept is not None and (kept.place != place or not kept.shown):
             kept = None
-        if kept is not None and not all(map(retrieval.stands, kept.shown)):
+        if kept is not None and not all(map(retrieval.is_current, kept.shown)):
             kept = None
         if kept is not None and (kept.names == names or not is_quick):
             return

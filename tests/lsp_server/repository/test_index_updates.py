@@ -26,7 +26,7 @@ def root(tmp_path):
 class Watched(IndexUpdates):
     """Does its jobs here, and notes them; time passes when a test lets it."""
 
-    def __init__(self, root, turn: asyncio.Lock) -> None:
+    def __init__(self, root, lock: asyncio.Lock) -> None:
         index = root.parent / "indexes" / "one.sqlite"
         self.root = root
         self.waits: list[float] = []
@@ -34,7 +34,7 @@ class Watched(IndexUpdates):
         self.fails_by = ""
         self.happens = lambda: None  # while it waits, and while a process works
         self.reports: list[IndexReport] = []
-        super().__init__(IndexJob(str(root), str(index)), self.reports.append, turn, self.wait)
+        super().__init__(IndexJob(str(root), str(index)), self.reports.append, lock, self.wait)
 
     async def wait(self, seconds: float) -> None:
         self.waits.append(seconds)
@@ -56,7 +56,7 @@ class Watched(IndexUpdates):
         self.happens()
         if self.fails_by:
             return self.fails_by
-        do_job(job, self._hear)
+        do_job(job, self._on_report)
         return ""
 
 
@@ -128,11 +128,11 @@ async def test_changes_are_collected_for_longer_where_following_them_takes_long(
 
 
 async def test_updates_that_share_a_turn_have_one_process_at_a_time(root):
-    turn = asyncio.Lock()
-    updates = Watched(root, turn)
-    updates.happens = lambda: jobs.append(turn.locked())
+    lock = asyncio.Lock()
+    updates = Watched(root, lock)
+    updates.happens = lambda: jobs.append(lock.locked())
     jobs: list[bool] = []
-    async with turn:
+    async with lock:
         updates.begin()
         for _ in range(5):
             await asyncio.sleep(0)

@@ -168,7 +168,7 @@ class Asked(Retrieval):
     def shown(self, _view):
         return self.choices.pop(0)
 
-    def stands(self, one):
+    def is_current(self, one):
         return one.path not in self.hidden
 
     def at(self, text, *, lines=20, opened=(), is_quick=True, hidden=()):
