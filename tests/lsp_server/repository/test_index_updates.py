@@ -3,6 +3,7 @@
 import asyncio
 import math
 import shutil
+import threading
 
 import pytest
 
@@ -125,6 +126,19 @@ async def test_changes_are_collected_for_longer_where_following_them_takes_long(
         (root / "a.py").write_text("x = 1\n" * (2 + number))
         await updates.after("a.py")
     assert updates.waits == [0.5, 0.5, 30, 0.5]
+
+
+async def test_changes_are_gone_through_beside_the_event_loop(root, monkeypatch):
+    updates, threads = await watched(root), list[threading.Thread]()
+
+    def note(_path: str) -> bool:
+        threads.append(threading.current_thread())
+        return True
+
+    monkeypatch.setattr("lsp_server.repository.index_updates.is_never_indexed", note)
+    assert await updates.after("a.py") == []
+    assert threads
+    assert threading.main_thread() not in threads
 
 
 async def test_updates_that_share_a_turn_have_one_process_at_a_time(root):
