@@ -396,9 +396,9 @@ async def why(server: ForegramServer, *arguments: object) -> list[dict[str, Any]
 
 
 def cost(server: ForegramServer) -> dict[str, Any]:
-    """What the host reported of its last completion, without the text."""
+    """What the host's last completion cost, without the text."""
     last = server.session.completer.host.last
-    return {} if last is None else {**msgspec.to_builtins(last[1]), "text": ""}
+    return {} if last is None else {"id": last[1].id, **msgspec.to_builtins(last[1].cost)}
 
 
 def check_model(_server: ForegramServer, name: str) -> dict[str, Any]:

@@ -214,7 +214,7 @@ async def _overhead(editor: Editor, figures: LspFigures) -> None:
         whole = 1000 * (time.perf_counter() - began)
         cost = await editor.last_cost()
         if cost["id"] != last:  # else it was cached
-            times.append(whole - sum(cost["timings"].values()))
+            times.append(whole - cost["queueMs"] - cost["prefillMs"] - cost["decodeMs"])
         last = cost["id"]
     figures.overhead_ms = Spread.of(times)
 

@@ -123,7 +123,7 @@ class ForegramSitting:
         """How long ago its generation began, unless that was before anybody waited for it."""
         cost = await self.editor.last_cost()
         if suggestion.request_s > _FROM_MEMORY_S and cost.get("id") == _id(item):
-            begun_s = sum(cost["timings"].values()) / 1000
+            begun_s = (cost["queueMs"] + cost["prefillMs"] + cost["decodeMs"]) / 1000
             if begun_s <= waited_s + _INACCURATE_S:
                 suggestion.begun_s = begun_s
 
