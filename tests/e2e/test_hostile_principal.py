@@ -34,7 +34,6 @@ SLOWER = 1.5  # beside the other, at most
 ADA, EVE = "ada", "eve"
 FILE = tuple(f"def function_{number}(a, b): return a + b * {number}" for number in range(200))
 PAUSE_S = 0.1  # between what is typed
-ENDS_S = 90.0
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.timeout(240 + 3 * SECONDS)]
 
