@@ -37,7 +37,7 @@ DEMO := tests/data/demo
 VSCODE := editor_plugins/vscode
 VSIX := $(VSCODE)/foregram.vsix
 
-.PHONY: setup demo bench kernels oldest-triton test test-gpu test-editors latency pictures check check-vscode vsix lock fuzz soak replicas fix clean
+.PHONY: setup demo bench kernels oldest-triton test test-kernels test-gpu test-editors latency pictures check check-vscode vsix lock fuzz soak replicas fix clean
 
 setup: $(READY)
 
@@ -140,6 +140,10 @@ replicas: $(READY)
 	$(REPLICAS) $(BIN)/python -m pytest -s -m slow tests/e2e/test_replicas.py
 
 # A test compiles what it runs, so single ones take longer than elsewhere; foreign packages warn.
+# Compiles GPU kernels for many architectures, with the oldest Triton too where it can be fetched.
+test-kernels: oldest-triton
+	$(PYTEST) -m compiler tests/kernels
+
 test-gpu: $(READY)
 	$(BIN)/python -m pytest -n auto -W default -o timeout=600 tests/kernels tests/engine/model/gpu
 

@@ -1,6 +1,6 @@
 """The lookahead decoder: draft, verify, accept. It knows token ids, no text.
 
-What it writes is, token for token, what it writes with `NoDrafts`, which is plain decoding: a row's
+What it writes is, token for token, what it writes with `Drafter`, which is plain decoding: a row's
 logits do not depend on the other rows, noise is keyed by position, and a drafted token stands only
 where the row before it chose the same token.
 """

@@ -6,8 +6,8 @@ from weakref import WeakValueDictionary
 
 from engine.config import Lookahead
 from engine.drafting.draft_state import DraftState
-from engine.drafting.drafter import Drafter, NoDrafts
-from engine.drafting.edited_file import EditedFile
+from engine.drafting.drafter import Drafter
+from engine.drafting.edited_file import REMEMBERED_CHARS, EditedFile
 from engine.drafting.lookahead import LearnedState, LookaheadDrafter
 from engine.drafting.open_buffers import OpenBuffers
 from engine.drafting.pool import NgramPool, PoolFullError
@@ -47,7 +47,7 @@ class Drafters:
             pool=pool,
             buffers=OpenBuffers(pool, encode),
             repository=repository,
-            edited=EditedFile(pool, encode),
+            edited=EditedFile(pool, lambda: self._tokenizer.remembering(REMEMBERED_CHARS).encode),
         )
 
     def compile(self) -> None:
@@ -70,7 +70,7 @@ class Drafters:
     ) -> Iterator[Drafter]:
         """Let the pool know the request's buffers, and its file for as long as it is completed."""
         if request.lookahead.mode == "off":
-            yield NoDrafts()
+            yield Drafter()
             return
         has_new = state.repository.sync(request.workspace, _files(request.repository))
         if state.buffers.sync(request.workspace, request.open_buffers) or has_new:

@@ -18,7 +18,7 @@ _FILLED = 0.95  # of a share: the sums' way through shared memory wants some too
 class DeviceLimits:
     """One kind of device.
 
-    `architecture` is its compute capability, 86 for 8.6, and 0 where it is no NVIDIA GPU.
+    `architecture` is its compute capability, 86 for 8.6.
     `shared_bytes` is the shared memory that one program may take; a multiprocessor has 1 KiB more.
     """
 
@@ -71,7 +71,6 @@ LIMITS = {
         DeviceLimits(121, 101_376),  # DGX Spark
     )
 }
-AMD = DeviceLimits(0, 65_536)
 _TESTED = LIMITS[90]  # whose tiles the interpreter runs
 
 _assumed: ContextVar[DeviceLimits | None] = ContextVar("_assumed", default=None)
@@ -96,8 +95,6 @@ def limits_of(device: torch.device) -> DeviceLimits:
 
 @lru_cache
 def _limits_of_gpu(device: torch.device) -> DeviceLimits:
-    if torch.version.hip:
-        return AMD
     gpu = torch.cuda.get_device_properties(device)
     shared_bytes = getattr(gpu, "shared_memory_per_block_optin", None)  # a torch may not say
     return limits_for(10 * gpu.major + gpu.minor, shared_bytes)

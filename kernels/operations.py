@@ -7,19 +7,17 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from kernels.acceptance_walk import AcceptanceOutput
-from kernels.acceptance_walk.pytorch import acceptance_walk
+from kernels.acceptance_walk import AcceptanceOutput, acceptance_walk
 from kernels.batch import BatchMetadata
-from kernels.batch_attention.pytorch import batch_attention
-from kernels.embed_rows.pytorch import embed_rows
-from kernels.gate_up.pytorch import gate_up
-from kernels.kv_commit.pytorch import kv_commit
-from kernels.lm_head import Best, SamplingNoise
-from kernels.lm_head.pytorch import lm_head
-from kernels.project_qkv.pytorch import project_qkv
+from kernels.batch_attention import batch_attention
+from kernels.embed_rows import embed_rows
+from kernels.gate_up import gate_up
+from kernels.kv_commit import kv_commit
+from kernels.lm_head import Best, SamplingNoise, lm_head
+from kernels.project_qkv import project_qkv
 from kernels.residual import ResidualStream
 from kernels.scratch import Scratch
-from kernels.skinny_matmul.pytorch import skinny_matmul
+from kernels.skinny_matmul import skinny_matmul
 from kernels.weight import Weight
 
 

@@ -1,7 +1,6 @@
-"""A step of the 8-bit model on a CPU: where its time goes."""
+"""A step of the 8-bit model on a CPU: how long it takes, by rows and context."""
 
 import statistics
-import time
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from itertools import product
@@ -21,20 +20,15 @@ from kernels.cpu_forward import host_unit
 ROWS = (1, 2, 4, 8, 16, 32, 64, MAX_ROWS)
 CONTEXTS = (64, 960, 3840)
 _TRIES = 9
-_PRODUCTS = ("qkv", "o", "gate_up", "down", "head")
 
 
 @dataclass(frozen=True, slots=True)
-class StepParts:
-    """The median of a step's times, ms, in parts; `around_ms` is what goes before and behind."""
+class StepMedian:
+    """The median of a step's times, ms."""
 
     rows: int
     context: int
     ms: float
-    products_ms: float
-    attention_ms: float
-    rest_ms: float
-    around_ms: float
 
 
 def int8_model(model: CausalModel) -> Int8Qwen2:
@@ -52,7 +46,7 @@ def cases() -> list[tuple[int, int]]:
     return list(product(CONTEXTS, ROWS))
 
 
-def measure_steps(model: Int8Qwen2, wanted: Iterable[tuple[int, int]]) -> Iterator[StepParts]:
+def measure_steps(model: Int8Qwen2, wanted: Iterable[tuple[int, int]]) -> Iterator[StepMedian]:
     """Time steps of (context, rows), whose contexts ascend."""
     rng = np.random.default_rng(0)
     slot = model.new_slot(max(CONTEXTS) + MAX_ROWS)
@@ -67,40 +61,20 @@ def _random_tree(rng: np.random.Generator, rows: int, vocab_size: int) -> TokenT
     return TokenTree(rng.integers(0, vocab_size, rows), np.array(parents, np.int32))
 
 
-def _measure(model: Int8Qwen2, step: StepInput, context: int) -> StepParts:
-    wholes, forwards, shares = [], [], []
-    for _ in range(_TRIES):
-        began = time.perf_counter()
-        run_step(model, step)
-        wholes.append(time.perf_counter() - began)
-        shares.append(model.runner.shares())
-        forwards.append(model.runner.seconds)
-    ms, forward_ms = 1000 * statistics.median(wholes), 1000 * statistics.median(forwards)
-    parts = [statistics.median(share.get(name, 0.0) for share in shares) for name in _PRODUCTS]
-    products = forward_ms * sum(parts)
-    attention = forward_ms * statistics.median(share.get("attention", 0.0) for share in shares)
-    return StepParts(
-        rows=step.tree.num_rows,
-        context=context,
-        ms=ms,
-        products_ms=products,
-        attention_ms=attention,
-        rest_ms=forward_ms - products - attention,
-        around_ms=ms - forward_ms,
-    )
+def _measure(model: Int8Qwen2, step: StepInput, context: int) -> StepMedian:
+    times = [run_step(model, step).ms for _ in range(_TRIES)]
+    return StepMedian(step.tree.num_rows, context, statistics.median(times))
 
 
-def steps_json(times: list[StepParts]) -> dict[str, Any]:
+def steps_json(times: list[StepMedian]) -> dict[str, Any]:
     """All figures."""
     return {"steps": [asdict(one) for one in times]}
 
 
-def steps_table(times: list[StepParts]) -> Table:
+def steps_table(times: list[StepMedian]) -> Table:
     """A row for each step."""
     caption = f"{host_unit().name}, {torch.get_num_threads()} threads; ms, medians"
-    numbers = ("step", "products", "attention", "rest", "around")
-    table = figure_table(["context", "rows"], numbers, title="a step's time", caption=caption)
+    table = figure_table(["context", "rows"], ["step"], title="a step's time", caption=caption)
     for one in times:
-        parts = (one.ms, one.products_ms, one.attention_ms, one.rest_ms, one.around_ms)
-        table.add_row(str(one.context), str(one.rows), *(f"{value:.1f}" for value in parts))
+        table.add_row(str(one.context), str(one.rows), f"{one.ms:.1f}")
     return table

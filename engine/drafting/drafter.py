@@ -50,7 +50,7 @@ class VerifiedStep:
 
 
 class Drafter:
-    """Guesses what follows: nothing, unless it knows better. It may be wrong, never harmful."""
+    """Guesses what follows: this one nothing, which is plain decoding. Others may be wrong, never harmful."""
 
     def draft(self, context: Sequence[int], constraint: Constraint, depth: int) -> Draft:  # noqa: ARG002 - it looks at nothing
         """Draft at most `depth` tokens deep below the end of `context`, all within `constraint`."""
@@ -61,7 +61,3 @@ class Drafter:
 
     def calibrate(self, step: VerifiedStep) -> None:
         """Take the rest, while the next step is under way. Called once for each, after `update`."""
-
-
-class NoDrafts(Drafter):
-    """Plain decoding."""

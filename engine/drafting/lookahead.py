@@ -50,7 +50,6 @@ class LookaheadDrafter(Drafter):
     ) -> None:
         self._lookahead = lookahead
         self._learned = learned
-        self._limits = _limits(lookahead)
         self._first_draft = first_draft
         self._window = _window(lookahead, learned, context)
         if self._window is not None:
@@ -59,13 +58,13 @@ class LookaheadDrafter(Drafter):
     def draft(self, context: Sequence[int], constraint: Constraint, depth: int) -> Draft:
         """Merge what the drafters offer, keep what may stand, cut it to the budget."""
         tree = DraftTree(2 * MAX_NODES)
-        tree.add(prune(self._first_draft, self._limits))
+        tree.add(self._pruned(self._first_draft))
         self._first_draft = EMPTY_DRAFT
-        tree.add(prune(self._learned.pool.draft(context[-_CONTEXT:], _OFFERED_NODES), self._limits))
+        tree.add(self._pruned(self._learned.pool.draft(context[-_CONTEXT:], _OFFERED_NODES)))
         if self._lookahead.mode == "auto":
             tree.add(self._learned.recycler.draft(context[-1], _RECYCLED_NODES))
         if self._window is not None:
-            tree.add(prune(self._grams.draft(context[-_CONTEXT:], _OFFERED_NODES), self._limits))
+            tree.add(self._pruned(self._grams.draft(context[-_CONTEXT:], _OFFERED_NODES)))
             tree.add(self._window.draft(MAX_NODES))
         offered = allowed_part(tree.best(MAX_NODES), constraint, depth)
         return cut(offered, self._affordable(offered))
@@ -87,6 +86,13 @@ class LookaheadDrafter(Drafter):
         learned.budget.cost.observe(output.step_rows, output.ms)
         learned.budget.observe(output.step_rows, len(output.path))
 
+    def _pruned(self, draft: Draft) -> Draft:
+        """Bound retrieved paths by N and G where these are fixed."""
+        lookahead = self._lookahead
+        if lookahead.mode == "auto":
+            return draft
+        return prune(draft, lookahead.ngram_size - 1, lookahead.guess_size)
+
     def _affordable(self, draft: Draft) -> int:
         budget = self._learned.budget
         if self._lookahead.mode == "fixed":
@@ -96,19 +102,6 @@ class LookaheadDrafter(Drafter):
     def _keep(self, gram: np.ndarray) -> None:
         if len(self._grams) + len(gram) < _GRAM_TOKENS:
             self._grams.add(gram, Source.GENERATED)
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """Bounds that N and G put on retrieved paths."""
-
-    depth: int = MAX_NODES
-    branches: int = MAX_NODES
-
-    @property
-    def nodes(self) -> int:
-        """All of them together, so that the window keeps its share of the draft."""
-        return min(MAX_NODES, self.depth * self.branches)
 
 
 def _window(
@@ -125,22 +118,20 @@ def _window(
     return JacobiWindow(lookahead.window_size, lookahead.ngram_size, context, probs)
 
 
-def _limits(lookahead: Lookahead) -> Limits:
-    if lookahead.mode == "auto":
-        return Limits()
-    return Limits(depth=lookahead.ngram_size - 1, branches=lookahead.guess_size)
+def prune(draft: Draft, depth: int, branches: int) -> Draft:
+    """Keep `branches` children of the root, and below them `depth` tokens.
 
-
-def prune(draft: Draft, limits: Limits) -> Draft:
-    """Keep `limits.branches` children of the root, and below them `limits.depth` tokens."""
-    if len(draft.tokens) <= min(limits.branches, limits.depth):
+    All of them together are bounded, so that the window keeps its share of the draft.
+    """
+    if len(draft.tokens) <= min(branches, depth):
         return draft
     kept = np.zeros(len(draft.tokens), bool)
-    branches = 0
+    num_branches = 0
     for node, parent in enumerate(draft.parents):
-        branches += parent < 0
-        kept[node] = branches <= limits.branches if parent < 0 else kept[parent]
-    return cut(select(draft, kept & (depths_of(draft.parents) < limits.depth)), limits.nodes)
+        num_branches += parent < 0
+        kept[node] = num_branches <= branches if parent < 0 else kept[parent]
+    near = select(draft, kept & (depths_of(draft.parents) < depth))
+    return cut(near, min(MAX_NODES, depth * branches))
 
 
 def allowed_part(draft: Draft, constraint: Constraint, depth: int) -> Draft:

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from engine.drafting.pool import NgramPool
-from engine.drafting.pool.spelling import Wanted
-from engine.drafting.pool.token_log import Continuation
+from engine.drafting.pool.token_log import Continuation, Wanted
 from engine.drafting.tree import Draft
 from engine.model.vocabulary import Vocabulary
 

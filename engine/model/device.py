@@ -116,11 +116,6 @@ class DeviceChoice:
         return cls.cpu(next(iter(unfit.values()), "no GPU found"))
 
 
-def choose_device(name: str) -> torch.device:
-    """The device of `DeviceChoice.of`. Raises ConfigurationError."""
-    return DeviceChoice.of(name).device
-
-
 def gpu_quantization(wanted: str | None) -> Quantization:
     """How our kernels hold weights; None is bfloat16. Raises ConfigurationError."""
     if wanted is not None and wanted not in GPU_QUANTIZATIONS:
@@ -194,12 +189,6 @@ def kernel_lack(device: torch.device) -> str:
     return hardware_lack(device) or triton_lack()
 
 
-def require_kernels(device: torch.device) -> None:
-    """Raise ConfigurationError where our kernels do not run."""
-    if lack := kernel_lack(device):
-        raise ConfigurationError(f"device {device}: {lack}")
-
-
 def triton_lack() -> str:
     """What is missing for our kernels to be compiled, and how it is installed."""
     if importlib.util.find_spec("triton") is None:
@@ -252,10 +241,7 @@ def _torch_lack(device: torch.device) -> str:
 
 def _memory_lack(device: torch.device) -> str:
     """Why `auto` passes over a device that is too small for any model."""
-    if device.type == "mps":
-        total = torch.mps.recommended_max_memory()
-    else:
-        total = _properties(device).total_memory
+    total = total_bytes(device)
     if total >= _LEAST_MEMORY:
         return ""
     return f"{name_of(device)} has {total / 1e9:.1f} GB of memory, too little for a model"

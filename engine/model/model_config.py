@@ -12,7 +12,6 @@ QWEN2, LLAMA = "Qwen2ForCausalLM", "LlamaForCausalLM"
 OWN_ARCHITECTURES = frozenset({QWEN2, LLAMA})  # that our own forward passes run
 _LLAMA_TYPE = "llama"
 _LEAST_CONTEXT = 128  # tokens; below, no prompt would be left beside an answer
-_LARGEST = 2**24  # of sizes: far beyond any model, and far below what no memory holds
 
 
 def _is_size(value: object) -> bool:
@@ -28,6 +27,9 @@ def _is_anything(_: object) -> bool:
 
 
 _IS_SOUND: dict[object, Callable[[object], bool]] = {int: _is_size, float: _is_number}
+
+
+_LARGEST = 2**24  # of sizes: far beyond any model, and far below what no memory holds
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,3 +155,31 @@ def _deviations(config: Mapping[str, Any]) -> Iterator[str]:
         yield f"{quantization.get('quant_method')} quantization"
     # Of Llamas: theirs stand behind the attention as well, and in the layers between.
     yield from (f"{part} bias" for part in ("attention", "mlp") if config.get(f"{part}_bias"))
+
+
+def _qwen(
+    layers: int, hidden: int, heads: int, kv_heads: int, inter: int, vocab: int
+) -> ModelConfig:
+    return ModelConfig(
+        num_layers=layers,
+        hidden_size=hidden,
+        num_heads=heads,
+        num_kv_heads=kv_heads,
+        head_dim=hidden // heads,
+        intermediate_size=inter,
+        vocab_size=vocab,
+        rope_theta=1e6,
+        rms_norm_eps=1e-6,
+        tie_word_embeddings=vocab == 151936,
+        max_position=32768,
+    )
+
+
+QWEN_SHAPES = {  # of Qwen2.5-Coder, by alias
+    "0.5b": _qwen(24, 896, 14, 2, 4864, 151936),
+    "1.5b": _qwen(28, 1536, 12, 2, 8960, 151936),
+    "3b": _qwen(36, 2048, 16, 2, 11008, 151936),
+    "7b": _qwen(28, 3584, 28, 4, 18944, 152064),
+    "14b": _qwen(48, 5120, 40, 8, 13824, 152064),
+    "32b": _qwen(64, 5120, 40, 8, 27648, 152064),
+}

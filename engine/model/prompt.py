@@ -8,20 +8,35 @@ number is a multiple of 16, the file's first ones left out: what is typed, Enter
 the end of the prompt only, and the suffix is read again at every 16th line. In training, too, a
 middle begins anywhere and has any length; that its own lines stand there helps a small model, too.
 Where the suffix stands first, the prefix ends the prompt anyhow, and stays whole.
+
+Other files stand before this one as the model saw them in training. Qwen and Mellum have tokens that
+lead in a file. Seed-Coder has none, and nothing is published of how its repositories were strung
+together. It was measured on CrossCodeEval and RepoEval, which put other files before the text and name
+them in comments; so here each stands inside the prefix, below a comment with its path. Its documents
+begin with the suffix token: text before that would be none.
 """
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import PurePosixPath
 
 from engine.config import Layout
 from engine.model.fim import FimFormat
-from engine.model.other_files import Neighbour, Snippets, choose_neighbours, header, paths
-from engine.model.prompt_window import Window, cut_window, neighbour_room
-from engine.model.text_codec import TextCodec
+from engine.model.prompt_window import TextCodec, Window, cut_window, neighbour_room
 from engine.model.tokenizer import encodable
+from engine.request import Snippet
 from engine.text.lines import STEADY_LINES
 
+Snippets = Callable[[int], Sequence[Snippet]]  # those that fit so many tokens
+_REPOSITORY = "repository\n"  # a name that says nothing; its tokens are part of the layout
+_SIGNS = {  # of a comment, by what a path ends in
+    **dict.fromkeys(("py", "pyi", "rb", "sh", "bash", "zsh", "r", "pl", "ex", "jl", "ipynb"), "#"),
+    **dict.fromkeys(("yaml", "yml", "toml", "tf", "nix", "cmake", "mk", "ps1"), "#"),
+    **dict.fromkeys(("lua", "sql", "hs", "elm", "ada"), "--"),
+}
+_COMMON_SIGN = "//"
 # The trailing word with the blank or the single sign before it (`(item`, `.append`, a tab before
 # `defer` may be one token with it), a run of punctuation with one blank, or trailing blanks.
 _PIECE = re.compile(r"(?:(?:(?<![^\w\t\r\n])[^\w\s]|[ \t])?\w{1,48}| ?[^\w\s]{1,48}|[ \t]+)\Z")
@@ -29,6 +44,15 @@ _CONTEXT_CHARS = 1024
 _FEW_CHARS = 200  # so little text does not show the model its language
 MOST_PATH_CHARS = 1000
 _FIM_TOKENS = 4  # prefix, suffix and middle token, and a lead of the prefix
+
+
+@dataclass(frozen=True, slots=True)
+class _Neighbour:
+    """What a prompt shows of another file, and the tokens that name it."""
+
+    path: str
+    ids: tuple[int, ...]
+    is_open: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +97,8 @@ def build_prompt(
     path = path if len(path) <= MOST_PATH_CHARS else ""
     named = bool(path) and (fim.names_file or len(prefix) + len(suffix) < _FEW_CHARS)
     room = neighbour_room(tokenizer, prefix, suffix, budget_tokens)
-    neighbours = choose_neighbours(tokenizer, fim, path, snippets, room)
-    files = header(tokenizer, fim, path, neighbours, named=named)
+    neighbours = _chosen_neighbours(tokenizer, fim, path, snippets, room)
+    files = _header(tokenizer, fim, path, neighbours, named=named)
     if len(files) > budget_tokens // 2 and not neighbours:
         files = []
     partial = cut_piece(prefix)
@@ -85,13 +109,19 @@ def build_prompt(
         tokenizer, prefix.removesuffix(dropped), suffix, room, suffix_first=fim.suffix_first
     )
     laid_out = _lay_out(tokenizer, fim, files, window, layout, _num_above(prefix))
-    prompt = Prompt(
+    opened, others = (
+        [one for one in neighbours if one.is_open == state] for state in (True, False)
+    )
+    return Prompt(
         ids=(*tokenizer.start_ids, *laid_out),
         dropped=_bytes(dropped),
         partial=_bytes(partial),
         context_ids=tuple(tokenizer.encode(_tail(head))),
+        neighbours=_paths(opened),
+        neighbour_tokens=_num_tokens(opened),
+        repository=_paths(others),
+        repository_tokens=_num_tokens(others),
     )
-    return _with_neighbours(prompt, neighbours)
 
 
 def cut_piece(prefix: str) -> str:
@@ -100,15 +130,12 @@ def cut_piece(prefix: str) -> str:
     return found[0] if found else ""
 
 
-def _with_neighbours(prompt: Prompt, neighbours: Sequence[Neighbour]) -> Prompt:
-    """The prompt, which also says what it shows of other files."""
-    return replace(
-        prompt,
-        neighbours=paths(neighbours, are_open=True),
-        neighbour_tokens=sum(len(one.ids) for one in neighbours if one.is_open),
-        repository=paths(neighbours, are_open=False),
-        repository_tokens=sum(len(one.ids) for one in neighbours if not one.is_open),
-    )
+def _paths(neighbours: Sequence[_Neighbour]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(one.path for one in neighbours))
+
+
+def _num_tokens(neighbours: Sequence[_Neighbour]) -> int:
+    return sum(len(one.ids) for one in neighbours)
 
 
 def _lay_out(
@@ -157,3 +184,52 @@ def _tail(text: str) -> str:
 
 def _bytes(text: str) -> bytes:
     return encodable(text).encode()
+
+
+def _chosen_neighbours(
+    tokenizer: TextCodec, fim: FimFormat, path: str, snippets: Snippets, room: int
+) -> list[_Neighbour]:
+    """Return what the prompt shows: open files in the order of their paths, then the others.
+
+    That of their worth would change as the user types. What the repository shows is chosen for a
+    while, and its best stands next to the cursor's file.
+    """
+    if not fim.shows_files:
+        return []
+    room -= len(_header(tokenizer, fim, path, [], named=True))
+    opened: list[_Neighbour] = []
+    others: list[_Neighbour] = []
+    for snippet in snippets(room):
+        ids = tuple(_file(tokenizer, fim, snippet.path, snippet.text))
+        one = _Neighbour(snippet.path, ids, snippet.is_open)
+        if len(ids) <= room:
+            room -= len(ids)
+            (opened if one.is_open else others).append(one)
+    return [*sorted(opened, key=lambda one: one.path), *reversed(others)]
+
+
+def _header(
+    tokenizer: TextCodec,
+    fim: FimFormat,
+    path: str,
+    neighbours: Sequence[_Neighbour],
+    *,
+    named: bool,
+) -> list[int]:
+    """Return the other files as the model was trained on them: repository, files, this file.
+
+    `named` has this file's name stand there also without other files.
+    """
+    if not fim.shows_files or not (neighbours or named):
+        return []
+    start = [] if fim.repository_id is None else [fim.repository_id, *tokenizer.encode(_REPOSITORY)]
+    own = _file(tokenizer, fim, path, "")
+    return [*start, *chain.from_iterable(one.ids for one in neighbours), *own]
+
+
+def _file(tokenizer: TextCodec, fim: FimFormat, path: str, text: str) -> list[int]:
+    if fim.file_id is not None:
+        return [fim.file_id, *tokenizer.encode(f"{path}\n{text}")]
+    end = "" if not text or text.endswith("\n") else "\n"
+    sign = _SIGNS.get(PurePosixPath(path).suffix.removeprefix(".").lower(), _COMMON_SIGN)
+    return tokenizer.encode(f"{sign} {path}\n{text}{end}")

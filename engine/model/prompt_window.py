@@ -5,9 +5,10 @@ does not shift the prompt's first token and the cached keys stay valid.
 """
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Protocol
 
-from engine.model.text_codec import TextCodec
 from engine.text.lines import STEADY_LINES
 
 _ANCHOR_LINES = 32
@@ -18,6 +19,20 @@ _FIRST_SUFFIX_STEPS = 4  # where all of the prompt stands behind the suffix
 _NEIGHBOUR_PART = 3  # other files have at least a third
 _NEIGHBOUR_STEPS = 8
 _GROWTH_PART = 6  # of a prompt is left to the lines that are typed until the next anchor
+
+
+class TextCodec(Protocol):
+    """A model's tokenizer, or what estimates one. Decoding what `encode` returns gives the same text."""
+
+    start_ids: tuple[int, ...]  # what the model expects before any text
+
+    def encode(self, text: str) -> list[int]:
+        """Return the ids of a text, none of them a special token's."""
+        ...
+
+    def decode(self, token_ids: Iterable[int], /) -> str:
+        """Return the text of the ids; bytes that are no UTF-8 become U+FFFD."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)

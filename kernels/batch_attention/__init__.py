@@ -1,6 +1,7 @@
 """Attention of the rows of several token trees over a KV arena, one layer.
 
-Contract, in every implementation of `batch_attention(queries, keys, values, batch, scratch, out)`:
+Contract of `batch_attention(queries, keys, values, batch, scratch, out)`, here in PyTorch and in
+`triton_kernel`:
 
     o_r = softmax(q_r . K_r^T / sqrt(d)) V_r,   K_r = the keys of the committed tokens of r's
                                                 sequence and of r's ancestors, itself included
@@ -12,24 +13,24 @@ Contract, in every implementation of `batch_attention(queries, keys, values, bat
 - Writes `out` [R, heads, d]; rows that hold nothing keep what they had.
 
 A row has the same bits whatever other rows ride along, and whether a key of it is committed or in
-flight.
+flight. In PyTorch products have one shape: the keys of a text are reduced in chunks of 128 positions.
+All rows share those that are committed as a whole; of what lies behind, each run has a copy in the
+order of its text. So a key stands at the same place of the same chunk, whether it is committed or a
+draft. Chunks are added up as neighbours, then neighbours of these: chunks of zeros behind the last
+one change nothing.
 """
 
-from typing import NamedTuple
+import torch
+from torch.nn import functional
 
-from kernels.batch import ROW_TILE
-from kernels.device_limits import LEAST_SHARED_BYTES, DeviceLimits
-from kernels.scratch import ScratchSize
+from kernels.batch import ROW_TILE, BatchMetadata
+from kernels.device_limits import DeviceLimits
+from kernels.scratch import Scratch, ScratchSize
+from kernels.step_rows import CHUNK, Span
 
 TAILS = 8  # programs that share the runs of a block: it has about as many at most
 COMBINED_ROWS = 4  # packed rows whose shares one program adds up
-
-
-class AttentionCut(NamedTuple):
-    """How a device runs an attention program, whatever the rows: warps order the sums over splits."""
-
-    num_warps: int
-    num_stages: int
+_LEAST = -1e30  # of maxima, for rows that see nothing
 
 
 def num_splits(kv_heads: int) -> int:
@@ -42,13 +43,12 @@ def num_splits(kv_heads: int) -> int:
     return 16 if kv_heads <= 2 else 8
 
 
-def attention_cut(limits: DeviceLimits, head_dim: int) -> AttentionCut:
-    """Four warps, and twice as many where a head's sums would not fit the registers of four."""
-    is_tight = (
-        head_dim > 64 and not limits.has_warp_groups and limits.architecture > 0
-    )  # AMD's have more
-    num_stages = 3 if limits.shared_bytes >= LEAST_SHARED_BYTES else 2
-    return AttentionCut(num_warps=8 if is_tight else 4, num_stages=num_stages)
+def num_warps(limits: DeviceLimits, head_dim: int) -> int:
+    """Four, and twice as many where a head's sums would not fit the registers of four.
+
+    Warps order the sums over splits, so no number of rows has a say.
+    """
+    return 8 if head_dim > 64 and not limits.has_warp_groups else 4
 
 
 def scratch_size(num_blocks: int, kv_heads: int, head_dim: int) -> ScratchSize:
@@ -59,3 +59,55 @@ def scratch_size(num_blocks: int, kv_heads: int, head_dim: int) -> ScratchSize:
     programs = num_blocks * kv_heads
     share = ROW_TILE * (head_dim + 2)
     return ScratchSize(programs * (num_splits(kv_heads) + 1) * share, 0)
+
+
+def batch_attention(
+    queries: torch.Tensor,
+    keys: torch.Tensor,
+    values: torch.Tensor,
+    batch: BatchMetadata,
+    scratch: Scratch,  # noqa: ARG001 - the kernel's
+    out: torch.Tensor,
+) -> None:
+    """o_r = softmax(q_r . K_r^T / sqrt(d)) V_r. Each sequence looks with all rows of the step."""
+    heads, dim = queries.shape[1:]
+    scaled = queries.float().unflatten(1, (keys.shape[0], -1)) * dim**-0.5
+    packed = scaled.transpose(0, 1).flatten(1, 2)  # [kv heads, R * group, d]
+    for span in batch.rows_on_host.spans:
+        if span.num_rows:
+            attended = _attend(packed, _chunks(keys, span), _chunks(values, span), span)
+            by_row = attended.unflatten(1, (len(queries), -1)).transpose(0, 1)
+            out[span.rows] = by_row.reshape(-1, heads, dim)[span.rows].to(out.dtype)
+
+
+def _chunks(held: torch.Tensor, span: Span) -> torch.Tensor:
+    """Float32 [kv heads, whole chunks and those of each run, 128, d] of an arena's layer."""
+    whole = held[:, span.base : span.base + span.num_chunks * CHUNK]
+    both: torch.Tensor = torch.cat([whole, held[:, span.tail.flatten()]], dim=1)
+    return both.view(len(held), -1, CHUNK, held.shape[2]).float()
+
+
+def _attend(
+    packed: torch.Tensor, keys: torch.Tensor, values: torch.Tensor, span: Span
+) -> torch.Tensor:
+    """Float32 [kv heads, R * group, d]."""
+    scores = packed[:, None] @ keys.mT  # [kv heads, chunks, R * group, 128]
+    behind = scores[:, span.num_chunks :].unflatten(2, (span.hidden.shape[1], -1))
+    behind = behind.masked_fill(span.hidden, -torch.inf).flatten(2, 3)
+    scores = torch.cat([scores[:, : span.num_chunks], behind], dim=1)
+    largest = scores.amax(dim=(1, 3)).clamp_min(_LEAST)
+    shares = torch.exp(scores - largest[:, None, :, None])
+    parts = torch.cat([shares @ values, shares.sum(dim=3, keepdim=True)], dim=3)
+    # A row's share of another run's chunks is 0.
+    tails = parts[:, span.num_chunks :].unflatten(1, span.tail.shape[:2]).sum(dim=1)
+    total = _added(torch.cat([parts[:, : span.num_chunks], tails], dim=1))
+    return total[..., :-1] / total[..., -1:]
+
+
+def _added(parts: torch.Tensor) -> torch.Tensor:
+    """[kv heads, chunks, ...] -> [kv heads, ...]: neighbours, then neighbours of these."""
+    while parts.shape[1] > 1:
+        if parts.shape[1] % 2:
+            parts = functional.pad(parts, (0, 0, 0, 0, 0, 1))
+        parts = parts[:, 0::2] + parts[:, 1::2]
+    return parts[:, 0]

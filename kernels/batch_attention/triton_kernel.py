@@ -23,11 +23,12 @@ import triton
 import triton.language as tl
 
 from kernels.batch import KEY_TILE, ROW_TILE, BatchMetadata
-from kernels.batch_attention import COMBINED_ROWS, TAILS, attention_cut, num_splits
+from kernels.batch_attention import COMBINED_ROWS, TAILS, num_splits, num_warps
 from kernels.device_limits import early_launch, limits_of
 from kernels.scratch import Scratch
 
 _LOG2_E = 1.4426950408889634
+_STAGES = 3  # key tiles of `attend_kernel` whose loads are under way
 _NOTHING: tl.constexpr = tl.constexpr(-1.0e30)  # not infinity: rows that see nothing stay finite
 BATCH_ARRAYS = (
     "PATHS", "BASES", "LENGTHS", "FIRST_ROWS", "NUM_ROWS", "RUNS", "DEPTHS",
@@ -283,11 +284,10 @@ def batch_attention(
     attend(queries, keys, values, batch, scratch, out, programmatic=programmatic)
     constants = _constants(queries, keys, programmatic=programmatic)
     programs, dim = batch.num_blocks * constants["KV_HEADS"], constants["D"]
-    cut = attention_cut(limits_of(queries.device), dim)
     combine_kernel[(programs, ROW_TILE // COMBINED_ROWS)](
         scratch.partials, out, batch.lengths, batch.first_rows, batch.num_rows,
         batch.block_sequences, batch.block_starts, _LOG2_E / dim**0.5,
-        ROWS=COMBINED_ROWS, num_warps=cut.num_warps, **constants,
+        ROWS=COMBINED_ROWS, **constants,
     )  # fmt: skip
 
 
@@ -303,14 +303,13 @@ def attend(
 ) -> None:
     """The first launch: leaves every split's share in `scratch`."""
     constants = _constants(queries, keys, programmatic=programmatic)
-    cut = attention_cut(limits_of(queries.device), constants["D"])
     attend_kernel[(batch.num_blocks * constants["KV_HEADS"], constants["SPLITS"] + TAILS)](
         queries, keys, values, scratch.partials,
         batch.paths, batch.bases, batch.lengths, batch.first_rows, batch.num_rows,
         batch.runs, batch.depths, batch.block_sequences, batch.block_starts,
         batch.block_first_runs, batch.block_end_runs,
         _LOG2_E / constants["D"] ** 0.5, keys.stride(0), batch.capacity,
-        TAILS=TAILS, **cut._asdict(), **constants,
+        TAILS=TAILS, num_stages=_STAGES, **constants,
     )  # fmt: skip
 
 
@@ -319,6 +318,7 @@ def _constants(queries: torch.Tensor, keys: torch.Tensor, *, programmatic: bool)
     (_, heads, dim), kv_heads = queries.shape, keys.shape[0]
     return {
         "GROUP": heads // kv_heads, "KV_HEADS": kv_heads, "D": dim, "SPLITS": num_splits(kv_heads),
-        "ROW_TILE": ROW_TILE, "KEY_TILE": KEY_TILE, "PDL": programmatic, "enable_fp_fusion": False,
+        "ROW_TILE": ROW_TILE, "KEY_TILE": KEY_TILE, "PDL": programmatic,
+        "num_warps": num_warps(limits_of(queries.device), dim), "enable_fp_fusion": False,
         **early_launch(programmatic=programmatic),
     }  # fmt: skip

@@ -1,6 +1,6 @@
 """One forward pass of a Qwen2 with 8-bit weights on a CPU, as one compiled call.
 
-Contract of `Runner.run(embeddings, step)`, and of its twin in `reference`:
+Contract of `Runner.run(embeddings, step)`:
 
 - The rows of a step are those of a token tree behind the tokens that a sequence's slots hold. Their
   keys and values go to the slots behind these; the logits of all rows to `step.logits`, and

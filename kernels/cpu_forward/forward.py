@@ -15,9 +15,7 @@ from kernels.cpu_forward.rows import gate, largest, normalize, quantize, quantiz
 from kernels.cpu_forward.team import shared
 from kernels.cpu_forward.tiles import PANEL, QUERIES
 
-# In the order of `forward`.
-PHASES_OF_LAYER = ("norm", "qkv", "rotary", "attention", "quantize", "o", "norm", "gate_up", "down")
-PHASES_OF_HEAD = ("norm", "head")
+PHASES_OF_LAYER, PHASES_OF_HEAD = 9, 2  # of `forward`
 _ONE = np.float32(1.0)
 
 

@@ -1,6 +1,5 @@
 """The threads of a forward pass and their working memory."""
 
-import time
 from concurrent.futures import ThreadPoolExecutor, wait
 from functools import partial
 
@@ -10,7 +9,7 @@ import numpy as np
 from kernels.cpu_forward.forward import PHASES_OF_HEAD, PHASES_OF_LAYER, forward
 from kernels.cpu_forward.packing import empty, padded
 from kernels.cpu_forward.state import Buffers, Codes, ForwardInput, Model, ThreadScratch
-from kernels.cpu_forward.team import BEGAN, COUNTERS, ENDED
+from kernels.cpu_forward.team import COUNTERS
 from kernels.cpu_forward.tiles import GROUP, PANEL, QUERIES
 
 
@@ -24,15 +23,13 @@ class Runner:
         self._max_rows = max_rows
         self._buffers = _new_buffers(model, hidden_size, max_rows)
         self._scratch = [_new_scratch(model, max_rows, 0) for _ in range(num_threads)]
-        self._phases = PHASES_OF_LAYER * model.num_layers + PHASES_OF_HEAD
-        self._counters = empty((len(self._phases), COUNTERS), np.int64)
-        self.seconds = 0.0  # of the last step
+        num_phases = PHASES_OF_LAYER * model.num_layers + PHASES_OF_HEAD
+        self._counters = empty((num_phases, COUNTERS), np.int64)
         self._others = ThreadPoolExecutor(max(1, num_threads - 1), "forward")
 
     def run(self, embeddings: np.ndarray, step: ForwardInput) -> None:
         """Run the model over `embeddings` float32 [rows, hidden size]; see `forward`."""
         self._make_room(step.keys.shape[2])
-        began = time.perf_counter()
         self._buffers.residual[: step.num_rows] = embeddings
         self._counters[:] = 0
         work = partial(forward, self._counters)
@@ -45,7 +42,6 @@ class Runner:
             wait(begun)
         for other in begun:
             other.result()
-        self.seconds = time.perf_counter() - began
 
     def compile(self) -> None:
         """Compile the pass, or load what was compiled before: half a minute, or a tenth of a second.
@@ -58,18 +54,6 @@ class Runner:
         step = ForwardInput(0, 0, nothing.astype(bool), *nowhere, cache, cache, *nowhere)
         given = (self._counters, self._scratch[0], self._model, step, self._buffers)
         forward.compile(tuple(numba.typeof(argument) for argument in given))
-
-    def shares(self) -> dict[str, float]:
-        """What part of the last step's time each kind of phase took; nothing without a clock.
-
-        What is left of the whole went by between phases.
-        """
-        began, ended = self._counters[:, BEGAN], self._counters[:, ENDED]
-        whole = int(ended.max() - began[0])
-        kinds = dict.fromkeys(self._phases, 0.0)
-        for kind, ticks in zip(self._phases, (ended - began).tolist(), strict=True):
-            kinds[kind] += ticks / whole if whole else 0.0
-        return kinds if whole else {}
 
     def _make_room(self, positions: int) -> None:
         if self._scratch[0].scores.shape[0] < positions:

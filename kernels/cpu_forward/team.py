@@ -16,7 +16,7 @@ from numba.extending import intrinsic
 from kernels.compiled import njit
 
 COUNTERS = 16  # int64 of a phase, in two lines of a processor's cache: what is taken, what is done
-BEGAN, _DONE, ENDED = 1, 8, 9  # places among them; the first is of the tasks taken
+_DONE = 8  # its place among them; the first is of the tasks taken
 _BYTES = 8
 _PATIENCE = 2000  # turns of waiting before the core is offered to others
 
@@ -39,32 +39,8 @@ def _emit_read(b: ir.IRBuilder, counter: ir.Value) -> ir.Value:
     return b.load_atomic(counter, "acquire", _BYTES)
 
 
-def emit_clock(b: ir.IRBuilder) -> ir.Value:
-    """Ticks of equal length, or always 0 on a processor where we know no such clock."""
-    machine = b.module.triple.split("-")[0]
-    ticks = ir.IntType(64)
-    if machine in ("aarch64", "arm64"):
-        # Not as assembly: numba loads no parser for it, and LLVM would end the process.
-        register = b.module.add_metadata([ir.MetaDataString(b.module, "CNTVCT_EL0")])
-        kind = ir.FunctionType(ticks, [ir.MetaDataType()])
-        read = b.module.declare_intrinsic("llvm.read_volatile_register", [ticks], kind)
-        return b.call(read, [register])
-    if machine == "x86_64":
-        kind = ir.FunctionType(ticks, [])
-        return b.call(b.module.declare_intrinsic("llvm.readcyclecounter", (), kind), [])
-    return ticks(0)
-
-
-def _clock_typing(context: Any) -> Any:
-    def generate(context: Any, b: ir.IRBuilder, signature: Any, values: Any) -> Any:
-        return emit_clock(b)
-
-    return types.int64(), generate
-
-
 _add_one = _on_counter(_emit_add)
 _read = _on_counter(_emit_read)
-_clock = intrinsic(_clock_typing)
 
 _yield = types.ExternalFunction(
     "sched_yield" if os.name == "posix" else "SwitchToThread", types.int32()
@@ -90,13 +66,10 @@ def _sharing(work: Any, *, looks_ahead: bool) -> Any:
         taken = counters[phase].ctypes.data
         done = taken + _DONE * _BYTES
         task = _add_one(taken)
-        if task == 0:
-            counters[phase, BEGAN] = _clock()
         while task < num_tasks:
             following = _add_one(taken) if looks_ahead else num_tasks
             compiled(task, following, *given)
-            if _add_one(done) == num_tasks - 1:
-                counters[phase, ENDED] = _clock()
+            _add_one(done)
             task = following if looks_ahead else _add_one(taken)
         turns = 0
         while _read(done) < num_tasks:

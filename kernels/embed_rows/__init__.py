@@ -1,6 +1,6 @@
 """Looks the rows' tokens up, and prepares the first norm.
 
-Contract, in every implementation of `embed_rows(tokens, table, norm_weight, stream)`:
+Contract of `embed_rows(tokens, table, norm_weight, stream)`, here in PyTorch and in `triton_kernel`:
 
     x_r = table[tokens[r]]
 
@@ -9,3 +9,15 @@ Contract, in every implementation of `embed_rows(tokens, table, norm_weight, str
   model file of 4, 6 or 8 bits; `norm_weight` float32 [H]. Rows that hold nothing hold any
   token.
 """
+
+import torch
+
+from kernels.residual import ResidualStream
+from kernels.weight import Weight
+
+
+def embed_rows(
+    tokens: torch.Tensor, table: Weight, norm_weight: torch.Tensor, stream: ResidualStream
+) -> None:
+    """x = table[tokens], and what follows from it."""
+    stream.write(table.rows(tokens.long()), norm_weight)

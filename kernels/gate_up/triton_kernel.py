@@ -9,7 +9,6 @@ from kernels.product.triton_kernel import (
     launch,
     place_of,
     product,
-    readable_values,
     row_factors,
     rows_of,
     scaled,
@@ -91,17 +90,5 @@ def gate_up(
     programmatic: bool = False,
 ) -> None:
     """y = (normed W^T) / sqrt(sum_b squares_b / H + eps), out_i = silu(y_2i) y_2i+1."""
-    rows = stream.normed.shape[0]
-    grid, constants = launch(weight, rows, scratch, programmatic=programmatic)
-    gate_up_kernel[grid](
-        stream.normed,
-        readable_values(weight),
-        weight.scales,
-        stream.squares,
-        out,
-        scratch.partials,
-        scratch.arrived,
-        stream.eps,
-        rows,
-        **constants,
-    )
+    grid, given = launch(stream.normed, weight, scratch, programmatic=programmatic)
+    gate_up_kernel[grid](SQUARES=stream.squares, OUT=out, eps=stream.eps, **given)

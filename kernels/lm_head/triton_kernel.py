@@ -8,7 +8,6 @@ from kernels.lm_head import SUM_UNIT, Best, SamplingNoise
 from kernels.product.triton_kernel import (
     launch,
     product,
-    readable_values,
     row_factors,
     rows_of,
     scaled,
@@ -137,25 +136,20 @@ def lm_head(
     programmatic: bool = False,
 ) -> None:
     """score = (normed W^T) / sqrt(sum_b squares_b / H + eps) logit_scale + noise_scale Gumbel."""
-    rows = stream.normed.shape[0]
-    grid, constants = launch(weight, rows, None, programmatic=programmatic)
+    grid, given = launch(stream.normed, weight, None, programmatic=programmatic)
     lm_head_kernel[grid](
-        stream.normed,
-        readable_values(weight),
-        weight.scales,
-        stream.squares,
-        noise.logit_scales if noise else None,
-        noise.noise_scales if noise else None,
-        noise.keys if noise else None,
-        best.scores,
-        best.ids,
-        best.logits,
-        best.maxima,
-        best.sums,
-        logits,
-        stream.eps,
-        rows,
+        SQUARES=stream.squares,
+        LOGIT_SCALES=noise.logit_scales if noise else None,
+        NOISE_SCALES=noise.noise_scales if noise else None,
+        NOISE_KEYS=noise.keys if noise else None,
+        BEST_SCORES=best.scores,
+        BEST_IDS=best.ids,
+        BEST_LOGITS=best.logits,
+        MAXIMA=best.maxima,
+        SUMS=best.sums,
+        LOGITS=logits,
+        eps=stream.eps,
         SAMPLED=noise is not None,
         STORE_LOGITS=logits is not None,
-        **constants,
+        **given,
     )

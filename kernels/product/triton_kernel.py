@@ -18,28 +18,35 @@ _LINES: tl.constexpr = tl.constexpr(8)  # of each output, asked for ahead of wha
 
 
 def launch(
-    weight: Weight, rows: int, scratch: Scratch | None, *, programmatic: bool
+    inputs: torch.Tensor, weight: Weight, scratch: Scratch | None, *, programmatic: bool
 ) -> tuple[tuple[int, int, int], dict[str, Any]]:
-    """Return the grid of a product, and the constants and options of its kernel.
+    """Return the grid of a product of `inputs` [R, K], and what all kernels of products are given.
 
-    The programs of a tile that take different rows come one after the other, so that its weights are
-    in the cache for all but the first.
+    That is their common arguments by name, and constants and options. The programs of a tile that
+    take different rows come one after the other, so that its weights are in the cache for all but
+    the first.
 
     Without a scratch nothing is split. Raises ValueError where the sums of the splits would not fit.
 
     Without fused multiply and add, whose choice could follow the layout and so the row tile: what
     remains to the compiler is the tensor cores' own arithmetic.
     """
-    outputs, inputs = weight.num_outputs, weight.num_inputs
+    rows, num_outputs, num_inputs = len(inputs), weight.num_outputs, weight.num_inputs
+    given: dict[str, Any] = {}
     if scratch is not None:
         require_scratch(scratch, weight, rows)
+        given = {"PARTIALS": scratch.partials, "ARRIVED": scratch.arrived}
     limits = limits_of(weight.values.device)
     tile = tile_for(
-        outputs, inputs, rows, weight.quantization, whole=scratch is None, limits=limits
+        num_outputs, num_inputs, rows, weight.quantization, whole=scratch is None, limits=limits
     )
-    constants = {
-        "N": outputs,
-        "K": inputs,
+    given |= {
+        "INPUTS": inputs,
+        "VALUES": readable_values(weight),
+        "SCALES": weight.scales,
+        "num_rows": rows,
+        "N": num_outputs,
+        "K": num_inputs,
         "QUANTIZATION": weight.quantization,
         "DEPTH": tile.depth,
         "STEP": tile.step,
@@ -53,8 +60,8 @@ def launch(
         "enable_fp_fusion": False,
         **early_launch(programmatic=programmatic),
     }
-    grid = (num_blocks(rows, tile.rows), num_blocks(outputs, tile.outputs), tile.splits)
-    return grid, constants
+    grid = (num_blocks(rows, tile.rows), num_blocks(num_outputs, tile.outputs), tile.splits)
+    return grid, given
 
 
 def readable_values(weight: Weight) -> torch.Tensor:

@@ -1,6 +1,7 @@
 """A matrix product for few rows, added to the residual stream, with what the next norm needs.
 
-Contract, in every implementation of `skinny_matmul(inputs, weight, norm_weight, stream, scratch)`:
+Contract of `skinny_matmul(inputs, weight, norm_weight, stream, scratch)`, here in PyTorch and in
+`triton_kernel`:
 
     x = residual + inputs W^T
 
@@ -12,3 +13,21 @@ Contract, in every implementation of `skinny_matmul(inputs, weight, norm_weight,
 A row's bits depend on nothing but that row: tile depth, number of splits and the order of their sum
 come from N and K alone.
 """
+
+import torch
+
+from kernels.product import product
+from kernels.residual import ResidualStream
+from kernels.scratch import Scratch
+from kernels.weight import Weight
+
+
+def skinny_matmul(
+    inputs: torch.Tensor,
+    weight: Weight,
+    norm_weight: torch.Tensor,
+    stream: ResidualStream,
+    scratch: Scratch,  # noqa: ARG001 - the kernel's
+) -> None:
+    """x = residual + inputs W^T, and what follows from it."""
+    stream.write(stream.residual + product(inputs, weight), norm_weight)

@@ -9,7 +9,6 @@ from kernels.product.triton_kernel import (
     launch,
     place_of,
     product,
-    readable_values,
     rows_of,
     scaled,
     sum_adjacent,
@@ -97,18 +96,11 @@ def skinny_matmul(
     programmatic: bool = False,
 ) -> None:
     """x = residual + inputs W^T, normed = x norm_weight, squares_b = sum over block b of x^2."""
-    rows = inputs.shape[0]
-    grid, constants = launch(weight, rows, scratch, programmatic=programmatic)
+    grid, given = launch(inputs, weight, scratch, programmatic=programmatic)
     skinny_matmul_kernel[grid](
-        inputs,
-        readable_values(weight),
-        weight.scales,
-        stream.residual,
-        norm_weight,
-        stream.normed,
-        stream.squares,
-        scratch.partials,
-        scratch.arrived,
-        rows,
-        **constants,
+        RESIDUAL=stream.residual,
+        NORM_WEIGHT=norm_weight,
+        NORMED=stream.normed,
+        SQUARES=stream.squares,
+        **given,
     )

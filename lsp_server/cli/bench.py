@@ -1,4 +1,4 @@
-"""`foregram bench`: how fast text is decoded, where a step's time goes, what a GPU does."""
+"""`foregram bench`: how fast text is decoded, what a step takes, what a GPU does."""
 
 import argparse
 import json
@@ -65,7 +65,7 @@ def bench_replay(
 
 
 def bench_step(arguments: argparse.Namespace, settings: Settings) -> None:
-    """Measure where a step's time goes on this processor."""
+    """Measure what steps take on this processor."""
     loaded = wanted_model(engine_options(arguments, settings), ProgressBars())
     times = list(measure_steps(int8_model(loaded.causal_lm), tracked(cases(), "steps")))
     print_figures(arguments, steps_json(times), steps_table(times))

@@ -101,7 +101,7 @@ _BENCHMARKS = (
     ),
     Command(
         "step",
-        "measure where a step's time goes on this processor",
+        "measure what a step takes on this processor",
         "--json",
         _add_step,
         "bench:bench_step",

@@ -4,8 +4,7 @@ import sys
 
 import msgspec
 
-from engine.model.gpu.card_plan import Fit, fits, pick
-from engine.model.gpu.cards import PLANNED_CARDS, Card
+from engine.model.gpu.fit import PLANNED_CARDS, Card, Fit, fits, pick
 
 _HEAD = (
     f"    {'model':<5} {'held as':<9} {'weights':>8} {'buffers':>8} {'cache':>8} {'room for':>17}"
@@ -23,7 +22,7 @@ def show_cards(*, as_json: bool) -> int:
     """Print what fits cards of all sizes, the largest model first."""
     if as_json:
         cards = [
-            {"card": _name(card), "picked": pick(card), "fits": fits(card)}
+            {"card": _name(card), "picked": pick(card), "fits": [*fits(card)]}
             for card in PLANNED_CARDS
         ]
         sys.stdout.write(msgspec.json.encode(cards).decode() + "\n")

@@ -92,8 +92,7 @@ def _asked(device: str) -> GpuAnswer:
 def engine_answer(device: str) -> GpuAnswer:
     """Choose as the engine does; it loads torch."""
     from engine.model.device import DeviceChoice, accelerators, hardware_lack, triton_lack
-    from engine.model.gpu.card_plan import pick
-    from engine.model.gpu.cards import Card
+    from engine.model.gpu.fit import Card, pick
 
     if not accelerators():
         return GpuAnswer()

@@ -19,7 +19,7 @@ from engine.bench.step import int8_model
 from engine.bench.task_sets import ReplayItem, load_replay_items
 from engine.errors import ConfigurationError
 from engine.model.causal_lm import CausalModel, StepInput, run_step
-from engine.model.device import GPU_QUANTIZATIONS, choose_device, require_kernels
+from engine.model.device import GPU_QUANTIZATIONS, DeviceChoice
 from engine.model.gpu.embedding import Embedding
 from engine.model.gpu.loading import assemble, held_file_bytes, place_qwen2, require_widths
 from engine.model.gpu.memory_plan import weight_bytes
@@ -60,7 +60,7 @@ def bench(arguments: argparse.Namespace, settings: Settings) -> None:
     figures = measure_quantizations(
         arguments.model or settings.model or DEFAULT_MODEL,
         items,
-        choose_device(arguments.device or settings.device),
+        DeviceChoice.of(arguments.device or settings.device),
         settings.cache_folder,
         ProgressBars(),
     )
@@ -98,13 +98,14 @@ class _QuantizedModel:
 def measure_quantizations(
     model: str,
     items: Sequence[ReplayItem],
-    device: torch.device,
+    choice: DeviceChoice,
     cache_folder: Path,
     progress: Progress,
 ) -> list[QuantizationFigures]:
     """Read the items with the weights in each quantization, first bfloat16. Raises ForegramError."""
-    if device.type != "cpu":
-        require_kernels(device)
+    device = choice.device
+    if not choice.is_cpu and choice.kernel_lack:
+        raise ConfigurationError(f"device {device}: {choice.kernel_lack}")
 
     def prepared(name: str, form: str = "bfloat16") -> ConvertedModel:
         source = prepare(name, form, cache_folder, progress)

@@ -12,13 +12,12 @@ import torch
 
 from engine.engine import Engine
 from engine.learning import Learning
-from engine.model.byte_trie import ByteTrie
 from engine.model.causal_lm import StepInput
-from engine.model.eager import EagerModel
+from engine.model.constraint import ByteTrie
+from engine.model.eager import EagerModel, Logits
 from engine.model.fim import find_fim_format
 from engine.model.loading.loaded_model import LoadedModel
 from engine.model.tokenizer import Tokenizer
-from engine.model.top_tokens import Logits
 from engine.options import EngineOptions
 from engine.progress import NoProgress
 from tests.support.byte_tokenizer import byte_tokenizer

@@ -3,10 +3,10 @@
 from typing import Any
 
 import pytest
-import torch
 
 from engine.bench.task_sets import ReplayItem
 from engine.errors import ConfigurationError
+from engine.model.device import DeviceChoice
 from engine.progress import NoProgress
 from tests.bench.forms_bench import measure_quantizations, quantization_json, quantization_table
 from tests.support.int4_folder import quantize_folder
@@ -22,9 +22,8 @@ ITEMS = [
 
 
 def measure(model, tmp_path, items=ITEMS):
-    device = torch.device("cpu")
     folder = str(save_model(model, tmp_path / "model"))
-    return measure_quantizations(folder, items, device, tmp_path, NoProgress())
+    return measure_quantizations(folder, items, DeviceChoice.of("cpu"), tmp_path, NoProgress())
 
 
 @pytest.mark.timeout(300)  # compiles first
@@ -50,8 +49,7 @@ def test_a_file_s_own_form_costs_what_the_file_costs(tmp_path):
     """Next to bfloat16 made of the same file, which rounds."""
     quantized = save_model(tiny_model("qwen2", 1, **WIDE), tmp_path / "quantized")
     quantize_folder(quantized, "gptq")
-    device, progress = torch.device("cpu"), NoProgress()
-    given = (ITEMS[:1], device, tmp_path, progress)
+    given = (ITEMS[:1], DeviceChoice.of("cpu"), tmp_path, NoProgress())
     figures = measure_quantizations(str(quantized), *given)
     assert [one.dtype for one in figures] == [
         "bfloat16",

@@ -12,10 +12,9 @@ from hypothesis import strategies as st
 
 from engine.config import Sampling
 from engine.decoder import Decoder
-from engine.drafting.drafter import Drafter, NoDrafts, VerifiedStep
-from engine.model.byte_trie import ByteTrie
+from engine.drafting.drafter import Drafter, VerifiedStep
 from engine.model.causal_lm import NUM_TOP, CausalModel, prefill
-from engine.model.constraint import UNCONSTRAINED, Constraint, healed_start
+from engine.model.constraint import UNCONSTRAINED, ByteTrie, Constraint, healed_start
 from engine.model.token_tree import MAX_ROWS
 from engine.model.tokenizer import Tokenizer
 from engine.model.transformers.adapter import TransformersModel
@@ -110,7 +109,7 @@ TRUTHS = st.sampled_from([0.0, 0.3, 0.7, 0.9, 1.0])
 @settings(max_examples=100, deadline=None)
 @given(case=CASES, nodes=st.integers(1, MAX_ROWS - 1), truth=TRUTHS)
 def test_writes_what_plain_decoding_writes(case, nodes, truth):
-    plain = text_of(case.decode(NoDrafts()))
+    plain = text_of(case.decode(Drafter()))
     assert len(plain) == NUM_TOKENS
     steps = case.decode(case.adversary(plain, nodes, truth))
     assert text_of(steps)[:NUM_TOKENS] == plain
@@ -133,7 +132,7 @@ def test_writes_what_transformers_writes(model_name, seed):
 def test_takes_every_true_token_and_one_more(sampling):
     """A chain of n true tokens ends the step n + 1 tokens later."""
     case = Case("llama", 5, sampling)
-    plain = text_of(case.decode(NoDrafts()))
+    plain = text_of(case.decode(Drafter()))
 
     class Chain(Adversary):
         def draft(self, context, constraint, depth):
@@ -156,7 +155,7 @@ def test_takes_every_true_token_and_one_more(sampling):
 @given(case=CASES, nodes=st.integers(1, 40))
 def test_tells_the_drafter_what_became_of_its_draft(case, nodes):
     """Accepted nodes form the path of the tokens written, the model's own one excepted."""
-    plain = text_of(case.decode(NoDrafts()))
+    plain = text_of(case.decode(Drafter()))
     adversary = case.adversary(plain, nodes, 0.7)
     steps = case.decode(adversary)
     assert len(adversary.heard) == len(steps)
@@ -177,7 +176,7 @@ def test_tells_the_drafter_what_became_of_its_draft(case, nodes):
 def test_keeps_to_the_bytes_that_the_cursor_cut_off(case, owed, nodes, truth):
     """Healing masks drafted rows as it masks plain ones."""
     start = healed_start(owed, ByteTrie(vocabulary()))
-    plain = text_of(case.decode(NoDrafts(), start))
+    plain = text_of(case.decode(Drafter(), start))
     assert b"".join(map(vocabulary().bytes_of, plain)).startswith(owed)
     steps = case.decode(case.adversary(plain, nodes, truth), start)
     assert text_of(steps)[:NUM_TOKENS] == plain
@@ -187,7 +186,7 @@ def test_ends_with_the_step_that_ends_its_text():
     """The step that is under way by then is dropped, and nothing of it is committed."""
     case = Case("llama", 1, GREEDY)
     slot = case.model.new_slot(100 + MAX_ROWS)
-    decoder = case.decoder(slot, NoDrafts(), UNCONSTRAINED, NUM_TOKENS)
+    decoder = case.decoder(slot, Drafter(), UNCONSTRAINED, NUM_TOKENS)
     answers = iter([False, False, True])
     decoder.on_step = lambda _: next(answers)
     assert len(decoded(case.model, decoder)) == 3
@@ -198,7 +197,7 @@ def test_ends_with_the_step_that_ends_its_text():
 def test_ends_where_the_slot_is_full(nodes):
     """The text is as long with wide drafts as without: a slot has room for a step behind it."""
     case = Case("qwen2 float64", 2, GREEDY)
-    plain = text_of(case.decode(NoDrafts()))
+    plain = text_of(case.decode(Drafter()))
     slot = case.model.new_slot(len(case.prompt) + 19 + MAX_ROWS)
     decoder = case.decoder(slot, case.adversary(plain, nodes, 0.8), UNCONSTRAINED, 1000)
     steps = decoded(case.model, decoder)

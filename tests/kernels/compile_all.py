@@ -14,7 +14,6 @@ also wait for the one ahead of them and let the next one start.
 import argparse
 import multiprocessing
 import os
-import re
 import sys
 import tempfile
 import time
@@ -30,22 +29,20 @@ from typing import Any
 import torch
 
 from engine.model.gpu.buffers import StepShape
-from engine.model.known_shapes import QWEN_SHAPES
-from kernels.device_limits import AMD, LIMITS, DeviceLimits, assumed
+from engine.model.model_config import QWEN_SHAPES
+from kernels.device_limits import LIMITS, DeviceLimits, assumed
 from kernels.operations import Operations
 from kernels.product.tiles import ROW_TILES
-from kernels.weight import QUANTIZATIONS, STORED_FORMS, Quantization
+from kernels.weight import STORED_FORMS, Quantization
 from tests.support.blueprint import empty_forward, empty_memory
 from tests.support.compiled_kernel import Compiled, measured
 from tests.support.launch_compiler import CompiledLaunch, LaunchCompiler
 from tests.support.matrix_order import disorder
+from tests.support.products import QUANTIZATIONS
 
 _EARLY_END = "-early"  # of an architecture's name: its kernels start before the one ahead has ended
-ARCHITECTURES = (
-    *("80", "86", "89", "90", "90-early", "100", "100-early", "120", "120-early"),
-    *("gfx942", "gfx1100"),  # in bfloat16 alone
-)
-_MATRIX_INSTRUCTIONS: dict[int | str, str] = {90: "wgmma", 100: "tcgen05"}  # of others mma.sync
+ARCHITECTURES = ("80", "86", "89", "90", "90-early", "100", "100-early", "120", "120-early")
+_MATRIX_INSTRUCTIONS = {90: "wgmma", 100: "tcgen05"}  # of others mma.sync
 FORMS = tuple(dict.fromkeys((*QUANTIZATIONS, *STORED_FORMS)))
 _OPERATIONS = tuple(one.name for one in fields(Operations) if one.name != "asks_host")
 KINDS = ((False, False), (True, False), (False, True))  # sampled, with logits
@@ -61,7 +58,7 @@ _GROUPS: dict[Quantization, int] = {"q8_0": 32, "q4_k": 32, "q6_k": 16, "q6_k_mi
 _HEAD, _ATTENTION = "lm_head_kernel", "attend_kernel"
 _PRODUCTS = ("project_qkv_kernel", "skinny_matmul_kernel", "gate_up_kernel", _HEAD)
 # What keeps more there, by Triton 3.7.1: products of 64 rows of a form, and attention of 7b.
-_KNOWN_SPILLS: dict[tuple[int | str, str], int] = {(120, "int4_zeros"): 24, (100, _ATTENTION): 200}
+_KNOWN_SPILLS = {(120, "int4_zeros"): 24, (100, _ATTENTION): 200}
 _LEAST_PROGRAMS = {_ATTENTION: 2, "combine_kernel": 3}  # of a multiprocessor of an H100
 
 
@@ -84,15 +81,14 @@ class Job:
         return self.target.endswith(_EARLY_END)
 
     @property
-    def architecture(self) -> int | str:
-        """As Triton names it: 90, or `gfx942`."""
-        name = self.target.removesuffix(_EARLY_END)
-        return int(name) if name.isdecimal() else name
+    def architecture(self) -> int:
+        """As Triton names it: 90."""
+        return int(self.target.removesuffix(_EARLY_END))
 
     @property
     def limits(self) -> DeviceLimits:
         """Those of the architecture."""
-        return LIMITS[self.architecture] if isinstance(self.architecture, int) else AMD
+        return LIMITS[self.architecture]
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,9 +123,9 @@ def run_job(job: Job) -> Report:
         compiled = compiler.take()
         for one in compiled:
             name = f"{one.name} {one.constants.get('ROWS', '')}".strip()
-            costs = None if job.limits is AMD else measured(one.kernel, Path(folder))
+            costs = measured(one.kernel, Path(folder))
             problems += (f"{name}: {problem}" for problem in _problems(job, one, costs))
-            if costs is not None and costs.stack:
+            if costs.stack:
                 set_aside.append(f"({name} keeps {costs.stack} bytes in memory)")
     keys = [one.kernel.hash for one in compiled]
     return Report(job, problems, keys, set_aside, time.monotonic() - began)
@@ -164,8 +160,8 @@ def _guarded(operation: Callable[..., None], fail: Callable[[str], None], *argum
         fail(f"{operation.func.__name__}: {message[:300]}")  # type: ignore[attr-defined]
 
 
-def _problems(job: Job, one: CompiledLaunch, costs: Compiled | None) -> Iterator[str]:
-    """Yield what is wrong with a kernel; `costs` is what was read off one of NVIDIA's."""
+def _problems(job: Job, one: CompiledLaunch, costs: Compiled) -> Iterator[str]:
+    """Yield what is wrong with a kernel; `costs` is what was read off it."""
     metadata, assembly = one.kernel.metadata, one.kernel.asm
     if metadata.shared > job.limits.shared_bytes:
         yield f"{metadata.shared:,} bytes of shared memory"
@@ -173,14 +169,11 @@ def _problems(job: Job, one: CompiledLaunch, costs: Compiled | None) -> Iterator
         yield f"{metadata.tmem_size} columns of tensor memory"
     if job.is_early and one.name != _NEVER_EARLY:
         yield from (f"no {name}" for name in _EARLY if name not in assembly["ptx"])
-    if costs is not None:
-        yield from _costs(job, one, costs)
-    elif one.name in _PRODUCTS and not re.search(r"\bv_(mfma|wmma)", assembly["amdgcn"]):
-        yield "no matrix instruction"
+    yield from _costs(job, one, costs)
 
 
 def _costs(job: Job, one: CompiledLaunch, compiled: Compiled) -> Iterator[str]:
-    """Yield what a kernel for NVIDIA's GPUs has that it should not have, or lacks."""
+    """Yield what a kernel has that it should not have, or lacks."""
     wanted = _MATRIX_INSTRUCTIONS.get(job.architecture, "mma.sync")
     known = [_KNOWN_SPILLS.get((job.architecture, name), 0) for name in (job.form, one.name)]
     is_wide = one.constants.get("ROWS") == ROW_TILES[-1]
@@ -218,9 +211,7 @@ def _least_programs(job: Job, one: CompiledLaunch) -> int:
 def _jobs(arguments: argparse.Namespace) -> Iterator[Job]:
     """Neighbours have different targets: what all forms share is then compiled once."""
     for model, form, target in product(arguments.models, arguments.forms, arguments.architectures):
-        job = Job(model, form, target, arguments.rows, arguments.operations)
-        if form == "float" or job.limits is not AMD:
-            yield job
+        yield Job(model, form, target, arguments.rows, arguments.operations)
 
 
 def _reports(jobs: Sequence[Job], workers: int) -> Iterator[Report]:

@@ -26,7 +26,11 @@ def _wide_products(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tiles, "_LEAST_WIDE_PROGRAMS", 0)
 
 
-@pytest.fixture(scope="session", params=["", "oldest"], ids=["installed", "oldest"])
+@pytest.fixture(
+    scope="session",
+    params=["", pytest.param("oldest", marks=pytest.mark.compiler)],
+    ids=["installed", "oldest"],
+)
 def triton_folder(request: pytest.FixtureRequest) -> Path | None:
     """Where the Triton lies that is to be taken: none is that of the environment."""
     if not request.param:

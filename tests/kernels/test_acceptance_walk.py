@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kernels.acceptance_walk import TOP, AcceptanceOutput
-from kernels.acceptance_walk.pytorch import acceptance_walk as twin
+from kernels.acceptance_walk import acceptance_walk as twin
 from kernels.acceptance_walk.triton_kernel import acceptance_walk
 from kernels.lm_head import Best
 from tests.support.batches import POISON, Tree, build_batch, preorder_parents

@@ -1,4 +1,4 @@
-"""Greedy kernels, with the oldest Triton and with the newest; `make kernels` compiles all of them."""
+"""Kernels compile: those of a step in `make test`, greedy ones and the oldest Triton in `make test-kernels`."""
 
 import os
 import subprocess
@@ -7,12 +7,12 @@ from itertools import product
 
 import pytest
 
-from kernels.device_limits import AMD, LIMITS, limits_for
+from kernels.device_limits import LIMITS, limits_for
 from kernels.product import tiles
-from kernels.weight import QUANTIZATIONS
 from tests.support.block_weights import BLOCK_FORMS
 from tests.support.blueprint import empty_weight
 from tests.support.matrix_order import disorder
+from tests.support.products import QUANTIZATIONS
 
 pytestmark = pytest.mark.timeout(300)  # of compiling
 SHAPES = [(100, 4096), (896, 896), (4608, 3584), (3584, 18944), (37888, 3584), (152064, 5120)]
@@ -28,24 +28,20 @@ def compile_all(options, triton_folder):
     assert ", 0 failures" in done.stdout
 
 
-IN_CI = [
-    ("80", "float", "64,128", "skinny_matmul"),
-    ("86", "fp8,q4_k", 64, "skinny_matmul,batch_attention"),
-    ("90", "fp8", 16, "skinny_matmul,lm_head"),
-    ("90", "fp8,int4", 32, "skinny_matmul"),
-    ("90", "float,int4", 128, "skinny_matmul"),
-    ("100-early", "float", 64, "skinny_matmul"),
-    ("100", "int4", 16, "skinny_matmul"),
-    ("100", "q6_k_min", 64, "skinny_matmul"),
-    ("120-early", "fp8", 64, "skinny_matmul,batch_attention"),
-]
-
-
+@pytest.mark.compiler
 @pytest.mark.parametrize(
     ("architecture", "forms", "rows", "operations"),
     [
+        ("80", "float", "64,128", "skinny_matmul"),
+        ("86", "fp8,q4_k", 64, "skinny_matmul,batch_attention"),
         ("90", "int4", 16, "skinny_matmul,batch_attention"),
-        *(pytest.param(*one, marks=pytest.mark.slow) for one in IN_CI),
+        ("90", "fp8", 16, "skinny_matmul,lm_head"),
+        ("90", "fp8,int4", 32, "skinny_matmul"),
+        ("90", "float,int4", 128, "skinny_matmul"),
+        ("100-early", "float", 64, "skinny_matmul"),
+        ("100", "int4", 16, "skinny_matmul"),
+        ("100", "q6_k_min", 64, "skinny_matmul"),
+        ("120-early", "fp8", 64, "skinny_matmul,batch_attention"),
     ],
 )
 def test_kernels_fit_spill_and_fuse_nothing_and_add_in_order(
@@ -55,9 +51,10 @@ def test_kernels_fit_spill_and_fuse_nothing_and_add_in_order(
     compile_all(f"--models 7b {options} --operations {operations}", triton_folder)
 
 
-@pytest.mark.slow
-def test_all_kernels_of_a_model_compile(triton_folder):
-    compile_all("--models 0.5b --forms float --architectures 90-early", triton_folder)
+@pytest.mark.parametrize("rows", ["16", pytest.param("32,64,128", marks=pytest.mark.compiler)])
+def test_all_kernels_of_a_model_compile(rows, triton_folder):
+    options = f"--models 0.5b --forms float --architectures 90-early --rows {rows}"
+    compile_all(options, triton_folder)
 
 
 @pytest.mark.parametrize("form", [*QUANTIZATIONS, *BLOCK_FORMS])
@@ -70,8 +67,7 @@ def test_devices_and_rows_decide_no_bit_and_their_sums_fit(
     monkeypatch.setattr(tiles, "_LEAST_WIDE_PROGRAMS", least_programs)
     (outputs, inputs), orders = shape, set()
     weight = empty_weight(outputs, inputs, form)
-    devices = (*LIMITS.values(), *([AMD] if form == "float" else []))
-    for limits, rows in product(devices, (1, 16, 17, 33, 64, 65, 128, 129, 256)):
+    for limits, rows in product(LIMITS.values(), (1, 16, 17, 33, 64, 65, 128, 129, 256)):
         tile = tiles.tile_for(outputs, inputs, rows, weight.quantization, limits=limits)
         orders.add((tile.depth, tile.splits))
         places = tiles.num_blocks(rows, tile.rows) * tiles.num_blocks(outputs, tile.outputs)

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from kernels import batch_attention as sizes
 from kernels.batch import BatchMetadata
-from kernels.batch_attention.pytorch import batch_attention as twin
+from kernels.batch_attention import batch_attention as twin
 from kernels.batch_attention.triton_kernel import batch_attention
-from kernels.kv_commit.pytorch import kv_commit
+from kernels.kv_commit import kv_commit
 from kernels.scratch import Scratch
 from tests.support.batches import POISON, Tree, build_batch, chain, preorder_parents
 from tests.support.fixed_order import products_in_one_order

@@ -16,12 +16,12 @@ from kernels.lm_head.triton_kernel import lm_head
 from kernels.product.tiles import tile_for
 from kernels.project_qkv.triton_kernel import project_qkv
 from kernels.skinny_matmul.triton_kernel import skinny_matmul
-from kernels.weight import QUANTIZATIONS
 from tests.support.block_weights import BLOCK_FORMS
 from tests.support.fixed_order import products_in_one_order
 from tests.support.products import (
     LONG_ROWS,
     MOST_ROWS,
+    QUANTIZATIONS,
     random_noise,
     random_weight,
     run_gate_up,

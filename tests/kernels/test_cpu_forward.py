@@ -22,24 +22,22 @@ from kernels.cpu_forward import (
     host_unit,
     pack,
     processor,
-    reference,
     slot_width,
 )
 from kernels.cpu_forward.forward import forward
 from kernels.cpu_forward.packing import empty
 from kernels.cpu_forward.processor import host_features, tell_needs
 from kernels.cpu_forward.rows import exponential
-from kernels.cpu_forward.team import emit_clock
 from kernels.cpu_forward.tiles import (
     GROUP,
     PANEL,
-    emit_floats,
     emit_product,
     product_rows,
     product_width,
     tile_function,
 )
 from kernels.cpu_forward.vector_unit import VECTOR_UNITS, VectorUnit, best_unit
+from tests.support import cpu_reference as reference
 
 AVX2 = "+avx,+avx2,+fma,+f16c,+bmi,+bmi2,+popcnt,+ssse3,+sse4.1,+sse4.2"
 RUNS_HERE = [unit for unit in VECTOR_UNITS if set(unit.needs) <= host_features()]
@@ -117,19 +115,6 @@ def test_each_processor_gets_its_dot_product(name, triple, features, instruction
     assert instruction in text
 
 
-@pytest.mark.parametrize("triple", ["aarch64-unknown-linux-gnu", "arm64-apple-macosx"])
-def test_the_clock_of_arm_is_read_without_a_parser_of_assembly(triple):
-    """Which numba does not load: LLVM would end the process."""
-    module = ir.Module()
-    module.triple = triple
-    function = ir.Function(module, ir.FunctionType(ir.IntType(64), []), "clock")
-    b = ir.IRBuilder(function.append_basic_block())
-    b.ret(emit_clock(b))
-    assert "asm" not in str(module)
-    text = machine_for(triple, "").emit_assembly(llvm.parse_assembly(str(module)))
-    assert "cntvct_el0" in text.lower()
-
-
 def test_a_dot_product_that_numba_does_not_know_of_is_compiled_all_the_same(monkeypatch):
     """A virtual machine may hide the processor's name, from which LLVM would infer it."""
     monkeypatch.setattr(processor, "_flags", lambda: "+neon,-sve")
@@ -161,12 +146,6 @@ def test_the_dot_product_of_an_arm_machine_is_what_its_kernel_says(
     monkeypatch.setattr("platform.machine", lambda: "aarch64")
     monkeypatch.setattr("sys.platform", "linux")
     assert best_unit(processor.host_features.__wrapped__()).name == name
-
-
-def test_sums_of_floats_are_one_instruction_each_on_arm():
-    unit = VECTOR_UNITS[3]
-    text = assembly(emit_floats, unit, 4, 8, "aarch64-unknown-linux-gnu", "+neon,+dotprod")
-    assert "fmla" in text
 
 
 def test_the_exponential_is_near_and_zero_for_what_is_hidden():

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from kernels.embed_rows.pytorch import embed_rows as twin
+from kernels.embed_rows import embed_rows as twin
 from kernels.embed_rows.triton_kernel import embed_rows
 from kernels.residual import ResidualStream
 from kernels.weight import pack

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from kernels.gate_up.pytorch import gate_up as twin
+from kernels.gate_up import gate_up as twin
 from kernels.gate_up.triton_kernel import gate_up
 from tests.support.products import DTYPES, formula, random_weight, run_gate_up
 

@@ -5,7 +5,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kernels.kv_commit.pytorch import kv_commit as twin
+from kernels.kv_commit import kv_commit as twin
 from kernels.kv_commit.triton_kernel import kv_commit
 from tests.support.batches import Tree, build_batch
 

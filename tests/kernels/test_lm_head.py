@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from kernels.lm_head.pytorch import gumbel
-from kernels.lm_head.pytorch import lm_head as twin
+from kernels.lm_head import gumbel
+from kernels.lm_head import lm_head as twin
 from kernels.lm_head.triton_kernel import lm_head
 from kernels.weight import Weight
 from tests.support.products import DTYPES, formula, random_noise, random_weight, run_lm_head

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from kernels.project_qkv.pytorch import project_qkv as twin
+from kernels.project_qkv import project_qkv as twin
 from kernels.project_qkv.triton_kernel import project_qkv
 from tests.support.products import DTYPES, formula, random_weight, run_project_qkv
 

@@ -3,14 +3,13 @@
 import pytest
 import torch
 
-from kernels.lm_head import SamplingNoise
-from kernels.lm_head.pytorch import gumbel
+from kernels.lm_head import SamplingNoise, gumbel
 from kernels.operations import PORTABLE
 from kernels.step_rows import CHUNK
-from kernels.weight import QUANTIZATIONS
 from tests.support.batches import Tree, build_batch, preorder_parents
 from tests.support.products import (
     EPS,
+    QUANTIZATIONS,
     random_noise,
     random_rows,
     random_weight,

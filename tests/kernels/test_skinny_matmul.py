@@ -5,7 +5,7 @@ import torch
 
 from kernels.product.tiles import require_scratch, tile_for
 from kernels.residual import ResidualStream
-from kernels.skinny_matmul.pytorch import skinny_matmul as twin
+from kernels.skinny_matmul import skinny_matmul as twin
 from kernels.skinny_matmul.triton_kernel import skinny_matmul
 from kernels.weight import Quantization
 from tests.support.block_weights import BLOCK_FORMS

@@ -7,11 +7,10 @@ from dataclasses import replace
 
 import torch
 
-from engine.model.gpu.activations import Activations
 from engine.model.gpu.arena import KVArena
 from engine.model.gpu.buffers import Inputs, Outputs, StepShape
 from engine.model.gpu.embedding import Embedding
-from engine.model.gpu.forward import Forward, StepMemory
+from engine.model.gpu.forward import Activations, Forward, StepMemory
 from engine.model.gpu.weights import GpuLayer, GpuWeights, head_quantization
 from engine.model.model_config import ModelConfig
 from kernels.operations import operations_for

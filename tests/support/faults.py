@@ -84,7 +84,7 @@ def leaking(written: Written) -> None:
 
 
 def too_large(written: Written) -> None:
-    """Every number is wrong, in the same way in any company."""
+    """Every number is wrong, in the same way beside any others."""
     for part in written:
         part.copy_(part * 2)
 

@@ -12,25 +12,23 @@ from triton.backends.compiler import GPUTarget
 from triton.runtime import driver
 from triton.runtime.jit import JITFunction
 
-_WARP, _WIDE_WARPS = 32, {"gfx942": 64}  # AMD's data-centre GPUs have wide ones
+_WARP = 32
 
 
 class _NoDevice:
     """What Triton asks of a driver up to the point where a kernel is compiled."""
 
-    def __init__(self, architecture: int | str) -> None:
+    def __init__(self, architecture: int) -> None:
         self._architecture = architecture
 
     def get_current_target(self) -> GPUTarget:
-        backend = "hip" if isinstance(self._architecture, str) else "cuda"
-        warp = _WIDE_WARPS.get(str(self._architecture), _WARP)
-        return GPUTarget(backend, self._architecture, warp)
+        return GPUTarget("cuda", self._architecture, _WARP)
 
-    def get_current_device(self) -> int | str:
+    def get_current_device(self) -> int:
         """Triton keeps what it compiled by device, which is here one of each architecture."""
         return self._architecture
 
-    def get_current_stream(self, _: int | str) -> int:
+    def get_current_stream(self, _: int) -> int:
         return 0
 
     def get_active_torch_device(self) -> torch.device:
@@ -62,8 +60,8 @@ class LaunchCompiler:
 
         JITFunction.run = only_compile
 
-    def compile_for(self, architecture: int | str) -> None:
-        """Launches are for this architecture from now on, 86 or `gfx942`."""
+    def compile_for(self, architecture: int) -> None:
+        """Launches are for this architecture from now on."""
         driver.set_active(_NoDevice(architecture))
 
     def take(self) -> list[CompiledLaunch]:

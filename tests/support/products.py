@@ -20,6 +20,7 @@ MOST_ROWS = 128
 LONG_ROWS = 300  # three programs share a tile's outputs
 # On a GPU the tiles are cut for bfloat16: those of float32 would not fit.
 DTYPES = [torch.bfloat16] if torch.cuda.is_available() else [torch.bfloat16, torch.float32]
+QUANTIZATIONS: tuple[Quantization, ...] = ("float", "fp8", "int4")  # that `pack` makes
 Written = dict[str, torch.Tensor]
 
 

@@ -4,15 +4,26 @@ from engine.progress import NoProgress
 
 
 class Said(NoProgress):
-    """The tasks, the sentences, and both in their order."""
+    """The tasks, how much of them there is and was done, the sentences, and both in their order."""
 
     def __init__(self) -> None:
         self.tasks, self.sentences, self.all = list[str](), list[str](), list[str]()
+        self.totals = list[int]()
+        self.advanced = self.num_ended = 0
 
     def begin(self, task: str, total: int) -> None:
         """Remember the task."""
         self.tasks.append(task)
+        self.totals.append(total)
         self.all.append(task)
+
+    def advance(self, amount: int) -> None:
+        """Count it."""
+        self.advanced += amount
+
+    def end(self) -> None:
+        """Count it."""
+        self.num_ended += 1
 
     def tell(self, sentence: str) -> None:
         """Remember the sentence."""

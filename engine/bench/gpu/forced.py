@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 
 from engine.model.causal_lm import CausalModel, Flight, StepInput, StepOutput
-from engine.model.token_tree import TokenTree
-from engine.model.verify import verify
+from engine.model.token_tree import TokenTree, verify
 
 
 @dataclass(slots=True)

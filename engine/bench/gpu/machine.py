@@ -13,12 +13,11 @@ from typing import Self
 
 import torch
 
+from engine.errors import ConfigurationError
 from engine.model.device import (
     DeviceChoice,
-    choose_device,
     free_bytes,
     name_of,
-    require_kernels,
 )
 from engine.model.gpu.launches import can_start_early
 
@@ -69,9 +68,10 @@ class Machine:
     @classmethod
     def gpu(cls) -> Self:
         """Take the first GPU. Raises ConfigurationError where torch or Triton have none for us."""
-        device = choose_device("cuda")
-        require_kernels(device)
-        return cls(device, torch.bfloat16, cuda_ms)
+        choice = DeviceChoice.of("cuda")
+        if choice.kernel_lack:
+            raise ConfigurationError(f"device {choice.device}: {choice.kernel_lack}")
+        return cls(choice.device, torch.bfloat16, cuda_ms)
 
     @classmethod
     def without_kernels(cls) -> Self | None:

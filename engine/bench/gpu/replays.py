@@ -14,8 +14,8 @@ from engine.bench.measured import Bench, Measured, request_for, without_rules
 from engine.bench.task_sets import ReplayItem, grouped
 from engine.engine import Engine
 from engine.learning import Learning
-from engine.model.byte_trie import ByteTrie
 from engine.model.causal_lm import CausalModel
+from engine.model.constraint import ByteTrie
 from engine.model.fim import find_fim_format
 from engine.model.gpu.step_graphs import warm_up
 from engine.model.loading.converted_model import ConvertedModel

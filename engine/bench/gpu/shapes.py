@@ -12,8 +12,7 @@ from engine.model.gpu.arena import KVArena
 from engine.model.gpu.loading import assemble
 from engine.model.gpu.qwen2 import GpuQwen2
 from engine.model.gpu.weights import GpuWeights
-from engine.model.known_shapes import QWEN_SHAPES
-from engine.model.model_config import ModelConfig
+from engine.model.model_config import QWEN_SHAPES, ModelConfig
 from engine.model.token_tree import TokenTree
 from kernels.operations import Operations
 from kernels.weight import Quantization

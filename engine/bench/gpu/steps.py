@@ -12,7 +12,6 @@ from engine.bench.gpu.machine import Machine
 from engine.bench.gpu.shapes import Shape, drafted_tree
 from engine.model.causal_lm import StepInput, prefill, run_step
 from engine.model.gpu.arena import rounded
-from engine.model.gpu.batch_layout import SlotRange
 from engine.model.gpu.buffers import StepShape
 from engine.model.gpu.launches import Launch
 from engine.model.gpu.qwen2 import GpuQwen2
@@ -71,9 +70,12 @@ def step_ms(machine: Machine, model: GpuQwen2, rows: int, context: int) -> float
 
 
 def packed_launch(model: GpuQwen2, rows: int, context: int) -> Launch:
-    """A step that is ready to run at the beginning of the arena."""
+    """A step that is ready to run behind so many tokens of the arena."""
     launch = model.graphs.launch(StepShape(rows, 1))
-    launch.memory.inputs.pack([StepInput(SlotRange(base=0, length=context), drafted_tree(rows))])
+    inputs = launch.memory.inputs
+    slot = model.new_slot(context + rows)
+    slot.length = context
+    inputs.pack([StepInput(slot, drafted_tree(rows))])
     return launch
 
 

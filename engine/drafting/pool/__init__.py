@@ -3,6 +3,208 @@
 It knows token ids and sources, nothing of text, files, models or torch.
 """
 
-from engine.drafting.pool.ngram_pool import DocumentId, NgramPool, PoolFullError
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import count, islice
+from typing import NamedTuple, NewType
 
-__all__ = ["DocumentId", "NgramPool", "PoolFullError"]
+import numpy as np
+
+from engine.drafting.acceptance import AcceptanceTable
+from engine.drafting.pool.chains import CONTEXT, SEPARATOR
+from engine.drafting.pool.expansion import prior_acceptance
+from engine.drafting.pool.token_log import Continuation, TokenLog, Wanted
+from engine.drafting.tree import Draft, Source
+from engine.errors import ForegramError
+
+MOST_REMEMBERED = 1 << 13  # tokens of previous completions; beyond, the oldest go
+
+DocumentId = NewType("DocumentId", int)
+
+
+class PoolFullError(ForegramError):
+    """A text does not fit beside those that must stay."""
+
+    code = "pool_full"
+
+
+class _Document(NamedTuple):
+    """Slots `low` to `high` of the log, behind a separator; `name` is the caller's."""
+
+    name: str
+    source: Source
+    low: int
+    high: int
+
+    @property
+    def num_tokens(self) -> int:
+        """Its length."""
+        return self.high - self.low
+
+
+class NgramPool:
+    """All text known to the engine as token ids, and drafts of what may follow a context.
+
+    Later documents are met first: add the least related ones first and the edited file last.
+    The same calls give the same drafts. One thread at a time.
+    """
+
+    def __init__(
+        self, capacity: int, vocab_size: int, *, acceptance: AcceptanceTable | None = None
+    ) -> None:
+        """Hold up to `capacity` tokens with ids below `vocab_size`.
+
+        `acceptance`: turns matches into probabilities, and may learn all the while.
+        """
+        self.acceptance = acceptance or AcceptanceTable(prior_acceptance())
+        self._log = TokenLog(capacity, vocab_size)
+        self._vocab_size = vocab_size
+        self._documents: dict[DocumentId, _Document] = {}  # as they lie in the log
+        self._num_tokens = Counter[Source]()  # of the documents
+        self._ids = count(1)
+        self._num_savepoints = 0  # that are open
+
+    def __len__(self) -> int:
+        """Slots in use, dead ones included."""
+        return self._log.length
+
+    @property
+    def memory_bytes(self) -> int:
+        """Memory in use by what is held."""
+        return self._log.bytes_used
+
+    @property
+    def wasteful(self) -> bool:
+        """True when a third of the log is dead: `compact` in a quiet moment."""
+        return 2 * len(self) > 3 * self._num_tokens.total() + (1 << 12)
+
+    def add(self, ids: Sequence[int] | np.ndarray, source: Source, name: str = "") -> DocumentId:
+        """Append a document, which is met first from now on. Raises PoolFullError."""
+        content = self._checked(ids)
+        self._make_room(content.size + 1)
+        document = DocumentId(next(self._ids))
+        self._documents[document] = self._written(_Document(name, source, 0, 0), content)
+        self._num_tokens[source] += content.size
+        if source is Source.PREVIOUS_COMPLETION:
+            self._forget_oldest()
+        return document
+
+    def ids_of(self, document: DocumentId) -> np.ndarray:
+        """The tokens int32 of a document. Raises ValueError for an unknown one."""
+        held = self._held(document)
+        ids: np.ndarray = self._log.tokens[held.low : held.high].copy()
+        return ids
+
+    def remove(self, document: DocumentId) -> None:
+        """Forget a document. Raises ValueError for an unknown one."""
+        held = self._held(document)
+        del self._documents[document]
+        self._num_tokens[held.source] -= held.num_tokens
+        self._log.sources[held.low : held.high] = Source.DEAD
+
+    def remove_all(self, source: Source, names: Collection[str] | None = None) -> None:
+        """Forget the documents of a source: those of these names, or all of them."""
+        for document, held in list(self._documents.items()):
+            if held.source is source and (names is None or held.name in names):
+                self.remove(document)
+
+    def extend(self, ids: Sequence[int] | np.ndarray) -> None:
+        """Let generated tokens follow the newest document until the savepoint ends.
+
+        A full log ignores them: drafting loses a little, decoding nothing. Raises ValueError.
+        """
+        if not self._num_savepoints:
+            raise ValueError("what is generated is held in a savepoint")
+        content = self._checked(ids)
+        if content.size <= self._log.free:
+            self._log.write(content, Source.GENERATED)
+
+    def draft(self, context_ids: Sequence[int] | np.ndarray, nodes: int) -> Draft:
+        """The likeliest `nodes` tokens after a context, as a tree, best first."""
+        return self._log.draft(self._find(context_ids), nodes, self.acceptance)
+
+    def continuations(
+        self,
+        context_ids: Sequence[int] | np.ndarray,
+        num_tokens: int,
+        wanted: Wanted | None = None,
+    ) -> list[Continuation]:
+        """What follows the context elsewhere, `num_tokens` of each occurrence.
+
+        `wanted`: only of the occurrences that go on as it says.
+        """
+        return self._log.continuations(self._find(context_ids), num_tokens, wanted)
+
+    def draft_from(self, paths: Sequence[Continuation], nodes: int) -> Draft:
+        """The likeliest `nodes` tokens of continuations that the caller changed, as a tree."""
+        return self._log.draft_from(paths, nodes, self.acceptance)
+
+    @contextmanager
+    def savepoint(self) -> Iterator[None]:
+        """Take back at the end all that was added meanwhile. They nest.
+
+        What was removed stays so. An open one holds up compaction.
+        """
+        kept = len(self)
+        self._num_savepoints += 1
+        try:
+            yield
+        finally:
+            self._num_savepoints -= 1
+            self._log.take_back(kept)
+            while self._documents and next(reversed(self._documents.values())).low > kept:
+                _, held = self._documents.popitem()
+                self._num_tokens[held.source] -= held.num_tokens
+
+    def compact(self) -> None:
+        """Throw out what is dead: 80 ms a million tokens. Raises ValueError in a savepoint."""
+        if self._num_savepoints:
+            raise ValueError("a pool with an open savepoint cannot be compacted")
+        tokens = self._log.tokens
+        texts = [tokens[held.low : held.high].copy() for held in self._documents.values()]
+        self._log.clear()
+        for (document, held), text in zip(list(self._documents.items()), texts, strict=True):
+            self._documents[document] = self._written(held, text)
+
+    def _held(self, document: DocumentId) -> _Document:
+        if document not in self._documents:
+            raise ValueError(f"no document {document} is in the pool")
+        return self._documents[document]
+
+    def _written(self, document: _Document, content: np.ndarray) -> _Document:
+        """Write a document behind all others; return it with its slots."""
+        self._log.write([SEPARATOR], Source.DEAD)
+        low = self._log.write(content, document.source)
+        return document._replace(low=low, high=len(self))
+
+    def _find(self, context_ids: Sequence[int] | np.ndarray) -> int:
+        return self._log.find(np.asarray(context_ids[-CONTEXT:], np.int32))
+
+    def _checked(self, ids: Sequence[int] | np.ndarray) -> np.ndarray:
+        content = np.asarray(ids, np.int32)
+        if content.size and not 0 <= content.min() <= content.max() < self._vocab_size:
+            raise ValueError("a token id is outside the vocabulary")
+        return content
+
+    def _forget_oldest(self) -> None:
+        """Forget completions beyond their share; one that is larger alone stays."""
+        while self._num_tokens[Source.PREVIOUS_COMPLETION] > MOST_REMEMBERED:
+            completions = (
+                document
+                for document, held in self._documents.items()
+                if held.source is Source.PREVIOUS_COMPLETION
+            )
+            oldest, *others = islice(completions, 2)
+            if not others:
+                break
+            self.remove(oldest)
+
+    def _make_room(self, num_slots: int) -> None:
+        if self._log.free >= num_slots:
+            return
+        if self._num_savepoints:
+            raise PoolFullError("the pool is full while a completion is under way")
+        self.compact()
+        if self._log.free < num_slots:
+            raise PoolFullError(f"{num_slots} tokens do not fit into the pool")

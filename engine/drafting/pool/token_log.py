@@ -25,10 +25,18 @@ from engine.drafting.pool.chains import (
     pop,
 )
 from engine.drafting.pool.expansion import MAX_NODES, NODE, PENDING, expand, read
-from engine.drafting.pool.spelling import Wanted, pick
 from engine.drafting.tree import EMPTY_DRAFT, Draft
+from kernels.compiled import njit
 
 MIN_HEAD_BITS, MAX_HEAD_BITS = 12, 22  # the heads start small
+
+
+class Wanted(NamedTuple):
+    """The text that must follow an occurrence, and tokens that must not."""
+
+    text: bytes  # the tokens that follow begin with it
+    spellings: tuple[np.ndarray, np.ndarray]  # of a vocabulary: bytes, and where each token begins
+    excluded: tuple[int, ...] = ()  # the first tokens that follow; empty excludes nothing
 
 
 class Continuation(NamedTuple):
@@ -182,3 +190,55 @@ def sparse_zeros(count: int, dtype: type[np.generic]) -> np.ndarray:
         with suppress(OSError):  # a system without them
             pages.madvise(mmap.MADV_NOHUGEPAGE)
     return np.frombuffer(pages, dtype)
+
+
+def pick(
+    tokens: np.ndarray, length: int, found: np.ndarray, count: int, wanted: Wanted
+) -> np.ndarray:
+    """Places int64 in `found` of what goes on as `wanted`, without what skips tokens."""
+    text, excluded = np.frombuffer(wanted.text, np.uint8), np.array(wanted.excluded, np.int32)
+    picked = np.empty(count, np.int64)
+    kept: int = _pick(tokens, length, found, text, wanted.spellings, excluded, picked)
+    return picked[:kept]
+
+
+@njit(cache=True)
+def _pick(tokens, length, found, text, spellings, excluded, picked):
+    kept = 0
+    for place in range(len(picked)):
+        slot = found[place].slot
+        if (
+            found[place].kind != SKIPPED
+            and _begins(tokens, length, slot, text, spellings)
+            and not _goes_on_with(tokens, length, slot, excluded)
+        ):
+            picked[kept] = place
+            kept += 1
+    return kept
+
+
+@njit(cache=True)
+def _begins(tokens, length, slot, text, spellings):
+    """Whether the tokens from `slot` on spell `text` and whatever follows; -1 is a text's end."""
+    all_text, starts = spellings
+    done = 0
+    while done < text.size:
+        if slot < 0 or slot >= length or tokens[slot] < 0:
+            return False
+        token = tokens[slot]
+        if token + 1 < starts.size:  # padded embeddings have more
+            for place in range(starts[token], starts[token + 1]):
+                if done < text.size and all_text[place] != text[done]:
+                    return False
+                done += 1
+        slot += 1
+    return True
+
+
+@njit(cache=True)
+def _goes_on_with(tokens, length, slot, excluded):
+    """Whether the tokens from `slot` on are the excluded ones, where there are any."""
+    for place in range(excluded.size):
+        if slot < 0 or slot + place >= length or tokens[slot + place] != excluded[place]:
+            return False
+    return excluded.size > 0

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from engine.model.fim import FimFormat
 from engine.model.prompt import Prompt, build_prompt
-from engine.model.text_codec import TextCodec
+from engine.model.prompt_window import TextCodec
 from engine.model.tokenizer import encodable
 from engine.request import CompletionRequest
 from engine.snippets import Neighbours

@@ -12,11 +12,9 @@ import torch
 from torch.nn import functional
 
 from engine.model.causal_lm import StepInput
-from engine.model.cpu.kv_slot import KVSlot
-from engine.model.cpu.rotary import Rotary
-from engine.model.eager import EagerModel
+from engine.model.cpu.positions import KVSlot, Rotary
+from engine.model.eager import EagerModel, Logits
 from engine.model.model_config import ModelConfig
-from engine.model.top_tokens import Logits
 
 Angles = tuple[torch.Tensor, torch.Tensor]  # cosines and sines, [R, 1, d / 2]
 

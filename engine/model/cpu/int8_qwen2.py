@@ -7,12 +7,10 @@ import torch
 
 from engine.errors import ModelCorruptError
 from engine.model.causal_lm import StepInput
-from engine.model.cpu.kv_slot import KVSlot
-from engine.model.cpu.rotary import Rotary
-from engine.model.eager import EagerModel
+from engine.model.cpu.positions import KVSlot, Rotary
+from engine.model.eager import EagerModel, Logits
 from engine.model.model_config import ModelConfig
 from engine.model.token_tree import MAX_ROWS
-from engine.model.top_tokens import Logits
 from engine.progress import Progress, shown_if_long
 from kernels.cpu_forward import BLOCK, ForwardInput, Linear, Matrix, Model, Runner, pack, slot_width
 

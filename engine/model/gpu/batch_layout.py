@@ -1,7 +1,6 @@
 """Packs token trees as the kernels read them: rows in preorder, cut into runs and row blocks."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -17,18 +16,6 @@ class Kept(NamedTuple):
 
     length: int
     offsets: np.ndarray  # int, ascending, behind the first row of the sequence
-
-
-@dataclass(slots=True)
-class SlotRange:
-    """Where a sequence's keys and values are, and what is to be moved before the next step.
-
-    `length` are the committed tokens behind `base`, those kept included.
-    """
-
-    base: int
-    length: int
-    kept: Kept | None = None
 
 
 class PackedRows(NamedTuple):
@@ -98,7 +85,7 @@ def _pack_tree(
 
 
 def _set_sequence(arrays: dict[str, np.ndarray], step: StepInput, place: int, row: int) -> None:
-    slot: SlotRange = step.slot
+    slot = step.slot
     arrays["bases"][place] = slot.base
     arrays["lengths"][place] = slot.length
     arrays["first_rows"][place] = row

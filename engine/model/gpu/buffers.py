@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
@@ -140,18 +140,8 @@ class Inputs(SharedBuffer):
             self.arrays["keys"][rows] = noise_keys(step.sampling.seed, positions)
 
 
-class HostOutput(NamedTuple):
-    """An `AcceptanceOutput` on the host."""
-
-    chosen: np.ndarray
-    log_probs: np.ndarray
-    top: np.ndarray
-    accepted: np.ndarray
-    path: np.ndarray
-
-
 class Outputs(SharedBuffer):
-    """What the host reads."""
+    """What the host reads: an `AcceptanceOutput`, whose `arrays` are on the host."""
 
     def __init__(self, shape: StepShape, device: torch.device, *, is_captured: bool = True) -> None:
         rows, sequences = shape.rows, shape.sequences
@@ -159,4 +149,3 @@ class Outputs(SharedBuffer):
         shapes = per_row | {"accepted": (sequences,), "path": (sequences, rows)}
         super().__init__(shapes, device, is_captured=is_captured)
         self.acceptance = AcceptanceOutput(**self.tensors)
-        self.host = HostOutput(**self.arrays)

@@ -13,9 +13,8 @@ from engine.model.gpu.batch_layout import PackedRows
 from engine.model.gpu.buffers import StepShape
 from engine.model.gpu.launches import Launch
 from engine.model.gpu.step_graphs import StepGraphs, StepSizes, bucket
-from engine.model.log_probs import log_probs
-from engine.model.sampling import choose
-from engine.model.verify import verify
+from engine.model.sampling import choose, log_probs
+from engine.model.token_tree import verify
 
 
 class _Launched(NamedTuple):
@@ -120,11 +119,11 @@ def _allowed(step: StepInput) -> dict[int, np.ndarray]:
 def _output(launched: _Launched, index: int, ms: float) -> StepOutput:
     """Copy a sequence's part out of the shared memory, its rows in the order of its tree."""
     step, (first_row, order) = launched.steps[index], launched.packed[index]
-    host = launched.launch.memory.outputs.host
+    host = launched.launch.memory.outputs.arrays
     rows = first_row + step.slot.places
-    chosen, found = host.chosen[rows].astype(np.int64), host.log_probs[rows]
-    top = host.top[rows].astype(np.int64)
-    path = order[host.path[index, : int(host.accepted[index])]]
+    chosen, found = host["chosen"][rows].astype(np.int64), host["log_probs"][rows]
+    top = host["top"][rows].astype(np.int64)
+    path = order[host["path"][index, : int(host["accepted"][index])]]
     if _allowed(step):
         _choose_constrained(launched, step, rows, chosen, found)
         path = verify(step.tree.token_ids, step.tree.parents, chosen)

@@ -9,20 +9,6 @@ from engine.model.gpu.forward import Forward, StepMemory
 _LEAST_CAPABILITY = (9, 0)  # of a GPU that can start a kernel before the one ahead has ended
 
 
-class Launch:
-    """A step of one shape, ready to run on what its memory holds: kernel by kernel."""
-
-    def __init__(self, memory: StepMemory, forward: Forward) -> None:
-        self.memory, self._forward = memory, forward
-
-    def start(self) -> None:
-        """Run it; on a GPU this returns at once."""
-        self._forward.run(self.memory)
-
-    def wait(self) -> None:
-        """Return when its outputs are there."""
-
-
 class CaptureError(RuntimeError):
     """A step runs, and cannot be captured."""
 
@@ -39,22 +25,51 @@ def is_of_memory(error: BaseException | str) -> bool:
     return isinstance(error, torch.OutOfMemoryError) or "out of memory" in str(error).lower()
 
 
-class GraphLaunch(Launch):
-    """A CUDA graph: one launch for all kernels and both copies."""
+class Launch:
+    """A step of one shape, ready to run on what its memory holds: by its graph, or kernel by kernel.
 
-    def __init__(self, memory: StepMemory, forward: Forward, graphs: "GraphMemory") -> None:
-        """Run once, which compiles what is not compiled, then capture. Raises CaptureError."""
-        super().__init__(memory, forward)
-        self._stream = graphs.stream
-        self._done = torch.cuda.Event()
-        self._graph = torch.cuda.CUDAGraph()
-        # Its memory was filled, and the weights were placed, on the stream of who asks.
-        graphs.stream.wait_stream(torch.cuda.current_stream(graphs.stream.device))
+    With `graphs` it runs behind what was started before; else `start` returns when it is done.
+    """
+
+    def __init__(
+        self, memory: StepMemory, forward: Forward, graphs: "GraphMemory | None" = None
+    ) -> None:
+        self.memory, self._forward, self._graphs = memory, forward, graphs
+        self._graph: torch.cuda.CUDAGraph | None = None
+        if graphs is not None:
+            self._done = torch.cuda.Event()
+            # Its memory was filled, and the weights were placed, on the caller's stream.
+            graphs.stream.wait_stream(torch.cuda.current_stream(graphs.stream.device))
+
+    def start(self) -> None:
+        """Run it; on a GPU this returns at once, or when its operations have seen what they look at."""
+        if self._graphs is None:
+            self._forward.run(self.memory)
+            return
+        stream = self._graphs.stream
+        with torch.cuda.stream(stream):
+            if self._graph is None:
+                self._forward.run(self.memory)
+            else:
+                self._graph.replay()
+            self._done.record(stream)
+
+    def wait(self) -> None:
+        """Return when its outputs are there."""
+        if self._graphs is not None:
+            self._done.synchronize()
+
+    def capture(self, graphs: "GraphMemory") -> None:
+        """Have one graph for all kernels and both copies. Raises CaptureError.
+
+        It runs once before, which compiles what is not compiled.
+        """
+        graph = torch.cuda.CUDAGraph()
         with torch.cuda.stream(graphs.stream):
-            forward.run(memory)  # its rows hold nothing yet, so it writes no keys
+            self._forward.run(self.memory)  # its rows hold nothing yet, so it writes no keys
         graphs.stream.synchronize()
         capture = torch.cuda.graph(
-            self._graph,
+            graph,
             pool=graphs.pool,
             stream=graphs.stream,
             capture_error_mode="thread_local",  # what other threads do there is their own affair
@@ -63,40 +78,11 @@ class GraphLaunch(Launch):
         with torch.cuda.stream(torch.cuda.current_stream(graphs.stream.device)):
             try:
                 with capture:
-                    forward.run(memory)
+                    self._forward.run(self.memory)
             except RuntimeError as error:
                 graphs.end_allocation()
                 raise CaptureError(str(error)) from error
-
-    def start(self) -> None:
-        """Replay behind what was started before."""
-        with torch.cuda.stream(self._stream):
-            self._graph.replay()
-            self._done.record(self._stream)
-
-    def wait(self) -> None:
-        """Wait for the copy to the host."""
-        self._done.synchronize()
-
-
-class StreamLaunch(Launch):
-    """Kernel by kernel behind what was started before: of what no graph can capture."""
-
-    def __init__(self, memory: StepMemory, forward: Forward, stream: torch.cuda.Stream) -> None:
-        """Its memory was filled, and the weights were placed, on the stream of who asks."""
-        super().__init__(memory, forward)
-        self._stream, self._done = stream, torch.cuda.Event()
-        stream.wait_stream(torch.cuda.current_stream(stream.device))
-
-    def start(self) -> None:
-        """Run it; this returns when its twins have seen what they look at."""
-        with torch.cuda.stream(self._stream):
-            super().start()
-            self._done.record(self._stream)
-
-    def wait(self) -> None:
-        """Wait for the copy to the host."""
-        self._done.synchronize()
+        self._graph = graph
 
 
 class GraphMemory:

@@ -10,11 +10,11 @@ import torch
 from engine.config import Sampling
 from engine.errors import ConfigurationError, NoSpaceError
 from engine.model.causal_lm import StepInput, prefill, run_step
-from engine.model.device import DeviceUnfitError, free_bytes, made_current, triton_lack
+from engine.model.device import DeviceUnfitError, free_bytes, made_current
 from engine.model.gpu.arena import KVArena
 from engine.model.gpu.forward import Forward
 from engine.model.gpu.launches import is_of_memory
-from engine.model.gpu.memory_plan import MemoryPlan, most_blocks
+from engine.model.gpu.memory_plan import MemoryPlan, most_blocks, weight_bytes
 from engine.model.gpu.qwen2 import GpuQwen2
 from engine.model.gpu.selfcheck.first_load import settle
 from engine.model.gpu.selfcheck.rows import check_rows
@@ -45,13 +45,12 @@ def load_qwen2(
     It is of the variant `bfloat16`, or in its file's own form.
 
     Raises NoSpaceError where it does not fit, mostly before anything is loaded, and
-    ConfigurationError where Triton is missing or what that needs, or where the model has widths
-    that the quantization cannot hold.
+    ConfigurationError where the model has widths that the quantization cannot hold.
     """
-    require_triton()
     require_widths(model.config, quantization)
-    file_bytes = held_file_bytes(model) if model.quantization == FILE_FORMS else None
-    plan = MemoryPlan.make(model.config, quantization, free_bytes(device), kv_bytes, file_bytes)
+    is_file = model.quantization == FILE_FORMS
+    weights = held_file_bytes(model) if is_file else weight_bytes(model.config, quantization)
+    plan = MemoryPlan.make(model.config, weights, free_bytes(device), kv_bytes)
     progress.tell(f"GPU memory: {plan}")
     with _within(plan), made_current(device):
         loaded = place_qwen2(
@@ -83,7 +82,8 @@ def load_portable(
 
     Raises NoSpaceError where it does not fit, and DeviceUnfitError where torch cannot run it.
     """
-    plan = MemoryPlan.make(model.config, "float", free_bytes(device), kv_bytes)
+    weights = weight_bytes(model.config, "float")
+    plan = MemoryPlan.make(model.config, weights, free_bytes(device), kv_bytes)
     progress.tell(f"GPU memory: {plan}")
     try:
         with _within(plan), made_current(device):
@@ -114,12 +114,6 @@ def try_out(model: GpuQwen2) -> None:
             run_step(model, StepInput(slot, tree, sampling, wants_logits=wants_logits))
             slot.commit([0, 2])  # not the first branch: the next step moves what it keeps
     run_step(model, StepInput(slot, tree))
-
-
-def require_triton() -> None:
-    """Raise ConfigurationError where our kernels cannot be compiled."""
-    if lack := triton_lack():
-        raise ConfigurationError(lack)
 
 
 def require_widths(config: ModelConfig, quantization: Quantization) -> None:

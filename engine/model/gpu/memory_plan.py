@@ -15,6 +15,7 @@ _GIGABYTE = 1e9
 _CONTEXT_BYTES = 1_500_000_000  # CUDA itself, the captured graphs, what packing needs at a time
 _LEAST_POSITIONS = 8192  # a prompt, its completion, and a second one
 _CACHE_SHARE, _MOST_CACHE_BYTES = 0.4, 16 << 30  # of what the weights leave, unless told
+_ADVICE = "take a smaller model, a smaller kv_budget_mb, dtype fp8 or int4, or a file of fewer bits"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,18 +32,14 @@ class MemoryPlan:
     def make(
         cls,
         config: ModelConfig,
-        quantization: Quantization,
+        weights: int,
         free: int,
         kv_bytes: int | None,
-        file_bytes: int | None = None,
     ) -> Self:
-        """Plan for `free` bytes; `kv_bytes` None takes a share of what the weights leave.
+        """Plan for `free` bytes; `kv_bytes` None takes a share of what the `weights` leave.
 
-        `file_bytes` are the weights where they stay in the form of the model's file, as far as the
-        GPU holds them.
         Raises NoSpaceError, with the plan, where it does not fit.
         """
-        weights = weight_bytes(config, quantization) if file_bytes is None else file_bytes
         working = working_bytes(config)
         position_bytes = 4 * config.num_layers * config.num_kv_heads * config.head_dim
         left = free - weights - working
@@ -50,8 +47,7 @@ class MemoryPlan:
         positions = max(cache // position_bytes, _LEAST_POSITIONS)
         plan = cls(weights, working, positions, position_bytes, free)
         if plan.total > free:
-            advice = _advice(quantization, is_file=file_bytes is not None)
-            raise NoSpaceError(f"the model does not fit the GPU: {plan}; {advice}")
+            raise NoSpaceError(f"the model does not fit the GPU: {plan}; {_ADVICE}")
         return plan
 
     @property
@@ -99,10 +95,3 @@ def most_blocks(config: ModelConfig) -> int:
     group = config.num_heads // config.num_kv_heads
     largest = ((READ_BUCKETS[-1], 1), (ROW_BUCKETS[-1], SEQUENCE_BUCKETS[-1]))
     return max(max_blocks(rows, sequences, group) for rows, sequences in largest)
-
-
-def _advice(quantization: Quantization, *, is_file: bool) -> str:
-    smaller = {"float": "dtype fp8 or int4", "fp8": "dtype int4"}.get(quantization, "")
-    if is_file or not smaller:
-        smaller = "a file of fewer bits"
-    return f"take a smaller model, a smaller kv_budget_mb, or {smaller}"

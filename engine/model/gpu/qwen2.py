@@ -1,11 +1,83 @@
 """Qwen2 on a GPU, as decoding knows models: slots of an arena, steps in flights."""
 
+import weakref
 from collections.abc import Sequence
+from typing import Self
+
+import numpy as np
+import torch
 
 from engine.model.causal_lm import StepInput, check_room
+from engine.model.gpu.arena import KVArena
+from engine.model.gpu.batch_layout import Kept
 from engine.model.gpu.flight import GpuFlight
-from engine.model.gpu.slot import GpuSlot
 from engine.model.gpu.step_graphs import ROW_BUCKETS, StepGraphs
+
+
+class GpuSlot:
+    """A `CacheSlot`. What a step keeps is moved at the start of the slot's next one.
+
+    `base` is its first position in the arena; `kept` what is still to be moved.
+    """
+
+    def __init__(self, arena: KVArena, graphs: StepGraphs, capacity: int) -> None:
+        """Reserve room for `capacity` tokens. Raises NoSpaceError."""
+        self._arena, self._graphs, self.capacity = arena, graphs, capacity
+        self.base = arena.take(capacity)
+        weakref.finalize(self, arena.give_back, self.base, capacity)
+        self.length = 0
+        self.kept: Kept | None = None
+        self.places = np.zeros(0, np.int64)  # of the last step's rows, behind its first one
+
+    @property
+    def num_bytes(self) -> int:
+        """Memory of its keys and values."""
+        return self.capacity * self._arena.bytes_per_position
+
+    def launched(self, order: np.ndarray) -> None:
+        """A step moves what was kept, and puts its tree's rows down in this order."""
+        self.kept = None
+        self.places = np.empty_like(order)
+        self.places[order] = np.arange(len(order))
+
+    def commit(self, rows: Sequence[int]) -> None:
+        """Keep the path `rows` of the last step; what stands in its place already stays."""
+        offsets = self.places[np.asarray(rows, np.int64)]
+        is_moved = (offsets != np.arange(len(offsets))).any()
+        self.kept = Kept(self.length, offsets) if is_moved else None
+        self.length += len(rows)
+
+    def copy_from(self, other: Self, length: int) -> None:
+        """Hold the first `length` tokens of another slot. Raises ValueError where that cannot be."""
+        if not 0 <= length <= min(other.length, self.capacity):
+            raise ValueError(f"cannot copy {length} of {other.length} tokens to {self.capacity}")
+        other._move_kept()
+        start, source = self.base, other.base
+        with self._graphs.on_stream():
+            for held in (self._arena.keys, self._arena.values):
+                held[:, :, start : start + length] = held[:, :, source : source + length]
+        self.length, self.kept = length, None
+
+    def truncate(self, length: int) -> None:
+        """Forget everything from position `length` on. Raises ValueError beyond `length`."""
+        if not 0 <= length <= self.length:
+            raise ValueError(f"cannot truncate {self.length} tokens to {length}")
+        if self.kept is not None:
+            offsets = self.kept.offsets[: max(0, length - self.kept.length)]
+            self.kept = Kept(self.kept.length, offsets) if len(offsets) else None
+        self.length = length
+
+    def _move_kept(self) -> None:
+        """Move now what the last step keeps, all of it or, without memory for that, nothing."""
+        if self.kept is None:
+            return
+        start, offsets = self.base + self.kept.length, torch.from_numpy(self.kept.offsets)
+        with self._graphs.on_stream():
+            source = start + offsets.to(self._arena.keys.device)
+            rows = [held[:, :, source] for held in (self._arena.keys, self._arena.values)]
+            for held, moved in zip((self._arena.keys, self._arena.values), rows, strict=True):
+                held[:, :, start : start + len(offsets)] = moved
+        self.kept = None  # not before: where that failed, it is still to be moved
 
 
 class GpuQwen2:

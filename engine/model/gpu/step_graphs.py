@@ -9,16 +9,9 @@ from itertools import product
 import torch
 
 from engine.errors import DeviceLostError
-from engine.model.gpu.activations import Activations
 from engine.model.gpu.buffers import Inputs, Outputs, StepShape
-from engine.model.gpu.forward import Forward, StepMemory
-from engine.model.gpu.launches import (
-    CaptureError,
-    GraphLaunch,
-    GraphMemory,
-    Launch,
-    StreamLaunch,
-)
+from engine.model.gpu.forward import Activations, Forward, StepMemory
+from engine.model.gpu.launches import CaptureError, GraphMemory, Launch
 from engine.model.token_tree import MAX_READ_ROWS
 from engine.progress import Progress, shown
 
@@ -127,15 +120,15 @@ class StepGraphs:
             numbers.fill_(value)
 
     def _make(self, memory: StepMemory) -> Launch:
-        if self._graphs is None:
-            return Launch(memory, self.forward)
-        try:
-            return GraphLaunch(memory, self.forward, self._graphs)
-        except CaptureError as error:
-            self.synchronize()  # a device that is lost says so here
-            self.note = f"some steps run kernel by kernel, as they cannot be captured: {error}"
-            _LOG.warning("%s", self.note)
-            return StreamLaunch(memory, self.forward, self._graphs.stream)
+        launch = Launch(memory, self.forward, self._graphs)
+        if self._graphs is not None:
+            try:
+                launch.capture(self._graphs)
+            except CaptureError as error:
+                self.synchronize()  # a device that is lost says so here
+                self.note = f"some steps run kernel by kernel, as they cannot be captured: {error}"
+                _LOG.warning("%s", self.note)
+        return launch
 
     def _memory(self, shape: StepShape) -> StepMemory:
         config = self.forward.config

@@ -16,17 +16,17 @@ import torch
 
 from engine.errors import ModelCorruptError
 from engine.model.loading.catalog import LocatedModel, ModelFiles
-from engine.model.loading.folder_model import opened, read_json
+from engine.model.loading.folder_model import opened
 from engine.model.loading.packing import FILE_FORMS, PACKERS, pack_own_forms
 from engine.model.loading.stored_tokenizer import (
     SPECIALS_FILE,
     TOKENIZER_FILE,
+    read_json,
     store_tokenizer,
     stored_tokenizer,
 )
-from engine.model.loading.tokenizer_document import TokenizerDocument
 from engine.model.model_config import ModelConfig
-from engine.model.tokenizer import Tokenizer
+from engine.model.tokenizer import Tokenizer, TokenizerDocument
 from engine.progress import Progress, shown
 from kernels.weight import Weight
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import torch
 from gguf.constants import GGML_QUANT_SIZES, GGMLQuantizationType
 
-from kernels.blocks.pytorch import bytes_of, pack_six_bits, six_bits, words_of
+from kernels.blocks import bytes_of, pack_six_bits, six_bits, words_of
 from kernels.weight import Weight
 
 _Kind = GGMLQuantizationType

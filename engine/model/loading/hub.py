@@ -12,8 +12,8 @@ from fnmatch import fnmatch
 from pathlib import Path
 
 from engine.errors import ModelCorruptError, ModelNotFoundError
-from engine.model.loading.folder_model import read_json
 from engine.model.loading.hub_cache import cached_gguf, chosen_gguf, is_meant, told
+from engine.model.loading.stored_tokenizer import read_json
 from engine.model_names import gguf_tag, pinned
 from engine.progress import Progress, shown
 

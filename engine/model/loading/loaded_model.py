@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from engine.errors import ConfigurationError
-from engine.model.byte_trie import ByteTrie
 from engine.model.causal_lm import CausalModel
+from engine.model.constraint import ByteTrie
 from engine.model.cpu.float_qwen2 import FloatQwen2
 from engine.model.cpu.int8_qwen2 import Int8Qwen2
 from engine.model.device import GPU_QUANTIZATIONS, DeviceChoice, DeviceUnfitError, gpu_quantization
 from engine.model.fim import FimFormat, find_fim_format
-from engine.model.gpu.card_plan import picked
+from engine.model.gpu.fit import picked
 from engine.model.gpu.qwen2 import GpuQwen2
 from engine.model.loading.catalog import LocatedModel, has_own_forms, locate
 from engine.model.loading.converted_model import ConvertedModel
@@ -166,11 +166,12 @@ def _causal_lm(
     model: ConvertedModel | FolderModel, wanted: _Wanted, choice: DeviceChoice, progress: Progress
 ) -> CausalModel:
     if isinstance(model, FolderModel):
-        from engine.model.transformers import loading as theirs  # noqa: PLC0415 - takes seconds
+        # takes seconds to import
+        from engine.model.transformers.adapter import load_transformers_model  # noqa: PLC0415 - see above
 
         dtype = wanted.quantization or (_TRANSFORMERS_DEFAULT if choice.is_cpu else _STORED_FOR_GPU)
         device = str(choice.device)
-        return theirs.load_transformers_model(model.folder, dtype_name=dtype, device=device)
+        return load_transformers_model(model.folder, dtype_name=dtype, device=device)
     if choice.is_cpu:
         if model.quantization != _CPU_DEFAULT:
             return FloatQwen2(model.config, model.tensors(), model.quantization)

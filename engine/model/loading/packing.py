@@ -15,8 +15,7 @@ from functools import partial
 import torch
 
 from engine.model.model_config import ModelConfig
-from kernels.stacked_weight import stacked
-from kernels.weight import Weight
+from kernels.weight import Weight, stacked
 
 Read = Callable[[str], torch.Tensor]  # Hugging Face name -> float32 tensor
 NamedTensor = tuple[str, torch.Tensor]

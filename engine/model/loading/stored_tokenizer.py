@@ -8,13 +8,13 @@ import re
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from engine.errors import ModelCorruptError, ModelNotFoundError, UnsupportedModelError
 from engine.model.loading import gguf_tokenizer
 from engine.model.loading.gguf_file import GgufFile
 from engine.model.loading.hub_cache import cached_gguf
-from engine.model.loading.tokenizer_document import TokenizerDocument
-from engine.model.tokenizer import Tokenizer
+from engine.model.tokenizer import Tokenizer, TokenizerDocument
 from engine.model_names import EMBEDDED, HUB_ALIASES, holds_gguf, kind_of, path_of
 
 SPECIALS_FILE = "marks.json"
@@ -73,7 +73,7 @@ def cached_tokenizer(name: str, cache_folder: Path) -> Tokenizer | None:
 
 def _of_path(path: Path) -> Tokenizer:
     if path.is_dir():
-        return _of_folder(path)
+        return folder_tokenizer(path)
     if not path.is_file():
         raise ModelNotFoundError(f"there is no file {path}")
     metadata = GgufFile(path).metadata
@@ -82,12 +82,44 @@ def _of_path(path: Path) -> Tokenizer:
     )
 
 
-def _of_folder(folder: Path) -> Tokenizer:
+def folder_tokenizer(folder: Path) -> Tokenizer:
+    """Read the tokenizer of a folder in Hugging Face's layout.
+
+    Raises ModelCorruptError, and UnsupportedModelError without tokenizer.json.
+    """
+    return Tokenizer.from_json(folder_tokenizer_json(folder), folder_end_ids(folder))
+
+
+def folder_tokenizer_json(folder: Path) -> str:
+    """Return the content of tokenizer.json. Raises UnsupportedModelError without one."""
     try:
-        content = (folder / "tokenizer.json").read_text("utf-8")
-    except OSError as error:
-        raise ModelNotFoundError(f"the folder {folder} holds no tokenizer.json") from error
-    return Tokenizer.from_json(content, _end_ids(folder))
+        return (folder / "tokenizer.json").read_text("utf-8")
+    except FileNotFoundError as error:
+        raise UnsupportedModelError(
+            f"{folder} holds no tokenizer.json; transformers writes one with "
+            "AutoTokenizer.from_pretrained(folder).save_pretrained(folder)"
+        ) from error
+
+
+def folder_end_ids(folder: Path) -> tuple[int, ...]:
+    """Token ids that the configuration and the generation settings call ends of text."""
+    ends: list[object] = []
+    for name in ("config.json", "generation_config.json"):
+        path = folder / name
+        value = read_json(path).get("eos_token_id") if path.exists() else None
+        ends += value if isinstance(value, list) else [value]
+    return tuple(dict.fromkeys(one for one in ends if type(one) is int))
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """Return an object that a file holds. Raises ModelCorruptError."""
+    try:
+        content = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise ModelCorruptError(f"{path} cannot be read: {error}") from error
+    if not isinstance(content, dict):
+        raise ModelCorruptError(f"{path} holds no JSON object")
+    return content
 
 
 def _of_hub(repository: str) -> Tokenizer | None:
@@ -100,15 +132,5 @@ def _of_hub(repository: str) -> Tokenizer | None:
 
     found = try_to_load_from_cache(repository, "tokenizer.json")
     with suppress(ModelCorruptError, ModelNotFoundError, UnsupportedModelError):
-        return _of_folder(Path(found).parent) if isinstance(found, str) else None
+        return folder_tokenizer(Path(found).parent) if isinstance(found, str) else None
     return None
-
-
-def _end_ids(folder: Path) -> list[int]:
-    """What the configuration beside a tokenizer calls ends of text."""
-    ends: list[int] = []
-    for name in ("config.json", "generation_config.json"):
-        with suppress(OSError, ValueError, AttributeError):
-            value = json.loads((folder / name).read_text("utf-8")).get("eos_token_id")
-            ends += value if isinstance(value, list) else [value] if value is not None else []
-    return ends

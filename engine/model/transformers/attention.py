@@ -19,9 +19,9 @@ from engine.errors import UnsupportedModelError
 
 ATTENTION = "foregram_tree"
 
-# What transformers hands to attention besides the tensors, and what of it is heeded elsewhere: the
+# What transformers hands to attention besides the tensors, and what of it is handled elsewhere: the
 # window by the mask function, positions by the rotary embedding, the rest by nobody in inference.
-_HEEDED = frozenset(
+_HANDLED = frozenset(
     {
         "cache_position",
         "logits_to_keep",
@@ -145,7 +145,7 @@ def _check_arguments(others: dict[str, object]) -> None:
     if others.pop("dropout", 0.0):
         raise UnsupportedModelError("its attention drops values at random")
     unknown = sorted(
-        name for name, value in others.items() if value is not None and name not in _HEEDED
+        name for name, value in others.items() if value is not None and name not in _HANDLED
     )
     if unknown:
         raise UnsupportedModelError(f"its attention takes {', '.join(unknown)}")

@@ -23,10 +23,6 @@ def test_takes_nodes_while_they_win_more_than_they_cost():
     assert Budget(cost).affordable(probs) == 4
 
 
-def test_nothing_drafted_is_plain_decoding():
-    assert Budget(StepCost(FREE)).affordable(np.empty(0)) == 0
-
-
 def test_a_wider_step_never_counts_as_cheaper():
     assert np.all(np.diff(StepCost({1: 10.0, 2: 9.0, 4: 12.0, 8: 11.0}).relative) >= 0)
 
@@ -88,15 +84,6 @@ def test_sequences_that_share_a_step_share_its_rows(sequences, rows):
     budget = Budget(StepCost(FREE))
     budget.share_among(sequences)
     assert budget.most_nodes + 1 == rows
-
-
-def test_a_sequence_that_shares_the_step_drafts_within_its_share():
-    budget = Budget(StepCost(FREE))
-    probs = np.full(127, 0.9)
-    budget.num_sequences = 8
-    assert budget.affordable(probs) == 15
-    budget.num_sequences = 17
-    assert budget.affordable(probs) == 0
 
 
 def test_rows_that_cost_are_dearer_beside_other_sequences():

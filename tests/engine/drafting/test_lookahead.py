@@ -9,7 +9,6 @@ from engine.drafting.acceptance import AcceptanceTable, AcceptanceTables
 from engine.drafting.budget import Budget, StepCost
 from engine.drafting.lookahead import (
     LearnedState,
-    Limits,
     LookaheadDrafter,
     allowed_part,
     cut,
@@ -65,7 +64,7 @@ def test_keeps_exactly_the_paths_that_the_constraint_and_the_depth_allow(draft, 
 
 @given(drafts(), st.integers(1, 4), st.integers(1, 4))
 def test_n_bounds_the_depth_and_g_the_branches_and_their_product_the_nodes(draft, depth, branches):
-    pruned = prune(draft, Limits(depth=depth, branches=branches))
+    pruned = prune(draft, depth, branches)
     assert all(len(path) <= depth for path in paths(pruned))
     assert np.count_nonzero(pruned.parents < 0) <= branches
     assert len(pruned.tokens) <= depth * branches

@@ -16,27 +16,12 @@ def make() -> tuple[NgramPool, OpenBuffers]:
     return pool, OpenBuffers(pool, lambda text: list(text.encode()))
 
 
-def test_drafts_come_from_an_open_buffer():
-    pool, buffers = make()
-    buffers.sync("here", [Buffer("a", "hello world")])
-    assert drafted(pool, "hello ") == "wor"
-
-
 def test_a_closed_buffer_is_forgotten():
     pool, buffers = make()
     buffers.sync("here", [Buffer("a", "hello world"), Buffer("b", "other text")])
     buffers.sync("here", [Buffer("b", "other text")])
     assert "wor" not in drafted(pool, "qzhello ")
     assert drafted(pool, "other ") == "tex"
-
-
-def test_the_same_buffers_are_written_once():
-    pool, buffers = make()
-    open_now = [Buffer("a", "hello world"), Buffer("b", "other text")]
-    buffers.sync("here", open_now)
-    length = len(pool)
-    assert not buffers.sync("here", list(open_now))
-    assert len(pool) == length
 
 
 def test_a_changed_buffer_is_written_again_and_the_less_related_ones_are_not():

@@ -40,13 +40,6 @@ def test_of_rows_with_one_token_the_first_counts():
     assert recycler.draft(5, 1).tokens.tolist() == [20]
 
 
-def test_a_later_step_overwrites_an_earlier_one():
-    recycler = Recycler(100)
-    recycler.update(np.array([5]), tops(20))
-    recycler.update(np.array([5]), tops(60))
-    assert recycler.draft(5, 1).tokens.tolist() == [60]
-
-
 def test_what_the_table_learns_changes_the_order():
     probs = RECYCLER_PRIOR.copy()
     recycler = Recycler(100, probs)

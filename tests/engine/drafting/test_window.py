@@ -74,19 +74,6 @@ def test_a_step_drafts_at_most_the_window_of_the_formula(sizes):
         text.append(int(chosen[0]))
 
 
-def test_a_full_window_has_all_rows_of_the_formula():
-    """Where a step writes one token, W columns of N - 1 tokens fill up; the current one is given."""
-    lengths = iter(range(10**6))
-    window = JacobiWindow(5, 4, [1, 2, 3])
-    text = [1, 2, 3]
-    for _ in range(6):
-        draft = window.draft(1000)
-        chosen = np.array([1000 + next(lengths) for _ in range(len(draft.tokens) + 1)])
-        window.update(draft, chosen, 0)
-        text.append(int(chosen[0]))
-    assert len(window.draft(1000).tokens) == 5 * 3 - 1
-
-
 def test_n_grams_end_with_what_the_model_says():
     """Behind the current token's column, whose first token was corrected, they are true runs."""
     text, _, grams = run(counting, [5, 900, 17, 3], 4, 5, 20)

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from engine.model.causal_lm import CausalModel, StepInput, piece_rows, prefill
-from engine.model.token_tree import TokenTree
+from engine.model.token_tree import MAX_ROWS, TokenTree
 from engine.model.transformers.adapter import TransformersModel
 from tests.support.greedy import reference_logits
 from tests.support.own_qwen2 import SHAPES, qwen2_pair
@@ -34,28 +34,13 @@ def pair(request: pytest.FixtureRequest) -> tuple[CausalModel, Any]:
     return TransformersModel(tiny_model(request.param)), tiny_model(request.param)
 
 
-def test_prompt_has_the_reference_logits(pair):
-    model, reference = pair
-    logits = read(model, model.new_slot(64), PROMPT)
-    assert logits.shape == (1, model.vocab_size)
-    assert_close(logits[0], reference_logits(reference, PROMPT)[-1])
-
-
-def test_single_step_has_the_reference_logits(pair):
-    model, reference = pair
-    slot = model.new_slot(64)
-    prefill(model, slot, PROMPT)
-    logits = logits_of(model, slot, TokenTree.chain([17]))
-    assert_close(logits[0], reference_logits(reference, [*PROMPT, 17])[-1])
-
-
 def test_each_row_of_a_tree_has_the_logits_of_its_own_text(pair):
     model, reference = pair
     slot = model.new_slot(128)
     prefill(model, slot, PROMPT)
     tree = random_tree(np.random.default_rng(2), 48, model.vocab_size)
     logits = logits_of(model, slot, tree)
-    assert logits.dtype == torch.float32
+    assert (logits.dtype, logits.shape) == (torch.float32, (48, model.vocab_size))
     assert_close(logits, expected_logits(reference, PROMPT, tree))
 
 
@@ -85,6 +70,8 @@ def test_truncated_tokens_are_forgotten(pair):
     text = [*PROMPT[:25], 50, 60]
     assert_close(read(model, slot, [50, 60])[0], reference_logits(reference, text)[-1])
     assert slot.length == 27
+    with pytest.raises(ValueError, match="cannot truncate 27 tokens to 28"):
+        slot.truncate(28)
 
 
 @pytest.mark.parametrize("held", [0, 30])
@@ -120,11 +107,26 @@ def test_a_prompt_is_read_in_the_longest_pieces_that_it_fills(unread, most, piec
     assert read == pieces
 
 
-def test_a_piece_longer_than_a_model_takes_is_refused(pair):
+def test_more_rows_than_a_step_takes_or_than_fit_are_refused(pair):
     model, _ = pair
     step = StepInput(model.new_slot(400), TokenTree.chain([9] * 129), has_head=False)
     with pytest.raises(ValueError, match="a step takes 128 rows, not 129"):
         model.begin([step])
+    slot = model.new_slot(8)
+    prefill(model, slot, [1, 2, 3, 4, 5, 6])
+    for has_head in (True, False):
+        with pytest.raises(ValueError, match=r"6 \+ 3 tokens exceed the slot's 8"):
+            model.begin([StepInput(slot, TokenTree.chain([7, 8, 9]), has_head=has_head)])
+
+
+def test_a_long_prompt_is_read_in_pieces_and_the_widest_tree_behind_it(pair):
+    """A piece boundary, wherever it falls, leaves no trace in the logits."""
+    model, reference = pair
+    rng = np.random.default_rng(5)
+    text = rng.integers(7, 290, size=300).tolist()
+    slot, tree = model.new_slot(500), random_tree(rng, MAX_ROWS, model.vocab_size)
+    prefill(model, slot, text)
+    assert_close(logits_of(model, slot, tree), expected_logits(reference, text, tree))
 
 
 def test_beyond_what_a_tree_has_rows_follow_each_other():

@@ -2,7 +2,6 @@
 
 import importlib.util
 import shutil
-import sysconfig
 from types import SimpleNamespace
 
 import pytest
@@ -12,9 +11,7 @@ from engine.errors import ConfigurationError
 from engine.model import device
 from engine.model.device import (
     DeviceChoice,
-    choose_device,
     free_bytes,
-    gpu_quantization,
     made_current,
     memory_bandwidth,
     triton_lack,
@@ -81,19 +78,49 @@ def intel(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("count", "name", "device"),
+    ("there", "device", "said"),
     [
-        (0, "auto", "cpu"),
-        (0, "cpu", "cpu"),
-        (1, "auto", "cuda:0"),
-        (1, "cpu", "cpu"),
-        (2, "cuda", "cuda:0"),
-        (2, "cuda:1", "cuda:1"),
+        ([], "cpu", "CPU (no GPU found)"),
+        ([ADA], "cuda:0", "NVIDIA GeForce RTX 4090, by our kernels"),
+        ([AMPERE], "cuda:0", "by our kernels"),
+        ([CONSUMER_BLACKWELL], "cuda:0", "by our kernels"),
+        ([UNTOLD], "cuda:0", "by our kernels"),
+        (
+            [TURING],
+            "cuda:0",
+            "RTX 2080, by PyTorch: it has compute capability 7.5, and our kernels need 8.0",
+        ),
+        (
+            [gpu("Odd", (8, 0), 65_536)],
+            "cuda:0",
+            "it has 65,536 bytes of shared memory for a block, and our kernels need 101,376",
+        ),
+        ([TURING, ADA, HOPPER], "cuda:1", "by our kernels"),
+        ([SMALL, TURING], "cuda:1", "and our kernels need 8.0"),
+        (
+            [PASCAL],
+            "cpu",
+            "CPU (NVIDIA GeForce GTX 1080 has compute capability 6.1, which this build of torch has "
+            "no code for)",
+        ),
+        ([SMALL], "cpu", "CPU (NVIDIA GeForce MX570 has 2.0 GB of memory, too little for a model)"),
     ],
 )
-def test_chooses(gpus, count, name, device):
-    gpus(count)
-    assert str(choose_device(name)) == device
+def test_auto_takes_the_first_gpu_that_our_kernels_fit_or_else_the_first_and_says_why(
+    gpus, there, device, said
+):
+    gpus(there)
+    choice = DeviceChoice.of("auto")
+    assert str(choice.device) == device
+    assert choice.sentence.endswith(said)
+
+
+@pytest.mark.parametrize(
+    ("name", "device"), [("cpu", "cpu"), ("cuda", "cuda:0"), ("cuda:1", "cuda:1")]
+)
+def test_a_device_is_chosen_by_name(gpus, name, device):
+    gpus(2)
+    assert str(DeviceChoice.of(name).device) == device
 
 
 @pytest.mark.parametrize(
@@ -110,79 +137,20 @@ def test_chooses(gpus, count, name, device):
 def test_names_what_is_not_there(gpus, count, name, said):
     gpus(count)
     with pytest.raises(ConfigurationError, match=said):
-        choose_device(name)
-
-
-@pytest.mark.parametrize(
-    ("there", "device"),
-    [
-        ([ADA], "cuda:0"),
-        ([AMPERE], "cuda:0"),
-        ([CONSUMER_BLACKWELL], "cuda:0"),
-        ([UNTOLD], "cuda:0"),
-        ([TURING], "cuda:0"),
-        ([TURING, ADA, HOPPER], "cuda:1"),
-        ([SMALL, TURING], "cuda:1"),
-        ([PASCAL], "cpu"),
-        ([SMALL], "cpu"),
-    ],
-)
-def test_auto_takes_the_first_gpu_that_our_kernels_fit_or_else_the_first(gpus, there, device):
-    gpus(there)
-    assert str(choose_device("auto")) == device
-
-
-@pytest.mark.parametrize(
-    ("there", "said"),
-    [
-        ([ADA], "NVIDIA GeForce RTX 4090, by our kernels"),
-        (
-            [TURING],
-            "NVIDIA GeForce RTX 2080, by PyTorch: it has compute capability 7.5, and our kernels "
-            "need 8.0",
-        ),
-        (
-            [PASCAL],
-            "CPU (NVIDIA GeForce GTX 1080 has compute capability 6.1, which this build of torch has "
-            "no code for)",
-        ),
-        ([SMALL], "CPU (NVIDIA GeForce MX570 has 2.0 GB of memory, too little for a model)"),
-        ([], "CPU (no GPU found)"),
-    ],
-)
-def test_what_auto_takes_and_why_nothing_better_is_a_sentence(gpus, there, said):
-    gpus(there)
-    assert DeviceChoice.of("auto").sentence == said
-
-
-def test_the_cpu_that_is_asked_for_needs_no_other_reason(gpus):
-    gpus(1)
-    assert DeviceChoice.of("cpu").sentence == "CPU (device says so)"
-
-
-def test_a_gpu_with_less_shared_memory_than_any_known_one_runs_pytorch(gpus):
-    gpus([gpu("Odd", (8, 0), 65_536)])
-    assert DeviceChoice.of("cuda").kernel_lack == (
-        "it has 65,536 bytes of shared memory for a block, and our kernels need 101,376"
-    )
+        DeviceChoice.of(name)
 
 
 def test_a_gpu_that_torch_has_no_code_for_is_refused_where_it_is_asked_for(gpus):
     gpus([PASCAL])
     with pytest.raises(ConfigurationError, match="no code for; device = cpu works"):
-        choose_device("cuda")
-
-
-def test_a_small_gpu_is_taken_where_it_is_asked_for(gpus):
-    gpus([SMALL])
-    assert DeviceChoice.of("cuda").has_kernels
+        DeviceChoice.of("cuda")
 
 
 def test_a_build_of_torch_with_code_for_later_gpus_takes_them(gpus, monkeypatch):
     gpus([gpu("NVIDIA Next", (13, 0), 232_448)])
-    assert choose_device("auto").type == "cpu"
+    assert DeviceChoice.of("auto").device.type == "cpu"
     monkeypatch.setattr(torch.cuda, "get_arch_list", lambda: [*BUILT, "compute_120"])
-    assert choose_device("auto").type == "cuda"
+    assert DeviceChoice.of("auto").device.type == "cuda"
 
 
 def test_a_gpu_of_amd_runs_pytorch(gpus, monkeypatch):
@@ -221,19 +189,6 @@ def test_the_compiler_is_one_that_triton_looks_for(gpus, monkeypatch):
     assert "gcc or clang" in triton_lack()
     monkeypatch.setenv("CC", "/opt/cc")
     assert triton_lack() == ""
-
-
-def test_pythons_headers_are_looked_for_where_triton_does(monkeypatch, tmp_path):
-    monkeypatch.setattr(sysconfig, "get_path", lambda name, scheme: str(tmp_path))
-    assert not device._has_headers()
-    (tmp_path / "Python.h").touch()
-    assert device._has_headers()
-
-
-def test_of_an_amd_gpu_the_speed_of_memory_is_not_known(gpus, monkeypatch):
-    gpus(1)
-    monkeypatch.setattr(torch.version, "hip", "7.0")
-    assert memory_bandwidth(torch.device("cuda:0")) == 0
 
 
 @pytest.mark.parametrize(
@@ -283,19 +238,15 @@ def test_a_mac_has_a_gpu(gpus, mac):
     mac(12_000_000_000)
     choice = DeviceChoice.of("auto")
     assert choice.sentence == "Apple M2's GPU, by PyTorch: our kernels are for NVIDIA GPUs"
-    assert choice.device == choose_device("mps")
+    assert choice.device == DeviceChoice.of("mps").device
     assert free_bytes(choice.device) == 11_000_000_000
-
-
-def test_a_mac_that_lends_its_gpu_too_little_runs_the_cpu(gpus, mac):
-    gpus(0)
     mac(2_000_000_000)
     assert DeviceChoice.of("auto").sentence.startswith("CPU (Apple M2's GPU has 2.0 GB")
 
 
 def test_intel_has_gpus(gpus, intel):
     gpus(0)
-    assert choose_device("auto") == choose_device("xpu") == torch.device("xpu", 0)
+    assert DeviceChoice.of("auto").device == DeviceChoice.of("xpu").device == torch.device("xpu", 0)
     assert free_bytes(torch.device("xpu", 0)) == 11_000_000_000
 
 
@@ -306,14 +257,6 @@ def test_memory_that_intels_driver_does_not_tell_is_estimated(gpus, intel, monke
     monkeypatch.setattr(torch.xpu, "mem_get_info", fails)
     monkeypatch.setattr(torch.xpu, "memory_reserved", lambda device: 200_000_000)
     assert free_bytes(torch.device("xpu", 0)) == 7_000_000_000
-
-
-@pytest.mark.parametrize(
-    ("dtype", "form"),
-    [(None, "float"), ("bfloat16", "float"), ("fp8", "fp8"), ("int4", "int4")],
-)
-def test_a_gpu_holds_weights_in_three_forms(dtype, form):
-    assert gpu_quantization(dtype) == form
 
 
 def test_a_form_of_the_other_kind_of_machine_is_refused(gpus, tmp_path):

@@ -5,14 +5,14 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from engine.config import Sampling
 from engine.model.causal_lm import NUM_TOP, StepInput
-from engine.model.eager import EagerFlight
+from engine.model.eager import EagerFlight, Logits, top_tokens
 from engine.model.sampling import choose
-from engine.model.token_tree import TokenTree
-from engine.model.top_tokens import Logits
-from engine.model.verify import verify
+from engine.model.token_tree import TokenTree, verify
 
 TREE = TokenTree(np.array([5, 1, 2, 3]), np.array([-1, 0, 0, 1], np.int32))
 LOGITS = torch.randn(4, 20, generator=torch.Generator().manual_seed(1))
@@ -62,3 +62,20 @@ def test_a_step_without_a_head_and_one_that_was_dropped_say_nothing():
     dropped.is_dropped = True
     assert flight.finish() == [None, None]
     assert ran == [read]
+
+
+@given(
+    rows=st.integers(1, 5), vocab=st.integers(8, 1000), width=st.integers(1, 8), seed=st.integers(0)
+)
+@settings(max_examples=60, deadline=None)
+def test_they_are_those_of_a_stable_sort(rows, vocab, width, seed):
+    generator = torch.Generator().manual_seed(seed % 2**31)
+    logits = torch.randint(-50, 50, (rows, vocab), generator=generator).float()
+    expected = np.argsort(-logits.numpy(), axis=1, kind="stable")[:, :width]
+    assert top_tokens(Logits(logits), width).tolist() == expected.tolist()
+
+
+def test_a_whole_vocabulary_agrees_with_torch():
+    logits = torch.randn(4, 151_936, generator=torch.Generator().manual_seed(1))
+    expected = torch.topk(logits, 8, dim=-1).indices
+    assert top_tokens(Logits(logits), 8).tolist() == expected.tolist()

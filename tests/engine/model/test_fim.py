@@ -34,16 +34,6 @@ def test_finds_the_tokens_of_other_families(names: tuple[str, ...]) -> None:
     assert (fim.prefix_id, fim.middle_id, fim.suffix_id) == (10, 11, 12)
 
 
-def test_code_llama_leads_the_prefix_with_a_blank() -> None:
-    assert find_fim_format(_vocabulary("▁<PRE>", "▁<MID>", "▁<SUF>"), "llama").prefix_lead == " "
-
-
-def test_codestral_has_no_middle_token() -> None:
-    fim = find_fim_format(_vocabulary("[PREFIX]", "[SUFFIX]"), "codestral")
-    assert fim.middle_id is None
-    assert fim.suffix_first
-
-
 _STARCODER = ("<fim_prefix>", "<fim_middle>", "<fim_suffix>", "<fim_pad>", "<filename>")
 
 

@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 from engine.config import Layout
 from engine.model.fim import FimFormat, find_fim_format
 from engine.model.loading.loaded_model import prepare
-from engine.model.loading.tokenizer_document import TokenizerDocument
 from engine.model.prompt import Prompt, build_prompt, cut_piece
-from engine.model.tokenizer import Tokenizer
+from engine.model.tokenizer import Tokenizer, TokenizerDocument
 from engine.progress import NoProgress
 from engine.request import Buffer, CompletionRequest, Snippet
 from engine.snippets import Neighbours
@@ -77,18 +76,6 @@ def test_a_new_line_changes_the_end_of_a_prompt_only() -> None:
     assert all(after[: len(before)] == before for before, after in pairwise(prompts))
 
 
-def test_typing_a_line_of_a_large_file_keeps_nearly_all_of_the_prompt() -> None:
-    """More than 95 of 100 tokens of a prompt are those of the prompt before, in the cache."""
-    text = "".join(f"line {number:04} of a file\n" for number in range(700))
-    cursor, line = len(text) // 2, "    value = compute(first, second)"
-    prompts = [
-        _build(text[:cursor] + line[:end], "\n" + text[cursor:], budget=1024).ids
-        for end in range(len(line))
-    ]
-    kept = [_common(before, after) for before, after in pairwise(prompts)]
-    assert sum(kept) / sum(map(len, prompts[1:])) > 0.95
-
-
 _MODELS = "".join(f"class Model{n}:\n    order: Order{n}\n\n" for n in range(9))
 _OTHER = "".join(f"def paint_{n}(order, canvas): return {n}\n" for n in range(90))
 
@@ -117,12 +104,6 @@ def test_other_files_take_what_a_short_file_leaves_free() -> None:
     assert prompt.neighbours == ("models.py", "other.py")
     assert _MODELS in _read(prompt)
     assert 1400 < prompt.neighbour_tokens < len(prompt.ids) <= 2000
-
-
-def test_cells_of_a_notebook_all_stand_in_the_prompt_of_a_file_beside_it() -> None:
-    cells = [Buffer("shop.ipynb", f"order_{n} = Model1()\n", key=f"cell{n}") for n in range(3)]
-    prompt = _beside("order_0 = order_1 = order_2 = Model1()\nx", "\n", 2000, *cells)
-    assert all(cell.text in _read(prompt) for cell in cells)
 
 
 def test_other_files_take_a_third_beside_a_long_file() -> None:
@@ -182,28 +163,6 @@ def test_lines_that_are_entered_move_the_open_files_at_anchors_only() -> None:
     assert changes
     near, room = {2, 4, 8, 16, 32, 48, 64}, {14, 30, 46, 62}  # of this line, and of the file
     assert set(changes) <= near | room
-
-
-def test_a_step_in_a_short_file_leaves_the_open_files_where_they_are() -> None:
-    lines = [f"order_{number} = Model3.paint({number})\n" for number in range(40)]
-    headers = set()
-    for cursor in range(17, 23):
-        before, behind = "".join(lines[:cursor]), "".join(lines[cursor:])
-        prompt = _beside(before, behind, 3000, Buffer("other.py", _OTHER))
-        headers.add(prompt.ids[: prompt.neighbour_tokens])
-    assert len(headers) == 1
-
-
-@given(
-    prefix=st.lists(st.text("ab (:=\t", max_size=30), max_size=60).map("\n".join),
-    other=st.lists(st.text("abb ab:(\t", max_size=30), max_size=60).map("\n".join),
-    budget=st.integers(64, 400),
-)
-def test_a_prompt_beside_open_files_keeps_to_its_budget(
-    prefix: str, other: str, budget: int
-) -> None:
-    prompt = _beside(prefix, "\naab\n", budget, Buffer("o.py", other))
-    assert len(prompt.ids) <= budget
 
 
 def _common(before: tuple[int, ...], after: tuple[int, ...]) -> int:
@@ -285,14 +244,6 @@ def test_behind_a_suffix_the_lines_of_a_large_file_are_rarely_read_again() -> No
     assert sum(count > 100 for count in unread) <= 5
 
 
-def test_a_closer_behind_the_cursor_is_what_the_suffix_begins_with() -> None:
-    for template, more in _TEMPLATES.items():
-        tokenizer, fim = _made_for(template, *more)
-        prompt = build_prompt(tokenizer, fim, "x = [f(", ")]\n", "line", 1000)
-        place = prompt.ids.index(fim.suffix_id)
-        assert tokenizer.decode(prompt.ids[place + 1 : place + 4]) == ")]\n"
-
-
 def test_mellum_is_shown_other_files_as_its_page_shows_them() -> None:
     """But in the order of their paths."""
     tokenizer, fim = _made_for("<fim_suffix><fim_prefix><fim_middle><filename><|im_start|>")
@@ -343,9 +294,9 @@ def test_seed_coder_is_shown_other_files_inside_the_prefix() -> None:
     assert prompt.dropped == b" ru"
 
 
-@pytest.mark.parametrize("template", [_SUFFIX_FIRST[0], _SUFFIX_FIRST[1]])
+@pytest.mark.parametrize("template", [next(iter(_TEMPLATES)), *_SUFFIX_FIRST[:2]])
 @given(prefix=st.text("ab (:=\n", max_size=900), budget=st.integers(64, 400))
-def test_a_prompt_behind_a_suffix_keeps_to_its_budget(
+def test_a_prompt_beside_other_files_keeps_to_its_budget(
     template: str, prefix: str, budget: int
 ) -> None:
     tokenizer, fim = _made_for(template, *_TEMPLATES[template])
@@ -391,10 +342,6 @@ def test_start_ids_come_first() -> None:
 )
 def test_the_piece_at_the_cursor(prefix: str, piece: str) -> None:
     assert cut_piece(prefix) == piece
-
-
-def test_context_is_the_text_before_the_piece() -> None:
-    assert _TOKENIZER.decode(_build(_PREFIX, "").context_ids) == _PREFIX.removesuffix(" fi")
 
 
 def test_context_of_a_long_prefix_begins_at_a_line() -> None:
@@ -510,16 +457,6 @@ def test_a_file_with_little_text_is_named(offline: Tokenizer) -> None:
     assert text.startswith("<|repo_name|>repository\n<|file_sep|>main.go\n<|fim_prefix|>")
     long = build_prompt(offline, fim, "x = 1\n" * 99, "", "line", 300, path="main.go")
     assert fim.file_id not in long.ids
-
-
-@pytest.mark.model
-@pytest.mark.timeout(300)
-def test_the_offline_model_never_sees_a_mark_in_a_text(offline: Tokenizer) -> None:
-    marks = sorted(offline.vocabulary.special_ids)
-    text = "".join(offline.decode([mark]) for mark in marks) * 3
-    ids = offline.encode(text)
-    assert not offline.vocabulary.special_ids & set(ids)
-    assert offline.decode(ids) == text
 
 
 @pytest.mark.parametrize("num_chars", [90, 900, 2_000_000])

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from engine.model.tokenizer import Tokenizer
 from engine.model.vocabulary import Vocabulary
-from tests.support.byte_tokenizer import CONTROL_TOKENS, byte_tokenizer
+from tests.support.byte_tokenizer import byte_tokenizer
 
 _BYTE_LEVEL = Tokenizer.from_json(byte_tokenizer().to_str()).vocabulary
 
@@ -33,11 +33,6 @@ def test_ends_are_marks_by_name_and_what_the_configuration_adds() -> None:
     vocabulary = Vocabulary(ids, specials=[5], ends=[7], byte_level=True)
     assert vocabulary.end_ids == {5, 7}, "`</s>` is plain text in this vocabulary"
     assert vocabulary.special_ids == {5}
-
-
-def test_control_tokens_are_found_by_name() -> None:
-    assert {_BYTE_LEVEL.id_of(name) for name in CONTROL_TOKENS} == set(_BYTE_LEVEL.special_ids)
-    assert _BYTE_LEVEL.id_of("<|nothing|>") is None
 
 
 @given(st.binary(max_size=8))

@@ -51,7 +51,7 @@ def test_the_engines_answer_names_the_gpu_and_what_our_kernels_lack(monkeypatch)
     import torch
 
     from engine.model import device
-    from engine.model.gpu.cards import Card
+    from engine.model.gpu.fit import Card
 
     assert engine_answer("auto") == GpuAnswer()
     monkeypatch.setattr(device, "accelerators", lambda: ["one"])

@@ -139,7 +139,7 @@ def test_what_the_latest_load_on_a_gpu_found_is_told(settings):
     assert check.what.startswith(
         "on NVIDIA H200 the kernels passed their check; the text is the same"
     )
-    check = check_of(settings, runs="pytorch", failed={"kernels": "it is wrong"}, slowdown=2.0)
+    check = check_of(settings, runs="pytorch", failed={"kernels": "it is wrong"})
     assert check.state == "warning"
-    assert "a step takes 2.0 times as long: it is wrong" in check.what
+    assert "a step takes longer: it is wrong" in check.what
     assert "foregram bench gpu --check" in check.advice

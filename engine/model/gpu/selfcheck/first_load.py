@@ -3,26 +3,21 @@
 import logging
 import re
 import subprocess
-import time
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from statistics import median
 from typing import NamedTuple
 
 import torch
 from msgspec import structs
 
 from engine.errors import DeviceLostError, NoSpaceError
-from engine.model.causal_lm import StepInput, run_step
 from engine.model.gpu.launches import can_start_early, is_of_memory
 from engine.model.gpu.qwen2 import GpuQwen2
 from engine.model.gpu.selfcheck.check import FormCheck
 from engine.model.gpu.selfcheck.key import key_of
-from engine.model.gpu.selfcheck.rows import EQUAL, ROOM, DifferenceError, Extent, check_rows
+from engine.model.gpu.selfcheck.rows import EQUAL, DifferenceError, Extent, check_rows
 from engine.model.gpu.selfcheck.verdict import FOLDER, Form, Verdict, VerdictFile
 from engine.model.gpu.step_graphs import StepGraphs, warm_up
-from engine.model.token_tree import TokenTree
 from engine.progress import Progress
 from kernels.operations import PORTABLE, Operations, operations_for
 
@@ -33,7 +28,6 @@ _ENDED = (
 )
 _FOLDERS = re.compile(r"[^\s'\"(]*[/\\](?=[^\s/\\])")
 _MOST_CHARS = 200  # of what a compiler or a driver says
-_TIMED = 5  # steps of one row
 # Of a machine, not of a kernel: a full disk, a compiler that fails, a cache that nothing may be
 # loaded from (Triton's is an ImportError), a driver that the linker does not find (AssertionError).
 _MACHINES_ERRORS = (
@@ -108,20 +102,16 @@ class _FirstLoad:
     file: VerdictFile
     progress: Progress
     extent: Extent
-    kernels_ms: float = 0.0
 
     def settled(self, before: Verdict) -> Settled:
         """Check what is not known to fail. Raises DeviceLostError."""
-        began = time.monotonic()
         known = Verdict(before.key, failed=dict(before.failed), is_lasting=False)
         if before.begun is not None:
             known.failed[before.begun] = _ENDED
         try:
-            settled = self._first_right(known)
+            return self._first_right(known)
         except _MachineError as error:
-            settled = self._unchecked(known, error)
-        seconds = round(time.monotonic() - began, 3)
-        return settled._replace(verdict=structs.replace(settled.verdict, seconds=seconds))
+            return self._unchecked(known, error)
 
     def _first_right(self, known: Verdict) -> Settled:
         for form in self._forms:
@@ -159,10 +149,7 @@ class _FirstLoad:
             if model.graphs.note:
                 raise RuntimeError(model.graphs.note)
             return check.run(self.progress)
-        except DifferenceError:
-            self.kernels_ms = _step_ms(model)
-            raise
-        except DeviceLostError:
+        except (DifferenceError, DeviceLostError):
             raise
         except _MACHINES_ERRORS as error:
             raise _MachineError(error) from error
@@ -175,18 +162,9 @@ class _FirstLoad:
     def _by_pytorch(self, known: Verdict) -> Settled:
         """The way back: it is checked for its rows alone."""
         model = in_form(self.model, "pytorch")
-        is_text_equal = check_rows(model, self.extent) == EQUAL
-        slowdown = _step_ms(model) / self.kernels_ms if self.kernels_ms else 0.0
-        return Settled(
-            model,
-            structs.replace(
-                known,
-                runs="pytorch",
-                is_text_equal=is_text_equal,
-                slowdown=slowdown,
-                is_lasting=True,
-            ),
-        )
+        is_equal = check_rows(model, self.extent) == EQUAL
+        verdict = structs.replace(known, runs="pytorch", is_text_equal=is_equal, is_lasting=True)
+        return Settled(model, verdict)
 
     def _unchecked(self, known: Verdict, error: _MachineError) -> Settled:
         """Without memory to check, kernels run as usual; where they cannot be made, PyTorch does."""
@@ -197,14 +175,6 @@ class _FirstLoad:
         return Settled(
             model, structs.replace(known, runs=form, note=f"no check was possible: {error}")
         )
-
-
-def _step_ms(model: GpuQwen2) -> float:
-    """Of one row; 0 where it cannot be run."""
-    with suppress(RuntimeError):
-        step = StepInput(model.new_slot(ROOM), TokenTree.chain([0]))
-        return median(run_step(model, step).ms for _ in range(_TIMED))
-    return 0.0
 
 
 def phrase(error: Exception) -> str:

@@ -1,4 +1,4 @@
-"""Rows of one text in all kinds of company: each must have the same bits in every one.
+"""Rows of one text in all kinds of trees: each must have the same bits in every one.
 
 They are tried with the model itself, in the form that runs, so a device's own products and sums
 are tried where PyTorch runs it. Memory that nobody wrote is NaN.
@@ -7,7 +7,7 @@ are tried where PyTorch runs it. Memory that nobody wrote is NaN.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import NamedTuple, Self
+from typing import Self
 
 import numpy as np
 import torch
@@ -15,19 +15,17 @@ import torch
 from engine.config import Sampling
 from engine.model.causal_lm import StepInput, StepOutput, prefill
 from engine.model.gpu.arena import POSITION_STEP, KVArena
-from engine.model.gpu.qwen2 import GpuQwen2
-from engine.model.gpu.slot import GpuSlot
-from engine.model.token_tree import MAX_ROWS, TokenTree
-from engine.model.verify import verify
+from engine.model.gpu.qwen2 import GpuQwen2, GpuSlot
+from engine.model.token_tree import MAX_ROWS, TokenTree, verify
 
 StepAnswer = dict[str, torch.Tensor]  # by name, on the CPU: a row of the tree comes first
 GREEDY, DRAWN = Sampling(), Sampling(temperature=1.0, seed=1)
 ROOM = 2 * MAX_ROWS  # positions behind a text: committed tokens, then the rows of a step
-EQUAL = "a row has the same bits in any company, so drafts do not change the text"
-UNEQUAL = "a row's bits depend on its company, so drafts may change the text"
+EQUAL = "a row has the same bits beside any others, so drafts do not change the text"
+UNEQUAL = "a row's bits depend on those beside it, so drafts may change the text"
 _PATH = (0, 2, 3, 4)  # nodes that the model would write itself: not the tree's first branch
 _ODD = 13  # tokens: no power of two
-_SEAT = 64  # positions of a text beside others, and as many for its step
+_SHORT = 64  # positions of a text beside others, and as many for its step
 CHOSEN, LOG_PROBS, LOGITS = "chosen tokens", "log-probabilities", "logits"
 _BITS = {2: torch.int16, 4: torch.int32, 8: torch.int64}
 # Of keys that nobody wrote, by their bytes: a NaN that no arithmetic gives, so a written NaN shows.
@@ -56,13 +54,6 @@ class Extent:
         return cls((40, 125), 8, 3) if device.type == "cpu" else cls()
 
 
-class Company(NamedTuple):
-    """Some nodes of a tree, each behind its parent, as one step."""
-
-    name: str
-    nodes: tuple[int, ...]
-
-
 class CheckedTree:
     """`parents` int32 and `tokens` int64 of 128 nodes; the nodes of `_PATH` have the path's tokens."""
 
@@ -82,12 +73,15 @@ class CheckedTree:
         parents = [place.get(int(self.parents[node]), -1) for node in nodes]
         return TokenTree(self.tokens[list(nodes)], np.array(parents, np.int32))
 
-    def companies(self, sizes: Sequence[int]) -> Iterator[Company]:
-        """Trees of these sizes, and with siblings in the other order and a part of the rows empty."""
+    def parts(self, sizes: Sequence[int]) -> Iterator[tuple[str, tuple[int, ...]]]:
+        """Trees of these sizes, and with siblings in the other order and a part of the rows empty.
+
+        Of each a name, and its nodes, each behind its parent.
+        """
         for rows in sizes:
-            yield Company(f"a tree of {rows}", tuple(range(rows)))
+            yield f"a tree of {rows}", tuple(range(rows))
         for rows in sizes:
-            yield Company(f"a turned tree of {rows} at most", self._turned(max(1, rows * 3 // 4)))
+            yield f"a turned tree of {rows} at most", self._turned(max(1, rows * 3 // 4))
 
     def _turned(self, count: int) -> tuple[int, ...]:
         """The first nodes, siblings in the other order."""
@@ -105,7 +99,7 @@ def check_rows(model: GpuQwen2, extent: Extent | None = None) -> str:
     extent = extent or Extent()
     try:
         for length in fitted(model, extent.lengths):
-            check_company(model, length, extent.most_rows)
+            check_trees(model, length, extent.most_rows)
         check_beside(model, extent.most_rows)
     except DifferenceError:
         return UNEQUAL
@@ -123,7 +117,7 @@ def clear(model: GpuQwen2) -> None:
             held.zero_()
 
 
-def check_company(model: GpuQwen2, length: int, most_rows: int) -> None:
+def check_trees(model: GpuQwen2, length: int, most_rows: int) -> None:
     """Compare rows of trees of all sizes with each other, and with plain decoding.
 
     Raises DifferenceError.
@@ -134,10 +128,10 @@ def check_company(model: GpuQwen2, length: int, most_rows: int) -> None:
     sizes = sizes_of(model, most_rows)
     for sampling in (DRAWN, GREEDY):
         first: StepAnswer = {}
-        for has_logits, company in product((True, False), tree.companies(sizes)):
-            answer = answer_of(model, slot, tree.of(company.nodes), sampling, has_logits=has_logits)
+        for has_logits, (name, nodes) in product((True, False), tree.parts(sizes)):
+            answer = answer_of(model, slot, tree.of(nodes), sampling, has_logits=has_logits)
             first = first or answer
-            compare(answer, rows_of(first, company.nodes), f"in {company.name}")
+            compare(answer, rows_of(first, nodes), f"in {name}")
     compare(decoded, rows_of(first, _PATH), "in a step of its own")
     answer_of(model, slot, tree.of(range(sizes[0])))
     slot.commit(_PATH[:-1])
@@ -149,23 +143,24 @@ def check_company(model: GpuQwen2, length: int, most_rows: int) -> None:
 
 def check_beside(model: GpuQwen2, most_rows: int) -> None:
     """Compare rows of several texts alone with all in one step. Raises DifferenceError."""
-    seats = _seats(model, sizes_of(model, most_rows)[0])
+    texts = _short_texts(model, sizes_of(model, most_rows)[0])
     for sampling, has_logits in product((GREEDY, DRAWN), (True, False)):
-        steps = [StepInput(*seat, sampling, wants_logits=has_logits) for seat in seats]
+        steps = [StepInput(*text, sampling, wants_logits=has_logits) for text in texts]
         alone = [answers(model, [step])[0] for step in steps]
         for one, other in zip(alone, answers(model, steps), strict=True):
             compare(other, one, f"beside {len(steps) - 1} other texts")
 
 
-def _seats(model: GpuQwen2, most_rows: int) -> list[tuple[GpuSlot, TokenTree]]:
+def _short_texts(model: GpuQwen2, most_rows: int) -> list[tuple[GpuSlot, TokenTree]]:
     """Trees of few rows behind short texts, as many as share a step."""
     checked = CheckedTree(model.vocab_size, (0,) * len(_PATH))
-    most = min(model.max_sequences, model.arena.free_positions // (2 * _SEAT))
-    trees = [checked.of(range(1 + 3 * seat % 5)) for seat in range(most)]
+    most = min(model.max_sequences, model.arena.free_positions // (2 * _SHORT))
+    trees = [checked.of(range(1 + 3 * text % 5)) for text in range(most)]
     while sum(tree.num_rows for tree in trees) > most_rows:
         trees.pop()
     return [
-        (slot_behind(model, _SEAT // 2 + seat, _SEAT // 2), tree) for seat, tree in enumerate(trees)
+        (slot_behind(model, _SHORT // 2 + text, _SHORT // 2), tree)
+        for text, tree in enumerate(trees)
     ]
 
 

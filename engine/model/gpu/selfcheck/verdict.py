@@ -25,8 +25,7 @@ class Verdict(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     `runs` is None until that is known. `failed` are the forms that are not used, and why. `begun` is
     the form that is being checked: a file that says so at a start tells of one that ended the
-    process. `slowdown` is how many times as long a step takes as by the kernels that failed, 0 where
-    nobody knows; `note` what could not be compared; not `is_lasting`: the next load checks again.
+    process. `note` is what could not be compared; not `is_lasting`: the next load checks again.
     """
 
     key: dict[str, str]
@@ -34,10 +33,8 @@ class Verdict(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     failed: dict[Form, str] = {}
     begun: Form | None = None
     is_text_equal: bool = True
-    slowdown: float = 0.0
     note: str = ""
     is_lasting: bool = True
-    seconds: float = 0.0
 
     @property
     def is_well(self) -> bool:
@@ -59,8 +56,7 @@ class Verdict(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         if self.runs == "pytorch":
             if not reason and self.is_lasting:
                 return "PyTorch runs all of it"
-            times = f"{self.slowdown:.1f} times as long" if self.slowdown else "longer"
-            told = f"PyTorch runs the model in place of our kernels, and a step takes {times}"
+            told = "PyTorch runs the model in place of our kernels, and a step takes longer"
             return f"{told}: {reason}" if reason else told
         passed = (
             "the kernels passed their check" if self.is_lasting else "the kernels run unchecked"

@@ -9,9 +9,8 @@ from engine.bench.gpu.forced import ForcedModel, followers
 from engine.bench.gpu.replays import ForcedEngine
 from engine.config import Lookahead
 from engine.model.causal_lm import StepInput, run_step
-from engine.model.token_tree import TokenTree
+from engine.model.token_tree import TokenTree, verify
 from engine.model.tokenizer import Tokenizer
-from engine.model.verify import verify
 from engine.progress import NoProgress
 from engine.request import CompletionRequest
 from tests.support.byte_tokenizer import byte_tokenizer

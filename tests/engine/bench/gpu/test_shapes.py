@@ -12,7 +12,7 @@ from engine.bench.gpu.shapes import (
     random_weights,
 )
 from engine.errors import ConfigurationError
-from kernels.weight import QUANTIZATIONS
+from tests.support.products import QUANTIZATIONS
 
 
 @pytest.mark.parametrize(

@@ -12,14 +12,14 @@ from engine.model.cpu.int8_qwen2 import Int8Qwen2
 from engine.model.loading.catalog import on_disk
 from engine.model.loading.packing import PACKERS
 from engine.model.model_config import ModelConfig
-from engine.model.token_tree import MAX_ROWS, TokenTree
+from engine.model.token_tree import TokenTree
 from engine.model.tokenizer import Tokenizer
 from engine.offline_parts import OFFLINE_MODELS
 from engine.progress import NoProgress
 from kernels.cpu_forward import BLOCK
 from kernels.cpu_forward.processor import host_unit
 from tests.support.greedy import reference_logits
-from tests.support.own_qwen2 import own_qwen2, qwen2_pair
+from tests.support.own_qwen2 import own_qwen2
 from tests.support.steps import logits_of, read
 from tests.support.tiny_models import assembled, tiny_model
 from tests.support.trees import expected_logits, path_to, random_tree
@@ -33,35 +33,6 @@ def assert_close(actual: torch.Tensor, expected: torch.Tensor) -> None:
     torch.testing.assert_close(actual, expected, rtol=0.0, atol=1e-4)
 
 
-def test_reads_long_prompts_in_pieces():
-    """More rows than a step has."""
-    reference = tiny_model("qwen2", max_position_embeddings=1024)
-    model = own_qwen2(reference, "float32")
-    text = np.random.default_rng(5).integers(7, 290, size=700).tolist()
-    slot = model.new_slot(800)
-    assert_close(read(model, slot, text)[0], reference_logits(reference, text)[-1])
-    tree = random_tree(np.random.default_rng(6), 6, model.vocab_size)
-    assert_close(logits_of(model, slot, tree), expected_logits(reference, text, tree))
-
-
-def test_runs_the_widest_tree(one_thread):
-    model, reference = qwen2_pair("14 of 2, tied")
-    slot = model.new_slot(256)
-    prefill(model, slot, PROMPT)
-    tree = random_tree(np.random.default_rng(7), MAX_ROWS, model.vocab_size)
-    assert_close(logits_of(model, slot, tree), expected_logits(reference, PROMPT, tree))
-
-
-def test_refuses_more_tokens_than_fit():
-    model, _ = qwen2_pair("14 of 2, tied")
-    slot = model.new_slot(8)
-    prefill(model, slot, [1, 2, 3, 4, 5, 6])
-    with pytest.raises(ValueError, match="8"):
-        logits_of(model, slot, TokenTree.chain([7, 8, 9]))
-    with pytest.raises(ValueError, match="8"):
-        prefill(model, slot, [7, 8, 9])
-
-
 def test_refuses_a_head_that_has_not_a_row_for_each_token():
     """Its scores would be written behind the room for them."""
     reference = tiny_model("qwen2", 1)
@@ -70,14 +41,6 @@ def test_refuses_a_head_that_has_not_a_row_for_each_token():
     for size in (config.vocab_size - BLOCK, config.vocab_size + BLOCK):
         with pytest.raises(ModelCorruptError, match=f"does not fit its {size} tokens"):
             Int8Qwen2(replace(config, vocab_size=size), tensors)
-
-
-def test_refuses_to_truncate_upwards():
-    model = qwen2_pair("14 of 2, tied")[0]
-    slot = model.new_slot(8)
-    prefill(model, slot, [1, 2, 3])
-    with pytest.raises(ValueError, match="cannot truncate 3 tokens to 4"):
-        slot.truncate(4)
 
 
 @pytest.fixture(scope="module")

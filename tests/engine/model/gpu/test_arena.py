@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from engine.errors import NoSpaceError
 from engine.model.gpu.arena import KVArena, rounded
-from engine.model.known_shapes import QWEN_SHAPES
+from engine.model.model_config import QWEN_SHAPES
 
 
 def small_arena():

@@ -1,5 +1,7 @@
 """Trees become rows in preorder, and every row finds its ancestors by its run."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import torch
@@ -7,12 +9,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.model.causal_lm import StepInput
-from engine.model.gpu.batch_layout import BatchLayout, Kept, SlotRange
+from engine.model.gpu.batch_layout import BatchLayout, Kept
 from engine.model.token_tree import TokenTree
 from tests.support.batches import POISON, Tree, build_batch
 from tests.support.trees import random_tree
 
 SEQUENCES = 4
+
+
+def slot_at(base, length, kept=None):
+    return SimpleNamespace(base=base, length=length, kept=kept)
 
 
 def packed(steps, *, rows=128, group=7):
@@ -27,7 +33,7 @@ def some_steps(draw):
     rng = np.random.default_rng(draw(st.integers(0, 10**6)))
     kept = [draw(st.sampled_from([None, Kept(40 + n, np.array([0, 3, 5 + n]))])) for n in sizes]
     return [
-        StepInput(SlotRange(1000 * n, 50 + n, kept[n]), random_tree(rng, size, 1000))
+        StepInput(slot_at(1000 * n, 50 + n, kept[n]), random_tree(rng, size, 1000))
         for n, size in enumerate(sizes)
     ]
 
@@ -65,12 +71,12 @@ def test_a_step_is_packed_as_it_is_built_plainly(steps, group):
 
 def test_the_likeliest_branch_stands_first_so_that_keeping_it_moves_nothing():
     tree = TokenTree(np.array([9, 1, 2, 3, 4]), np.array([-1, 0, 0, 1, 3], np.int32))
-    _, [place] = packed([StepInput(SlotRange(0, 0), tree)], rows=8)
+    _, [place] = packed([StepInput(slot_at(0, 0), tree)], rows=8)
     assert place.order.tolist() == [0, 1, 3, 4, 2]
 
 
 @pytest.mark.parametrize("sizes", [[5], [2, 3], [1] * 5])
 def test_rows_that_do_not_fit_are_refused(sizes):
-    steps = [StepInput(SlotRange(0, 0), TokenTree.chain(range(size))) for size in sizes]
+    steps = [StepInput(slot_at(0, 0), TokenTree.chain(range(size))) for size in sizes]
     with pytest.raises(ValueError, match="do not fit"):
         packed(steps, rows=4)

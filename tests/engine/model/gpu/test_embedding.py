@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from functools import partial
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -9,7 +10,6 @@ import torch
 
 from engine.model.causal_lm import StepInput
 from engine.model.gpu.arena import KVArena
-from engine.model.gpu.batch_layout import SlotRange
 from engine.model.gpu.buffers import Inputs, StepShape
 from engine.model.gpu.embedding import Embedding
 from engine.model.gpu.loading import assemble
@@ -82,7 +82,11 @@ def test_rows_of_several_sequences_have_the_embeddings_of_their_tokens(table):
     embedding = Embedding.on_host(TABLES[table]())
     inputs = Inputs(StepShape(16, 4), 2, CPU, embedding.hosted)
     star = TokenTree(np.array([5, 6, 7, 8]), np.array([-1, 0, 0, 1], np.int32))
-    inputs.pack([StepInput(SlotRange(0, 3), star), StepInput(SlotRange(64, 9), star)])
+    slots = [
+        SimpleNamespace(base=0, length=3, kept=None),
+        SimpleNamespace(base=64, length=9, kept=None),
+    ]
+    inputs.pack([StepInput(slot, star) for slot in slots])
     inputs.upload()
     tokens, table = inputs.lookup(embedding)
     assert inputs.batch.tokens[:8].tolist() == [5, 6, 8, 7] * 2

@@ -11,7 +11,7 @@ import torch
 from triton import knobs
 
 from engine.config import Sampling
-from engine.drafting.drafter import NoDrafts
+from engine.drafting.drafter import Drafter
 from engine.model.causal_lm import StepInput, prefill, run_step
 from engine.model.gpu.buffers import StepShape
 from engine.model.token_tree import MAX_ROWS, TokenTree
@@ -85,7 +85,7 @@ BEHIND = [("float", 60), ("pytorch", 60), ("pytorch", 125), ("pytorch", 249)]
 )
 def test_drafts_do_not_change_the_text(form, held, sampling):
     model = model_of(form)
-    plain = decode(model, held, NoDrafts(), sampling)
+    plain = decode(model, held, Drafter(), sampling)
     adversary = Adversary(plain, held + 1, model.vocab_size, 12, 0.6, seed=2)
     assert decode(model, held, adversary, sampling)[:COUNT] == plain
 

@@ -11,6 +11,7 @@ from kernels.weight import BYTES_OF_WEIGHT
 
 SEVEN = SHAPES["7b"]
 GB = 10**9
+WHOLE = weight_bytes(SEVEN, "float")
 
 
 @pytest.mark.parametrize(
@@ -29,30 +30,17 @@ def test_of_embedding_and_head_a_gpu_holds_one_matrix(quantization):
 
 
 def test_the_cache_takes_a_share_of_what_the_weights_leave():
-    plan = MemoryPlan.make(SEVEN, "float", 24 * GB, None)
+    plan = MemoryPlan.make(SEVEN, WHOLE, 24 * GB, None)
     assert plan.position_bytes == 57_344
     assert plan.total <= 24 * GB
     assert plan.positions > 40_000
-    assert MemoryPlan.make(SEVEN, "float", 140 * GB, None).cache <= 16 << 30
+    assert MemoryPlan.make(SEVEN, WHOLE, 140 * GB, None).cache <= 16 << 30
 
 
 def test_the_cache_that_is_asked_for_is_what_is_reserved():
-    assert MemoryPlan.make(SEVEN, "float", 140 * GB, 2 * GB).positions == 2 * GB // 57_344
+    assert MemoryPlan.make(SEVEN, WHOLE, 140 * GB, 2 * GB).positions == 2 * GB // 57_344
 
 
 def test_what_does_not_fit_is_refused_with_the_plan_and_a_way_out():
     with pytest.raises(NoSpaceError, match=r"weights 14\.1 GB.* of 16\.0 GB free.* fp8 or int4"):
-        MemoryPlan.make(SEVEN, "float", 16 * GB, None)
-
-
-def test_weights_in_the_form_of_their_file_take_what_the_file_takes():
-    plan = MemoryPlan.make(SEVEN, "float", 8 * GB, None, 4_700_000_000)
-    assert plan.weights == 4_700_000_000
-    with pytest.raises(NoSpaceError, match="or a file of fewer bits"):
-        MemoryPlan.make(SEVEN, "float", 6 * GB, None, 4_700_000_000)
-
-
-def test_the_plan_reads_as_a_sum():
-    plan = MemoryPlan.make(SEVEN, "fp8", 24 * GB, GB)
-    assert str(plan).startswith("weights 7.1 GB, working memory 1.")
-    assert "keys and values of 17,438 tokens 1.0 GB = " in str(plan)
+        MemoryPlan.make(SEVEN, WHOLE, 16 * GB, None)

@@ -21,10 +21,10 @@ from engine.model.loading import loaded_model
 from engine.model.loading.loaded_model import load_model
 from engine.model.token_tree import TokenTree
 from engine.progress import NoProgress
-from kernels.batch_attention import pytorch as attention
+from kernels import batch_attention as attention
+from kernels import product as products
 from kernels.operations import PORTABLE
-from kernels.product import pytorch as products
-from kernels.product.pytorch import product
+from kernels.product import product
 from kernels.weight import pack
 from tests.support.gpu_models import gpu_qwen2
 from tests.support.tiny_models import save_model, tiny_model

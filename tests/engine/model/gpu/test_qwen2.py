@@ -7,14 +7,13 @@ import pytest
 import torch
 
 from engine.config import Sampling
-from engine.drafting.drafter import NoDrafts
+from engine.drafting.drafter import Drafter
 from engine.errors import NoSpaceError
 from engine.model.causal_lm import StepInput, prefill, run_step
 from engine.model.gpu.launches import Launch
 from engine.model.gpu.step_graphs import StepGraphs
 from engine.model.sampling import choose
-from engine.model.token_tree import MAX_ROWS, TokenTree
-from engine.model.verify import verify
+from engine.model.token_tree import MAX_ROWS, TokenTree, verify
 from engine.prompt_cache import PromptCache
 from kernels.operations import PORTABLE
 from tests.support.adversary import Adversary
@@ -249,7 +248,7 @@ def test_after_a_reading_that_failed_the_same_prompt_is_continued_as_ever(
         with pytest.raises(RuntimeError):
             lease(longer[:-1])
     slot = lease(longer[:-1]).slot
-    steps = written(model, slot, NoDrafts(), prompt=longer)
+    steps = written(model, slot, Drafter(), prompt=longer)
     assert text_of(steps) == greedy(reference, longer, 24)
 
 
@@ -270,7 +269,7 @@ def written(model, slot, drafter, sampling=GREEDY, prompt=PROMPT):
 def assert_drafts_change_the_steps_and_not_the_text(model, sampling, truth):
     """Return the text."""
     slots = [prompted(model, PROMPT[:-1]) for _ in range(2)]
-    plain = text_of(written(model, slots[0], NoDrafts(), sampling))
+    plain = text_of(written(model, slots[0], Drafter(), sampling))
     adversary = Adversary(plain, len(PROMPT), model.vocab_size, 30, truth, seed=1)
     steps = written(model, slots[1], adversary, sampling)
     assert text_of(steps)[:24] == plain

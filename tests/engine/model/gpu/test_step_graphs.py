@@ -16,11 +16,11 @@ import pytest
 import torch
 
 from engine.config import Sampling
-from engine.drafting.drafter import NoDrafts
+from engine.drafting.drafter import Drafter
 from engine.model.causal_lm import StepInput, prefill, run_step
 from engine.model.gpu import step_graphs
 from engine.model.gpu.buffers import Inputs, Outputs, StepShape
-from engine.model.gpu.launches import CaptureError, GraphLaunch, GraphMemory, Launch
+from engine.model.gpu.launches import CaptureError, GraphMemory, Launch
 from engine.model.gpu.step_graphs import ROW_BUCKETS, StepGraphs
 from engine.model.token_tree import MAX_ROWS, TokenTree
 from tests.support.adversary import Adversary
@@ -106,8 +106,8 @@ def decode(model, drafter, sampling, count=20):
 
 @pytest.mark.parametrize("sampling", [Sampling(), Sampling(0.8, seed=3)])
 def test_replayed_steps_write_what_fresh_ones_write(eager, recorded, sampling):
-    plain = decode(eager, NoDrafts(), sampling)
-    assert decode(recorded, NoDrafts(), sampling) == plain
+    plain = decode(eager, Drafter(), sampling)
+    assert decode(recorded, Drafter(), sampling) == plain
     adversary = Adversary(plain, len(PROMPT), eager.vocab_size, 40, 0.7, seed=1)
     assert decode(recorded, adversary, sampling)[:20] == plain
 
@@ -143,13 +143,6 @@ def test_an_empty_step_as_it_is_captured_writes_no_keys(recorded):
     assert (recorded.arena.keys == 7.0).all()
 
 
-class Streamed(Launch):
-    """Kernel by kernel, as of what is not captured."""
-
-    def __init__(self, memory, forward, stream):
-        super().__init__(memory, forward)
-
-
 INVALIDATED = "operation failed due to a previous error during capture"
 
 
@@ -158,14 +151,19 @@ def capturing(eager, monkeypatch):
     """The graphs of a device whose third capture fails."""
     tried = []
 
-    def capture(memory, forward, graphs):
-        tried.append(memory.shape)
-        if len(tried) == 3:
-            raise CaptureError(INVALIDATED)
-        return Launch(memory, forward)
+    class Capturing(Launch):
+        graph = None
 
-    monkeypatch.setattr(step_graphs, "GraphLaunch", capture)
-    monkeypatch.setattr(step_graphs, "StreamLaunch", Streamed)
+        def __init__(self, memory, forward, graphs):
+            super().__init__(memory, forward)
+
+        def capture(self, graphs):
+            tried.append(self.memory.shape)
+            if len(tried) == 3:
+                raise CaptureError(INVALIDATED)
+            self.graph = "captured"
+
+    monkeypatch.setattr(step_graphs, "Launch", Capturing)
     eager.graphs._graphs = SimpleNamespace(stream=None)
     return eager.graphs
 
@@ -174,7 +172,7 @@ def test_a_step_that_cannot_be_captured_runs_kernel_by_kernel_and_others_are_cap
     capturing, caplog
 ):
     launches = [capturing.launch(StepShape(rows, 1)) for rows in (1, 4, 8, 16)]
-    assert [type(one) for one in launches] == [Launch, Launch, Streamed, Launch]
+    assert [one.graph for one in launches] == ["captured", "captured", None, "captured"]
     assert capturing.launch(StepShape(8, 1)) is launches[2]
     said = f"some steps run kernel by kernel, as they cannot be captured: {INVALIDATED}"
     assert caplog.messages == [said] == [capturing.note]
@@ -204,8 +202,10 @@ def test_after_a_capture_that_failed_torch_takes_no_memory_for_it(monkeypatch):
     )
     monkeypatch.setattr(torch.cuda, "Stream", lambda _: stream)
     monkeypatch.setattr(torch.cuda, "graph_pool_handle", lambda: (0, 1))
+    graphs = GraphMemory(torch.device("cpu"))
+    launch = Launch(MagicMock(), MagicMock(), graphs)
     with pytest.raises(CaptureError, match=INVALIDATED):
-        GraphLaunch(MagicMock(), MagicMock(), GraphMemory(torch.device("cpu")))
+        launch.capture(graphs)
     assert ended == [(0, (0, 1))]
 
 

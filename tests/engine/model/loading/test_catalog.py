@@ -21,6 +21,7 @@ from engine.offline_parts import EmbeddedModel
 from engine.progress import NoProgress, Progress
 from tests.support.int4_folder import quantize_folder
 from tests.support.mutated_models import GgufParts
+from tests.support.said import Said
 from tests.support.tiny_gguf import LAYERS, write_tiny_gguf
 from tests.support.tiny_models import save_model, tiny_model
 
@@ -47,10 +48,6 @@ def test_the_default_is_embedded() -> None:
     located = locate(DEFAULT_MODEL)
     assert isinstance(located, EmbeddedModel)
     assert located.name == "Qwen2.5-Coder-0.5B-Instruct"
-
-
-def test_the_better_embedded_model_has_an_alias() -> None:
-    assert locate("offline-1.5b").name == "Qwen2.5-Coder-1.5B-Instruct"
 
 
 @pytest.mark.parametrize("alias", HUB_ALIASES)
@@ -103,35 +100,6 @@ def test_a_hub_id_that_is_not_found_tells_how_the_folder_of_that_name_is_written
         locate(name)
     with pytest.raises(ModelNotFoundError, match=r"is not there$"):
         locate("nobody/nothing")
-
-
-def test_a_gguf_file_here_is_a_persons_own_word(
-    tmp_path: Path, hub_requests: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    write_tiny_gguf(tmp_path / "tiny.gguf")
-    monkeypatch.chdir(tmp_path)
-    assert isinstance(locate("tiny.gguf"), GgufModel)
-    assert not hub_requests
-
-
-def test_a_folder_of_another_architecture_says_which(tmp_path: Path) -> None:
-    located = locate(str(save_model(tiny_model("mistral"), tmp_path)))
-    assert isinstance(located, FolderModel)
-    assert located.architecture == "MistralForCausalLM"
-    assert not located.is_plain
-
-
-def test_a_llama_is_ours(tmp_path: Path) -> None:
-    located = locate(str(save_model(tiny_model("llama"), tmp_path)))
-    assert isinstance(located, FolderModel)
-    assert located.is_plain
-
-
-def test_a_qwen2_with_a_sliding_window_is_not_ours(tmp_path: Path) -> None:
-    model = tiny_model("qwen2", use_sliding_window=True, sliding_window=16, max_window_layers=1)
-    located = locate(str(save_model(model, tmp_path)))
-    assert isinstance(located, FolderModel)
-    assert not located.is_plain
 
 
 def test_a_gguf_file_is_opened(tmp_path: Path) -> None:
@@ -201,28 +169,14 @@ def test_a_file_that_vanishes_or_may_not_be_read_is_an_error_of_ours(tmp_path: P
         _ = GgufModel(tmp_path / "gone.gguf").fingerprint
 
 
-_FORMS = ("int8", "float32", "file")
-
-
-class _Said(NoProgress):
-    """Remembers the sentences."""
-
-    def __init__(self) -> None:
-        self.sentences: list[str] = []
-
-    def tell(self, sentence: str) -> None:
-        self.sentences.append(sentence)
-
-
-def _refusal(path: Path, cache: Path, form: str = "int8") -> str:
+def _refusal(path: Path, cache: Path) -> str:
     with pytest.raises(ForegramError) as refused:
-        prepare(str(path), form, cache, NoProgress())
+        prepare(str(path), "int8", cache, NoProgress())
     entries = [one.name for one in (cache / "models").iterdir() if one.suffix != ".lock"]
     assert entries == []
     return str(refused.value)
 
 
-@pytest.mark.parametrize("form", _FORMS)
 @pytest.mark.parametrize(
     ("tensor", "dims"),
     [
@@ -234,14 +188,14 @@ def _refusal(path: Path, cache: Path, form: str = "int8") -> str:
     ],
 )
 def test_a_tensor_of_another_shape_in_a_gguf_file_is_named(
-    tmp_path: Path, tensor: bytes, dims: list[int], form: str
+    tmp_path: Path, tensor: bytes, dims: list[int]
 ) -> None:
     path = write_tiny_gguf(tmp_path / "tiny.gguf")
     parts = GgufParts.read(path)
     held = next(one for one in parts.tensors if one[0] == tensor)
     held[1], expected = dims, held[1]
     parts.write(path)
-    sentence = _refusal(path, tmp_path, form)
+    sentence = _refusal(path, tmp_path)
     shapes = [" x ".join(map(str, reversed(one))) for one in (dims, expected)]
     assert f"has the shape {shapes[0]}, and its configuration asks for {shapes[1]}" in sentence
 
@@ -286,7 +240,6 @@ def _short(tensors: dict[str, torch.Tensor]) -> None:
     tensors["model.embed_tokens.weight"] = tensors["model.embed_tokens.weight"][:-1].clone()
 
 
-@pytest.mark.parametrize("form", _FORMS)
 @pytest.mark.parametrize(
     ("change", "words"),
     [
@@ -296,13 +249,13 @@ def _short(tensors: dict[str, torch.Tensor]) -> None:
     ],
 )
 def test_a_tensor_that_does_not_fit_in_a_folder_is_named(
-    tmp_path: Path, change: Callable[[dict[str, torch.Tensor]], None], words: str, form: str
+    tmp_path: Path, change: Callable[[dict[str, torch.Tensor]], None], words: str
 ) -> None:
     folder = save_model(tiny_model("qwen2", tie_word_embeddings=True), tmp_path / "tiny")
     tensors = load_file(folder / "model.safetensors")
     change(tensors)
     save_file(tensors, folder / "model.safetensors")
-    assert words in _refusal(folder, tmp_path, form)
+    assert words in _refusal(folder, tmp_path)
 
 
 @pytest.mark.parametrize("method", ["gptq", "awq"])
@@ -328,7 +281,7 @@ def test_parts_of_four_bits_that_do_not_fit_each_other_are_refused(
     assert words in _refusal(folder, tmp_path)
 
 
-@pytest.mark.parametrize("form", _FORMS)
+@pytest.mark.parametrize("form", ["int8", "file"])
 def test_a_kept_conversion_whose_shapes_were_changed_is_made_anew_with_one_sentence(
     tmp_path: Path, form: str
 ) -> None:
@@ -343,20 +296,8 @@ def test_a_kept_conversion_whose_shapes_were_changed_is_made_anew_with_one_sente
     os.utime(weights, ns=(stat.st_atime_ns, stat.st_mtime_ns))
     with pytest.raises(ModelCorruptError, match="is damaged: it begins in another way"):
         ConvertedModel.load(kept.folder)
-    said = _Said()
+    said = Said()
     assert isinstance(prepare(str(path), form, tmp_path, said), ConvertedModel)
     assert weights.read_bytes() == content
     (sentence,) = set(said.sentences)
     assert sentence.startswith("the model is converted anew: ")
-
-
-def test_what_a_version_that_compared_nothing_has_kept_is_not_taken(
-    tmp_path: Path,
-) -> None:
-    path = write_tiny_gguf(tmp_path / "tiny.gguf")
-    kept = prepare(str(path), "int8", tmp_path, NoProgress())
-    assert isinstance(kept, ConvertedModel)
-    old = kept.folder.with_name(kept.folder.name.replace("-v3", "-v2"))
-    kept.folder.rename(old)
-    assert isinstance(prepare(str(path), "int8", tmp_path, NoProgress()), ConvertedModel)
-    assert not old.exists()

@@ -7,7 +7,7 @@ from gguf import GGMLQuantizationType as Kind
 from gguf.quants import dequantize, quantize
 
 from engine.model.loading.gguf_blocks import has_own_form, own_form
-from kernels.stacked_weight import stacked
+from kernels.weight import stacked
 from tests.support.tiny_gguf import RANDOM_BLOCKS, random_blocks
 
 FORMS = {

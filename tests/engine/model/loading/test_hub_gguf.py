@@ -14,6 +14,7 @@ from engine.model.loading.hub import hub_gguf
 from engine.model.loading.hub_cache import is_meant
 from engine.model.loading.stored_tokenizer import cached_tokenizer
 from engine.progress import NoProgress
+from tests.support.said import Said
 from tests.support.tiny_gguf import write_tiny_gguf
 from tests.support.tiny_hub import cache_model
 
@@ -25,23 +26,6 @@ QWEN = [
     "qwen2.5-coder-7b-instruct-q8_0-00001-of-00003.gguf",
     "qwen2.5-coder-7b-instruct-q8_0.gguf",
 ]
-
-
-class SaidTasks(NoProgress):
-    """What was begun, how much of it was done, and how many ended."""
-
-    def __init__(self) -> None:
-        self.begun: list[tuple[str, int]] = []
-        self.advanced = self.num_ended = 0
-
-    def begin(self, task: str, total: int) -> None:
-        self.begun.append((task, total))
-
-    def advance(self, amount: int) -> None:
-        self.advanced += amount
-
-    def end(self) -> None:
-        self.num_ended += 1
 
 
 class FakeHub:
@@ -142,10 +126,10 @@ def test_a_tag_chooses_the_file(fake_hub: FakeHub, tag: str, file: str) -> None:
 
 
 def test_a_download_and_its_check_are_told_with_their_bytes(fake_hub: FakeHub) -> None:
-    said = SaidTasks()
+    said = Said()
     hub_gguf("owner/x-GGUF:Q8_0", said)
     tasks = ["downloading owner/x-GGUF", "checking what was downloaded"]
-    assert said.begun == [(task, 7) for task in tasks]
+    assert (said.tasks, said.totals) == (tasks, [7, 7])
     assert (said.advanced, said.num_ended) == (7, 2)
 
 

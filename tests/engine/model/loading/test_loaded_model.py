@@ -17,11 +17,11 @@ from engine.model.loading.gguf_file import GgufFile
 from engine.model.loading.gguf_model import GgufModel
 from engine.model.loading.loaded_model import load_model, prepare
 from engine.model.loading.packing import FILE_FORMS
-from engine.model.prompt import build_prompt
 from engine.progress import NoProgress
-from tests.support.byte_tokenizer import MELLUM_TOKENS, SEED_TOKENS, VOCAB_SIZE
+from tests.support.byte_tokenizer import VOCAB_SIZE
 from tests.support.greedy import reference_logits
 from tests.support.mutated_models import GgufParts
+from tests.support.said import Said
 from tests.support.steps import read
 from tests.support.tiny_gguf import (
     HEADS,
@@ -36,23 +36,6 @@ from tests.support.tiny_models import save_model, tiny_model
 _PROMPT = list(range(20, 60))
 
 
-class _Said(NoProgress):
-    """Remembers the sentences."""
-
-    def __init__(self) -> None:
-        self.sentences: list[str] = []
-
-    def tell(self, sentence: str) -> None:
-        self.sentences.append(sentence)
-
-
-def test_a_qwen2_is_converted(tmp_path: Path) -> None:
-    path = write_tiny_gguf(tmp_path / "tiny.gguf")
-    model = prepare(str(path), "float32", tmp_path / "cache", NoProgress())
-    assert isinstance(model, ConvertedModel)
-    assert model.folder.parent == tmp_path / "cache" / "models"
-
-
 def test_a_file_in_fewer_bits_stays_as_it_is_where_a_gpu_reads_it_so(tmp_path: Path) -> None:
     """And whole weights are kept for a GPU in bfloat16."""
     path = write_tiny_gguf(tmp_path / "tiny.gguf", hidden=256, mlp=256, kind_of=like_q4_k_m)
@@ -63,7 +46,7 @@ def test_a_file_in_fewer_bits_stays_as_it_is_where_a_gpu_reads_it_so(tmp_path: P
 
 def test_another_architecture_stays_where_it_is(tmp_path: Path) -> None:
     folder = save_model(tiny_model("mistral"), tmp_path / "mistral")
-    said = _Said()
+    said = Said()
     model = prepare(str(folder), "float32", tmp_path / "cache", said)
     assert isinstance(model, FolderModel)
     assert (model.folder, model.name) == (folder, "mistral")
@@ -78,7 +61,7 @@ def test_another_architecture_stays_where_it_is(tmp_path: Path) -> None:
 def test_a_llama_with_more_than_we_know_stays_where_it_is_and_says_why(tmp_path: Path) -> None:
     rope = {"rope_type": "linear", "factor": 2.0, "rope_theta": 10000.0}
     folder = save_model(tiny_model("llama", rope_parameters=rope), tmp_path / "long-llama")
-    said = _Said()
+    said = Said()
     assert isinstance(prepare(str(folder), "float32", tmp_path / "cache", said), FolderModel)
     assert said.sentences[0].startswith("long-llama has linear rotary embedding: transformers runs")
 
@@ -97,25 +80,6 @@ def test_a_llama_from_a_folder_is_run_by_us(tmp_path: Path, quantization: str) -
         torch.testing.assert_close(
             logits, reference_logits(reference, _PROMPT)[-1], rtol=0.0, atol=1e-4
         )
-
-
-@pytest.mark.parametrize("tokens", [SEED_TOKENS, MELLUM_TOKENS], ids=["Seed-Coder", "Mellum"])
-def test_a_llama_that_fills_in_the_middle_is_ready_to_run(
-    tmp_path: Path, tokens: tuple[str, ...]
-) -> None:
-    folder = save_model(tiny_model("llama", 3), tmp_path / "llama", tokens)
-    model = load_model(
-        str(folder), tmp_path / "cache", NoProgress(), quantization="float32", device_name="cpu"
-    )
-    assert isinstance(model.causal_lm, FloatQwen2)
-    assert model.fim.suffix_first
-    prompt = build_prompt(model.tokenizer, model.fim, "a = ", "\n", "line", 100, path="a.py")
-    text = b"".join(map(model.tokenizer.vocabulary.bytes_of, prompt.ids)).decode()
-    assert text == (
-        "<filename>a.py\n<fim_suffix>\n<fim_prefix>a =<fim_middle>"
-        if tokens is MELLUM_TOKENS
-        else "<[fim-suffix]>\n<[fim-prefix]># a.py\na =<[fim-middle]>"
-    )
 
 
 def test_the_queries_and_keys_of_a_llama_in_a_gguf_file_are_put_in_our_order(

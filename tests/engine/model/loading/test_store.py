@@ -7,7 +7,6 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -23,37 +22,8 @@ from engine.model.loading.packing import PACKERS
 from engine.model.loading.store import obtain
 from engine.offline_parts import OFFLINE_MODELS
 from engine.progress import NoProgress
+from tests.support.said import Said
 from tests.support.tiny_gguf import write_tiny_gguf
-from tests.support.tiny_models import save_model, tiny_model
-
-_PLENTY = 1 << 50
-
-
-@dataclass
-class _Told(NoProgress):
-    """Progress that remembers."""
-
-    tasks: list[str] = field(default_factory=list)
-    fractions: list[float] = field(default_factory=list)
-    open_tasks: int = 0
-    _total: int = 0
-    _done: int = 0
-
-    def begin(self, task: str, total: int) -> None:
-        self.tasks.append(task)
-        self.open_tasks += 1
-        self._total, self._done = total, 0
-
-    def advance(self, amount: int) -> None:
-        self._done += amount
-
-    def end(self) -> None:
-        self.open_tasks -= 1
-        if self._total:
-            self.fractions.append(self._done / self._total)
-
-    def tell(self, sentence: str) -> None:
-        pass
 
 
 @pytest.fixture(scope="module")
@@ -93,38 +63,14 @@ def test_a_converted_model_holds_what_packing_makes(
     assert 0 in model.tokenizer().vocabulary.end_ids
 
 
-def test_a_folder_converts_as_a_file_does(cache: Path, tmp_path: Path) -> None:
-    source = tiny_model("qwen2")
-    folder = FolderModel(save_model(source, tmp_path / "tiny"), "owner/tiny")
-    model = _obtain(cache, folder, "float32")
-    weights = source.state_dict()
-    assert torch.equal(model.tensors()["embedding"], weights["model.embed_tokens.weight"])
-    assert model.name == "owner/tiny"
-    assert 0 in model.tokenizer().vocabulary.end_ids
-    assert model.folder.name.startswith("owner-tiny-")
-
-
 def test_the_second_time_converts_nothing(cache: Path, gguf: GgufModel) -> None:
-    first, second = _Told(), _Told()
+    first, second = Said(), Said()
     before = obtain(cache, gguf, "int8", first)
     after = obtain(cache, gguf, "int8", second)
     assert before == after
     assert first.tasks == ["converting tiny to int8, once on this machine"]
-    assert first.fractions == pytest.approx([1], abs=0.01)
+    assert first.advanced == pytest.approx(first.totals[0], rel=0.01)
     assert second.tasks == []
-
-
-def test_every_form_and_every_state_of_a_file_has_a_folder_of_its_own(
-    cache: Path, gguf: GgufModel, tmp_path: Path
-) -> None:
-    changed = GgufModel(Path(shutil.copy(gguf.path, tmp_path / "tiny.gguf")))
-    os.utime(changed.path, ns=(1, 1))
-    folders = {
-        _obtain(cache, gguf, "int8").folder,
-        _obtain(cache, gguf, "float32").folder,
-        _obtain(cache, changed, "int8").folder,
-    }
-    assert len(folders) == 3
 
 
 def test_a_conversion_removes_what_an_older_version_wrote(cache: Path, gguf: GgufModel) -> None:
@@ -149,14 +95,6 @@ def test_of_a_file_that_changed_four_times_the_newest_conversion_stays(
     assert _entries(cache) == sorted(one.name for one in (beside, other, folders[-1]))
     locks = {one.name for one in cache.iterdir() if one.suffix == ".lock"}
     assert locks == {f".{one.name}.lock" for one in (beside, other, folders[-1])}
-
-
-def test_of_a_folder_that_changed_the_newest_conversion_stays(cache: Path, tmp_path: Path) -> None:
-    folder = save_model(tiny_model("qwen2"), tmp_path / "tiny")
-    _obtain(cache, FolderModel(folder, "tiny"), "float32")
-    os.utime(folder / "model.safetensors", ns=(1, 1))
-    newest = _obtain(cache, FolderModel(folder, "tiny"), "float32").folder
-    assert _entries(cache) == [newest.name]
 
 
 def test_an_unknown_form_is_refused_before_anything_is_written(
@@ -243,7 +181,7 @@ def test_the_joined_file_of_an_embedded_model_counts(
 def test_a_disk_that_fills_up_on_the_way_leaves_nothing(
     cache: Path, gguf: GgufModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    told = _Told()
+    told = Said()
 
     def full(name: str, tensor: torch.Tensor) -> int:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -254,7 +192,7 @@ def test_a_disk_that_fills_up_on_the_way_leaves_nothing(
     with pytest.raises(CacheError, match="No space left on device"):
         obtain(cache, gguf, "int8", told)
     assert _entries(cache) == []
-    assert told.open_tasks == 0
+    assert told.num_ended == len(told.tasks)
     monkeypatch.undo()
     assert _obtain(cache, gguf).tensors()
 

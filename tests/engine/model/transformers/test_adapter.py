@@ -2,7 +2,6 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -12,10 +11,9 @@ from hypothesis import strategies as st
 
 from engine.errors import ConfigurationError, ModelCorruptError, UnsupportedModelError
 from engine.model.causal_lm import prefill
-from engine.model.token_tree import MAX_ROWS, TokenTree
-from engine.model.transformers.adapter import TransformersModel
-from engine.model.transformers.loading import load_transformers_model
-from tests.support.greedy import greedy, reference_logits
+from engine.model.token_tree import TokenTree
+from engine.model.transformers.adapter import TransformersModel, load_transformers_model
+from tests.support.greedy import reference_logits
 from tests.support.steps import logits_of, read
 from tests.support.tiny_models import save_model, tiny_model
 from tests.support.trees import expected_logits, path_to, random_tree, tokens_to
@@ -29,14 +27,6 @@ def assert_close(actual: torch.Tensor, expected: torch.Tensor) -> None:
     torch.testing.assert_close(actual, expected, rtol=0.0, atol=1e-4)
 
 
-def test_a_larger_slot_takes_more_memory():
-    model = TransformersModel(tiny_model("llama"))
-    source, slot = model.new_slot(64), model.new_slot(128)
-    prefill(model, source, PROMPT)
-    slot.copy_from(source, 20)
-    assert slot.num_bytes > source.num_bytes > 0
-
-
 def test_float64_is_rounded_once():
     """Identity tests need more digits inside than float32 has."""
     model = TransformersModel(tiny_model("llama", dtype=torch.float64))
@@ -44,35 +34,6 @@ def test_float64_is_rounded_once():
     logits = read(model, model.new_slot(64), PROMPT)[0]
     assert logits.dtype == torch.float32
     assert torch.equal(logits, reference_logits(reference, PROMPT)[-1].float())
-
-
-def test_bfloat16_gives_float32_logits():
-    model = TransformersModel(tiny_model("llama", dtype=torch.bfloat16))
-    assert model.dtype_name == "bfloat16"
-    assert read(model, model.new_slot(64), PROMPT).dtype == torch.float32
-
-
-@pytest.mark.parametrize("family", ["llama", "mistral"])
-def test_long_prompts_are_read_in_pieces(family):
-    """A piece boundary, wherever it falls, leaves no trace in the logits."""
-    text = np.random.default_rng(5).integers(7, 290, size=700).tolist()
-    model = TransformersModel(tiny_model(family, max_position_embeddings=1024))
-    reference = tiny_model(family, max_position_embeddings=1024)
-    slot = model.new_slot(800)
-    assert_close(read(model, slot, text)[0], reference_logits(reference, text)[-1])
-    tree = random_tree(np.random.default_rng(6), 6, model.vocab_size)
-    assert_close(logits_of(model, slot, tree), expected_logits(reference, text, tree))
-
-
-def test_runs_the_widest_tree():
-    """128 rows, with odd head counts."""
-    shape: dict[str, Any] = {"num_attention_heads": 10, "hidden_size": 80}
-    model = TransformersModel(tiny_model("llama", **shape))
-    slot = model.new_slot(256)
-    prefill(model, slot, PROMPT)
-    tree = random_tree(np.random.default_rng(7), MAX_ROWS, model.vocab_size)
-    expected = expected_logits(tiny_model("llama", **shape), PROMPT, tree)
-    assert_close(logits_of(model, slot, tree), expected)
 
 
 @pytest.mark.parametrize(
@@ -90,27 +51,6 @@ def test_runs_what_our_own_qwen2_refuses(deviation):
     tree = random_tree(np.random.default_rng(10), 24, model.vocab_size)
     expected = expected_logits(tiny_model("qwen2", **deviation), PROMPT, tree)
     assert_close(logits_of(model, slot, tree), expected)
-
-
-def test_slots_do_not_disturb_each_other():
-    model, reference = TransformersModel(tiny_model("llama")), tiny_model("llama")
-    first, second = model.new_slot(64), model.new_slot(64)
-    prefill(model, first, PROMPT)
-    prefill(model, second, PROMPT[::-1])
-    logits = logits_of(model, first, TokenTree.chain([9]))[0]
-    assert_close(logits, reference_logits(reference, [*PROMPT, 9])[-1])
-
-
-def test_plain_decoding_writes_the_oracle_text():
-    model, reference = TransformersModel(tiny_model("starcoder2")), tiny_model("starcoder2")
-    slot = model.new_slot(64)
-    token = int(read(model, slot, PROMPT)[0].argmax())
-    text = [token]
-    for _ in range(11):
-        token = int(logits_of(model, slot, TokenTree.chain([token]))[0].argmax())
-        slot.commit([0])
-        text.append(token)
-    assert text == greedy(reference, PROMPT, 12)
 
 
 SEQUENCES = st.lists(
@@ -163,14 +103,6 @@ def slot(small):
     return small.new_slot(8)
 
 
-def test_refuses_more_tokens_than_fit(small, slot):
-    prefill(small, slot, [1, 2, 3, 4, 5, 6])
-    with pytest.raises(ValueError, match="6 \\+ 3 tokens exceed the slot's 8"):
-        logits_of(small, slot, TokenTree.chain([7, 8, 9]))
-    with pytest.raises(ValueError, match="exceed"):
-        prefill(small, slot, [7, 8, 9])
-
-
 def test_commits_paths_of_the_last_step_only(small, slot):
     with pytest.raises(ValueError, match="no step"):
         slot.commit([0])
@@ -181,12 +113,6 @@ def test_commits_paths_of_the_last_step_only(small, slot):
     slot.commit([0, 2])
     with pytest.raises(ValueError, match="no step"):
         slot.commit([0])
-
-
-def test_refuses_to_truncate_upwards(small, slot):
-    prefill(small, slot, [1, 2, 3])
-    with pytest.raises(ValueError, match="cannot truncate 3 tokens to 4"):
-        slot.truncate(4)
 
 
 @pytest.mark.parametrize(
@@ -215,12 +141,6 @@ def test_loads_a_folder(tmp_path: Path) -> None:
     assert (model.device, model.dtype_name, model.max_context) == ("cpu", "float32", 512)
     logits = read(model, model.new_slot(64), PROMPT)
     assert_close(logits[0], reference_logits(tiny_model("starcoder2"), PROMPT)[-1])
-
-
-def test_reports_a_folder_without_weights(tmp_path: Path) -> None:
-    (save_model(tiny_model("llama"), tmp_path) / "model.safetensors").unlink()
-    with pytest.raises(ModelCorruptError, match="holds no whole model"):
-        load_transformers_model(tmp_path)
 
 
 def test_reports_damaged_weights(tmp_path: Path) -> None:

@@ -9,8 +9,8 @@ import triton
 import triton.language as tl
 from triton import knobs
 
+from engine.model.gpu.selfcheck.check import compare_numbers
 from engine.model.gpu.selfcheck.first_load import in_form
-from engine.model.gpu.selfcheck.numbers import compare_numbers
 from engine.model.gpu.selfcheck.rows import (
     CheckedTree,
     DifferenceError,

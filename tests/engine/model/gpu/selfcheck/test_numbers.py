@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from engine.model.gpu.selfcheck.numbers import compare_numbers
+from engine.model.gpu.selfcheck.check import compare_numbers
 from engine.model.gpu.selfcheck.rows import CHOSEN, LOG_PROBS, LOGITS, DifferenceError
 
 ROWS, VOCAB = 16, 2000

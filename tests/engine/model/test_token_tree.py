@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from engine.model.verify import verify
+from engine.model.token_tree import verify
 
 
 def check(token_ids, parents, chosen):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from engine.model.cpu.rotary import Rotary
+from engine.model.cpu.positions import Rotary
 from engine.model.model_config import ModelConfig
 from tests.support.tiny_models import tiny_model
 

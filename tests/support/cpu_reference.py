@@ -1,4 +1,4 @@
-"""The same pass in plain PyTorch. See the package for the contract."""
+"""The CPU's forward pass in plain PyTorch; see `kernels.cpu_forward` for the contract."""
 
 import torch
 from torch.nn import functional

@@ -1,0 +1,133 @@
+"""Which models fit a GPU's memory, how they are held, and what a step of each takes at the least."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal, Self
+
+from engine.errors import NoSpaceError
+from engine.model.device import (
+    GPU_QUANTIZATIONS,
+    DeviceChoice,
+    free_bytes,
+    memory_bandwidth,
+    total_bytes,
+)
+from engine.model.gpu.memory_plan import MemoryPlan, weight_bytes
+from engine.model.model_config import QWEN_SHAPES, ModelConfig
+from engine.model_names import DEFAULT_MODEL
+from kernels.weight import BYTES_OF_WEIGHT
+
+_GIGA, _GIBIBYTE = 1e9, 1 << 30
+_TAKEN_BYTES = 700_000_000  # of a card by its driver and a desktop
+HeldForm = Literal["bfloat16", "fp8", "int4", "Q8_0", "Q4_K_M"]
+_HELD_FORMS: tuple[HeldForm, ...] = ("bfloat16", "Q8_0", "fp8", "Q4_K_M", "int4")  # by bits
+_BYTES_OF_Q4_K_M = 0.62  # a weight of a Qwen2.5-Coder file, some of which have six bits
+_K_BLOCK = 256  # inputs of its blocks: a file holds other matrices in eight bits
+# What `auto` takes: with 2 to 3 tokens a step, a line is there in a quarter of a second, if a step
+# takes not much longer than its floor. PyTorch takes longer, as it reads and writes between products.
+_MOST_FLOOR_MS, _MOST_FLOOR_MS_OF_PYTORCH = 20, 10
+_CONTEXT = 2048  # tokens whose keys and values a step reads
+_GOOD_POSITIONS = 16_384  # the prompts of a few files
+_LEFT_OUT = {"3b"}  # its licence forbids commercial use
+_PICKED: frozenset[HeldForm] = frozenset(("bfloat16", "fp8"))  # int4 costs quality
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """A GPU: its memory in GiB, and the GB/s at which that can be read.
+
+    `free` is the memory in bytes that a model may take, `has_kernels` whether ours run there.
+    """
+
+    name: str
+    memory_gib: float
+    memory_gb_s: float
+    free: int = 0
+    has_kernels: bool = True
+
+    @classmethod
+    def of(cls, choice: DeviceChoice) -> Self:
+        """The GPU that was chosen, as it is now, as fast as a card of its size if torch does not say."""
+        memory = total_bytes(choice.device) / _GIBIBYTE
+        like = min(PLANNED_CARDS, key=lambda card: abs(card.memory_gib - memory))
+        bandwidth = memory_bandwidth(choice.device) / _GIGA or like.memory_gb_s
+        return cls(choice.name, memory, bandwidth, free_bytes(choice.device), choice.has_kernels)
+
+
+def _sold(name: str, memory_gib: float, memory_gb_s: float) -> Card:
+    """A card as its maker's data sheet describes it, with nothing else on it."""
+    return Card(name, memory_gib, memory_gb_s, int(memory_gib * _GIBIBYTE) - _TAKEN_BYTES)
+
+
+PLANNED_CARDS = (
+    _sold("RTX 4060", 8, 272),
+    _sold("RTX 4070", 12, 504),
+    _sold("RTX 4060 Ti", 16, 288),
+    _sold("RTX 4090", 24, 1008),
+    _sold("RTX A6000", 48, 768),
+    _sold("A100", 80, 2039),
+    _sold("H200", 140, 4800),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """A model that fits: its alias, how it is held, and what that takes of the memory.
+
+    `form` is a value of the setting `dtype`, or what a model's file holds. `floor_ms` is how long
+    reading the weights takes, and the keys and values of 2,048 tokens: no step takes less.
+    """
+
+    model: str
+    form: HeldForm
+    plan: MemoryPlan
+    floor_ms: float
+
+    def __str__(self) -> str:
+        return (
+            f"{self.model} in {self.form}, {self.plan.positions:,} tokens of context, "
+            f"{self.floor_ms:.0f} ms a step at the least"
+        )
+
+
+def fits(card: Card) -> Iterator[Fit]:
+    """What fits a card: the largest model first, of each the most bits first."""
+    forms = _HELD_FORMS if card.has_kernels else ("bfloat16",)
+    for name, config in reversed(QWEN_SHAPES.items()):
+        for form in forms:
+            try:
+                plan = MemoryPlan.make(config, _weight_bytes(config, form), card.free, None)
+            except NoSpaceError:
+                continue
+            read = plan.weights + _CONTEXT * plan.position_bytes
+            yield Fit(name, form, plan, 1000 * read / (card.memory_gb_s * _GIGA))
+
+
+def pick(card: Card, dtype: str | None = None) -> Fit | None:
+    """What `model = "auto"` takes: of what is good to type with the largest model, in most bits.
+
+    `dtype` leaves no other way to hold it. None where nothing fits.
+    """
+    allowed = {dtype} if dtype else _PICKED
+    found = [one for one in fits(card) if one.model not in _LEFT_OUT and one.form in allowed]
+    most = _MOST_FLOOR_MS if card.has_kernels else _MOST_FLOOR_MS_OF_PYTORCH
+    good = (one for one in found if one.floor_ms <= most and one.plan.positions >= _GOOD_POSITIONS)
+    return next(good, found[-1] if found else None)
+
+
+def picked(choice: DeviceChoice, dtype: str | None) -> tuple[str, str | None]:
+    """The model's name and dtype for the device that was chosen."""
+    if choice.is_cpu:
+        return DEFAULT_MODEL, dtype
+    fit = pick(Card.of(choice), dtype)
+    return (fit.model, fit.form) if fit else (DEFAULT_MODEL, dtype)
+
+
+def _weight_bytes(config: ModelConfig, form: HeldForm) -> int:
+    """What a GPU holds of a model; of a file's forms about that, without an embedding on the host."""
+    if form in GPU_QUANTIZATIONS:
+        return weight_bytes(config, GPU_QUANTIZATIONS[form])
+    has_blocks = form == "Q4_K_M" and config.hidden_size % _K_BLOCK == 0
+    beside = 0 if config.tie_word_embeddings else config.vocab_size * config.hidden_size
+    of_weight = _BYTES_OF_Q4_K_M if has_blocks else BYTES_OF_WEIGHT["q8_0"]
+    return int((config.num_parameters - beside) * of_weight)
