@@ -5,7 +5,7 @@ from itertools import takewhile
 
 from engine.text.brackets import CLOSERS, LONG_QUOTES, balance
 from engine.text.lines import indent_of, squeeze
-from engine.text.suffix import LETTERS
+from engine.text.suffix import LETTERS, num_letters
 from lsp_server.completion.cursor_context import LONGEST_SIDE, CursorContext
 
 _MOST_LINES = 12  # below that are compared
@@ -135,7 +135,7 @@ def _repeat_start(text: str, context: CursorContext) -> int | None:
     """The text's line from which on it says what the lines below say."""
     lines = text.split("\n")
     own = [n for n, line in enumerate(lines) if line.strip()]
-    below = _first_below(context)
+    below = [line for line in context.below if line.strip()][:_MOST_LINES]
     lines[0] = context.before + lines[0]
     for place, number in enumerate(own):
         pairs = zip((lines[n] for n in own[place:]), below, strict=False)
@@ -145,12 +145,8 @@ def _repeat_start(text: str, context: CursorContext) -> int | None:
     return None
 
 
-def _first_below(context: CursorContext) -> list[str]:
-    return [line for line in context.below if line.strip()][:_MOST_LINES]
-
-
 def _is_evidence(same: list[tuple[str, str]], *, reaches_end: bool) -> bool:
-    letters = sum(len(_WORD.findall(line)) for line, _ in same)
+    letters = sum(num_letters(line) for line, _ in same)
     if not reaches_end:
         return len(same) > 1 and letters >= 2 * LETTERS
     is_aligned = all(indent_of(line) == indent_of(other) for line, other in same)
@@ -163,10 +159,6 @@ def _surplus_start(text: str, signs: tuple[str, ...]) -> int | None:
     last = len(text.rstrip().rstrip(";,")) - 1
     if last in unopened:
         return len(text[:last].rstrip())
-    return _closing_line(text, unopened)
-
-
-def _closing_line(text: str, unopened: tuple[int, ...]) -> int | None:
-    """The end of the line before the first one that begins with such a bracket."""
+    # Or else the end of the line before the first one that begins with such a bracket.
     lines = (match for match in _CLOSING_LINE.finditer(text) if match.end() - 1 in unopened)
     return next((match.start() for match in lines), None)
