@@ -9,6 +9,7 @@ OPENING, CLOSING = "([{", ")]}"
 QUOTES = "\"'`"
 LONG_QUOTES = ('"""', "'''")
 CLOSERS = CLOSING + QUOTES
+BLOCK_OPENERS = (":", *OPENING)  # end a line whose block follows, in most languages
 _IN_WORD = r"(?<![\w$&{/])"  # `$#`, `${#x}`, `a#b` begin no comment
 PARTNERS = dict(zip(OPENING + QUOTES, CLOSING + QUOTES, strict=True))
 

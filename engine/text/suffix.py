@@ -10,7 +10,7 @@ from functools import cached_property
 from itertools import islice
 from typing import Self
 
-from engine.text.brackets import num_open
+from engine.text.brackets import BLOCK_OPENERS, num_open
 from engine.text.lines import Line, Written, filled_lines, squeeze
 
 LETTERS = 5  # letters and digits that a line needs to be evidence by itself
@@ -18,7 +18,6 @@ _MOST_LINES = 4  # of evidence; shifted ones take one more
 _SEEN_CHARS = 20_000  # of the file on either side, to know what is repeated
 _STEP = 4  # columns that a block is indented by, at most
 _NO_WORD = re.compile(r"\W")
-_OPENERS = (":", "{", "(", "[", ",")
 
 
 @dataclass(frozen=True)
@@ -130,7 +129,7 @@ class SuffixRule:
         if not later:
             return True
         deeper = later[0].indent - line.indent
-        return 0 < deeper <= _STEP if line.text.endswith(_OPENERS) else deeper <= 0
+        return 0 < deeper <= _STEP if line.text.endswith((*BLOCK_OPENERS, ",")) else deeper <= 0
 
     @property
     def _is_on_cursor_line(self) -> bool:

@@ -3,10 +3,10 @@
 import re
 from itertools import pairwise
 
+from engine.text.brackets import BLOCK_OPENERS
 from engine.text.lines import columns, first_of_last, indent_of, leading_space
 from lsp_server.completion.cursor_context import CursorContext
 
-_OPENERS = (":", "{", "(", "[")
 _TAB_WIDTH = columns("\t")
 _NEAR = 50  # lines above the cursor
 _RULE = re.compile(r"[^\s#=][^#=]*:(?!=)")  # of a makefile
@@ -34,7 +34,7 @@ def indented(text: str, context: CursorContext) -> str:
 def _first_line(line: str, context: CursorContext) -> str:
     """Without indentation beyond what the line above asks for."""
     above = next(filter(str.strip, reversed(context.above)), "")
-    step = columns(context.unit or "") if above.rstrip().endswith(_OPENERS) else 0
+    step = columns(context.unit or "") if above.rstrip().endswith(BLOCK_OPENERS) else 0
     missing = max(indent_of(above) + step - columns(context.before), 0)
     space = leading_space(line)
     kept = space if columns(space) <= missing else " " * missing
@@ -68,7 +68,7 @@ def _scale(lines: list[str], context: CursorContext, unit: int) -> tuple[int, in
     steps = {
         deep - depth
         for (depth, line), (deep, _) in pairwise(depths)
-        if deep > depth and line.endswith(_OPENERS)
+        if deep > depth and line.endswith(BLOCK_OPENERS)
     }
     step = min(steps, default=unit)
     fits = all((depth - depths[0][0]) % step == 0 for depth, _ in depths)
