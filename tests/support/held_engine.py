@@ -34,7 +34,7 @@ class HeldEngine:
     words: tuple[str, ...] = ("one ", "two ", "three")
     is_held: bool = False
     ending: FinishReason = FinishReason.END_TOKEN
-    before_word: Callable[[int], None] = lambda _: None
+    before_word: Callable[[int], object] = lambda _: None
     permits: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))
     requests: list[CompletionRequest] = field(default_factory=list)
     began: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))
@@ -163,7 +163,7 @@ def digest(prefix: str, suffix: str) -> str:
 class EchoEngine(HeldEngine):
     """Writes the digest of the text, a piece a step."""
 
-    before_word: Callable[[int], None] = lambda _: time.sleep(_ECHO_STEP_S)
+    before_word: Callable[[int], object] = lambda _: time.sleep(_ECHO_STEP_S)
 
     def completing(self, request: CompletionRequest, **how: Any) -> Any:
         self.words = tuple(re.findall("." * 8, digest(request.prefix, request.suffix)))
