@@ -280,7 +280,11 @@ async def test_who_stops_listening_ends_the_work_within_a_step(tmp_path):
 
 async def test_a_newer_request_of_a_buffer_supersedes_those_that_run_and_wait(tmp_path):
     gate = threading.Event()
-    engine = HeldEngine(before_word=lambda _: gate.wait(20))  # it ends nothing meanwhile
+
+    def until_open(_: int) -> None:
+        gate.wait(20)
+
+    engine = HeldEngine(before_word=until_open)  # it ends nothing meanwhile
     async with running_host(tmp_path, engine) as host:
         first = asyncio.create_task(collected(host.complete(ask(buffer("x")))))
         await begun(engine)
