@@ -34,7 +34,9 @@ class LineIndex:
     def worths(self, names: Iterable[str]) -> list[float]:
         """For each line what it says about `names`, plus half of the worth of the line that opens its block."""
         worths = [0.0] * len(self.headers)
-        for name in names:
+        for name in sorted(
+            names
+        ):  # a sum of floats depends on the order, which a set has by chance
             lines = self.of_name.get(name, ())
             for line in lines:
                 worths[line] += 1 / len(lines)

@@ -7,7 +7,7 @@ from collections import Counter, OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from heapq import nlargest
 from itertools import islice
-from math import log
+from math import fsum, log
 
 from engine.text.names import names_in
 from lsp_server.repository.cursor_view import CursorView
@@ -40,7 +40,7 @@ class ChunkSearch:
     def best(self, view: CursorView) -> list[Excerpt]:
         """The chunks of files that are not open that fit a cursor best, the best first."""
         worths, candidates = self._candidates(_weights(view))
-        most = sum(worths.values()) * (_K1 + 1)
+        most = fsum(worths.values()) * (_K1 + 1)  # in any order the same
         read = islice(self._read(candidates, view), _READ)
         scored = sorted(((_score(worths, one.text), one) for one in read), key=lambda one: -one[0])
         of_file: Counter[str] = Counter()

@@ -4,6 +4,7 @@ import gc
 import re
 import weakref
 from dataclasses import replace
+from itertools import permutations
 
 import pytest
 from hypothesis import given
@@ -279,3 +280,11 @@ def test_an_open_file_that_stands_there_as_a_whole_is_not_shown_by_the_repositor
         found = (Snippet("shop.py", text), *others)
         chosen = related(replace(asked, repository=found), room)
         assert chosen == (*others, Snippet("shop.py", SHOP, is_open=True))
+
+
+def test_the_worth_of_a_line_does_not_depend_on_the_order_of_the_names():
+    """Sets of strings have another order in each process."""
+    index = line_index("\n".join(f"alpha, beta{one}, gamma, delta, rows" for one in range(7)))
+    names = ["alpha", "gamma", "delta", "rows", "beta3", "beta5"]
+    worths = {tuple(index.worths(order)) for order in permutations(names)}
+    assert len(worths) == 1
