@@ -208,7 +208,6 @@ def test_the_unit_runs_a_command_that_is_there_with_its_credentials():
     assert environment["FOREGRAM_CACHE"].startswith(f"%C/{unit()['CacheDirectory'][0]}")
 
 
-@pytest.mark.asyncio
 async def test_the_dashboard_shows_metrics_that_the_host_counts(tmp_path):
     async with running_host(tmp_path, HeldEngine()) as host:
         events = [event async for event in host.complete(ask(buffer("a = ")))]

@@ -17,8 +17,6 @@ from tests.support.tiny_models import save_model, tiny_model
 DEMO = Path(__file__).parents[1] / "data" / "demo"
 HOLE = f"{DEMO / 'inventory.py'}:57"
 
-pytestmark = pytest.mark.e2e
-
 COMMAND = (sys.executable, "-m", "lsp_server")
 
 

@@ -20,12 +20,8 @@ from lsp_server.settings import load_settings
 from tests.support.editor import editor
 from tests.support.sources import BEGUN
 
-pytestmark = [
-    pytest.mark.e2e,
-    pytest.mark.model,
-    pytest.mark.asyncio,
-    pytest.mark.timeout(400),  # the first start on a machine converts the model
-]
+# The first start on a machine converts the model.
+pytestmark = [pytest.mark.model, pytest.mark.timeout(400)]
 
 SOURCE = f"{BEGUN}    for item in items:\n        |\n    return total\n"
 NUM_KEYS = 500

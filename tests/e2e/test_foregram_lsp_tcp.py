@@ -21,8 +21,6 @@ from pygls.lsp.client import LanguageClient
 from tests.support.editor import Editor
 from tests.support.raw_messages import framed
 
-pytestmark = [pytest.mark.e2e, pytest.mark.asyncio]
-
 SECRETS = "file:///shop/.env"
 PORT = r"foregram: language server on 127\.0\.0\.1:(\d+) \(connectionToken in (.+)\)\n"
 UNREACHABLE_S = 5.0  # an editor that waits longer than this for nothing looks broken

@@ -24,10 +24,7 @@ from tests.support.ports import free_port
 from tests.support.served_host import ServedHost, headers_with, request, secret_file, served_host
 from tests.support.tiny_models import save_model, tiny_model
 
-pytestmark = [
-    pytest.mark.e2e,
-    pytest.mark.timeout(400),  # the first start on a machine converts the model
-]
+pytestmark = pytest.mark.timeout(400)  # the first start on a machine converts the model
 
 TOKEN = "open sesame of a test"
 LINES = ("def total(items):", '    """The price of all items."""', "    ")

@@ -12,13 +12,7 @@ from tests.support.ports import free_port
 from tests.support.served_host import served_host
 from tests.support.sources import BEGUN
 
-pytestmark = [
-    pytest.mark.e2e,
-    pytest.mark.model,
-    pytest.mark.slow,
-    pytest.mark.asyncio,
-    pytest.mark.timeout(400),
-]
+pytestmark = [pytest.mark.model, pytest.mark.slow, pytest.mark.timeout(400)]
 
 # Without torch.
 BLOCKED = ("-c", "import sys; sys.modules['torch'] = None; from lsp_server.cli import main; main()")

@@ -10,8 +10,6 @@ import pytest
 
 from tests.support.tiny_models import save_model, tiny_model
 
-pytestmark = pytest.mark.e2e
-
 FOREGRAM = Path(sys.executable).with_name("foregram")
 GIVEN = "given.py"
 MODEL = "tiny"

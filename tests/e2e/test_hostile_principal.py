@@ -35,7 +35,7 @@ ADA, EVE = "ada", "eve"
 FILE = tuple(f"def function_{number}(a, b): return a + b * {number}" for number in range(200))
 PAUSE_S = 0.1  # between what is typed
 
-pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.timeout(240 + 3 * SECONDS)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(240 + 3 * SECONDS)]
 
 
 def typed_for(http: httpx2.Client, is_over) -> list[float]:

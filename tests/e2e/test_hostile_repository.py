@@ -9,8 +9,6 @@ import pytest
 
 from tests.support.editor import editor
 
-pytestmark = [pytest.mark.e2e, pytest.mark.asyncio]
-
 ANSWER_S = 10.0  # far above what an answer takes here, far below what these files once took
 LIST = "unclear_ignore_file"
 UNREACHABLE = "host_unreachable"

@@ -33,11 +33,7 @@ NUM_KILLS = int(os.environ.get("KILLS", "1"))
 NUM_CLIENTS = int(os.environ.get("CLIENTS", "2"))
 URI = "file:///shop/a.py"
 
-pytestmark = [
-    pytest.mark.e2e,
-    pytest.mark.asyncio,
-    pytest.mark.timeout(60 + 20 * NUM_KILLS),
-]
+pytestmark = pytest.mark.timeout(60 + 20 * NUM_KILLS)
 
 
 @dataclass

@@ -16,7 +16,7 @@ from lsp_server.host.address import HostAddress
 from lsp_server.host.probe import probe
 from tests.support.polling import until
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.timeout(300)
 
 START_S = 120.0  # torch is loaded, the tokenizer trained
 

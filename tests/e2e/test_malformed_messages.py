@@ -25,11 +25,7 @@ SEED = int(os.environ.get("FUZZ_SEED", "0"))
 BATCH = 100
 ANSWER_S = 60.0  # far above what a batch takes
 
-pytestmark = [
-    pytest.mark.e2e,
-    pytest.mark.asyncio,
-    pytest.mark.timeout(120 + NUM_MESSAGES // 5),
-]
+pytestmark = pytest.mark.timeout(120 + NUM_MESSAGES // 5)
 
 
 URI = "file:///shop/a.py"

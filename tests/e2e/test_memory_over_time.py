@@ -29,12 +29,7 @@ GROWTH = 1.05 if IS_LONG else 1.5  # of a few seconds little is known
 # What is kept up to a bound is no growth: these are reached in the first minutes.
 OPTIONS = ("--prompt-tokens", "1024", "--threads", "1", "--kv-budget", "12")
 
-pytestmark = [
-    pytest.mark.e2e,
-    pytest.mark.slow,
-    pytest.mark.asyncio,
-    pytest.mark.timeout(240 + 3 * SECONDS),
-]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(240 + 3 * SECONDS)]
 
 
 async def test_it_is_flat_while_people_type():

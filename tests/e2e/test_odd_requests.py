@@ -44,7 +44,7 @@ DEEP = 200_000
 # No limit is in the way; what they do is tested elsewhere.
 QUOTAS = ("requests=100000", "clients=100000", "buffers=100000", "megabytes=100000")
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(200 + NUM_CASES // 5)]
+pytestmark = pytest.mark.timeout(200 + NUM_CASES // 5)
 
 
 @pytest.fixture(scope="module")

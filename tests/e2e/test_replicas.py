@@ -44,9 +44,7 @@ TOKEN = "a-token-for-all-of-these-people"
 
 pytest.importorskip("ray.serve", reason="the extra `scale` is not installed")
 pytestmark = [
-    pytest.mark.e2e,
     pytest.mark.slow,
-    pytest.mark.asyncio,
     pytest.mark.timeout(240 + 4 * int(NUM_KILLS * max(KILL_S, 30))),
 ]
 

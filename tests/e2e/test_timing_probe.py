@@ -27,11 +27,7 @@ IS_LONG = NUM_GUESSES >= 200
 MOST_RIGHT = 0.57 if IS_LONG else 0.8
 LEAST_SEEN = 0.9
 
-pytestmark = [
-    pytest.mark.e2e,
-    pytest.mark.slow,
-    pytest.mark.timeout(120 + NUM_GUESSES * NUM_TIMINGS // 4),
-]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(120 + NUM_GUESSES * NUM_TIMINGS // 4)]
 
 ADA, EVE = "ada", "eve"
 # What follows the secret is known: whoever has it right finds all of the prompt read, else nothing.

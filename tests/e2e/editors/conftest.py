@@ -23,8 +23,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.path.parent == Path(__file__).parent:
             # The first start on a machine converts the model.
-            for mark in (pytest.mark.editors, pytest.mark.e2e, pytest.mark.timeout(400)):
-                item.add_marker(mark)
+            item.add_marker(pytest.mark.editors)
+            item.add_marker(pytest.mark.timeout(400))
             if "environ" in getattr(item, "fixturenames", ()):
                 item.add_marker(pytest.mark.model)
 
