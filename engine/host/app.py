@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from typing import Any, TypeVar
 
@@ -14,8 +14,7 @@ from litestar.params import FromQuery
 from engine.errors import ConfigurationError, InputError
 from engine.host.bodies import EventLines, decoded
 from engine.host.buffers import ClientId
-from engine.host.compat.dialect import Dialect
-from engine.host.compat.dialects import AnyRequest, drop_in_routes
+from engine.host.compat.apis import AnyRequest, EnabledApis, drop_in_routes
 from engine.host.failures import RefusalError, log_failure
 from engine.host.figures import host_status, metrics_page
 from engine.host.metrics import Metrics
@@ -62,10 +61,10 @@ async def _message(service: CompletionService, request: AnyRequest, kind: type[_
 def create_app(
     service: CompletionService,
     stop: Callable[[], None] | None,
-    dialects: Sequence[Dialect] = (),
+    apis: EnabledApis = EnabledApis(),  # noqa: B008 - frozen
     peers: Peers | None = None,
 ) -> Litestar:
-    """Build the application, with the drop-in APIs of `dialects`.
+    """Build the application, with the drop-in APIs that are switched on.
 
     `stop` ends the server that runs it; None: no client may do that. `peers` serve beside it.
     """
@@ -138,7 +137,7 @@ def create_app(
     native = [complete, sync, close, feedback, status, stop_host]
     native += [health, health_head, metrics]
     return Litestar(
-        route_handlers=[*native, *drop_in_routes(service, dialects, handlers)],
+        route_handlers=[*native, *drop_in_routes(service, apis, handlers)],
         exception_handlers=handlers,
         request_max_body_size=MAX_BODY_BYTES,
         openapi_config=None,

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from engine.host.compat.dialects import Spoken
+from engine.host.compat.apis import EnabledApis
 from engine.host.failures import RateLimitedLog, RefusalError
 from engine.host.loopback import is_loopback
 from engine.host.metrics import Metrics
@@ -48,7 +48,7 @@ class AuthMiddleware:
     principals: Principals
     is_loopback: bool  # over TCP on this machine, where a web page must not get in by name
     limits: QuotaKeeper = field(default_factory=QuotaKeeper)
-    spoken: Spoken = field(default_factory=Spoken)
+    apis: EnabledApis = field(default_factory=EnabledApis)
     metrics: Metrics = field(default_factory=Metrics)
     log: RateLimitedLog = field(default_factory=RateLimitedLog)
 
@@ -87,8 +87,8 @@ class AuthMiddleware:
         self.metrics.refusals.labels(problem.code).inc()
         if status in _LOGGED:
             self.log.refusal(problem, scope["client"][0] if scope.get("client") else "")
-        dialect = self.spoken.at(scope["path"]) or self.spoken.missing_at(scope["path"])
-        content = problem if dialect is None else dialect.refusal(status, problem)
+        api = self.apis.at(scope["path"])
+        content = problem if api is None else api.refusal(status, problem)
         own = {"Content-Type": "application/json", **error.headers, **_HEADERS.get(status, {})}
         raw = [(name.lower().encode(), value.encode()) for name, value in own.items()]
         await send({"type": "http.response.start", "status": status, "headers": raw})
@@ -115,10 +115,11 @@ class AuthMiddleware:
         note_principal(scope, principal)
         if principal == METRICS_NAME and path not in _PLAIN_PATHS:
             raise _refused(403, "not_allowed", "this token is for the figures of the host alone")
-        if (missing := self.spoken.missing_at(path)) is not None:
-            raise _refused(404, "not_found", f"the API {self.spoken.advice(missing)}")
-        if self.spoken.at(path) is None:
+        api = self.apis.at(path)
+        if api is None:
             _check_protocol(path, headers)
+        elif off := self.apis.off(api):
+            raise _refused(404, "not_found", f"the API {off}")
         kind = headers.get("content-type", b"").partition(b";")[0].strip().lower()
         if headers.get("content-length", b"0") != b"0" and kind != b"application/json":
             raise _refused(415, "wrong_type", "a body has to be of the type application/json")

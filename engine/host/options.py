@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from engine.errors import ConfigurationError
-from engine.host.compat.dialects import DEFAULT, Spoken
+from engine.host.compat.apis import DEFAULT, EnabledApis
 from engine.host.loopback import is_loopback
 from engine.host.runtime import RuntimeFolder
 
@@ -26,8 +26,8 @@ class HostOptions:
     tls_cert: Path | None = None
     tls_key: Path | None = None
     idle_exit_s: float | None = None
-    apis: Spoken = field(
-        default_factory=lambda: Spoken.named(DEFAULT)
+    apis: EnabledApis = field(
+        default_factory=lambda: EnabledApis.named(DEFAULT)
     )  # besides the native protocol
     is_insecure: bool = False  # text and token may cross a network unencrypted
 

@@ -49,7 +49,7 @@ class HostServer:
         # Many may reach a port; a private socket is its user's alone.
         stop = self.stop if options.socket is not None else None
         # Its own types are narrower than ASGI's.
-        app: Any = create_app(service, stop, options.apis.dialects)
+        app: Any = create_app(service, stop, options.apis)
         file = options.token_file
         self._principals = Principals.read(file) if file else Principals.of(options.token)
         guarded = AuthMiddleware(

@@ -105,17 +105,6 @@ class FimFormat:
         return self.file_id is not None or self.comments_paths
 
 
-def fim_token_names() -> tuple[str, ...]:
-    """The names of all special tokens that a format may be told by, or made of."""
-    of_families = (
-        name
-        for family in _FAMILIES
-        for name in (*family[:3], family.repository, family.file, *family.told_by)
-        if isinstance(name, str)
-    )
-    return tuple(dict.fromkeys((*of_families, *_PAD_NAMES, *_REPOSITORY_NAMES, *_FILE_NAMES)))
-
-
 def find_fim_format(vocabulary: Vocabulary, model_name: str) -> FimFormat:
     """Return the format of the vocabulary. Raises UnsupportedModelError when it has none."""
     for family in _FAMILIES:

@@ -133,8 +133,7 @@ def _add_replicas(parser: argparse.ArgumentParser) -> None:
         "--replica-load",
         metavar="N",
         type=positive,
-        help="requests that run or wait at each, at which the number of replicas aims; 8 by "
-        "default. At four times as many, a workspace moves to another",
+        help="requests that run or wait at each, at which the number of replicas aims; 8 by default",
     )
     group.add_argument(
         "--cluster",

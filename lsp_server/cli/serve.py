@@ -19,10 +19,11 @@ from engine.atomic_write import read_kept
 from engine.completer import ServedEngine
 from engine.config import check_device_name
 from engine.errors import ConfigurationError, DeviceLostError
-from engine.host.compat.dialects import DEFAULT, Spoken
+from engine.host.compat.apis import DEFAULT, EnabledApis
 from engine.host.engine_thread import become_host, kept_for_good
 from engine.host.loopback import is_loopback
 from engine.host.options import HostOptions
+from engine.host.principals import Principals
 from engine.host.quotas import QuotaKeeper
 from engine.host.runtime import HostRecord, RuntimeFolder, new_secret
 from engine.host.scale.plan import LOAD, ReplicaCount, ReplicaPlan, ScaleOptions, start_replicas
@@ -54,9 +55,11 @@ def serve(arguments: argparse.Namespace, settings: Settings) -> int:
     options = _host_options(arguments, settings)
     load, model = chosen_engine(arguments, settings)
     if has_replicas:
+        file = options.token_file
         plan = ReplicaPlan(
             load=load,
             requested_model=model,
+            principals=Principals.read(file.absolute()) if file else Principals.of(options.token),
             quotas=tuple(arguments.quotas),
             apis=options.apis.names,
             is_loopback=options.is_this_users,
@@ -123,7 +126,7 @@ def _host_options(arguments: argparse.Namespace, settings: Settings) -> HostOpti
         tls_cert=arguments.tls_cert,
         tls_key=arguments.tls_key,
         idle_exit_s=arguments.idle_exit or None,  # 0 is never, as in the settings
-        apis=Spoken.named(",".join(arguments.apis or [DEFAULT])),
+        apis=EnabledApis.named(",".join(arguments.apis or [DEFAULT])),
         is_insecure=arguments.insecure,
     )
 
@@ -179,7 +182,6 @@ def _upstream_options(arguments: argparse.Namespace, settings: Settings) -> Upst
     path = arguments.upstream_token_file
     return UpstreamOptions(
         url=arguments.upstream,
-        cache_folder=arguments.cache_folder or settings.cache_folder,
         model_name=arguments.upstream_model or "",
         known_as=arguments.model or "",
         token=read_token(path, "the upstream's token file", _LEAST_TOKEN_LEN) if path else "",

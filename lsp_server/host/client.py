@@ -67,22 +67,16 @@ class HostClient:
     """
 
     def __init__(
-        self,
-        http: httpx2.AsyncClient,
-        endpoint: str = "",
-        *,
-        is_shared: bool = False,
-        replica: str = "",
+        self, http: httpx2.AsyncClient, endpoint: str = "", *, is_shared: bool = False
     ) -> None:
         """Send through `http`; `endpoint` is the host's address for people.
 
-        `is_shared`: others may use it, too. Of several hosts, `replica` is asked, if it is there.
+        `is_shared`: others may use it, too.
         """
         self.is_shared = is_shared
         self._http = http
         self._endpoint = endpoint or str(http.base_url).rstrip("/")
         self.replica = ""  # which of several hosts has answered last
-        self._stay_with(replica)
         self._decode = msgspec.json.Decoder(CompleteEvent).decode
         self._waits_until = 0.0
         self._waits_for: Problem | None = None
@@ -113,7 +107,6 @@ class HostClient:
                     raise self._unaccepted(response, await body_of(response))
                 is_accepted = True
                 self.replica = response.headers.get(REPLICA_HEADER, "")
-                self._stay_with(self.replica)
                 yield event
                 async for line in lines_of(response):
                     event = self._decode(line)
@@ -137,7 +130,6 @@ class HostClient:
         """Have the host hold buffers."""
         self._check_wait()
         await self._request("POST", "/v1/buffers", request, limit_s=_UPLOAD_S)
-        self._stay_with(self.replica)
 
     async def close_buffers(self, request: CloseRequest) -> None:
         """Have the host close buffers."""
@@ -180,11 +172,6 @@ class HostClient:
             raise self._refused(response, body)
         self.replica = response.headers.get(REPLICA_HEADER, "")
         return body
-
-    def _stay_with(self, replica: str) -> None:
-        """Have the one that took documents answer what is asked from now on."""
-        if replica:
-            self._http.headers[REPLICA_HEADER] = replica
 
     def _check_wait(self) -> None:
         """Raises HostQuotaError while the host has told to wait."""

@@ -58,7 +58,6 @@ class HostSearch:
         self.client: HostClient | None = None
         self.num_hosts = 0  # that were ready: the one of now may be another than before
         self._process = 0, 0.0  # its id, and by our clock when it began
-        self._replica = ""  # which of several hosts answered the client before this one
         self._report = LinkReport()
         self._find = find
         self._watch = watch
@@ -100,7 +99,7 @@ class HostSearch:
     async def lost(self, client: HostClient) -> None:
         """A host stopped answering: search for another."""
         if self.client is client:
-            self.client, self._replica = None, client.replica
+            self.client = None
             self._change(LinkReport(problem=_STOPPED))
             self.begin()
             await client.close()
@@ -160,7 +159,6 @@ class HostSearch:
             address.client(_REQUEST_S, session=session),
             address.endpoint,
             is_shared=address.socket_path is None,
-            replica=self._replica,
         )
         try:
             return await self._becomes_ready(client)

@@ -16,8 +16,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from engine.host.compat import llama_wire, mistral, openai_wire, tabby
-from engine.host.compat.dialects import NAMES
+from engine.host.compat import llama_cpp, mistral, openai, tabby
+from engine.host.compat.apis import NAMES
 from engine.host.protocol import CloseRequest, CompleteRequest, Feedback, SyncRequest
 from tests.support.odd_json import bent, value_of
 from tests.support.served_host import ANSWER_S, tiny_host, token_of
@@ -33,11 +33,11 @@ NATIVE = {
 }
 READ = ("/v1/status", "/health", "/metrics")
 DROP_IN = (
-    ("/v1/completions", openai_wire.OpenAIBody),
+    ("/v1/completions", openai.OpenAIBody),
     ("/v1/completions", tabby.TabbyBody),
     ("/v1/fim/completions", mistral.FimBody),
-    ("/infill", llama_wire.LlamaBody),
-    ("/completion", llama_wire.LlamaBody),
+    ("/infill", llama_cpp.LlamaBody),
+    ("/completion", llama_cpp.LlamaBody),
     ("/v1/events", tabby.TabbyEvent),
 )
 DEEP = 200_000

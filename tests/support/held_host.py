@@ -43,11 +43,13 @@ def echo(words: list[str]) -> None:
 
 
 def _replicate(given: argparse.Namespace) -> None:
+    from engine.host.principals import Principals
     from engine.host.scale.plan import ReplicaCount, ReplicaPlan, ScaleOptions, start_replicas
 
     logging.basicConfig(level=logging.INFO)
     scale = ScaleOptions(ReplicaCount.parse(given.replicas), device="cpu", threads=1)
-    plan = ReplicaPlan(load, "echo", (), "openai", is_loopback=True)
+    principals = Principals.read(given.token_file.absolute())
+    plan = ReplicaPlan(load, "echo", principals, is_loopback=True)
     start_replicas(plan, HostOptions(port=given.port, token_file=given.token_file), scale)
 
 

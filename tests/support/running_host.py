@@ -11,7 +11,7 @@ from typing import Any
 import httpx2
 import msgspec
 
-from engine.host.compat.dialects import NAMES, Spoken
+from engine.host.compat.apis import NAMES, EnabledApis
 from engine.host.options import HostOptions
 from engine.host.protocol import (
     PROTOCOL_HEADER,
@@ -76,7 +76,7 @@ async def running_host(
     requested_model: str = "",
     limits: QuotaKeeper | None = None,
     token_file: Path | None = None,
-    apis: Spoken | None = None,
+    apis: EnabledApis | None = None,
 ) -> AsyncIterator[RunningHost]:
     """Serve `engine` on a socket in `folder`, or on a port; of a `token_file` the client has `token`."""
     service = CompletionService(load or (lambda _: engine), requested_model, limits)
@@ -105,7 +105,7 @@ async def running_host(
 
 def dropped_in_host(engine: Any) -> AbstractAsyncContextManager[RunningHost]:
     """Serve all drop-in APIs on a port, with a token, for clients of other makers."""
-    return running_host(None, engine, token=TOKEN, apis=Spoken.named(",".join(NAMES)))
+    return running_host(None, engine, token=TOKEN, apis=EnabledApis.named(",".join(NAMES)))
 
 
 def engine_after(may_load: threading.Event, engine: Any) -> Callable[[Any], Any]:

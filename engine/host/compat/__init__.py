@@ -1,5 +1,5 @@
 """Drop-in APIs: other programs' completion protocols, answered by the same service.
 
-A dialect reads a body into a `TextRequest` and writes what became of it; everything else is common
-to all. The README.md beside this file says which fields are taken, ignored and refused.
+Each API reads a body into a `TextRequest` and writes the answer in its own form; all else is common.
+The README.md beside this file says which fields are taken, ignored and refused.
 """

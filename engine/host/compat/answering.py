@@ -1,6 +1,7 @@
-"""From a request to its answer: the service's events, as a whole or as a stream of frames.
+"""From a request to its answer: the service's events, as a whole or as server-sent events.
 
-Who stops listening cancels the completion, also while it waits or its prompt is read.
+A client that stops listening cancels the completion, also while it waits or its prompt is read.
+https://html.spec.whatwg.org/multipage/server-sent-events.html
 """
 
 import asyncio
@@ -14,14 +15,15 @@ from litestar.exceptions import HTTPException
 from litestar.response import Stream
 
 from engine.host.bodies import until_gone
-from engine.host.compat.dialect import KEEP_ALIVE, Dialect, Exchange, data
+from engine.host.compat.drop_in_api import DropInApi, DropInCompletion, event
 from engine.host.failures import RefusalError
 from engine.host.principals import principal_of
 from engine.host.protocol import CompleteEvent, Done, Failed, Problem
 from engine.host.service import CompletionService
-from engine.request import Chunk
+from engine.request import Chunk, TokenText
 
 _KEEP_ALIVE_S = 15.0
+_KEEP_ALIVE = b": keep-alive\n\n"
 _CLIENT_GONE = 499  # nginx's: nobody reads the answer
 _STATUSES = {
     "bad_input": 400,
@@ -37,8 +39,9 @@ _STATUSES = {
     "upstream_timeout": 504,
 }
 _OF_UPSTREAM, _BAD_GATEWAY = "upstream_", 502
-_HEADERS = {"cache-control": "no-cache", "x-accel-buffering": "no"}  # proxies are to pass chunks on
+_HEADERS = {"cache-control": "no-cache", "x-accel-buffering": "no"}  # proxies pass events on
 _T = TypeVar("_T")
+_Said = TypeVar("_Said", Chunk, Done, TokenText)
 
 
 class FailedError(RefusalError):
@@ -53,70 +56,65 @@ class FailedError(RefusalError):
 async def answered(
     request: Request[Any, Any, Any],
     service: CompletionService,
-    dialect: Dialect,
-    exchange: Exchange,
+    api: DropInApi,
+    completion: DropInCompletion,
 ) -> Response[Any]:
     """Complete. Raises FailedError, and what a job raises."""
-    events = exchange.request.job(service, principal_of(request.scope)).events()
-    if exchange.request.has_crlf:
+    events = completion.request.job(service, principal_of(request.scope)).events()
+    if completion.request.has_crlf:
         events = _with_crlf(events)
-    if not exchange.is_streamed:
-        return Response(await _unless_gone(request, _whole(events, exchange)), status_code=200)
+    if not completion.is_streamed:
+        return Response(await _unless_gone(request, _whole(events, completion)), status_code=200)
     first = asyncio.ensure_future(anext(events))
     try:
         await _unless_gone(request, asyncio.wait({first}, timeout=_KEEP_ALIVE_S))
     except BaseException:
         first.cancel()
         raise
-    if first.done() and isinstance(event := first.result(), Failed):
-        raise FailedError(event)
-    frames = _frames(events, first, dialect, exchange)
-    return Stream(frames, media_type="text/event-stream", headers=_HEADERS)
+    if first.done() and isinstance(failed := first.result(), Failed):
+        raise FailedError(failed)
+    sent = _sent(events, first, api, completion)
+    return Stream(sent, media_type="text/event-stream", headers=_HEADERS)
 
 
-async def _whole(events: AsyncGenerator[CompleteEvent], exchange: Exchange) -> object:
+async def _whole(events: AsyncGenerator[CompleteEvent], completion: DropInCompletion) -> object:
     chunks: list[Chunk] = []
     async with aclosing(events):
-        async for event in events:
-            if isinstance(event, Failed):
-                raise FailedError(event)
-            if isinstance(event, Done):
-                return exchange.whole(chunks, event)
-            chunks.append(event)
+        async for told in events:
+            if isinstance(told, Failed):
+                raise FailedError(told)
+            if isinstance(told, Done):
+                return completion.answer(chunks, told)
+            chunks.append(told)
     raise FailedError(Failed("internal_error", "the completion has no end"))
 
 
-async def _frames(
+async def _sent(
     events: AsyncGenerator[CompleteEvent],
     first: asyncio.Task[CompleteEvent],
-    dialect: Dialect,
-    exchange: Exchange,
+    api: DropInApi,
+    completion: DropInCompletion,
 ) -> AsyncIterator[bytes]:
-    """The frames of a stream whose `first` event is awaited already."""
+    """What is sent of a stream whose `first` event is awaited already."""
     pending = first
     try:
         while True:
             if not (await asyncio.wait({pending}, timeout=_KEEP_ALIVE_S))[0]:
-                yield KEEP_ALIVE
+                yield _KEEP_ALIVE
                 continue
-            event = pending.result()
-            if frame := _frame(event, dialect, exchange):
-                yield frame
-            if not isinstance(event, Chunk):
+            told = pending.result()
+            if isinstance(told, Done):
+                yield completion.end(told)
                 return
+            if isinstance(told, Failed):
+                error = FailedError(told)
+                yield event(api.refusal(error.status, error.problem))
+                return
+            yield completion.piece(told)
             pending = asyncio.ensure_future(anext(events))
     finally:
         if not pending.cancel():  # else its end is that of the events
             await events.aclose()
-
-
-def _frame(event: CompleteEvent, dialect: Dialect, exchange: Exchange) -> bytes:
-    if isinstance(event, Chunk):
-        return exchange.frame(event)
-    if isinstance(event, Done):
-        return exchange.last_frames(event)
-    error = FailedError(event)
-    return data(dialect.refusal(error.status, error.problem))
 
 
 async def _unless_gone(request: Request[Any, Any, Any], work: Awaitable[_T]) -> _T:
@@ -140,17 +138,13 @@ async def _unless_gone(request: Request[Any, Any, Any], work: Awaitable[_T]) -> 
 async def _with_crlf(events: AsyncGenerator[CompleteEvent]) -> AsyncGenerator[CompleteEvent]:
     """The events with the line ends of the client's file."""
     async with aclosing(events):
-        async for event in events:
-            yield _as_crlf(event)
+        async for told in events:
+            if isinstance(told, Chunk):
+                tokens = tuple(_replaced(one) for one in told.tokens)
+                yield msgspec.structs.replace(_replaced(told), tokens=tokens)
+            else:
+                yield told if isinstance(told, Failed) else _replaced(told)
 
 
-def _as_crlf(event: CompleteEvent) -> CompleteEvent:
-    if isinstance(event, Failed):
-        return event
-    changed: dict[str, Any] = {"text": event.text.replace("\n", "\r\n")}
-    if isinstance(event, Chunk):
-        changed["tokens"] = tuple(
-            msgspec.structs.replace(one, text=one.text.replace("\n", "\r\n"))
-            for one in event.tokens
-        )
-    return msgspec.structs.replace(event, **changed)
+def _replaced(said: _Said) -> _Said:
+    return msgspec.structs.replace(said, text=said.text.replace("\n", "\r\n"))

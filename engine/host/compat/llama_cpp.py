@@ -1,177 +1,201 @@
 """llama.cpp's `/infill` and `/completion`, as llama.vim and llama.vscode use them.
 
 Texts are greedy unless a request asks for a temperature: these clients name no other sampler that
-would draw. Neither client takes a request back that it sends to a slot before the last one of it is
-answered, and two windows use the same slot, so nothing is superseded; a slot only says whose prompt
-is cached together. Nobody waits for a prompt that is only read (`n_predict` 0).
+would draw. A slot only says whose prompts are cached together: two windows use the same one, and
+neither client takes an earlier request of it back. Nobody waits for a prompt that is only read
+(`n_predict` 0).
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
-from litestar import Request, get
+from litestar import get
 from litestar.handlers import HTTPRouteHandler
+from msgspec import Meta
 
 from engine.errors import InputError
-from engine.host.compat import llama_wire as wire
-from engine.host.compat.dialect import Body, Dialect, Exchange, Served, data
-from engine.host.compat.llama_wire import selected, stop_type, timings
-from engine.host.compat.text_request import TextRequest, only_prompt, refuse_unless, stop_strings
-from engine.host.figures import gauges
-from engine.host.principals import principal_of
-from engine.host.protocol import MAX_TOKENS, Done, Problem
+from engine.host.compat.drop_in_api import DropInApi, DropInCompletion, Json, ServedModel, event
+from engine.host.compat.text_request import (
+    Body,
+    StopField,
+    TextRequest,
+    only_prompt,
+    refuse,
+    stop_strings,
+)
+from engine.host.protocol import MAX_TOKENS, Done, Integer, Problem
 from engine.host.service import CompletionService
 from engine.request import Buffer, Chunk, FinishReason
 from engine.version import VERSION
 
+MAX_FIELDS = 256  # that an answer is to have
 _INFILL = "/infill"
 _MAX_COMPLETIONS = 4
 _NO_NAME = "tmp"  # llama.cpp's own
 _MAX_EXTRA_CHARS = 1_000_000  # more than a prompt or a pool is the better for
 _DRAWS = ("temperature", "t")  # the sampler without which a temperature says nothing
+_ENDED = (FinishReason.END_TOKEN, FinishReason.FIM_TOKEN)  # by the model itself
+_NEUTRAL: dict[str, tuple[object, ...]] = {
+    "n_probs": (0,),
+    "grammar": ("",),
+    "json_schema": (),
+    "logit_bias": ([], {}),
+    "lora": ([],),
+    "ignore_eos": (False,),
+    "mirostat": (0,),
+}
+_ERROR_TYPES = {
+    401: "authentication_error",
+    403: "permission_error",
+    404: "not_found_error",
+    429: "unavailable_error",
+    501: "not_supported_error",
+    503: "unavailable_error",
+}
 
 
-@dataclass(frozen=True, slots=True)
-class LlamaExchange:
+class ExtraFile(msgspec.Struct, frozen=True):
+    """A piece of another file; llama.vim and llama.vscode also say when they took it."""
+
+    text: str | None = None
+    filename: str | None = None
+
+
+class LlamaBody(msgspec.Struct, frozen=True, kw_only=True):
+    """What `/infill` and `/completion` are asked; unknown fields change nothing."""
+
+    input_prefix: str | None = None
+    input_suffix: str | None = None
+    input_extra: list[ExtraFile] = []
+    prompt: str | list[Any] = ""
+    n_predict: Integer = -1  # 0: the prompt is only read; below 0: no limit
+    n_indent: Integer = 0
+    n_cmpl: Integer = 1
+    t_max_predict_ms: Integer = 0
+    id_slot: Integer = 0
+    temperature: Annotated[float, Meta(ge=-1e6, le=1e6)] = 0.0
+    samplers: str | list[str] = "t"  # names, or each one's letter
+    seed: Integer = -1
+    stop: StopField = ""
+    stream: bool = False
+    response_fields: Annotated[list[str], Meta(max_length=MAX_FIELDS)] = []
+
+
+@dataclass(slots=True)
+class LlamaCompletion(DropInCompletion):
     """A completion as llama.cpp's clients see it."""
 
-    request: TextRequest
-    asked: wire.LlamaBody
-    served: Served
+    slot: int = 0
+    is_listed: bool = False  # several texts were asked for
+    fields: Sequence[str] = ()  # that the answer is to have; none: all
 
-    @property
-    def is_streamed(self) -> bool:
-        """Whether the client reads chunks."""
-        return bool(self.asked.stream)
-
-    def whole(self, chunks: Sequence[Chunk], done: Done) -> object:  # noqa: ARG002 - the end has it all
+    def answer(self, chunks: Sequence[Chunk], done: Done) -> object:  # noqa: ARG002 - the end has it all
         """The text with its cost; a list where several were asked for."""
-        answer = selected(self._answer(done, done.text), self.asked.response_fields or ())
-        return [answer] if (self.asked.n_cmpl or 1) > 1 else answer
+        answer = selected(self._answer(done, done.text), self.fields)
+        return [answer] if self.is_listed else answer
 
-    def frame(self, chunk: Chunk) -> bytes:
+    def piece(self, chunk: Chunk) -> bytes:
         """A piece of the text."""
-        return data(wire.LlamaChunk(chunk.text, self._slot))
+        return event(self._piece(chunk.text, is_last=False))
 
-    def last_frames(self, done: Done) -> bytes:
-        """Why it ended, and what it cost."""
-        return data(selected(self._answer(done, ""), self.asked.response_fields or ()))
+    def end(self, done: Done) -> bytes:
+        """The reason and the cost."""
+        return event(selected(self._answer(done, ""), self.fields))
 
-    @property
-    def _slot(self) -> int:
-        return max(self.asked.id_slot or 0, 0)
+    def _piece(self, content: str, *, is_last: bool) -> Json:
+        piece: Json = {"content": content, "id_slot": self.slot, "index": 0}
+        return piece | {"tokens": [], "stop": is_last}
 
-    def _answer(self, done: Done, content: str) -> wire.LlamaAnswer:
-        stop, ending = self.request.stop, stop_type(done)
-        return wire.LlamaAnswer(
-            content=content,
-            id_slot=self._slot,
-            model=self.served.model,
-            tokens_predicted=done.cost.tokens,
-            tokens_evaluated=done.cost.prompt_tokens,
-            generation_settings=self._settings(),
-            prompt=self.request.prefix if self.request.is_raw else "",
-            has_new_line="\n" in done.text,
-            truncated=done.finish_reason == FinishReason.CONTEXT_FULL,
-            stop_type=ending,
-            stopping_word=stop[0] if ending == "word" and len(stop) == 1 else "",
-            tokens_cached=max(done.cost.prompt_tokens + done.cost.tokens - 1, 0),
-            timings=timings(done),
-        )
-
-    def _settings(self) -> wire.LlamaSettings:
-        request = self.request
-        return wire.LlamaSettings(
-            n_ctx=self.served.context_len,
-            n_predict=min(request.max_tokens, MAX_TOKENS),
-            temperature=request.temperature,
-            stop=list(request.stop),
-            samplers=["temperature"] if request.temperature else [],
-            n_indent=request.min_indent,
-            t_max_predict_ms=request.time_limit_ms or 0,
-        )
+    def _answer(self, done: Done, content: str) -> Json:
+        stop, ending = self.request.stop, _stop_type(done)
+        return self._piece(content, is_last=True) | {
+            "model": self.model.name,
+            "tokens_predicted": done.cost.tokens,
+            "tokens_evaluated": done.cost.prompt_tokens,
+            "generation_settings": _settings(self.model, self.request),
+            "prompt": self.request.prefix if self.request.is_raw else "",
+            "has_new_line": "\n" in done.text,
+            "truncated": done.finish_reason == FinishReason.CONTEXT_FULL,
+            "stop_type": ending,
+            "stopping_word": stop[0] if ending == "word" and len(stop) == 1 else "",
+            "tokens_cached": max(done.cost.prompt_tokens + done.cost.tokens - 1, 0),
+            "timings": _timings(done),
+        }
 
 
-class LlamaCpp(Dialect):
-    """The dialect."""
+class LlamaCpp(DropInApi):
+    """The API."""
 
     name = "llama-cpp"
     paths: tuple[str, ...] = (_INFILL, "/completion", "/completions")
-    other_paths: tuple[str, ...] = ("/props", "/slots")
-    told_by = "`input_prefix`"
+    other_paths: tuple[str, ...] = ("/props",)
+    marker = "input_prefix"
 
-    def is_meant(self, body: Body) -> bool:
-        """By its prefix; no other dialect has its paths."""
-        return "input_prefix" in body
-
-    def read(self, path: str, body: Body, served: Served) -> Exchange:
+    def read(self, path: str, body: Body, model: ServedModel) -> LlamaCompletion:
         """Raises InputError and ValidationError."""
-        asked = msgspec.convert(body, wire.LlamaBody)
-        _check(asked)
-        max_tokens = MAX_TOKENS if asked.n_predict is None else asked.n_predict
+        refuse(body, _NEUTRAL)
+        asked = msgspec.convert(body, LlamaBody)
+        if not 1 <= asked.n_cmpl <= _MAX_COMPLETIONS:
+            raise InputError(  # as llama.cpp says it: llama.vscode tells its user what to do by it
+                f"Field 'n_cmpl': Value must be between 1 <= value <= {_MAX_COMPLETIONS}, "
+                f"but got {asked.n_cmpl}"
+            )
         is_infill = path == _INFILL
         request = TextRequest(
-            prefix=_prefix(asked) if is_infill else only_prompt(asked.prompt or ""),
+            prefix=_prefix(asked) if is_infill else only_prompt(asked.prompt),
             suffix=asked.input_suffix or "" if is_infill else "",
             is_raw=not is_infill,
-            buffers=_files(asked.input_extra or ()) if is_infill else (),
-            slot=str(asked.id_slot or 0),
-            max_tokens=max_tokens if max_tokens >= 0 else MAX_TOKENS,
+            buffers=_files(asked.input_extra) if is_infill else (),
+            slot=str(asked.id_slot),
+            max_tokens=asked.n_predict if asked.n_predict >= 0 else MAX_TOKENS,
             temperature=_temperature(asked),
             seed=None if asked.seed == -1 else asked.seed,
             stop=stop_strings(asked.stop),
-            min_indent=max(asked.n_indent or 0, 0),
-            time_limit_ms=max(asked.t_max_predict_ms or 0, 0) or None,
-            is_prefetch=max_tokens == 0,
+            min_indent=max(asked.n_indent, 0),
+            time_limit_ms=max(asked.t_max_predict_ms, 0) or None,
+            is_prefetch=asked.n_predict == 0,
         )
-        return LlamaExchange(request, asked, served)
+        slot, is_listed = max(asked.id_slot, 0), asked.n_cmpl > 1
+        return LlamaCompletion(request, model, asked.stream, slot, is_listed, asked.response_fields)
 
-    def refusal(self, status: int, problem: Problem) -> wire.LlamaError:
-        """llama.cpp's form of an error."""
-        kind = wire.error_type(status)
-        return wire.LlamaError(wire.LlamaErrorBody(status, problem.message, kind))
+    def refusal(self, status: int, problem: Problem) -> Json:
+        """llama.cpp's form of an error. Without a `content` older versions of llama.vim break."""
+        otherwise = "server_error" if status >= 500 else "invalid_request_error"
+        kind = _ERROR_TYPES.get(status, otherwise)
+        error = {"code": status, "message": problem.message, "type": kind}
+        return {"error": error, "content": ""}
 
-    def routes(self, service: CompletionService) -> Sequence[HTTPRouteHandler]:
-        """What the server is, and how many completions it runs side by side."""
+    def routes(self, service: CompletionService) -> list[HTTPRouteHandler]:
+        """What the server is."""
 
         @get("/props")
-        async def props() -> wire.LlamaProps:
+        async def props() -> Json:
             """Describe the host."""
-            served = Served.by(service)
-            length = served.context_len
-            settings = wire.LlamaSettings(length, MAX_TOKENS, 0.0, [], [])
-            return wire.LlamaProps(
-                wire.LlamaDefaults(length, settings),
-                total_slots=service.engine_thread.ready_engine().max_sequences,
-                model_path=served.model,
-                build_info=f"foregram {VERSION}",
-                modalities={"vision": False, "audio": False},
-            )
+            model = ServedModel.of(service)
+            params = _settings(model, TextRequest(prefix="", max_tokens=MAX_TOKENS))
+            return {
+                "default_generation_settings": {"n_ctx": model.context_len, "params": params},
+                "total_slots": service.engine_thread.ready_engine().max_sequences,
+                "model_path": model.name,
+                "build_info": f"foregram {VERSION}",
+                "modalities": {"vision": False, "audio": False},
+                "chat_template": "",
+            }
 
-        @get("/slots")
-        async def slots(request: Request[Any, Any, Any]) -> list[wire.LlamaSlot]:
-            """Say how many are at work for who asks."""
-            length = Served.by(service).context_len
-            num_running = gauges(service, principal_of(request.scope))["running"]
-            return [
-                wire.LlamaSlot(number, length, is_processing=number < num_running)
-                for number in range(service.engine_thread.ready_engine().max_sequences)
-            ]
-
-        return [props, slots]
+        return [props]
 
 
-def _prefix(asked: wire.LlamaBody) -> str:
+def _prefix(asked: LlamaBody) -> str:
     """All that stands before the cursor. Raises InputError."""
     if asked.input_prefix is None or asked.input_suffix is None:
         missing = "input_prefix" if asked.input_prefix is None else "input_suffix"
         raise InputError(f'"{missing}" is required')
-    return asked.input_prefix + only_prompt(asked.prompt or "")
+    return asked.input_prefix + only_prompt(asked.prompt)
 
 
-def _files(extra: Sequence[wire.ExtraFile]) -> tuple[Buffer, ...]:
+def _files(extra: Sequence[ExtraFile]) -> tuple[Buffer, ...]:
     """Other files, each with all the pieces of it that were sent; the one taken last is first."""
     texts: dict[str, list[str]] = {}
     room = _MAX_EXTRA_CHARS
@@ -184,25 +208,68 @@ def _files(extra: Sequence[wire.ExtraFile]) -> tuple[Buffer, ...]:
     return tuple(Buffer(path, "\n".join(reversed(pieces))) for path, pieces in texts.items())
 
 
-def _temperature(asked: wire.LlamaBody) -> float:
+def _temperature(asked: LlamaBody) -> float:
     """0, and below it, is greedy; so is a list of samplers without the one that draws."""
-    wanted = asked.temperature or 0.0
-    named = asked.samplers
-    is_drawn = named is None or any(one in _DRAWS for one in named)
-    return max(wanted, 0.0) if is_drawn else 0.0
+    is_drawn = any(one in _DRAWS for one in asked.samplers)
+    return max(asked.temperature, 0.0) if is_drawn else 0.0
 
 
-def _check(asked: wire.LlamaBody) -> None:
-    """Refuse by name what would change the answer."""
-    if asked.n_cmpl is not None and not 1 <= asked.n_cmpl <= _MAX_COMPLETIONS:
-        raise InputError(  # as llama.cpp says it: llama.vscode tells its user what to do by it
-            f"Field 'n_cmpl': Value must be between 1 <= value <= {_MAX_COMPLETIONS}, "
-            f"but got {asked.n_cmpl}"
-        )
-    refuse_unless("n_probs", asked.n_probs, 0)
-    refuse_unless("grammar", asked.grammar, "")
-    refuse_unless("json_schema", asked.json_schema)
-    refuse_unless("logit_bias", asked.logit_bias, [], {})
-    refuse_unless("lora", asked.lora, [])
-    refuse_unless("ignore_eos", asked.ignore_eos, False)  # noqa: FBT003 - the value that changes nothing
-    refuse_unless("mirostat", asked.mirostat, 0)
+def _settings(model: ServedModel, request: TextRequest) -> Json:
+    """How an answer is made."""
+    return {
+        "n_ctx": model.context_len,
+        "n_predict": min(request.max_tokens, MAX_TOKENS),
+        "temperature": request.temperature,
+        "stop": request.stop,
+        "samplers": ["temperature"] if request.temperature else [],
+        "n_indent": request.min_indent,
+        "t_max_predict_ms": request.time_limit_ms or 0,
+    }
+
+
+def _timings(done: Done) -> Json:
+    """What was read and written, and how fast."""
+    read, written = done.cost.prompt_tokens - done.cost.reused_tokens, done.cost.tokens
+    prompt_ms, predicted_ms = done.cost.prefill_ms, done.cost.decode_ms
+    return {
+        "cache_n": done.cost.reused_tokens,
+        "prompt_n": read,
+        "prompt_ms": prompt_ms,
+        "prompt_per_token_ms": _ratio(prompt_ms, read),
+        "prompt_per_second": _ratio(1000 * read, prompt_ms),
+        "predicted_n": written,
+        "predicted_ms": predicted_ms,
+        "predicted_per_token_ms": _ratio(predicted_ms, written),
+        "predicted_per_second": _ratio(1000 * written, predicted_ms),
+        "draft_n": done.cost.rows - done.cost.steps,
+        "draft_n_accepted": written - done.cost.accepted_by_source.get("model", 0),
+    }
+
+
+def _stop_type(done: Done) -> str:
+    """`eos` where the model ended it, `word` at a stop string; all else is a limit there, too."""
+    if done.finish_reason == FinishReason.STOP_STRING:
+        return "word"
+    return "eos" if done.finish_reason in _ENDED else "limit"
+
+
+def selected(answer: Json, fields: Sequence[str]) -> Json:
+    """The answer, or the fields of it that are named, and its text in any case.
+
+    `a/b` is the field b of the field a, and keeps this name. What is not there is left out.
+    """
+    if not fields:
+        return answer
+    found = {name: value for name in fields if (value := _field(answer, name)) is not None}
+    return {"content": answer["content"]} | found
+
+
+def _field(answer: object, name: str) -> object:
+    value = answer
+    for part in name.split("/"):
+        value = value.get(part) if isinstance(value, dict) else None
+    return value
+
+
+def _ratio(amount: float, count: float) -> float:
+    return amount / count if count else 0.0

@@ -1,15 +1,13 @@
 """Tabby's completions, its health and its events, as tabby-agent and so its editors use them.
 
-Its agent takes a request back by closing the connection, and two windows may name the same path, so
-nothing is superseded. Texts are greedy unless a request asks for a temperature, as the agent does
-where a person asks for more than one text.
+Its agent takes a request back by closing the connection. Texts are greedy unless a request asks for
+a temperature, as the agent does where a person asks for more than one text.
 """
 
 import os
 import platform
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Any, Literal
 from urllib.parse import unquote, urlsplit
@@ -23,18 +21,17 @@ from msgspec import Meta
 from engine.errors import InputError
 from engine.host.bodies import decoded
 from engine.host.clients import UnknownCompletionError
-from engine.host.compat.dialect import Body, Dialect, Exchange, Served
-from engine.host.compat.text_request import TextRequest, refuse_unless
+from engine.host.compat.drop_in_api import DropInApi, DropInCompletion, Json, ServedModel
+from engine.host.compat.text_request import Body, TextRequest, refuse
 from engine.host.principals import principal_of
 from engine.host.protocol import Done, Feedback, FeedbackKind, Integer, Problem
 from engine.host.service import CompletionService
 from engine.request import Chunk, Snippet
 
 _MAX_TOKENS = 64  # Tabby's own default, and no request says another
-_SPOKEN = "v0.32.0"  # the release whose API this is: clients ask whether they may use it
-_PREFIX = "cmpl-"  # of ids
+_RELEASE = "v0.32.0"  # of Tabby, whose API this is: clients ask whether they may use it
+_ID_PREFIX = "cmpl-"
 _KINDS: dict[str, FeedbackKind] = {"view": "shown", "select": "accepted", "dismiss": "rejected"}
-Temperature = Annotated[float, Meta(ge=0, le=10)]
 
 
 class TabbySnippet(msgspec.Struct, frozen=True):
@@ -55,17 +52,18 @@ class TabbySegments(msgspec.Struct, frozen=True):
     relevant_snippets_from_recently_opened_files: list[TabbySnippet] | None = None
 
     @property
-    def snippets(self) -> list[TabbySnippet]:
+    def snippets(self) -> tuple[Snippet, ...]:
         """All of them, the best first, as Tabby orders them."""
-        return [
+        found = (
             *(self.declarations or ()),
             *(self.relevant_snippets_from_changed_files or ()),
             *(self.relevant_snippets_from_recently_opened_files or ()),
-        ]
+        )
+        return tuple(Snippet(_path(one.filepath), one.body) for one in found)
 
 
 class TabbyDebugOptions(msgspec.Struct, frozen=True):
-    """For who tries a prompt of their own."""
+    """To try a prompt of one's own."""
 
     raw_prompt: str | None = None
     disable_retrieval_augmented_code_completion: bool | None = None
@@ -75,25 +73,9 @@ class TabbyBody(msgspec.Struct, frozen=True):
     """What `/v1/completions` is asked."""
 
     segments: TabbySegments | None = None
-    debug_options: TabbyDebugOptions | None = None
-    temperature: Temperature | None = None
+    debug_options: TabbyDebugOptions = TabbyDebugOptions()
+    temperature: Annotated[float, Meta(ge=0, le=10)] = 0.0
     seed: Integer | None = None
-    mode: str = "standard"
-
-
-class TabbyChoice(msgspec.Struct, frozen=True):
-    """A text."""
-
-    text: str
-    index: int = 0
-
-
-class TabbyCompletion(msgspec.Struct, frozen=True):
-    """An answer."""
-
-    id: str
-    choices: list[TabbyChoice]
-    mode: str = "standard"
 
 
 class TabbyEvent(msgspec.Struct, frozen=True):
@@ -103,50 +85,38 @@ class TabbyEvent(msgspec.Struct, frozen=True):
     completion_id: str
 
 
-@dataclass(frozen=True, slots=True)
-class TabbyExchange:
+class TabbyCompletion(DropInCompletion):
     """A completion as Tabby's clients see it. There are no streams."""
 
-    request: TextRequest
-    is_streamed: bool = False
-
-    def whole(self, chunks: Sequence[Chunk], done: Done) -> TabbyCompletion:  # noqa: ARG002 - the end has it all
+    def answer(self, chunks: Sequence[Chunk], done: Done) -> Json:  # noqa: ARG002 - the end has it all
         """The text, and the name by which events call it."""
-        return TabbyCompletion(f"{_PREFIX}{done.id}", [TabbyChoice(done.text)])
-
-    def frame(self, chunk: Chunk) -> bytes:  # noqa: ARG002 - there are none
-        """Nothing."""
-        return b""
-
-    def last_frames(self, done: Done) -> bytes:  # noqa: ARG002 - there are none
-        """Nothing."""
-        return b""
+        choice = {"text": done.text, "index": 0}
+        return {"id": f"{_ID_PREFIX}{done.id}", "choices": [choice], "mode": "standard"}
 
 
-class Tabby(Dialect):
-    """The dialect."""
+class Tabby(DropInApi):
+    """The API."""
 
     name = "tabby"
     paths: tuple[str, ...] = ("/v1/completions",)
     other_paths: tuple[str, ...] = ("/v1/events", "/v1beta/server_setting")
-    told_by = "`segments`"
+    marker = "segments"
 
     def is_meant(self, body: Body) -> bool:
         """By its segments, or by the one thing that may stand in their place."""
         options = body.get("debug_options")
-        return "segments" in body or (isinstance(options, dict) and "raw_prompt" in options)
+        return self.marker in body or (isinstance(options, dict) and "raw_prompt" in options)
 
-    def read(self, path: str, body: Body, served: Served) -> Exchange:  # noqa: ARG002 - it has one
+    def read(self, path: str, body: Body, model: ServedModel) -> TabbyCompletion:  # noqa: ARG002 - it has one
         """Raises InputError and ValidationError."""
-        asked = msgspec.convert(body, TabbyBody)
-        refuse_unless("mode", asked.mode, "standard")
-        return TabbyExchange(_request(asked))
+        refuse(body, {"mode": ("standard",)})
+        return TabbyCompletion(_request(msgspec.convert(body, TabbyBody)), model)
 
     def refusal(self, status: int, problem: Problem) -> Problem:  # noqa: ARG002 - the answer has it
         """Tabby has no form of its own."""
         return problem
 
-    def health(self, service: CompletionService) -> Body:
+    def health(self, service: CompletionService) -> Json:
         """What the agent wants to know before it asks for anything."""
         info = service.engine_thread.ready_engine().info
         model = {"model_id": info.model, "device": info.device, "cuda_devices": []}
@@ -161,12 +131,12 @@ class Tabby(Dialect):
                 "build_date": "",
                 "build_timestamp": "",
                 "git_sha": "",
-                "git_describe": _SPOKEN,
+                "git_describe": _RELEASE,
             },
             "webserver": False,
         }
 
-    def routes(self, service: CompletionService) -> Sequence[HTTPRouteHandler]:
+    def routes(self, service: CompletionService) -> list[HTTPRouteHandler]:
         """Events, and what the server wants its clients to do."""
 
         @post("/v1/events", status_code=200)
@@ -190,26 +160,27 @@ class Tabby(Dialect):
 
 def _request(asked: TabbyBody) -> TextRequest:
     """What is to be completed. Raises InputError."""
-    options, segments = asked.debug_options or TabbyDebugOptions(), asked.segments
-    temperature, seed = asked.temperature or 0.0, asked.seed
-    request = partial(TextRequest, max_tokens=_MAX_TOKENS, temperature=temperature, seed=seed)
+    options, segments = asked.debug_options, asked.segments
+    request = partial(
+        TextRequest, max_tokens=_MAX_TOKENS, temperature=asked.temperature, seed=asked.seed
+    )
     if options.raw_prompt is not None:
         return request(prefix=options.raw_prompt, is_raw=True)
     if segments is None:
         raise InputError("the body has neither segments nor debug_options.raw_prompt")
-    shown = [] if options.disable_retrieval_augmented_code_completion else segments.snippets
+    is_alone = options.disable_retrieval_augmented_code_completion
     return request(
         prefix=segments.prefix,
         suffix=segments.suffix or "\n",
-        path=_path(segments.filepath or ""),
-        snippets=tuple(Snippet(_path(one.filepath or ""), one.body) for one in shown),
+        path=_path(segments.filepath),
+        snippets=() if is_alone else segments.snippets,
     )
 
 
-def _path(name: str) -> str:
+def _path(name: str | None) -> str:
     """The path of a file; the agent names those outside of its workspace by their URIs."""
-    if not name.startswith("file://"):
-        return name
+    if name is None or not name.startswith("file://"):
+        return name or ""
     try:
         return unquote(urlsplit(name).path)
     except ValueError:  # no URI after all
@@ -218,7 +189,7 @@ def _path(name: str) -> str:
 
 def _feedback(event: TabbyEvent, *, is_line: bool) -> Feedback:
     """The event in the host's own words. How long an accepted line was is not told."""
-    completion_id = event.completion_id.removeprefix(_PREFIX)
+    completion_id = event.completion_id.removeprefix(_ID_PREFIX)
     if event.type == "select" and is_line:
         return Feedback("", completion_id, "partly_accepted", 0)
     return Feedback("", completion_id, _KINDS[event.type])

@@ -2,8 +2,9 @@
 
 import secrets
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import msgspec
 
@@ -14,7 +15,8 @@ from engine.host.service import CompletionJob, CompletionService
 from engine.request import MAX_SNIPPET_CHARS, Buffer, CompletionRequest, Snippet
 
 _GREATEST_SEED = 2**63 - 1
-StopStringsField = str | list[str] | None
+Body = Mapping[str, Any]  # a JSON object without nulls at its top level
+StopField = str | list[str]
 
 # Up to this temperature the unlikely tokens that a `top_p` would leave out are hardly ever drawn.
 _SHARP = 0.5
@@ -25,9 +27,9 @@ class TextRequest:
     """Text around a cursor, or a whole prompt (`is_raw`), and how to continue it.
 
     A raw prompt is continued word for word; its special tokens are written by their names. What
-    continues the text around a cursor ends where the editor's own completions end. Requests of one
-    `document` supersede each other; without a name each is alone. Without a `seed` a text that is
-    drawn is another one each time. More than `MAX_TOKENS` are never written.
+    continues the text around a cursor ends where the editor's own completions end. No request
+    supersedes another. Without a `seed` a drawn text differs each time. More than `MAX_TOKENS` are
+    never written.
     """
 
     prefix: str
@@ -36,13 +38,11 @@ class TextRequest:
     path: str = ""
     snippets: tuple[Snippet, ...] = ()  # of other files, the best first
     buffers: tuple[Buffer, ...] = ()  # other files, of which the host chooses what is shown
-    document: str = ""
-    slot: str = ""  # tells the cached prompts of documents without a name apart
+    slot: str = ""  # requests of one slot, without a path, share a cached prompt
     max_tokens: int = 128  # 0: the prompt is only read, for later
     temperature: float = 0.0
     seed: int | None = None
     stop: tuple[str, ...] = ()
-    single_line: bool = False
     min_indent: int = 0  # characters of white space that each line but the first begins with
     time_limit_ms: int | None = None  # judged at line ends
     tells_tokens: bool = False  # chunks come with their tokens and log-probabilities
@@ -65,7 +65,7 @@ class TextRequest:
             service=service,
             principal=principal,
             client=client,
-            document=self.document or uuid.uuid4().hex,
+            document=uuid.uuid4().hex,
             make=lambda: request,
             is_prefetch=self.is_prefetch,
         )
@@ -79,7 +79,7 @@ class TextRequest:
             open_buffers=tuple(replace(one, text=_lf(one.text)) for one in self.buffers),
             repository=tuple(map(_bounded, self.snippets[:MAX_SNIPPETS])),
             workspace=f"{client}\0",
-            cache_key=f"{client}\0{self.document or self.path or self.slot}",
+            cache_key=f"{client}\0{self.path or self.slot}",
             sampling=Sampling(temperature=self.temperature, seed=seed),
             stop=self._stop_rules(),
             is_raw=self.is_raw,
@@ -90,15 +90,10 @@ class TextRequest:
         max_tokens = min(self.max_tokens, MAX_TOKENS)
         if self.is_raw:
             rules = StopRules.verbatim(max_tokens, self.stop)
-            return msgspec.structs.replace(
-                rules, min_indent=self.min_indent, time_limit_ms=self.time_limit_ms
-            )
-        return StopRules(
-            max_tokens=max_tokens,
-            strings=tuple(map(_lf, self.stop)),
-            single_line=self.single_line,
-            min_indent=self.min_indent,
-            time_limit_ms=self.time_limit_ms,
+        else:
+            rules = StopRules(max_tokens, strings=tuple(map(_lf, self.stop)))
+        return msgspec.structs.replace(
+            rules, min_indent=self.min_indent, time_limit_ms=self.time_limit_ms
         )
 
 
@@ -107,37 +102,37 @@ def _lf(text: str) -> str:
 
 
 def _bounded(snippet: Snippet) -> Snippet:
-    """Whole lines again, where only the end of it is shown."""
+    """Whole lines, also where only the end of them is shown."""
     text = _lf(snippet.text)
     if len(text) > MAX_SNIPPET_CHARS:
         text = text[-MAX_SNIPPET_CHARS:].partition("\n")[2]
     return Snippet(snippet.path, text)
 
 
-def stop_strings(stop: StopStringsField) -> tuple[str, ...]:
+def stop_strings(stop: StopField) -> tuple[str, ...]:
     """One or several, without empty ones, which stop nothing elsewhere."""
-    found = [stop] if isinstance(stop, str) else stop or []
-    return tuple(one for one in found if one)
+    return tuple(one for one in ([stop] if isinstance(stop, str) else stop) if one)
 
 
-def refuse_unless(name: str, value: object, *neutral: object) -> None:
-    """Raise InputError, which names the field, unless it is absent or changes nothing."""
-    if value is not None and value not in neutral:
-        told = " or ".join(msgspec.json.encode(one).decode() for one in neutral)
-        otherwise = f", or let it be {told}" if told else ""
-        raise InputError(f"{name} is not supported: leave it out{otherwise}")
+def refuse(body: Body, neutral: Mapping[str, Sequence[object]]) -> None:
+    """Raise InputError for a field that would change the answer: that has no `neutral` value."""
+    for name, values in neutral.items():
+        if name in body and body[name] not in values:
+            told = " or ".join(msgspec.json.encode(one).decode() for one in values)
+            otherwise = f", or let it be {told}" if told else ""
+            raise InputError(f"{name} is not supported: leave it out{otherwise}")
 
 
-def check_top_p(top_p: float | None, temperature: float) -> None:
+def check_top_p(top_p: float, temperature: float) -> None:
     """Raise InputError where leaving out unlikely tokens would make another text."""
-    if top_p is not None and top_p < 1 and temperature > _SHARP:
+    if top_p < 1 and temperature > _SHARP:
         raise InputError(
             f"top_p is not supported above temperature {_SHARP}: leave it out, or let it be 1"
         )
 
 
 def only_prompt(prompt: str | Sequence[object]) -> str:
-    """The prompt, where there is one that is text."""
+    """The one prompt. Raises InputError for several, and for token ids."""
     texts: Sequence[object] = [prompt] if isinstance(prompt, str) else prompt
     if not all(isinstance(one, str) for one in texts):
         raise InputError("prompt holds token ids, which are not supported: send its text")

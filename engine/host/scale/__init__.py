@@ -1,6 +1,5 @@
 """Several hosts under one address, on one machine or many: the extra `scale`, on Ray Serve.
 
-Ray Serve places the replicas, watches, restarts, replaces and counts them. What is here says which
-application a replica serves, and which workspace goes to which replica. Nothing but `cluster`,
-`replica` and `router` imports Ray.
+Ray Serve places the replicas, watches, restarts and counts them, and keeps each session at one of
+them. Only `cluster` and `replica` import Ray.
 """

@@ -1,24 +1,25 @@
 """What replicas are made of, how many there are, and the way to Ray, which is an extra.
 
-A plan is pickled, and unpickled on the machine that its replica is on.
+A plan is pickled, and unpickled on the machine of its replica.
 """
 
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from pkgutil import resolve_name
-from typing import Any, Self
+from typing import Self
 
 from engine.completer import ServedEngine
 from engine.errors import ConfigurationError
+from engine.host.compat.apis import NONE
 from engine.host.options import HostOptions
-from engine.host.principals import KnownToken
+from engine.host.principals import Principals
 from engine.host.runtime import new_secret
 from engine.progress import Progress
 
 MOST_REPLICAS = 1000
-LOAD = 8  # of a replica, as its load is aimed at
+LOAD = 8  # requests at a replica that autoscaling aims at
 _COUNT = re.compile(r"([1-9][0-9]{0,3})(?:-([1-9][0-9]{0,3}))?")
 _ENTRY = "engine.host.scale.cluster:serve_replicas"
 
@@ -45,54 +46,42 @@ class ReplicaCount:
         least, most = found.groups()
         return cls(int(least), int(most or least))
 
-    @property
-    def is_fixed(self) -> bool:
-        """Whether there is nothing to scale."""
-        return self.least == self.most
-
 
 @dataclass(frozen=True, slots=True)
 class ScaleOptions:
-    """What is told to Ray Serve."""
+    """What Ray Serve is told."""
 
     count: ReplicaCount
-    load: int = LOAD  # requests that run or wait at a replica, as autoscaling aims at
+    load: int = LOAD
     cluster: str | None = None  # Ray's address, or `auto`; None: Ray is started on this machine
     device: str = "auto"
     threads: int | None = None  # processors of a replica; None: an even share
 
-    def __post_init__(self) -> None:
-        if self.load < 1:
-            raise ConfigurationError(f"a load of {self.load} requests is not 1 or more")
-
 
 @dataclass(frozen=True, slots=True)
 class ReplicaPlan:
-    """How its engine is loaded, and how it answers."""
+    """How a replica loads its engine, and how it answers."""
 
     load: Callable[[Progress], ServedEngine]
     requested_model: str
-    quotas: tuple[str, ...]  # as NAME=VALUE; of each replica
-    apis: str
-    is_loopback: bool  # it serves programs of this machine alone, by its name
+    principals: Principals  # of a file: each replica reads it by itself
+    quotas: tuple[str, ...] = ()  # as NAME=VALUE; of each replica
+    apis: str = NONE
+    is_loopback: bool = False  # it serves programs of this machine alone, by its name
     is_debugging: bool = False
-
-
-def written(tokens: Iterable[KnownToken]) -> dict[str, Any]:
-    """Tokens as Ray keeps them, in JSON: by their digests, from which nobody learns them."""
-    return {"tokens": [[one.name, one.digest.hex(), one.line] for one in tokens]}
-
-
-def read(config: Mapping[str, Any]) -> tuple[KnownToken, ...]:
-    """What `written` has written."""
-    return tuple(
-        KnownToken(name, bytes.fromhex(digest), line) for name, digest, line in config["tokens"]
-    )
 
 
 def start_replicas(plan: ReplicaPlan, host: HostOptions, scale: ScaleOptions) -> None:
     """Serve until SIGTERM. Raises ConfigurationError where Ray Serve is not installed."""
-    _prepare(scale)
+    # Ray reads these when it is imported. It reports to nobody; an own one obeys nobody else.
+    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+    if scale.cluster is None:
+        os.environ["RAY_worker_niceness"] = "0"  # noqa: SIM112 - or others go first
+        os.environ["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0"  # or .1 stands for all addresses
+        os.environ["RAY_AUTH_MODE"] = "token"
+        os.environ["RAY_AUTH_TOKEN"] = new_secret()
+        # A replica that is slow for a moment keeps its sessions.
+        os.environ["RAY_SERVE_QUEUE_LENGTH_RESPONSE_DEADLINE_S"] = "1"
     try:
         serve: Callable[[ReplicaPlan, HostOptions, ScaleOptions], None] = resolve_name(_ENTRY)
     except ImportError as error:
@@ -101,13 +90,3 @@ def start_replicas(plan: ReplicaPlan, host: HostOptions, scale: ScaleOptions) ->
             f"({error})"
         ) from error
     serve(plan, host, scale)
-
-
-def _prepare(scale: ScaleOptions) -> None:
-    """Ray reads these when it is imported: it reports to nobody; an own one obeys nobody else."""
-    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
-    if scale.cluster is None:
-        os.environ["RAY_worker_niceness"] = "0"  # noqa: SIM112 - or others go first
-        os.environ["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0"  # or .1 stands for all addresses
-        os.environ["RAY_AUTH_MODE"] = "token"
-        os.environ["RAY_AUTH_TOKEN"] = new_secret()

@@ -1,27 +1,28 @@
 """One of several hosts: the application of `foregram serve`, held by an actor of Ray Serve.
 
-Ray calls `check_health` now and then, and starts another where that raises or the process is gone;
-`reconfigure` as soon as there is one, and with each change of the tokens.
+Ray calls `check_health` now and then, and starts another where that raises or the process is gone.
 """
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
+from prometheus_client import Metric, generate_latest
+from prometheus_client.parser import text_string_to_metric_families
+from prometheus_client.registry import Collector
 from ray import serve
 
 from engine.errors import ForegramError
 from engine.host.app import Peers, create_app
-from engine.host.auth import Application, AuthMiddleware
+from engine.host.auth import Application, AuthMiddleware, Event, Receive, Send
 from engine.host.buffers import ClientId
-from engine.host.compat.dialects import Spoken
+from engine.host.compat.apis import EnabledApis
 from engine.host.engine_thread import become_host, kept_for_good
 from engine.host.figures import metrics_page
-from engine.host.principals import Principals
+from engine.host.protocol import REPLICA_HEADER
 from engine.host.quotas import QuotaKeeper
-from engine.host.scale.named_replica import NamedReplica, joined_pages
-from engine.host.scale.plan import ReplicaPlan, read
+from engine.host.scale.plan import ReplicaPlan
 from engine.host.service import CompletionService
 from engine.memory import return_free_memory
 
@@ -41,14 +42,14 @@ class Replica:
     """Its methods are called on one event loop."""
 
     async def __init__(self, plan: ReplicaPlan) -> None:  # type: ignore[misc] # Ray awaits it
-        """Load the engine. Raises ReplicaError; Ray routes nothing here before this returns."""
+        """Load the engine. Raises ForegramError; Ray routes nothing here before this returns."""
         logging.basicConfig(format="%(levelname)s %(message)s", level=logging.WARNING)
         level = logging.DEBUG if plan.is_debugging else logging.INFO
         logging.getLogger("foregram").setLevel(level)
         logging.getLogger("asyncio").setLevel(logging.ERROR)  # as in `foregram serve`
         become_host()
+        plan.principals.reload()
         self._plan = plan
-        self._principals = Principals.unknown()
         limits = QuotaKeeper(plan.quotas)
         self._service = CompletionService(kept_for_good(plan.load), plan.requested_model, limits)
         self._service.engine_thread.start()
@@ -59,18 +60,19 @@ class Replica:
 
     def __serve_build_asgi_app__(self) -> Application:
         """The application; Ray asks for it once the engine is loaded."""
-        spoken = Spoken.named(self._plan.apis)
-        app: Any = create_app(self._service, None, spoken.dialects, _Broadcast())
+        plan, service = self._plan, self._service
+        apis = EnabledApis.named(plan.apis)
+        app: Any = create_app(service, None, apis, _OtherReplicas())
         guarded = AuthMiddleware(
-            *(app, self._principals, self._plan.is_loopback, self._service.limits, spoken),
-            metrics=self._service.metrics,
+            *(app, plan.principals, plan.is_loopback, service.limits, apis),
+            metrics=service.metrics,
         )
-        return NamedReplica(guarded, _own_name())
+        return named(guarded, _own_name())
 
-    def reconfigure(self, config: Mapping[str, Any]) -> None:
-        """Let in whom `config` names, and nobody else."""
-        self._principals.tokens = read(config)
-        self._service.clients.keep_only(self._principals.every)
+    def reload_tokens(self) -> None:
+        """Read the token file again. Raises ConfigurationError; then what is known stays."""
+        self._plan.principals.reload()
+        self._service.clients.keep_only(self._plan.principals.every)
 
     def check_health(self) -> None:
         """Raises ReplicaError where another has to take the place of this one."""
@@ -99,19 +101,16 @@ class Replica:
             await asyncio.to_thread(return_free_memory)
 
 
-class _Broadcast(Peers):
+class _OtherReplicas(Peers):
     """The other replicas, by way of Ray; a call goes to all of them, this one included."""
 
     async def close(self, client: ClientId, uris: tuple[str, ...] | None) -> None:
         await self._results("close_client", client.principal, client.name, uris)
 
     async def metrics(self, own: bytes) -> bytes:
-        pages = {_own_name(): own}
-        for result in await self._results("metrics"):
-            if not isinstance(result, BaseException):
-                name, page = result
-                pages[name] = page
-        return joined_pages(pages)
+        found = await self._results("metrics")
+        pages = dict(one for one in found if not isinstance(one, BaseException))
+        return joined_pages(pages | {_own_name(): own})
 
     async def _results(self, method: str, *values: object) -> list[Any]:
         context = serve.get_replica_context()
@@ -127,3 +126,40 @@ class _Broadcast(Peers):
 def _own_name() -> str:
     name: str = serve.get_replica_context().replica_tag
     return name
+
+
+def named(app: Application, name: str) -> Application:
+    """`app`, whose answers say which replica gave them."""
+    header = (REPLICA_HEADER.encode(), name.encode())
+
+    async def named_app(scope: Event, receive: Receive, send: Send) -> None:
+        async def named_send(event: Event) -> None:
+            if event["type"] == "http.response.start":
+                # Another event: the application may send the same one again, in other answers.
+                event = {**event, "headers": [*event.get("headers", ()), header]}
+            await send(event)
+
+        await app(scope, receive, named_send)
+
+    return named_app
+
+
+class _Joined(Collector):
+    def __init__(self, figures: Iterable[Metric]) -> None:
+        self._figures = figures
+
+    def collect(self) -> Iterable[Metric]:
+        """Return what was given."""
+        return self._figures
+
+
+def joined_pages(pages: Mapping[str, bytes]) -> bytes:
+    """The samples of all pages, which are by replica, labelled with its name."""
+    joined: dict[str, Metric] = {}
+    for replica, page in pages.items():
+        for one in text_string_to_metric_families(page.decode()):
+            family = joined.setdefault(one.name, Metric(one.name, one.documentation, one.type))
+            for sample in one.samples:
+                labels = {**sample.labels, "replica": replica}
+                family.samples.append(sample._replace(labels=labels))
+    return generate_latest(_Joined(joined.values()))

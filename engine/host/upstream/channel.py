@@ -17,23 +17,15 @@ from engine.host.http_client import (
     tls_context,
     usable_proxies,
 )
-from engine.host.upstream.failures import (
-    UpstreamBrokenError,
-    UpstreamBusyError,
-    UpstreamError,
-    UpstreamSlowError,
-    UpstreamUnreachableError,
-    UpstreamUntrustedError,
-    refusal,
-)
+from engine.host.upstream.failures import UpstreamError, busy, refusal
 from engine.host.upstream.options import UpstreamOptions
 
 _CONNECT_S = 5.0
 _SILENT_S = 60.0  # of an upstream that reads a prompt, or has it wait
 _LONGEST_REST_S = 60.0  # whatever Retry-After says
-_MOST_KEPT = 64  # connections
+_MOST_KEPT = 64  # idle connections
 _KEPT_S = 4.0  # without a request; vLLM's and SGLang's servers close them after 5
-_DONE = b'{"choices":[{"finish_reason":"stop"}]}'  # for who gave no reason before
+_DONE = b'{"choices":[{"finish_reason":"stop"}]}'  # where no reason came before
 
 
 class UpstreamChannel:
@@ -67,14 +59,15 @@ class UpstreamChannel:
         try:
             return msgspec.json.decode(content)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise UpstreamBrokenError(f"the upstream {self.where}{path} answers no JSON") from error
+            told = f"the upstream {self.where}{path} answers no JSON"
+            raise UpstreamError("upstream_broken", told) from error
 
     @asynccontextmanager
     async def streamed(self, body: dict[str, Any]) -> AsyncIterator[AsyncGenerator[bytes]]:
         """The data of the events of a completion; leaving the block ends the upstream's work."""
         rest_s = self._rests_until - time.monotonic()
         if rest_s > 0:
-            raise UpstreamBusyError(self.where, rest_s)
+            raise busy(self.where, rest_s)
         async with self._answer("POST", "/v1/completions", body) as response:
             is_stream = "json" not in response.headers.get("content-type", "")
             yield self._events(response) if is_stream else self._whole(response)
@@ -116,7 +109,7 @@ class UpstreamChannel:
         content = await body_of(response)
         wait_s = retry_after_s(response)
         error = refusal(self.where, response.status_code, _sentence(content), wait_s)
-        if isinstance(error, UpstreamBusyError):
+        if error.retry_after_s is not None:
             rest_s = min(error.retry_after_s, _LONGEST_REST_S)
             self._rests_until = time.monotonic() + rest_s
         return error
@@ -128,23 +121,26 @@ class UpstreamChannel:
         try:
             yield
         except httpx2.ConnectTimeout as error:
-            raise UpstreamUnreachableError(f"{where} cannot be reached") from error
+            raise UpstreamError("upstream_unreachable", f"{where} cannot be reached") from error
         except httpx2.TimeoutException as error:
-            raise UpstreamSlowError(f"{where} has said nothing for {_SILENT_S:.0f} s") from error
+            told = f"{where} has said nothing for {_SILENT_S:.0f} s"
+            raise UpstreamError("upstream_timeout", told) from error
         except httpx2.ConnectError as error:
             if (wrong := rejected_certificate(error)) is not None:
-                raise UpstreamUntrustedError(
+                raise UpstreamError(
+                    "upstream_untrusted",
                     f"the certificate of {where} is not accepted: {wrong.verify_message}; "
-                    "--upstream-ca-file may name the one that signed it"
+                    "--upstream-ca-file may name the one that signed it",
                 ) from error
-            raise UpstreamUnreachableError(f"{where} cannot be reached: {error}") from error
+            told = f"{where} cannot be reached: {error}"
+            raise UpstreamError("upstream_unreachable", told) from error
         except ResponseTooLargeError as error:
             what = "a line above" if error.is_line else "more than"
             sent = f"the upstream sent {what} {error.most_bytes:,} bytes"
-            raise UpstreamBrokenError(sent) from error
+            raise UpstreamError("upstream_broken", sent) from error
         except (httpx2.HTTPError, httpx2.StreamError, httpx2.InvalidURL) as error:
             reason = f"{type(error).__name__}: {error}".removesuffix(": ")
-            raise UpstreamBrokenError(f"{where} broke off ({reason})") from error
+            raise UpstreamError("upstream_broken", f"{where} broke off ({reason})") from error
 
 
 def _sentence(content: bytes) -> str:

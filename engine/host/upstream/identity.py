@@ -1,26 +1,22 @@
 """Which engine an upstream is, which model it runs, and how much fits it: by its own account."""
 
-import asyncio
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePath
 from typing import Any
 
+from engine.errors import ConfigurationError
 from engine.host.upstream.channel import UpstreamChannel
-from engine.host.upstream.failures import (
-    UpstreamError,
-    UpstreamModelError,
-    UpstreamOptionsError,
-    UpstreamRequestError,
-)
+from engine.host.upstream.failures import UpstreamError, UpstreamOptionsError
 from engine.host.upstream.options import UpstreamOptions
-from engine.host.upstream.wire import TITLES, ServerKind
+from engine.host.upstream.prompt_writer import FAMILIES, names_by_model
+from engine.host.upstream.wire import ServerKind
+from engine.model_names import kind_of, title_of, why_unknown
 
 _CONTEXT = 4096  # where an upstream does not say: what each of today's models has
 _MOST_SEQUENCES = 64  # where it does not say: what one GPU serves well
 _LEAST_CONTEXT, _LARGEST_CONTEXT = 512, 2**24
-_LARGEST_SEQUENCES = 1024  # each is listed where clients of llama.cpp ask
-_AT_ONCE = 8  # questions
+_LARGEST_SEQUENCES = 1024  # more than any engine runs side by side
+_FEW_NAMES = 3  # prefix, suffix and middle, without which there is no format
 _KINDS: tuple[ServerKind, ...] = ("llamacpp", "vllm", "sglang", "tensorrt_llm")
 
 
@@ -30,7 +26,7 @@ class UpstreamIdentity:
 
     kind: ServerKind
     model_name: str
-    context: int = _CONTEXT
+    context: int
     max_sequences: int = _MOST_SEQUENCES
     other_names: tuple[str, ...] = ()  # of the model: what its files are called
 
@@ -40,21 +36,15 @@ class UpstreamIdentity:
         name = self.model_name
         return PurePath(name).name or name if name.startswith("/") else name
 
-    @property
-    def title(self) -> str:
-        """How people call the engine."""
-        return TITLES[self.kind]
-
 
 async def identify(channel: UpstreamChannel, options: UpstreamOptions) -> UpstreamIdentity:
-    """Ask who an upstream is. Raises UpstreamError and ConfigurationError."""
+    """Ask an upstream what it is. Raises UpstreamError and ConfigurationError."""
     models = await _models(channel)
     owners = [str(model.get("owned_by", "")).lower() for model in models]
     kind: ServerKind = next((one for owner in owners for one in _KINDS if one == owner), "other")
     chosen = _chosen(models, options, kind)
-    found = UpstreamIdentity(kind, str(chosen["id"]), other_names=_names(chosen, "root"))
-    if (context := _positive(chosen.get("max_model_len"), _LARGEST_CONTEXT)) is not None:
-        found = replace(found, context=context)
+    context = _positive(chosen.get("max_model_len"), _LARGEST_CONTEXT) or _CONTEXT
+    found = UpstreamIdentity(kind, chosen["id"], context, other_names=_names(chosen, "root"))
     if kind == "llamacpp":
         found = _with_properties(found, await _told(channel, "/props"))
     if options.context is not None:
@@ -67,43 +57,51 @@ async def identify(channel: UpstreamChannel, options: UpstreamOptions) -> Upstre
     return found
 
 
-async def token_ids(
-    channel: UpstreamChannel, identity: UpstreamIdentity, names: Sequence[str]
-) -> dict[str, int]:
-    """The ids of the special tokens among `names`, as the upstream's tokenizer has them.
+async def special_tokens(
+    channel: UpstreamChannel, identity: UpstreamIdentity, options: UpstreamOptions
+) -> tuple[str, ...]:
+    """The names of the model's special tokens: by its name, or by how the upstream reads them.
 
-    Nothing where the upstream has no route for that.
+    Raises ConfigurationError where nothing tells.
     """
-    gate = asyncio.Semaphore(_AT_ONCE)
+    said = [identity.model_name, *identity.other_names]
+    if options.known_as:
+        if kind_of(options.known_as) == "unknown":
+            raise ConfigurationError(why_unknown(options.known_as))
+        said = [title_of(options.known_as)]
+    # Of paths the ends: a folder may be called anything.
+    if names := names_by_model(*(PurePath(name).name or name for name in said)):
+        return names
+    for most in (None, _FEW_NAMES):
+        for names in (names[:most] for _, names in FAMILIES):
+            num_tokens = len(await tokenised(channel, identity, "".join(names)))
+            if num_tokens == len(names):
+                return names
+            if not num_tokens:
+                break
+    raise ConfigurationError(
+        f"nothing tells with which special tokens the upstream's model {identity.model_name} fills "
+        "in the middle; pass --model with its alias, its hub id, its folder or its .gguf file"
+    )
 
-    async def asked(name: str) -> list[int]:
-        async with gate:
-            return await tokenised(channel, identity, name) or []
 
-    if not await asked(names[0]):
-        return {}
-    found = await asyncio.gather(*map(asked, names))
-    return {name: ids[0] for name, ids in zip(names, found, strict=True) if len(ids) == 1}
-
-
-async def tokenised(
-    channel: UpstreamChannel, identity: UpstreamIdentity, text: str
-) -> list[int] | None:
-    """The upstream's tokens of a text, special ones by their names; None: it does not tell."""
+async def tokenised(channel: UpstreamChannel, identity: UpstreamIdentity, text: str) -> list[int]:
+    """The upstream's tokens of a text, special ones by their names; none where it does not tell."""
     if identity.kind == "llamacpp":
         body: dict[str, Any] = {"content": text, "parse_special": True, "add_special": False}
     else:
         body = {"model": identity.model_name, "prompt": text, "add_special_tokens": False}
     answer = await _told(channel, "/tokenize", body)
     ids = answer.get("tokens")
-    is_list = isinstance(ids, list) and all(isinstance(one, int) for one in ids)
-    return ids if is_list else None
+    return [one for one in ids if isinstance(one, int)] if isinstance(ids, list) else []
 
 
 async def _models(channel: UpstreamChannel) -> list[dict[str, Any]]:
     try:
         answer = await channel.ask("/v1/models")
-    except UpstreamModelError:
+    except UpstreamError as error:
+        if error.code != "upstream_not_found":
+            raise
         return []
     data = answer.get("data") if isinstance(answer, dict) else None
     return [one for one in data or () if isinstance(one, dict) and isinstance(one.get("id"), str)]
@@ -139,8 +137,6 @@ async def _told(
     """What a route answers that not every upstream has, or shows to everyone."""
     try:
         answer = await channel.ask(path, body)
-    except (UpstreamModelError, UpstreamRequestError):
-        return {}
     except UpstreamError as error:
         if error.code == "upstream_unreachable":
             raise
@@ -151,12 +147,10 @@ async def _told(
 def _with_properties(found: UpstreamIdentity, told: dict[str, Any]) -> UpstreamIdentity:
     """What llama.cpp says of itself beside its list of models."""
     settings = told.get("default_generation_settings")
-    context = (
-        _positive(settings.get("n_ctx"), _LARGEST_CONTEXT) if isinstance(settings, dict) else None
-    )
+    context = settings.get("n_ctx") if isinstance(settings, dict) else None
     return replace(
         found,
-        context=context or found.context,
+        context=_positive(context, _LARGEST_CONTEXT) or found.context,
         max_sequences=_positive(told.get("total_slots"), _LARGEST_SEQUENCES) or found.max_sequences,
         other_names=(*found.other_names, *_names(told, "model_path", "model_alias")),
     )

@@ -1,4 +1,4 @@
-"""Where an upstream is, and what is to be known of it. It checks itself."""
+"""An upstream's address, and what the user says of its model."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,12 +12,11 @@ from engine.host.loopback import is_loopback
 class UpstreamOptions:
     """An upstream's address, and what the user says of its model. Raises ConfigurationError.
 
-    `model_name` is what the upstream calls it, `known_as` what foregram calls it: whose special
-    tokens and whose tokenizer it has. Empty ones are asked of the upstream.
+    `model_name` is what the upstream calls it, `known_as` what foregram calls it, by which its special
+    tokens are known. Empty ones are asked of the upstream.
     """
 
     url: str
-    cache_folder: Path
     model_name: str = ""
     known_as: str = ""
     token: str = field(default="", repr=False)

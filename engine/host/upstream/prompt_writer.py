@@ -1,22 +1,22 @@
-"""Prompts for an upstream, laid out as our own engine lays them out.
+"""Prompts for an upstream, laid out as our own engine lays them out, and sent as text.
 
-With the model's tokenizer a prompt goes out as token ids: exactly what our own engine would read.
-Without it a prompt is text, in which the special tokens stand by their names. A name that the user's
-own text has there is broken up, so that it stays text.
+Special tokens stand in it by their names. Such a name in the user's own text is broken up, so that it
+stays text. Lengths are estimated: the model's tokenizer is the upstream's.
 """
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from engine.model.fim import FimFormat
+from engine.model.fim import find_fim_format
 from engine.model.prompt import Prompt, build_prompt
-from engine.model.prompt_window import TextCodec
 from engine.model.tokenizer import encodable
+from engine.model.vocabulary import Vocabulary
 from engine.request import CompletionRequest
 from engine.snippets import Neighbours
 
 FIRST_TEXT_ID = 256
+_FIRST_SPECIAL_ID = 2
 _PIECE = re.compile(
     r" ?[A-Za-z_]{1,5}|[0-9]|[ \t]*\r?\n[ \t]{0,24}|[ \t]{1,16}"
     r"| ?[!-/:-@\[-^`{-~]{1,2}|[\u0080-\u1fff]{1,2}|.",
@@ -24,6 +24,45 @@ _PIECE = re.compile(
 )
 _WIDE = 0x10000  # characters from here on, as emoji, are several tokens
 _FILLER = 1  # counts as a token and is no text
+_ENDS = ("<|endoftext|>", "<|im_end|>", "<|end_of_text|>", "<|eot_id|>")  # of several families
+_PIPED = ("<|fim_prefix|>", "<|fim_suffix|>", "<|fim_middle|>")
+_STARCODER = ("<fim_prefix>", "<fim_suffix>", "<fim_middle>", "<fim_pad>", "<|endoftext|>")
+_NO_NAME = "(?!)"  # only the tokens tell
+FAMILIES = (  # patterns of their models' names, and their special tokens
+    (
+        r"qwen",
+        (*_PIPED, "<|fim_pad|>", "<|repo_name|>", "<|file_sep|>", "<|endoftext|>", "<|im_end|>"),
+    ),
+    (r"codegemma", (*_PIPED, "<|file_separator|>", "<eos>")),
+    (r"granite-?4", (*_PIPED, "<|fim_pad|>", "<|end_of_text|>")),
+    (r"mellum", (*_STARCODER, "<filename>", "<reponame>", "<|im_start|>", "<|im_end|>")),
+    (r"starcoder-?2", (*_STARCODER, "<file_sep>", "<repo_name>")),
+    (r"star-?coder|granite.*code|refact|stable-code", _STARCODER),
+    (r"santacoder", ("<fim-prefix>", "<fim-suffix>", "<fim-middle>", "<|endoftext|>")),
+    (r"seed-?coder", ("<[fim-prefix]>", "<[fim-suffix]>", "<[fim-middle]>", "<[end▁of▁sentence]>")),
+    (
+        r"deepseek",
+        (
+            "<｜fim▁begin｜>",  # noqa: RUF001 - DeepSeek's own
+            "<｜fim▁hole｜>",  # noqa: RUF001 - likewise
+            "<｜fim▁end｜>",  # noqa: RUF001 - likewise
+            "<｜end▁of▁sentence｜>",  # noqa: RUF001 - likewise
+        ),
+    ),
+    (r"glm-?4", ("<|code_prefix|>", "<|code_suffix|>", "<|code_middle|>", "<|endoftext|>")),
+    (r"code-?llama", ("▁<PRE>", "▁<SUF>", "▁<MID>")),
+    (r"codestral", ("[PREFIX]", "[SUFFIX]")),
+    (_NO_NAME, ("<PRE>", "<SUF>", "<MID>")),
+    (_NO_NAME, ("<|prefix|>", "<|suffix|>", "<|middle|>")),
+)
+
+
+def names_by_model(*model_names: str) -> tuple[str, ...]:
+    """The special tokens of the family that one of these names tells; none where it is unknown."""
+    for pattern, names in FAMILIES:
+        if any(re.search(pattern, name.lower()) for name in model_names):
+            return names
+    return ()
 
 
 class EstimatedTokens:
@@ -55,88 +94,73 @@ def _text_of(text_id: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class UpstreamPrompt:
-    """What is sent, and what is known of it. The answer must begin with `owed`."""
+    """What is sent, and what is known of it."""
 
-    sent: str | Sequence[int]
+    text: str
     laid_out: Prompt
-    owed: str
-
-
-@dataclass(slots=True)
-class PromptWriter:
-    """Lays out prompts in at most `budget` tokens; `names` are the special tokens by their ids.
-
-    `sends_text`: an upstream gets them as text, and puts what begins one there itself.
-    """
-
-    codec: TextCodec
-    fim: FimFormat
-    names: dict[int, str]
-    sends_text: bool
-    budget: int = 1024
-    neighbours: Neighbours = field(init=False)
-    _special: re.Pattern[str] = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.neighbours = Neighbours(lambda text: len(self.codec.encode(text)))
-        longest_first = sorted(self.names.values(), key=len, reverse=True)
-        self._special = re.compile("|".join(map(re.escape, longest_first)))
 
     @property
-    def is_estimated(self) -> bool:
-        """Whether the lengths of prompts are estimates."""
-        return isinstance(self.codec, EstimatedTokens)
+    def owed(self) -> str:
+        """What the answer must begin with."""
+        return self.laid_out.dropped.decode()
+
+
+class PromptWriter:
+    """Lays out prompts in at most `budget` tokens."""
+
+    def __init__(self, special: Sequence[str], model_name: str) -> None:
+        """`special` are the model's special tokens. Raises UnsupportedModelError."""
+        self.special = tuple(dict.fromkeys((*special, *_ENDS)))
+        ids = {name: number for number, name in enumerate(self.special, _FIRST_SPECIAL_ID)}
+        self.codec = EstimatedTokens(ids)
+        self.budget = 1024
+        self.neighbours = Neighbours(lambda text: len(self.codec.encode(text)))
+        vocabulary = Vocabulary(ids, ids.values(), (), byte_level=False)
+        self._fim = find_fim_format(vocabulary, model_name)
+        self._specials = frozenset(ids.values())
+        longest_first = sorted(self.special, key=len, reverse=True)
+        self._names = re.compile("|".join(map(re.escape, longest_first)))
 
     def write(self, request: CompletionRequest, *, is_healed: bool) -> UpstreamPrompt:
         """Lay out a prompt. `is_healed`: the piece at the cursor is left out, and owed by the answer."""
         if request.is_raw:
             return self._raw(request.prefix)
-        layout = request.layout if is_healed else "psm"
         laid_out = build_prompt(
             self.codec,
-            self.fim,
+            self._fim,
             request.prefix,
             request.suffix,
-            layout,
+            request.layout if is_healed else "psm",
             self.budget,
             path=request.path,
             snippets=lambda room: self.neighbours.snippets(request, room),
         )
-        num_start = len(self.codec.start_ids)
-        sent = self._as_text(laid_out.ids[num_start:]) if self.sends_text else laid_out.ids
-        return UpstreamPrompt(sent, laid_out, laid_out.dropped.decode())
+        return UpstreamPrompt(self._as_text(laid_out.ids), laid_out)
 
     def ends(self, request: CompletionRequest) -> Collection[str]:
         """The special tokens that end a text; where the document speaks of one itself, it is text."""
-        if request.is_raw:
-            return list(self.names.values())
-        return [
-            name
-            for name in self.names.values()
-            if name not in request.prefix and name not in request.suffix
-        ]
+        text = "" if request.is_raw else f"{request.prefix}\0{request.suffix}"
+        return [name for name in self.special if name not in text]
 
     def _raw(self, text: str) -> UpstreamPrompt:
         """A prompt that its caller laid out: the upstream itself reads the special tokens in it."""
-        pieces = self._special.split(text)
-        ids = [
-            *self.codec.start_ids,
-            *(one for piece in pieces for one in self.codec.encode(piece)),
-        ]
-        ids += [0] * (len(pieces) - 1)  # one for each special token: only their number is asked for
-        return UpstreamPrompt(text, Prompt(tuple(ids), b"", b"", ()), owed="")
+        pieces = self._names.split(text)
+        ids = [one for piece in pieces for one in self.codec.encode(piece)]
+        ids += [_FILLER] * (len(pieces) - 1)  # for each special token
+        return UpstreamPrompt(text, Prompt(tuple(ids), b"", b"", ()))
 
     def _as_text(self, ids: Sequence[int]) -> str:
         parts: list[str] = []
         run: list[int] = []
-        for one in (*ids, -1):
-            if one >= 0 and one not in self.names:
+        for one in ids:
+            if one in self._specials:
+                parts += [self._plain(run), self.codec.decode([one])]
+                run = []
+            else:
                 run.append(one)
-                continue
-            parts += [self._plain(self.codec.decode(run)), self.names.get(one, "")]
-            run = []
-        return "".join(parts)
+        return "".join([*parts, self._plain(run)])
 
-    def _plain(self, text: str) -> str:
-        """The text without any special token's name: each gets a blank behind its first character."""
-        return self._special.sub(lambda found: f"{found[0][0]} {found[0][1:]}", text)
+    def _plain(self, ids: Sequence[int]) -> str:
+        """Text without any special token's name: each gets a blank behind its first character."""
+        text = self.codec.decode(ids)
+        return self._names.sub(lambda found: f"{found[0][0]} {found[0][1:]}", text)

@@ -7,16 +7,17 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from engine.growing_text import GrowingText
-from engine.host.upstream.failures import UpstreamBrokenError
+from engine.host.upstream.failures import UpstreamError
 from engine.host.upstream.prompt_writer import UpstreamPrompt
 from engine.host.upstream.upstream_model import UpstreamModel
-from engine.host.upstream.wire import Delta, SaidToken
+from engine.host.upstream.wire import Delta
 from engine.request import (
     Chunk,
     CompletionRequest,
     CompletionResult,
     Cost,
     FinishReason,
+    TokenText,
 )
 from engine.text.stopper import Stopper
 
@@ -33,13 +34,12 @@ class UpstreamAnswer:
     """The text of one completion.
 
     The answer has to begin with `owed`, which stands before the cursor already. `ends` are names of
-    special tokens that end a text, `end_ids` their ids where they are known.
+    special tokens that end a text.
     """
 
     text: GrowingText
     owed: str = ""
     ends: Collection[str] = ()
-    end_ids: Collection[int] = ()
     num_tokens: int = 0
     has_log_probs: bool = False
     prompt_tokens: int | None = None
@@ -66,24 +66,18 @@ class UpstreamAnswer:
         self.prompt_tokens = delta.prompt_tokens or self.prompt_tokens
         self.reused_tokens = delta.reused_tokens or self.reused_tokens
 
-    def _ends(self, token: SaidToken) -> bool:
-        """Add a token; tell whether it is one that ends the text."""
-        before, is_end = self._before_end(token)
+    def _ends(self, token: TokenText) -> bool:
+        """Add a token up to a special one; tell whether there is one."""
+        starts = [start for name in self.ends if (start := token.text.find(name)) >= 0]
+        before = token.text[: min(starts)] if starts else token.text
         said = self._unrepeated(before)
-        if before or not is_end:
+        if before or not starts:
             self.text.grow(said, token.log_prob)
-        if is_end and not self.text.is_ended:
+        if starts and not self.text.is_ended:
             if self.owed:
                 raise RepeatMissedError
             self.text.finish(FinishReason.FIM_TOKEN)
-        return is_end
-
-    def _before_end(self, token: SaidToken) -> tuple[str, bool]:
-        """What a token says before a special one, and whether there is one."""
-        if token.id is not None and token.id in self.end_ids:
-            return "", True
-        starts = [start for name in self.ends if (start := token.text.find(name)) >= 0]
-        return (token.text[: min(starts)], True) if starts else (token.text, False)
+        return bool(starts)
 
     def _unrepeated(self, said: str) -> str:
         """What is new of a piece of the answer."""
@@ -161,9 +155,9 @@ class UpstreamSequence:
                         await self._count_rest(deltas)
                     self._end()
                     return
-        raise UpstreamBrokenError(
-            f"the upstream {self.model.channel.where} stopped in the middle of a completion"
-        )
+        where = self.model.channel.where
+        told = f"the upstream {where} stopped in the middle of a completion"
+        raise UpstreamError("upstream_broken", told)
 
     def _takes_last(self, delta: Delta) -> bool:
         """Take a delta; tell whether the text has ended."""
@@ -194,7 +188,7 @@ class UpstreamSequence:
         stopper = Stopper(request.stop, request.prefix, request.suffix)
         ends = self.model.writer.ends(request)
         text = GrowingText(stopper, self.on_chunk, tells_tokens=request.tells_tokens)
-        return UpstreamAnswer(text, self.prompt.owed, ends, self.model.bodies.stop_ids)
+        return UpstreamAnswer(text, self.prompt.owed, ends)
 
     def _stats(self) -> Cost:
         answer, laid_out = self._answer, self.prompt.laid_out

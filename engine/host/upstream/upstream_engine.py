@@ -12,31 +12,29 @@ from typing import Any
 from engine.completer import EngineInfo, EngineUsage
 from engine.errors import InputError
 from engine.host.upstream.channel import UpstreamChannel
-from engine.host.upstream.failures import UpstreamSlowError, UpstreamUnreachableError
+from engine.host.upstream.failures import UpstreamError
 from engine.host.upstream.options import UpstreamOptions
-from engine.host.upstream.prompt_writer import UpstreamPrompt
 from engine.host.upstream.sequence import UpstreamSequence
 from engine.host.upstream.upstream_model import UpstreamModel
-from engine.model.raw_prompt import check_length, too_long
+from engine.host.upstream.wire import TITLES
+from engine.model.raw_prompt import check_length
 from engine.progress import Progress, shown
 from engine.request import Chunk, ClosedBuffers, CompletionRequest
 
 _LOOK_S = 0.005
+_MAY_PASS = ("upstream_unreachable", "upstream_timeout")
 _PAUSE_S = 1.0  # before an upstream that is not there is asked again
 
 
 class UpstreamEngine:
     """A `ServedEngine` without a model of its own, for one thread."""
 
-    def __init__(
-        self, model: UpstreamModel, runner: asyncio.Runner, *, is_healed: bool = True
-    ) -> None:
+    def __init__(self, model: UpstreamModel, runner: asyncio.Runner) -> None:
         self._model = model
         self._runner = runner
-        self._is_healed = is_healed
         identity = model.identity
         self.info = EngineInfo(
-            identity.shown_name, identity.title, "", model.lost, identity.context
+            identity.shown_name, TITLES[identity.kind], "", model.lost, identity.context
         )
         self.max_sequences = identity.max_sequences
 
@@ -67,29 +65,23 @@ class UpstreamEngine:
     ) -> UpstreamSequence:
         """A completion for `run`.
 
-        Raises InputError for a raw prompt beyond the context, and for log-probabilities that the
+        Raises InputError for a raw prompt far beyond the context, and for log-probabilities that the
         upstream does not tell.
         """
-        writer, context = self._model.writer, self._model.identity.context
+        model = self._model
         if request.is_raw:
-            check_length(writer.codec.encode, request.prefix, context - 1)
-        prompt = writer.write(request, is_healed=self._is_healed)
-        self._check(request, prompt)
+            most = model.identity.context - 1
+            check_length(model.writer.codec.encode, request.prefix, most)
+        if request.tells_tokens and not model.tells_probabilities:
+            raise InputError("logprobs is not supported: the upstream tells no probabilities")
         return UpstreamSequence(
-            model=self._model,
+            model=model,
             request=request,
-            prompt=prompt,
+            prompt=model.writer.write(request, is_healed=True),
             on_chunk=on_chunk,
             is_cancelled=is_cancelled,
             on_end=on_end,
         )
-
-    def _check(self, request: CompletionRequest, prompt: UpstreamPrompt) -> None:
-        num_tokens, context = len(prompt.laid_out.ids), self._model.identity.context
-        if request.is_raw and num_tokens >= context:
-            raise too_long(f"{num_tokens:,}", context - 1)
-        if request.tells_tokens and not self._model.tells_probabilities:
-            raise InputError("logprobs is not supported: the upstream tells no probabilities")
 
     def usage_of(self, _principal: str, /) -> EngineUsage:
         """Nothing is held here: the upstream drafts, and has the keys and values."""
@@ -115,7 +107,9 @@ async def _connected(options: UpstreamOptions, progress: Progress) -> UpstreamMo
                 with shown(progress, waits, 0):
                     await asyncio.sleep(_PAUSE_S)
                     return await UpstreamModel.connect(channel, options)
-            except (UpstreamUnreachableError, UpstreamSlowError) as error:
+            except UpstreamError as error:
+                if error.code not in _MAY_PASS:
+                    raise
                 reason = f"waiting, as {error}"
                 if reason != logged:
                     progress.tell(reason)

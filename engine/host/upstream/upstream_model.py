@@ -3,23 +3,16 @@
 import asyncio
 import secrets
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from dataclasses import dataclass
-from functools import partial
-from typing import Any
 
 from engine.config import Sampling
 from engine.host.upstream.channel import UpstreamChannel
-from engine.host.upstream.failures import (
-    UpstreamBrokenError,
-    UpstreamRequestError,
-    UpstreamSlowError,
-)
-from engine.host.upstream.identity import UpstreamIdentity, identify
+from engine.host.upstream.failures import UpstreamError
+from engine.host.upstream.identity import UpstreamIdentity, identify, special_tokens
 from engine.host.upstream.options import UpstreamOptions
 from engine.host.upstream.prompt_writer import PromptWriter, UpstreamPrompt
-from engine.host.upstream.special_tokens import prompt_parts
 from engine.host.upstream.wire import BodyWriter, Delta, read_delta
 from engine.model.prompt import Prompt
 
@@ -43,18 +36,14 @@ class UpstreamModel:
     async def connect(cls, channel: UpstreamChannel, options: UpstreamOptions) -> "UpstreamModel":
         """Ask who is there, and try it. Raises ForegramError of every kind."""
         identity = await identify(channel, options)
-        parts = await prompt_parts(channel, identity, options)
-        bodies = BodyWriter(identity.kind, identity.model_name, parts.stop_ids)
-        model = cls(channel, identity, parts.writer, bodies)
+        names = await special_tokens(channel, identity, options)
+        writer = PromptWriter(names, identity.model_name)
+        bodies = BodyWriter(identity.kind, identity.model_name, writer.special)
+        model = cls(channel, identity, writer, bodies)
         affordable = await model._affordable_prompt()
         most = options.prompt_tokens or affordable
         model.writer.budget = min(most, identity.context // 2)
         return model
-
-    @property
-    def can_constrain(self) -> bool:
-        """Whether an answer can be made to begin with what the cursor cut off."""
-        return self.identity.kind == "llamacpp" and "grammar" not in self.bodies.refused
 
     @property
     def lost(self) -> tuple[str, ...]:
@@ -63,15 +52,11 @@ class UpstreamModel:
             "drafts from open buffers",
             "the promise of equal text whatever is decoded beside it",
             "prompts cached by the host: the upstream's cache is its own",
+            "exact token healing: an answer must repeat the piece at the cursor by itself",
+            "exact prompt lengths: they are estimated",
         ]
-        if not self.can_constrain:
-            lost.append(
-                "exact token healing: an answer must repeat the piece at the cursor by itself"
-            )
         if not self.tells_probabilities:
             lost.append("`min_confidence`: the upstream tells no probabilities")
-        if self.writer.is_estimated:
-            lost.append("exact prompt lengths: the model's tokenizer is not here")
         return tuple(lost)
 
     def room(self, prompt: UpstreamPrompt) -> int:
@@ -84,33 +69,20 @@ class UpstreamModel:
     ) -> AsyncIterator[AsyncGenerator[Delta]]:
         """What follows a prompt; leaving the block ends the upstream's work."""
         async with AsyncExitStack() as held:
-            body_of = partial(self._body, prompt, max_tokens, sampling, principal)
-            events = await self._begun(held, body_of)
+            is_repeated = False
+            while True:
+                body = self.bodies.body(prompt.text, max_tokens, sampling, principal)
+                try:
+                    events = await held.enter_async_context(self.channel.streamed(body))
+                    break
+                except UpstreamError as error:
+                    if error.code == "upstream_refused" and self.bodies.leave_out(error.said, body):
+                        continue
+                    # A connection that was kept may turn out to be closed.
+                    if error.code != "upstream_broken" or is_repeated:
+                        raise
+                    is_repeated = True
             yield await held.enter_async_context(aclosing(self._deltas(events)))
-
-    async def _begun(
-        self, held: AsyncExitStack, body_of: Callable[[], dict[str, Any]]
-    ) -> AsyncGenerator[bytes]:
-        """Ask, once more where a connection that was kept turns out to be closed."""
-        num_broken = 0
-        while True:
-            body = body_of()
-            try:
-                return await held.enter_async_context(self.channel.streamed(body))
-            except UpstreamRequestError as error:
-                if not self.bodies.leave_out(error.said, body):
-                    raise
-            except UpstreamBrokenError:
-                num_broken += 1
-                if num_broken > 1:
-                    raise
-
-    def _body(
-        self, prompt: UpstreamPrompt, max_tokens: int, sampling: Sampling, principal: str
-    ) -> dict[str, Any]:
-        is_forced = prompt.owed and self.can_constrain
-        more = {"grammar": _grammar(prompt.owed)} if is_forced else {}
-        return self.bodies.body(prompt.sent, max_tokens, sampling, principal, **more)
 
     async def _deltas(self, events: AsyncGenerator[bytes]) -> AsyncGenerator[Delta]:
         async for data in events:
@@ -124,7 +96,11 @@ class UpstreamModel:
         try:
             async with asyncio.timeout(_PROBE_S):
                 ms_per_token = min([await self._reading_ms() for _ in range(2)])
-        except (TimeoutError, UpstreamSlowError):
+        except TimeoutError:
+            return _LEAST_PROMPT
+        except UpstreamError as error:
+            if error.code != "upstream_timeout":
+                raise
             return _LEAST_PROMPT
         affordable = int(_READ_MS / ms_per_token)
         return max(_LEAST_PROMPT, min(_MOST_PROMPT, 1 << affordable.bit_length() - 1))
@@ -132,16 +108,9 @@ class UpstreamModel:
     async def _reading_ms(self) -> float:
         text = " ".join(secrets.token_hex(2) for _ in range(_PROBE_WORDS))
         ids = tuple(self.writer.codec.encode(text))
-        sent = text if self.writer.sends_text else ids
-        prompt = UpstreamPrompt(sent, Prompt(ids, b"", b"", ()), owed="")
+        prompt = UpstreamPrompt(text, Prompt(ids, b"", b"", ()))
         began = time.perf_counter()
         async with self.generated(prompt, 1, Sampling()) as deltas:
             async for delta in deltas:
                 self.tells_probabilities = self.tells_probabilities or delta.has_log_probs
         return 1000 * (time.perf_counter() - began) / len(ids)
-
-
-def _grammar(owed: str) -> str:
-    """llama.cpp's grammar of texts that begin with `owed`; every character as its code point."""
-    literal = "".join(f"\\U{ord(character):08X}" for character in owed)
-    return f'root ::= "{literal}" [^\\x00]*'

@@ -13,14 +13,15 @@ import math
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import msgspec
 
 from engine.config import Sampling
 from engine.errors import InputError
 from engine.host.bodies import decoded
-from engine.host.upstream.failures import UpstreamBrokenError, UpstreamError
+from engine.host.upstream.failures import UpstreamError
+from engine.request import TokenText
 
 ServerKind = Literal["llamacpp", "vllm", "sglang", "tensorrt_llm", "other"]
 TITLES: dict[ServerKind, str] = {
@@ -44,21 +45,16 @@ _SEEDS = 2**31  # what every engine takes for one
 
 @dataclass(slots=True)
 class BodyWriter:
-    """Writes bodies for one upstream. `stop_ids` are special tokens that end a text."""
+    """Writes bodies for one upstream. `special` are the names of tokens that end a text."""
 
     kind: ServerKind
     model_name: str
-    stop_ids: Sequence[int] = ()
+    special: Sequence[str] = ()
     salt: bytes = field(default_factory=lambda: secrets.token_bytes(32), repr=False)
     refused: set[str] = field(default_factory=set)  # fields that the upstream does not take
 
     def body(
-        self,
-        prompt: str | Sequence[int],
-        max_tokens: int,
-        sampling: Sampling,
-        principal: str = "",
-        **more: Any,  # noqa: ANN401 - of JSON
+        self, prompt: str, max_tokens: int, sampling: Sampling, principal: str = ""
     ) -> dict[str, Any]:
         """The body of a request that streams.
 
@@ -77,12 +73,11 @@ class BodyWriter:
             "stream_options": {"include_usage": True},
             **_OWN[self.kind],
         }
-        if self.stop_ids and self.kind in ("vllm", "sglang", "tensorrt_llm"):
-            fields["stop_token_ids"] = list(self.stop_ids)
+        if self.kind == "llamacpp":  # which else leaves them out of the text
+            fields["preserved_tokens"] = list(self.special)
         if principal and self.kind == "vllm":
             salt = hashlib.blake2b(principal.encode(), key=self.salt, digest_size=16)
             fields["cache_salt"] = salt.hexdigest()
-        fields |= more
         return {name: value for name, value in fields.items() if name not in self.refused}
 
     def leave_out(self, said: str, body: dict[str, Any]) -> bool:
@@ -92,19 +87,11 @@ class BodyWriter:
         return bool(named)
 
 
-class SaidToken(NamedTuple):
-    """The text that a token adds, maybe none, and the logarithm of its probability."""
-
-    text: str
-    log_prob: float
-    id: int | None = None
-
-
 @dataclass(frozen=True, slots=True)
 class Delta:
     """What one event adds. `tokens` are its text in as small pieces as are known."""
 
-    tokens: tuple[SaidToken, ...] = ()
+    tokens: tuple[TokenText, ...] = ()
     num_tokens: int = 0
     finish_reason: str = ""
     has_log_probs: bool = False
@@ -115,7 +102,6 @@ class Delta:
 class _Token(msgspec.Struct):
     token: str = ""
     logprob: float | None = None
-    id: int | None = None
 
 
 class _LogProbs(msgspec.Struct):
@@ -123,11 +109,11 @@ class _LogProbs(msgspec.Struct):
     token_logprobs: list[float | None] | None = None
     content: list[_Token] | None = None
 
-    def said(self) -> list[SaidToken]:
+    def said(self) -> list[TokenText]:
         if self.content is not None:
-            return [SaidToken(one.token, _number(one.logprob), one.id) for one in self.content]
+            return [TokenText(one.token, _number(one.logprob)) for one in self.content]
         pairs = zip(self.tokens or (), self.token_logprobs or (), strict=False)
-        return [SaidToken(token, _number(log_prob)) for token, log_prob in pairs]
+        return [TokenText(token, _number(log_prob)) for token, log_prob in pairs]
 
 
 class _Choice(msgspec.Struct):
@@ -156,11 +142,12 @@ def read_delta(data: bytes, where: str) -> Delta:
     try:
         event = decoded(data, _Event)
     except InputError as error:
-        raise UpstreamBrokenError(f"the upstream {where} sent what is no completion") from error
+        told = f"the upstream {where} sent what is no completion"
+        raise UpstreamError("upstream_broken", told) from error
     if event.error:
         said = event.error.get("message") if isinstance(event.error, dict) else event.error
-        failed = f"the upstream {where} failed"
-        raise UpstreamError(f"{failed}: {str(said)[:300]}", f"{failed} in the middle of an answer")
+        told = f"the upstream {where} failed in the middle of an answer"
+        raise UpstreamError("upstream_failed", told, said=str(said))
     usage = event.usage or _Usage()
     details = usage.prompt_tokens_details or _PromptDetails()
     choice = event.choices[0] if event.choices else _Choice()
@@ -176,7 +163,7 @@ def read_delta(data: bytes, where: str) -> Delta:
     )
 
 
-def _pieces(text: str, said: list[SaidToken], *, is_last: bool) -> tuple[SaidToken, ...]:
+def _pieces(text: str, said: list[TokenText], *, is_last: bool) -> tuple[TokenText, ...]:
     """The tokens where they are the text; where they are not, all of it as one.
 
     At the end, the last of them may be the one that ended the text and is no part of it.
@@ -186,7 +173,7 @@ def _pieces(text: str, said: list[SaidToken], *, is_last: bool) -> tuple[SaidTok
             return tuple(tokens)
     if not text and (is_last or not said):
         return ()
-    return (SaidToken(text, sum(token.log_prob for token in said)),)
+    return (TokenText(text, sum(token.log_prob for token in said)),)
 
 
 def _number(log_prob: float | None) -> float:

@@ -1,25 +1,16 @@
-"""A model's tokenizer without its weights, where its files are on this machine. No torch.
-
-A converted model keeps it in two files, which are quick to read.
-"""
+"""The tokenizer of a converted model: two files, which are quick to read. No torch."""
 
 import json
 import re
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from engine.errors import ModelCorruptError, ModelNotFoundError, UnsupportedModelError
-from engine.model.loading import gguf_tokenizer
-from engine.model.loading.gguf_file import GgufFile
-from engine.model.loading.hub_cache import cached_gguf
+from engine.errors import ModelCorruptError, UnsupportedModelError
 from engine.model.tokenizer import Tokenizer, TokenizerDocument
-from engine.model_names import EMBEDDED, HUB_ALIASES, holds_gguf, kind_of, path_of
 
 SPECIALS_FILE = "marks.json"
 TOKENIZER_FILE = "tokenizer.json"  # without specials, which would cost half a second at each start
-_FINGERPRINT = "?" * 16
 
 
 def readable_name(model_name: str) -> str:
@@ -52,34 +43,6 @@ def store_tokenizer(document: TokenizerDocument, end_ids: Sequence[int], folder:
         "byte_level": document.byte_level,
     }
     (folder / SPECIALS_FILE).write_text(json.dumps(specials, indent=1), "utf-8")
-
-
-def cached_tokenizer(name: str, cache_folder: Path) -> Tokenizer | None:
-    """Return the tokenizer of the model that `name` names; None where it is not on this machine.
-
-    A model is an alias, a hub id, a folder or a .gguf file; nothing is downloaded. Raises
-    ModelNotFoundError, ModelCorruptError or UnsupportedModelError for a path that is no model's.
-    """
-    kind = kind_of(name)
-    if kind == "path":
-        return _of_path(path_of(name))
-    repository = HUB_ALIASES.get(name, name)
-    known = readable_name(EMBEDDED.get(name, repository))
-    for entry in sorted((cache_folder / "models").glob(f"{known}-{_FINGERPRINT}-*")):
-        with suppress(ModelCorruptError, UnsupportedModelError):
-            return stored_tokenizer(entry)
-    return _of_hub(repository) if kind in ("alias", "hub") else None
-
-
-def _of_path(path: Path) -> Tokenizer:
-    if path.is_dir():
-        return folder_tokenizer(path)
-    if not path.is_file():
-        raise ModelNotFoundError(f"there is no file {path}")
-    metadata = GgufFile(path).metadata
-    return Tokenizer.from_json(
-        gguf_tokenizer.tokenizer_json(metadata), gguf_tokenizer.end_ids(metadata)
-    )
 
 
 def folder_tokenizer(folder: Path) -> Tokenizer:
@@ -120,17 +83,3 @@ def read_json(path: Path) -> dict[str, Any]:
     if not isinstance(content, dict):
         raise ModelCorruptError(f"{path} holds no JSON object")
     return content
-
-
-def _of_hub(repository: str) -> Tokenizer | None:
-    """From the hub's cache on this machine."""
-    if holds_gguf(repository):
-        file = cached_gguf(repository)
-        return None if file is None else _of_path(file)
-    # Takes a quarter of a second to import, which other models are spared.
-    from huggingface_hub import try_to_load_from_cache  # noqa: PLC0415 - see above
-
-    found = try_to_load_from_cache(repository, "tokenizer.json")
-    with suppress(ModelCorruptError, ModelNotFoundError, UnsupportedModelError):
-        return folder_tokenizer(Path(found).parent) if isinstance(found, str) else None
-    return None

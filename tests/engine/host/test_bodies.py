@@ -7,7 +7,7 @@ import pytest
 
 from engine.errors import InputError
 from engine.host.bodies import EventLines, decoded
-from engine.host.compat.dialects import NAMES, Spoken
+from engine.host.compat.apis import NAMES, EnabledApis
 from engine.host.protocol import Failed
 from engine.request import Chunk
 from tests.support.held_engine import HeldEngine
@@ -45,7 +45,7 @@ async def test_every_api_takes_a_prompt_that_was_cut_within_a_character(tmp_path
         "/v1/fim/completions": [b'{"prompt": "%b"}'],
         "/infill": [b'{"input_prefix": "%b", "input_suffix": "%b"}'],
     }
-    apis = Spoken.named(",".join(NAMES))
+    apis = EnabledApis.named(",".join(NAMES))
     async with running_host(tmp_path, HeldEngine(), apis=apis) as host:
         for path, shapes in bodies.items():
             for shape in shapes:

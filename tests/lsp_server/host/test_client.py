@@ -12,7 +12,6 @@ import pytest
 from engine import FinishReason, ModelNotFoundError
 from engine.host import http_client
 from engine.host.protocol import (
-    REPLICA_HEADER,
     BufferSync,
     CloseRequest,
     CompleteEvent,
@@ -124,25 +123,6 @@ async def test_a_conflict_names_the_buffers_to_send_again(tmp_path):
             await client.sync(SyncRequest("one", "/", (buffer("x"), stale)))
     assert completing.value.problem.uris == ("file:///a.py",)
     assert syncing.value.problem.uris == ("file:///b.py",)
-
-
-async def test_of_several_hosts_the_one_that_took_documents_is_asked_again():
-    asked, answering = [], ["one"]
-
-    def answered(request):
-        asked.append(request.headers.get(REPLICA_HEADER))
-        named = {REPLICA_HEADER: answering[0]}
-        return httpx2.Response(204, headers=named, stream=httpx2.ByteStream(b""))
-
-    transport = httpx2.MockTransport(answered)
-    async with httpx2.AsyncClient(base_url="http://hosts", transport=transport) as http:
-        client = HostClient(http, replica="the one before")
-        await client.sync(SyncRequest("one", "/", (buffer("x"),)))
-        answering[0] = "two"
-        await client.close_buffers(CloseRequest("of before"))
-        await client.sync(SyncRequest("one", "/", (buffer("x"),)))
-        await client.close_buffers(CloseRequest("one"))
-    assert asked == ["the one before", "one", "one", "two"]
 
 
 async def test_buffers_status_and_feedback_go_their_way(tmp_path):

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from engine import FinishReason
-from engine.host.compat.dialects import Spoken
+from engine.host.compat.apis import EnabledApis
 from tests.support.held_engine import HeldEngine
 from tests.support.running_host import running_host
 
@@ -36,7 +36,7 @@ ZED = {
 
 
 def mistral_host(folder, engine):
-    return running_host(folder, engine, apis=Spoken.named("mistral"))
+    return running_host(folder, engine, apis=EnabledApis.named("mistral"))
 
 
 @pytest.mark.parametrize("body", [MINUET, ZED])

@@ -122,16 +122,6 @@ async def test_who_leaves_a_stream_ends_the_work():
     assert engine.ended == [FinishReason.CANCELLED]
 
 
-async def test_who_waits_no_longer_than_its_time_ends_the_work():
-    engine = HeldEngine(is_held=True)
-    async with dropped_in_host(engine) as host, client_of(host) as client:
-        with pytest.raises(openai.APITimeoutError):
-            await client.completions.create(model="any", prompt="x", timeout=0.2)
-        while not engine.ended:
-            await asyncio.sleep(0.01)
-    assert engine.ended == [FinishReason.CANCELLED]
-
-
 async def test_errors_are_those_of_the_package(engine):
     async with dropped_in_host(engine) as host, client_of(host) as client:
         with pytest.raises(openai.BadRequestError, match="echo"):

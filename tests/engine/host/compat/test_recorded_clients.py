@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.host.compat.dialects import NAMES, Spoken
+from engine.host.compat.apis import NAMES, EnabledApis
 from tests.support.held_engine import HeldEngine
 from tests.support.running_host import running_host
 
@@ -27,7 +27,7 @@ def requests(client):
 async def replayed(tmp_path, client, engine=None):
     """The requests of a client, each with its answer, whose status is 200."""
     answers = []
-    apis = Spoken.named(",".join(NAMES))
+    apis = EnabledApis.named(",".join(NAMES))
     async with running_host(tmp_path, engine or HeldEngine(), apis=apis) as host:
         for one in requests(client):
             response = await host.client.request(

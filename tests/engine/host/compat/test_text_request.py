@@ -3,7 +3,7 @@
 import pytest
 
 from engine.errors import InputError
-from engine.host.compat.text_request import only_prompt, refuse_unless
+from engine.host.compat.text_request import only_prompt, refuse
 
 
 @pytest.mark.parametrize(
@@ -17,7 +17,7 @@ from engine.host.compat.text_request import only_prompt, refuse_unless
 )
 def test_what_would_be_taken_is_told_as_json(name, value, neutral, told):
     with pytest.raises(InputError) as refused:
-        refuse_unless(name, value, *neutral)
+        refuse({name: value}, {name: neutral})
     assert str(refused.value) == f"{name} is not supported: {told}"
 
 

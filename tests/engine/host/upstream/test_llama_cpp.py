@@ -6,7 +6,6 @@ import pytest
 
 from engine.config import StopRules
 from engine.engine import Engine
-from engine.host.upstream.identity import tokenised
 from engine.host.upstream.options import UpstreamOptions
 from engine.host.upstream.upstream_engine import UpstreamEngine
 from engine.options import EngineOptions
@@ -51,19 +50,9 @@ def address(model):
 
 
 @pytest.fixture(scope="module")
-def upstream(address, tmp_path_factory):
-    """An engine that finds the tokenizer in the server's own .gguf file, as that is on this machine."""
-    options = UpstreamOptions(address, tmp_path_factory.mktemp("none"), prompt_tokens=1024)
-    with closing(UpstreamEngine.load(options, NoProgress())) as engine:
-        yield engine
-
-
-@pytest.fixture(scope="module")
-def by_text(address, tmp_path_factory):
-    """An engine that knows the model by its name alone, as of one on another machine."""
-    options = UpstreamOptions(
-        address, tmp_path_factory.mktemp("none"), known_as="7b", prompt_tokens=1024
-    )
+def upstream(address):
+    """An engine that knows the model by its tokens, as its file is not called by its family."""
+    options = UpstreamOptions(address, prompt_tokens=1024)
     with closing(UpstreamEngine.load(options, NoProgress())) as engine:
         yield engine
 
@@ -81,11 +70,9 @@ def completed(engine, place, *, cancel_after=None, **rules):
     return sequence.result()
 
 
-def test_it_says_what_it_is(upstream, by_text):
+def test_it_says_what_it_is(upstream):
     assert upstream.info.device == "llama.cpp"
     assert upstream.max_sequences == 2
-    assert not any("exact prompt lengths" in one for one in upstream.info.lost)
-    assert any("exact prompt lengths" in one for one in by_text.info.lost)
 
 
 @pytest.mark.parametrize("place", PLACES)
@@ -95,19 +82,6 @@ def test_a_piece_at_the_cursor_is_healed(upstream, place):
     assert result.text
     assert not result.text.startswith(prefix.rsplit(None, 1)[-1])
     assert len(result.log_probs) == result.cost.tokens
-
-
-def test_a_prompt_as_text_is_read_as_the_same_tokens(upstream, by_text):
-    """What is written after that may differ in the last bits, as llama.cpp's cache decides."""
-    model = upstream._model
-    for place, (prefix, suffix) in PLACES.items():
-        request = CompletionRequest(prefix, suffix, "shop.py")
-        ids, text = (
-            one._model.writer.write(request, is_healed=True) for one in (upstream, by_text)
-        )
-        read = upstream._runner.run(tokenised(model.channel, model.identity, text.sent))
-        assert read == list(ids.sent), place
-    assert completed(by_text, "inside a word").text
 
 
 def test_an_unsure_text_ends_early(upstream):
@@ -137,6 +111,5 @@ def test_most_greedy_text_is_what_our_own_engine_writes(upstream, model, cache_f
         for place, (prefix, suffix) in PLACES.items():
             request = CompletionRequest(prefix, suffix, "shop.py", stop=StopRules(max_tokens=24))
             ours, theirs = own.complete(request), completed(upstream, place)
-            assert ours.cost.prompt_tokens == theirs.cost.prompt_tokens, place
             same.append(ours.text == theirs.text)
     assert sum(same) >= len(same) // 2

@@ -10,7 +10,7 @@ from engine.host.upstream.options import UpstreamOptions
     "url", ["http://127.0.0.1:8000", "http://127.0.0.1:8000/", "http://127.0.0.1:8000/v1/"]
 )
 def test_an_address_may_be_written_with_its_v1(url, tmp_path):
-    options = UpstreamOptions(url, tmp_path)
+    options = UpstreamOptions(url)
     assert options.base_url == "http://127.0.0.1:8000"
     assert options.is_local
 
@@ -30,16 +30,16 @@ def test_an_address_may_be_written_with_its_v1(url, tmp_path):
 )
 def test_what_cannot_be_used_is_a_sentence(url, words, tmp_path):
     with pytest.raises(ConfigurationError, match=words) as wrong:
-        UpstreamOptions(url, tmp_path)
+        UpstreamOptions(url)
     assert "secret@" not in str(wrong.value)
 
 
 def test_another_machine_is_asked_over_tls_or_by_the_users_own_word(tmp_path):
-    assert not UpstreamOptions("https://there", tmp_path).is_local
-    assert UpstreamOptions("http://there", tmp_path, is_insecure=True).base_url == "http://there"
+    assert not UpstreamOptions("https://there").is_local
+    assert UpstreamOptions("http://there", is_insecure=True).base_url == "http://there"
 
 
 def test_the_token_is_not_shown_and_is_one_line(tmp_path):
-    assert "word" not in repr(UpstreamOptions("https://there", tmp_path, token="word"))
+    assert "word" not in repr(UpstreamOptions("https://there", token="word"))
     with pytest.raises(ConfigurationError, match="not a line of ASCII"):
-        UpstreamOptions("https://there", tmp_path, token="one\ntwo")
+        UpstreamOptions("https://there", token="one\ntwo")

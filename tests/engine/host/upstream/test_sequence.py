@@ -5,18 +5,18 @@ import pytest
 from engine.config import StopRules
 from engine.growing_text import GrowingText
 from engine.host.upstream.sequence import RepeatMissedError, UpstreamAnswer
-from engine.host.upstream.wire import Delta, SaidToken
-from engine.request import FinishReason
+from engine.host.upstream.wire import Delta
+from engine.request import FinishReason, TokenText
 from engine.text.stopper import Stopper
 
 
-def taken(*deltas, owed="", ends=(), end_ids=()):
+def taken(*deltas, owed="", ends=()):
     """An answer of these pieces of text, or deltas, and what was told of it."""
     chunks = []
     text = GrowingText(Stopper(StopRules(), "x = ", ""), lambda chunk: chunks.append(chunk.text))
-    answer = UpstreamAnswer(text, owed, ends, end_ids)
+    answer = UpstreamAnswer(text, owed, ends)
     for one in deltas:
-        answer.take(Delta((SaidToken(one, -0.5),), 1) if isinstance(one, str) else one)
+        answer.take(Delta((TokenText(one, -0.5),), 1) if isinstance(one, str) else one)
     return answer, "".join(chunks)
 
 
@@ -51,13 +51,7 @@ def test_a_special_token_ends_it_wherever_it_stands():
     assert answer.text.finish_reason is FinishReason.FIM_TOKEN
 
 
-def test_a_special_token_that_is_not_shown_is_known_by_its_id():
-    last = Delta((SaidToken("", -0.1, 99),), 1)
-    answer, _ = taken("a", last, end_ids=[99])
-    assert answer.text.finish_reason is FinishReason.FIM_TOKEN
-
-
 def test_what_stands_behind_the_end_in_one_event_is_left():
-    delta = Delta(tuple(SaidToken(word, -0.1) for word in ("a", "<|x|>", "b")), 3)
+    delta = Delta(tuple(TokenText(word, -0.1) for word in ("a", "<|x|>", "b")), 3)
     answer, _ = taken(delta, ends=["<|x|>"])
     assert answer.text.text == "a"

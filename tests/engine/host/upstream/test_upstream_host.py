@@ -25,7 +25,7 @@ async def serving(tmp_path, **options):
     with fake_upstream(**options) as upstream:
 
         def load(progress):
-            return UpstreamEngine.load(UpstreamOptions(upstream.url, tmp_path), progress)
+            return UpstreamEngine.load(UpstreamOptions(upstream.url), progress)
 
         async with running_host(tmp_path, None, load=load) as host:
             await host.ready()
@@ -76,16 +76,6 @@ async def test_a_newer_request_takes_the_place_of_the_one_before(tmp_path):
         assert await asyncio.to_thread(upstream.gone.acquire, timeout=20)
 
 
-async def test_a_busy_upstream_is_passed_on_with_the_time_to_wait(tmp_path):
-    async with serving(tmp_path) as (upstream, host):
-        upstream.refuse("/v1/completions", 429, {"error": "slow down"}, retry_after="7")
-        [failed] = [one async for one in host.complete(asked())]
-        upstream.refusals.clear()
-    assert isinstance(failed, Failed)
-    assert (failed.code, failed.retry_after_s) == ("upstream_busy", 7)
-    assert failed.message == "the upstream is busy; ask again in 7 s"
-
-
 @pytest.mark.parametrize(
     ("refused", "status", "code"),
     [
@@ -119,35 +109,6 @@ async def test_a_drop_in_client_hears_whose_failure_it_is_and_the_log_has_all(
         assert "SECRET" not in lines[0]
 
 
-async def test_a_failure_is_one_completions_own(tmp_path):
-    answers = iter([[event(" self"), b""], said(" self", ".x")])
-    async with serving(tmp_path, answer=lambda _: next(answers)) as (_, host):
-        *_, failed = [one async for one in host.complete(asked())]
-        *_, done = [one async for one in host.complete(asked("file:///b.py"))]
-    assert isinstance(failed, Failed)
-    assert failed.code == "upstream_broken"
-    assert isinstance(done, Done)
-
-
-async def test_clients_are_served_side_by_side(tmp_path):
-    everyone = threading.Event()
-    async with serving(tmp_path, answer=lambda _: [everyone, *said(" self", ".x")]) as (
-        upstream,
-        host,
-    ):
-
-        async def last(number):
-            events = host.complete(asked(client=f"client {number}"))
-            return [one async for one in events][-1]
-
-        waiting = [asyncio.ensure_future(last(number)) for number in range(8)]
-        for _ in waiting:
-            await asyncio.to_thread(upstream.began.acquire)
-        everyone.set()
-        texts = [one.text for one in await asyncio.gather(*waiting) if isinstance(one, Done)]
-    assert texts == ["f.x"] * 8
-
-
 async def test_who_asks_while_the_upstream_is_not_there_hears_what_the_host_waits_for(
     tmp_path, caplog
 ):
@@ -156,7 +117,7 @@ async def test_who_asks_while_the_upstream_is_not_there_hears_what_the_host_wait
         upstream.refuse("/v1/models", 503, {"error": {"message": "Loading model"}})
 
         def load(progress):
-            return UpstreamEngine.load(UpstreamOptions(upstream.url, tmp_path), progress)
+            return UpstreamEngine.load(UpstreamOptions(upstream.url), progress)
 
         async with running_host(tmp_path, None, load=load) as host:
             while not host.service.engine_thread.progress:

@@ -12,7 +12,6 @@ from engine.model.loading.catalog import locate
 from engine.model.loading.gguf_model import GgufModel
 from engine.model.loading.hub import hub_gguf
 from engine.model.loading.hub_cache import is_meant
-from engine.model.loading.stored_tokenizer import cached_tokenizer
 from engine.progress import NoProgress
 from tests.support.said import Said
 from tests.support.tiny_gguf import write_tiny_gguf
@@ -79,7 +78,6 @@ def test_a_file_of_the_cache_is_taken_as_it_is(fake_hub: FakeHub, tmp_path: Path
     assert located.path == snapshot / "qwen2.5-coder-7b-q8_0.gguf"
     assert locate(f"{REPOSITORY}:q8_0").path == located.path
     assert not fake_hub.downloaded
-    assert cached_tokenizer(REPOSITORY, tmp_path) is not None
 
 
 def test_without_a_tag_what_is_cached_of_others_is_not_taken(
@@ -157,4 +155,3 @@ def test_without_a_network_the_name_is_told(
     monkeypatch.setattr(huggingface_hub, "list_repo_files", fails)
     with pytest.raises(ModelNotFoundError, match=r"owner/x-GGUF:Q8_0 is not in the local"):
         hub_gguf("owner/x-GGUF:Q8_0", NoProgress())
-    assert cached_tokenizer("owner/x-GGUF:Q8_0", Path("/nowhere")) is None

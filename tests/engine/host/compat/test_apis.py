@@ -1,4 +1,4 @@
-"""What all drop-in APIs have in common: who is meant, what fails, what is switched on."""
+"""What all drop-in APIs have in common: which is meant, what fails, what is switched on."""
 
 import asyncio
 import gc
@@ -8,10 +8,10 @@ from typing import Any
 import msgspec
 import pytest
 
+from engine import FinishReason
 from engine.errors import ConfigurationError, InputError
 from engine.host.compat import answering
-from engine.host.compat.dialects import NAMES, Spoken, meant
-from engine.host.compat.openai import OpenAI
+from engine.host.compat.apis import NAMES, EnabledApis
 from engine.host.compat.text_request import TextRequest
 from engine.host.protocol import PROTOCOL_HEADER
 from tests.support.held_engine import HeldEngine
@@ -20,44 +20,51 @@ from tests.support.running_host import engine_after, running_host
 COMPLETIONS = "/v1/completions"
 
 
-class Other(OpenAI):
-    """Another dialect at the same path."""
+ALL = EnabledApis.named(",".join(NAMES))
+# One request of each API: its path, its body, and fields that hold a whole number.
+REQUESTS: dict[str, tuple[str, dict[str, Any], tuple[str, ...]]] = {
+    "openai": (COMPLETIONS, {"prompt": "x"}, ("max_tokens", "n", "best_of", "logprobs", "seed")),
+    "mistral": (
+        "/v1/fim/completions",
+        {"prompt": "x"},
+        ("max_tokens", "min_tokens", "random_seed"),
+    ),
+    "llama-cpp": (
+        "/infill",
+        {"input_prefix": "x", "input_suffix": "y"},
+        ("n_predict", "n_indent", "n_cmpl", "t_max_predict_ms", "id_slot", "seed", "n_probs"),
+    ),
+    "tabby": (COMPLETIONS, {"segments": {"prefix": "x"}}, ("seed",)),
+}
 
-    name = "other"
-    told_by = "`segments`"
 
-    def is_meant(self, body):
-        return "segments" in body
-
-
-def test_where_dialects_share_a_path_the_body_tells_which_is_meant():
-    dialects = (OpenAI(), Other())
-    assert meant(dialects, {"prompt": "x"}).name == "openai"
-    assert meant(dialects, {"segments": {}}).name == "other"
+def test_where_apis_share_a_path_the_body_tells_which_is_meant():
+    assert ALL.meant(COMPLETIONS, {"prompt": "x"}).name == "openai"
+    assert ALL.meant(COMPLETIONS, {"segments": {}}).name == "tabby"
     for body in ({}, {"prompt": "x", "segments": {}}):
-        with pytest.raises(InputError, match=r"`prompt` \(openai\), or `segments` \(other\)"):
-            meant(dialects, body)
+        with pytest.raises(InputError, match=r"`prompt` \(openai\), or `segments` \(tabby\)"):
+            ALL.meant(COMPLETIONS, body)
 
 
 @pytest.mark.parametrize("names", ["openai,nonsense", "", "none,openai", "OpenAI"])
 def test_an_unknown_api_is_refused_with_those_that_there_are(names):
     with pytest.raises(ConfigurationError, match=", ".join(NAMES)):
-        Spoken.named(names)
+        EnabledApis.named(names)
 
 
 def test_apis_are_named_between_commas():
-    assert Spoken.named("none") == Spoken()
-    assert [one.name for one in Spoken.named("mistral, openai").dialects] == ["openai", "mistral"]
+    assert EnabledApis.named("none") == EnabledApis()
+    assert EnabledApis.named("mistral, openai").names == "openai,mistral"
 
 
 @pytest.mark.parametrize("path", ["/v1/complete", "/v1/completionsx", "/v1/status", "/v1/modelsx"])
 def test_paths_of_the_native_protocol_stay_its_own(path):
-    assert Spoken.named(",".join(NAMES)).at(path) is None
+    assert ALL.at(path) is None
 
 
 @pytest.mark.asyncio
 async def test_what_is_switched_off_is_not_there(tmp_path):
-    async with running_host(tmp_path, HeldEngine(), apis=Spoken()) as host:
+    async with running_host(tmp_path, HeldEngine(), apis=EnabledApis()) as host:
         for path in (COMPLETIONS, "/v1/models", "/v1/health"):
             assert (await host.client.get(path)).status_code == 404
 
@@ -93,7 +100,7 @@ async def test_a_body_of_an_api_that_is_switched_off_is_told_so(tmp_path):
 
 @pytest.mark.asyncio
 async def test_the_advice_keeps_the_apis_of_other_paths_switched_on(tmp_path):
-    spoken = Spoken.named("openai,mistral")
+    spoken = EnabledApis.named("openai,mistral")
     async with running_host(tmp_path, HeldEngine(), apis=spoken) as host:
         response = await host.client.post(COMPLETIONS, json={"segments": {"prefix": "x"}})
     assert "--api openai,mistral,tabby" in response.json()["error"]["message"]
@@ -120,29 +127,15 @@ async def test_a_malformed_body_is_400_in_the_form_of_the_api(tmp_path, content,
     assert named in response.json()["error"]["message"]
 
 
-_EVERY_API: dict[str, tuple[str, dict[str, Any], tuple[str, ...]]] = {
-    "openai": (COMPLETIONS, {"prompt": "x"}, ("max_tokens", "n", "best_of", "logprobs", "seed")),
-    "mistral": (
-        "/v1/fim/completions",
-        {"prompt": "x"},
-        ("max_tokens", "min_tokens", "random_seed"),
-    ),
-    "llama-cpp": (
-        "/infill",
-        {"input_prefix": "x", "input_suffix": "y"},
-        ("n_predict", "n_indent", "n_cmpl", "t_max_predict_ms", "id_slot", "seed", "n_probs"),
-    ),
-    "tabby": (COMPLETIONS, {"segments": {"prefix": "x"}}, ("seed",)),
-}
 _NEUTRAL = {"max_tokens": 64.0, "n_predict": 64.0, "n": 1.0, "best_of": 1.0, "n_cmpl": 1.0}
 
 
 @pytest.mark.asyncio
-@pytest.mark.parametrize("api", _EVERY_API)
+@pytest.mark.parametrize("api", REQUESTS)
 async def test_a_whole_number_may_be_written_with_a_point(tmp_path, api):
-    path, body, names = _EVERY_API[api]
+    path, body, names = REQUESTS[api]
     engine = HeldEngine()
-    async with running_host(tmp_path, engine, apis=Spoken.named(",".join(NAMES))) as host:
+    async with running_host(tmp_path, engine, apis=ALL) as host:
         for name in names:
             given = {name: _NEUTRAL.get(name, 0.0)}
             response = await host.client.post(path, json=body | given)
@@ -166,10 +159,10 @@ _NULLS = {
 
 
 @pytest.mark.asyncio
-@pytest.mark.parametrize("api", _EVERY_API)
+@pytest.mark.parametrize("api", REQUESTS)
 async def test_a_field_that_is_null_is_as_if_it_were_not_there(tmp_path, api):
-    path, body, _ = _EVERY_API[api]
-    async with running_host(tmp_path, HeldEngine(), apis=Spoken.named(",".join(NAMES))) as host:
+    path, body, _ = REQUESTS[api]
+    async with running_host(tmp_path, HeldEngine(), apis=ALL) as host:
         without = await host.client.post(path, json=body)
         for name in _NULLS[api]:
             response = await host.client.post(path, json=body | {name: None})
@@ -183,7 +176,7 @@ async def test_null_in_what_is_nested_is_as_if_it_were_not_there(tmp_path):
     tabby = {"prefix": "x", "suffix": None, "filepath": None, "declarations": [snippet]}
     options = {"raw_prompt": None, "disable_retrieval_augmented_code_completion": None}
     llama = {"input_prefix": "x", "input_suffix": "y"}
-    async with running_host(tmp_path, HeldEngine(), apis=Spoken.named(",".join(NAMES))) as host:
+    async with running_host(tmp_path, HeldEngine(), apis=ALL) as host:
         for path, body in (
             (COMPLETIONS, {"segments": tabby, "debug_options": options}),
             ("/infill", llama | {"input_extra": [{"filename": None, "text": "t"}, {"text": None}]}),
@@ -318,3 +311,59 @@ async def test_the_line_ends_of_the_file_come_back(tmp_path):
     (request,) = engine.requests
     assert (request.prefix, request.suffix) == ("a\nb", "\n")
     assert request.stop.strings == ("\n\n",)
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        *((path, body) for path, body, _ in REQUESTS.values()),
+        (COMPLETIONS, {"prompt": "x", "stream": True}),
+        ("/v1/fim/completions", {"prompt": "x", "stream": True}),
+        ("/infill", {"input_prefix": "x", "input_suffix": "y", "stream": True}),
+        ("/completion", {"prompt": "x"}),
+    ],
+)
+async def test_a_client_that_goes_away_ends_the_work_within_a_step(tmp_path, path, body):
+    engine = HeldEngine(is_held=True)
+    async with running_host(tmp_path, engine, apis=ALL) as host:
+        asking = asyncio.create_task(host.client.post(path, json=body))
+        await asyncio.to_thread(engine.began.acquire)
+        asking.cancel()
+        while not engine.ended:
+            await asyncio.sleep(0.01)
+    assert engine.ended == [FinishReason.CANCELLED]
+
+
+def error_of(api, answer):
+    """The part of an error that says what is wrong."""
+    return answer.json()["error"] if api in ("openai", "llama-cpp") else answer.json()
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    ("api", "kind", "fields"),
+    [
+        ("openai", "authentication_error", {"error"}),
+        ("mistral", "authentication_error", {"message", "type", "code", "param", "object"}),
+        ("llama-cpp", "authentication_error", {"error", "content"}),
+        ("tabby", None, {"code", "message"}),
+    ],
+)
+async def test_errors_have_the_form_of_the_api(tmp_path, api, kind, fields):
+    path, body, _ = REQUESTS[api]
+    apis, token = EnabledApis.named(api), "a-token-for-this-test"
+    async with running_host(tmp_path, HeldEngine(), apis=apis, token=token) as host:
+        bare = {"foregram-protocol": ""}
+        strange, foreign = {"authorization": "Bearer x"}, {"origin": "https://evil.example"}
+        wrong = await host.client.post(path, json=body, headers=bare | strange)
+        page = await host.client.post(path, json=body, headers=bare | foreign)
+        right = await host.client.post(path, json=body, headers=bare)
+        mistaken = await host.client.post(path, json=body | {"seed": "x", "random_seed": "x"})
+        health = await host.client.post("/v1/health", headers=strange)
+    statuses = [one.status_code for one in (wrong, page, right, mistaken, health)]
+    assert statuses == [401, 403, 200, 400, 401]
+    assert wrong.headers["www-authenticate"] == "Bearer"
+    assert wrong.json().keys() == mistaken.json().keys() == fields
+    assert error_of(api, wrong).get("type") == kind
+    assert "seed" in error_of(api, mistaken)["message"]

@@ -1,21 +1,26 @@
-"""An answer says which replica gave it."""
+"""An answer says which replica gave it, and the figures of all are one page."""
 
-import asyncio
+import pytest
+
+pytest.importorskip("ray.serve", reason="the extra `scale` is not installed")
 
 from prometheus_client.parser import text_string_to_metric_families
 
 from engine.host.metrics import Metrics
 from engine.host.protocol import REPLICA_HEADER
-from engine.host.scale.named_replica import NamedReplica, joined_pages
+from engine.host.scale.replica import joined_pages, named
 
 
 async def receive():
     return {"type": "http.request"}
 
 
-def test_each_answer_has_the_name_beside_its_own_headers():
+@pytest.mark.asyncio
+async def test_each_answer_has_the_name_once_beside_its_own_headers():
+    again = {"type": "http.response.start", "status": 401, "headers": [(b"a", b"b")]}
+
     async def app(scope, receive, send):
-        await send({"type": "http.response.start", "status": 401, "headers": [(b"a", b"b")]})
+        await send(again)
         await send({"type": "http.response.body", "body": b""})
 
     sent = []
@@ -23,27 +28,11 @@ def test_each_answer_has_the_name_beside_its_own_headers():
     async def send(event):
         sent.append(event)
 
-    asyncio.run(NamedReplica(app, "one")({"type": "http"}, receive, send))
-    start, body = sent
-    assert start["headers"] == [(b"a", b"b"), (REPLICA_HEADER.encode(), b"one")]
-    assert body == {"type": "http.response.body", "body": b""}
-
-
-def test_an_answer_that_the_application_sends_again_is_named_once():
-    again = {"type": "http.response.start", "status": 200, "headers": []}
-
-    async def app(scope, receive, send):
-        await send(again)
-
-    sent = []
-
-    async def send(event):
-        sent.append(event)
-
     for _ in range(2):
-        asyncio.run(NamedReplica(app, "one")({"type": "http"}, receive, send))
-    assert [event["headers"] for event in sent] == [[(REPLICA_HEADER.encode(), b"one")]] * 2
-    assert again["headers"] == []
+        await named(app, "one")({"type": "http"}, receive, send)
+    head = again | {"headers": [(b"a", b"b"), (REPLICA_HEADER.encode(), b"one")]}
+    assert sent == 2 * [head, {"type": "http.response.body", "body": b""}]
+    assert again["headers"] == [(b"a", b"b")]
 
 
 def page(running: float) -> bytes:

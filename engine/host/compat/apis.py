@@ -1,0 +1,168 @@
+"""The drop-in APIs by name, and the routes of those that are switched on.
+
+What goes wrong there is what goes wrong in the native API, told in another form.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import msgspec
+from litestar import Request, Response, post, route
+from litestar.handlers import HTTPRouteHandler
+
+from engine.errors import ConfigurationError, InputError
+from engine.host.bodies import decoded
+from engine.host.compat.answering import FailedError, answered
+from engine.host.compat.drop_in_api import DropInApi, Json, ServedModel
+from engine.host.compat.llama_cpp import LlamaCpp
+from engine.host.compat.mistral import Mistral
+from engine.host.compat.openai import OpenAI
+from engine.host.compat.tabby import Tabby
+from engine.host.compat.text_request import Body
+from engine.host.service import CompletionService
+
+NONE = "none"
+_ALL: tuple[DropInApi, ...] = (OpenAI(), Mistral(), LlamaCpp(), Tabby())
+NAMES = tuple(one.name for one in _ALL)
+DEFAULT = "openai"
+AnyRequest = Request[Any, Any, Any]
+ErrorHandler = Callable[[AnyRequest, Any], Response[Any]]
+ErrorHandlers = dict[int | type[Exception], ErrorHandler]
+
+_HEALTH = "/v1/health"  # of all drop-in APIs
+_API = "api"  # in a request's state: the one that its body is for
+_NOT_IMPLEMENTED = 501
+_LARGEST = 2**53  # up to which a number with a fraction tells whole ones apart
+
+
+@dataclass(frozen=True, slots=True)
+class EnabledApis:
+    """The drop-in APIs that a host has switched on."""
+
+    apis: tuple[DropInApi, ...] = ()
+
+    @classmethod
+    def named(cls, names: str) -> "EnabledApis":
+        """Read names between commas, or `none`. Raises ConfigurationError."""
+        wanted = [] if names == NONE else [name.strip() for name in names.split(",")]
+        unknown = [name for name in wanted if name not in NAMES]
+        if unknown:
+            raise ConfigurationError(
+                f"there is no API {unknown[0]!r}: name some of {', '.join(NAMES)}, or {NONE}"
+            )
+        return cls(tuple(one for one in _ALL if one.name in wanted))
+
+    @property
+    def names(self) -> str:
+        """As `named` reads them."""
+        return ",".join(one.name for one in self.apis) or NONE
+
+    def at(self, path: str) -> DropInApi | None:
+        """The API that a path is of, rather one that is switched on; None: the native one."""
+        every = (*self.apis, *_ALL)
+        return next((one for one in every if one.has(path) or path == _HEALTH), None)
+
+    def off(self, api: DropInApi) -> str:
+        """How an API that is switched off is switched on, beside those that are; else nothing."""
+        if api in self.apis:
+            return ""
+        names = ",".join(one.name for one in _ALL if one in (*self.apis, api))
+        return f"{api.name} is switched off here: start the host with --api {names}"
+
+    def meant(self, path: str, body: Body) -> DropInApi:
+        """The API that a body is for. Raises InputError where that is not clear, or switched off."""
+        at_path = [one for one in self.apis if path in one.paths]
+        found = [one for one in _ALL if path in one.paths and one.is_meant(body)]
+        enabled = [one for one in found if one in at_path]
+        if found and not enabled:
+            raise InputError(
+                f"a body with `{found[0].marker}` is for another API: {self.off(found[0])}"
+            )
+        if len(at_path) == 1 or len(enabled) == 1:
+            return (enabled or at_path)[0]
+        ways = ", or ".join(f"`{one.marker}` ({one.name})" for one in at_path)
+        told = "and not several of them" if enabled else "and it has none of them"
+        raise InputError(f"a body here has {ways}, {told}")
+
+
+def drop_in_routes(
+    service: CompletionService, enabled: EnabledApis, handlers: ErrorHandlers
+) -> list[Any]:
+    """All routes; errors are those that `handlers` answer, in another form."""
+    paths = dict.fromkeys(path for api in enabled.apis for path in api.paths)
+    routes: list[Any] = [_completing(service, path, enabled, handlers) for path in paths]
+    for api in enabled.apis:
+        for one in api.routes(service):
+            one.exception_handlers = _translated(handlers, api)
+            routes.append(one)
+    return [*routes, _health(service, enabled)] if routes else []
+
+
+def _completing(
+    service: CompletionService, path: str, enabled: EnabledApis, handlers: ErrorHandlers
+) -> HTTPRouteHandler:
+    default = next(one for one in enabled.apis if path in one.paths)
+
+    @post(path, status_code=200, exception_handlers=_translated(handlers, default))
+    async def complete(request: AnyRequest) -> Response[Any]:
+        """Complete as one of the APIs has it."""
+        service.used_at = time.monotonic()
+        body = _plain(decoded(await request.body(), dict[str, Any]))
+        api = request.state[_API] = enabled.meant(path, body)
+        try:
+            completion = api.read(path, body, ServedModel.of(service))
+        except msgspec.ValidationError as error:
+            raise InputError(str(error)) from error
+        return await answered(request, service, api, completion)
+
+    return complete
+
+
+def _plain(body: Body) -> Body:
+    """Null counts as absent, and a number without a fraction as a whole one."""
+    return {
+        name: int(value)
+        if isinstance(value, float) and value.is_integer() and abs(value) < _LARGEST
+        else value
+        for name, value in body.items()
+        if value is not None
+    }
+
+
+def _health(service: CompletionService, enabled: EnabledApis) -> HTTPRouteHandler:
+    @route(_HEALTH, http_method=["GET", "POST"], status_code=200)
+    async def health() -> Response[Json]:
+        """Say whether completions are served, for all APIs at once."""
+        if service.state != "ready":
+            return Response({"status": service.state}, status_code=503)
+        said: Json = {"status": "ok", "model": ServedModel.of(service).name}
+        for api in enabled.apis:
+            said |= api.health(service)
+        return Response(said, status_code=200)
+
+    return health
+
+
+def _translated(handlers: ErrorHandlers, default: DropInApi) -> ErrorHandlers:
+    """Handlers whose Problems are told in the form of the request's API, or of `default`."""
+    native: ErrorHandlers = {**handlers, FailedError: _fail}
+    return {kind: partial(_tell, handler, default) for kind, handler in native.items()}
+
+
+def _tell(
+    handler: ErrorHandler, default: DropInApi, request: AnyRequest, error: Exception
+) -> Response[Any]:
+    response = handler(request, error)
+    problem, status = response.content, response.status_code or 500
+    if problem.code == "model_unsupported":
+        status = _NOT_IMPLEMENTED
+    api: DropInApi = request.state.get(_API, default)
+    content = api.refusal(status, problem)
+    return Response(content, status_code=status, headers=response.headers)
+
+
+def _fail(_: AnyRequest, error: FailedError) -> Response[Any]:
+    return Response(error.problem, status_code=error.status, headers=error.headers)
