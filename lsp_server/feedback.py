@@ -29,41 +29,21 @@ class Item(_Message, frozen=True):
         return first if isinstance(first, str) else None
 
 
-class ShownParams(_Message, frozen=True):
-    """`textDocument/didShowCompletion`."""
+class ItemParams(_Message, frozen=True):
+    """`textDocument/didShowCompletion` and `textDocument/didPartiallyAcceptCompletion`.
+
+    The second counts UTF-16 units from the text's start.
+    """
 
     item: Item
+    accepted_length: int = 0
 
 
-class PartlyAcceptedParams(_Message, frozen=True):
-    """`textDocument/didPartiallyAcceptCompletion`; UTF-16 units from the text's start."""
-
-    item: Item
-    accepted_length: int
-
-
-class _Position(_Message, frozen=True):
-    line: int
-
-
-class WhyParams(_Message, frozen=True):
-    """The argument of `foregram.why`."""
-
-    text_document: types.TextDocumentIdentifier
-    position: _Position | None = None
-
-
-class CursorParams(_Message, frozen=True):
-    """`foregram/cursor`: the cursor has rested there for a moment."""
-
-    text_document: types.TextDocumentIdentifier
-    position: types.Position
-
-
-class FocusedParams(_Message, frozen=True):
-    """`textDocument/didFocus`; no document: the user looks at something else."""
+class PlaceParams(_Message, frozen=True):
+    """`textDocument/didFocus`, `foregram/cursor` and the argument of `foregram.why`."""
 
     text_document: types.TextDocumentIdentifier | None = None
+    position: types.Position | None = None
 
 
 _Read = TypeVar("_Read", bound=_Message)

@@ -52,27 +52,27 @@ _IN_TERMINAL = {
     "showLogs": "run `foregram logs`",
 }
 
-_OF_HOSTS = {
+_HELP = {
     "bad_configuration": OPEN_SETTINGS,
     "model_corrupt": CHOOSE_MODEL,
     "model_not_found": CHOOSE_MODEL,
     "model_unsupported": CHOOSE_MODEL,
     "no_space": CHOOSE_MODEL,
 }
-_OF_LOCAL_HOSTS = {
+_HELP_HERE = {
     "device_lost": RESTART,
     "host_unavailable": SHOW_LOGS,  # it crashed soon after its start
     "wrong_protocol": RESTART,
     "wrong_token": RESTART,
 }
-_OF_REMOTE_HOSTS = {"wrong_token": SET_TOKEN, "wrong_protocol": DOCTOR}
+_HELP_ELSEWHERE = {"wrong_token": SET_TOKEN, "wrong_protocol": DOCTOR}
 
 
 def host_remedy(code: str, *, is_remote: bool) -> Remedy:
     """What helps against a host's failure of this code; "" is a host that does not answer."""
     if is_remote:
-        return _OF_REMOTE_HOSTS.get(code) or _OF_HOSTS.get(code) or CHOOSE_HOST
-    return _OF_LOCAL_HOSTS.get(code) or _OF_HOSTS.get(code) or DOCTOR
+        return _HELP_ELSEWHERE.get(code) or _HELP.get(code) or CHOOSE_HOST
+    return _HELP_HERE.get(code) or _HELP.get(code) or DOCTOR
 
 
 class Reason(StrEnum):
@@ -141,32 +141,23 @@ HOST_TROUBLES = frozenset(
     {Reason.DEVICE_LOST, Reason.HOST_FAILED, Reason.HOST_LOADING, Reason.HOST_UNREACHABLE}
 )
 WITHDRAWN = frozenset({Reason.CANCELLED, Reason.SUPERSEDED})  # nobody waits for these any more
-_OF_HOST_STATES = {
-    "searching": Reason.HOST_UNREACHABLE,
-    "loading": Reason.HOST_LOADING,
-    "failed": Reason.HOST_FAILED,
-    "unreachable": Reason.HOST_UNREACHABLE,
-}
-_OF_FAILURES = {
+# A host's failures by their codes, and its states (`LinkState`).
+_OF_HOSTS = {
     "cancelled": Reason.SUPERSEDED,
     "device_lost": Reason.DEVICE_LOST,
-    "host_gone": Reason.HOST_UNREACHABLE,
     "loading": Reason.HOST_LOADING,
     "quota": Reason.QUOTA,
+    "searching": Reason.HOST_UNREACHABLE,
     "stopped": Reason.HOST_UNREACHABLE,
     "stopping": Reason.HOST_UNREACHABLE,
     "superseded": Reason.SUPERSEDED,
+    "unreachable": Reason.HOST_UNREACHABLE,
 }
 
 
-def host_reason(state: str) -> Reason | None:
-    """Why a host in this state (`LinkState`) answers nothing; None for one that is ready."""
-    return _OF_HOST_STATES.get(state)
-
-
-def failure_reason(code: str) -> Reason:
-    """What a host's failure of this code means for the request that met it."""
-    return _OF_FAILURES.get(code, Reason.HOST_FAILED)
+def host_reason(code: str) -> Reason:
+    """What a host's failure of this code, or its state, means for a request."""
+    return _OF_HOSTS.get(code, Reason.HOST_FAILED)
 
 
 class EmptyAnswer(msgspec.Struct, frozen=True):

@@ -1,8 +1,9 @@
-"""What the editor shows of the host and of the document that its user works in."""
+"""What the editor shows of the host, of the repository and of the document that its user works in."""
 
+import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -12,7 +13,6 @@ from msgspec.structs import replace
 from engine.host.protocol import Status
 from engine.model_names import is_same, printable, title_of
 from lsp_server.host.search import LinkReport
-from lsp_server.loading_progress import LoadingProgress
 from lsp_server.reasons import CHOOSE_MODEL, HIDING, Reason, Remedy, host_reason, host_remedy
 from lsp_server.settings import Settings
 from lsp_server.transport.protocol import DocumentServer
@@ -26,6 +26,8 @@ _INACTIVE = HIDING | {
     Reason.PROSE,
     Reason.TOO_LARGE,
 }
+ASK_AGAIN = "foregram/askAgain"
+_MANY_FILES = 200  # fewer are read in a moment
 _SEARCHING = "Looking for the running model…"
 _LEVELS = {"Error": types.MessageType.Error, "Warning": types.MessageType.Warning}
 
@@ -55,40 +57,97 @@ class _State(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel"):
 
 
 @dataclass(slots=True)
-class StatusLine:
-    """Notifies a client of each change. `knows_status`: it reads Copilot's messages."""
+class ProgressBar:
+    """Begun at the first report, and again at the first one after an end.
+
+    `is_wanted`: the client draws it, and no state of ours in its place.
+    """
 
     server: DocumentServer
-    progress: LoadingProgress
-    knows_status: bool = False
-    _is_enabled: bool = True
-    _is_remote: bool = False
-    _wanted: str = ""  # the model that the settings name
-    _unusable: str = ""  # why the model that they name cannot be used
-    _unindexed: str = ""  # why the repository is not indexed
-    _report: LinkReport = field(default_factory=LinkReport)
-    _left_alone: Reason | None = None  # the document that the user works in, if any
-    _sent: dict[str, Any] | None = None
-    _logged: dict[bool, str] = field(default_factory=lambda: {False: _SEARCHING})
-    _num_working: int = 0
+    title: str
+    is_wanted: bool = False
+    _token: str = ""  # of the progress that is shown
+    _shown: types.WorkDoneProgressReport | None = None
+
+    def report(self, message: str | None, share: int | None) -> None:
+        """Show how far the work is, in percent if that is known."""
+        if not self.is_wanted:
+            return
+        if not self._token:
+            self._token = uuid.uuid4().hex  # a client refuses one that it has seen
+            begin = types.WorkDoneProgressBegin(self.title, percentage=share or 0)
+            self.server.work_done_progress.create(self._token, lambda _: None)
+            self.server.work_done_progress.begin(self._token, begin)
+        update = types.WorkDoneProgressReport(message=message, percentage=share)
+        if update != self._shown:
+            self._shown = update
+            self.server.work_done_progress.report(self._token, update)
+
+    def end(self, message: str) -> None:
+        """The work is over, if any was shown."""
+        if self._token:
+            end = types.WorkDoneProgressEnd(message=message)
+            self.server.work_done_progress.end(self._token, end)
+        self._token, self._shown = "", None
+
+
+class StatusLine:
+    """What a client is told of its host, its repository and the document that its user works in.
+
+    `knows_status`: it reads Copilot's messages; `can_ask_again`: it repeats a request when told to.
+    """
+
+    def __init__(self, server: DocumentServer) -> None:
+        self.knows_status = False
+        self.can_ask_again = False
+        self.loading = ProgressBar(server, "foregram: loading the model")
+        self.indexing = ProgressBar(server, "foregram: indexing the repository")
+        self._server = server
+        self._is_enabled = True
+        self._is_remote = False
+        self._wanted = ""  # the model that the settings name
+        self._unusable = ""  # why the model that they name cannot be used
+        self._unindexed = ""  # why the repository is not indexed
+        self._report = LinkReport()
+        self._left_alone: Reason | None = None  # the document that the user works in, if any
+        self._sent: dict[str, Any] | None = None
+        self._logged = {False: _SEARCHING}  # the last sentence; True: of the document
+        self._num_working = 0
 
     def watch(self, report: LinkReport) -> None:
         """The host is in this state."""
         self._report = report
-        self.progress.show(report)
+        if report.status is None or report.state != "loading":
+            self.loading.end("ready" if report.state == "ready" else "not loaded")
+        else:
+            now = report.status.progress
+            self.loading.report(now.task if now else None, report.percentage)
         self._update()
+
+    def indexed(self, num_read: int, num_files: int, note: str, problem: str) -> None:
+        """So many files of the repository are read; `note` is to be said once all are.
+
+        `problem`: why it is not indexed; empty where it is, or shall not be.
+        """
+        if num_read == num_files:
+            self.indexing.end(f"ready; {note}" if note else "ready")
+        elif num_files >= _MANY_FILES:
+            share = 100 * num_read // num_files
+            self.indexing.report(f"{num_read:,} of {num_files:,} files", share)
+        if problem != self._unindexed:
+            self._unindexed = problem
+            self._update()
+
+    def ask_again(self) -> None:
+        """Have the client repeat its last request, if it can."""
+        if self.can_ask_again:
+            self._server.protocol.notify(ASK_AGAIN, {})
 
     def configure(self, settings: Settings, unusable_model: str) -> None:
         """Take over the settings; `unusable_model` says what is wrong with the model's name."""
         self._is_enabled = settings.enable
         self._is_remote = settings.host_url is not None
         self._wanted, self._unusable = settings.model or "", unusable_model
-
-    def heed(self, problem: str) -> None:
-        """The repository is not indexed for this reason; "": it is, or shall not be."""
-        if problem != self._unindexed:
-            self._unindexed = problem
-            self._update()
 
     def looks_at(self, reason: Reason | None, *, is_another: bool = False) -> None:
         """The user works in a document that is not completed for this reason, if there is one.
@@ -140,8 +199,10 @@ class StatusLine:
             name, now = report.status.requested_model, report.status.progress
             loading = f"loading {title_of(name) if name else 'the model'}"
             task = f"{loading}: {now.task}" if now else loading  # a share is of one task alone
-            told = _State("Normal", task, state, report.percentage)
-            return self._with_remedy(told) if name and not self._is_wanted(report.status) else told
+            shown = _State("Normal", task, state, report.percentage)
+            return (
+                self._with_remedy(shown) if name and not self._is_wanted(report.status) else shown
+            )
         return self._running(report.status)
 
     def _running(self, status: Status) -> _State:
@@ -152,8 +213,8 @@ class StatusLine:
         if self._is_wanted(status):
             where = f"{status.model} on {status.device}"
             if self._unindexed:
-                told = f"{where}; the repository is not indexed: {printable(self._unindexed)}"
-                return _State("Warning", told, "ready", model=status.model)
+                shown = f"{where}; the repository is not indexed: {printable(self._unindexed)}"
+                return _State("Warning", shown, "ready", model=status.model)
             return _State("Normal", where, "ready", model=status.model)
         runs = f'{status.model} is running, but the settings ask for "{title_of(self._wanted)}"'
         return self._with_remedy(_State("Warning", runs, "ready", model=status.model))
@@ -169,7 +230,7 @@ class StatusLine:
 
     def _trouble(self, state: str, sentence: str) -> _State:
         code = self._report.problem.code if self._report.problem else ""
-        reason = Reason.DEVICE_LOST if code == Reason.DEVICE_LOST else host_reason(state)
+        reason = host_reason(code if code == Reason.DEVICE_LOST else state)
         remedy = host_remedy(code, is_remote=self._is_remote)
         return _State("Error", sentence, state, reason=reason, remedy=remedy)
 
@@ -183,7 +244,7 @@ class StatusLine:
         self._sent = params
         self._log(state)
         if self.knows_status:
-            self.server.protocol.notify("didChangeStatus", params)
+            self._server.protocol.notify("didChangeStatus", params)
 
     def _log(self, state: _State) -> None:
         """Write the sentence to the client's log, once for as long as it holds."""
@@ -191,7 +252,7 @@ class StatusLine:
         if self._logged.get(is_of_document) != state.sentence:
             self._logged[is_of_document] = state.sentence
             level = _LEVELS.get(state.kind, types.MessageType.Info)
-            self.server.window_log_message(
+            self._server.window_log_message(
                 types.LogMessageParams(level, f"foregram: {state.sentence}")
             )
 

@@ -5,22 +5,21 @@ The index and what it needs are loaded then, and only where it is wanted: no sta
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lsprotocol import types
 
-from lsp_server.completion.anchor import Anchor
-from lsp_server.completion.cells_around import lines_around
+from engine.request import Snippet
+from lsp_server.documents.anchor import Anchor
+from lsp_server.documents.cells_around import lines_of
 from lsp_server.documents.document import Snapshot
-from lsp_server.documents.documents import Documents
 from lsp_server.documents.file_path import file_path
 from lsp_server.documents.line_buffer import LINE_END
 from lsp_server.language_names import ending_of
-from lsp_server.repository.cursor_view import OnProgress, Question, Sendable
-from lsp_server.settings import Settings
+from lsp_server.workspace import Workspace
 
 _MOST_EDITS = 12  # lines that were edited last
 _EDIT_CHARS = 200  # characters of a line that are kept
@@ -55,24 +54,26 @@ class RecentEdits:
 
 
 if TYPE_CHECKING:
+    from lsp_server.repository.cursor_view import Question
     from lsp_server.repository.repository import Repository
 
 
 class WorkspaceFiles:
     """The repository of a session, and the questions to it."""
 
-    def __init__(self, documents: Documents, on_progress: OnProgress) -> None:
+    def __init__(self, workspace: Workspace, on_progress: Callable[[int, int, str], None]) -> None:
         self.is_watched = False  # the client says which files change
-        self._documents = documents
+        self._workspace = workspace
+        self._documents = workspace.documents
         self._on_progress = on_progress
         self._is_ready = False  # the client is
-        self._wanted: tuple[tuple[Path, ...], Settings] | None = None
+        self._folders: tuple[Path, ...] | None = None
         self._repository: Repository | None = None
         self._edits = RecentEdits()
 
     async def begin(self) -> None:
         """The client is ready: what the files say may be found out."""
-        if self._wanted is not None and self._wanted[1].repository_globs is not None:
+        if self._folders is not None and self._workspace.settings.repository_globs is not None:
             await asyncio.to_thread(import_module, "lsp_server.repository.repository")
         self._is_ready = True
         self._index()
@@ -82,15 +83,15 @@ class WorkspaceFiles:
         """Whether the files are followed, or have been."""
         return self._repository is not None
 
-    def enter(self, roots: Iterable[Path], settings: Settings) -> None:
-        """These are the folders, or may be once the client is ready."""
-        self._wanted = tuple(roots), settings
+    def enter(self, folders: Iterable[Path]) -> None:
+        """Index these folders as the settings say, once the client is ready."""
+        self._folders = tuple(folders)
         self._index()
 
     def _index(self) -> None:
-        if not self._is_ready or self._wanted is None:
+        if not self._is_ready or self._folders is None:
             return
-        roots, settings = self._wanted
+        settings = self._workspace.settings
         if self._repository is None and settings.repository_globs is not None:
             from lsp_server.repository.repository import (  # noqa: PLC0415 - no start waits for it
                 Repository,
@@ -98,7 +99,7 @@ class WorkspaceFiles:
 
             self._repository = Repository(self._on_progress)
         if self._repository is not None:
-            self._repository.enter(roots, settings)
+            self._repository.enter(self._folders, settings)
 
     def changed(self, changed: Iterable[str]) -> None:
         """Files of these URIs changed, came or went."""
@@ -120,13 +121,17 @@ class WorkspaceFiles:
                 num_lines = 1 + len(LINE_END.findall(change.text))
                 self._edits.note(snapshot, change.range.start.line, num_lines)
 
-    async def shown(self, anchor: Anchor, *, is_quick: bool) -> Sendable | None:
-        """What the files say about a place; `is_quick`: a prompt is read in a moment."""
+    async def shown(self, anchor: Anchor, *, is_quick: bool) -> tuple[Snippet, ...]:
+        """What the files say about a place, as far as it may be sent now.
+
+        `is_quick`: a prompt is read in a moment.
+        """
         if self._repository is None:
-            return None
+            return ()
         self.look()
         question = self._question(anchor, is_quick=is_quick)
-        return None if question is None else await self._repository.shown(question)
+        found = None if question is None else await self._repository.shown(question)
+        return () if found is None else await found()
 
     @property
     def trouble(self) -> str:
@@ -143,13 +148,19 @@ class WorkspaceFiles:
         if self._repository is not None:
             self._repository.close()
 
-    def _question(self, anchor: Anchor, *, is_quick: bool) -> Question | None:
+    def _question(self, anchor: Anchor, *, is_quick: bool) -> "Question | None":
+        from lsp_server.repository.cursor_view import (  # noqa: PLC0415 - as the index
+            Question,
+        )
+
         document, position = anchor.document, anchor.position
         notebook = self._documents.notebook_of(document.uri)
         path = file_path(notebook or document.uri)
         if path is None:
             return None
-        above, below = lines_around(self._documents, anchor.cells)
+        above, below = (
+            lines_of(self._documents, cells) for cells in (anchor.cells.above, anchor.cells.below)
+        )
         lines = anchor.snapshot.lines
         ending = ending_of(document.language_id) if notebook else ""  # that of the cell's code
         opened = map(file_path, self._documents.uris())

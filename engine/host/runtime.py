@@ -16,7 +16,6 @@ import msgspec
 from engine.atomic_write import atomic_write, read_kept
 from engine.errors import ForegramError
 from engine.host.log_file import LogFile
-from engine.host.protocol import PROTOCOL_VERSION
 
 MAX_SOCKET_PATH = 103  # bytes; macOS takes 104 with the closing zero, Linux 108
 
@@ -36,7 +35,6 @@ class HostRecord(msgspec.Struct, frozen=True, rename="camel"):
     failed_at: float | None = None  # when it was noticed to have died
     failures: int = 0  # hosts in a row that died, this one included once that is noticed
     has_served: bool = False  # for long enough not to count as a failed start
-    protocol: int = PROTOCOL_VERSION
     version: str = ""  # of foregram
     crashed: str = ""  # the last version whose host died before it had served
 
@@ -102,11 +100,6 @@ class RuntimeFolder:
         """The token of the local host and its clients."""
         return self.path / "token"
 
-    @property
-    def lsp_token_path(self) -> Path:
-        """The token of language servers that listen on a port, and of their clients."""
-        return self.path / "lsp-token"
-
     def port_token(self, address: str, port: int) -> str | None:
         """The token of the user's host on a port of this machine, if there is one."""
         path = self._port_token_path(address, port)
@@ -141,13 +134,7 @@ class RuntimeFolder:
 
     def token(self) -> str:
         """The token, made at the first call."""
-        return self._secret(self.token_path)
-
-    def lsp_token(self) -> str:
-        """The token of language servers that listen on a port, made at the first call."""
-        return self._secret(self.lsp_token_path)
-
-    def _secret(self, path: Path) -> str:
+        path = self.token_path
         try:
             if not path.is_symlink() and not path.exists():
                 self._make_secret(path)

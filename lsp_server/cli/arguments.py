@@ -183,9 +183,7 @@ def _add_lsp(parser: argparse.ArgumentParser) -> None:
     group = parser.add_mutually_exclusive_group()
     group.add_argument("--stdio", action="store_true", help="talk over stdin and stdout (default)")
     group.add_argument("--socket", metavar="PATH", type=Path, help="listen on a Unix socket")
-    group.add_argument(
-        "--port", type=int, help="listen on a local TCP port, for clients that send a token"
-    )
+    group.add_argument("--port", help=argparse.SUPPRESS)  # gone, and named so
     parser.add_argument("--model", metavar="NAME", help="the model of a host that is started")
     parser.add_argument("--host-url", metavar="URL", help="use this remote host")
 

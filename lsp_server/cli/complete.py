@@ -9,7 +9,6 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import FrameType
-from typing import NamedTuple, Self
 
 from lsprotocol import types
 from msgspec import structs
@@ -17,7 +16,6 @@ from rich.console import Console
 
 from engine import Buffer, CompletionRequest, FinishReason
 from engine.completer import Completer
-from engine.config import StopRules
 from engine.errors import InputError
 from engine.host.protocol import Position
 from engine.memory import peak_resident_bytes
@@ -32,49 +30,27 @@ from lsp_server.cli.engine_arguments import decoding
 from lsp_server.cli.messages import INTERRUPTED, note
 from lsp_server.cli.source_file import Location, SourceFile
 from lsp_server.cli.terminal import ProgressBars
-from lsp_server.completion.cursor_context import CursorContext
+from lsp_server.completion.plan import Plan
 from lsp_server.completion.postprocess import Processed, process
-from lsp_server.completion.syntax_judge import Judge, judge_of
+from lsp_server.documents.anchor import Anchor
 from lsp_server.documents.document import Document
 from lsp_server.privacy.hidden_files import HiddenFiles
 from lsp_server.privacy.permissions import Permissions
 from lsp_server.privacy.secret_texts import SecretLines
-from lsp_server.prompt.place import BOUNDS, Place, scope_at
-from lsp_server.prompt.syntax import DocumentSyntax
+from lsp_server.prompt.syntax import Places
 from lsp_server.reasons import Reason
 from lsp_server.settings import Settings
 
 
-class AskedPlace(NamedTuple):
+def plan_at(source: SourceFile, offset: int, settings: Settings) -> Plan:
     """How a text at a cursor ends and what of it is shown, as on an editor's explicit request."""
-
-    bounds: StopRules
-    context: CursorContext
-    judge: Judge
-
-    @classmethod
-    def at(cls, source: SourceFile, offset: int, settings: Settings) -> Self:
-        """Read the text around the cursor."""
-        item = types.TextDocumentItem(source.path.absolute().as_uri(), "", 1, source.text)
-        snapshot = Document(item, 1).snapshot()
-        head, lines, language = source.text[:offset], snapshot.lines, snapshot.language_id
-        position = Position(head.count("\n"), len(last_line(head)))
-        is_guess = Permissions([], settings).silence(snapshot) is not None
-        syntax, limit = DocumentSyntax(language), "single" if is_guess else settings.lines
-        place = syntax.place(lines, position)
-        scope = scope_at(place, limit, is_invoked=True)
-        context = CursorContext.of(
-            lines,
-            position,
-            scope=scope,
-            language_id=language,
-            is_in_comment=place is Place.COMMENT,
-        )
-        line = syntax.parsed_line(lines, position.line)
-        bounds = structs.replace(
-            BOUNDS[scope], min_confidence=settings.min_confidence if is_guess else 0.0
-        )
-        return cls(bounds, context, judge_of(line, context, context.before))
+    item = types.TextDocumentItem(source.path.absolute().as_uri(), "", 1, source.text)
+    snapshot = Document(item, 1).snapshot()
+    head = source.text[:offset]
+    position = Position(head.count("\n"), len(last_line(head)))
+    is_guess = Permissions([], settings).silence(snapshot) is not None
+    anchor = replace(Anchor.of(snapshot, position), is_invoked=not is_guess, is_guess=is_guess)
+    return Plan.at(anchor, Places(), settings)
 
 
 def show_completion(arguments: argparse.Namespace, settings: Settings) -> int:
@@ -85,7 +61,7 @@ def show_completion(arguments: argparse.Namespace, settings: Settings) -> int:
     refuse_hidden(source, settings.allow_secret_files)
     if source.is_damaged:
         note(f"{source.path} is not all UTF-8; other bytes were replaced")
-    bounds, context, judge = AskedPlace.at(source, offset, settings)
+    plan = plan_at(source, offset, settings)
     wanted = decoding(arguments)
     request = replace(
         wanted,
@@ -97,13 +73,14 @@ def show_completion(arguments: argparse.Namespace, settings: Settings) -> int:
         ),
         stop=structs.replace(
             wanted.stop,
-            max_tokens=min(bounds.max_tokens, wanted.stop.max_tokens),
-            single_line=bounds.single_line,
-            min_confidence=max(bounds.min_confidence, wanted.stop.min_confidence),
+            max_tokens=min(plan.stop.max_tokens, wanted.stop.max_tokens),
+            single_line=plan.stop.single_line,
+            min_confidence=max(plan.stop.min_confidence, wanted.stop.min_confidence),
         ),
     )
     with closing(_load_engine(arguments, settings)) as engine:
-        report = complete(engine, request, source, partial(process, context=context, judge=judge))
+        shown = partial(process, context=plan.context, judge=plan.judge)
+        report = complete(engine, request, source, shown)
         if arguments.json:
             print_json(report)
         elif sys.stdout.isatty():

@@ -28,7 +28,7 @@ _IN_CACHE = {
     "repository": "*.sqlite*",
 }
 _MOST_SHOWN = 3  # paths; of more, their folders are shown
-_IN_RUNTIME = ("host.*", "lsp-token*", "token*", "why")
+_IN_RUNTIME = ("host.*", "lsp-token*", "token*", "why")  # lsp-token is of 0.1
 _READY = ".foregram-ready"  # in an environment that `make` has made
 _EXTENSION = "foregram.foregram"  # the folder in which VS Code keeps the extension's environment
 _LEFT = """\

@@ -5,44 +5,41 @@ import logging
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing, suppress
 
-from engine.host.protocol import CompleteEvent, Done, Failed
+from engine.host.protocol import CompleteEvent, Done
 from engine.request import Chunk
-from lsp_server.completion.anchor import Anchor
+from lsp_server.completion.plan import Plan
+from lsp_server.completion.suggestions import Here, PlacedSuggestion, Suggestion
+from lsp_server.documents.anchor import Anchor
 from lsp_server.host.client import HostGoneError, HostRefusedError
-from lsp_server.reasons import Reason
+from lsp_server.reasons import Reason, host_reason
 
 _LOG = logging.getLogger(__name__)
-_UNWANTED = Failed("cancelled", "nobody waits for it")
 _GRACE_S = 0.15  # editors cancel a request before or after they send the next one
-# Before what follows a suggestion is asked of a host that others use, too: who types on has pressed
-# the next key by then, and nobody has read a suggestion and taken it.
+# Before what follows a suggestion is asked of a host that others use, too: a user that types on has
+# pressed the next key by then, and nobody has read a suggestion and taken it.
 LOOK_S = 0.2
 
 
 class InFlightCompletion:
     """One running completion, which is cancelled when nobody waits for it any more.
 
-    `events` are the host's. `on_first` is called at the first piece of text, while the host goes on;
-    `on_done` hears the end before anyone who waits, and tells why the text is not worth showing.
-    The host is not asked before somebody waits, or `rest_s` are over.
+    `events` are the host's. It is not asked before somebody waits, or `rest_s` are over. `remember`
+    takes what was written, whether somebody waits by then or not.
     """
 
     def __init__(
         self,
-        anchor: Anchor,
+        plan: Plan,
         events: AsyncGenerator[CompleteEvent],
-        *,
-        on_first: Callable[[], None] = lambda: None,
-        on_done: Callable[[Done], Reason | None] = lambda _: None,
+        remember: Callable[[PlacedSuggestion], None],
         rest_s: float = 0.0,
     ) -> None:
-        self.anchor = anchor
-        self.reason: Reason | None = None
+        self.anchor = plan.anchor
+        self.end: PlacedSuggestion | Reason | None = None  # None: it goes on
+        self._plan = plan
         self._events = events
-        self._on_first = on_first
-        self._on_done = on_done
+        self._remember = remember
         self._text = ""
-        self._outcome: Done | Failed | None = None
         self._changed = asyncio.Event()
         self._rest_s = rest_s
         self._wanted = asyncio.Event()
@@ -51,33 +48,26 @@ class InFlightCompletion:
         # A task that is cancelled before it began runs no line of its own.
         self._task.add_done_callback(self._ended)
 
-    @property
-    def is_finished(self) -> bool:
-        """Whether nothing more will come."""
-        return self._outcome is not None
-
-    @property
-    def has_failed(self) -> bool:
-        """Whether it ended without an answer, as one that others' requests went before."""
-        return isinstance(self._outcome, Failed)
-
     def may_serve(self, anchor: Anchor) -> bool:
         """Whether what was typed since agrees with the text so far."""
         typed = self.anchor.typed_until(anchor)
-        return typed is not None and fits(typed, self._text, is_finished=self.is_finished)
+        return typed is not None and fits(typed, self._text, is_finished=self.end is not None)
 
-    async def outcome(self, anchor: Anchor) -> Done | Failed | None:
-        """Wait for the end; None as soon as the text and the user's typing differ."""
+    async def outcome(self, anchor: Anchor) -> Suggestion | Reason:
+        """What is left to type at `anchor`, at the end, or as soon as the user types otherwise."""
         self._num_waiting += 1
         self._wanted.set()
         try:
-            while not self.is_finished and self.may_serve(anchor):
+            while self.end is None and self.may_serve(anchor):
                 await self._changed.wait()
-            return self._outcome
         finally:
             self._num_waiting -= 1
-            if self._num_waiting == 0 and not self.is_finished:
+            if self._num_waiting == 0 and self.end is None:
                 asyncio.get_running_loop().call_later(_GRACE_S, self._end_if_unwanted)
+        if isinstance(self.end, Reason):
+            return self.end
+        rest = self.end and self.end.rest_at(Here.at(anchor))
+        return rest or Reason.SUPERSEDED
 
     def cancel(self) -> None:
         """End it now."""
@@ -89,40 +79,43 @@ class InFlightCompletion:
 
     async def _run(self) -> None:
         try:
-            await self._rest()
+            if self._rest_s:
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(self._wanted.wait(), self._rest_s)
             async with aclosing(self._events) as events:
                 async for event in events:
                     self._take(event)
-            self._take(Failed("host_gone", "the host stopped in the middle of it"))
         except HostRefusedError as error:
-            self._take(Failed(error.problem.code, str(error)))
-        except HostGoneError as error:
-            self._take(Failed("host_gone", str(error)))
-
-    async def _rest(self) -> None:
-        if self._rest_s:
-            with suppress(TimeoutError):
-                await asyncio.wait_for(self._wanted.wait(), self._rest_s)
-
-    def _ended(self, task: asyncio.Task[None]) -> None:
-        if not task.cancelled() and (error := task.exception()) is not None:
-            _LOG.error("a completion could not be finished", exc_info=error)
-            self._take(Failed("internal_error", f"{type(error).__name__}: {error}"))
-        self._take(_UNWANTED)
+            self._finish(host_reason(error.problem.code))
+        except HostGoneError:
+            self._finish(Reason.HOST_UNREACHABLE)
 
     def _take(self, event: CompleteEvent) -> None:
-        """Wake all who wait. Only the first end counts."""
-        if self.is_finished:
-            return
         if isinstance(event, Chunk):
             if not self._text:
-                self._on_first()
+                self._plan.judge.prepare()  # while the host goes on
             self._text += event.text
+            self._wake()
+        elif isinstance(event, Done):
+            self._finish(self._plan.suggestion(event))
         else:
-            if isinstance(event, Done):
-                self.reason = self._on_done(event)
-            self._outcome = event
-        self._wake()
+            self._finish(host_reason(event.code))
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        if task.cancelled():  # nobody waits for it
+            self._finish(Reason.SUPERSEDED)
+        elif (error := task.exception()) is not None:
+            _LOG.error("a completion could not be finished", exc_info=error)
+            self._finish(Reason.HOST_FAILED)
+        self._finish(Reason.HOST_UNREACHABLE)  # the host stopped in the middle of it
+
+    def _finish(self, end: PlacedSuggestion | Reason) -> None:
+        """Wake all requests that wait. Only the first end counts."""
+        if self.end is None:
+            self.end = end
+            if isinstance(end, PlacedSuggestion):
+                self._remember(end)
+            self._wake()
 
     def _wake(self) -> None:
         self._changed.set()

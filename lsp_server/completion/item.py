@@ -1,40 +1,14 @@
 """A completion as an editor wants it: ghost text, or an entry of the menu, in the client's units."""
 
-from dataclasses import dataclass, replace
 from itertools import takewhile
-from typing import Self
 
 from lsprotocol import types
 
 from engine.host.protocol import Position
+from lsp_server.documents.anchor import LineEdit
 from lsp_server.documents.document import Snapshot
 
 ACCEPT_COMMAND = "foregram.accept"
-
-
-@dataclass(frozen=True, slots=True)
-class LineEdit:
-    """Text, with LF line ends, in place of code points `start` to `end` of a line."""
-
-    line: int
-    start: int
-    end: int
-    text: str
-
-    @classmethod
-    def at(cls, position: Position, text: str = "", replaced_chars_after_cursor: int = 0) -> Self:
-        """Text at a cursor, which replaces characters behind it."""
-        start = position.character
-        return cls(position.line, start, start + replaced_chars_after_cursor, text)
-
-    def followed_by(self, text: str, replaced_chars_after_cursor: int) -> Self:
-        """The same with text that was made where this one had been applied."""
-        end = self.end + replaced_chars_after_cursor
-        return replace(self, end=end, text=self.text + text)
-
-    def applied(self, line_text: str) -> str:
-        """The line as it is afterwards."""
-        return line_text[: self.start] + self.text + line_text[self.end :]
 
 
 def inline_item(

@@ -152,8 +152,8 @@ class HostAddress:
         Nobody without the token can tell the workspace by it. People who share a token and call
         their folders the same are told apart by their machines.
         """
-        told = "\0".join([platform.node(), workspace])
-        return hmac.digest(self.token.encode(), told.encode(), "sha256").hex()[:_SESSION_DIGITS]
+        named = "\0".join([platform.node(), workspace])
+        return hmac.digest(self.token.encode(), named.encode(), "sha256").hex()[:_SESSION_DIGITS]
 
     def client(
         self, timeout_s: float = 5.0, protocol: int = PROTOCOL_VERSION, session: str = ""

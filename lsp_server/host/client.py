@@ -4,7 +4,6 @@ import asyncio
 import json
 import time
 from collections.abc import AsyncGenerator, Mapping
-from contextlib import aclosing
 
 import httpx2
 import msgspec
@@ -15,7 +14,6 @@ from engine.host.protocol import (
     CloseRequest,
     CompleteEvent,
     CompleteRequest,
-    Feedback,
     Problem,
     Status,
     SyncRequest,
@@ -63,7 +61,7 @@ class HostQuotaError(HostRefusedError):
 class HostClient:
     """A host under one address. Every method raises the errors above.
 
-    While the host has told to wait, nothing is sent that would add to what it holds or does.
+    After a 429, nothing is sent for a while that would add to what the host holds or does.
     """
 
     def __init__(
@@ -82,25 +80,14 @@ class HostClient:
         self._waits_for: Problem | None = None
 
     async def complete(self, request: CompleteRequest) -> AsyncGenerator[CompleteEvent]:
-        """The events of a completion; closing the iterator cancels it."""
-        async with aclosing(await self.begin(request)) as events:
-            async for event in events:
-                yield event
+        """The events of a completion; closing the iterator cancels it.
 
-    async def begin(self, request: CompleteRequest) -> AsyncGenerator[CompleteEvent]:
-        """The same, once the host has accepted the request with its documents.
-
-        Before that, a host that is not there is a HostAbsentError.
+        The first is an empty piece: the host has accepted the request with its documents. Before
+        that, a host that is not there is a HostAbsentError.
         """
         self._check_wait()
-        events = self._events(encoded(request))
-        await anext(events)
-        return events
-
-    async def _events(self, content: bytes) -> AsyncGenerator[CompleteEvent]:
-        """An empty piece when the host has accepted, and what it says then."""
+        content, is_accepted = encoded(request), False
         event: CompleteEvent = Chunk("")
-        is_accepted = False
         try:
             async with self._http.stream("POST", "/v1/complete", content=content) as response:
                 if response.status_code != httpx2.codes.OK:
@@ -134,10 +121,6 @@ class HostClient:
     async def close_buffers(self, request: CloseRequest) -> None:
         """Have the host close buffers."""
         await self._request("POST", "/v1/buffers/close", request)
-
-    async def send(self, feedback: Feedback) -> None:
-        """Report what became of a completion."""
-        await self._request("POST", "/v1/feedback", feedback)
 
     async def close(self) -> None:
         """Close all connections."""
@@ -174,7 +157,7 @@ class HostClient:
         return body
 
     def _check_wait(self) -> None:
-        """Raises HostQuotaError while the host has told to wait."""
+        """Raises HostQuotaError before the time that the host named."""
         left_s = self._waits_until - time.monotonic()
         if self._waits_for is not None and left_s > 0:
             raise HostQuotaError(self._waits_for, left_s)
@@ -186,8 +169,8 @@ class HostClient:
         refusal = self._refused(response, content)
         if refusal.problem.code != NO_HOST or not response.is_server_error:
             return refusal
-        told = f"{self._endpoint} answers {response.status_code}"
-        return HostAbsentError(f"{told}, as a proxy does without a host behind it")
+        answer = f"{self._endpoint} answers {response.status_code}"
+        return HostAbsentError(f"{answer}, as a proxy does without a host behind it")
 
     def _refused(self, response: httpx2.Response, content: bytes) -> HostRefusedError:
         """What the response says."""

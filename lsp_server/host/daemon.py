@@ -1,8 +1,11 @@
 """The local completion host as a daemon: found or started, and stopped. It loads no torch.
 
-Whoever starts a host holds the lock of the runtime folder, so ten windows that open at once get
-one host; under the same lock an older version's host is ended (`upgrade`). Waiting leaves the
-event loop free.
+A process that starts a host holds the lock of the runtime folder, so ten windows that open at once
+get one host. Waiting leaves the event loop free.
+
+Under the same lock an idle host of an older version is ended. The newer version always wins, so
+editors of two versions do not take turns. A version whose host crashed at its start replaces
+nothing, until `foregram stop` or another version.
 """
 
 import asyncio
@@ -19,19 +22,20 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 
 import httpx2
+import msgspec
 
-from engine.host.protocol import PROTOCOL_VERSION
 from engine.host.runtime import HostRecord, RuntimeFolder
+from engine.version import VERSION
 from lsp_server.host.address import HostAddress, HostError, host_address
 from lsp_server.host.failures import (
+    boot_s,
     counted,
     failure_sentence,
     may_start,
     note_signal,
     noted_end,
 )
-from lsp_server.host.probe import ProbeResult, probe
-from lsp_server.host.upgrade import RunningHost, running_host, started
+from lsp_server.host.probe import ProbeResult, is_idle, precedes, probe
 from lsp_server.settings import Settings
 
 _LOG = logging.getLogger(__name__)
@@ -113,7 +117,7 @@ class LocalHost:
     async def ensure(self, wanted_at: float) -> None:
         """Return when the host answers. Raises HostError."""
         answer = await probe(self._address)
-        if await self._outdated(answer, wanted_at) is None and _is_up(answer):
+        if not self._is_outdated(answer, wanted_at) and _is_up(answer):
             return
         async with self._lock():
             await self._end_outdated(wanted_at)
@@ -132,25 +136,33 @@ class LocalHost:
         answer = await probe(self._address)
         was_there = answer.kind != "absent" or self._folder.host_is_alive()
         if was_there:
-            record = self._folder.read_record()
-            protocol = PROTOCOL_VERSION if record is None else record.protocol
-            await self._end(self._process_id(answer), report, protocol)
+            await self._end(self._process_id(answer), report)
         async with self._lock():
             if not self._folder.host_is_alive():
                 self._folder.forget_host()
         return was_there
 
-    async def _outdated(self, answer: ProbeResult, wanted_at: float) -> RunningHost | None:
-        """The host that gave this answer, if another one takes its place."""
-        record = self._folder.read_record()
-        found = await running_host(self._address, answer, record)
-        return found if found is not None and found.is_replaced(record, wanted_at) else None
+    def _is_outdated(self, answer: ProbeResult, wanted_at: float) -> bool:
+        """Whether another host takes the place of the one that gave this answer.
+
+        One that could not load its model serves nobody, so it is replaced for a person that wanted a
+        host since. One of another protocol serves no editor of this version, so its own are no matter.
+        """
+        record, status = self._folder.read_record(), answer.status
+        if status is None:
+            is_older = record is not None and precedes(record.version, VERSION)
+            return answer.code == "wrong_protocol" and is_older
+        if record is not None and status.state == "failed" and record.started_at < wanted_at:
+            return True
+        has_crashed = record is not None and record.crashed == VERSION
+        return precedes(status.version, VERSION) and is_idle(status) and not has_crashed
 
     async def _end_outdated(self, wanted_at: float) -> None:
         """End a host that is replaced; looked at under the lock, so that nobody ends a new one."""
-        if (found := await self._outdated(await probe(self._address), wanted_at)) is not None:
-            _LOG.info("the host of version %s, %s, is replaced", found.version, found.state)
-            await self._end(found.pid, _LOG.info, found.protocol)
+        answer = await probe(self._address)
+        if self._is_outdated(answer, wanted_at):
+            _LOG.info("the host of another version, or without a model, is replaced")
+            await self._end(self._process_id(answer), _LOG.info)
             self._folder.forget_host()  # it was told to end, so it did not crash
 
     async def _answers(self) -> bool:
@@ -187,7 +199,11 @@ class LocalHost:
             except OSError as error:
                 reason = f"{self._command[0]}: {error.strerror}"
                 raise HostError(f"the model's process cannot be started: {reason}") from error
-            self._folder.write_record(started(process.pid, former))
+            record = HostRecord(process.pid, boot_s(), version=VERSION)
+            if former is not None:
+                failures, crashed = former.failures, former.crashed
+                record = msgspec.structs.replace(record, failures=failures, crashed=crashed)
+            self._folder.write_record(record)
         # Reaps the process when it ends, if this one lives that long.
         self._reaper = threading.Thread(target=self._reap, args=(process,), daemon=True)
         self._reaper.start()
@@ -202,22 +218,22 @@ class LocalHost:
         record = self._folder.read_record()
         return record.pid if record and self._folder.host_is_alive() else None
 
-    async def _end(
-        self, pid: int | None, report: Callable[[str], None], protocol: int = PROTOCOL_VERSION
-    ) -> None:
+    async def _end(self, pid: int | None, report: Callable[[str], None]) -> None:
+        endings: list[signal.Signals | None] = [None]
         with suppress(httpx2.HTTPError):
-            async with self._address.client(protocol=protocol) as client:
-                await client.post("/v1/stop")
-        signals = () if pid is None else (signal.SIGTERM, signal.SIGKILL)
-        for ending in (None, *signals):
+            async with self._address.client() as client:
+                if (await client.post("/v1/stop")).is_client_error and pid is not None:
+                    endings = []  # it takes no such request from this version
+        endings += [] if pid is None else [signal.SIGTERM, signal.SIGKILL]
+        for ending in endings:
             if ending is not None and pid is not None:
                 report(f"the completion host (process {pid}) still runs: sending it {ending.name}")
                 with suppress(ProcessLookupError):
                     os.kill(pid, ending)
             if await self._is_gone(pid):
                 return
-        who = "what listens" if pid is None else f"the completion host (process {pid})"
-        raise HostError(f"{who} on {self._address.endpoint} does not end")
+        what = "what listens" if pid is None else f"the completion host (process {pid})"
+        raise HostError(f"{what} on {self._address.endpoint} does not end")
 
     async def _is_gone(self, pid: int | None) -> bool:
         """Whether that process ends, although an editor may have started another one meanwhile."""

@@ -19,7 +19,7 @@ _LAST_WORDS = 3  # lines of the log in a sentence
 
 
 def boot_s() -> float:
-    """Seconds since the machine was started: the same for all processes, whoever sets the clock."""
+    """Seconds since the machine was started: the same for all processes, whatever the clock says."""
     if hasattr(time, "CLOCK_BOOTTIME"):
         return time.clock_gettime(time.CLOCK_BOOTTIME)
     return time.monotonic()

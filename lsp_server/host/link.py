@@ -4,25 +4,27 @@ import asyncio
 import logging
 import time
 import uuid
-from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterable
+from collections import deque
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable
 from contextlib import aclosing, suppress
+from functools import partial
 from typing import Any, TypeVar
 
-import msgspec
-
+from engine.config import Sampling, StopRules
 from engine.host.protocol import (
+    MAX_FEEDBACK,
     UNKNOWN_CLIENT,
     CloseRequest,
     CompleteEvent,
     CompleteRequest,
+    Done,
     Failed,
     Feedback,
     Problem,
     SyncRequest,
 )
-from engine.request import Snippet
+from lsp_server.documents.anchor import Anchor
 from lsp_server.documents.document import Snapshot
-from lsp_server.documents.documents import Documents
 from lsp_server.host.client import (
     HostAbsentError,
     HostClient,
@@ -32,18 +34,22 @@ from lsp_server.host.client import (
     HostRefusedError,
 )
 from lsp_server.host.search import FindHost, HostSearch, LinkState, Watch
-from lsp_server.host.sync import FeedbackBatch, HostSync, Syncs, host_version
+from lsp_server.host.sync import HostSync, Syncs, host_version
+from lsp_server.workspace import Workspace
+from lsp_server.workspace_files import WorkspaceFiles
 
 _LOG = logging.getLogger(__name__)
 _Outcome = TypeVar("_Outcome")
-SendableSnippets = Callable[[], Awaitable[tuple[Snippet, ...]]]
+_Build = Callable[..., CompleteRequest]  # takes what is known when the request goes out
 _ATTEMPTS = 3  # a host may have forgotten the documents, or been replaced
 _CLOSE_S = 1.0
 _WATCH_S = 3.0  # between looks at a host that has not answered a request
 _ACCEPT_S = 1.0  # that an unwanted request goes on until it is accepted
 _JUDGE_S = 1.0  # after this long, a request first judges some of what the host holds again
 _JUDGED_AT_ONCE = 8  # documents: each costs a look at its folders, and keys wait meanwhile
-_SHORT_WAIT_S = 2.0  # that a request waits itself, where the host has told to
+_MOMENT_MS = 300.0  # in which a prompt is read, so that another one is no matter
+ANY_LENGTH = StopRules()
+_SHORT_WAIT_S = 2.0  # the longest pause after a 429 in which a request waits itself
 _PAST = Problem("superseded", "the host holds a newer state of the document")
 _HIDDEN = Problem("hidden_document", "the document may no longer leave the editor")
 # Refusals of a host that is about to be gone, or has been replaced by one with another token.
@@ -55,35 +61,28 @@ STANDING_S = 900.0  # and if the editor does not: nothing else would bring its a
 class HostLink:
     """Completions from the host, wherever it is, whenever it comes back.
 
-    `find` finds or starts it. `may_send` says which documents may leave the editor; `path_of`
-    names them for the host. `watch` is called with each change of the host's state.
+    `find` finds or starts it. `watch` is called with each change of the host's state.
     """
 
     def __init__(
-        self,
-        documents: Documents,
-        find: FindHost,
-        *,
-        may_send: Callable[[Snapshot], bool],
-        path_of: Callable[[str], str],
-        watch: Watch,
+        self, workspace: Workspace, files: WorkspaceFiles, find: FindHost, watch: Watch
     ) -> None:
-        self.workspace = ""
         self.patience_s = STANDING_S
+        self.last: tuple[str, Done] | None = None  # of which document, and what was said
         self.quota = ""  # what the host said last, when it did no more for this user
         self.failure = ""  # and when it could not complete
         self.client_id = uuid.uuid4().hex  # of this server
         self.known_as = self.client_id  # by the host
-        self._search = HostSearch(find, watch, lambda: self.workspace)
+        self._search = HostSearch(find, watch, lambda: workspace.root)
         self._replica = ""  # which of several hosts holds the documents
-        self._former: list[str] = []  # names of this server, under which others hold documents
         self._tasks: set[asyncio.Task[Any]] = set()  # asyncio itself holds them weakly
         self._in_step = asyncio.Lock()  # held until the host has said that it holds what was sent
         self._holder = 0  # which of the hosts that were ready holds the documents
-        self._may_send = may_send
-        self._sync = HostSync(documents, may_send, path_of)
+        self._workspace = workspace
+        self._files = files
+        self._sync = HostSync(workspace)
         self._judged_at = time.monotonic()
-        self._feedback = FeedbackBatch(self._send)
+        self._feedback: deque[Feedback] = deque(maxlen=MAX_FEEDBACK)  # for the next request
 
     @property
     def is_shared(self) -> bool:
@@ -113,27 +112,50 @@ class HostLink:
         """
         return await self._search.ready(self.patience_s, stands)
 
+    @property
+    def reads_quickly(self) -> bool:
+        """Whether this host reads a whole prompt in a moment, as far as the last one tells."""
+        if self.last is None:
+            return False
+        cost = self.last[1].cost
+        num_read = max(cost.prompt_tokens - cost.reused_tokens, 1)
+        return cost.prefill_ms / num_read * cost.prompt_tokens < _MOMENT_MS
+
     async def complete(
         self,
-        request: CompleteRequest,
-        snapshot: Snapshot,
-        repository: SendableSnippets | None = None,
+        anchor: Anchor,
+        stop: StopRules = ANY_LENGTH,
+        sampling: Sampling | None = None,
+        *,
+        is_prefetch: bool = False,
     ) -> AsyncGenerator[CompleteEvent]:
         """Bring the host up to date and complete. Raises HostGoneError and HostRefusedError.
 
-        `repository` says, when the request goes out, what that shows of other files.
+        Without `sampling`, tokens are drawn as the settings say.
         """
+        settings = self._workspace.settings
+        build = partial(
+            CompleteRequest,
+            uri=anchor.document.uri,
+            position=anchor.position,
+            overlay=anchor.overlay,
+            layout=settings.layout,
+            lookahead=settings.lookahead,
+            sampling=sampling or Sampling(settings.temperature),
+            stop=stop,
+            is_prefetch=is_prefetch,
+        )
+        event: CompleteEvent | None = None
         for attempt in range(_ATTEMPTS):
             client = await self._client()
             watch = self._begin(self._watch(client))
             try:
-                last: CompleteEvent | None = None
-                async with aclosing(
-                    await self._begun(client, request, snapshot, repository)
-                ) as events:
-                    async for last in events:
-                        yield last
-                await self._note_end(client, last)
+                async with aclosing(await self._begun(client, anchor, build)) as events:
+                    async for event in events:
+                        self._note(event, anchor if stop.max_tokens else None)
+                        yield event
+                if isinstance(event, Failed) and event.code in _ENDINGS:
+                    await self._lost(client)
                 return
             except HostConflictError:
                 continue  # it gets those documents whole
@@ -152,6 +174,12 @@ class HostLink:
                 watch.cancel()
         raise HostGoneError(f"the host rejected the document after {_ATTEMPTS} attempts")
 
+    def _note(self, event: CompleteEvent, anchor: Anchor | None) -> None:
+        """Remember how a completion ended; `anchor` is None where only a prompt was read."""
+        self.failure = event.message if isinstance(event, Failed) else ""
+        if isinstance(event, Done) and anchor is not None:
+            self.last = anchor.document.uri, event
+
     async def _watch(self, client: HostClient) -> None:
         """Leave a host that stands still: one that only takes long says what it is doing."""
         while True:
@@ -163,12 +191,6 @@ class HostLink:
                     await client.status()
                 except HostGoneError:
                     await self._search.lost(client)
-
-    async def _note_end(self, client: HostClient, last: CompleteEvent | None) -> None:
-        """Remember why a completion failed; a host may be about to be gone."""
-        self.failure = last.message if isinstance(last, Failed) else ""
-        if isinstance(last, Failed) and last.code in _ENDINGS:
-            await self._lost(client)
 
     async def _wait_as_told(self, error: HostQuotaError, *, is_last: bool) -> None:
         """Wait where that is short. Raises the error where it is not worth it."""
@@ -184,7 +206,7 @@ class HostLink:
             if client is None or not syncs.buffers or self._sync.is_past(snapshot):
                 return
             try:
-                await client.sync(SyncRequest(self.known_as, self.workspace, syncs.buffers))
+                await client.sync(SyncRequest(self.known_as, self._workspace.root, syncs.buffers))
                 self._taken(client, syncs)
             except HostConflictError as error:
                 self._conflicts(client, error.problem)
@@ -192,14 +214,8 @@ class HostLink:
                 _LOG.info("documents could not be sent ahead: %s", error)
 
     def tell(self, feedback: Feedback) -> None:
-        """Report what became of a completion, with the next request or soon."""
-        self._feedback.add(feedback)
-
-    async def _send(self, feedback: Feedback) -> None:
-        if self._search.client is not None:
-            with suppress(HostGoneError, HostRefusedError):
-                told = msgspec.structs.replace(feedback, client=self.known_as)
-                await self._search.client.send(told)
+        """Report what became of a completion, with the next request."""
+        self._feedback.append(feedback)
 
     async def close_documents(self, uris: Iterable[str]) -> None:
         """The editor closed documents."""
@@ -232,32 +248,25 @@ class HostLink:
 
     async def leave(self) -> None:
         """The editor exits: the host may close its documents."""
-        await self._feedback.flush()
-        for name in (*self._former, self.known_as):
-            await self._close(CloseRequest(name))
+        await self._close(CloseRequest(self.known_as))
         await self._search.leave()
 
     async def _begun(
-        self,
-        client: HostClient,
-        request: CompleteRequest,
-        snapshot: Snapshot,
-        repository: SendableSnippets | None,
+        self, client: HostClient, anchor: Anchor, build: _Build
     ) -> AsyncGenerator[CompleteEvent]:
         """The events of one attempt, once the host has accepted it.
 
-        The request may have waited for long, so its document is judged again, and what it shows.
-        Whoever cancels it before it is accepted leaves it to go out: what the host holds would not
-        be known.
+        The request may have waited for long, so its document is judged again, and what other files
+        show. One that is cancelled before it is accepted goes out: what the host holds would not be
+        known.
         """
-        while self._former:  # nothing that was left under these names is being completed any more
-            self._begin(self._close(CloseRequest(self._former.pop())))
         if time.monotonic() - self._judged_at > _JUDGE_S:
             await self._retract_some()
-        shown = () if repository is None else await repository()
-        request = msgspec.structs.replace(request, repository=shown)
+        build = partial(
+            build, repository=await self._files.shown(anchor, is_quick=self.reads_quickly)
+        )
         await self._in_step.acquire()
-        opening = self._begin(self._accepted(client, request, snapshot))
+        opening = self._begin(self._accepted(client, anchor, build))
         try:
             return await asyncio.shield(opening)
         except asyncio.CancelledError:
@@ -266,18 +275,31 @@ class HostLink:
             raise
 
     async def _accepted(
-        self, client: HostClient, request: CompleteRequest, snapshot: Snapshot
+        self, client: HostClient, anchor: Anchor, build: _Build
     ) -> AsyncGenerator[CompleteEvent]:
         """The events of a request that the host has accepted; it holds what came along."""
+        document, cells = anchor.document, anchor.cells
         try:
             if client is not self._search.client:
                 raise HostAbsentError("the host has just gone")
-            if not self._may_send(snapshot):
+            if not self._workspace.permissions.may_send(document):
                 raise HostRefusedError(_HIDDEN)
-            if self._sync.is_past(snapshot):
+            if self._sync.is_past(document):
                 raise HostRefusedError(_PAST)
-            syncs = self._sync.syncs(snapshot)
-            events = await client.begin(self._message(request, snapshot, syncs))
+            syncs = self._sync.syncs(document)
+            request = build(
+                client=self.known_as,
+                workspace=self._workspace.root,
+                version=host_version(document),
+                sync=syncs.buffers,
+                feedback=tuple(self._feedback),
+                # A cell that is not sent, as it holds a secret, or is too large, is in no prompt.
+                above=tuple(cell for cell in cells.above if self._sync.brings(syncs, cell.uri)),
+                below=tuple(cell for cell in cells.below if self._sync.brings(syncs, cell.uri)),
+            )
+            self._feedback.clear()
+            events = client.complete(request)
+            await anext(events)
             self._taken(client, syncs)
         except HostConflictError as error:
             self._conflicts(client, error.problem)
@@ -286,51 +308,34 @@ class HostLink:
             self._in_step.release()
         return events
 
-    def _message(
-        self, request: CompleteRequest, snapshot: Snapshot, syncs: Syncs
-    ) -> CompleteRequest:
-        return msgspec.structs.replace(
-            request,
-            client=self.known_as,
-            workspace=self.workspace,
-            uri=snapshot.uri,
-            version=host_version(snapshot),
-            sync=syncs.buffers,
-            feedback=self._feedback.take(),
-            # A cell that is not sent, as it holds a secret, or is too large, is in no prompt.
-            above=tuple(cell for cell in request.above if self._sync.brings(syncs, cell.uri)),
-            below=tuple(cell for cell in request.below if self._sync.brings(syncs, cell.uri)),
-        )
-
     def _unwanted(self, opening: asyncio.Task[AsyncGenerator[CompleteEvent]]) -> None:
         if not opening.cancelled() and opening.exception() is None:
             self._begin(opening.result().aclose())
 
     def _taken(self, client: HostClient, syncs: Syncs) -> None:
         """The host has accepted documents; if it is another of several, it has these alone."""
-        if self._replica and client.replica != self._replica:
-            self._forgotten(client)
+        if self._replica not in ("", client.replica):
+            self._begin_anew()
         else:
-            self._replica = client.replica
             self._sync.taken(syncs)
+        self._replica = client.replica
 
     def _conflicts(self, client: HostClient, problem: Problem) -> None:
         """The host does not hold what it should: what it names, or nothing."""
         if problem.code == UNKNOWN_CLIENT or client.replica != self._replica:
-            self._forgotten(client)
+            self._begin_anew()
+            self._replica = client.replica
         else:
             self._sync.forget(problem.uris)
 
-    def _forgotten(self, client: HostClient) -> None:
-        """The host holds nothing of this client.
+    def _begin_anew(self) -> None:
+        """The host gets everything, under another name.
 
-        Where it is one of several, it gets everything under another name: what was left under the
-        former one, there or elsewhere, is as old as the move, and is closed with the next request.
+        What one of several hosts was left with under the former name may be out of date: it is not
+        to be used if the requests come back there.
         """
         self._sync.forget()
-        if client.replica:
-            self._former.append(self.known_as)
-            self.known_as, self._replica = uuid.uuid4().hex, client.replica
+        self.known_as = uuid.uuid4().hex
 
     def _begin(self, work: Coroutine[None, None, _Outcome]) -> asyncio.Task[_Outcome]:
         task = asyncio.create_task(work)

@@ -1,11 +1,13 @@
 """What a host says of itself, or why it says nothing."""
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Literal
 
 import httpx2
 
 from engine.host.protocol import Status
+from engine.version import VERSION
 from lsp_server.host.address import HostAddress, host_address
 from lsp_server.host.client import (
     NO_HOST,
@@ -15,6 +17,8 @@ from lsp_server.host.client import (
     HostRefusedError,
 )
 from lsp_server.settings import Settings
+
+IDLE_S = 60.0  # seconds without a request, for a host that holds documents of editors
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,3 +60,29 @@ async def probe(address: HostAddress, client_id: str = "") -> ProbeResult:
         return ProbeResult("refused", reason=reason, code=error.problem.code)
     finally:
         await host.close()
+
+
+def is_idle(status: Status) -> bool:
+    """Whether nobody misses a host for the moment that another one takes to start."""
+    is_busy = status.num_running or status.num_waiting or status.state in ("loading", "stopping")
+    return not is_busy and (status.num_clients == 0 or status.idle_s >= IDLE_S)
+
+
+def precedes(version: str, other: str) -> bool:
+    """Whether a version is older than another; what is no version precedes none."""
+    from packaging.version import InvalidVersion, Version
+
+    with suppress(InvalidVersion):
+        return Version(version) < Version(other)
+    return False
+
+
+def version_sentence(status: Status, *, is_remote: bool) -> str:
+    """What a host's version means beside ours; empty where it is the same."""
+    if precedes(status.version, VERSION):
+        local = "the next editor that starts while it is idle replaces it"
+        what = "update it where it runs" if is_remote else local
+        return f"it is of version {status.version}, and this is {VERSION}: {what}"
+    if precedes(VERSION, status.version):
+        return f"it is of version {status.version}, newer than this one, {VERSION}"
+    return ""

@@ -1,15 +1,13 @@
-"""What to send a host: buffers that it does not hold, and feedback on its completions."""
+"""What to send a host of the open documents: what it does not hold, and what it has to forget."""
 
-import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from typing import NamedTuple
 
-from engine.host.protocol import MAX_FEEDBACK, BufferSync, Feedback
+from engine.host.protocol import BufferSync
 from lsp_server.documents.document import Snapshot
-from lsp_server.documents.documents import Documents
 from lsp_server.documents.line_buffer import difference
+from lsp_server.workspace import Workspace
 
 _VERSION_BITS = 32
 _MOST_OTHER_CHARS = 500_000  # of a document that is not the one completed
@@ -30,15 +28,9 @@ class HostSync:
     what it names is sent anew.
     """
 
-    def __init__(
-        self,
-        documents: Documents,
-        may_send: Callable[[Snapshot], bool],
-        path_of: Callable[[str], str],
-    ) -> None:
-        self._documents = documents
-        self._may_send = may_send
-        self._path_of = path_of
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+        self._documents = workspace.documents
         # The documents that the host may hold, each as it has acknowledged it; the one judged
         # longest ago comes first.
         self._sent: dict[str, Snapshot | None] = {}
@@ -100,14 +92,16 @@ class HostSync:
 
     def _is_wanted(self, uri: str) -> bool:
         snapshot = self._documents.snapshot(uri)
-        return isinstance(snapshot, Snapshot) and self._may_send(snapshot)
+        return isinstance(snapshot, Snapshot) and self._workspace.permissions.may_send(snapshot)
 
     def _others(self, uri: str) -> Iterator[Snapshot]:
         """The other documents that feed drafts and prompts, the large ones left out."""
         for snapshot in self._documents.snapshots():
             if snapshot.uri == uri or _is_same(self._sent.get(snapshot.uri), snapshot):
                 continue
-            if sum(map(len, snapshot.lines)) <= _MOST_OTHER_CHARS and self._may_send(snapshot):
+            if sum(
+                map(len, snapshot.lines)
+            ) <= _MOST_OTHER_CHARS and self._workspace.permissions.may_send(snapshot):
                 yield snapshot
 
     def _sync(self, snapshot: Snapshot) -> BufferSync | None:
@@ -115,7 +109,8 @@ class HostSync:
         uri, held = snapshot.uri, self._sent.get(snapshot.uri)
         if _is_same(held, snapshot):
             return None
-        about = (uri, self._path_of(uri), snapshot.language_id, host_version(snapshot))
+        path = self._workspace.permissions.path_of(uri)
+        about = (uri, path, snapshot.language_id, host_version(snapshot))
         notebook = self._documents.notebook_of(uri)
         if held is None or held.opening != snapshot.opening:
             return BufferSync(*about, lines=snapshot.lines, notebook=notebook)
@@ -131,47 +126,3 @@ def host_version(snapshot: Snapshot) -> int:
 
 def _is_same(held: Snapshot | None, snapshot: Snapshot) -> bool:
     return held is not None and host_version(held) == host_version(snapshot)
-
-
-@dataclass(slots=True)
-class FeedbackBatch:
-    """What became of completions, two to three reports a key: a request for each would cost more.
-
-    `send` tells the host one by one, and raises nothing.
-    """
-
-    send: Callable[[Feedback], Awaitable[None]]
-    _waiting: list[Feedback] = field(default_factory=list)
-    _timer: asyncio.TimerHandle | None = None
-    _sending: set[asyncio.Task[None]] = field(default_factory=set)
-
-    def add(self, feedback: Feedback) -> None:
-        """Have it told soon."""
-        self._waiting.append(feedback)
-        if len(self._waiting) >= MAX_FEEDBACK:
-            self._begin()
-        elif self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(_ALONE_S, self._begin)
-
-    def take(self) -> tuple[Feedback, ...]:
-        """What waits, for a request that takes it along."""
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-        waiting, self._waiting = self._waiting, []
-        return tuple(waiting)
-
-    async def flush(self) -> None:
-        """Tell what waits now."""
-        self._begin()
-        await asyncio.gather(*self._sending)
-
-    def _begin(self) -> None:
-        if waiting := self.take():
-            task = asyncio.create_task(self._send_all(waiting))
-            self._sending.add(task)
-            task.add_done_callback(self._sending.discard)
-
-    async def _send_all(self, waiting: tuple[Feedback, ...]) -> None:
-        for feedback in waiting:
-            await self.send(feedback)

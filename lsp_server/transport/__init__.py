@@ -1,1 +1,1 @@
-"""LSP on the wire: who may connect, how messages are read, and what pygls leaves out."""
+"""LSP on the wire: how messages are read, and what pygls leaves out."""

@@ -8,7 +8,6 @@ every keystroke and splits lines where LSP does not.
 import logging
 import math
 import re
-import sys
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from functools import cache, partial
@@ -70,9 +69,6 @@ class DocumentServer(LanguageServer):
             protocol_cls=LanguageServerProtocol,
             converter_factory=tolerant_converter,
         )
-
-    def refusal(self, params: types.InitializeParams) -> str | None:
-        """Why a client is rejected; None if it is not."""
 
     def before_initialize(self, params: types.InitializeParams) -> None:
         """Called before a client is told what this server can do."""
@@ -187,9 +183,6 @@ class LanguageServerProtocol(protocol.LanguageServerProtocol):
             self._refuse(
                 request.id, _CODES.ServerNotInitialized, "the client must initialize first"
             )
-        elif is_first and (reason := self._server.refusal(request.params)):
-            self._refuse(request.id, _CODES.InvalidRequest, reason)
-            sys.exit(1)  # nothing that it sends after this is read
         else:
             return True
         return False

@@ -17,17 +17,18 @@ from pathlib import Path
 import pytest
 from lsprotocol import types
 
-from engine.host.protocol import CompleteRequest, Done, Failed, Position
+from engine.host.protocol import Done, Failed, Position
 from engine.host.runtime import HostRecord, RuntimeFolder
+from lsp_server.documents.anchor import Anchor
 from lsp_server.documents.document import Snapshot
 from lsp_server.documents.documents import Documents
 from lsp_server.host import search as host_search
 from lsp_server.host.client import HostGoneError
 from lsp_server.host.daemon import ensure_host, stop_host
 from lsp_server.host.failures import boot_s
-from lsp_server.host.link import HostLink
 from lsp_server.settings import Settings
 from tests.support.held_engine import digest
+from tests.support.workspaces import link_of, workspace_of
 
 NUM_KILLS = int(os.environ.get("KILLS", "1"))
 NUM_CLIENTS = int(os.environ.get("CLIENTS", "2"))
@@ -57,13 +58,7 @@ class Typist:
             # As a person who wants a host now: these are no hosts that fail at their start.
             return await ensure_host(self.settings, command, wanted_at=boot_s())
 
-        self.link = HostLink(
-            self.documents,
-            find,
-            may_send=lambda _: True,
-            path_of=lambda uri: uri,
-            watch=lambda _: None,
-        )
+        self.link = link_of(workspace_of(self.documents), find)
         self.documents.open(types.TextDocumentItem(URI, "python", 1, "first\nsecond\n"))
         self.link.connect()
 
@@ -83,9 +78,9 @@ class Typist:
         snapshot, before = self._snapshot(), self.num_kills[0]
         line = self.chance.randrange(len(snapshot.lines))
         character = self.chance.randint(0, len(snapshot.lines[line]))
-        request = CompleteRequest("", "", URI, 0, Position(line, character))
+        anchor = Anchor.of(snapshot, Position(line, character))
         try:
-            async with aclosing(self.link.complete(request, snapshot)) as events:
+            async with aclosing(self.link.complete(anchor)) as events:
                 last = [event async for event in events][-1]
         except HostGoneError:
             self.outcomes["gone"] += 1

@@ -22,16 +22,17 @@ import pytest
 from lsprotocol import types
 
 from engine.config import StopRules
-from engine.host.protocol import CompleteRequest, Done, Failed, Position
+from engine.host.protocol import Done, Failed, Position
+from lsp_server.documents.anchor import Anchor
 from lsp_server.documents.document import Snapshot
 from lsp_server.documents.documents import Documents
 from lsp_server.host import search as host_search
 from lsp_server.host.address import HostAddress
 from lsp_server.host.client import HostClient, HostGoneError, HostRefusedError
-from lsp_server.host.link import HostLink
 from tests.support.held_engine import digest
 from tests.support.ports import free_port
 from tests.support.tiny_models import save_model, tiny_model
+from tests.support.workspaces import link_of, workspace_of
 
 NUM_KILLS = int(os.environ.get("KILLS", "1"))
 KILL_S = float(os.environ.get("KILL_S", "0"))
@@ -65,18 +66,12 @@ class Person:
 
     def __post_init__(self) -> None:
         self.chance = random.Random(self.number)  # noqa: S311 - the same in every run
-        self.link = HostLink(
-            self.documents,
-            self._find,
-            may_send=lambda _: True,
-            path_of=lambda uri: uri,
-            watch=lambda _: None,
-        )
-        self.link.workspace = f"file:///shop-{self.number}"
-        self.uri = f"{self.link.workspace}/a.py"
+        root = f"file:///shop-{self.number}"
+        self.link = link_of(workspace_of(self.documents, root), self._find)
+        self.uri = f"{root}/a.py"
         text = "".join(f"price_{line} = {line} * {self.number}\n" for line in range(40))
         self.documents.open(types.TextDocumentItem(self.uri, "python", 1, text))
-        other = f"{self.link.workspace}/b.py"
+        other = f"{root}/b.py"
         self.documents.open(types.TextDocumentItem(other, "python", 1, "total = 0\n"))
         self.link.connect()
 
@@ -106,9 +101,9 @@ class Person:
     async def _asked(self) -> Done | None:
         snapshot = self.documents.snapshot(self.uri)
         assert isinstance(snapshot, Snapshot)
-        request = CompleteRequest("", "", self.uri, 0, Position(35, 4), stop=A_LINE)
+        anchor = Anchor.of(snapshot, Position(35, 4))
         try:
-            async with aclosing(self.link.complete(request, snapshot)) as events:
+            async with aclosing(self.link.complete(anchor, A_LINE)) as events:
                 last = [event async for event in events][-1]
         except (HostGoneError, HostRefusedError) as error:
             self.outcomes[f"not at once: {type(error).__name__}"] += 1

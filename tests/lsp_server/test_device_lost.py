@@ -3,24 +3,25 @@
 import asyncio
 import sys
 from contextlib import asynccontextmanager
+from functools import partial
 
 import pytest
 from lsprotocol import types
 
 from engine.errors import DeviceLostError
-from engine.host.protocol import CompleteRequest, Done, Failed, Position
+from engine.host.protocol import Done, Failed, Position
 from engine.host.runtime import HostRecord
+from lsp_server.documents.anchor import Anchor
 from lsp_server.documents.document import Snapshot
 from lsp_server.documents.documents import Documents
 from lsp_server.host.address import HostError
 from lsp_server.host.daemon import ensure_host, serve_command
-from lsp_server.host.link import HostLink
 from lsp_server.host.probe import host_status
 from tests.support.held_engine import DEVICE_FAULT as FAULT
 from tests.support.stub_host import stub_host
+from tests.support.workspaces import link_of, workspace_of
 
 URI = "file:///shop/a.py"
-REQUEST = CompleteRequest("", "", URI, 0, Position(0, 1))
 LOST = Failed("device_lost", FAULT)
 
 
@@ -44,17 +45,12 @@ async def linked(stub, losses):
     documents.open(types.TextDocumentItem(URI, "python", 1, "x"))
     snapshot = documents.snapshot(URI)
     assert isinstance(snapshot, Snapshot)
-    link = HostLink(
-        documents,
-        lambda: ensure_host(stub.settings, command(stub, losses)),
-        may_send=lambda _: True,
-        path_of=lambda _: "a.py",
-        watch=lambda *_: None,
-    )
+    find = partial(ensure_host, stub.settings, command(stub, losses))
+    link = link_of(workspace_of(documents), find)
     link.connect()
 
     async def ask():
-        *_, last = [event async for event in link.complete(REQUEST, snapshot)]
+        *_, last = [event async for event in link.complete(Anchor.of(snapshot, Position(0, 1)))]
         return last
 
     try:

@@ -9,8 +9,7 @@ import pytest
 
 from lsp_server.server import create_server
 from lsp_server.setting_layers import Layer
-from lsp_server.transport.connections import Connections
-from lsp_server.transport.framing import HEADER_BYTES
+from lsp_server.transport.stream import HEADER_BYTES, serve_connection
 from tests.support.held_engine import HeldEngine
 from tests.support.polling import until
 from tests.support.raw_messages import framed, read_message
@@ -122,8 +121,8 @@ async def connected(tmp_path, engine, *, root="file:///shop", **options):
     (run / "token").chmod(0o600)
     given = {"runtimeFolder": str(run), "cacheFolder": str(tmp_path), "speculate": False, **options}
     make = partial(create_server, Layer("command line", given))
-    connections = Connections(make, None)
-    server = await asyncio.start_server(connections.serve, "127.0.0.1", 0, limit=HEADER_BYTES)
+    serve = partial(serve_connection, make)
+    server = await asyncio.start_server(serve, "127.0.0.1", 0, limit=HEADER_BYTES)
     async with server, running_host(run, engine, token="right") as host:
         client = Client(*await asyncio.open_connection(*server.sockets[0].getsockname()))
         client.host = host

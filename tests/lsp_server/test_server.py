@@ -210,43 +210,24 @@ async def menu_of(shown, context=None):
     return await shown.client.text_document_completion_async(params)
 
 
-async def test_what_becomes_of_a_completion_is_counted(tmp_path):
+async def test_what_becomes_of_completions_is_counted_with_the_next_request(tmp_path):
+    """One that another takes the place of on the screen was rejected."""
     async with served(tmp_path, HeldEngine(WORDS)) as (shown, host):
         shown.open(SOURCE)
-        (item,) = await shown.items()
-        as_json = {
-            "insertText": item.insert_text,
-            "command": {"arguments": list(item.command.arguments)},
-        }
-        shown.client.protocol.notify("textDocument/didShowCompletion", {"item": as_json})
-        shown.client.protocol.notify(
-            "textDocument/didPartiallyAcceptCompletion", {"item": as_json, "acceptedLength": 6}
-        )
-        shown.client.protocol.notify("textDocument/didFocus", {})
-        await shown.run("foregram.accept", *item.command.arguments)
-        page = ""
-        while 'kind="accepted"' not in page:
-            page = (await host.client.get("/metrics")).text
-    assert 'foregram_feedback_total{kind="shown"} 1.0' in page
-    assert 'foregram_feedback_total{kind="partly_accepted"} 1.0' in page
-
-
-async def test_a_completion_that_another_takes_the_place_of_was_rejected(tmp_path):
-    async with served(tmp_path, HeldEngine(WORDS)) as (shown, host):
-        shown.open(SOURCE)
-        ids = []
-        for typed in ("", "x = 1\n    "):
-            if typed:
-                shown.type(typed)
+        for accepts in (False, True, False):
             (item,) = await shown.items()
-            ids.append(item.command.arguments[0])
-            told = {"item": {"insertText": "", "command": {"arguments": [ids[-1]]}}}
-            shown.client.protocol.notify("textDocument/didShowCompletion", told)
-        page = ""
-        while 'kind="shown"} 2.0' not in page:
-            page = (await host.client.get("/metrics")).text
-    assert ids[0] != ids[1]
-    assert 'foregram_feedback_total{kind="rejected"} 1.0' in page
+            ours = list(item.command.arguments)
+            as_json = {"insertText": item.insert_text, "command": {"arguments": ours}}
+            shown.client.protocol.notify("textDocument/didShowCompletion", {"item": as_json})
+            if accepts:
+                part = {"item": as_json, "acceptedLength": 6}
+                shown.client.protocol.notify("textDocument/didPartiallyAcceptCompletion", part)
+                await shown.run("foregram.accept", *ours)
+            shown.type("x = 1\n    ")
+        await shown.items()
+        page = (await host.client.get("/metrics")).text
+    for kind, count in (("shown", 3), ("rejected", 1), ("partly_accepted", 1), ("accepted", 1)):
+        assert f'foregram_feedback_total{{kind="{kind}"}} {count}.0' in page
 
 
 @pytest.mark.parametrize("params", [{}, {"item": 3}, {"item": {"command": "x"}}, [], None])
@@ -255,7 +236,7 @@ async def test_a_malformed_message_is_named_in_the_log_and_harms_nothing(tmp_pat
         shown.client.protocol.notify("textDocument/didShowCompletion", params)
         shown.open(SOURCE)
         assert await shown.items()
-    assert any("Shown" in message for message in shown.messages)
+    assert any("ItemParams" in message for message in shown.messages)
     assert not any("AttributeError" in message for message in shown.messages)
 
 

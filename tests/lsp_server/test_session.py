@@ -6,12 +6,9 @@ from lsprotocol import types
 
 from lsp_server import session as module
 from lsp_server.documents.documents import Documents
-from lsp_server.editor_commands import why, why_here
-from lsp_server.feedback import WhyParams, read
 from lsp_server.host.daemon import ensure_host
 from lsp_server.host.failures import boot_s
 from lsp_server.host.search import LinkReport
-from lsp_server.loading_progress import LoadingProgress
 from lsp_server.reasons import Reason
 from lsp_server.session import INITIAL, Session
 from lsp_server.setting_layers import Layer
@@ -19,6 +16,12 @@ from lsp_server.status import StatusLine
 from lsp_server.transport.protocol import DocumentServer
 from lsp_server.why import read_reasons
 from tests.support.stub_host import stub_host
+
+
+def session_of():
+    documents = Documents()
+    status = StatusLine(DocumentServer("test server", "1", documents))
+    return Session(documents, Layer("command line", {}), status)
 
 
 @pytest.fixture
@@ -32,7 +35,7 @@ def asked(monkeypatch, tmp_path):
         times.append(wanted_at)
 
     monkeypatch.setattr(module, "ensure_host", ensure_host)
-    session = Session(Documents(), Layer("command line", {}), lambda _: None, lambda: None)
+    session = session_of()
 
     async def look():
         await session.link._search._find()
@@ -110,7 +113,8 @@ async def test_a_model_that_could_not_be_loaded_is_undone_by_the_setting(monkeyp
 
         monkeypatch.setattr(module, "ensure_host", of_stubs)
         told: list[LinkReport] = []
-        session = Session(Documents(), Layer("command line", {}), told.append, lambda: None)
+        session = session_of()
+        monkeypatch.setattr(session._status, "watch", told.append)
         session.configure({"model": "nobody/nothing"}, INITIAL)
         await session.connect()
         assert await session.link.ready() == "failed"
@@ -136,9 +140,9 @@ async def test_the_last_hundred_empty_answers_are_kept(asked):
     session, _ = asked
     for line in range(101):
         await ask(session, "file:///work/a.py", line)
-    answers = why(session)
-    assert [(answers[0]["line"], answers[-1]["line"]), len(answers)] == [(2, 101), 100]
-    assert {answer["file"] for answer in answers} == {"a.py"}
+    answers = session.answers.kept
+    assert [(answers[0].line, answers[-1].line), len(answers)] == [(2, 101), 100]
+    assert {answer.file for answer in answers} == {"a.py"}
 
 
 @pytest.mark.asyncio
@@ -147,7 +151,7 @@ async def test_a_place_that_can_be_none_keeps_no_other_answer_from_being_noted(a
     session, _ = asked
     await ask(session, "file:///work/\ud800.py", 3)
     await ask(session, "file:///work/a.py", 2**31 - 1)
-    session._write_notes()
+    session.answers.write()
     kept = read_reasons(session.settings.runtime_folder)
     assert [answer.line for answer in kept] == [4, 2**31]
 
@@ -156,7 +160,7 @@ async def test_a_place_that_can_be_none_keeps_no_other_answer_from_being_noted(a
 async def test_a_failure_of_the_host_is_told_in_its_own_words(asked):
     session, _ = asked
     session.link.failure = "the upstream http://there is busy; it can be asked again in 7 s"
-    told = session.explained("file:///work/a.py", Reason.HOST_FAILED, 3).sentence
+    told = session.answers.explained("file:///work/a.py", Reason.HOST_FAILED, 3).sentence
     assert told == f"the model reported a failure ({session.link.failure})"
 
 
@@ -164,13 +168,11 @@ async def test_a_failure_of_the_host_is_told_in_its_own_words(asked):
 async def test_the_answers_of_a_file_are_not_those_of_its_namesake(asked):
     """The newest comes first."""
     session, _ = asked
-    server = DocumentServer("test server", "1", session.documents)
     for folder, line in (("one", 3), ("two", 4), ("one", 5)):
         await ask(session, f"file:///{folder}/a.py", line)
 
     def lines(uri):
-        about = read({"textDocument": {"uri": uri}}, WhyParams)
-        told = why_here(session, StatusLine(server, LoadingProgress(server)), about)
+        told = session.why_here(uri, None)
         assert told["now"]["reason"] == "unknown_document"
         return [answer["line"] for answer in told["answers"]]
 

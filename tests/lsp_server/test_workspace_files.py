@@ -6,12 +6,13 @@ import pytest
 from lsprotocol import types
 
 from engine.host.protocol import Position
-from lsp_server.completion.anchor import Anchor
+from lsp_server.documents.anchor import Anchor
 from lsp_server.documents.document import Snapshot
 from lsp_server.documents.documents import Documents
 from lsp_server.repository.cursor_view import Question
 from lsp_server.settings import Settings
 from lsp_server.workspace_files import RecentEdits, WorkspaceFiles
+from tests.support.workspaces import nothing, workspace_of
 
 WORK = Path("/work")
 
@@ -42,22 +43,27 @@ heard: list[Heard] = []
 def files(monkeypatch):
     monkeypatch.setattr("lsp_server.repository.repository.Repository", Heard)
     heard.clear()
-    return WorkspaceFiles(Documents(), lambda _read, _total, _note: None)
+    return WorkspaceFiles(workspace_of(Documents()), nothing)
 
 
 def chosen(*repository: str) -> Settings:
     return Settings(cache_folder=WORK, runtime_folder=WORK, repository=repository)
 
 
+def enter(files: WorkspaceFiles, *repository: str) -> None:
+    files._workspace.settings = chosen(*repository)
+    files.enter([WORK])
+
+
 @pytest.mark.asyncio
 async def test_there_is_none_before_the_client_is_ready_nor_where_it_is_off(files):
-    files.enter([WORK], chosen("on"))
+    enter(files, "on")
     assert heard == []
-    files.enter([WORK], chosen("off"))
+    enter(files, "off")
     await files.begin()
     assert heard == []
-    files.enter([WORK], chosen("on"))
-    files.enter([WORK], chosen("off"))
+    enter(files, "on")
+    enter(files, "off")
     assert heard[0].entered == [(WORK,), (WORK,)]
 
 
@@ -78,8 +84,8 @@ async def test_a_question_brings_the_lines_that_were_edited_elsewhere(monkeypatc
     monkeypatch.setattr("lsp_server.repository.repository.Repository", Heard)
     heard.clear()
     documents = Documents()
-    files = WorkspaceFiles(documents, lambda _read, _total, _note: None)
-    files.enter([WORK], chosen("on"))
+    files = WorkspaceFiles(workspace_of(documents), nothing)
+    enter(files, "on")
     await files.begin()
     lines = "\n".join(["first = 1", *[""] * 50, "last = 2"])
     documents.open(types.TextDocumentItem("file:///work/a.py", "python", 1, lines))
@@ -90,7 +96,7 @@ async def test_a_question_brings_the_lines_that_were_edited_elsewhere(monkeypatc
         files.edited("file:///work/a.py", [change])
     document = documents.snapshot("file:///work/a.py")
     assert isinstance(document, Snapshot)
-    await files.shown(Anchor(document, Position(51, 4), document, 51), is_quick=True)
+    await files.shown(Anchor.of(document, Position(51, 4)), is_quick=True)
     (question,) = heard[0].questions
     assert question.edits == ("new_first = 1",)
     assert (question.path, question.row, question.is_quick) == (WORK / "a.py", 51, True)
@@ -99,7 +105,7 @@ async def test_a_question_brings_the_lines_that_were_edited_elsewhere(monkeypatc
 @pytest.mark.asyncio
 async def test_files_are_looked_at_where_the_client_does_not_watch_them(files):
     files.look()
-    files.enter([WORK], chosen("on"))
+    enter(files, "on")
     await files.begin()
     files.look()
     assert heard[0].num_looks == 1

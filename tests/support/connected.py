@@ -9,14 +9,16 @@ from typing import Any
 
 from lsprotocol import types
 
-from lsp_server.completion.inline_completer import Answer, InlineCompleter
+from lsp_server.completion.completer import Answer, InlineCompleter
 from lsp_server.documents.documents import Documents
 from lsp_server.host.address import HostAddress
 from lsp_server.host.link import HostLink
 from lsp_server.privacy.permissions import Permissions
 from lsp_server.settings import Settings
+from lsp_server.workspace import Workspace
 from tests.support.held_engine import HeldEngine
 from tests.support.running_host import RunningHost, running_host
+from tests.support.workspaces import link_of
 
 URI = "file:///shop/a.py"
 
@@ -80,28 +82,15 @@ async def connected(
     """Connect a completer to a host that serves `engine`, or what `load` gives it."""
     settings = {"speculate": False, **settings}
     chosen = Settings(cache_folder=folder, runtime_folder=folder, **settings)
-    permissions = Permissions([Path("/shop")], chosen)
-    documents = Documents()
+    workspace = Workspace(Documents(), chosen, Permissions([Path("/shop")], chosen))
 
     async def find() -> HostAddress:
         return HostAddress("", folder / "host.sock")
 
     async with running_host(folder, engine, load=load) as host:
-        link = HostLink(
-            documents,
-            find,
-            may_send=permissions.may_send,
-            path_of=permissions.path_of,
-            watch=lambda *_: None,
-        )
-        completer = InlineCompleter(
-            documents,
-            link,
-            lambda: permissions,
-            lambda: chosen,
-            lambda snapshot: "\n",
-        )
+        link = link_of(workspace, find)
+        completer = InlineCompleter(workspace, link)
         link.connect()
-        yield Connected(engine, host, documents, link, completer)
-        completer.host.stop_all()
+        yield Connected(engine, host, workspace.documents, link, completer)
+        completer.stop_all()
         await link.leave()

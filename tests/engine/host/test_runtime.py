@@ -114,11 +114,6 @@ def test_a_damaged_record_is_none(folder, content):
     assert folder.read_record() is None
 
 
-def test_language_servers_on_ports_have_a_token_of_their_own(folder):
-    assert folder.lsp_token() == folder.lsp_token() != folder.token()
-    assert stat.S_IMODE(folder.lsp_token_path.stat().st_mode) == 0o600
-
-
 def test_a_token_that_others_can_read_is_refused(folder):
     folder.token_path.write_text("known to all")
     folder.token_path.chmod(0o644)

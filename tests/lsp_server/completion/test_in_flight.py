@@ -6,10 +6,14 @@ import pytest
 from lsprotocol import types
 
 from engine.host.protocol import Failed, Position
-from lsp_server.completion.anchor import Anchor
 from lsp_server.completion.in_flight import InFlightCompletion, fits
+from lsp_server.completion.plan import Plan
+from lsp_server.documents.anchor import Anchor
 from lsp_server.documents.document import Snapshot
 from lsp_server.documents.documents import Documents
+from lsp_server.prompt.syntax import Places
+from lsp_server.reasons import Reason
+from tests.support.workspaces import workspace_of
 
 
 @pytest.mark.parametrize(
@@ -45,29 +49,41 @@ def anchor():
     documents.open(types.TextDocumentItem("file:///a.py", "python", 1, "x"))
     snapshot = documents.snapshot("file:///a.py")
     assert isinstance(snapshot, Snapshot)
-    return Anchor(snapshot, Position(0, 1), snapshot, 0)
+    return Anchor.of(snapshot, Position(0, 1))
+
+
+@pytest.fixture
+def begun(anchor):
+    """Begin a completion of these events."""
+    workspace = workspace_of(Documents())
+    plan = Plan.at(anchor, Places(), workspace.settings)
+
+    def begin(events, rest_s):
+        return InFlightCompletion(plan, events(), lambda _: None, rest_s)
+
+    return begin
 
 
 @pytest.mark.asyncio
-async def test_the_host_is_asked_at_once_for_what_somebody_waits_for(anchor):
+async def test_the_host_is_asked_at_once_for_what_somebody_waits_for(anchor, begun):
     events = Events()
-    running = InFlightCompletion(anchor, events(), rest_s=600.0)
+    running = begun(events, 600.0)
     await asyncio.sleep(0)
     assert not events.is_asked.is_set()
-    assert await running.outcome(anchor) == Failed("no_text", "nothing")
+    assert await running.outcome(anchor) is Reason.HOST_FAILED
 
 
 @pytest.mark.asyncio
-async def test_the_host_is_asked_after_a_rest_that_nobody_ended(anchor):
+async def test_the_host_is_asked_after_a_rest_that_nobody_ended(begun):
     events = Events()
-    InFlightCompletion(anchor, events(), rest_s=0.01)
+    begun(events, 0.01)
     await asyncio.wait_for(events.is_asked.wait(), 5)
 
 
 @pytest.mark.asyncio
-async def test_what_is_cancelled_in_its_rest_is_never_asked_for(anchor):
+async def test_what_is_cancelled_in_its_rest_is_never_asked_for(anchor, begun):
     events = Events()
-    running = InFlightCompletion(anchor, events(), rest_s=600.0)
+    running = begun(events, 600.0)
     running.cancel()
-    assert await running.outcome(anchor) == Failed("cancelled", "nobody waits for it")
+    assert await running.outcome(anchor) is Reason.SUPERSEDED
     assert not events.is_asked.is_set()

@@ -1,7 +1,8 @@
 """A completion as an item of LSP: ranges, encodings, line ends, the menu's item."""
 
 from engine.host.protocol import Position
-from lsp_server.completion.item import LineEdit, inline_item
+from lsp_server.completion.item import inline_item
+from lsp_server.documents.anchor import LineEdit
 from lsp_server.documents.document import Snapshot
 
 

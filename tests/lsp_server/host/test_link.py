@@ -14,7 +14,6 @@ from engine.host.protocol import (
     PROTOCOL_VERSION,
     REPLICA_HEADER,
     SESSION_HEADER,
-    CompleteRequest,
     Done,
     Position,
     Status,
@@ -22,23 +21,29 @@ from engine.host.protocol import (
 from engine.host.server import HostServer
 from engine.host.service import CompletionService
 from engine.request import Snippet
+from lsp_server.documents.anchor import Anchor
 from lsp_server.documents.document import Snapshot
 from lsp_server.documents.documents import Documents
 from lsp_server.host import client as host_client
 from lsp_server.host import link as host_link
 from lsp_server.host.address import HostAddress
-from lsp_server.host.client import HostClient, HostGoneError, HostRefusedError
+from lsp_server.host.client import HostGoneError, HostRefusedError
 from lsp_server.host.daemon import ensure_host
 from lsp_server.host.link import HostLink
 from lsp_server.host.search import LinkReport
+from lsp_server.workspace_files import WorkspaceFiles
 from tests.support.connected import URI as URI_A
 from tests.support.connected import connected
 from tests.support.held_engine import HeldEngine
 from tests.support.running_host import running_host
 from tests.support.stub_host import stub_host
+from tests.support.workspaces import link_of, nothing, requests_of, workspace_of
 
 URI = "file:///shop/a.py"
-REQUEST = CompleteRequest("", "", URI, 0, Position(0, 1))
+
+
+def at_end(snapshot):
+    return Anchor.of(snapshot, Position(0, 1))
 
 
 @asynccontextmanager
@@ -64,16 +69,10 @@ async def test_a_host_that_was_started_anew_is_asked_with_its_new_token():
     assert isinstance(snapshot, Snapshot)
     with stub_host() as stub:
         settings = msgspec.structs.replace(stub.settings, host_url=f"http://localhost:{port}")
-        link = HostLink(
-            documents,
-            lambda: ensure_host(settings),
-            may_send=lambda _: True,
-            path_of=lambda _: "a.py",
-            watch=lambda *_: None,
-        )
+        link = link_of(workspace_of(documents), lambda: ensure_host(settings))
 
         async def last_event():
-            *_, last = [one async for one in link.complete(REQUEST, snapshot)]
+            *_, last = [one async for one in link.complete(at_end(snapshot))]
             return last
 
         async with serving(port, "the first token", stub.folder):
@@ -95,21 +94,18 @@ async def test_what_a_request_shows_of_other_files_is_asked_when_it_goes_out(tmp
     async def find():
         return HostAddress("", tmp_path / "host.sock")
 
-    async def shown():
+    async def shown(*_, **__):
         states.append(link.state)
         return (Snippet("b.py", "b = 1"),)
 
+    files = WorkspaceFiles(workspace := workspace_of(documents), nothing)
+    files.shown = shown  # type: ignore[method-assign] # in place of an index
+
     async with running_host(tmp_path, engine):
-        link = HostLink(
-            documents,
-            find,
-            may_send=lambda _: True,
-            path_of=lambda _: "a.py",
-            watch=lambda *_: None,
-        )
+        link = HostLink(workspace, files, find, nothing)
         link.connect()
         assert link.state != "ready"
-        assert [one async for one in link.complete(REQUEST, snapshot, shown)]
+        assert [one async for one in link.complete(at_end(snapshot))]
         await link.leave()
     assert states == ["ready"]
     assert [one.text for one in engine.requests[-1].repository] == ["b = 1"]
@@ -123,13 +119,7 @@ class Moving:
         self.address = HostAddress("", folder / "host.sock")
         self.open("a.py")
         self.open("b.py")
-        self.link = HostLink(
-            self.documents,
-            self._find,
-            may_send=lambda _: True,
-            path_of=lambda uri: uri,
-            watch=lambda *_: None,
-        )
+        self.link = link_of(workspace_of(self.documents), self._find)
         self.link.connect()
 
     def open(self, name):
@@ -142,10 +132,9 @@ class Moving:
         """Complete in a file."""
         await self.link.ready()
         self.link._search.client._http.event_hooks = {"response": [self._name]}
-        uri = f"file:///shop/{name}"
-        request, snapshot = msgspec.structs.replace(REQUEST, uri=uri), self.documents.snapshot(uri)
+        snapshot = self.documents.snapshot(f"file:///shop/{name}")
         assert isinstance(snapshot, Snapshot)
-        return [one async for one in self.link.complete(request, snapshot)]
+        return [one async for one in self.link.complete(at_end(snapshot))]
 
     async def _name(self, response):
         response.headers[REPLICA_HEADER] = self.replica
@@ -188,8 +177,6 @@ async def test_a_host_that_got_a_document_alone_gets_the_others_with_the_next_re
         assert shown(engine) == set()
         await moving.ask("c.py")
         assert shown(engine) == {URI, "file:///shop/b.py"}
-        await asyncio.gather(*moving.link._tasks, return_exceptions=True)
-        assert host.service.buffers.usage_of().clients == 1, "what the first name left is closed"
         await moving.link.leave()
 
 
@@ -219,17 +206,11 @@ async def test_a_host_that_stands_still_is_left_with_a_reason(monkeypatch, said)
     documents.open(types.TextDocumentItem(URI, "python", 1, "x"))
     snapshot = documents.snapshot(URI)
     assert isinstance(snapshot, Snapshot)
-    link = HostLink(
-        documents,
-        find,
-        may_send=lambda _: True,
-        path_of=lambda _: "a.py",
-        watch=reports.append,
-    )
+    link = link_of(workspace_of(documents), find, reports.append)
     link.connect()
     async with asyncio.timeout(10):
         with pytest.raises(HostGoneError):
-            assert [one async for one in link.complete(REQUEST, snapshot)]
+            assert [one async for one in link.complete(at_end(snapshot))]
         assert await link.ready() == "unreachable"
     assert "stopped answering" in reports[-1].problem.message
     await link.leave()
@@ -245,12 +226,11 @@ async def test_a_conflict_has_those_documents_sent_again_that_it_names(tmp_path)
         editor.open("x|")
         await editor.ask()
         editor.host.service.buffers.close(ClientId("", editor.link.known_as), [URI_A])
-        sent = sizes_of(editor)
+        sent = requests_of(editor.link)
         editor.type("y")
         await editor.ask()
-        *_, (last, buffers) = sent
-        assert last == URI_A
-        assert [one.uri for one in buffers if one.lines] == [URI_A]
+        assert sent[-1].uri == URI_A
+        assert [one.uri for one in sent[-1].sync if one.lines] == [URI_A]
 
 
 @pytest.mark.asyncio
@@ -263,10 +243,10 @@ async def test_a_host_that_was_lost_and_is_the_same_gets_what_changed(tmp_path):
         assert client is not None
         await editor.link._search.lost(client)
         await editor.link.ready()
-        sent = sizes_of(editor)
+        sent = requests_of(editor.link)
         editor.type("y")
         await editor.ask()
-    assert [[one.lines for one in buffers] for _, buffers in sent] == [[None]]
+    assert [[one.lines for one in request.sync] for request in sent] == [[None]]
 
 
 @pytest.mark.asyncio
@@ -280,26 +260,13 @@ async def test_a_host_is_not_brought_back_to_a_text_that_it_is_past(tmp_path):
         editor.type("y")
         await editor.ask()
         with pytest.raises(HostRefusedError, match="newer state"):
-            await anext(editor.link.complete(REQUEST, former))
+            await anext(editor.link.complete(at_end(former)))
         await editor.link.sync(former)
-        sent = sizes_of(editor)
+        sent = requests_of(editor.link)
         editor.type("z")
         await editor.ask()
-        [[_, [buffer]]] = sent
+        [[buffer]] = [request.sync for request in sent]
         assert buffer.lines is None
-
-
-def sizes_of(editor):
-    """The documents of each request from now on, by what is completed."""
-    sent, begin = [], HostClient.begin
-
-    async def begun(client, request):
-        sent.append((request.uri, request.sync))
-        return await begin(client, request)
-
-    client = editor.link._search.client
-    client.begin = lambda request: begun(client, request)
-    return sent
 
 
 def test_a_workspace_has_a_name_that_tells_nothing_of_it():

@@ -1,6 +1,7 @@
 """What the host may not hold any more is withdrawn from it, whatever happens meanwhile."""
 
 import asyncio
+from typing import cast
 
 import pytest
 from lsprotocol import types
@@ -8,9 +9,10 @@ from lsprotocol import types
 from engine.host.protocol import MAX_FEEDBACK, Feedback
 from lsp_server.documents.documents import Documents
 from lsp_server.host import link as host_link
-from lsp_server.host.sync import FeedbackBatch, HostSync
+from lsp_server.host.sync import HostSync
 from tests.support.connected import connected
 from tests.support.held_engine import HeldEngine
+from tests.support.workspaces import HeldPermissions, requests_of, workspace_of
 
 A, B = "file:///shop/a.py", "file:///shop/b.py"
 SOURCE = "def total(items):\n    |\n"
@@ -26,8 +28,9 @@ def documents():
 
 
 def test_what_was_sent_is_wanted_as_long_as_it_may_be_sent(documents):
-    hidden: set[str] = set()
-    sync = HostSync(documents, lambda snapshot: snapshot.uri not in hidden, str)
+    workspace = workspace_of(documents)
+    hidden = cast(HeldPermissions, workspace.permissions).hidden
+    sync = HostSync(workspace)
     assert sync.unwanted() == ()
     sync.syncs(documents.snapshot(A))  # the host may have got it, though it did not answer
     assert sync.unwanted() == ()
@@ -43,7 +46,7 @@ def test_what_was_sent_is_wanted_as_long_as_it_may_be_sent(documents):
 
 
 def test_a_document_that_is_closed_is_withdrawn_until_the_host_has_heard_it(documents):
-    sync = HostSync(documents, lambda _: True, str)
+    sync = HostSync(workspace_of(documents))
     sync.taken(sync.syncs(documents.snapshot(A)))
     documents.close(B)
     sync.closed([B])
@@ -52,7 +55,7 @@ def test_a_document_that_is_closed_is_withdrawn_until_the_host_has_heard_it(docu
 
 
 def test_a_text_that_was_left_behind_by_a_key_is_sent_as_changes_too(documents):
-    sync = HostSync(documents, lambda _: True, str)
+    sync = HostSync(workspace_of(documents))
     sync.taken(sync.syncs(documents.snapshot(A)))
     at = types.Range(types.Position(0, 0), types.Position(0, 0))
     for version, key in ((2, "a"), (3, "b")):
@@ -66,20 +69,16 @@ def test_a_text_that_was_left_behind_by_a_key_is_sent_as_changes_too(documents):
 
 
 def test_a_document_that_became_binary_is_withdrawn(documents):
-    sync = HostSync(documents, lambda _: True, str)
+    sync = HostSync(workspace_of(documents))
     sync.taken(sync.syncs(documents.snapshot(A)))
     documents.change(B, 2, [types.TextDocumentContentChangeWholeDocument("\0")])
     assert sync.unwanted() == (B,)
 
 
 def test_of_many_documents_those_are_judged_that_have_not_been_for_longest(documents):
-    judged: list[str] = []
-
-    def may_send(snapshot):
-        judged.append(snapshot.uri)
-        return True
-
-    sync = HostSync(documents, may_send, str)
+    workspace = workspace_of(documents)
+    judged = cast(HeldPermissions, workspace.permissions).asked
+    sync = HostSync(workspace)
     sync.syncs(documents.snapshot(A))
     judged.clear()
     for _ in range(3):
@@ -88,13 +87,12 @@ def test_of_many_documents_those_are_judged_that_have_not_been_for_longest(docum
 
 
 def test_another_host_holds_nothing(documents):
-    sync = HostSync(documents, lambda _: False, str)
+    sync = HostSync(workspace_of(documents))
     sync.syncs(documents.snapshot(A))
     sync.leave()
     assert sync.unwanted() == ()
 
 
-@pytest.mark.asyncio
 @pytest.mark.asyncio
 async def test_a_neighbour_into_which_a_key_is_pasted_leaves_the_host(tmp_path, monkeypatch):
     monkeypatch.setattr(host_link, "_JUDGE_S", 0.0)
@@ -119,7 +117,6 @@ async def test_a_neighbour_into_which_a_key_is_pasted_leaves_the_host(tmp_path, 
 
 
 @pytest.mark.asyncio
-@pytest.mark.asyncio
 async def test_before_a_request_few_documents_are_judged_and_at_a_pause_all(tmp_path, monkeypatch):
     """Each costs a look at its folders, and nothing else is done meanwhile."""
     monkeypatch.setattr(host_link, "_JUDGE_S", 0.0)
@@ -129,13 +126,14 @@ async def test_before_a_request_few_documents_are_judged_and_at_a_pause_all(tmp_
             editor.open("y = 1\n|", uri)
         editor.open(SOURCE, A)
         assert await editor.texts(uri=A)
-        judged, judge = [], editor.link._sync._may_send
+        permissions = editor.link._workspace.permissions
+        judged, judge = [], permissions.may_send
 
         def judging(snapshot):
             judged.append(snapshot.uri)
             return judge(snapshot)
 
-        editor.link._sync._may_send = judging
+        monkeypatch.setattr(permissions, "may_send", judging)
         editor.type("x", A)
         await editor.ask(uri=A)
         assert 0 < len(judged) < 20
@@ -144,7 +142,6 @@ async def test_before_a_request_few_documents_are_judged_and_at_a_pause_all(tmp_
         assert set(judged) == uris | {A}
 
 
-@pytest.mark.asyncio
 @pytest.mark.asyncio
 async def test_a_host_that_did_not_hear_is_told_again(tmp_path, monkeypatch):
     engine = HeldEngine(("return ", "1"))
@@ -162,53 +159,17 @@ async def test_a_host_that_did_not_hear_is_told_again(tmp_path, monkeypatch):
         assert editor.host.service.buffers.usage_of().buffers == 0
 
 
-def shown(number):
-    return Feedback("", str(number), "shown")
-
-
-@pytest.fixture
-def told():
-    return []
-
-
-@pytest.fixture
-def batch(told):
-    async def send(feedback):
-        told.append(feedback)
-
-    return FeedbackBatch(send)
-
-
 @pytest.mark.asyncio
-async def test_a_request_takes_along_what_waits(batch, told):
-    batch.add(shown(1))
-    batch.add(shown(2))
-    assert batch.take() == (shown(1), shown(2))
-    await batch.flush()
-    assert told == []
-
-
-@pytest.mark.asyncio
-async def test_without_a_request_it_is_told_after_a_moment(batch, told):
-    batch.add(shown(1))
-    async with asyncio.timeout(5):
-        while not told:
-            await asyncio.sleep(0.01)
-    assert told == [shown(1)]
-    assert batch.take() == ()
-
-
-@pytest.mark.asyncio
-async def test_no_more_waits_than_a_request_may_take_along(batch, told):
-    for number in range(MAX_FEEDBACK + 1):
-        batch.add(shown(number))
-    assert batch.take() == (shown(MAX_FEEDBACK),)
-    await batch.flush()
-    assert told == [shown(number) for number in range(MAX_FEEDBACK)]
-
-
-@pytest.mark.asyncio
-async def test_who_leaves_tells_what_waits(batch, told):
-    batch.add(shown(1))
-    await batch.flush()
-    assert told == [shown(1)]
+async def test_a_request_takes_the_last_reports_along(tmp_path):
+    async with connected(tmp_path, HeldEngine(("return ", "1"))) as editor:
+        editor.open(SOURCE, A)
+        await editor.ask(A)
+        for number in range(MAX_FEEDBACK + 1):
+            editor.link.tell(Feedback("", str(number), "shown"))
+        sent = requests_of(editor.link)
+        editor.type("x", A)
+        await editor.ask(A)
+        editor.type("y", A)
+        await editor.ask(A)
+    told = [[one.completion_id for one in request.feedback] for request in sent]
+    assert told == [[str(number) for number in range(1, MAX_FEEDBACK + 1)], []]

@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+from contextlib import contextmanager
 
 import msgspec
 import pytest
@@ -12,22 +13,21 @@ import pytest
 from engine.host.protocol import PROTOCOL_VERSION, Status
 from engine.host.runtime import HostRecord
 from lsp_server.cli.host_checks import check_host
-from lsp_server.host import daemon, upgrade
+from lsp_server.host import daemon
 from lsp_server.host.address import HostError
 from lsp_server.host.daemon import ensure_host, stop_host
 from lsp_server.host.failures import boot_s
-from lsp_server.host.probe import ProbeResult, host_status
-from lsp_server.host.upgrade import IDLE_S, RunningHost, is_older
+from lsp_server.host.probe import IDLE_S, ProbeResult, host_status, is_idle, precedes
 from tests.support.polling import until
 from tests.support.stub_host import stub_host
 
 OLD, NEW = "0.9.0", "0.10.0"
 ASK = """
 import asyncio, json, sys
-from lsp_server.host import daemon, upgrade
+from lsp_server.host import daemon
 from lsp_server.host.probe import host_status
 from lsp_server.settings import Settings
-upgrade.VERSION = ours = sys.argv[2]
+daemon.VERSION = ours = sys.argv[2]
 async def main():
     settings = Settings.from_environment(json.loads(sys.argv[1]))
     print("ready", flush=True)
@@ -52,7 +52,7 @@ def ensure(stub, monkeypatch):
     """What a language server of some version finds or starts."""
 
     def ensure(ours, *options, wanted_at=0.0):
-        monkeypatch.setattr(upgrade, "VERSION", ours)
+        monkeypatch.setattr(daemon, "VERSION", ours)
         command = stub.command("--ready", "--version", ours, *options)
         asyncio.run(ensure_host(stub.settings, command, wanted_at=wanted_at))
         return asyncio.run(host_status(stub.settings)).status
@@ -111,25 +111,28 @@ def test_a_busy_host_goes_on_and_is_replaced_once_it_is_idle(stub, ensure, tmp_p
     assert ensure(NEW).version == NEW
 
 
-def test_a_host_of_an_older_protocol_is_replaced_too(stub, ensure):
-    """It refuses this client, so it is asked in its own protocol."""
+@contextmanager
+def other_protocol(stub, version, protocol):
+    """A host that runs, and refuses this client."""
     stub.folder.token()
-    older = PROTOCOL_VERSION - 1
-    command = stub.command("--ready", "--version", OLD, "--protocol", str(older))
-    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+    command = stub.command("--ready", "--version", version, "--protocol", str(protocol))
+    with stub.folder.claimed_record() as claim:
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, pass_fds=(claim,))
+    with process:
         process.stdout.readline()
-        stub.folder.write_record(HostRecord(process.pid, 0.0, protocol=older))
+        stub.folder.write_record(HostRecord(process.pid, 0.0, version=version))
+        yield process
+
+
+def test_a_host_of_an_older_protocol_is_replaced_too(stub, ensure):
+    """It answers nothing, but its record names it."""
+    with other_protocol(stub, OLD, PROTOCOL_VERSION - 1) as process:
         assert ensure(NEW).version == NEW
         assert process.wait(20) == 0
 
 
 def test_a_host_of_a_newer_protocol_stays_and_says_so(stub, ensure):
-    stub.folder.token()
-    newer = PROTOCOL_VERSION + 1
-    command = stub.command("--ready", "--version", NEW, "--protocol", str(newer))
-    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
-        process.stdout.readline()
-        stub.folder.write_record(HostRecord(process.pid, 0.0, protocol=newer))
+    with other_protocol(stub, NEW, PROTOCOL_VERSION + 1) as process:
         with pytest.raises(HostError, match="this stub speaks"):
             ensure(OLD)
         assert process.poll() is None
@@ -159,7 +162,7 @@ def test_a_version_that_crashes_at_its_start_takes_no_place_again(stub, ensure):
 
 
 @pytest.mark.parametrize(
-    ("changes", "is_idle"),
+    ("changes", "idle"),
     [
         ({}, True),
         ({"num_running": 1}, False),
@@ -170,9 +173,9 @@ def test_a_version_that_crashes_at_its_start_takes_no_place_again(stub, ensure):
         ({"num_clients": 2, "idle_s": IDLE_S}, True),
     ],
 )
-def test_idle_is_a_host_that_nobody_misses(changes, is_idle):
-    told = {"version": OLD, "pid": 1, "state": "ready"} | changes
-    assert RunningHost(**told).is_idle is is_idle
+def test_idle_is_a_host_that_nobody_misses(changes, idle):
+    status = Status(PROTOCOL_VERSION, OLD, "ready", 1, 1.0)
+    assert is_idle(msgspec.structs.replace(status, **changes)) is idle
 
 
 @pytest.mark.parametrize(
@@ -187,7 +190,7 @@ def test_idle_is_a_host_that_nobody_misses(changes, is_idle):
     ],
 )
 def test_versions_have_the_order_of_releases(one, other, older):
-    assert is_older(one, other) is older
+    assert precedes(one, other) is older
 
 
 @pytest.mark.parametrize("is_remote", [True, False])

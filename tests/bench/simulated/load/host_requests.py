@@ -2,17 +2,17 @@
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from engine import FinishReason
-from engine.host.protocol import CompleteEvent, CompleteRequest, Done, Failed
-from engine.request import Snippet
-from lsp_server.documents.document import Snapshot
+from engine.config import Sampling, StopRules
+from engine.host.protocol import CompleteEvent, Done, Failed
+from lsp_server.documents.anchor import Anchor
 from lsp_server.host.client import HostRefusedError
-from lsp_server.host.link import HostLink
+from lsp_server.host.link import ANY_LENGTH, HostLink
 
 Outcome = Literal["answered", "superseded", "refused", "failed"]
 
@@ -82,15 +82,17 @@ class CountingLink(HostLink):
 
     async def complete(
         self,
-        request: CompleteRequest,
-        snapshot: Snapshot,
-        repository: Callable[[], Awaitable[tuple[Snippet, ...]]] | None = None,
+        anchor: Anchor,
+        stop: StopRules = ANY_LENGTH,
+        sampling: Sampling | None = None,
+        *,
+        is_prefetch: bool = False,
     ) -> AsyncGenerator[CompleteEvent]:
         """As every link, whatever ends it."""
-        is_ahead = request.is_prefetch or not request.stop.max_tokens
-        noted = self._log.begin(is_ahead=is_ahead)
+        noted = self._log.begin(is_ahead=is_prefetch or not stop.max_tokens)
+        completing = super().complete(anchor, stop, sampling, is_prefetch=is_prefetch)
         try:
-            async with aclosing(super().complete(request, snapshot, repository)) as events:
+            async with aclosing(completing) as events:
                 async for event in events:
                     noted.hear(event)
                     yield event

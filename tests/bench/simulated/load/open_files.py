@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from lsprotocol import types
 
 from engine.host.protocol import Position
-from lsp_server.completion.anchor import Anchor
+from lsp_server.documents.anchor import Anchor
 from lsp_server.documents.document import Snapshot
 from lsp_server.documents.documents import Documents
 from tests.bench.simulated.traces import Trace
@@ -59,4 +59,4 @@ class OpenFiles:
         """The cursor in the text as it is now."""
         snapshot = self.documents.snapshot(self._uri)
         assert isinstance(snapshot, Snapshot)
-        return Anchor(snapshot, Position(self._row, self._column), snapshot, self._row)
+        return Anchor.of(snapshot, Position(self._row, self._column))

@@ -12,22 +12,25 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from engine.config import Sampling, StopRules
-from engine.host.protocol import CompleteRequest, Done, Feedback, FeedbackKind
-from lsp_server.completion.anchor import Anchor
+from engine.host.protocol import Feedback, FeedbackKind
 from lsp_server.completion.cursor_context import CursorContext
 from lsp_server.completion.in_flight import LOOK_S, InFlightCompletion
-from lsp_server.completion.postprocess import process
+from lsp_server.completion.judge import LineJudge
+from lsp_server.completion.plan import Plan
+from lsp_server.completion.suggestions import Suggestion
+from lsp_server.documents.anchor import Anchor
 from lsp_server.host.address import HostAddress
 from lsp_server.host.search import LinkReport
-from lsp_server.prompt.place import BOUNDS, Scope, place_by_text, scope_at
+from lsp_server.prompt.place import BOUNDS, place_by_text, scope_at
 from lsp_server.settings import Settings
+from lsp_server.workspace_files import WorkspaceFiles
 from tests.bench.simulated.editor import BenchError
 from tests.bench.simulated.load.host_requests import CountingLink, RequestLog
 from tests.bench.simulated.load.open_files import OpenFiles
 from tests.bench.simulated.person import Action
 from tests.bench.simulated.screen import Screen
 from tests.bench.simulated.traces import Trace
+from tests.support.workspaces import nothing, workspace_of
 
 _READY_S = 180.0
 
@@ -43,23 +46,19 @@ class Seat:
     _link: CountingLink = field(init=False)
     _screen: Screen = field(init=False)
     _trace: Trace = field(init=False)
-    _running: "_Asked | None" = None
-    _ahead: "_Asked | None" = None  # behind what is shown, as if that were accepted
+    _running: InFlightCompletion | None = None
+    _ahead: InFlightCompletion | None = None  # behind what is shown, as if that were accepted
     _why: str = ""  # there is no host
     _shown: str = ""  # the completion on the screen, by its id
     _asking: asyncio.Task[None] | None = None
 
     def __post_init__(self) -> None:
         self._files = OpenFiles(f"file:///bench/{uuid.uuid4().hex}/")
+        workspace = workspace_of(self._files.documents, self._files.root)
+        workspace.settings = self.settings
         self._link = CountingLink(
-            self.log,
-            self._files.documents,
-            self._find,
-            may_send=lambda _: True,
-            path_of=self._files.path_of,
-            watch=self._note,
+            self.log, workspace, WorkspaceFiles(workspace, nothing), self._find, self._note
         )
-        self._link.workspace = self._files.root
         self._link.patience_s = _READY_S
 
     async def take(self) -> None:
@@ -107,45 +106,42 @@ class Seat:
 
     async def _ask(self, anchor: Anchor) -> None:
         asked_at = self._screen.now()
-        asked = self._serving(anchor)
-        if asked is None or not await asked.has_answer(anchor):
-            asked = self._begun(anchor)
-        outcome = await asked.completion.outcome(anchor)
-        text = asked.text(outcome, anchor) if isinstance(outcome, Done) else ""
-        if isinstance(outcome, Done) and text:
-            self._show(outcome.id)
-            self._compute_ahead(anchor.accepting(text, 0))
+        running = self._serving(anchor)
+        outcome = None if running is None else await running.outcome(anchor)
+        if not isinstance(outcome, Suggestion):
+            outcome = await self._begun(anchor).outcome(anchor)
+        text = outcome.text if isinstance(outcome, Suggestion) else ""
+        if isinstance(outcome, Suggestion):
+            self._show(outcome.completion_id)
+            self._compute_ahead(anchor.accepting(text, outcome.replaced_chars_after_cursor))
         self._screen.show(text, self._screen.now() - asked_at)
 
-    def _serving(self, anchor: Anchor) -> "_Asked | None":
+    def _serving(self, anchor: Anchor) -> InFlightCompletion | None:
         """What was asked for before, and may still say what is wanted now."""
-        if self._ahead is not None and self._ahead.completion.may_serve(anchor):
+        if self._ahead is not None and self._ahead.may_serve(anchor):
             self._running, self._ahead = self._ahead, None
         running = self._running
-        return running if running is not None and running.completion.may_serve(anchor) else None
+        return running if running is not None and running.may_serve(anchor) else None
 
-    def _begun(self, anchor: Anchor) -> "_Asked":
+    def _begun(self, anchor: Anchor) -> InFlightCompletion:
         self._end_both()
         self._running = self._start(anchor, is_ahead=False)
         return self._running
 
     def _compute_ahead(self, accepted: Anchor) -> None:
         """Complete the text as it will be if what is shown is accepted, unless that goes on."""
-        if self._ahead is not None and self._ahead.completion.anchor.typed_until(accepted) == "":
+        if self._ahead is not None and self._ahead.anchor.typed_until(accepted) == "":
             return
         if self.settings.speculate:
             if self._ahead is not None:
-                self._ahead.completion.cancel()
+                self._ahead.cancel()
             self._ahead = self._start(accepted, is_ahead=True)
 
-    def _start(self, anchor: Anchor, *, is_ahead: bool) -> "_Asked":
-        language_id = anchor.document.language_id
-        place = place_by_text(anchor.snapshot.lines, anchor.position, language_id)
-        scope = scope_at(place, self.settings.lines, after_accept=is_ahead)
-        request = _request(anchor, BOUNDS[scope], self.settings, is_ahead=is_ahead)
-        events = self._link.complete(request, anchor.document)
+    def _start(self, anchor: Anchor, *, is_ahead: bool) -> InFlightCompletion:
+        plan = _plan(anchor, self.settings, is_ahead=is_ahead)
+        events = self._link.complete(anchor, plan.stop, is_prefetch=is_ahead)
         rest_s = LOOK_S if is_ahead else 0.0  # as before any host of a team
-        return _Asked(InFlightCompletion(anchor, events, rest_s=rest_s), scope)
+        return InFlightCompletion(plan, events, nothing, rest_s)
 
     def _show(self, completion_id: str) -> None:
         former, self._shown = self._shown, completion_id
@@ -165,55 +161,20 @@ class Seat:
     def _end_both(self) -> None:
         for one in (self._running, self._ahead):
             if one is not None:
-                one.completion.cancel()
+                one.cancel()
         self._running = self._ahead = None
 
 
-@dataclass(frozen=True, slots=True)
-class _Asked:
-    """A completion that was asked for, and how far it may go."""
-
-    completion: InFlightCompletion
-    scope: Scope
-
-    async def has_answer(self, anchor: Anchor) -> bool:
-        """Wait for the end; whether it says anything at an anchor, once it is written."""
-        await self.completion.outcome(anchor)
-        return self.completion.is_finished and self.completion.may_serve(anchor)
-
-    def text(self, done: Done, anchor: Anchor) -> str:
-        """What of it is shown at an anchor, behind what was typed since."""
-        began = self.completion.anchor
-        context = CursorContext.of(
-            began.snapshot.lines,
-            began.position,
-            scope=self.scope,
-            language_id=began.document.language_id,
-        )
-        text = process(done.text, context).text
-        typed = began.typed_until(anchor) or ""
-        return text[len(typed) :] if text.startswith(typed) else ""
-
-
-def _request(
-    anchor: Anchor, bounds: StopRules, settings: Settings, *, is_ahead: bool
-) -> CompleteRequest:
-    """The link adds who asks, and which version of the document."""
-    return CompleteRequest(
-        client="",
-        workspace="",
-        uri=anchor.document.uri,
-        version=0,
-        position=anchor.position,
-        overlay=anchor.overlay,
-        layout=settings.layout,
-        lookahead=settings.lookahead,
-        sampling=Sampling(settings.temperature),
-        stop=msgspec.structs.replace(
-            bounds,
-            max_tokens=min(bounds.max_tokens, settings.max_tokens),
-            time_limit_ms=settings.time_limit_ms or bounds.time_limit_ms,
-            min_confidence=settings.min_confidence,
-        ),
-        is_prefetch=is_ahead,
+def _plan(anchor: Anchor, settings: Settings, *, is_ahead: bool) -> Plan:
+    """By the text alone: a parser for each of many people would be part of what is measured."""
+    lines, language_id = anchor.snapshot.lines, anchor.document.language_id
+    place = place_by_text(lines, anchor.position, language_id)
+    scope = scope_at(place, settings.lines, after_accept=is_ahead)
+    context = CursorContext.of(lines, anchor.position, scope=scope, language_id=language_id)
+    stop = msgspec.structs.replace(
+        BOUNDS[scope],
+        max_tokens=min(BOUNDS[scope].max_tokens, settings.max_tokens),
+        time_limit_ms=settings.time_limit_ms or BOUNDS[scope].time_limit_ms,
+        min_confidence=settings.min_confidence,
     )
+    return Plan(anchor, stop, context, LineJudge(context))

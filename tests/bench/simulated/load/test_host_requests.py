@@ -8,14 +8,17 @@ from typing import Any
 import pytest
 from lsprotocol import types
 
-from engine.config import StopRules
-from engine.host.protocol import CompleteRequest, Done, Position
+from engine.config import Sampling, StopRules
+from engine.host.protocol import Done, Position
 from engine.request import Cost, FinishReason
+from lsp_server.documents.anchor import Anchor
 from lsp_server.documents.documents import Documents
 from lsp_server.host.address import HostAddress
+from lsp_server.workspace_files import WorkspaceFiles
 from tests.bench.simulated.load.host_requests import CountingLink, HostRequest, RequestLog
 from tests.support.held_engine import HeldEngine
 from tests.support.running_host import running_host
+from tests.support.workspaces import nothing, workspace_of
 
 pytestmark = pytest.mark.asyncio
 
@@ -33,19 +36,15 @@ async def linked(engine):
             async def find():
                 return HostAddress("", Path(name) / "host.sock")
 
-            link = CountingLink(
-                *(log, documents, find),
-                may_send=lambda _: True,
-                path_of=str,
-                watch=lambda _: None,
-            )
+            workspace = workspace_of(documents)
+            files = WorkspaceFiles(workspace, nothing)
+            link = CountingLink(log, workspace, files, find, nothing)
             link.connect()
             assert await link.ready() == "ready"
             snapshot: Any = documents.snapshot(URI)
 
             def complete(**how):
-                request = CompleteRequest("", "", URI, 0, Position(0, 4), **how)
-                return link.complete(request, snapshot)
+                return link.complete(Anchor.of(snapshot, Position(0, 4)), **how)
 
             try:
                 yield log, complete
@@ -73,8 +72,8 @@ async def test_what_reads_a_prompt_or_comes_next_is_computed_ahead():
 
 async def test_an_error_is_noted_with_its_code():
     async with linked(HeldEngine()) as (log, complete):
-        with pytest.raises(Exception, match="W,N,G"):
-            async for _event in complete(lookahead="nonsense"):
+        with pytest.raises(Exception, match="temperature"):
+            async for _event in complete(sampling=Sampling(99.0)):
                 pass
     assert [(one.outcome, one.trouble) for one in log.requests] == [("failed", "bad_request")]
 

@@ -1,9 +1,7 @@
-"""`foregram lsp --port` and `--socket`: one process, a server for each editor that connects."""
+"""`foregram lsp --socket`: one process, a server for each editor that connects."""
 
 import asyncio
-import json
 import os
-import re
 import signal
 import socket
 import stat
@@ -16,13 +14,13 @@ from pathlib import Path
 
 import pytest
 from lsprotocol import types
+from pygls.io_ import run_async
 from pygls.lsp.client import LanguageClient
 
 from tests.support.editor import Editor
 from tests.support.raw_messages import framed
 
 SECRETS = "file:///shop/.env"
-PORT = r"foregram: language server on 127\.0\.0\.1:(\d+) \(connectionToken in (.+)\)\n"
 UNREACHABLE_S = 5.0  # an editor that waits longer than this for nothing looks broken
 
 
@@ -50,19 +48,18 @@ def language_server(tmp_path, *arguments):
 
 @dataclass(frozen=True)
 class Served:
-    """A process that listens, and what it asks its clients for."""
+    """A process that listens, and where."""
 
     process: subprocess.Popen[bytes]
-    port: int
-    token: str
+    path: Path
 
 
 @pytest.fixture
 def served(tmp_path):
-    with language_server(tmp_path, "--port", "0") as (process, line):
-        place = re.fullmatch(PORT, line)
-        assert place, line
-        yield Served(process, int(place[1]), Path(place[2]).read_text().strip())
+    path = tmp_path / "lsp.sock"
+    with language_server(tmp_path, "--socket", str(path)) as (process, line):
+        assert line == f"foregram: language server on {path}\n"
+        yield Served(process, path)
 
 
 @asynccontextmanager
@@ -76,12 +73,16 @@ async def editor(served: Served, uri: str, **options):
     def note(params) -> None:
         shown.messages.append(params.message)
 
-    await client.start_tcp("127.0.0.1", served.port)
+    reader, writer = await asyncio.open_unix_connection(served.path)
+    client.protocol.set_writer(writer)
+    reading = asyncio.create_task(
+        run_async(stop_event=client._stop_event, reader=reader, protocol=client.protocol)
+    )
     try:
         params = types.InitializeParams(
             types.ClientCapabilities(),
             root_uri="file:///shop",
-            initialization_options={"connectionToken": served.token, "foregram": options},
+            initialization_options={"foregram": options},
         )
         shown.capabilities = (await client.initialize_async(params)).capabilities
         client.initialized(types.InitializedParams())
@@ -94,6 +95,7 @@ async def editor(served: Served, uri: str, **options):
             await client.protocol.writer.wait_closed()
         with suppress(Exception):
             await client.stop()
+            await reading
 
 
 async def answered(shown: Editor) -> list[str]:
@@ -104,7 +106,7 @@ async def answered(shown: Editor) -> list[str]:
     return await shown.reasons()
 
 
-async def test_port_0_is_the_systems_choice_and_two_editors_have_documents_of_their_own(served):
+async def test_two_editors_have_documents_of_their_own(served):
     async with editor(served, "file:///shop/a.py") as one, editor(served, SECRETS) as other:
         assert one.capabilities.inline_completion_provider is not None
         one.open("x = |")
@@ -116,17 +118,6 @@ async def test_port_0_is_the_systems_choice_and_two_editors_have_documents_of_th
         assert await other.items(uri="file:///shop/a.py") == []
         assert await one.reasons() == ["host_unreachable", "unknown_document"]
         assert await other.reasons() == ["secret_file", "unknown_document"]
-
-
-async def test_one_document_of_two_editors_is_two_texts(served):
-    uri = "file:///shop/a.py"
-    async with editor(served, uri) as one, editor(served, uri) as other:
-        one.open("x = 1\ny = 2|")
-        other.open("|")
-        assert await other.items(position=types.Position(1, 0)) == []
-        assert await one.items(position=types.Position(1, 0)) == []
-        assert await other.reasons() == ["bad_position"]
-        assert await one.reasons() == ["host_unreachable"]
 
 
 async def test_an_editor_that_leaves_ends_no_other_and_may_come_back(served):
@@ -147,7 +138,8 @@ async def test_who_hangs_up_in_the_middle_of_a_word_ends_no_other(served):
     async with editor(served, SECRETS) as shown:
         shown.open("KEY=|", "plaintext")
         for count, said in enumerate((*words, b"Content-Length: 7\r\n\r\nnonsens", b"x" * 200_000)):
-            with socket.create_connection(("127.0.0.1", served.port)) as stranger:
+            with socket.socket(socket.AF_UNIX) as stranger:
+                stranger.connect(str(served.path))
                 stranger.sendall(said)
             assert await answered(shown) == ["secret_file"] * (count + 1)
     served.process.terminate()
@@ -179,48 +171,14 @@ async def _gone(_params: None) -> None:
     """There is no server to shut down any more."""
 
 
-@pytest.mark.parametrize("port", ["65536", "-1"])
-async def test_a_port_out_of_range_is_one_sentence_and_status_2(port):
-    result = await asyncio.to_thread(run, "--port", port)
+async def test_a_port_is_no_way_any_more_and_says_what_is():
+    result = await asyncio.to_thread(run, "--port", "2087")
     assert result.returncode == 2
-    assert result.stderr == f"foregram: port {port} is not within 0 and 65535\n".encode()
-
-
-async def test_a_port_in_use_is_one_sentence_and_status_2(served):
-    result = await asyncio.to_thread(run, "--port", str(served.port))
-    assert result.returncode == 2
-    assert result.stderr.startswith(f"foregram: cannot listen on port {served.port}: ".encode())
+    assert result.stderr.startswith(b"foregram: --port is gone: have the editor start ")
     assert result.stderr.count(b"\n") == 1
 
 
-async def test_a_client_may_not_say_where_text_goes_or_what_is_loaded(served):
-    told = {"hostUrl": "http://127.0.0.1:8", "token_file": "/etc/hostname", "maxTokens": 7}
-    async with editor(served, "file:///shop/a.py", **told) as shown:
-        shown.open("x = |")
-        assert await answered(shown) == ["host_unreachable"]
-    refused, unreachable = sorted(shown.messages, key=lambda text: "not taken" not in text)
-    assert "hostUrl is taken only from foregram.toml and the environment" in refused
-    assert "token_file is taken only from foregram.toml and the environment" in refused
-    assert "maxTokens" not in refused
-    assert "http://127.0.0.1:9" in unreachable  # the environment's
-
-
-async def test_a_web_page_reaches_nothing(served, tmp_path):
-    """One cross-origin POST once changed the settings, and sent a file's content away."""
-    settings = {"foregram": {"debug": True, "runtimeFolder": str(tmp_path / "made")}}
-    params = {"settings": settings}
-    said = json.dumps(
-        {"jsonrpc": "2.0", "method": "workspace/didChangeConfiguration", "params": params}
-    )
-    request = f"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: {len(said)}\r\n\r\n{said}"
-    with socket.create_connection(("127.0.0.1", served.port), timeout=UNREACHABLE_S) as page:
-        page.sendall(request.encode())
-        with suppress(ConnectionResetError):
-            assert page.recv(1000) == b""  # hung up on, without a word
-    assert not (tmp_path / "made").exists()
-
-
-async def test_a_socket_file_is_its_users_alone_and_asks_for_no_token(tmp_path):
+async def test_a_socket_file_is_its_users_alone_(tmp_path):
     path = tmp_path / "lsp.sock"
     with language_server(tmp_path, "--socket", str(path)) as (process, line):
         assert line == f"foregram: language server on {path}\n"

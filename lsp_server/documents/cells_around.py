@@ -7,7 +7,6 @@ the code below is for; but a short text only, as an essay would take the place o
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from engine.host.protocol import MAX_CELL_CHARS, MAX_CELLS, Cell
 from lsp_server.documents.document import Snapshot
@@ -37,13 +36,6 @@ class CellsAround:
 ALONE = CellsAround()
 
 
-class LinesAround(NamedTuple):
-    """The lines of the cells above and below."""
-
-    above: list[str]
-    below: list[str]
-
-
 def cells_around(documents: Documents, document: Snapshot) -> CellsAround:
     """What stands around a document; nothing where it is no cell of a notebook."""
     notebook = documents.notebook_of(document.uri)
@@ -59,12 +51,8 @@ def cells_around(documents: Documents, document: Snapshot) -> CellsAround:
     return CellsAround(above, below, tuple((one.opening, one.version) for one in snapshots))
 
 
-def lines_around(documents: Documents, cells: CellsAround) -> LinesAround:
+def lines_of(documents: Documents, cells: Iterable[Cell]) -> list[str]:
     """The lines of cells as they are now, prose without its signs."""
-    return LinesAround(_lines(documents, cells.above), _lines(documents, cells.below))
-
-
-def _lines(documents: Documents, cells: Iterable[Cell]) -> list[str]:
     snapshots = (documents.snapshot(cell.uri) for cell in cells)
     return [line for one in snapshots if isinstance(one, Snapshot) for line in one.lines]
 

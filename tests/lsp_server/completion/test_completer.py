@@ -174,13 +174,6 @@ async def test_an_item_uses_up_what_it_closes_and_ends_no_statement_that_goes_on
     assert item.range.end == types.Position(0, end)
 
 
-async def test_what_would_break_the_code_is_not_shown_and_says_so(tmp_path):
-    engine = HeldEngine(("try:", "\n"))
-    async with connected(tmp_path, engine) as editor:
-        editor.open("def total(items):\n    |\n\n\nx = 1\n")
-        assert (await editor.ask()).reason is Reason.BREAKS_CODE
-
-
 async def test_who_has_used_up_its_quota_is_told_so(tmp_path):
     async with connected(tmp_path, HeldEngine(WORDS)) as editor:
         editor.host.service.limits._nameless = Quotas(buffers=1)
@@ -233,7 +226,7 @@ async def test_documents_of_a_request_that_never_arrived_are_sent_again(tmp_path
         asked = editor.ask()
         await asyncio.sleep(0)
         asked.cancel()
-        editor.completer.host.stop_all()
+        editor.completer.stop_all()
         await editor.ask()
     assert [buffer.path for buffer in engine.requests[-1].open_buffers] == ["prices.py"]
 
@@ -284,26 +277,83 @@ async def test_a_reopened_document_is_another_text_at_the_same_version(tmp_path)
     assert engine.requests[1].prefix == "other = "
 
 
-@pytest.mark.parametrize(
-    ("text", "uri", "settings", "reason"),
-    [
-        ("x|", "file:///shop/.env", {}, Reason.SECRET_FILE),
-        ("-----BEGIN RSA PRIVATE KEY-----\n|", URI, {}, Reason.SECRET_FILE),
-        ("x|", URI, {"enable": False}, Reason.DISABLED),
-        ("x|", URI, {"languages": {"python": False}}, Reason.DISABLED_LANGUAGE),
-        ("x|", URI, {"disabled_globs": ("*.py",)}, Reason.DISABLED_FILE),
-        ("x\0|", URI, {}, Reason.BINARY),
-        ("x" * 20_000_000 + "y" * 2_000_000 + "|", URI, {}, Reason.TOO_LARGE),
-    ],
-)
+UNSURE, END = FinishReason.UNSURE, FinishReason.END_TOKEN
+WRITTEN = [
+    pytest.param((), END, Reason.MODEL_SAID_NOTHING, id="nothing"),
+    pytest.param((")",), END, Reason.BRACKET_ONLY, id="a bracket"),
+    pytest.param(("try:", "\n"), END, Reason.BREAKS_CODE, id="half a statement"),
+    pytest.param((), UNSURE, Reason.UNSURE, id="nothing sure"),
+    pytest.param(("=",), UNSURE, Reason.UNSURE, id="a few sure characters"),
+    pytest.param(("()",), UNSURE, Reason.BRACKET_ONLY, id="sure brackets"),
+    pytest.param(("if ", "err"), UNSURE, Reason.UNSURE, id="a beginning that cannot stand"),
+    pytest.param(("return ", "sum"), UNSURE, "return sum", id="a sure beginning"),
+]
+
+
+@pytest.mark.parametrize(("words", "ending", "outcome"), WRITTEN)
+async def test_what_is_of_no_use_is_not_shown_and_the_answer_says_why(
+    tmp_path, words, ending, outcome
+):
+    async with connected(tmp_path, HeldEngine(words, ending=ending)) as editor:
+        editor.open("def total(items):\n    |\n\n\nx = 1\n")
+        answer = await editor.ask()
+    assert [item.insert_text for item in answer.items] or [answer.reason] == [outcome]
+
+
+ENV, RUN, CARGO = "file:///shop/.env", "file:///shop/run", "file:///shop/Cargo.toml"
+OFF = [
+    ("x|", ENV, "python", {}, Reason.SECRET_FILE),
+    ("-----BEGIN RSA PRIVATE KEY-----\n|", URI, "python", {}, Reason.SECRET_FILE),
+    ("x|", URI, "python", {"enable": False}, Reason.DISABLED),
+    ("x|", URI, "python", {"languages": {"python": False}}, Reason.DISABLED_LANGUAGE),
+    ("x|", URI, "python", {"disabled_globs": ("*.py",)}, Reason.DISABLED_FILE),
+    ("x\0|", URI, "python", {}, Reason.BINARY),
+    ("x" * 20_000_000 + "y" * 2_000_000 + "|", URI, "python", {}, Reason.TOO_LARGE),
+    ("a = |", CARGO, "plaintext", {"languages": {"toml": False}}, Reason.DISABLED_LANGUAGE),
+    ("a = |", CARGO, "plaintext", {"languages": {"plaintext": False}}, Reason.DISABLED_LANGUAGE),
+    *(
+        ("run |", RUN, "zsh", {"languages": {name: False}}, Reason.DISABLED_LANGUAGE)
+        for name in ("sh", "bash", "shellscript", "Shell Script")
+    ),
+]
+
+
+@pytest.mark.parametrize(("text", "uri", "language", "settings", "reason"), OFF)
 async def test_what_is_not_completed_says_why_and_asks_no_host(
-    tmp_path, text, uri, settings, reason
+    tmp_path, text, uri, language, settings, reason
 ):
     engine = HeldEngine(WORDS)
     async with connected(tmp_path, engine, **settings) as editor:
-        editor.open(text, uri=uri)
-        assert (await editor.ask(uri=uri)).reason is reason
+        editor.open(text, uri, language)
+        assert (await editor.ask(uri)).reason is reason
     assert engine.requests == []
+
+
+@pytest.mark.parametrize(
+    ("text", "uri", "language", "settings", "words"),
+    [
+        ("version = |\n", CARGO, "plaintext", {}, ("1",)),  # by its name
+        ("Once upon |", URI, "markdown", {"languages": {"markdown": True}}, ("a time",)),
+        *(
+            ('case "$1" in\n    |\nesac\n', RUN, name, {}, ("start)\n", "        run\n        ;;"))
+            for name in ("sh", "bash", "zsh", "shellscript")
+        ),
+    ],
+)
+async def test_an_editors_name_for_a_language_or_none_keeps_no_text_away(
+    tmp_path, text, uri, language, settings, words
+):
+    async with connected(tmp_path, HeldEngine(words), **settings) as editor:
+        editor.open(text, uri, language)
+        assert await editor.texts(uri=uri, invoked=uri == RUN) == ["".join(words)]
+
+
+async def test_unknown_documents_and_positions_say_so(tmp_path):
+    async with connected(tmp_path, HeldEngine(WORDS)) as editor:
+        assert (await editor.ask()).reason is Reason.UNKNOWN_DOCUMENT
+        editor.open(SOURCE)
+        below = types.Position(17, 0)
+        assert (await editor.ask(position=below)).reason is Reason.BAD_POSITION
 
 
 SILENT = [
@@ -365,41 +415,6 @@ async def test_a_long_file_is_completed_once_it_was_searched(tmp_path):
         assert await editor.texts() == [TEXT]
 
 
-async def test_a_file_that_is_plain_to_the_editor_is_completed_by_its_name(tmp_path):
-    uri = "file:///shop/Cargo.toml"
-    async with connected(tmp_path, HeldEngine(("1",))) as editor:
-        editor.open("version = |\n", uri, "plaintext")
-        assert await editor.texts(uri=uri) == ["1"]
-    for name in ("toml", "plaintext"):
-        async with connected(tmp_path, HeldEngine(("1",)), languages={name: False}) as editor:
-            editor.open("version = |\n", uri, "plaintext")
-            assert (await editor.ask(uri)).reason is Reason.DISABLED_LANGUAGE
-
-
-@pytest.mark.parametrize("language", ["sh", "bash", "zsh", "shellscript"])
-async def test_a_branch_of_a_shells_case_is_kept(tmp_path, language):
-    async with connected(
-        tmp_path, HeldEngine(("start)\n", "        run\n", "        ;;"))
-    ) as editor:
-        editor.open('case "$1" in\n    |\nesac\n', "file:///shop/run", language)
-        texts = await editor.texts(uri="file:///shop/run", invoked=True)
-    assert texts == ["start)\n        run\n        ;;"]
-
-
-@pytest.mark.parametrize("name", ["sh", "bash", "shellscript", "Shell Script"])
-async def test_a_setting_for_a_language_holds_under_each_of_its_names(tmp_path, name):
-    async with connected(tmp_path, HeldEngine(WORDS), languages={name: False}) as editor:
-        editor.open("run |", "file:///shop/run", "zsh")
-        assert (await editor.ask("file:///shop/run")).reason is Reason.DISABLED_LANGUAGE
-
-
-async def test_prose_is_written_where_the_settings_switch_it_on(tmp_path):
-    languages = {"markdown": True}
-    async with connected(tmp_path, HeldEngine(WORDS), languages=languages) as editor:
-        editor.open("Once upon |", language="markdown")
-        assert await editor.texts()
-
-
 async def test_a_request_that_waits_ends_when_its_text_is_another_one(tmp_path):
     """Nobody waits for it any more, whatever becomes of the host."""
     may_load, engine = threading.Event(), HeldEngine(WORDS)
@@ -439,14 +454,6 @@ async def test_a_file_with_a_line_that_takes_long_to_judge_is_left_alone(tmp_pat
         editor.open(SOURCE, uri="file:///shop/b.py")
         assert await editor.texts(uri="file:///shop/b.py")
         assert editor.engine.requests[0].open_buffers == ()
-
-
-async def test_unknown_documents_and_positions_say_so(tmp_path):
-    async with connected(tmp_path, HeldEngine(WORDS)) as editor:
-        assert (await editor.ask()).reason is Reason.UNKNOWN_DOCUMENT
-        editor.open(SOURCE)
-        below = types.Position(17, 0)
-        assert (await editor.ask(position=below)).reason is Reason.BAD_POSITION
 
 
 async def test_what_comes_by_itself_has_to_be_sure_and_what_was_asked_for_does_not(tmp_path):
@@ -494,17 +501,6 @@ async def test_other_settings_show_nothing_that_the_former_ones_made(tmp_path):
         assert await editor.texts() == ["pass"]
 
 
-@pytest.mark.parametrize(
-    ("words", "reason"),
-    [((), Reason.UNSURE), (("=",), Reason.UNSURE), (("()",), Reason.BRACKET_ONLY)],
-)
-async def test_a_few_sure_characters_are_not_shown_and_the_answer_says_why(tmp_path, words, reason):
-    engine = HeldEngine(words, ending=FinishReason.UNSURE)
-    async with connected(tmp_path, engine) as editor:
-        editor.open(SOURCE)
-        assert (await editor.ask()).reason is reason
-
-
 async def test_a_stump_is_no_alternative_to_what_it_begins(tmp_path):
     engine = HeldEngine(("return ",), ending=FinishReason.UNSURE)
     async with connected(tmp_path, engine, num_candidates=1) as editor:
@@ -512,30 +508,6 @@ async def test_a_stump_is_no_alternative_to_what_it_begins(tmp_path):
         assert await editor.texts() == ["return"]
         engine.words, engine.ending = WORDS, FinishReason.END_TOKEN
         assert await editor.texts(invoked=True) == [TEXT]
-
-
-async def test_what_cannot_stand_is_not_sure_enough(tmp_path):
-    engine = HeldEngine(("if ", "err"), ending=FinishReason.UNSURE)
-    async with connected(tmp_path, engine) as editor:
-        editor.open(SOURCE)
-        assert (await editor.ask()).reason is Reason.UNSURE
-
-
-async def test_what_is_sure_is_shown_where_more_was_not(tmp_path):
-    engine = HeldEngine(("return ", "sum"), ending=FinishReason.UNSURE)
-    async with connected(tmp_path, engine) as editor:
-        editor.open(SOURCE)
-        assert await editor.texts() == ["return sum"]
-
-
-async def test_a_model_that_says_nothing_of_use_says_so(tmp_path):
-    engine = HeldEngine(())
-    async with connected(tmp_path, engine) as editor:
-        editor.open(SOURCE)
-        assert (await editor.ask()).reason is Reason.MODEL_SAID_NOTHING
-        engine.words = (")",)
-        editor.type("x")
-        assert (await editor.ask()).reason in (Reason.BRACKET_ONLY, Reason.BLANK)
 
 
 async def test_an_engine_that_breaks_says_so_and_the_next_request_is_served(tmp_path):

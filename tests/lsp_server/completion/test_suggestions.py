@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.host.protocol import Position
-from lsp_server.completion.anchor import Anchor
-from lsp_server.completion.completion_cache import CachedCompletion, CompletionCache
+from lsp_server.completion.suggestions import PlacedSuggestion, Suggestion, SuggestionCache
+from lsp_server.documents.anchor import Anchor
 from lsp_server.documents.document import Snapshot
 from tests.support.stopped_clock import StoppedClock
 
@@ -17,15 +17,15 @@ def at_bar(text: str, uri: str = "file:///a.py") -> Anchor:
     position = Position(line, len(before.rpartition("\n")[2]))
     lines = tuple((before + after).split("\n"))
     document = Snapshot(uri, "python", 1, 1, lines, "\n")
-    return Anchor(document, position, document, line)
+    return Anchor.of(document, position)
 
 
-def remember(cache: CompletionCache, document: str, text: str, replaced: int = 0) -> None:
-    cache.remember(at_bar(document), f"id {text}", text, replaced)
+def remember(cache: SuggestionCache, document: str, text: str, replaced: int = 0) -> None:
+    cache.remember(PlacedSuggestion.at(at_bar(document), Suggestion(f"id {text}", text, replaced)))
 
 
-def rests(cache: CompletionCache, document: str) -> list[tuple[str, int]]:
-    found = cache.remainders(at_bar(document))
+def rests(cache: SuggestionCache, document: str) -> list[tuple[str, int]]:
+    found = cache.suggestions(at_bar(document))
     return [(each.text, each.replaced_chars_after_cursor) for each in found]
 
 
@@ -51,7 +51,7 @@ TYPED = [
 
 @pytest.mark.parametrize(("made", "text", "covers", "now", "left", "replaced"), TYPED)
 def test_the_rest_is_answered(made, text, covers, now, left, replaced):
-    cache = CompletionCache()
+    cache = SuggestionCache()
     remember(cache, made, text, covers)
     assert rests(cache, now) == [(left, replaced)]
 
@@ -71,13 +71,13 @@ def test_the_rest_is_answered(made, text, covers, now, left, replaced):
     ],
 )
 def test_a_text_that_does_not_fit_gets_nothing(now):
-    cache = CompletionCache()
+    cache = SuggestionCache()
     remember(cache, "x = |\nz", "foo(a)")
     assert rests(cache, now) == []
 
 
 def test_a_completion_is_shown_again_after_deleting_or_undoing():
-    cache = CompletionCache()
+    cache = SuggestionCache()
     remember(cache, "x = |\nz", "foo(a)")
     assert rests(cache, "x = foa|\nz") == []
     assert rests(cache, "x = fo|\nz") == [("o(a)", 0)]
@@ -86,10 +86,10 @@ def test_a_completion_is_shown_again_after_deleting_or_undoing():
 
 
 def test_documents_are_kept_apart_and_can_be_forgotten():
-    cache = CompletionCache()
+    cache = SuggestionCache()
     remember(cache, "x = |", "foo(a)")
     there = at_bar("x = |", uri="file:///b.py")
-    assert cache.remainders(there) == []
+    assert cache.suggestions(there) == []
     cache.forget("file:///b.py")
     assert rests(cache, "x = |") == [("foo(a)", 0)]
     cache.forget("file:///a.py")
@@ -97,7 +97,7 @@ def test_documents_are_kept_apart_and_can_be_forgotten():
 
 
 def test_all_that_fit_are_answered_the_newest_first_each_once():
-    cache = CompletionCache()
+    cache = SuggestionCache()
     remember(cache, "x = |", "foo(a)")
     remember(cache, "x = |", "foo(b)")
     remember(cache, "x = f|", "oo(a)")
@@ -105,15 +105,15 @@ def test_all_that_fit_are_answered_the_newest_first_each_once():
 
 
 def test_a_completion_keeps_its_id():
-    cache = CompletionCache()
+    cache = SuggestionCache()
     remember(cache, "x = |", "foo(a)")
     there = at_bar("x = fo|")
-    assert cache.remainders(there) == [CachedCompletion("id foo(a)", "o(a)", 0)]
+    assert cache.suggestions(there) == [Suggestion("id foo(a)", "o(a)", 0)]
 
 
 def test_completions_expire():
     clock = StoppedClock()
-    cache = CompletionCache(clock=clock)
+    cache = SuggestionCache(clock=clock)
     remember(cache, "x = |", "foo(a)")
     clock.now = 299.0
     remember(cache, "x = |", "bar")
@@ -124,7 +124,7 @@ def test_completions_expire():
 
 
 def test_memory_is_bounded_in_items_and_in_characters():
-    cache = CompletionCache(max_items=3, max_chars=100)
+    cache = SuggestionCache(max_items=3, max_chars=100)
     for number in range(10):
         remember(cache, "x = |", f"foo({number})")
     assert len(cache) == 3
@@ -139,7 +139,7 @@ TEXT = st.text(st.sampled_from("ab ()[]{}\"'\n🙂"), max_size=15)
 
 @given(above=TEXT, rest=TEXT, text=TEXT, data=st.data())
 def test_any_typed_beginning_leaves_exactly_the_rest(above, rest, text, data):
-    cache = CompletionCache()
+    cache = SuggestionCache()
     remember(cache, f"{above}|{rest}", text)
     count = data.draw(st.integers(0, len(text)))
     left = [] if count == len(text) else [(text[count:], 0)]

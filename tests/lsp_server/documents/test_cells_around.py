@@ -4,7 +4,7 @@ import pytest
 from lsprotocol import types
 
 from engine.host.protocol import Cell
-from lsp_server.completion.cells_around import ALONE, cells_around
+from lsp_server.documents.cells_around import ALONE, cells_around
 from lsp_server.documents.documents import Documents
 
 NOTEBOOK = "file:///shop/n.ipynb"
@@ -110,9 +110,9 @@ def test_an_edit_of_a_cell_around_makes_it_another_place_and_one_elsewhere_does_
 
 def test_of_a_huge_notebook_the_nearest_cells_are_shown(monkeypatch):
     documents = notebook(*(python(text) for text in "abcdefghi"))
-    monkeypatch.setattr("lsp_server.completion.cells_around.MAX_CELLS", 2)
+    monkeypatch.setattr("lsp_server.documents.cells_around.MAX_CELLS", 2)
     assert shown(documents, 4) == [[("2", ""), ("3", "")], [("5", ""), ("6", "")]]
-    monkeypatch.setattr("lsp_server.completion.cells_around.MAX_CELL_CHARS", 7)
+    monkeypatch.setattr("lsp_server.documents.cells_around.MAX_CELL_CHARS", 7)
     assert shown(documents, 4) == [[("3", "")], [("5", "")]]
 
 

@@ -7,9 +7,33 @@ from lsprotocol import types
 
 from engine.host.protocol import LineSplice, Position
 from engine.text.brackets import balance
-from lsp_server.completion.cells_around import ALONE, CellsAround
-from lsp_server.completion.item import LineEdit
+from lsp_server.documents.cells_around import ALONE, CellsAround
 from lsp_server.documents.document import Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class LineEdit:
+    """Text, with LF line ends, in place of code points `start` to `end` of a line."""
+
+    line: int
+    start: int
+    end: int
+    text: str
+
+    @classmethod
+    def at(cls, position: Position, text: str = "", replaced_chars_after_cursor: int = 0) -> Self:
+        """Text at a cursor, which replaces characters behind it."""
+        start = position.character
+        return cls(position.line, start, start + replaced_chars_after_cursor, text)
+
+    def followed_by(self, text: str, replaced_chars_after_cursor: int) -> Self:
+        """The same with text that was made where this one had been applied."""
+        end = self.end + replaced_chars_after_cursor
+        return replace(self, end=end, text=self.text + text)
+
+    def applied(self, line_text: str) -> str:
+        """The line as it is afterwards."""
+        return line_text[: self.start] + self.text + line_text[self.end :]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +53,11 @@ class Anchor:
     cells: CellsAround = ALONE  # of the notebook that the document is a cell of
     # Asked for where little tells what comes, as in prose: a line that the model is sure of.
     is_guess: bool = field(default=False, compare=False)
+
+    @classmethod
+    def of(cls, document: Snapshot, position: Position, cells: CellsAround = ALONE) -> Self:
+        """A position in the editor's own text."""
+        return cls(document, position, document, position.line, cells=cells)
 
     @classmethod
     def at(

@@ -1,0 +1,289 @@
+"""From a cursor to the items that an editor shows, or to the reason why there are none."""
+
+import asyncio
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+
+from lsprotocol import types
+
+from engine.config import Sampling, StopRules
+from engine.host.protocol import Position
+from lsp_server.completion.in_flight import LOOK_S, InFlightCompletion
+from lsp_server.completion.item import inline_item
+from lsp_server.completion.plan import Plan
+from lsp_server.completion.suggestions import Suggestion, SuggestionCache
+from lsp_server.documents.anchor import Anchor, LineEdit
+from lsp_server.documents.cells_around import cells_around
+from lsp_server.documents.document import Snapshot
+from lsp_server.host.client import HostGoneError, HostRefusedError
+from lsp_server.host.link import HostLink
+from lsp_server.prompt.syntax import Places
+from lsp_server.reasons import HOST_TROUBLES, WITHDRAWN, Reason, host_reason
+from lsp_server.workspace import Workspace
+
+_LONGEST_LINE = 100_000  # characters; nobody writes such a line by hand
+_VARIETY = 0.8  # temperature of all candidates but the first
+_THIRD_S = 3.0  # give up on a third candidate after this
+_SECOND_S = 10.0  # give up on a second one after this; the user is waiting
+_PREFILL = StopRules(max_tokens=0)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Items, the best first, or why there are none."""
+
+    items: tuple[types.InlineCompletionItem, ...] = ()
+    reason: Reason | None = None
+
+
+class InlineCompleter:
+    """Answers the requests of one editor: from memory, by what runs, or by the host.
+
+    The host writes one completion for each document, and one ahead of the user.
+    """
+
+    def __init__(self, workspace: Workspace, link: HostLink) -> None:
+        self._workspace = workspace
+        self._link = link
+        self._cache = SuggestionCache()
+        self._places = Places()
+        self._running: dict[str, InFlightCompletion] = {}  # by document
+        self._ahead: InFlightCompletion | None = None
+        self._prefill: asyncio.Task[None] | None = None
+        self._last_positions: dict[str, Position] = {}  # by document
+
+    async def answer(self, params: types.InlineCompletionParams) -> Answer:
+        """Answer from memory at once, else share what runs, else ask the host."""
+        anchor = await self._anchor(params)
+        if isinstance(anchor, Reason):
+            return Answer(reason=anchor)
+        self._last_positions[anchor.document.uri] = anchor.position
+        silence = self._silence(anchor.document)
+        if silence is not None and anchor.is_invoked:
+            anchor = replace(anchor, is_invoked=False, is_guess=True)
+        found: Sequence[Suggestion] | Reason = self._cache.suggestions(anchor)
+        if anchor.is_invoked or not found:
+            if silence is not None and not anchor.is_guess:
+                return Answer(reason=silence)
+            found = await self._ask(anchor)
+        if isinstance(found, Reason):
+            # It is not sent if it became hidden meanwhile.
+            if found is Reason.HOST_FAILED and not self._workspace.is_outdated(anchor):
+                found = self._workspace.permissions.refusal(anchor.document) or found
+            return Answer(reason=found)
+        if self._workspace.settings.speculate and silence is None:
+            # `call_later`, not `call_soon`: the answer goes out first.
+            asyncio.get_running_loop().call_later(0, self._prefetch, anchor, found[0])
+        shown = found if anchor.is_invoked else found[:1]
+        return Answer(tuple(self._item(anchor, one) for one in shown))
+
+    def prefill(self, uri: str, position: Position | None = None) -> None:
+        """Have the host read a prompt that is likely to be asked for.
+
+        Without a position, the one where the document was completed last: other files may have
+        changed meanwhile, which stand before it in the prompt.
+        """
+        position = position or self._last_positions.get(uri)
+        snapshot = self._workspace.documents.snapshot(uri)
+        if not isinstance(snapshot, Snapshot) or position is None:
+            return
+        running = self._running.get(uri)
+        is_busy = running is not None and running.end is None
+        is_there = position.line < len(snapshot.lines) and not _is_long(snapshot, position.line)
+        if is_busy or not is_there or self.left_alone(uri) is not None:
+            return
+        anchor = Anchor.of(snapshot, position, cells_around(self._workspace.documents, snapshot))
+        if self._matching(anchor) is None:  # else what is computed ahead has read it
+            if self._prefill is not None:
+                self._prefill.cancel()
+            self._prefill = asyncio.create_task(self._read(anchor))
+
+    def rested(self, uri: str, position: types.Position) -> None:
+        """The cursor rests there: have its prompt read, unless it was completed there last."""
+        snapshot = self._workspace.documents.snapshot(uri)
+        if isinstance(snapshot, Snapshot) and position.line < len(snapshot.lines):
+            there = snapshot.position(position)
+            if there != self._last_positions.get(uri):
+                self.prefill(uri, there)
+
+    def left_alone(self, uri: str) -> Reason | None:
+        """Why nothing is written in a document by itself; None where something is."""
+        snapshot = self._workspace.documents.snapshot(uri)
+        if isinstance(snapshot, Reason):
+            return snapshot
+        return self._workspace.permissions.refusal(snapshot) or self._silence(snapshot)
+
+    def catch_up(self, uri: str) -> bool:
+        """Parse some of what was put off while the user typed; whether there is more."""
+        return self._places.catch_up(uri)
+
+    def configured(self) -> None:
+        """The settings are others now: what was made by the former ones is shown no more."""
+        self._cache.clear()
+
+    def forget(self, uri: str) -> None:
+        """A document was closed."""
+        self._cache.forget(uri)
+        self._places.forget(uri)
+        self._last_positions.pop(uri, None)
+        self._stop(uri)
+
+    def stop_all(self) -> None:
+        """The editor disconnects."""
+        for uri in list(self._running):
+            self._stop(uri)
+        self._stop_ahead()
+
+    async def _anchor(self, params: types.InlineCompletionParams) -> Anchor | Reason:
+        documents, row = self._workspace.documents, params.position.line
+        document = documents.snapshot(params.text_document.uri)
+        if isinstance(document, Reason):
+            return document
+        await self._workspace.look()
+        if documents.snapshot(document.uri) is not document:
+            return Reason.SUPERSEDED
+        if _is_long(document, row):  # first: all else would look at the line
+            return Reason.LINE_TOO_LONG
+        if (reason := self._workspace.permissions.refusal(document)) is not None:
+            return reason
+        if not 0 <= row < len(document.lines):
+            return Reason.BAD_POSITION
+        return Anchor.at(params, document, cells_around(documents, document))
+
+    def _silence(self, snapshot: Snapshot) -> Reason | None:
+        """Why a document is completed only on request; a new cell of a notebook is no empty file."""
+        reason = self._workspace.permissions.silence(snapshot)
+        if reason is not Reason.EMPTY_FILE:
+            return reason
+        return reason if cells_around(self._workspace.documents, snapshot).is_empty else None
+
+    async def _ask(self, anchor: Anchor) -> Sequence[Suggestion] | Reason:
+        """Wait for a host, then complete; if it ends in the middle of it, once more by the next."""
+        found: Sequence[Suggestion] | Reason = Reason.HOST_UNREACHABLE
+        for _ in range(2):
+            state = await self._link.ready(lambda: not self._workspace.is_outdated(anchor))
+            if state != "ready":
+                is_outdated = self._workspace.is_outdated(anchor)
+                return Reason.SUPERSEDED if is_outdated else host_reason(state)
+            await self._workspace.look()  # the wait may have been long
+            found = await (self._candidates(anchor) if anchor.is_invoked else self._one(anchor))
+            if found is not Reason.HOST_UNREACHABLE or self._workspace.is_outdated(anchor):
+                break
+        return found
+
+    async def _one(self, anchor: Anchor) -> Sequence[Suggestion] | Reason:
+        """Wait for a completion that matches: one that runs, or else a new one."""
+        if wait_ms := self._workspace.settings.debounce_ms:
+            await asyncio.sleep(wait_ms / 1000)
+        while (running := self._matching(anchor)) is not None:
+            outcome = await self._outcome(running, anchor)
+            if isinstance(outcome, Suggestion):
+                return [outcome]
+            # By now the user may have typed all of it, or something else.
+            is_its_own = running.anchor == anchor and not running.anchor.is_invoked
+            if outcome in HOST_TROUBLES or (is_its_own and outcome is not Reason.SUPERSEDED):
+                return outcome
+        outcome = await self._begun(anchor)
+        return [outcome] if isinstance(outcome, Suggestion) else outcome
+
+    async def _candidates(self, anchor: Anchor) -> Sequence[Suggestion] | Reason:
+        """Ask for several completions while that is quick; some turn out to be equal."""
+        began, wanted = time.monotonic(), self._workspace.settings.num_candidates
+        outcome = await self._begun(anchor)
+        best = self._cache.suggestions(anchor)[:1]
+        for number in range(1, 2 * wanted - 1):
+            count = len(_distinct(self._cache.suggestions(anchor)))
+            is_late = time.monotonic() - began > (_THIRD_S if count > 1 else _SECOND_S)
+            is_over = outcome in HOST_TROUBLES | WITHDRAWN or outcome is Reason.QUOTA
+            if is_over or is_late or count >= wanted:
+                break
+            await self._begun(anchor, Sampling(_VARIETY, number))
+        for one in best:
+            self._cache.prefer(one.completion_id)
+        found = _distinct(self._cache.suggestions(anchor))
+        return found or (outcome if isinstance(outcome, Reason) else Reason.MODEL_SAID_NOTHING)
+
+    async def _begun(self, anchor: Anchor, sampling: Sampling | None = None) -> Suggestion | Reason:
+        """Complete in place of what runs for the document."""
+        if self._workspace.is_outdated(anchor):
+            return Reason.SUPERSEDED
+        self._stop(anchor.document.uri)
+        running = self._running[anchor.document.uri] = self._started(anchor, sampling)
+        return await self._outcome(running, anchor)
+
+    async def _outcome(self, running: InFlightCompletion, anchor: Anchor) -> Suggestion | Reason:
+        outcome = await running.outcome(anchor)
+        uri = running.anchor.document.uri
+        if self._running.get(uri) is running and running.end is not None:
+            del self._running[uri]
+        return outcome
+
+    def _matching(self, anchor: Anchor) -> InFlightCompletion | None:
+        """What runs for this document or is computed ahead, if its text may still fit."""
+        for one in (self._running.get(anchor.document.uri), self._ahead):
+            if one and one.end is None and one.may_serve(anchor):
+                return one
+        return None
+
+    def _prefetch(self, anchor: Anchor, shown: Suggestion) -> None:
+        """Complete the text as it will be if what is shown is accepted; nobody waits for it."""
+        if self._workspace.is_outdated(anchor):
+            return
+        anchor = anchor.accepting(shown.text, shown.replaced_chars_after_cursor)
+        if self._cache.suggestions(anchor):
+            return
+        ahead = self._ahead
+        # Typing along what is shown leads to the same text, in another version.
+        has_failed = ahead is not None and ahead.end in HOST_TROUBLES | WITHDRAWN | {Reason.QUOTA}
+        if ahead is None or has_failed or ahead.anchor.typed_until(anchor) != "":
+            self._stop_ahead()
+            self._ahead = self._started(anchor, is_ahead=True)
+
+    def _started(
+        self, anchor: Anchor, sampling: Sampling | None = None, *, is_ahead: bool = False
+    ) -> InFlightCompletion:
+        plan = Plan.at(anchor, self._places, self._workspace.settings, is_ahead=is_ahead)
+        events = self._link.complete(anchor, plan.stop, sampling, is_prefetch=is_ahead)
+        rest_s = LOOK_S if is_ahead and self._link.is_shared else 0.0
+        return InFlightCompletion(plan, events, self._cache.remember, rest_s)
+
+    async def _read(self, anchor: Anchor) -> None:
+        with suppress(HostGoneError, HostRefusedError):
+            async for _ in self._link.complete(anchor, _PREFILL, is_prefetch=True):
+                pass
+
+    def _stop(self, uri: str) -> None:
+        if (former := self._running.pop(uri, None)) is not None:
+            former.cancel()
+        self._stop_ahead()
+
+    def _stop_ahead(self) -> None:
+        for one in (self._ahead, self._prefill):
+            if one is not None:
+                one.cancel()
+        self._ahead = self._prefill = None
+
+    def _item(self, anchor: Anchor, rest: Suggestion) -> types.InlineCompletionItem:
+        document = anchor.document
+        edit = anchor.selected or LineEdit.at(anchor.position)
+        edit = edit.followed_by(rest.text, rest.replaced_chars_after_cursor)
+        return inline_item(edit, document, rest.completion_id, self._workspace.line_end(document))
+
+
+def _distinct(found: Sequence[Suggestion]) -> list[Suggestion]:
+    """The first, and those that no other one goes on with: what came by itself may end early."""
+    texts = [one.text for one in found]
+    return [
+        *found[:1],
+        *(
+            one
+            for one in found[1:]
+            if not any(text != one.text and text.startswith(one.text) for text in texts)
+        ),
+    ]
+
+
+def _is_long(snapshot: Snapshot, row: int) -> bool:
+    return len(snapshot.line(row)) > _LONGEST_LINE

@@ -1,0 +1,45 @@
+"""What one editor works on, as it is now: read by whatever serves it, changed by its session."""
+
+from dataclasses import dataclass
+
+from lsp_server.documents.anchor import Anchor
+from lsp_server.documents.document import Snapshot
+from lsp_server.documents.documents import Documents
+from lsp_server.privacy.permissions import Permissions
+from lsp_server.reasons import Reason
+from lsp_server.settings import Settings
+
+_LF_CLIENTS = ("neovim", "nvim")  # they write the document's line ends themselves
+
+
+@dataclass(slots=True)
+class Workspace:
+    """Open documents, settings, and what of the documents may be completed and sent.
+
+    `root` is the URI of the first folder, empty without one.
+    """
+
+    documents: Documents
+    settings: Settings
+    permissions: Permissions
+    root: str = ""
+    client_name: str = ""
+
+    async def look(self) -> None:
+        """Judge the open documents beside the event loop, where that may take long."""
+        await self.permissions.look(self.documents.snapshots())
+
+    def is_outdated(self, anchor: Anchor) -> bool:
+        """Whether the document has changed since."""
+        then, now = anchor.document, self.documents.snapshot(anchor.document.uri)
+        if isinstance(now, Reason):
+            return True
+        return (now.opening, now.version) != (then.opening, then.version)
+
+    def line_end(self, snapshot: Snapshot) -> str:
+        """How lines end in what the client inserts into a document."""
+        wanted = self.settings.line_ends
+        if wanted == "auto":
+            is_lf = any(name in self.client_name.lower() for name in _LF_CLIENTS)
+            wanted = "lf" if is_lf else "document"
+        return "\n" if wanted == "lf" else snapshot.line_end

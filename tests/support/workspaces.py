@@ -1,0 +1,61 @@
+"""A workspace without an editor, and a link from it to a host."""
+
+from collections.abc import AsyncGenerator
+from pathlib import Path
+from typing import Any
+
+from engine.host.protocol import CompleteEvent, CompleteRequest
+from lsp_server.documents.document import Snapshot
+from lsp_server.documents.documents import Documents
+from lsp_server.host.link import HostLink
+from lsp_server.host.search import FindHost, Watch
+from lsp_server.privacy.permissions import Permissions
+from lsp_server.settings import Settings
+from lsp_server.workspace import Workspace
+from lsp_server.workspace_files import WorkspaceFiles
+
+
+class HeldPermissions(Permissions):
+    """What a test hides, by URI, is hidden; the rest is sent under its place below the root."""
+
+    def __init__(self, settings: Settings, root: str) -> None:
+        super().__init__([], settings)
+        self._root = root
+        self.hidden: set[str] = set()
+        self.asked: list[str] = []
+
+    def may_send(self, snapshot: Snapshot) -> bool:
+        self.asked.append(snapshot.uri)
+        return snapshot.uri not in self.hidden
+
+    def path_of(self, uri: str) -> str:
+        return uri.removeprefix(self._root)
+
+
+def workspace_of(documents: Documents, root: str = "", **settings: Any) -> Workspace:
+    """A workspace that hides nothing."""
+    chosen = Settings(cache_folder=Path("/none"), runtime_folder=Path("/none"), **settings)
+    return Workspace(documents, chosen, HeldPermissions(chosen, root), root)
+
+
+def nothing(*_: object) -> None:
+    """A watcher that looks away."""
+
+
+def link_of(workspace: Workspace, find: FindHost, watch: Watch = nothing) -> HostLink:
+    """A link that knows of no file that is not open."""
+    return HostLink(workspace, WorkspaceFiles(workspace, nothing), find, watch)
+
+
+def requests_of(link: HostLink) -> list[CompleteRequest]:
+    """The requests that a link sends to its host from now on."""
+    sent, client = list[CompleteRequest](), link._search.client
+    assert client is not None
+    complete = client.complete
+
+    def noted(request: CompleteRequest) -> AsyncGenerator[CompleteEvent]:
+        sent.append(request)
+        return complete(request)
+
+    client.complete = noted  # type: ignore[method-assign] # it notes, and goes on
+    return sent
