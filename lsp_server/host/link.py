@@ -75,6 +75,7 @@ class HostLink:
         self.known_as = self.client_id  # by the host
         self._search = HostSearch(find, watch, lambda: workspace.root)
         self._replica = ""  # which of several hosts holds the documents
+        self._former: list[str] = []  # names of this server, under which it may hold some, too
         self._tasks: set[asyncio.Task[Any]] = set()  # asyncio itself holds them weakly
         self._in_step = asyncio.Lock()  # held until the host has said that it holds what was sent
         self._holder = 0  # which of the hosts that were ready holds the documents
@@ -248,7 +249,8 @@ class HostLink:
 
     async def leave(self) -> None:
         """The editor exits: the host may close its documents."""
-        await self._close(CloseRequest(self.known_as))
+        for name in (*self._former, self.known_as):
+            await self._close(CloseRequest(name))
         await self._search.leave()
 
     async def _begun(
@@ -260,6 +262,8 @@ class HostLink:
         show. One that is cancelled before it is accepted goes out: what the host holds would not be
         known.
         """
+        while self._former:  # no completion runs under these names any more
+            self._begin(self._close(CloseRequest(self._former.pop())))
         if time.monotonic() - self._judged_at > _JUDGE_S:
             await self._retract_some()
         build = partial(
@@ -335,6 +339,7 @@ class HostLink:
         to be used if the requests come back there.
         """
         self._sync.forget()
+        self._former.append(self.known_as)
         self.known_as = uuid.uuid4().hex
 
     def _begin(self, work: Coroutine[None, None, _Outcome]) -> asyncio.Task[_Outcome]:

@@ -177,6 +177,8 @@ async def test_a_host_that_got_a_document_alone_gets_the_others_with_the_next_re
         assert shown(engine) == set()
         await moving.ask("c.py")
         assert shown(engine) == {URI, "file:///shop/b.py"}
+        await asyncio.gather(*moving.link._tasks, return_exceptions=True)
+        assert host.service.buffers.usage_of().clients == 1, "what the first name left is closed"
         await moving.link.leave()
 
 
