@@ -273,7 +273,7 @@ async def test_after_an_enter_in_a_cell_its_prompt_is_read_ahead(tmp_path):
         client.edit("b", 5, 5, "\n")
         read = partial(until, lambda: prompt(engine) == ("import os\n\nx = 1\n", ""), "a prompt")
         await asyncio.to_thread(read)
-        assert engine.requests[-1].stop.max_tokens == 1
+        assert engine.requests[-1].stop.max_tokens == 0
 
 
 async def test_the_repository_is_asked_with_the_whole_notebook(tmp_path):

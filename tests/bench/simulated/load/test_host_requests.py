@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 from lsprotocol import types
+from msgspec.structs import replace
 
-from engine.config import Sampling, StopRules
+from engine.config import StopRules
 from engine.host.protocol import Done, Position
 from engine.request import Cost, FinishReason
 from lsp_server.documents.anchor import Anchor
@@ -43,7 +44,8 @@ async def linked(engine):
             assert await link.ready() == "ready"
             snapshot: Any = documents.snapshot(URI)
 
-            def complete(**how):
+            def complete(lookahead="auto", **how):
+                workspace.settings = replace(workspace.settings, lookahead=lookahead)
                 return link.complete(Anchor.of(snapshot, Position(0, 4)), **how)
 
             try:
@@ -72,8 +74,8 @@ async def test_what_reads_a_prompt_or_comes_next_is_computed_ahead():
 
 async def test_an_error_is_noted_with_its_code():
     async with linked(HeldEngine()) as (log, complete):
-        with pytest.raises(Exception, match="temperature"):
-            async for _event in complete(sampling=Sampling(99.0)):
+        with pytest.raises(Exception, match="W,N,G"):
+            async for _event in complete(lookahead="nonsense"):
                 pass
     assert [(one.outcome, one.trouble) for one in log.requests] == [("failed", "bad_request")]
 
