@@ -15,7 +15,7 @@ from engine.growing_text import GrowingText
 from engine.learning import Learning
 from engine.model.causal_lm import CausalModel, StepInput, StepOutput
 from engine.model.constraint import healed_start
-from engine.model.loading.loaded_model import LoadedModel
+from engine.model.loaded_model import LoadedModel
 from engine.model.prompt import Prompt, build_prompt
 from engine.model.raw_prompt import raw_prompt
 from engine.model.token_tree import MAX_ROWS

@@ -6,7 +6,7 @@ from pathlib import Path
 import torch
 
 from engine.drafting.budget import StepCost
-from engine.model.loading.loaded_model import LoadedModel, load_model
+from engine.model.loaded_model import LoadedModel, load_model
 from engine.model.token_tree import MAX_ROWS
 from engine.progress import Progress
 

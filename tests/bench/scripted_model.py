@@ -16,7 +16,7 @@ from engine.model.causal_lm import StepInput
 from engine.model.constraint import ByteTrie
 from engine.model.eager import EagerModel, Logits
 from engine.model.fim import find_fim_format
-from engine.model.loading.loaded_model import LoadedModel
+from engine.model.loaded_model import LoadedModel
 from engine.model.tokenizer import Tokenizer
 from engine.options import EngineOptions
 from engine.progress import NoProgress

@@ -11,7 +11,7 @@ from engine.config import Lookahead, Sampling, StopRules
 from engine.engine import Engine
 from engine.learning import Learning
 from engine.model.gpu.flight import GpuFlight
-from engine.model.loading.loaded_model import load_model
+from engine.model.loaded_model import load_model
 from engine.options import EngineOptions
 from engine.progress import NoProgress
 from engine.request import Buffer, CompletionRequest, FinishReason

@@ -18,9 +18,9 @@ from engine.model.causal_lm import CausalModel
 from engine.model.constraint import ByteTrie
 from engine.model.fim import find_fim_format
 from engine.model.gpu.step_graphs import warm_up
+from engine.model.loaded_model import LoadedModel, prepare
 from engine.model.loading.converted_model import ConvertedModel
 from engine.model.loading.folder_model import FolderModel
-from engine.model.loading.loaded_model import LoadedModel, prepare
 from engine.model.loading.stored_tokenizer import SPECIALS_FILE
 from engine.model.tokenizer import Tokenizer
 from engine.model_names import DEFAULT_MODEL

@@ -17,8 +17,8 @@ from engine.model.gpu.buffers import Outputs, StepShape
 from engine.model.gpu.flight import GpuFlight
 from engine.model.gpu.qwen2 import GpuQwen2
 from engine.model.gpu.selfcheck.rows import EQUAL, UNEQUAL, Extent, check_rows
+from engine.model.loaded_model import load_model
 from engine.model.loading import loaded_model
-from engine.model.loading.loaded_model import load_model
 from engine.model.token_tree import TokenTree
 from engine.progress import NoProgress
 from kernels import batch_attention as attention

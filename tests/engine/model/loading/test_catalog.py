@@ -10,12 +10,12 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from engine.errors import ForegramError, ModelCorruptError, ModelNotFoundError
+from engine.model.loaded_model import prepare
 from engine.model.loading import catalog
 from engine.model.loading.catalog import locate, on_disk
 from engine.model.loading.converted_model import ConvertedModel
 from engine.model.loading.folder_model import FolderModel
 from engine.model.loading.gguf_model import GgufModel
-from engine.model.loading.loaded_model import prepare
 from engine.model_names import DEFAULT_MODEL, HUB_ALIASES
 from engine.offline_parts import EmbeddedModel
 from engine.progress import NoProgress, Progress

@@ -11,11 +11,11 @@ from transformers.modeling_gguf_pytorch_utils import LlamaTensorProcessor
 
 from engine.errors import ModelCorruptError, UnsupportedModelError
 from engine.model.cpu.float_qwen2 import FloatQwen2
+from engine.model.loaded_model import load_model, prepare
 from engine.model.loading.converted_model import ConvertedModel
 from engine.model.loading.folder_model import FolderModel
 from engine.model.loading.gguf_file import GgufFile
 from engine.model.loading.gguf_model import GgufModel
-from engine.model.loading.loaded_model import load_model, prepare
 from engine.model.loading.packing import FILE_FORMS
 from engine.progress import NoProgress
 from tests.support.byte_tokenizer import VOCAB_SIZE
