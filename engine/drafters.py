@@ -7,7 +7,7 @@ from weakref import WeakValueDictionary
 from engine.config import Lookahead
 from engine.drafting.draft_state import DraftState
 from engine.drafting.drafter import Drafter
-from engine.drafting.edited_file import REMEMBERED_CHARS, EditedFile
+from engine.drafting.edited_file import EditedFile
 from engine.drafting.lookahead import LearnedState, LookaheadDrafter
 from engine.drafting.open_buffers import OpenBuffers
 from engine.drafting.pool import NgramPool, PoolFullError
@@ -47,7 +47,7 @@ class Drafters:
             pool=pool,
             buffers=OpenBuffers(pool, encode),
             repository=repository,
-            edited=EditedFile(pool, lambda: self._tokenizer.remembering(REMEMBERED_CHARS).encode),
+            edited=EditedFile(pool, encode),
         )
 
     def compile(self) -> None:

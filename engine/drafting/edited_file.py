@@ -1,19 +1,23 @@
 """The file that is typed in, in the pool: what stands before the cursor and behind.
 
-It stays from one request to the next, and its blocks are remembered, so a key has a few lines
-tokenised, however long the file. Of a long one each completion adds a part, the nearest text first. The
+It stays from one request to the next and is tokenised only where it changed, so a key costs a few
+lines, however long the file. Of a long one each completion adds a part, the nearest text first. The
 text near before the cursor, of which each key makes other tokens, is added for one completion at a
 time, as are the tokens that are generated behind it.
 """
 
-from collections.abc import Callable, Collection, Iterator
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from itertools import accumulate
 from typing import Literal
 
-from engine.common_start import num_changed
+import numpy as np
+
+from engine.common_start import common_end, common_start, num_changed
 from engine.drafting.pool import DocumentId, NgramPool, PoolFullError
 from engine.drafting.tree import Source
-from engine.model.remembered_encoding import Encode
+from engine.model.remembered_encoding import Encode, allows_blocks, split_blocks
 from engine.request import CompletionRequest
 
 _STEP_CHARS = 25_000  # in which the beginning of what is held moves
@@ -21,21 +25,18 @@ _NEW_CHARS = 50_000  # of a part, that one completion tokenises: others wait for
 _NEAR_CHARS = 2048  # the near text has one to two times as many, wherever its lines end
 _Part = Literal["before", "near", "behind"]
 _MOST_CHARS: dict[_Part, int] = {"before": 1_000_000, "behind": 500_000}
-REMEMBERED_CHARS = 4_000_000  # twice what all parts have, and some more
+_TRIED_CHARS = 4096  # of a text, by which a tokenizer is tried
 
 
 class EditedFile:
     """The file of the last request."""
 
-    def __init__(self, pool: NgramPool, make_encode: Callable[[], Encode]) -> None:
-        """Feed `pool`; what is made takes any text, adds no special tokens and remembers blocks.
-
-        It is made anew for each file, so that nothing of the one before stays.
-        """
+    def __init__(self, pool: NgramPool, encode: Encode) -> None:
+        """Feed `pool`; `encode` takes any text and adds no special tokens."""
         self._pool = pool
-        self._make_encode, self._encode = make_encode, make_encode()
+        self._encode = encode
         self._workspace = self._path = ""
-        self._texts: dict[_Part, str] = {}
+        self._texts: dict[_Part, TokenisedText] = {}
         self._documents: dict[_Part, DocumentId] = {}
         self._reach: dict[_Part, int] = {}  # characters of a part that are held, or will be next
 
@@ -54,7 +55,7 @@ class EditedFile:
         self._hold("behind", Source.SUFFIX, lambda reach: request.suffix[:reach])
         self._hold("before", Source.EDITED_FILE, lambda reach: prefix[_start(near, reach) : near])
         with self._pool.savepoint():
-            tokens = self._encode(prefix[near:].removesuffix(unsettled))
+            tokens = self._tokens("near", prefix[near:].removesuffix(unsettled))
             with suppress(PoolFullError):  # drafting loses a little, decoding nothing
                 self._pool.add(tokens, Source.EDITED_FILE, self._path)
             yield
@@ -66,7 +67,6 @@ class EditedFile:
         self._documents.clear()
         self._texts.clear()
         self._reach.clear()
-        self._encode = self._make_encode()
 
     def close_all(self, scope: str) -> None:
         """Forget the file if it is of a workspace whose name begins so."""
@@ -83,19 +83,27 @@ class EditedFile:
 
         It reaches farther each time; where it is another text by now, it begins again.
         """
-        former, reach = self._texts.get(part, ""), self._reach.get(part, 0)
-        if reach < _MOST_CHARS[part] and _has_short_lines(former):  # a longer one is one block
+        held, reach = self._texts.get(part), self._reach.get(part, 0)
+        if held is None or held.longest_block <= _NEAR_CHARS:  # a longer one is all tokenised again
             reach = min(reach + _NEW_CHARS, _MOST_CHARS[part])
-        text = text_within(reach)
+        text, former = text_within(reach), held.text if held else ""
         if num_changed(former, text) > 2 * _NEW_CHARS:
             reach = _NEW_CHARS
             text = text_within(reach)
-        self._reach[part], self._texts[part] = reach, text
+            self._texts.pop(part, None)
+        self._reach[part] = reach
         if part in self._documents:
             if former == text:
                 return
             self._pool.remove(self._documents.pop(part))
-        self._documents[part] = self._pool.add(self._encode(text), source, self._path)
+        self._documents[part] = self._pool.add(self._tokens(part, text), source, self._path)
+
+    def _tokens(self, part: _Part, text: str) -> np.ndarray:
+        if part in self._texts:
+            self._texts[part].become(text)
+        else:
+            self._texts[part] = TokenisedText(text, self._encode)
+        return self._texts[part].token_ids
 
 
 def _start(end: int, num_chars: int) -> int:
@@ -103,5 +111,55 @@ def _start(end: int, num_chars: int) -> int:
     return -(-max(0, end - num_chars) // _STEP_CHARS) * _STEP_CHARS
 
 
-def _has_short_lines(text: str) -> bool:
-    return all(len(line) <= _NEAR_CHARS for line in text.splitlines())
+class TokenisedText:
+    """A text in blocks, at least one, with the tokens int32 of each: an edit tokenises those around it.
+
+    Whether a tokenizer allows that is tried on the text's first lines; if not, every edit
+    tokenises all of it.
+    """
+
+    def __init__(self, text: str, encode: Encode) -> None:
+        """Tokenise a text; `encode` takes any text and adds no special tokens."""
+        self.text = text
+        self._encode = encode
+        self._in_blocks = allows_blocks(text[:_TRIED_CHARS], encode)
+        blocks = self._blocks(text)
+        self._ids = _encoded(blocks, encode)
+        self._lens = [len(block) for block in blocks]  # in characters
+
+    @property
+    def token_ids(self) -> np.ndarray:
+        """All tokens, int32."""
+        return np.concatenate(self._ids)
+
+    @property
+    def longest_block(self) -> int:
+        """Characters of the longest block, of which an edit tokenises all."""
+        return max(self._lens)
+
+    def become(self, text: str) -> None:
+        """Become another text."""
+        former = self.text
+        start = common_start(former, text)
+        end = len(former) - common_end(former[start:], text[start:])
+        ends, grown = list(accumulate(self._lens)), len(text) - len(former)
+        last_block = len(ends) - 1
+        # The block before keeps its first line whatever happens behind it: a safe place to begin.
+        first = max(min(bisect_right(ends, start), last_block) - 1, 0)
+        last = min(bisect_left(ends, end), last_block)
+        offset = ends[first] - self._lens[first]
+        while last < last_block and not text[offset : ends[last] + grown].endswith("\n"):
+            last += 1
+        blocks = self._blocks(text[offset : ends[last] + grown])
+        # A key seldom changes the block before its own.
+        kept = int(blocks[0] == former[offset : ends[first]])
+        self._ids[first + kept : last + 1] = _encoded(blocks[kept:], self._encode)
+        self._lens[first : last + 1] = [len(block) for block in blocks]
+        self.text = text
+
+    def _blocks(self, text: str) -> list[str]:
+        return split_blocks(text) if self._in_blocks else [text]
+
+
+def _encoded(blocks: Sequence[str], encode: Encode) -> list[np.ndarray]:
+    return [np.array(encode(block), np.int32) for block in blocks]

@@ -30,10 +30,15 @@ def split_blocks(text: str) -> list[str]:
     return [block for block in _BLOCK.findall(text) if block] or [""]
 
 
+def allows_blocks(text: str, encode: Encode) -> bool:
+    """Whether a tokenizer encodes the text block by block as it does the whole."""
+    encoded = [one for block in split_blocks(text) for one in encode(block)]
+    return encoded == list(encode(text))
+
+
 def encodes_blocks(encode: Encode) -> bool:
     """Whether a tokenizer encodes the blocks of code as it encodes the whole, as far as tried."""
-    encoded = [one for block in split_blocks(_TRIED) for one in encode(block)]
-    return encoded == list(encode(_TRIED))
+    return allows_blocks(_TRIED, encode)
 
 
 class RememberedEncoding:

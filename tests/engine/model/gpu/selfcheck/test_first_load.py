@@ -94,7 +94,15 @@ FAULTS = {
 
 @pytest.mark.parametrize(
     ("operation", "fault"),
-    [*((one, "wrong row") for one in OPERATIONS), *(("gate_up", one) for one in list(FAULTS)[1:])],
+    [
+        *((one, "wrong row") for one in OPERATIONS),
+        *(("gate_up", one) for one in list(FAULTS)[1:]),
+        *(
+            (one, fault)
+            for one in ("batch_attention", "skinny_matmul")
+            for fault in ("leak", "race")
+        ),
+    ],
 )
 def test_where_an_operation_is_wrong_the_text_is_that_of_pytorch(
     load, reference, unchecked, operation, fault
@@ -262,6 +270,19 @@ def test_what_the_machine_let_nobody_check_is_checked_at_the_next_load(
     assert "no check was possible: " in model.checked
     assert model.checked.endswith("the next load checks again")
     assert load().verdict.runs == "early"
+
+
+def test_numbers_are_compared_with_those_of_pytorch_in_float32(load, monkeypatch):
+    """What PyTorch rounds in bfloat16 would hide what a kernel gets wrong."""
+    run, compared = FormCheck.run, []
+
+    def noted(check, progress):
+        compared.append((check.model.graphs.dtype, check.pytorch.graphs.dtype))
+        return run(check, progress)
+
+    monkeypatch.setattr(FormCheck, "run", noted)
+    assert load().verdict.runs == "kernels"
+    assert compared == [(torch.bfloat16, torch.float32)]
 
 
 def test_without_memory_for_pytorch_bits_alone_are_compared(load, monkeypatch):
