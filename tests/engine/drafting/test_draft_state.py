@@ -21,7 +21,7 @@ def make_states(most: int = 16, most_tokens: int = 10_000) -> DraftStates:
             return [ord(character) for character in text]
 
         repository = OpenBuffers(pool, encode, Source.REPOSITORY)
-        buffers, edited = OpenBuffers(pool, encode), EditedFile(pool, lambda: encode)
+        buffers, edited = OpenBuffers(pool, encode), EditedFile(pool, encode)
         return DraftState(principal, Recycler(300), pool, buffers, repository, edited)
 
     return DraftStates(make, most, most_tokens)

@@ -10,6 +10,7 @@ from engine.config import Sampling
 from engine.drafting.budget import Budget, StepCost
 from engine.errors import ConfigurationError, NoSpaceError
 from engine.learning import Learning
+from engine.model import loaded_model
 from engine.model.causal_lm import StepInput, prefill, run_step
 from engine.model.device import DeviceChoice, DeviceUnfitError
 from engine.model.gpu import loading
@@ -18,7 +19,6 @@ from engine.model.gpu.flight import GpuFlight
 from engine.model.gpu.qwen2 import GpuQwen2
 from engine.model.gpu.selfcheck.rows import EQUAL, UNEQUAL, Extent, check_rows
 from engine.model.loaded_model import load_model
-from engine.model.loading import loaded_model
 from engine.model.token_tree import TokenTree
 from engine.progress import NoProgress
 from kernels import batch_attention as attention
