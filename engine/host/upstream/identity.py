@@ -62,7 +62,7 @@ async def special_tokens(
 ) -> tuple[str, ...]:
     """The names of the model's special tokens: by its name, or by how the upstream reads them.
 
-    Raises ConfigurationError where nothing tells.
+    Raises ConfigurationError where nothing tells, or where `--model` is not what the upstream runs.
     """
     said = [identity.model_name, *identity.other_names]
     if options.known_as:
@@ -71,7 +71,14 @@ async def special_tokens(
         said = [title_of(options.known_as)]
     # Of paths the ends: a folder may be called anything.
     if names := names_by_model(*(PurePath(name).name or name for name in said)):
-        return names
+        few = names[:_FEW_NAMES]
+        if len(await tokenised(channel, identity, "".join(few))) in (0, len(few)):
+            return names
+        if options.known_as:
+            raise ConfigurationError(
+                f"the upstream's model {identity.model_name} has other tokens than "
+                f"{options.known_as}; pass --model with the model that it runs"
+            )
     for most in (None, _FEW_NAMES):
         for names in (names[:most] for _, names in FAMILIES):
             num_tokens = len(await tokenised(channel, identity, "".join(names)))

@@ -450,19 +450,29 @@ def test_what_nothing_tells_has_to_be_said(tmp_path):
     assert "<|fim_prefix|>" in upstream.asked["prompt"]
 
 
-def test_an_upstream_that_tells_its_tokens_needs_no_known_name(tmp_path):
+def tokenised(body):
+    """What a model with three special tokens makes of names."""
     ids = {"<fim_prefix>": [1], "<fim_suffix>": [3], "<fim_middle>": [2]}
+    found = re.findall("<[^<>]*>", body["prompt"])
+    return {"tokens": [one for name in found for one in ids.get(name, [7, 8])]}
 
-    def tokenised(body):
-        found = re.findall("<[^<>]*>", body["prompt"])
-        return {"tokens": [one for name in found for one in ids.get(name, [7, 8])]}
 
+@pytest.mark.parametrize("name", ["my-model", "Qwen/CodeQwen1.5-7B"])
+def test_an_upstream_that_tells_its_tokens_needs_no_known_name(tmp_path, name):
     with (
-        fake_upstream(names=("my-model",), routes={"/tokenize": tokenised}) as upstream,
+        fake_upstream(names=(name,), routes={"/tokenize": tokenised}) as upstream,
         engine_of(upstream, tmp_path) as engine,
     ):
         completed(engine)
     assert upstream.asked["prompt"].startswith("<fim_prefix>")
+
+
+def test_a_known_model_with_other_tokens_than_the_upstreams_is_refused(tmp_path):
+    with (
+        fake_upstream(names=("my-model",), routes={"/tokenize": tokenised}) as upstream,
+        pytest.raises(ConfigurationError, match="my-model has other tokens than 7b; pass --model"),
+    ):
+        UpstreamEngine.load(UpstreamOptions(upstream.url, known_as="7b"), NoProgress())
 
 
 RAW = f"<|fim_prefix|>{PREFIX}<|fim_suffix|>{SUFFIX}<|fim_middle|>"
