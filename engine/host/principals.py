@@ -11,7 +11,7 @@ import hashlib
 import re
 import secrets
 from collections.abc import Iterator, Mapping, MutableMapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
@@ -56,6 +56,7 @@ class Principals:
 
     tokens: tuple[KnownToken, ...] = ()
     file: Path | None = None  # where they are from
+    _changed_ns: int = field(default=-1, compare=False, repr=False)  # the file, as last followed
 
     @classmethod
     def of(cls, token: str | None) -> Self:
@@ -76,6 +77,16 @@ class Principals:
         """Read the file again; where it is no good, what is known stays. Raises ConfigurationError."""
         if self.file is not None:
             self.tokens = _tokens_in(self.file)
+
+    def follow(self) -> bool:
+        """Read the file again if it changed since the last call. Raises ConfigurationError once."""
+        if self.file is None:
+            return False
+        former, self._changed_ns = self._changed_ns, _changed_ns(self.file)
+        if self._changed_ns == former:
+            return False
+        self.reload()
+        return True
 
     @property
     def every(self) -> frozenset[str]:
@@ -102,6 +113,14 @@ def principal_of(scope: Mapping[str, Any]) -> str:
 def note_principal(scope: MutableMapping[str, Any], principal: str) -> None:
     """Note the principal of a request in its ASGI scope."""
     scope[_SCOPE_KEY] = principal
+
+
+def _changed_ns(path: Path) -> int:
+    """When a file changed, its mode included, as that may be what was wrong; 0: it is not there."""
+    try:
+        return path.stat().st_ctime_ns
+    except OSError:
+        return 0
 
 
 def _tokens_in(path: Path) -> tuple[KnownToken, ...]:

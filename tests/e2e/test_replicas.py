@@ -320,6 +320,12 @@ async def test_figures_are_of_all_replicas_and_a_new_token_reaches_them():
             assert await serving(another, process) == before  # they go on
             while await is_let_in(address):
                 await asyncio.sleep(0.05)
+            Path(name, "tokens").write_text("short")
+            await replaced(another, process)  # new ones start with the tokens of the plan
+            Path(name, "tokens").write_text(TOKEN)  # which is read without a signal
+            while await is_let_in(another):
+                await asyncio.sleep(0.05)
+            await serving(address, process)
 
 
 async def is_let_in(address: HostAddress) -> bool:

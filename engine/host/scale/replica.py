@@ -13,7 +13,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.registry import Collector
 from ray import serve
 
-from engine.errors import ForegramError
+from engine.errors import ConfigurationError, ForegramError
 from engine.host.app import Peers, create_app
 from engine.host.auth import Application, AuthMiddleware, Event, Receive, Send
 from engine.host.buffers import ClientId
@@ -48,7 +48,6 @@ class Replica:
         logging.getLogger("foregram").setLevel(level)
         logging.getLogger("asyncio").setLevel(logging.ERROR)  # as in `foregram serve`
         become_host()
-        plan.principals.reload()
         self._plan = plan
         limits = QuotaKeeper(plan.quotas)
         self._service = CompletionService(kept_for_good(plan.load), plan.requested_model, limits)
@@ -56,6 +55,7 @@ class Replica:
         while self._service.state == "loading":
             await asyncio.sleep(_LOADING_S)
         self.check_health()
+        self._follow_tokens()  # they may have changed while the engine was loaded
         self._upkeep = asyncio.create_task(self._leave_silent())
 
     def __serve_build_asgi_app__(self) -> Application:
@@ -73,6 +73,14 @@ class Replica:
         """Read the token file again. Raises ConfigurationError; then what is known stays."""
         self._plan.principals.reload()
         self._service.clients.keep_only(self._plan.principals.every)
+
+    def _follow_tokens(self) -> None:
+        """A replica whose file is broken serves the tokens it knows, at first those of the plan."""
+        try:
+            if self._plan.principals.follow():
+                self._service.clients.keep_only(self._plan.principals.every)
+        except ConfigurationError as error:
+            _log.error("the tokens stay as they were: %s", error)
 
     def check_health(self) -> None:
         """Raises ReplicaError where another has to take the place of this one."""
@@ -98,6 +106,7 @@ class Replica:
         while True:
             await asyncio.sleep(_UPKEEP_S)
             self._service.clients.leave_silent()
+            self._follow_tokens()
             await asyncio.to_thread(return_free_memory)
 
 

@@ -5,7 +5,7 @@ import hashlib
 import pytest
 
 from engine.errors import ConfigurationError
-from engine.host.principals import Principals
+from engine.host.principals import KnownToken, Principals
 
 ADA, BOB = "ada's own secret token", "a secret of bob, longer"
 
@@ -121,4 +121,21 @@ def test_a_file_that_is_broken_when_it_is_read_again_changes_nothing(token_file)
     token_file(f"bob:{BOB}")
     known.reload()
     assert known.named_by(ADA.encode()) is None
+    assert known.named_by(BOB.encode()) == "bob"
+
+
+def test_a_file_is_followed_where_it_changed_and_complained_of_once(token_file):
+    path = token_file("ada:short")
+    known = Principals((KnownToken.of(ADA, "ada"),), path)
+    with pytest.raises(ConfigurationError):
+        known.follow()
+    assert not known.follow()
+    assert known.named_by(ADA.encode()) == "ada"
+    token_file(f"bob:{BOB}")
+    assert known.follow()
+    assert known.every == {"bob"}
+    assert not known.follow()
+    path.unlink()
+    with pytest.raises(ConfigurationError):
+        known.follow()
     assert known.named_by(BOB.encode()) == "bob"
