@@ -18,6 +18,7 @@ from lsp_server.cli.host_checks import (
     check_backend,
     check_host,
     check_latency,
+    check_tls,
     check_token,
 )
 from lsp_server.cli.machine_checks import (
@@ -59,9 +60,7 @@ _EVERYWHERE: dict[str, _Examine] = {
 def show_doctor(arguments: argparse.Namespace, _settings: Settings) -> int:
     """Check everything, wrong settings too, and print it; status 1 if something failed."""
     if arguments.cards:
-        with Console(stderr=True).status("computing"):
-            from lsp_server.cli.cards import show_cards
-        return show_cards(as_json=arguments.json)
+        return _show_cards(as_json=arguments.json)
     with Console(stderr=True).status("checking"):
         checks = examine(load_settings(), start=arguments.start)
     if arguments.json:
@@ -71,6 +70,17 @@ def show_doctor(arguments: argparse.Namespace, _settings: Settings) -> int:
     else:
         sys.stdout.writelines(map(_line, checks))
     return SICK if any(check.state == "failed" for check in checks) else 0
+
+
+def _show_cards(*, as_json: bool) -> int:
+    try:
+        with Console(stderr=True).status("computing"):
+            from lsp_server.cli.cards import show_cards
+    except (ImportError, OSError) as error:  # OSError: of torch's own libraries
+        problem = f"which models fit needs torch, which cannot be loaded: {visible(str(error))}"
+        sys.stdout.write("[]\n" if as_json else f"{problem}\n")
+        return SICK
+    return show_cards(as_json=as_json)
 
 
 def examine(loaded: LoadedSettings, *, start: bool) -> list[Check]:
@@ -97,7 +107,7 @@ async def examine_host(settings: Settings, *, start: bool) -> list[Check]:
     except (ForegramError, OSError, ValueError) as error:  # ValueError: an impossible host name
         return [failure("host", error)]
     host = check_host(answer, is_remote=settings.host_url is not None)
-    checks = [host]
+    checks = [*filter(None, [check_tls(address)]), host]
     if host.state == "ok" and answer.status is not None:
         checks += [check_backend(answer.status)] if answer.status.lost else []
         checks.append(await check_latency(address))

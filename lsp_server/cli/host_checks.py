@@ -1,9 +1,12 @@
 """What `foregram doctor` checks of the host and the way to it: one function for each check."""
 
 import asyncio
+import socket
+import ssl
 import stat
 import time
 from contextlib import aclosing, suppress
+from urllib.parse import urlsplit
 from uuid import uuid4
 
 from engine.config import StopRules
@@ -27,6 +30,8 @@ from lsp_server.settings import Settings
 
 SLOW_MS = 2000.0  # a completion of three lines that takes longer is a warning
 PROBE_LIMIT_S = 60.0  # for that completion
+_TLS_LIMIT_S = 5.0
+_LEAST_DAYS = 14  # of a certificate that is left
 _URI = "file:///doctor/probe.py"
 _LOCAL_ADVICE = {
     "": "`foregram logs` may say why; `foregram stop` ends it",
@@ -69,6 +74,28 @@ def check_token(settings: Settings) -> Check:
         what = f"{path} is open to other users, mode {rights:04o}"
         return Check("token", "warning", what, f"run: chmod 600 {path}")
     return Check("token", "ok", f"{path}, mode {rights:04o}")
+
+
+def check_tls(address: HostAddress) -> Check | None:
+    """A warning where others can read what is sent to a host, or its certificate ends soon."""
+    if not address.is_encrypted:
+        advice = "start the host with --tls-cert and --tls-key, or use an SSH tunnel"
+        what = f"{address.url} is not encrypted"
+        return None if address.is_local else Check("tls", "warning", what, advice)
+    url = urlsplit(address.url)
+    place, context = (str(url.hostname), url.port or 443), address.tls_context()
+    try:
+        with (
+            socket.create_connection(place, _TLS_LIMIT_S) as plain,
+            context.wrap_socket(plain, server_hostname=place[0]) as encrypted,
+        ):
+            until = str((encrypted.getpeercert() or {}).get("notAfter"))
+        days = int((ssl.cert_time_to_seconds(until) - time.time()) / 86_400)
+    except (OSError, ValueError):  # whether the host answers is another check
+        return None
+    what = f"the certificate of {address.url} is valid for {days} more days"
+    is_long = days >= _LEAST_DAYS
+    return None if is_long else Check("tls", "warning", what, "renew it on the host's machine")
 
 
 def check_backend(status: Status) -> Check:

@@ -8,7 +8,8 @@ import sys
 import time
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import closing, suppress
-from pathlib import Path
+from functools import cache
+from pathlib import Path, PurePosixPath
 
 import msgspec
 
@@ -52,6 +53,8 @@ class IndexUpdates:
         self._is_due = True  # a look at all files
         self._is_damaged = False
         self._num_failed = 0  # jobs in a row
+        self._wait_s = _LEAST_WAIT_S
+        self._is_storm = False  # whether more changed while it waited
         self._changed: list[str] = []  # URIs of files that changed, came or went
         # By the monotonic clock, when the next may begin at the earliest.
         self._next_job: float | None = None  # none was done: the first look is waited for
@@ -67,6 +70,7 @@ class IndexUpdates:
     def changed(self, uris: Iterable[str]) -> None:
         """Files of these URIs changed, came or went."""
         self._changed += uris
+        self._is_storm = True
         if self._is_due or len(self._changed) > _MOST_CHANGED:
             self._is_due = True
             self._changed.clear()
@@ -97,8 +101,10 @@ class IndexUpdates:
     async def _run(self) -> None:
         while self._is_due or self._changed:
             if self._next_job is not None:
-                wait_s = self._next_job - time.monotonic()
-                await self._sleep(min(max(_LEAST_WAIT_S, wait_s), _MOST_WAIT_S))
+                wait_s, self._is_storm = self._next_job - time.monotonic(), False
+                await self._sleep(min(max(self._wait_s, wait_s), _MOST_WAIT_S))
+                longer_s = min(2 * self._wait_s, _MOST_WAIT_S)
+                self._wait_s = longer_s if self._is_storm else _LEAST_WAIT_S
             await self._follow()
 
     async def _follow(self) -> None:
@@ -137,7 +143,7 @@ class IndexUpdates:
         """Of files that changed, those to read again or to remove, in the order of their names.
 
         None: all should be looked at, as these are too many, a folder came or was renamed, an
-        ignore file changed, or the index is not there.
+        ignore file changed, or the index is not there or not whole.
         """
         folder = self._files.folder
         files = {file for uri in uris if (file := file_path(uri)) and file.is_relative_to(folder)}
@@ -146,18 +152,19 @@ class IndexUpdates:
         if any(path.endswith(IGNORE_FILES) for path in paths):
             return None
         with suppress(StoreError), closing(Store.open(Path(self._job.index))) as store:
-            return self._others(store, sorted(paths))
+            return self._others(store, sorted(paths)) if store.is_whole else None
         return None
 
     def _others(self, store: Store, paths: Sequence[str]) -> tuple[str, ...] | None:
         """Those that the index does not have as they are now; None: a folder, or too many."""
-        found = []
+        is_entered, found = cache(self._files.is_entered), []
         for path in paths:
-            now = self._files.stamp(path)
+            is_inside = is_entered(str(PurePosixPath(path).parent))
+            now = self._files.stamp(path) if is_inside else None
             # Of a file that is gone or hidden, the index has nothing.
             if store.holds(path) if now is None else store.stamp(path) != now:
                 found.append(path)
-            if len(found) > _MOST_PATHS or self._files.is_entered(path):
+            if len(found) > _MOST_PATHS or (is_inside and is_entered(path)):
                 return None
         return tuple(found)
 

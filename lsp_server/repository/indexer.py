@@ -111,7 +111,7 @@ def _fill(job: IndexJob, report: OnReport) -> None:
     folder = Path(job.folder)
     files = SourceFiles(folder, allowed=job.allowed, globs=job.globs)
     with closing(Store.build(Path(job.index), folder)) as store:
-        if job.paths is None:
+        if job.paths is None or not store.is_whole:
             scan(store, files, report)
         else:
             update(store, files, job.paths)
@@ -123,6 +123,7 @@ def scan(store: Store, files: SourceFiles, report: OnReport) -> None:
     chosen, held = newest(found), dict(store.stamps)
     changed = [(path, stamp) for path, stamp in chosen if held.pop(path, None) != stamp]
     with store.writing():
+        store.keep_whole(is_whole=False)
         for gone in held:
             store.remove(gone)
     num_unread = 0
@@ -131,6 +132,8 @@ def scan(store: Store, files: SourceFiles, report: OnReport) -> None:
         num_unread += _read(store, files, changed[start : start + _BATCH_FILES])
     if held or num_unread:
         store.forget_removed()
+    with store.writing():
+        store.keep_whole(is_whole=True)
     num_beyond = len(found) - len(chosen)
     report(IndexReport(len(changed), len(changed), "", num_beyond, num_unread))
 

@@ -75,6 +75,8 @@ class SourceFiles:
     def is_entered(self, path: str) -> bool:
         """Whether it is a folder whose files are looked at, as are those above it."""
         inner = PurePosixPath(path)
+        if not stat.S_ISDIR(_mode(self.folder / inner)):  # most that are asked for are files
+            return False
         return all(map(self._is_entered, filter(lambda one: one.name, (*inner.parents, inner))))
 
     def text(self, path: str) -> str | None:

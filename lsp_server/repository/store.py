@@ -108,7 +108,10 @@ class Store:
             uri = f"{path.absolute().as_uri()}?mode=ro"
             store = cls(sqlite3.connect(uri, uri=True, timeout=0.1))
             store._connection.execute(f"PRAGMA cache_size = -{_PAGES_KB}")
-            return store
+        if not store._rows("SELECT count(*) FROM sqlite_master")[0][0]:
+            store.close()
+            raise StoreError("the index of the repository is just being made", is_passing=True)
+        return store
 
     def close(self) -> None:
         """Close the file."""
@@ -119,6 +122,15 @@ class Store:
         """The folder whose files these are."""
         rows = self._rows("SELECT path FROM folder")
         return Path(str(rows[0][0])) if rows else Path()
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the last look at all files came to its end."""
+        return bool(self._rows("PRAGMA user_version")[0][0])
+
+    def keep_whole(self, *, is_whole: bool) -> None:
+        """Keep whether it did."""
+        self._rows(f"PRAGMA user_version = {int(is_whole)}")
 
     @property
     def stamps(self) -> Mapping[str, Stamp]:

@@ -4,6 +4,7 @@ import argparse
 import json
 import re
 import socketserver
+import sys
 import threading
 from contextlib import contextmanager
 from dataclasses import replace
@@ -247,6 +248,13 @@ def test_what_fits_which_card_is_a_table_with_what_auto_takes(stub, capsys):
     assert shown_doctor(stub.environ, json=True, start=False, cards=True) == 0
     card = json.loads(capsys.readouterr().out)[0]
     assert card["picked"] in card["fits"]
+
+
+@pytest.mark.parametrize(("as_json", "start"), [(True, "[]\n"), (False, "which models fit needs")])
+def test_without_torch_there_is_no_table_of_cards(stub, monkeypatch, capsys, as_json, start):
+    monkeypatch.setitem(sys.modules, "lsp_server.cli.cards", None)
+    assert shown_doctor(stub.environ, json=as_json, start=False, cards=True) == 1
+    assert capsys.readouterr().out.startswith(start)
 
 
 def test_on_a_terminal_there_is_a_table_with_what_to_do(stub, monkeypatch, capsys):

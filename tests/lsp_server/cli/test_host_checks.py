@@ -16,6 +16,7 @@ from lsp_server.cli import host_checks
 from lsp_server.cli.host_checks import (
     check_host,
     check_latency,
+    check_tls,
     check_token,
 )
 from lsp_server.host import client as host_client
@@ -100,21 +101,47 @@ async def test_a_completion_that_drips_is_not_waited_for_without_end(monkeypatch
     assert (check.state, "more than 0 s" in check.what) == ("failed", True)
 
 
-@pytest.mark.skipif(not shutil.which("openssl"), reason="needs openssl")
-def test_who_asks_a_host_whose_certificate_nobody_signed_hears_of_ca_file(tmp_path):
-    names = "-nodes -subj /CN=localhost -addext subjectAltName=DNS:localhost -keyout key -out cert"
-    command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", *names.split()]
-    subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(tmp_path / "cert", tmp_path / "key")
+@pytest.fixture
+def certified(tmp_path):
+    """Ask something of a host with a certificate that nobody signed, valid for some days."""
 
-    async def ask():
-        listener = await asyncio.start_server(lambda *_: None, "localhost", 0, ssl=context)
-        port = listener.sockets[0].getsockname()[1]
-        async with listener:
-            return await probe(HostAddress("", url=f"https://localhost:{port}"))
+    def certified(days, ask):
+        names = "-nodes -subj /CN=localhost -addext subjectAltName=DNS:localhost -keyout key"
+        command = f"openssl req -x509 -newkey rsa:2048 {names} -days {days} -out cert".split()
+        subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(tmp_path / "cert", tmp_path / "key")
 
-    answer = asyncio.run(ask())
+        async def asked():
+            listener = await asyncio.start_server(lambda *_: None, "localhost", 0, ssl=context)
+            url = f"https://localhost:{listener.sockets[0].getsockname()[1]}"
+            async with listener:
+                return await asyncio.to_thread(ask, url)
+
+        return asyncio.run(asked())
+
+    return certified
+
+
+needs_openssl = pytest.mark.skipif(not shutil.which("openssl"), reason="needs openssl")
+
+
+@needs_openssl
+def test_who_asks_a_host_whose_certificate_nobody_signed_hears_of_ca_file(certified):
+    answer = certified(30, lambda url: asyncio.run(probe(HostAddress("", url=url))))
     found = check_host(answer, is_remote=True)
     assert found.state == "failed"
     assert "self-signed certificate; ca_file may name the one that signed it" in found.what
+
+
+@needs_openssl
+@pytest.mark.parametrize(("days", "what"), [(15, None), (14, "is valid for 13 more days")])
+def test_a_certificate_that_ends_soon_is_a_warning(certified, tmp_path, days, what):
+    ca_file = tmp_path / "cert"
+    found = certified(days, lambda url: check_tls(HostAddress("", url=url, ca_file=ca_file)))
+    assert found is None if what is None else (found.state, what in found.what) == ("warning", True)
+
+
+def test_what_is_not_encrypted_is_a_warning_unless_it_is_on_this_machine():
+    assert check_tls(HostAddress("", url="http://127.0.0.1:8012")) is None
+    assert check_tls(HostAddress("", url="http://gpu.example.org")).state == "warning"

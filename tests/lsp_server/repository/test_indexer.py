@@ -65,6 +65,18 @@ def test_a_scan_reads_what_changed_alone(store):
     assert [scanned(store).total for _ in range(2)] == [2, 0]
 
 
+def test_after_a_scan_that_did_not_end_the_next_job_looks_at_all_files(root, store):
+    def fail(_: IndexReport) -> None:
+        raise BrokenPipeError
+
+    with pytest.raises(BrokenPipeError):
+        scanned(store, fail)
+    assert not store.is_whole
+    do_job(IndexJob(str(root), str(root.parent / "index.sqlite"), paths=("a.py",)), print)
+    assert store.is_whole
+    assert set(store.stamps) == {"a.py", "b.py"}
+
+
 def test_files_that_change_come_and_go(root, store):
     scanned(store)
     (root / "a.py").write_text("def fetch():\n    pass\n")

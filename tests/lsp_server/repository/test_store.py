@@ -5,7 +5,7 @@ import stat
 import pytest
 
 from lsp_server.repository.definitions import Definition
-from lsp_server.repository.store import Stamp, Store, stem_of
+from lsp_server.repository.store import Stamp, Store, StoreError, stem_of
 
 
 @pytest.fixture
@@ -28,6 +28,14 @@ def test_only_its_user_can_read_an_index(path, store):
     put(store, "a.py")
     assert all(stat.S_IMODE(one.stat().st_mode) == 0o600 for one in path.parent.iterdir())
     assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+
+
+def test_an_index_whose_tables_are_still_to_come_is_not_damaged(path):
+    path.parent.mkdir()
+    path.touch()
+    with pytest.raises(StoreError) as raised:
+        Store.open(path)
+    assert raised.value.is_passing
 
 
 def test_a_file_that_changed_takes_the_place_of_what_it_was(store):
