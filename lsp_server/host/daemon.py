@@ -3,8 +3,8 @@
 A process that starts a host holds the lock of the runtime folder, so ten windows that open at once
 get one host. Waiting leaves the event loop free.
 
-Under the same lock an idle host of an older version is ended. The newer version always wins, so
-editors of two versions do not take turns. A version whose host crashed at its start replaces
+Under the same lock an older version's host is ended: once it is idle, or at once if it is of an
+older protocol. The newer version always wins, so editors of two versions do not take turns. A version whose host crashed at its start replaces
 nothing, until `foregram stop` or another version.
 """
 
@@ -149,12 +149,12 @@ class LocalHost:
         host since. One of another protocol serves no editor of this version, so its own are no matter.
         """
         record, status = self._folder.read_record(), answer.status
+        has_crashed = record is not None and record.crashed == VERSION
         if status is None:
             is_older = record is not None and precedes(record.version, VERSION)
-            return answer.code == "wrong_protocol" and is_older
+            return answer.code == "wrong_protocol" and is_older and not has_crashed
         if record is not None and status.state == "failed" and record.started_at < wanted_at:
             return True
-        has_crashed = record is not None and record.crashed == VERSION
         return precedes(status.version, VERSION) and is_idle(status) and not has_crashed
 
     async def _end_outdated(self, wanted_at: float) -> None:

@@ -131,6 +131,16 @@ def test_a_host_of_an_older_protocol_is_replaced_too(stub, ensure):
         assert process.wait(20) == 0
 
 
+def test_a_version_that_crashes_at_its_start_ends_no_host_of_an_older_protocol(stub, ensure):
+    with other_protocol(stub, OLD, PROTOCOL_VERSION - 1) as process:
+        record = msgspec.structs.replace(stub.folder.read_record(), crashed=NEW)
+        stub.folder.write_record(record)
+        with pytest.raises(HostError, match="this stub speaks"):
+            ensure(NEW)
+        assert process.poll() is None
+        assert asyncio.run(stop_host(stub.settings))
+
+
 def test_a_host_of_a_newer_protocol_stays_and_says_so(stub, ensure):
     with other_protocol(stub, NEW, PROTOCOL_VERSION + 1) as process:
         with pytest.raises(HostError, match="this stub speaks"):
