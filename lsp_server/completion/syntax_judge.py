@@ -16,6 +16,7 @@ from lsp_server.prompt.parsed_line import EditedText, Fault, ParsedLine
 # itself would have the same text judged otherwise on a busy machine.
 _PATIENCE = 60_000
 _TRY_BYTES = 1_500  # of a try, whatever the text
+_TEXT_PER_BYTE = 100  # of the whole text for one of a try: its lines are copied and counted
 _FILLINGS = ("", "x", "x:")  # at a cursor where something is missing
 # In place of a line that nothing at its cursor makes whole.
 _PYTHON_LINES = ("pass", "if x:", "elif x:", "except:", "case x:")
@@ -56,7 +57,7 @@ class SyntaxJudge:
         self._line, self._lead, self._rest = line, lead, context.rest
         self._context = context
         self._with_text = cache(line.with_text)  # some texts are asked for again
-        self._try_bytes = _TRY_BYTES + line.statement_bytes
+        self._try_bytes = _TRY_BYTES + line.statement_bytes + line.num_bytes // _TEXT_PER_BYTE
         self._patience = self._bytes_left = patience
         self._is_first = True
 

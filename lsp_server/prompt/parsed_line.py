@@ -48,6 +48,11 @@ class ParsedLine:
         )
         return len(edited.statements) if self.language_id == "python" else 0
 
+    @property
+    def num_bytes(self) -> int:
+        """The length of the whole text."""
+        return self.tree.root_node.end_byte
+
     def with_text(self, text: str) -> "EditedText":
         """The text with `text`, which may be several lines, in place of the line."""
         new = (text.encode("utf-8", "replace") + b"\n").splitlines(keepends=True)

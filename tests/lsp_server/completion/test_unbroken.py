@@ -196,6 +196,19 @@ def test_a_fault_elsewhere_in_the_file_hides_nothing(language_id, text, answer):
     assert shown(at(text, language_id), answer).text == "self.width"
 
 
+def test_fewer_texts_are_tried_in_a_long_file():
+    tried = []
+    for num_lines in (1, 6_000):
+        place = at("call(first, [(|\n" + "var x = 1;\n" * num_lines, "javascript")
+        line = DocumentSyntax("javascript").parsed_line(place.lines, 0)
+        around = CursorContext.of(place.lines, place.position, language_id="javascript")
+        assert line is not None
+        judge = SyntaxJudge(line, around, around.before, patience=9_000)
+        judge.prepare()
+        tried.append(judge._with_text.cache_info().misses)
+    assert tried == [6, 5]
+
+
 def test_the_parser_has_little_time_and_then_the_line_decides():
     place = at("call(first, |)\n", "python")
     line = DocumentSyntax("python").parsed_line(place.lines, 0)
