@@ -31,8 +31,7 @@ from engine.request import Chunk, Cost, FinishReason, Snippet
 PROTOCOL_VERSION = 2
 PROTOCOL_HEADER = "foregram-protocol"  # another number, or none, is answered with 426
 # Where several hosts serve under one address: what has one value of the first goes to one of them;
-# each answer names its host in the second, and so does a request that is to go there, too. They
-# share no buffers.
+# each answer names its host in the second. They share no buffers.
 SESSION_HEADER = "x-session-id"
 REPLICA_HEADER = "foregram-replica"
 MAX_BODY_BYTES = 32 * 1024 * 1024
