@@ -7,7 +7,8 @@ An edit costs the lines that it touches and a `memmove` of the list: far below a
 import re
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
 from typing import Literal
 
 from lsprotocol import types
@@ -22,6 +23,7 @@ LINE_END = re.compile("(\r\n|\r|\n)")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _LINE_ENDS: tuple[LineEnd, ...] = ("\n", "\r\n", "\r")
 _BEYOND = 2**31 - 1  # of a line's characters, the largest number of LSP
+_MOST_SPLICES = 8  # each costs a look through the lines above it
 _NUM_JUDGED = 100  # lines: what was written last shows what is wanted next
 
 
@@ -139,8 +141,44 @@ def _paired(text: str) -> str:
     return text.encode(_UTF16, "surrogatepass").decode(_UTF16, "surrogatepass")
 
 
-def difference(old: Sequence[str], new: Sequence[str]) -> LineSplice:
-    """The smallest splice that turns the lines `old` into `new`."""
+def differences(old: Sequence[str], new: Sequence[str]) -> tuple[LineSplice, ...]:
+    """Splices that turn the lines `old` into `new`, the last one first: rows are those of `old`.
+
+    What stands between a few changes is left out. If lines came or went, at the first or at the
+    last of the changes alone.
+    """
     start = common_start(old, new)
     tail = common_end(old[start:], new[start:])
-    return LineSplice(start, len(old) - tail, tuple(new[start : len(new) - tail]))
+    old, new = old[start : len(old) - tail], new[start : len(new) - tail]
+    num_both = min(len(old), len(new))
+    lefts = {(0, 0), (len(old) - num_both, len(new) - num_both)}
+    ways = [_spliced_between(old, new, *left, num_both) for left in lefts]
+    few = [way for way in ways if len(way) <= _MOST_SPLICES]
+    best = min([_spliced_between(old, new, 0, 0, 0), *few], key=_num_lines)
+    return tuple(LineSplice(start + one.start, start + one.end, one.lines) for one in best)
+
+
+def _spliced_between(
+    old: Sequence[str], new: Sequence[str], old_left: int, new_left: int, num_both: int
+) -> list[LineSplice]:
+    """The splices, where `num_both` lines behind the left ones stand opposite each other."""
+    old_right, new_right = old_left + num_both, new_left + num_both
+    splices = [LineSplice(0, old_left, tuple(new[:new_left]))]
+    for first, last in _unequal(old[old_left:old_right], new[new_left:new_right]):
+        lines = tuple(new[new_left + first : new_left + last])
+        splices.append(LineSplice(old_left + first, old_left + last, lines))
+    splices.append(LineSplice(old_right, len(old), tuple(new[new_right:])))
+    return [one for one in reversed(splices) if one.start < one.end or one.lines]
+
+
+def _unequal(old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[int, int]]:
+    """The runs of rows in which two texts of one length differ."""
+    pairs = enumerate(zip(old, new, strict=True))
+    rows = [row for row, (one, other) in pairs if one is not other and one != other]
+    starts = [n for n, row in enumerate(rows) if not n or rows[n - 1] < row - 1]
+    for start, end in pairwise([*starts, len(rows)]):
+        yield rows[start], rows[end - 1] + 1
+
+
+def _num_lines(splices: Iterable[LineSplice]) -> int:
+    return sum(splice.end - splice.start + len(splice.lines) for splice in splices)

@@ -6,12 +6,11 @@ from typing import NamedTuple
 
 from engine.host.protocol import BufferSync
 from lsp_server.documents.document import Snapshot
-from lsp_server.documents.line_buffer import difference
+from lsp_server.documents.line_buffer import differences
 from lsp_server.workspace import Workspace
 
 _VERSION_BITS = 32
 _MOST_OTHER_CHARS = 500_000  # of a document that is not the one completed
-_ALONE_S = 0.5  # until feedback is sent alone: a user that types asks again earlier
 
 
 class Syncs(NamedTuple):
@@ -114,8 +113,7 @@ class HostSync:
         notebook = self._documents.notebook_of(uri)
         if held is None or held.opening != snapshot.opening:
             return BufferSync(*about, lines=snapshot.lines, notebook=notebook)
-        changes = (difference(held.lines, snapshot.lines),)
-        base = host_version(held)
+        base, changes = host_version(held), differences(held.lines, snapshot.lines)
         return BufferSync(*about, base_version=base, splices=changes, notebook=notebook)
 
 

@@ -6,10 +6,10 @@ from itertools import pairwise
 
 from tree_sitter import Node, Parser, Point, Tree
 
-from engine.host.protocol import Position
+from engine.host.protocol import LineSplice, Position
 from engine.text.lines import indent_of
 from lsp_server.documents.document import Snapshot
-from lsp_server.documents.line_buffer import difference
+from lsp_server.documents.line_buffer import differences
 from lsp_server.language_names import comment_signs
 from lsp_server.prompt.bounded_parse import (
     MOST_DEPTH,
@@ -141,18 +141,24 @@ class DocumentSyntax:
             return self._parse_anew(parser, lines)
         is_edited = lines is not self._lines and lines != self._lines
         if is_edited:
-            splice = difference(self._lines, lines)
-            new = [_encoded(line) for line in splice.lines]
-            if self._tree is not None:
-                edit_rows(self._tree, self._rows, splice.start, splice.end, new)
-            self._lines, self._rows[splice.start : splice.end] = lines, new
-            self._reading = None
+            for splice in differences(self._lines, lines):
+                self._edit(splice)
+            self._lines, self._reading = lines, None
         if self._tree is None:
             self._reading = self._reading or self._whole(parser, None)  # in a pause
             return None
         return (
             self._parse_again(parser, self._tree) if is_edited or self._num_failed else self._tree
         )
+
+    def _edit(self, splice: LineSplice) -> None:
+        """Tell the rows and the tree of an edit; lines that stay in it keep their objects."""
+        edited = slice(splice.start, splice.end)
+        known = dict(zip(self._lines[edited], self._rows[edited], strict=True))
+        new = [known.get(line) or _encoded(line) for line in splice.lines]
+        if self._tree is not None:
+            edit_rows(self._tree, self._rows, splice.start, splice.end, new)
+        self._rows[edited] = new
 
     def _parse_anew(self, parser: Parser, lines: tuple[str, ...]) -> Tree | None:
         self._lines, self._rows = lines, [_encoded(line) for line in lines]

@@ -8,10 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lsprotocol import types
 
+from engine.host.held_buffer import spliced
 from engine.host.protocol import LineSplice
 from lsp_server.documents.line_buffer import (
     LineBuffer,
-    difference,
+    differences,
     from_code_points,
     to_code_points,
 )
@@ -30,14 +31,13 @@ def text_of(buffer):
 
 
 def edited(text, where, new_text):
-    """The buffer after one edit, with its splice checked against the lines before."""
+    """The buffer after one edit, with its splices checked against the lines before."""
     buffer = LineBuffer(text)
-    before = list(buffer.lines)
+    before = buffer.lines
     buffer.apply(where, new_text)
-    splice = difference(tuple(before), buffer.lines)
-    before[splice.start : splice.end] = splice.lines
-    assert tuple(before) == buffer.lines
-    return buffer, splice
+    splices = differences(before, buffer.lines)
+    assert spliced(before, splices) == buffer.lines
+    return buffer, splices
 
 
 @pytest.mark.parametrize(
@@ -132,21 +132,42 @@ def test_cr_and_lf_are_one_line_end_wherever_they_meet(text, where, new_text, li
 
 
 @pytest.mark.parametrize(
-    ("where", "new_text", "splice"),
+    ("where", "new_text", "splices"),
     [
-        (span(500, 1, 500, 1), "y", LineSplice(500, 501, ("xy",))),
-        (span(500, 1, 500, 1), "\n  ", LineSplice(501, 501, ("  ",))),
-        (span(500, 0, 502, 0), "", LineSplice(500, 502, ())),
-        (span(500, 0, 500, 1), "x", LineSplice(1001, 1001, ())),  # nothing changed
-        (None, LONG.replace("x", "X"), LineSplice(500, 501, ("X",))),
+        (span(500, 1, 500, 1), "y", (LineSplice(500, 501, ("xy",)),)),
+        (span(500, 1, 500, 1), "\n  ", (LineSplice(501, 501, ("  ",)),)),
+        (span(500, 0, 502, 0), "", (LineSplice(500, 502, ()),)),
+        (span(500, 0, 500, 1), "x", ()),
+        (None, LONG.replace("x", "X"), (LineSplice(500, 501, ("X",)),)),
+        (
+            None,
+            "import a\n" + LONG.replace("x", "X"),
+            (LineSplice(500, 501, ("X",)), LineSplice(0, 0, ("import a",))),
+        ),
+        (
+            None,
+            LONG.replace("1\n2\n", "y\n2\n", 1).replace("x", "X\nY"),
+            (
+                LineSplice(501, 501, ("Y",)),
+                LineSplice(500, 501, ("X",)),
+                LineSplice(1, 2, ("y",)),
+            ),
+        ),
     ],
 )
-def test_a_splice_holds_the_touched_lines_only(where, new_text, splice):
-    assert edited(LONG, where, new_text)[1] == splice
+def test_splices_hold_the_touched_lines_only(where, new_text, splices):
+    assert edited(LONG, where, new_text)[1] == splices
+
+
+@given(*[st.lists(st.sampled_from("abc"), max_size=30).map(tuple)] * 2)
+def test_splices_of_any_two_texts_make_one_the_other(old, new):
+    splices = differences(old, new)
+    assert spliced(old, splices) == new
+    assert sum(splice.end - splice.start for splice in splices) <= len(old)
 
 
 def test_halves_of_a_surrogate_pair_that_meet_are_one_character_and_others_stay():
-    buffer, splice = edited("a\ud83d", span(0, 2, 0, 2), "\ude00")
+    buffer, (splice,) = edited("a\ud83d", span(0, 2, 0, 2), "\ude00")
     assert text_of(buffer) == "a😀"
     assert splice.lines == ("a😀",)
     assert text_of(LineBuffer("\ud83d" + "\ude00")) == "😀"
@@ -210,17 +231,16 @@ def test_two_thousand_random_edits_agree_with_a_naive_text():
     rng = random.Random("edits utf-16")  # noqa: S311 - a draw, no secret
     model = NaiveText("".join(rng.choices(PIECES, k=100)))
     buffer = LineBuffer(model.text)
-    mirror = list(buffer.lines)
+    mirror = buffer.lines
     for _ in range(2000):
         where, new_text = random_edit(rng, buffer.num_lines)
         if len(model.text) < 60:
             new_text += "".join(rng.choices(PIECES, k=60))
         model.apply(where, new_text)
         buffer.apply(where, new_text)
-        splice = difference(tuple(mirror), buffer.lines)
-        mirror[splice.start : splice.end] = splice.lines
+        mirror = spliced(mirror, differences(mirror, buffer.lines))
         assert text_of(buffer) == model.text
-        assert buffer.lines == model.lines() == tuple(mirror)
+        assert buffer.lines == model.lines() == mirror
         assert buffer.num_bytes == len(model.text.encode("utf-8", "surrogatepass"))
 
 

@@ -210,6 +210,17 @@ def test_a_parse_that_takes_too_long_is_answered_by_text_and_made_up_for_later(i
     assert follower.place(lines, Position(1, 2)) is Place.STRING
 
 
+def test_lines_between_two_changes_are_not_encoded_again():
+    lines = [f"x{row} = {row}" for row in range(100)]
+    follower = DocumentSyntax("python")
+    follower.place(lines, Position(0, 0))
+    before = list(follower._rows)
+    edited = ["import os", *lines[:90], "y = 1", *lines[91:]]
+    follower.place(edited, Position(91, 5))
+    assert all(one is other for one, other in zip(before[:90], follower._rows[1:91], strict=True))
+    assert follower._tree.root_node.end_byte == len(b"".join(follower._rows))
+
+
 @given(st.data())
 def test_following_edits_tells_what_parsing_anew_tells(data):
     texts = st.lists(st.sampled_from(WORDS), max_size=12).map("".join)
