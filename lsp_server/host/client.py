@@ -14,6 +14,7 @@ from engine.host.protocol import (
     CloseRequest,
     CompleteEvent,
     CompleteRequest,
+    Feedback,
     Problem,
     Status,
     SyncRequest,
@@ -121,6 +122,10 @@ class HostClient:
     async def close_buffers(self, request: CloseRequest) -> None:
         """Have the host close buffers."""
         await self._request("POST", "/v1/buffers/close", request)
+
+    async def send(self, feedback: Feedback) -> None:
+        """Report what became of a completion."""
+        await self._request("POST", "/v1/feedback", feedback)
 
     async def close(self) -> None:
         """Close all connections."""

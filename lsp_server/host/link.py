@@ -248,10 +248,20 @@ class HostLink:
             self._sync.forget(uris)  # it did not receive that
 
     async def leave(self) -> None:
-        """The editor exits: the host may close its documents."""
+        """The editor exits: the host is told the rest, and may close its documents."""
+        await self._tell_rest()
         for name in (*self._former, self.known_as):
             await self._close(CloseRequest(name))
         await self._search.leave()
+
+    async def _tell_rest(self) -> None:
+        """Report what no request came after."""
+        client = self._search.client
+        with suppress(HostGoneError, TimeoutError):
+            async with asyncio.timeout(_CLOSE_S):
+                while client is not None and self._feedback:
+                    with suppress(HostRefusedError):  # the host has forgotten that completion
+                        await client.send(self._feedback.popleft())
 
     async def _begun(
         self, client: HostClient, anchor: Anchor, build: _Build

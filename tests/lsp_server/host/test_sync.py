@@ -160,6 +160,19 @@ async def test_a_host_that_did_not_hear_is_told_again(tmp_path, monkeypatch):
 
 
 @pytest.mark.asyncio
+async def test_reports_that_no_request_came_after_are_sent_as_the_editor_leaves(tmp_path):
+    async with connected(tmp_path, HeldEngine(("return ", "1"))) as editor:
+        editor.open(SOURCE, A)
+        await editor.ask(A)
+        assert editor.link.last is not None
+        for told in ("forgotten", editor.link.last[1].id):
+            editor.link.tell(Feedback("", told, "accepted"))
+        await editor.link.leave()
+        page = (await editor.host.client.get("/metrics")).text
+    assert 'foregram_feedback_total{kind="accepted"} 1.0' in page
+
+
+@pytest.mark.asyncio
 async def test_a_request_takes_the_last_reports_along(tmp_path):
     async with connected(tmp_path, HeldEngine(("return ", "1"))) as editor:
         editor.open(SOURCE, A)
