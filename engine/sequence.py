@@ -209,8 +209,8 @@ class Sequence:
 
     def _end(self) -> None:
         """Let the text end where no rule ended it, and give back what is held."""
-        reason = FinishReason.CONTEXT_FULL if self.decoding else FinishReason.PREFILLED
-        self.completion.finish(FinishReason.CANCELLED if self.is_cancelled() else reason)
+        reason = FinishReason.CANCELLED if self.is_cancelled() else FinishReason.CONTEXT_FULL
+        self.completion.finish(FinishReason.PREFILLED if self.decoding is None else reason)
         if self._lease is not None and self._decoder is not None:
             self._lease.commit_written([self.prompt.ids[-1], *self._decoder.written_ids])
         self._finish()

@@ -24,6 +24,7 @@ from engine.text.names import CursorNames
 _MOST_CHOICES = 4  # that a workspace keeps from one request to the next
 _MOST_KEPT_CHARS = 64_000_000  # with the choices of a principal, if all their texts differ
 _MOST_PLACES = 2  # of the cursor, likewise: what is steady about them holds all of a file
+_MOST_PLACE_CHARS = 500_000  # of a file at the cursor: with its place most of it is kept
 _PASSAGE_PART = 0.7  # of the room, that a passage like the text at the cursor may take
 _WHOLE_PART = 0.5  # of the room left, that a file may take as a whole
 _CHARS_PER_TOKEN = 6  # above the average of code: what can hardly fit is not encoded at all
@@ -55,10 +56,12 @@ class Neighbours:
         # Only these are kept with a choice: all that is open may be hundreds of megabytes.
         latest = tuple(_within(request.open_buffers, _MOST_CHARS))
         before, behind = steady_before(request.prefix), steady_behind(request.suffix)
+        place_chars = len(before) + len(behind)
+        is_kept = place_chars <= _MOST_PLACE_CHARS
         size = _MOST_CHOICES * sum(len(one.text) for one in latest)
-        size += _MOST_PLACES * (len(before) + len(behind))
+        size += _MOST_PLACES * place_chars if is_kept else 0
         choices = self._choices.of(request, size)
-        names, lines = choices.around(before, behind)
+        names, lines = (choices.around if is_kept else _around)(before, behind)
         shown = _present(request.repository, request.open_buffers)
         return choices.of(latest, shown, names, lines, room)
 

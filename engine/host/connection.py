@@ -7,6 +7,7 @@ Each end leaves a line in the log.
 
 import asyncio
 import logging
+import re
 from typing import Any
 
 import h11
@@ -16,6 +17,10 @@ HEADERS_S = 15.0  # from the beginning of a connection, or of a further request,
 BODY_S = 120.0  # 32 MiB at 2 Mbit/s
 UNREAD_S = 30.0  # in which a client takes nothing of what is written for it
 _LOOK_S = 1.0
+_MOST_HEAD = 2**14  # bytes of a request line and its header fields, as h11 has it
+_MOST_FIELDS = 256  # of a head
+_TOO_LONG = f"a request has more than {_MOST_HEAD:,} bytes of headers, or {_MOST_FIELDS} of them"
+_BLANK_LINE = re.compile(rb"\n\r?\n")
 _MOST_NEEDLESS = 2**18  # bytes of a body, that are read although its request is answered
 _LINGER_S = 1.0  # for a client that goes on with such a body to read the answer
 _QUIET_PART = 0.75  # of the connections that there may be; beyond, those go that wait for nothing
@@ -82,10 +87,25 @@ class HostConnection(H11Protocol):
             self.transport.pause_reading()
             self.loop.call_later(_LINGER_S, self.transport.abort)
             return
-        super().data_received(data)
+        for start in range(0, len(data), _MOST_HEAD):
+            self._take(data[start : start + _MOST_HEAD])
         self._follow()
         if self.is_quiet and not self._is_in_body:
             self._await_request()
+
+    def handle_events(self) -> None:
+        """Read on, unless a head has come that is too long: h11 bounds only one without an end."""
+        if self.conn.their_state is h11.IDLE:
+            self._drop_empty_lines()
+            if _is_too_long(self.conn.trailing_data[0]):
+                self.send_400_response(_TOO_LONG)
+                return
+        super().handle_events()
+
+    def shutdown(self) -> None:
+        """Close it once: over TLS a second time breaks the transport."""
+        if not self.transport.is_closing():
+            super().shutdown()
 
     def send_400_response(self, msg: str) -> None:
         """Say what is wrong, where that does not stand in the middle of another answer."""
@@ -97,6 +117,23 @@ class HostConnection(H11Protocol):
     def _should_upgrade(self) -> bool:
         """No other protocol is spoken here, whatever a client wishes for: Java's own does."""
         return False
+
+    def _take(self, data: bytes) -> None:
+        """Leave out empty lines behind a body, and what follows the last request."""
+        if self.transport.is_closing() or self.conn.their_state is h11.MUST_CLOSE:
+            return
+        if not self._is_in_body and not self.conn.trailing_data[0]:
+            data = data.lstrip(b"\r\n")
+        if data:  # without any, h11 would take it for the end of the connection
+            super().data_received(data)
+
+    def _drop_empty_lines(self) -> None:
+        """Empty lines that came at once with the request before are none of the next one."""
+        received = self.conn.trailing_data[0]
+        if received.startswith((b"\r", b"\n")):
+            self.conn = h11.Connection(h11.SERVER, _MOST_HEAD)
+            if request := received.lstrip(b"\r\n"):
+                self.conn.receive_data(request)
 
     def _await_request(self) -> None:
         """A further request has begun; or else a body has ended whose request was refused."""
@@ -170,3 +207,8 @@ class HostConnection(H11Protocol):
         elif self._unread_since is None:
             self._unread_since = now
         self._num_unread = num_unread
+
+
+def _is_too_long(received: bytes) -> bool:
+    head = _BLANK_LINE.split(received, maxsplit=1)[0].rstrip(b"\r\n")
+    return len(head) > _MOST_HEAD or head.count(b"\n") > _MOST_FIELDS

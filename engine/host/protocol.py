@@ -15,7 +15,8 @@ client sends the whole of it.
     GET  /metrics            Prometheus text
 
 Every failure is a `Problem` with a fitting HTTP status. All but /health ask for the token and the
-header `foregram-protocol`, /metrics for the token alone; bodies are of the type application/json.
+header `foregram-protocol`, /metrics for the token alone; bodies are of the type application/json
+and need a Content-Length, which a proxy between has to send, too.
 Requests that a browser sends for a web page are refused. Clients, buffers, ids and figures are those
 of the principal that the token names; beyond its quota a request is answered 429, with the seconds
 to wait in `Retry-After`.

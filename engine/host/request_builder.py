@@ -4,6 +4,8 @@ import re
 from collections.abc import Callable, Collection
 from functools import partial
 
+from msgspec.structs import replace
+
 from engine.config import Lookahead
 from engine.errors import InputError
 from engine.host.buffers import ClientBuffers, ClientId
@@ -46,7 +48,8 @@ def request_builder(
             suffix="".join([suffix, *behind]),
             path=held.path,
             open_buffers=tuple(other.as_buffer for other in others if is_open(other.uri)),
-            repository=message.repository,
+            # What the host shows of open files it takes from their buffers.
+            repository=tuple(replace(one, is_open=False) for one in message.repository),
             workspace=_workspace(message.client, message.workspace),
             cache_key=_cache_key(message.workspace, held, is_next=bool(message.overlay)),
             layout=message.layout,

@@ -110,8 +110,8 @@ class HostServer:
         folder, token = self._options.token_folder, self._options.token
         if folder is None or token is None or self._options.socket is not None:
             return
-        address, port = listener.getsockname()[:2]
         with suppress(OSError, RuntimeFolderError):
+            address, port = listener.getsockname()[:2]
             if folder.port_token(address, port) is None:
                 folder.keep_port_token(address, port, token)
 

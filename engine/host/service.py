@@ -22,7 +22,14 @@ from engine.host.event_relay import EventRelay
 from engine.host.failures import RateLimitedLog, log_failure
 from engine.host.metrics import Metrics
 from engine.host.principals import WithdrawnError
-from engine.host.protocol import CompleteEvent, CompleteRequest, Done, Failed, HostState
+from engine.host.protocol import (
+    MAX_TOKENS,
+    CompleteEvent,
+    CompleteRequest,
+    Done,
+    Failed,
+    HostState,
+)
 from engine.host.quotas import QuotaKeeper
 from engine.host.request_builder import request_builder
 from engine.progress import Progress
@@ -176,7 +183,7 @@ class CompletionJob(Job):
 
     def _bounded(self, request: CompletionRequest) -> CompletionRequest:
         """In its principal's name, and no longer than that one's may be."""
-        most = self.service.limits.of(self.principal).tokens
+        most = min(self.service.limits.of(self.principal).tokens, MAX_TOKENS)
         stop = replace(request.stop, max_tokens=min(request.stop.max_tokens, most))
         return dataclasses.replace(request, principal=self.principal, stop=stop)
 

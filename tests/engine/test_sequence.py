@@ -90,7 +90,7 @@ def test_a_prompt_is_read_in_pieces_without_a_head_and_stays_in_the_cache(cache)
 
 
 def test_it_waits_for_a_slot_and_may_be_cancelled_meanwhile(cache):
-    patient, impatient = Watched(cache, num_refused=3), Watched(cache, num_refused=3)
+    patient, impatient = (Watched(cache, num_refused=3, decoding=lambda _: 1 / 0) for _ in range(2))
     assert [patient.step() for _ in range(4)] == [None, None, None, 128]
     impatient.step()
     impatient.is_cancelled = True
@@ -104,7 +104,7 @@ def test_a_cancel_keeps_the_pieces_that_were_read(cache):
     one.step()
     one.is_cancelled = True
     one.step()
-    assert one.sequence.is_done
+    assert one.sequence.result().finish_reason is FinishReason.PREFILLED
     assert cache.lease("key", IDS, 10).reused == 128
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from engine import Buffer, CompletionRequest
 from engine.related_file import LineIndex, line_index
 from engine.request import Snippet
-from engine.snippets import Neighbours, _present
+from engine.snippets import Neighbours, _around, _present
 from engine.text.names import CursorNames
 
 UNRELATED = "".join(f"colour_{line} = paint(canvas, {line})\n" for line in range(200))
@@ -175,6 +175,20 @@ def test_nothing_is_kept_of_files_beyond_that_bound(monkeypatch):
     buffers.clear()
     gc.collect()
     assert noticed() is None
+
+
+def test_nothing_is_kept_of_a_long_file_at_the_cursor(monkeypatch):
+    neighbours, asked = Neighbours(count), request(Buffer("a.py", RELATED))
+    looked_at = []
+
+    def around(before, behind):
+        looked_at.append(before)
+        return _around(before, behind)
+
+    monkeypatch.setattr("engine.snippets._around", around)
+    monkeypatch.setattr("engine.snippets._MOST_PLACE_CHARS", 1)
+    assert neighbours.snippets(asked, 100) == neighbours.snippets(asked, 100) != ()
+    assert len(looked_at) == 2
 
 
 def test_a_text_is_read_once_until_it_changes(monkeypatch):

@@ -126,7 +126,7 @@ class UpstreamSequence:
                 self._answer = self._fresh()
                 await self._generate()
         except asyncio.CancelledError:
-            self._answer.text.finish(FinishReason.CANCELLED)
+            self._answer.text.finish(self._cancelled)
             self._end()
         except Exception as error:  # noqa: BLE001 - who waits for it hears of it
             self.error = None if self._ended else error
@@ -163,12 +163,17 @@ class UpstreamSequence:
         """Take a delta; tell whether the text has ended."""
         text = self._answer.text
         if self.is_cancelled():
-            text.finish(FinishReason.CANCELLED)
+            text.finish(self._cancelled)
         elif not self.request.stop.max_tokens:  # its prompt was to be read
             text.finish(FinishReason.PREFILLED)
         else:
             self._answer.take(delta)
         return text.is_ended
+
+    @property
+    def _cancelled(self) -> FinishReason:
+        """What a cancel is told as: what was only to be read is no completion."""
+        return FinishReason.CANCELLED if self.request.stop.max_tokens else FinishReason.PREFILLED
 
     async def _count_rest(self, deltas: AsyncGenerator[Delta]) -> None:
         with suppress(TimeoutError):

@@ -598,11 +598,12 @@ async def test_no_one_of_several_stops_the_host_of_all(tmp_path):
         assert not host.is_stopping
 
 
-async def test_no_completion_of_whatever_kind_is_longer_than_its_quota(tmp_path):
+@pytest.mark.parametrize(("quota", "most"), [(64, 64), (9999, 1024)])
+async def test_no_completion_of_whatever_kind_is_longer_than_its_quota(tmp_path, quota, most):
     """Where a message of another kind does not say how long it is to be, the engine is told."""
-    engine, limits = HeldEngine(), QuotaKeeper(["tokens=64"])
+    engine, limits = HeldEngine(), QuotaKeeper([f"tokens={quota}"])
     async with running_host(tmp_path, engine, limits=limits) as host:
-        request = CompletionRequest("x", "", stop=StopRules(max_tokens=1000))
+        request = CompletionRequest("x", "", stop=StopRules(max_tokens=5000))
         job = CompletionJob(
             service=host.service,
             principal="ada",
@@ -611,7 +612,7 @@ async def test_no_completion_of_whatever_kind_is_longer_than_its_quota(tmp_path)
             make=lambda: request,
         )
         await collected(job.events())
-    assert (engine.requests[0].stop.max_tokens, engine.requests[0].principal) == (64, "ada")
+    assert (engine.requests[0].stop.max_tokens, engine.requests[0].principal) == (most, "ada")
 
 
 async def test_who_is_no_longer_in_the_token_file_leaves_nothing_behind(tmp_path):

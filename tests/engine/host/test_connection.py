@@ -57,11 +57,60 @@ async def test_headers_without_an_end_are_refused_with_a_sentence(tmp_path, line
     async with running_host(tmp_path, HeldEngine()) as host:
         reader, writer = await connected(tmp_path)
         writer.write(b"GET /v1/status HTTP/1.1\r\nhost: host\r\n")
-        for _ in range(1 + 2**16 // len(line)):
-            writer.write(line)
+        writer.write(line * (1 + 2**16 // len(line)))
         answer = await reader.read()
         assert answer.startswith(b"HTTP/1.1 400")
         assert await is_served(host)
+        writer.close()
+
+
+@pytest.mark.parametrize("before", [b"", completion()], ids=["first", "behind another"])
+@pytest.mark.parametrize(
+    "fields", [b"x:\r\n" * 257, b"x: " + b"y" * 2**14 + b"\r\n"], ids=["many", "long"]
+)
+async def test_a_long_head_that_comes_at_once_is_refused(tmp_path, before, fields):
+    async with running_host(tmp_path, HeldEngine()) as host:
+        reader, writer = await connected(tmp_path)
+        writer.write(before + STATUS[:-2] + fields + b"\r\n")
+        answers = await reader.read()
+        assert answers.count(b"HTTP/1.1 200") == bool(before)
+        assert b"HTTP/1.1 400" in answers
+        assert b"bytes of headers" in answers
+        assert await is_served(host)
+        writer.close()
+
+
+@pytest.mark.parametrize("is_apart", [True, False])
+async def test_empty_lines_behind_a_body_are_no_request(tmp_path, is_apart):
+    engine = HeldEngine(is_held=True)
+    async with running_host(tmp_path, engine):
+        reader, writer = await connected(tmp_path)
+        writer.write(completion() if is_apart else completion() + b"\r\n")
+        await asyncio.to_thread(engine.began.acquire)
+        engine.is_held = False
+        if is_apart:
+            writer.write(b"\r\n")
+        answer = await reader.readuntil(b"0\r\n\r\n")
+        writer.write(b"\r\n" + STATUS)
+        assert b"one two three" in answer
+        assert await reader.readline() == b"HTTP/1.1 200 OK\r\n"
+        writer.close()
+
+
+@pytest.mark.parametrize("more", [b"\r\n", b"\r\n" + STATUS], ids=["empty line", "request"])
+async def test_what_follows_the_last_request_is_not_read(tmp_path, more):
+    engine = HeldEngine(is_held=True)
+    async with running_host(tmp_path, engine):
+        reader, writer = await connected(tmp_path)
+        writer.write(completion().replace(b"\r\n\r\n", b"\r\nconnection: close\r\n\r\n", 1))
+        await asyncio.to_thread(engine.began.acquire)
+        writer.write(more)
+        await writer.drain()
+        await asyncio.sleep(0.05)
+        engine.is_held = False
+        answer = await reader.read()
+        assert b"one two three" in answer
+        assert answer.count(b"HTTP/1.1") == 1
         writer.close()
 
 

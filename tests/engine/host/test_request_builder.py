@@ -6,6 +6,7 @@ import pytest
 from engine.host.buffers import ClientBuffers, ClientId
 from engine.host.protocol import BufferSync, Cell, CloseRequest, LineSplice
 from engine.host.request_builder import request_builder
+from engine.request import Snippet
 from tests.support.held_engine import HeldEngine
 from tests.support.running_host import ask, running_host
 
@@ -46,6 +47,15 @@ def test_cells_that_are_closed_by_now_are_left_out():
     cells = [Cell("a"), Cell("b")]
     assert around(cells, [], closed=("a",))[0] == "## Title\n\ntext #1 # 2\n\nz = "
     assert around([], cells, closed=("a",))[1] == "\n# end\n\n## Title\n\ntext #1 # 2"
+
+
+def test_a_snippet_that_comes_along_is_of_no_open_file():
+    buffers = ClientBuffers()
+    buffers.sync(ONE, "/", HELD)
+    message = ask(uri="z", repository=(Snippet("b.py", "x\n", is_open=True),))
+    request = request_builder(message, ONE, buffers)()
+    assert request is not None
+    assert request.repository == (Snippet("b.py", "x\n"),)
 
 
 CELLS = cell("1", "import os"), cell("2", "path"), cell("3", "print(path)")
