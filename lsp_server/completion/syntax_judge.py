@@ -16,7 +16,7 @@ from lsp_server.prompt.parsed_line import EditedText, Fault, ParsedLine
 # itself would have the same text judged otherwise on a busy machine.
 _PATIENCE = 60_000
 _TRY_BYTES = 1_500  # of a try, whatever the text
-_TEXT_PER_BYTE = 100  # of the whole text for one of a try: its lines are copied and counted
+_COPIED_BYTES = 100  # of the whole text that a try copies in the time in which it parses one
 _FILLINGS = ("", "x", "x:")  # at a cursor where something is missing
 # In place of a line that nothing at its cursor makes whole.
 _PYTHON_LINES = ("pass", "if x:", "elif x:", "except:", "case x:")
@@ -57,7 +57,6 @@ class SyntaxJudge:
         self._line, self._lead, self._rest = line, lead, context.rest
         self._context = context
         self._with_text = cache(line.with_text)  # some texts are asked for again
-        self._try_bytes = _TRY_BYTES + line.statement_bytes + line.num_bytes // _TEXT_PER_BYTE
         self._patience = self._bytes_left = patience
         self._is_first = True
 
@@ -88,6 +87,12 @@ class SyntaxJudge:
     @property
     def _is_late(self) -> bool:
         return self._bytes_left <= 0
+
+    @cached_property
+    def _try_bytes(self) -> int:
+        """What a try costs of the patience."""
+        line = self._line
+        return _TRY_BYTES + line.statement_bytes + line.num_bytes // _COPIED_BYTES
 
     @cached_property
     def _by_line(self) -> LineJudge:

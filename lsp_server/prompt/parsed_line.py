@@ -43,10 +43,10 @@ class ParsedLine:
     @property
     def statement_bytes(self) -> int:
         """The length of the outermost statements around the line, where Python itself reads them."""
-        edited = EditedText(
-            self.tree, self.rows, self.language_id, range(self.row, self.row + 1), 1
-        )
-        return len(edited.statements) if self.language_id == "python" else 0
+        if self.language_id != "python":
+            return 0
+        here = range(self.row, self.row + 1)
+        return len(EditedText(self.tree, self.rows, self.language_id, here, 1).statements)
 
     @property
     def num_bytes(self) -> int:

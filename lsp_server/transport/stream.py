@@ -20,7 +20,8 @@ HEADER_BYTES = 1_024  # of one line
 _MAX_MESSAGE_BYTES = 2**27  # of the largest document, six bytes for each character
 _PIECE_BYTES = 2**16  # that are read from a pipe at once
 _COLLECT_S = 1.0  # after a client has gone
-_NAME = re.compile(rb"[a-z][\w-]*")
+# A header line as far as it has come: at the first byte of something else, nobody waits for its end.
+_LINE = re.compile(rb"(?:[a-z][\w-]*[ \t]*(?::[^\r\n]*)?)?\r?\n?", re.IGNORECASE)
 _LENGTH = re.compile(rb"[0-9]{1,12}")
 _OTHER_CHARSET = re.compile(rb'charset\s*=[\s"]*+(?!utf|us-ascii)', re.IGNORECASE)
 
@@ -70,7 +71,7 @@ async def read_body(
     while line := await _header_line(stream):
         name, colon, value = line.partition(b":")
         name, value = name.strip().lower(), value.strip()
-        if line.strip() and not (colon and _NAME.fullmatch(name)):
+        if line.strip() and not colon:
             raise NotLspError("a line that is no header, as `Content-Length: 123` would be")
         if name == b"content-length":
             if _LENGTH.fullmatch(value) is None or int(value) > max_bytes:
@@ -85,7 +86,7 @@ async def read_body(
 
 def stream_of(descriptor: int) -> asyncio.StreamReader:
     """What arrives there. A thread reads it: not every system has event loops that read any file."""
-    stream, loop = asyncio.StreamReader(limit=HEADER_BYTES), asyncio.get_running_loop()
+    stream, loop = asyncio.StreamReader(), asyncio.get_running_loop()
 
     def read() -> None:
         with suppress(RuntimeError):  # the loop was closed meanwhile
@@ -98,10 +99,13 @@ def stream_of(descriptor: int) -> asyncio.StreamReader:
 
 
 async def _header_line(stream: asyncio.StreamReader) -> bytes:
-    try:
-        return await stream.readline()
-    except ValueError as error:  # it has no end within the stream's limit
-        raise NotLspError("something else than a header") from error
+    """A header line with its end; empty at the end of the stream. Raises NotLspError."""
+    line = b""
+    while not line.endswith(b"\n") and (byte := await stream.read(1)):
+        line += byte
+        if len(line) > HEADER_BYTES or _LINE.fullmatch(line) is None:
+            raise NotLspError("something else than a header, as `Content-Length: 123` would be")
+    return line
 
 
 async def _handle_messages(server: DocumentServer, stream: asyncio.StreamReader) -> None:

@@ -222,7 +222,7 @@ async def test_a_header_in_lower_case_is_answered_and_what_is_no_header_is_said_
         process.stdin.write(request.replace(b"Content-Length: ", b"content-length:"))
         while (await read_message(process.stdout)).get("id") != 1:
             pass
-        process.stdin.write(b"Content-Length 2\r\n")
+        process.stdin.write(b"Content-Length 2")
         assert await asyncio.wait_for(process.wait(), 30) == 1
         told = (tmp_path / "stderr").read_text()
     assert "was not LSP" in told

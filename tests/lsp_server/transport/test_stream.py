@@ -59,8 +59,10 @@ async def test_names_have_no_case_and_blanks_are_free(head):
 @pytest.mark.parametrize(
     "said",
     [
+        b"{",  # without a header, and perhaps without an end
         b'{"jsonrpc": "2.0"}\n',
-        b"Content-Length: 2\r\r{}\n",  # carriage returns alone
+        b"[1]",
+        b"Content-Length: 2\r\r{}",  # carriage returns alone
         b"Content-Length 2\r\n\r\n{}",
         b"Content-Length: two\r\n\r\n{}",
         b"Content-Length: -2\r\n\r\n{}",
@@ -70,13 +72,16 @@ async def test_names_have_no_case_and_blanks_are_free(head):
         b"Content-Length: " + b"9" * 5_000,
         b"Content-Type: " + b"x" * 5_000,
         b"Content-Type: a; charset=iso-8859-1\r\nContent-Length: 2\r\n\r\n{}",
+        b"Content-Type: a\r\n\r\n{}",
         b"Length\r\n",
         b"GET / HTTP/1.1\r\n",
         b"POST / HTTP/1.1\r\nContent-Length: 2\r\n\r\n{}",
         b"\xef\xbb\xbfContent-Length: 2\r\n\r\n{}",
+        b"\x16\x03\x01\x02\x00\x01\x00",  # the beginning of TLS
+        b"\0",
     ],
 )
-async def test_what_is_no_header_is_an_error(said):
+async def test_what_is_no_header_is_an_error_as_soon_as_it_can_be_told(said):
     reader = reader_of(said)
     async with asyncio.timeout(5):
         with pytest.raises(NotLspError):
