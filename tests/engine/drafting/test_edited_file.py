@@ -5,12 +5,12 @@ from collections import Counter
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tokenizers import Regex, Tokenizer, models, pre_tokenizers, trainers
 
 from engine.drafting.edited_file import EditedFile, TokenisedText
 from engine.drafting.pool import NgramPool, PoolFullError
 from engine.drafting.tree import Source
 from engine.request import CompletionRequest
+from tests.support.trained_tokenizers import SPLITTERS, edited, edits, texts, trained
 
 short_texts = st.text("ab \n", max_size=12)
 
@@ -172,49 +172,20 @@ def test_a_file_that_no_longer_fits_is_given_up_and_may_come_again():
         assert found(pool, "a") == {(1, "b\n", Source.EDITED_FILE): 1}
 
 
-# As Qwen's, without the contractions.
-SPLIT = r"[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
-LINES = ["def f(x):\n", "    return x\n", "\n", "   \n", "x = [1,\n", "  2]\r\n", "\t\n", "é🙂\n"]
-texts = st.lists(st.sampled_from([*LINES, "x", " ", "\n", "):", "\r", "\f", "12"]), max_size=9).map(
-    "".join
-)
-edits = st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1), texts), max_size=5)
-
-
-def trained(pre_tokenizer):
-    """A byte-pair tokenizer that has merged a few lines of code."""
-    tokenizer = Tokenizer(models.BPE())
-    tokenizer.pre_tokenizer = pre_tokenizer
-    alphabet = pre_tokenizers.ByteLevel.alphabet()
-    trainer = trainers.BpeTrainer(vocab_size=400, initial_alphabet=alphabet, show_progress=False)
-    tokenizer.train_from_iterator(
-        ["".join(LINES) * 3, "    \n\n    return x\n):\n\n\n  x"] * 3, trainer
-    )
-    return tokenizer
-
-
 @pytest.fixture(scope="module")
 def splitting():
     """Splits text before it merges, as the models' tokenizers do."""
-    split = pre_tokenizers.Split(Regex(SPLIT), "isolated")
-    level = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
-    return trained(pre_tokenizers.Sequence([split, level]))
+    return trained(SPLITTERS["splitting"])
 
 
 @pytest.fixture(scope="module")
 def joining():
     """Merges across line ends and words alike."""
-    return trained(pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False))
+    return trained(SPLITTERS["merging"])
 
 
 def encoder(tokenizer):
     return lambda text: tokenizer.encode(text).ids
-
-
-def edited(text, share, other, new):
-    """A text with what is between two shares of it replaced."""
-    start, end = sorted(round(one * len(text)) for one in (share, other))
-    return text[:start] + new + text[end:]
 
 
 @settings(deadline=None, max_examples=300)

@@ -5,13 +5,14 @@ import tracemalloc
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tokenizers import Regex, Tokenizer, models, pre_tokenizers, trainers
 
 from engine.model.remembered_encoding import (
     RememberedEncoding,
+    allows_blocks,
     encodes_blocks,
     split_blocks,
 )
+from tests.support.trained_tokenizers import SPLITTERS, edited, edits, texts, trained
 
 
 class Encoding:
@@ -95,48 +96,14 @@ def test_blocks_are_the_text_cut_before_lines_that_are_not_blank(text):
     assert all(block.endswith("\n") for block in blocks[:-1])
 
 
-# As Qwen's, without the contractions.
-SPLIT = r"[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
-LINES = ["def f(x):\n", "    return x\n", "\n", "   \n", "x = [1,\n", "  2]\r\n", "\t\n", "é🙂\n"]
-texts = st.lists(st.sampled_from([*LINES, "x", " ", "\n", "):", "\r", "\f", "12"]), max_size=9).map(
-    "".join
-)
-edits = st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1), texts), max_size=5)
+def test_a_tokenizer_that_marks_the_beginning_of_a_text_allows_no_blocks():
+    assert allows_blocks("one\ntwo\n", lambda text: [*map(ord, text)])
+    assert not allows_blocks("one\ntwo\n", lambda text: [0, *map(ord, text)])
 
 
-def trained(pre_tokenizer):
-    """A byte-pair tokenizer that has merged a few lines of code."""
-    tokenizer = Tokenizer(models.BPE())
-    tokenizer.pre_tokenizer = pre_tokenizer
-    alphabet = pre_tokenizers.ByteLevel.alphabet()
-    trainer = trainers.BpeTrainer(vocab_size=400, initial_alphabet=alphabet, show_progress=False)
-    tokenizer.train_from_iterator(
-        ["".join(LINES) * 3, "    \n\n    return x\n):\n\n\n  x"] * 3, trainer
-    )
-    return tokenizer
-
-
-KINDS = {
-    "splitting": pre_tokenizers.Sequence(  # before it merges, as the models' tokenizers do
-        [
-            pre_tokenizers.Split(Regex(SPLIT), "isolated"),
-            pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
-        ]
-    ),
-    # Across line ends and words alike.
-    "merging": pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
-}
-
-
-@pytest.fixture(scope="module", params=KINDS)
+@pytest.fixture(scope="module", params=SPLITTERS)
 def tokenizer(request):
-    return trained(KINDS[request.param])
-
-
-def edited(text, share, other, new):
-    """A text with what is between two shares of it replaced."""
-    start, end = sorted(round(one * len(text)) for one in (share, other))
-    return text[:start] + new + text[end:]
+    return trained(SPLITTERS[request.param])
 
 
 @settings(deadline=None, max_examples=200)
