@@ -1,8 +1,10 @@
 """The operations of a step, chosen once per device: Triton kernels, or PyTorch."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import partial
+from importlib import import_module
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -58,6 +60,9 @@ PORTABLE = Operations(
 )
 
 
+OPERATIONS = tuple(one.name for one in fields(Operations) if one.name != "asks_host")
+
+
 def operations_for(device: torch.device, *, programmatic: bool = False) -> Operations:
     """Return the kernels of a GPU; on a CPU, which stands for one in tests, PyTorch in their place.
 
@@ -65,23 +70,10 @@ def operations_for(device: torch.device, *, programmatic: bool = False) -> Opera
     """
     if device.type != "cuda":
         return replace(PORTABLE, asks_host=False)
-    # Triton is there on machines with a GPU only.
-    from kernels.acceptance_walk import triton_kernel as walk
-    from kernels.batch_attention import triton_kernel as attend
-    from kernels.embed_rows import triton_kernel as embed
-    from kernels.gate_up import triton_kernel as gate
-    from kernels.kv_commit import triton_kernel as keep
-    from kernels.lm_head import triton_kernel as answer
-    from kernels.project_qkv import triton_kernel as qkv
-    from kernels.skinny_matmul import triton_kernel as matmul
-
-    return Operations(
-        embed_rows=partial(embed.embed_rows, programmatic=programmatic),
-        project_qkv=partial(qkv.project_qkv, programmatic=programmatic),
-        batch_attention=partial(attend.batch_attention, programmatic=programmatic),
-        skinny_matmul=partial(matmul.skinny_matmul, programmatic=programmatic),
-        gate_up=partial(gate.gate_up, programmatic=programmatic),
-        lm_head=partial(answer.lm_head, programmatic=programmatic),
-        acceptance_walk=partial(walk.acceptance_walk, programmatic=programmatic),
-        kv_commit=keep.kv_commit,  # behind a copy, which lets nothing start early
-    )
+    kernels: dict[str, Any] = {}
+    for name in OPERATIONS:  # by name: Triton is there on machines with a GPU only
+        kernel = getattr(import_module(f"kernels.{name}.triton_kernel"), name)
+        # The commit stands behind a copy, which lets nothing start early.
+        early = {} if name == "kv_commit" else {"programmatic": programmatic}
+        kernels[name] = partial(kernel, **early)
+    return Operations(**kernels)

@@ -1,10 +1,9 @@
 """What the reports of all benchmarks are made of: tables for people, one object for programs."""
 
-import math
 import os
 import platform
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, is_dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
@@ -146,18 +145,8 @@ def figure_table(
 
 
 def plain(value: Any) -> Any:  # noqa: ANN401 - any of the figures
-    """Turn data classes and structs into what JSON can hold, with four decimals."""
-    if is_dataclass(value) and not isinstance(value, type):
-        return plain(asdict(value))
-    if isinstance(value, msgspec.Struct):
-        return plain(msgspec.structs.asdict(value))
-    if isinstance(value, Mapping):
-        return {key: plain(one) for key, one in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [plain(one) for one in value]
-    if isinstance(value, float):
-        return round(value, 4) if math.isfinite(value) else None
-    return value
+    """Turn data classes and structs into what JSON can hold; null where a number is not finite."""
+    return msgspec.json.decode(msgspec.json.encode(value))
 
 
 def _load() -> float:

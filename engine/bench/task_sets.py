@@ -10,7 +10,7 @@ import zlib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, Self, TypeVar
+from typing import Any, Self, TypeVar
 
 from engine.errors import InputError
 from engine.request import Buffer
@@ -18,42 +18,27 @@ from engine.request import Buffer
 T = TypeVar("T")
 
 
-class SetItem(Protocol):
-    """What an item of any set says of its cursor."""
-
-    @property
-    def id(self) -> str:
-        """Its name in reports."""
-
-    @property
-    def path(self) -> str:
-        """The file, from which the language shows."""
-
-    @property
-    def prefix(self) -> str:
-        """The text before the cursor."""
-
-    @property
-    def suffix(self) -> str:
-        """And behind it."""
-
-    @property
-    def open_buffers(self) -> tuple[Buffer, ...]:
-        """Other files that are open, the most related first."""
-
-
-@dataclass(frozen=True, slots=True)
-class ReplayItem:
-    """A real insertion or edit in a released package. `prefix + target + suffix` is the file."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetItem:
+    """A cursor in a real file, whose path shows the language. `id` is its name in reports."""
 
     id: str
-    kind: str  # completion or edit
-    package: str
     path: str
     prefix: str
-    target: str
     suffix: str
-    open_buffers: tuple[Buffer, ...]  # most related first; an edit's first is the old version
+    open_buffers: tuple[Buffer, ...] = ()  # most related first
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplayItem(SetItem):
+    """A real insertion or edit in a released package. `prefix + target + suffix` is the file.
+
+    The first open buffer of an edit is the old version.
+    """
+
+    kind: str  # completion or edit
+    package: str
+    target: str
 
     @classmethod
     def from_row(cls, row: dict[str, Any]) -> Self:

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from rich.console import Console
@@ -24,7 +25,6 @@ from engine.bench.gpu.run import (
     profile_sections,
 )
 from engine.bench.gpu.shapes import ALL_SHAPES, PROFILE_SHAPES, QUICK_SHAPES, parse_shapes
-from engine.bench.gpu.tables import failures_table, section_table
 from engine.bench.measured import Bench, Peer
 from engine.bench.replay import replay_json, replay_tables, run_replay
 from engine.bench.report import Setting
@@ -94,15 +94,14 @@ def bench_gpu(arguments: argparse.Namespace, settings: Settings) -> None:
     )
     for name in bench.run():
         bench.save(saved)
-        shown = section_table(name, bench)
-        if shown is not None and not arguments.json:
-            console.print(shown)
+        if not arguments.json:
+            console.print(*bench.tables(name), sep="\n")
     if arguments.json:
         sys.stdout.write(json.dumps(bench.as_json()) + "\n")
-    elif (failures := failures_table(bench)) is not None:
-        console.print(failures)  # last of all
-    if plot and "steps" in bench.results:
-        plot.save(bench.results["steps"].cases)  # at the end: if it fails, no figures are lost
+    elif bench.failures:
+        console.print(bench.failures_table())  # last of all
+    if plot and (times := bench.step_times):
+        plot.save(times)  # at the end: if it fails, no figures are lost
 
 
 def _sections(arguments: argparse.Namespace, settings: Settings) -> Sections:
@@ -117,9 +116,5 @@ def _sections(arguments: argparse.Namespace, settings: Settings) -> Sections:
     if arguments.profile:
         return profile_sections(shapes, sizes)
     items = [item for path in arguments.sets for item in load_replay_items(path)]
-    return bench_sections(
-        shapes,
-        sizes,
-        items,
-        lambda lab: read_tokenizer(arguments.tokenizer, settings.cache_folder, lab.progress),
-    )
+    tokenizer = partial(read_tokenizer, arguments.tokenizer, settings.cache_folder)
+    return bench_sections(shapes, sizes, items, tokenizer)

@@ -5,64 +5,55 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any, Self, TypeVar
 
-from engine.bench.task_sets import grouped, read_rows
+from engine.bench.task_sets import SetItem, grouped, read_rows
 from engine.errors import InputError
 from engine.request import Buffer
 
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class FimTask:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FimTask(SetItem):
     """A hole in a program of HumanEval, in the two layouts that it is published in.
 
     `check` is what must run through behind the program; None: it cannot be run.
     """
 
-    id: str
     language: str
-    prefix: str
-    suffix: str
     middle: str
     check: str | None
 
     @classmethod
     def from_row(cls, row: dict[str, Any]) -> Self:
         """Read a line's object."""
-        prefix, suffix = str(row["prompt"]), str(row["suffix"])
-        middle = str(row["canonical_solution"])
-        if "task_id" not in row:  # the single-line set, whose middles lack their line ends
-            return cls(str(row["name"]), str(row["language"]), prefix, suffix, middle, None)
-        check = f"{row['test']}\ncheck({row['entry_point']})\n"
-        return cls(str(row["task_id"]), "py", prefix, suffix, middle, check)
-
-    @property
-    def path(self) -> str:
-        """A name for the file, from which the language shows."""
-        return f"task.{self.language}"
-
-    @property
-    def open_buffers(self) -> tuple[Buffer, ...]:
-        """None: the program stands alone."""
-        return ()
+        # The single-line set has no task ids, and its middles lack their line ends.
+        is_python = "task_id" in row
+        language = "py" if is_python else str(row["language"])
+        return cls(
+            id=str(row["task_id" if is_python else "name"]),
+            path=f"task.{language}",
+            prefix=str(row["prompt"]),
+            suffix=str(row["suffix"]),
+            language=language,
+            middle=str(row["canonical_solution"]),
+            check=f"{row['test']}\ncheck({row['entry_point']})\n" if is_python else None,
+        )
 
     def program(self, completion: str) -> str:
         """The file with `completion` in the hole, and its check. The task must have one."""
         return f"{self.prefix}{completion}{self.suffix}\n{self.check}"
 
 
-@dataclass(frozen=True, slots=True)
-class CrossfileTask:
-    """A cursor in a released package whose answer stands in another file of the package."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CrossfileTask(SetItem):
+    """A cursor in a released package whose answer stands in another file of the package.
 
-    id: str
+    Open is what a person would have open, the last import first.
+    """
+
     stratum: str  # cross_file, or random_line, where no other file need be known
     kind: str
-    path: str
-    prefix: str
     target: str
-    suffix: str
-    open_buffers: tuple[Buffer, ...]  # what a person would have open, the last import first
     package: str = ""
     root: Path = Path()  # of the package's files; `path` lies below it
     definition_text: str = ""  # what the answer uses, its file in a comment above each

@@ -40,7 +40,8 @@ def written(path, rows):
 
 def test_reads_both_published_forms(tmp_path):
     line, block = load_fim_tasks(written(tmp_path / "set.gz", [LINE_ROW, BLOCK_ROW]))
-    assert line == FimTask("one", "js", "f(", "\n)", "x", None)
+    assert (line.id, line.path, line.prefix, line.suffix) == ("one", "task.js", "f(", "\n)")
+    assert (line.middle, line.check) == ("x", None)
     assert block.language == "py"
     assert block.check is not None
     assert block.program("PASS").startswith("def f(x):\n    PASS\n\ndef check(candidate)")
@@ -71,7 +72,7 @@ def test_scores_the_text_written_with_lookahead():
 
 @pytest.mark.parametrize(("passed", "shown_as"), [(True, "100.0%"), (None, "-")])
 def test_scores_are_shown_by_language(passed, shown_as):
-    task = FimTask("t", "py", "", "", "x", None)
+    task = FimTask.from_row(BLOCK_ROW)
     measured = Measured("t", off=result(), on=result())
     run = FimRun(task, measured, Score(is_exact=False, edit_similarity=0.25, passed=passed))
     setting = Setting(INFO, CompletionRequest("", ""))

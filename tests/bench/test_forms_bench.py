@@ -1,24 +1,22 @@
 """Fewer bits are compared with whole weights on the same text."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from engine.bench.task_sets import ReplayItem
 from engine.errors import ConfigurationError
 from engine.model.device import DeviceChoice
 from engine.progress import NoProgress
 from tests.bench.forms_bench import measure_quantizations, quantization_json, quantization_table
 from tests.support.int4_folder import quantize_folder
+from tests.support.replayed import replay_item
 from tests.support.tiny_models import save_model, tiny_model
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 WIDE: dict[str, Any] = {"hidden_size": 128, "intermediate_size": 256}
-ITEMS = [
-    ReplayItem(f"i{n}", "completion", "p", "a.py", "def f(x):\n    return ", "x + 1\n" * n, "", ())
-    for n in (3, 60)
-]
+ITEMS = [replace(replay_item("x + 1\n" * n), prefix="def f(x):\n    return ") for n in (3, 60)]
 
 
 def measure(model, tmp_path, items=ITEMS):

@@ -3,14 +3,24 @@ import pytest
 from tests.bench.scoring import edit_similarity, score
 from tests.bench.tasks import FimTask
 
-LINE = FimTask("a", "js", "f(\n", "\n)", "  x + 1", None)
-BLOCK = FimTask(
-    "b",
-    "py",
-    "def f(x):\n    ",
-    "\n",
-    "return x + 1",
-    "def check(c):\n    assert c(1) == 2\ncheck(f)",
+LINE = FimTask.from_row(
+    {
+        "name": "a",
+        "language": "js",
+        "prompt": "f(\n",
+        "suffix": "\n)",
+        "canonical_solution": "  x + 1",
+    }
+)
+BLOCK = FimTask.from_row(
+    {
+        "task_id": "b",
+        "prompt": "def f(x):\n    ",
+        "suffix": "\n",
+        "canonical_solution": "return x + 1",
+        "test": "def check(c):\n    assert c(1) == 2",
+        "entry_point": "f",
+    }
 )
 
 

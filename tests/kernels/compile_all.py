@@ -19,7 +19,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from importlib.metadata import version
 from itertools import product
@@ -31,7 +31,7 @@ import torch
 from engine.model.gpu.buffers import StepShape
 from engine.model.model_config import QWEN_SHAPES
 from kernels.device_limits import LIMITS, DeviceLimits, assumed
-from kernels.operations import Operations
+from kernels.operations import OPERATIONS
 from kernels.product.tiles import ROW_TILES
 from kernels.weight import STORED_FORMS, Quantization
 from tests.support.blueprint import empty_forward, empty_memory
@@ -44,7 +44,6 @@ _EARLY_END = "-early"  # of an architecture's name: its kernels start before the
 ARCHITECTURES = ("80", "86", "89", "90", "90-early", "100", "100-early", "120", "120-early")
 _MATRIX_INSTRUCTIONS = {90: "wgmma", 100: "tcgen05"}  # of others mma.sync
 FORMS = tuple(dict.fromkeys((*QUANTIZATIONS, *STORED_FORMS)))
-_OPERATIONS = tuple(one.name for one in fields(Operations) if one.name != "asks_host")
 KINDS = ((False, False), (True, False), (False, True))  # sampled, with logits
 _NEVER_EARLY = "kv_commit_kernel"  # it starts when all before it has ended
 _EARLY = ("griddepcontrol.wait", "griddepcontrol.launch_dependents")
@@ -70,7 +69,7 @@ class Job:
     form: Quantization
     target: str
     rows: Sequence[int] = ROW_TILES
-    operations: Sequence[str] = _OPERATIONS
+    operations: Sequence[str] = OPERATIONS
 
     def __str__(self) -> str:
         return f"{self.target} {self.model} {self.form}"
@@ -139,7 +138,7 @@ def _launch(job: Job, fail: Callable[[str], None]) -> None:
         name: partial(_guarded, getattr(forward.operations, name), fail)
         if name in job.operations
         else _nothing
-        for name in _OPERATIONS
+        for name in OPERATIONS
     }
     forward = replace(forward, operations=replace(forward.operations, **guarded))
     for rows, (sampled, logits) in product(job.rows, KINDS):
@@ -232,7 +231,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--models", type=names, default=list(QWEN_SHAPES))
     parser.add_argument("--forms", type=names, default=FORMS)
     parser.add_argument("--rows", type=lambda text: list(map(int, names(text))), default=ROW_TILES)
-    parser.add_argument("--operations", type=names, default=_OPERATIONS)
+    parser.add_argument("--operations", type=names, default=OPERATIONS)
     parser.add_argument("--workers", type=int, default=os.cpu_count())
     return parser.parse_args()
 

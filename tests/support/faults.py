@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any
 from unittest import mock
 
@@ -13,7 +13,6 @@ from kernels.operations import Operations, operations_for
 Written = list[torch.Tensor]
 Fault = Callable[[Written], None]
 _TWINS = operations_for(torch.device("cpu"))
-OPERATIONS = tuple(field.name for field in fields(Operations) if field.name != "asks_host")
 
 
 def _lm_head(stream: Any, *others: Any) -> None:

@@ -2,31 +2,28 @@
 
 import gc
 import statistics
-import time
+import timeit
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from importlib.metadata import PackageNotFoundError, version
 from itertools import pairwise
+from math import nan
 from typing import Self
 
 import torch
 
 from engine.errors import ConfigurationError
-from engine.model.device import (
-    DeviceChoice,
-    free_bytes,
-    name_of,
-)
+from engine.model.device import DeviceChoice, free_bytes
 from engine.model.gpu.launches import can_start_early
+from engine.model.gpu.selfcheck.key import device_name, triton_version
 
 Work = Callable[[], object]
 Timer = Callable[[Work], float]  # ms: median of repeats that follow each other without a pause
 _WARM_UPS = 3
-_WIDTH = 4000  # of the matrix that the numbers make
+_WIDTH = 4000  # of the matrix that is read
 _REPEATS, _HOST_REPEATS = 30, 5
-_BANDWIDTH_PART = 0.2  # of a GPU's free memory, for each of two tensors
+_BANDWIDTH_PART = 0.4  # of a GPU's free memory
 
 
 def cuda_ms(work: Work, repeats: int = _REPEATS) -> float:
@@ -48,12 +45,7 @@ def cuda_ms(work: Work, repeats: int = _REPEATS) -> float:
 
 def host_ms(work: Work) -> float:
     """Duration of what waits for its own end, by the host's clock: the fastest of a few."""
-    times = []
-    for _ in range(_HOST_REPEATS):
-        began = time.perf_counter()
-        work()
-        times.append(1000 * (time.perf_counter() - began))
-    return min(times)
+    return 1000 * min(timeit.repeat(work, number=1, repeat=_HOST_REPEATS))
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,28 +83,17 @@ class Machine:
         """Whether kernels may start before the one ahead has ended; a CPU stands for such a GPU."""
         return not self.is_gpu or can_start_early(self.device)
 
-    def fitting(self, numbers: int) -> int:
-        """So many float32 that two copies leave most of a GPU's free memory, in whole rows."""
+    def captured_ms(self, work: Work) -> float:
+        """Time work as one launch, without the host's time between its kernels."""
         if not self.is_gpu:
-            return numbers
-        most = int(_BANDWIDTH_PART * free_bytes(self.device) / 4)
-        return min(numbers, most) // _WIDTH * _WIDTH
-
-    def captured(self, work: Work) -> Work:
-        """Return `work` as one launch, without the host's time between its kernels."""
-        if not self.is_gpu:
-            return work
+            return self.ms(work)
         work()  # compiles what is not compiled
         torch.cuda.synchronize()
         graph = torch.cuda.CUDAGraph()
         # A capture that fails leaves its own stream behind as the current one.
         with torch.cuda.stream(torch.cuda.current_stream()), torch.cuda.graph(graph):
             work()
-        return graph.replay
-
-    def us_per_launch(self, work: Work, launches: int) -> float:
-        """Duration of one of the launches that `work` consists of."""
-        return 1000 * self.ms(self.captured(work)) / launches
+        return self.ms(graph.replay)
 
     def release(self) -> None:
         """Give memory that nobody holds back to the device, unless it has broken down."""
@@ -124,28 +105,26 @@ class Machine:
 
     def facts(self) -> dict[str, str]:
         """What figures depend on, and when they were taken."""
-        name = "CPU" if self.device.type == "cpu" else name_of(self.device)
-        packages = {package: _version(package) for package in ("torch", "triton", "transformers")}
-        return {"gpu": name, "date": datetime.now(UTC).isoformat(timespec="seconds")} | packages
-
-
-def _version(package: str) -> str:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return "none"
+        return {
+            "gpu": device_name(self.device),
+            "date": datetime.now(UTC).isoformat(timespec="seconds"),
+            "torch": str(torch.__version__),
+            "triton": triton_version(),
+        }
 
 
 @dataclass(frozen=True, slots=True)
 class Bandwidth:
-    """`read_gb_per_s` is the best of several ways to read everything once."""
+    """`read_gb_per_s` is the best of several ways to read everything once; NaN is unknown."""
 
-    read_gb_per_s: float
+    read_gb_per_s: float = nan
 
 
 def measure_bandwidth(machine: Machine, numbers: int) -> Bandwidth:
-    """Read a large tensor of random numbers in several ways."""
-    source = torch.rand(machine.fitting(numbers), device=machine.device)
-    matrix, vector = source.view(-1, _WIDTH), torch.rand(_WIDTH, device=machine.device)
-    ways: tuple[Work, ...] = (source.sum, source.amax, lambda: torch.mv(matrix, vector))
-    return Bandwidth(source.nbytes / min(map(machine.ms, ways)) / 1e6)
+    """Read so many random float32, or as many as a GPU has room for, in several ways."""
+    if machine.is_gpu:
+        numbers = min(numbers, int(_BANDWIDTH_PART * free_bytes(machine.device) / 4))
+    matrix = torch.rand(numbers // _WIDTH, _WIDTH, device=machine.device)
+    vector = torch.rand(_WIDTH, device=machine.device)
+    ways: tuple[Work, ...] = (matrix.sum, matrix.amax, lambda: torch.mv(matrix, vector))
+    return Bandwidth(matrix.nbytes / min(map(machine.ms, ways)) / 1e6)

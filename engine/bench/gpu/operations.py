@@ -2,19 +2,17 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple
 
-from engine.bench.gpu.lab import Cases, Lab
+from engine.bench.gpu.lab import Lab
 from engine.bench.gpu.shapes import Shape
 from engine.bench.gpu.steps import SPARE, packed_launch
 from engine.model.gpu.forward import Forward, StepMemory
-from kernels.operations import Operations
+from engine.progress import counted
+from kernels.operations import OPERATIONS
 from kernels.weight import Weight
-
-_KINDS = 9  # of a step: its eight operations, one of which has two products
-_LOOKED_UP = "embed_rows"  # reads rows of its weight
 
 
 class Kind(NamedTuple):
@@ -42,26 +40,20 @@ class OperationTime:
     share_of_bandwidth: float
 
 
-Calls = dict[Kind, list[Callable[[], None]]]
-
-
-def measure_operations(lab: Lab, shape: Shape, cases: Sequence[tuple[int, int]]) -> Cases:
+def measure_operations(
+    lab: Lab, shape: Shape, cases: Sequence[tuple[int, int]]
+) -> Iterator[OperationTime]:
     """Time all launches of an operation in steps of these rows and contexts, one after the other."""
-    lab.floor_ms(0)  # fails here where no floor is known
-    timed = [(shape.full_name, _times(lab, shape, cases))]
-    return lab.cases("timing the operations", _KINDS * len(cases), timed)
-
-
-def _times(lab: Lab, shape: Shape, cases: Sequence[tuple[int, int]]) -> Iterator[OperationTime]:
     model = lab.model(shape, max(context for _, context in cases) + SPARE)
-    for rows, context in cases:
+    title = f"timing the operations of {shape.full_name}"
+    for rows, context in counted(lab.progress, title, cases):
         launch = packed_launch(model, rows, context)
         launch.start()  # zeros would run faster than what it leaves
         launch.wait()
         with model.graphs.on_stream():
             kinds = _calls(model.graphs.forward, launch.memory, context)
         for kind, calls in kinds.items():
-            us = lab.machine.us_per_launch(partial(_run, calls), len(calls))
+            us = 1000 * lab.machine.captured_ms(partial(_run, calls)) / len(calls)
             share = 1000 * lab.floor_ms(kind.bytes) / us
             yield OperationTime(*kind, rows, context, len(calls), us, share)
 
@@ -71,27 +63,24 @@ def _run(calls: Sequence[Callable[[], None]]) -> None:
         call()
 
 
-def _calls(forward: Forward, memory: StepMemory, context: int) -> Calls:
+def _calls(
+    forward: Forward, memory: StepMemory, context: int
+) -> dict[Kind, list[Callable[[], None]]]:
     """What a step calls, by kind, noted and not run."""
-    calls: Calls = defaultdict(list)
+    calls: dict[Kind, list[Callable[[], None]]] = defaultdict(list)
     layer_bytes = context * forward.arena.bytes_per_position // forward.config.num_layers
 
-    def noting(name: str) -> Callable[..., None]:
-        def note(*arguments: object) -> None:
-            kind = _kind(name, arguments, layer_bytes)
-            calls[kind].append(partial(getattr(forward.operations, name), *arguments))
+    def note(name: str, *arguments: object) -> None:
+        call = partial(getattr(forward.operations, name), *arguments)
+        calls[_kind(name, arguments, layer_bytes)].append(call)
 
-        return note
-
-    noted: dict[str, Any] = {
-        one.name: noting(one.name) for one in fields(Operations) if one.name != "asks_host"
-    }
+    noted: dict[str, Any] = {name: partial(note, name) for name in OPERATIONS}
     replace(forward, operations=replace(forward.operations, **noted)).run(memory)
     return calls
 
 
 def _kind(name: str, arguments: tuple[object, ...], layer_bytes: int) -> Kind:
     weight = next((one for one in arguments if isinstance(one, Weight)), None)
-    if weight is None or name == _LOOKED_UP:
+    if weight is None or name == "embed_rows":  # which reads rows of its weight
         return Kind(name, "", layer_bytes if name == "batch_attention" else 0)
     return Kind(name, f"{weight.num_outputs} x {weight.num_inputs}", weight.num_bytes)

@@ -1,14 +1,14 @@
 """Replays of the sets on random weights of real shapes, the human's text forced as the output."""
 
 import tempfile
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 
 from engine.bench.figures import speed_figures
 from engine.bench.gpu.forced import ForcedModel
-from engine.bench.gpu.lab import Cases, Lab
+from engine.bench.gpu.lab import Lab
 from engine.bench.gpu.shapes import SHAPES, Shape
 from engine.bench.measured import Bench, Measured, request_for, without_rules
 from engine.bench.task_sets import ReplayItem, grouped
@@ -29,6 +29,7 @@ from engine.progress import Progress, counted
 from engine.request import CompletionRequest
 
 _POSITIONS = 16384  # of the cache
+ReadTokenizer = Callable[[Progress], Tokenizer]
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,16 +94,17 @@ class ForcedEngine:
 
 
 def measure_replays(
-    lab: Lab, shape: Shape, items: Sequence[ReplayItem], tokenizer: Tokenizer
-) -> Cases:
+    lab: Lab, shape: Shape, items: Sequence[ReplayItem], read_tokenizer: ReadTokenizer
+) -> Iterator[ForcedSpeed]:
     """Replay items on one model, off and on in alternating order."""
-    causal_lm = lab.model(shape, _POSITIONS)
+    tokenizer, causal_lm = read_tokenizer(lab.progress), lab.model(shape, _POSITIONS)
     warm_up(causal_lm.graphs, lab.progress)  # as a host does: no completion may wait for a capture
     with tempfile.TemporaryDirectory(prefix="foregram-") as folder:
         forced = ForcedEngine.of(causal_lm, tokenizer, Path(folder), lab.progress)
         counting = counted(lab.progress, f"replaying on {shape.full_name}", items)
         runs = forced.run(counting, CompletionRequest("", ""))
-    return Cases(tuple(_speed(shape, kind, some) for kind, some in runs.items()))
+    for kind, some in runs.items():
+        yield _speed(shape, kind, some)
 
 
 def first_of_each_kind(items: Sequence[ReplayItem], count: int) -> list[ReplayItem]:

@@ -2,26 +2,28 @@
 
 import json
 import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+from rich.table import Table
+
 from engine.bench.gpu.check import check_shape
-from engine.bench.gpu.lab import Cases, Lab, sentence
-from engine.bench.gpu.machine import measure_bandwidth
+from engine.bench.gpu.lab import Lab, Section
+from engine.bench.gpu.machine import Bandwidth, measure_bandwidth
 from engine.bench.gpu.operations import measure_operations
-from engine.bench.gpu.replays import first_of_each_kind, measure_replays
+from engine.bench.gpu.replays import ReadTokenizer, first_of_each_kind, measure_replays
 from engine.bench.gpu.shapes import Shape
-from engine.bench.gpu.steps import measure_prefill, measure_steps
+from engine.bench.gpu.steps import StepTime, measure_prefill, measure_steps
 from engine.bench.report import plain
 from engine.bench.task_sets import ReplayItem
-from engine.errors import ConfigurationError
-from engine.model.tokenizer import Tokenizer
+from engine.errors import ConfigurationError, ForegramError
 
-Sections = dict[str, Callable[[Lab], Cases]]  # by name, in their order
+Sections = dict[str, Section]  # by name, in their order
 _FEW_ROWS = (1, 8, 32, 128)
+_MOST_CHARS = 300  # of an error's message
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,20 +44,17 @@ def bench_sections(
     shapes: Sequence[Shape],
     sizes: Sizes,
     items: Sequence[ReplayItem],
-    read_tokenizer: Callable[[Lab], Tokenizer],
+    read_tokenizer: ReadTokenizer,
 ) -> Sections:
     """Steps, prompts and replays, the most wanted first; `items` may be none."""
     cases = [(rows, context) for context in sizes.contexts for rows in sizes.rows]
     replayed = first_of_each_kind(items, sizes.items)
-
-    def replay(lab: Lab, shape: Shape) -> Cases:
-        return measure_replays(lab, shape, replayed, read_tokenizer(lab))
-
+    replay = partial(measure_replays, items=replayed, read_tokenizer=read_tokenizer)
     return {
-        "bandwidth": partial(_bandwidth, numbers=sizes.numbers),
-        "steps": partial(measure_steps, shapes=shapes, cases=cases),
-        "prefill": partial(measure_prefill, shapes=shapes, lengths=sizes.prompts),
-        **{f"replay_{one.name}": partial(replay, shape=one) for one in shapes if items},
+        **_before_steps(sizes),
+        **_of_each(shapes, "steps", partial(measure_steps, cases=cases)),
+        **_of_each(shapes, "prefill", partial(measure_prefill, lengths=sizes.prompts)),
+        **_of_each(shapes if items else (), "replay", replay),
     }
 
 
@@ -63,27 +62,29 @@ def profile_sections(shapes: Sequence[Shape], sizes: Sizes) -> Sections:
     """Where a step's time goes, in the operations of each shape."""
     cases = [(rows, sizes.contexts[1]) for rows in _FEW_ROWS if rows in sizes.rows]
     return {
-        "bandwidth": partial(_bandwidth, numbers=sizes.numbers),
-        "steps": partial(measure_steps, shapes=shapes, cases=cases),
-        **{
-            f"operations_{one.name}": partial(measure_operations, shape=one, cases=cases)
-            for one in shapes
-        },
+        **_before_steps(sizes),
+        **_of_each(shapes, "steps", partial(measure_steps, cases=cases)),
+        **_of_each(shapes, "operations", partial(measure_operations, cases=cases)),
     }
 
 
 def check_sections(shapes: Sequence[Shape]) -> Sections:
     """The check of a load, for each shape."""
-    return {
-        f"kernels_{one.name}_{one.quantization_name}": partial(check_shape, shape=one)
-        for one in shapes
-    }
+    return _of_each(shapes, "kernels", check_shape)
 
 
-def _bandwidth(lab: Lab, numbers: int) -> Cases:
-    """What steps are held against, so it comes before them."""
+def _of_each(shapes: Sequence[Shape], kind: str, measure: Any) -> Sections:  # noqa: ANN401 - of a lab and a shape
+    return {f"{kind} {one.full_name}": partial(measure, shape=one) for one in shapes}
+
+
+def _before_steps(sizes: Sizes) -> Sections:
+    """What steps are held against."""
+    return {"bandwidth": partial(_bandwidth, numbers=sizes.numbers)}
+
+
+def _bandwidth(lab: Lab, numbers: int) -> Iterator[Bandwidth]:
     lab.bandwidth = measure_bandwidth(lab.machine, numbers)
-    return Cases((lab.bandwidth,))
+    yield lab.bandwidth
 
 
 @dataclass(slots=True)
@@ -92,29 +93,34 @@ class GpuBench:
 
     lab: Lab
     sections: Sections
-    results: dict[str, Cases] = field(default_factory=dict)
+    cases: dict[str, list[Any]] = field(default_factory=dict)
     failures: dict[str, str] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
 
     def run(self) -> Iterator[str]:
         """Measure, and yield each section's name when it is done or has failed."""
         for name, measure in self.sections.items():
-            start = time.monotonic()
+            start, found = time.monotonic(), self.cases.setdefault(name, [])
             try:
-                self.results[name] = measure(self.lab)
+                found.extend(measure(self.lab))  # what was found before a failure stays
             except Exception as error:  # noqa: BLE001 - what fails in one section is that section's
-                self.failures[name] = sentence(error)
+                self.failures[name] = _sentence(error)
             self.lab.machine.release()
             self.seconds[name] = time.monotonic() - start
             yield name
+
+    @property
+    def step_times(self) -> list[StepTime]:
+        """Those of all models."""
+        return [case for found in self.cases.values() for case in found if type(case) is StepTime]
 
     def as_json(self) -> dict[str, Any]:
         """Everything."""
         return {
             "machine": self.lab.machine.facts(),
-            "sections": {name: plain(result) for name, result in self.results.items()},
+            "sections": plain(self.cases),
             "failures": self.failures,
-            "section_seconds": plain(self.seconds),
+            "section_seconds": self.seconds,
         }
 
     def save(self, path: Path) -> None:
@@ -123,3 +129,39 @@ class GpuBench:
             path.write_text(json.dumps(self.as_json(), indent=1) + "\n", "utf-8")
         except OSError as error:
             raise ConfigurationError(f"{path} cannot be written: {error}") from error
+
+    def tables(self, name: str) -> Iterator[Table | str]:
+        """What a section found, a column for each field, and why it ended early if it did."""
+        title = f"{name} ({self.seconds[name]:.0f} s)"
+        if rows := [asdict(case) for case in self.cases[name]]:
+            yield _table(title, rows)
+        if name in self.failures:
+            yield f"{title}: {self.failures[name]}"
+
+    def failures_table(self) -> Table:
+        """The sections that failed, and why."""
+        rows = [{"section": name, "why": why} for name, why in self.failures.items()]
+        return _table("SECTIONS THAT FAILED", rows)
+
+
+def _sentence(error: Exception) -> str:
+    """One line that says what went wrong; our own errors are sentences already."""
+    text = " ".join(str(error).split())[:_MOST_CHARS]
+    return text if isinstance(error, ForegramError) else f"{type(error).__name__}: {text}"
+
+
+def _table(title: str, rows: Sequence[Mapping[str, Any]]) -> Table:
+    table = Table(title=title)
+    shown = [name for name, value in rows[0].items() if isinstance(value, (str, int, float))]
+    for name in shown:
+        is_number = isinstance(rows[0][name], (int, float))
+        table.add_column(name.replace("_", " "), justify="right" if is_number else "left")
+    for row in rows:
+        table.add_row(*(_cell(row[name]) for name in shown))
+    return table
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, float):
+        return f"{value:.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+    return f"{value:,}" if isinstance(value, int) else str(value)

@@ -1,29 +1,24 @@
 """Models of real shapes and random numbers: what a step costs does not depend on what they say."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import torch
 
 from engine.bench.gpu.machine import Machine
 from engine.errors import ConfigurationError
-from engine.model.gpu.arena import KVArena
-from engine.model.gpu.loading import assemble
+from engine.model.gpu.loading import place_qwen2
 from engine.model.gpu.qwen2 import GpuQwen2
-from engine.model.gpu.weights import GpuWeights
 from engine.model.model_config import QWEN_SHAPES, ModelConfig
 from engine.model.token_tree import TokenTree
+from engine.progress import NoProgress
 from kernels.operations import Operations
 from kernels.weight import Quantization
 
 _DEVIATION = 0.02  # of the weights, as such models are initialised
 _BRANCH = 4  # rows of a branch: real drafts have about four
-SHALLOW_LAYERS = 2
-
-
 SHAPES = {name: QWEN_SHAPES[name] for name in ("0.5b", "1.5b", "7b", "32b")}
-
 ALL_SHAPES, QUICK_SHAPES, PROFILE_SHAPES = ",".join(SHAPES), "0.5b", "0.5b,7b"
 
 
@@ -36,28 +31,18 @@ class Shape:
     quantization: Quantization = "float"
 
     @property
-    def quantization_name(self) -> str:
-        """What to call the quantization in reports."""
-        return "bf16" if self.quantization == "float" else self.quantization
-
-    @property
     def full_name(self) -> str:
-        """What to call a model of it in reports."""
-        return f"{self.name} {self.quantization_name}"
-
-    @property
-    def shallow(self) -> "Shape":
-        """The same with two layers, which stand for all."""
-        return replace(self, config=replace(self.config, num_layers=SHALLOW_LAYERS))
+        """What to call a model of it in reports: `7b bf16`."""
+        return f"{self.name} {'bf16' if self.quantization == 'float' else self.quantization}"
 
 
 def parse_shapes(text: str, quantization: Quantization) -> tuple[Shape, ...]:
     """Read names with commas between. Raises ConfigurationError for one that we do not know."""
-    names = [name.strip().lower() for name in text.split(",")]
+    names = dict.fromkeys(name.strip().lower() for name in text.split(","))
     for name in names:
         if name not in SHAPES:
             raise ConfigurationError(f"shape {name!r} is none of {', '.join(SHAPES)}")
-    return tuple(Shape(name, SHAPES[name], quantization) for name in dict.fromkeys(names))
+    return tuple(Shape(name, SHAPES[name], quantization) for name in names)
 
 
 class RandomTensors(Mapping[str, torch.Tensor]):
@@ -99,29 +84,23 @@ class RandomTensors(Mapping[str, torch.Tensor]):
         return len(self._sizes)
 
 
-def random_weights(shape: Shape, machine: Machine) -> GpuWeights:
-    """Draw all weights; no two layers share memory."""
-    tensors = RandomTensors(shape.config, machine)
-    return GpuWeights.place(
-        shape.config, tensors, shape.quantization, machine.dtype, machine.device
-    )
-
-
-def random_arena(config: ModelConfig, positions: int, machine: Machine) -> KVArena:
-    """Keys and values that look like some text's."""
-    arena = KVArena(config, positions, machine.dtype, machine.device)
-    for held in (arena.keys, arena.values):
-        held.normal_()
-    return arena
-
-
 def random_model(
     shape: Shape, positions: int, machine: Machine, operations: Operations | None = None
 ) -> GpuQwen2:
     """Make a model with room for `positions` tokens, whose cache holds random numbers."""
-    weights = random_weights(shape, machine)
-    arena = random_arena(shape.config, positions, machine)
-    return assemble(shape.config, weights, arena, machine.dtype, operations)
+    model = place_qwen2(
+        shape.config,
+        RandomTensors(shape.config, machine),
+        shape.quantization,
+        positions,
+        machine.device,
+        NoProgress(),
+        machine.dtype,
+        operations,
+    )
+    for held in (model.arena.keys, model.arena.values):
+        held.normal_()
+    return model
 
 
 def drafted_tree(rows: int) -> TokenTree:

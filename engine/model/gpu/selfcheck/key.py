@@ -10,6 +10,7 @@ from pathlib import Path
 import torch
 
 import kernels
+from engine.model.device import name_of
 from engine.model.gpu.forward import Forward
 
 _DRIVER_LIMIT_S = 10.0
@@ -26,10 +27,10 @@ def key_of(forward: Forward) -> dict[str, str]:
     held.add(f"head {weights.head.quantization}")
     shape = asdict(forward.config) | {"deviations": "", "max_position": 0}
     return {
-        "device": _device_name(device),
+        "device": device_name(device),
         "driver": _driver() if device.type == "cuda" else "",
         "torch": str(torch.__version__),
-        "triton": _triton(),
+        "triton": triton_version(),
         "kernels": _sources(),
         "shape": ", ".join(f"{name} {value}" for name, value in shape.items() if value),
         "weights": ", ".join(sorted(held)),
@@ -37,10 +38,9 @@ def key_of(forward: Forward) -> dict[str, str]:
     }
 
 
-def _device_name(device: torch.device) -> str:
-    if device.type == "cuda":
-        return torch.cuda.get_device_name(device)
-    return f"{device.type} of {platform.machine()}"
+def device_name(device: torch.device) -> str:
+    """What its maker calls a device; of a CPU the architecture."""
+    return f"CPU of {platform.machine()}" if device.type == "cpu" else name_of(device)
 
 
 @cache
@@ -55,7 +55,7 @@ def _driver() -> str:
     return process.stdout.partition("\n")[0].strip()
 
 
-def _triton() -> str:
+def triton_version() -> str:
     """Its version, by whichever name it was installed; empty where it is not."""
     try:
         import triton  # noqa: PLC0415 - not everywhere

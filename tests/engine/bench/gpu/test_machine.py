@@ -5,18 +5,25 @@ from unittest.mock import Mock
 import pytest
 import torch
 
-from engine.bench.gpu.machine import Machine, cuda_ms, host_ms
+from engine.bench.gpu.machine import Machine, cuda_ms, measure_bandwidth
 
 GB = 10**9
 
 
 @pytest.mark.parametrize("free_gb", [80, 8, 1])
-def test_two_copies_leave_most_of_the_memory_free(monkeypatch, free_gb):
+def test_what_is_read_leaves_most_of_the_memory_free(monkeypatch, free_gb):
+    drawn, rand = [], torch.rand
+
+    def noted(*shape, device):
+        drawn.append(shape)
+        return rand(1, 4000)
+
     monkeypatch.setattr("engine.bench.gpu.machine.free_bytes", lambda _: free_gb * GB)
-    fitting = Machine(torch.device("cuda"), torch.bfloat16, host_ms).fitting(GB)
-    assert 0 < fitting <= GB
-    assert fitting % 4000 == 0
-    assert 2 * 4 * fitting <= 0.4 * free_gb * GB
+    monkeypatch.setattr(torch, "rand", noted)
+    measure_bandwidth(Machine(torch.device("cuda"), torch.bfloat16, lambda _: 1.0), GB)
+    (rows, width), _ = drawn
+    assert 0 < rows * width <= GB
+    assert 4 * rows * width <= 0.4 * free_gb * GB
 
 
 def test_a_cuda_timer_takes_the_median_of_its_repeats_behind_the_warm_ups(monkeypatch):

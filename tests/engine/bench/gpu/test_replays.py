@@ -1,5 +1,7 @@
 """Forced replays on random weights, lookahead on and off."""
 
+from functools import partial
+
 import pytest
 
 from engine.bench.gpu.forced import ForcedModel
@@ -14,7 +16,7 @@ from tests.support.tiny_models import save_model, tiny_model
 
 @pytest.fixture
 def tokenizer(tokenizer_folder):
-    return read_tokenizer(tokenizer_folder, tokenizer_folder, NoProgress())
+    return partial(read_tokenizer, tokenizer_folder, tokenizer_folder)
 
 
 @pytest.fixture
@@ -27,14 +29,14 @@ def dear_steps(monkeypatch):
 def test_a_replay_writes_its_target_with_lookahead_and_without(
     shape, lab, items, tokenizer, dear_steps
 ):
-    found = measure_replays(lab, shape, items, tokenizer).cases
+    found = list(measure_replays(lab, shape, items, tokenizer))
     assert [(one.model, one.kind, one.items) for one in found] == [
         ("tiny bf16", "completion", 1),
         ("tiny bf16", "edit", 1),
     ]
     for one in found:
         assert one.different == 0
-        assert one.tokens == len(tokenizer.encode("    " + items[0].target))
+        assert one.tokens == len(tokenizer(NoProgress()).encode("    " + items[0].target))
         assert one.tokens_per_step > 2
         assert min(one.off_tokens_per_s, one.on_tokens_per_s) > 0
 
@@ -43,7 +45,7 @@ def test_a_text_that_is_not_the_target_is_counted(
     shape, lab, items, tokenizer, dear_steps, monkeypatch
 ):
     monkeypatch.setattr(ForcedModel, "spoken", lambda self, step, output: output)
-    found = measure_replays(lab, shape, items, tokenizer).cases
+    found = list(measure_replays(lab, shape, items, tokenizer))
     assert [one.different for one in found] == [1, 1]
 
 
@@ -62,7 +64,7 @@ def test_no_completion_makes_a_launch(shape, lab, items, tokenizer, monkeypatch)
 
     monkeypatch.setattr(StepGraphs, "_make", watched)
     monkeypatch.setattr("engine.bench.gpu.replays.warm_up", warmed)
-    measure_replays(lab, shape, items, tokenizer)
+    assert list(measure_replays(lab, shape, items, tokenizer))
     assert made == []
 
 

@@ -9,24 +9,24 @@ from rich.console import Console
 
 from engine.bench.gpu import check, run
 from engine.bench.gpu.lab import Lab
+from engine.bench.gpu.machine import Bandwidth
 from engine.bench.gpu.replays import read_tokenizer
 from engine.bench.gpu.run import GpuBench, bench_sections, check_sections, profile_sections
-from engine.bench.gpu.tables import failures_table, section_table
 from engine.model.gpu.selfcheck.first_load import settle
 from engine.progress import NoProgress
 
-FULL = ["bandwidth", "steps", "prefill", "replay_tiny"]
+FULL = ["bandwidth", *(f"{kind} tiny bf16" for kind in ("steps", "prefill", "replay"))]
 NAMES = {
     "full": FULL,
-    "profile": ["bandwidth", "steps", "operations_tiny"],
-    "check": ["kernels_tiny_bf16"],
+    "profile": ["bandwidth", "steps tiny bf16", "operations tiny bf16"],
+    "check": ["kernels tiny bf16"],
 }
 
 
-def shown(renderable):
+def shown(*renderables):
     console = Console(width=200)
     with console.capture() as captured:
-        console.print(renderable)
+        console.print(*renderables)
     return captured.get()
 
 
@@ -35,9 +35,7 @@ def bench(machine, shape, sizes, items, tokenizer_folder):
     """A function that makes a run of a kind."""
 
     def make(kind="full", replayed=items):
-        def tokenizer(lab):
-            return read_tokenizer(tokenizer_folder, tokenizer_folder, lab.progress)
-
+        tokenizer = partial(read_tokenizer, tokenizer_folder, tokenizer_folder)
         sections = {
             "full": partial(bench_sections, [shape], sizes, replayed, tokenizer),
             "profile": partial(profile_sections, [shape], sizes),
@@ -54,9 +52,9 @@ def test_every_section_is_measured_saved_and_shown(bench, kind, tmp_path):
     one, path = bench(kind), tmp_path / "gpu.json"
     assert list(one.run()) == NAMES[kind]
     one.save(path)
-    assert failures_table(one) is None
+    assert one.failures == {}
     for name in NAMES[kind]:
-        assert section_table(name, one) is not None
+        assert name in shown(next(one.tables(name)))
     saved = json.loads(path.read_text())
     assert list(saved["sections"]) == NAMES[kind]
     assert set(saved) == {"machine", "sections", "failures", "section_seconds"}
@@ -70,21 +68,32 @@ def test_a_section_that_fails_is_a_sentence_and_the_others_go_on(bench, monkeypa
     monkeypatch.setattr(run, "measure_bandwidth", broken)
     one = bench(replayed=())
     assert list(one.run()) == FULL[:-1]
-    failures = one.as_json()["failures"]
-    assert failures["bandwidth"] == "RuntimeError: an illegal memory access"
-    assert failures["steps"] == "ValueError: the bandwidth was not measured"
-    assert "prefill" in one.results
-    assert "an illegal memory access" in shown(section_table("bandwidth", one))
-    assert "ValueError: the bandwidth was not measured" in shown(failures_table(one))
+    assert one.failures == {"bandwidth": "RuntimeError: an illegal memory access"}
+    assert "an illegal memory access" in shown(*one.tables("bandwidth"))
+    assert "an illegal memory access" in shown(one.failures_table())
+    step = one.as_json()["sections"]["steps tiny bf16"][0]
+    assert step["step_ms"] > 0
+    assert step["floor_ms"] is None, "nothing is known of the bandwidth"
+
+
+def test_what_a_section_found_before_it_failed_is_kept(bench, machine):
+    def two_and_a_failure(lab):
+        yield Bandwidth(1.0)
+        yield Bandwidth(2.0)
+        raise RuntimeError("no memory")
+
+    one = GpuBench(Lab(machine, NoProgress()), {"a": two_and_a_failure})
+    assert list(one.run()) == ["a"]
+    assert one.as_json()["sections"] == {"a": [{"read_gb_per_s": 1.0}, {"read_gb_per_s": 2.0}]}
+    assert one.failures == {"a": "RuntimeError: no memory"}
 
 
 def test_a_device_without_kernels_is_checked_and_timed(lab, shape):
     lab.machine = replace(lab.machine, has_kernels=False)
-    found = check.check_shape(lab, shape)
-    (case,) = found.cases
+    (case,) = check.check_shape(lab, shape)
     assert (case.model, case.verdict.runs, case.verdict.failed) == ("tiny bf16", "pytorch", {})
     assert 0 < case.ms_of_least_rows < case.ms_of_most_rows
-    assert found.notes[0].startswith("PyTorch runs all of it; the text ")
+    assert case.found.startswith("PyTorch runs all of it; the text ")
     assert "hidden_size 128" in case.verdict.key["shape"]
 
 
@@ -95,6 +104,6 @@ def test_what_fails_is_reported_for_weights_as_they_are_held(lab, shape, monkeyp
         return model, verdict
 
     monkeypatch.setattr(check, "settle", settled)
-    (case,) = check.check_shape(lab, replace(shape, quantization="int4")).cases
+    (case,) = check.check_shape(lab, replace(shape, quantization="int4"))
     assert case.model == "tiny int4"
     assert case.verdict.failed["early"] == "a race"

@@ -9,7 +9,6 @@ from engine.bench.gpu.shapes import (
     drafted_tree,
     parse_shapes,
     random_model,
-    random_weights,
 )
 from engine.errors import ConfigurationError
 from tests.support.products import QUANTIZATIONS
@@ -36,10 +35,12 @@ def test_layers_have_numbers_of_their_own(shape, machine):
 
 @pytest.mark.parametrize("quantization", QUANTIZATIONS)
 def test_weights_of_every_form_have_their_real_size(shape, machine, quantization):
-    weights = random_weights(replace(shape, quantization=quantization), machine)
+    model = random_model(replace(shape, quantization=quantization), 64, machine)
     count = shape.config.num_parameters - shape.config.vocab_size * shape.config.hidden_size
     expected = count * {"float": 4, "fp8": 1, "int4": 0.5}[quantization]
-    assert weights.read_bytes == pytest.approx(expected, rel=0.2)  # scales and all
+    assert model.graphs.forward.weights.read_bytes == pytest.approx(
+        expected, rel=0.2
+    )  # scales and all
 
 
 def test_a_model_has_a_cache_of_finite_numbers(shape, machine):

@@ -5,7 +5,7 @@ once for each shape, and never the Python around them.
 """
 
 from contextlib import nullcontext
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from types import SimpleNamespace
 from typing import Any
@@ -23,6 +23,7 @@ from engine.model.gpu.buffers import Inputs, Outputs, StepShape
 from engine.model.gpu.launches import CaptureError, GraphMemory, Launch
 from engine.model.gpu.step_graphs import ROW_BUCKETS, StepGraphs
 from engine.model.token_tree import MAX_ROWS, TokenTree
+from kernels.operations import OPERATIONS
 from tests.support.adversary import Adversary
 from tests.support.gpu_models import gpu_qwen2
 from tests.support.steps import decoded, decoder_behind, text_of
@@ -78,11 +79,7 @@ def recorded(reference, monkeypatch):
     recorder = Recorder([])
     model = gpu_qwen2(reference)
     forward = model.graphs.forward
-    noted = {
-        field.name: recorder.noting(getattr(forward.operations, field.name))
-        for field in fields(forward.operations)
-        if field.name != "asks_host"
-    }
+    noted = {name: recorder.noting(getattr(forward.operations, name)) for name in OPERATIONS}
     model.graphs.forward = replace(forward, operations=replace(forward.operations, **noted))
     for part, name in ((Inputs, "upload"), (Outputs, "download")):
         monkeypatch.setattr(part, name, recorder.noting(getattr(part, name)))

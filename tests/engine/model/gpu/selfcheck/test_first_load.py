@@ -19,9 +19,8 @@ from engine.model.gpu.selfcheck.rows import UNEQUAL, Extent
 from engine.model.gpu.selfcheck.verdict import Verdict, VerdictFile, kept_verdicts
 from engine.model.gpu.step_graphs import warm_up
 from engine.progress import NoProgress
-from kernels.operations import PORTABLE
+from kernels.operations import OPERATIONS, PORTABLE
 from tests.support.faults import (
-    OPERATIONS,
     STAND_INS,
     Race,
     in_one_order,
