@@ -9,7 +9,6 @@ import logging
 import math
 import re
 from collections.abc import Callable, Generator
-from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any
 
@@ -51,7 +50,6 @@ _NUMBERED = (
 )
 _PART, _WHOLE = types.TextDocumentContentChangePartial, types.TextDocumentContentChangeWholeDocument
 
-MessageId = int | str
 _Handler = Generator[Any, Any, Any]  # a built-in handler, which pygls runs step by step
 
 
@@ -85,16 +83,6 @@ class DocumentServer(LanguageServer):
             self.window_log_message(params)
 
 
-@dataclass(frozen=True, slots=True)
-class UnreadableMessage:
-    """A request or, without an id, a notification whose params are not what LSP specifies."""
-
-    message_id: MessageId | None
-    method: str
-    uri: str | None  # of the document or notebook that it is about
-    problem: str
-
-
 class LanguageServerProtocol(protocol.LanguageServerProtocol):
     """Reads what editors send, and answers each request once."""
 
@@ -123,17 +111,21 @@ class LanguageServerProtocol(protocol.LanguageServerProtocol):
         """The type of a request's result."""
         return types.METHOD_TO_TYPES.get(method, (None, None))[1]
 
-    def lose_step(self) -> None:
-        """A message could not be read."""
-        self._server.documents.lose_step(None)
-
     def handle_data(self, data: object) -> None:
-        """Handle what a message says; a request of another form is rejected."""
+        """Handle what a message says; reject what cannot be read, or is not allowed now."""
         if not isinstance(data, dict):
             raise JsonRpcInvalidRequest("a message is a JSON object")
         message_id, method = data.get("id"), data.get("method")
         if data.get("jsonrpc") == self.VERSION and isinstance(method, str | None):
-            self.handle_message(self.structure_message(data))
+            try:
+                message = self.structure_message(data)
+            except JsonRpcException as error:
+                if method is None:
+                    raise
+                self._refuse_unreadable(data, method, error)
+            else:
+                if self._is_allowed(message):
+                    self.handle_message(message)
         elif isinstance(message_id, int | str) and method is not None:
             problem = f"a request says jsonrpc: {self.VERSION}, and its method by a string"
             self._refuse(message_id, _CODES.InvalidRequest, problem)
@@ -141,26 +133,15 @@ class LanguageServerProtocol(protocol.LanguageServerProtocol):
             raise JsonRpcInvalidRequest(f"a message says jsonrpc: {self.VERSION}")
 
     def structure_message(self, data: dict[str, Any]) -> Any:  # noqa: ANN401 - of a type for each method
-        """The message; an `UnreadableMessage` if its params are malformed."""
-        if "jsonrpc" not in data or "method" not in data:
-            return super().structure_message(data)
-        if data.get("params") is None:
-            data = {**data, "params": {}}  # some clients leave them out of `initialized`
-        if data["method"] == types.TEXT_DOCUMENT_INLINE_COMPLETION:
-            data = {**data, "params": _with_context(data["params"])}
-        try:
-            return super().structure_message(data)
-        except JsonRpcException as error:
-            method = str(data["method"])
-            problem = _one_sentence(f"{method}: {_faults(error)}")
-            return UnreadableMessage(data.get("id"), method, _uri(data["params"]), problem)
-
-    def handle_message(self, message: RPCMessage | UnreadableMessage) -> None:
-        """Hand a message to its handler; reject what cannot be read, or is not allowed now."""
-        if isinstance(message, UnreadableMessage):
-            self._refuse_unreadable(message)
-        elif self._is_allowed(message):
-            super().handle_message(message)
+        """The message. Raises JsonRpcException if its params are malformed."""
+        if "jsonrpc" in data and "method" in data:
+            params = data.get("params")
+            if params is None:
+                params = {}  # some clients leave them out of `initialized`
+            if data["method"] == types.TEXT_DOCUMENT_INLINE_COMPLETION:
+                params = _with_context(params)
+            data = {**data, "params": params}
+        return super().structure_message(data)
 
     def _is_allowed(self, message: RPCMessage) -> bool:
         """Whether a message is allowed now; a request that is not is answered here."""
@@ -168,39 +149,37 @@ class LanguageServerProtocol(protocol.LanguageServerProtocol):
         if is_open and getattr(message, "method", "") != types.INITIALIZE:
             return True  # nearly all: to ask a message for its kind takes 0.05 ms
         if isinstance(message, RPCRequest):
-            return self._is_allowed_request(message)
+            if self._shutdown:
+                code, problem = _CODES.InvalidRequest, "the server is shutting down"
+            elif self._workspace is None and message.method != types.INITIALIZE:
+                code, problem = _CODES.ServerNotInitialized, "the client must initialize first"
+            else:
+                return True
+            self._refuse(message.id, code, problem)
+            return False
         if not isinstance(message, RPCNotification) or self._workspace is not None:
             return True
         if message.method != types.EXIT:
             _LOG.info("ignored: %s comes before initialize", message.method)
         return message.method == types.EXIT
 
-    def _is_allowed_request(self, request: RPCRequest) -> bool:
-        is_first = request.method == types.INITIALIZE
-        if self._shutdown:
-            self._refuse(request.id, _CODES.InvalidRequest, "the server is shutting down")
-        elif self._workspace is None and not is_first:
-            self._refuse(
-                request.id, _CODES.ServerNotInitialized, "the client must initialize first"
-            )
-        else:
-            return True
-        return False
-
-    def _refuse_unreadable(self, message: UnreadableMessage) -> None:
-        if message.message_id is not None:
-            self._refuse(message.message_id, _CODES.InvalidParams, message.problem)
+    def _refuse_unreadable(
+        self, data: dict[str, Any], method: str, error: JsonRpcException
+    ) -> None:
+        problem = _one_sentence(f"{method}: {_faults(error)}")
+        if (message_id := data.get("id")) is not None:
+            self._refuse(message_id, _CODES.InvalidParams, problem)
             return
-        _LOG.warning("ignored: %s", message.problem)
-        if message.method in _EDITS:
-            self._server.documents.lose_step(message.uri)
+        _LOG.warning("ignored: %s", problem)
+        if method in _EDITS:
+            self._server.documents.lose_step(_uri(data.get("params")))
 
-    def _refuse(self, message_id: MessageId, code: types.ErrorCodes, reason: str) -> None:
+    def _refuse(self, message_id: int | str, code: types.ErrorCodes, reason: str) -> None:
         self._send_response(message_id, error=types.ResponseError(code, reason))
 
     def _send_response(
         self,
-        msg_id: MessageId,
+        msg_id: int | str,
         result: object = None,
         error: types.ResponseError | None = None,
     ) -> None:
@@ -281,7 +260,6 @@ def _with_context(params: Any) -> Any:  # noqa: ANN401 - whatever a client sends
 
 
 def _uri(params: object) -> str | None:
-    """The document or notebook that malformed params name, if they name one."""
     if not isinstance(params, dict):
         return None
     document = params.get("textDocument") or params.get("notebookDocument")

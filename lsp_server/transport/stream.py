@@ -122,7 +122,7 @@ async def _handle_messages(server: DocumentServer, stream: asyncio.StreamReader)
             server.protocol.handle_data(message)
         except Exception as error:  # noqa: BLE001 - whatever one message meets, the next is read
             if not isinstance(message, dict) or "method" in message:
-                server.protocol.lose_step()
+                server.documents.lose_step(None)
             server.report_server_error(error, JsonRpcException)
         await asyncio.sleep(0)  # however many have arrived, what this one began goes first
 

@@ -1,5 +1,6 @@
 """A real server over real pipes, and a client that speaks raw JSON-RPC."""
 
+import asyncio
 import json
 import os
 import random
@@ -8,10 +9,12 @@ import time
 
 import pytest
 from lsprotocol import types
+from pygls.io_ import StdoutWriter
 
 from lsp_server.documents.documents import Documents
 from lsp_server.reasons import Reason
 from lsp_server.transport.protocol import DocumentServer
+from lsp_server.transport.stream import serve, stream_of
 
 URI = "file:///a.py"
 NOTEBOOK = "file:///n.ipynb"
@@ -113,6 +116,13 @@ def server():
     return server
 
 
+def serve_until_the_end(server, stdin):
+    async def serve_stream():
+        await serve(server, stream_of(stdin.fileno()))
+
+    asyncio.run(serve_stream())
+
+
 @pytest.fixture
 def client(server):
     """A client of `server`, which runs on a thread of its own until its input ends."""
@@ -123,7 +133,8 @@ def client(server):
         os.fdopen(server_out, "wb") as stdout,
         os.fdopen(from_server, "rb") as answers,
     ):
-        thread = threading.Thread(target=server.start_io, args=(stdin, stdout), daemon=True)
+        server.protocol.set_writer(StdoutWriter(stdout))
+        thread = threading.Thread(target=serve_until_the_end, args=(server, stdin), daemon=True)
         thread.start()
         with os.fdopen(to_server, "wb") as requests:
             yield Client(requests, answers)
@@ -394,7 +405,7 @@ def test_a_closed_notebook_is_forgotten(initialized, server):
     params = {"notebookDocument": {"uri": NOTEBOOK}, "cellTextDocuments": []}
     initialized.notify("notebookDocument/didClose", params)
     initialized.ask_inline()
-    assert server.documents.uris() == ()
+    assert server.documents.snapshots() == ()
 
 
 def test_a_notebook_change_that_cannot_be_read_puts_its_cells_out_of_step(initialized, server):
@@ -446,15 +457,13 @@ def test_a_change_of_fifty_thousand_lines_takes_less_than_3_ms(server):
     """From the message's text to the new snapshot, at the 99th percentile of 500 changes."""
     text = "    value = compute(é, 1)  # 🦉\r\n" * 50_000
     first = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"capabilities": {}}}
-    hook = server.protocol.structure_message
-    server.protocol.handle_message(json.loads(json.dumps(first), object_hook=hook))
+    server.protocol.handle_data(first)
     server.documents.open(types.TextDocumentItem(URI, "python", 1, text))
     rng, num_lines, times = random.Random(5), 50_001, []  # noqa: S311 - a draw, no secret
     for version in range(2, 502):
         body, num_added = typed(rng, version, num_lines)
         start = time.process_time()
-        message = json.loads(body, object_hook=hook)
-        server.protocol.handle_message(message)  # its handler takes a snapshot
+        server.protocol.handle_data(json.loads(body))  # its handler takes a snapshot
         times.append(time.process_time() - start)
         num_lines += num_added
         del server.seen[:]
