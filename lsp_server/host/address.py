@@ -45,8 +45,8 @@ class SocketTransport(httpx2.AsyncHTTPTransport):
 class _Backend(httpcore2.AsyncNetworkBackend):
     """asyncio's own streams.
 
-    Those of anyio, which httpx2 takes, ask the system anew at each read, and where a request ends
-    while its answer arrives, they leave an `InvalidStateError` in the log.
+    Those of anyio, which httpx2 takes, ask the system anew at each read. Where a request ends while
+    its answer arrives, they leave an `InvalidStateError` in the log.
     """
 
     async def connect_unix_socket(
@@ -155,12 +155,10 @@ class HostAddress:
         named = "\0".join([platform.node(), workspace])
         return hmac.digest(self.token.encode(), named.encode(), "sha256").hex()[:_SESSION_DIGITS]
 
-    def client(
-        self, timeout_s: float = 5.0, protocol: int = PROTOCOL_VERSION, session: str = ""
-    ) -> httpx2.AsyncClient:
+    def client(self, timeout_s: float = 5.0, session: str = "") -> httpx2.AsyncClient:
         """A client of this host, which the caller closes. Raises ConfigurationError."""
         headers = {
-            PROTOCOL_HEADER: str(protocol),
+            PROTOCOL_HEADER: str(PROTOCOL_VERSION),
             "content-type": "application/json",
             "accept-encoding": "identity",
         }

@@ -3,7 +3,7 @@
 import asyncio
 import json
 import time
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator
 
 import httpx2
 import msgspec
@@ -65,14 +65,8 @@ class HostClient:
     After a 429, nothing is sent for a while that would add to what the host holds or does.
     """
 
-    def __init__(
-        self, http: httpx2.AsyncClient, endpoint: str = "", *, is_shared: bool = False
-    ) -> None:
-        """Send through `http`; `endpoint` is the host's address for people.
-
-        `is_shared`: others may use it, too.
-        """
-        self.is_shared = is_shared
+    def __init__(self, http: httpx2.AsyncClient, endpoint: str = "") -> None:
+        """Send through `http`; `endpoint` is the host's address for people."""
         self._http = http
         self._endpoint = endpoint or str(http.base_url).rstrip("/")
         self.replica = ""  # which of several hosts has answered last
@@ -107,8 +101,8 @@ class HostClient:
 
     async def status(self, client_id: str = "") -> Status:
         """What the host is doing; it counts the clients other than `client_id`."""
-        named = {"client": client_id} if client_id else {}
-        content = await self._request("GET", "/v1/status", params=named)
+        query = f"?client={client_id}" if client_id else ""
+        content = await self._request(f"/v1/status{query}")
         try:
             return msgspec.json.decode(content, type=Status)
         except _ODD as error:
@@ -117,39 +111,39 @@ class HostClient:
     async def sync(self, request: SyncRequest) -> None:
         """Have the host hold buffers."""
         self._check_wait()
-        await self._request("POST", "/v1/buffers", request, limit_s=_UPLOAD_S)
+        await self._request("/v1/buffers", request, limit_s=_UPLOAD_S)
 
     async def close_buffers(self, request: CloseRequest) -> None:
         """Have the host close buffers."""
-        await self._request("POST", "/v1/buffers/close", request)
+        await self._request("/v1/buffers/close", request)
 
     async def send(self, feedback: Feedback) -> None:
         """Report what became of a completion."""
-        await self._request("POST", "/v1/feedback", feedback)
+        await self._request("/v1/feedback", feedback)
 
     async def close(self) -> None:
         """Close all connections."""
         await self._http.aclose()
 
     def _reason(self, error: Exception) -> str:
-        if isinstance(error, httpx2.ConnectError):
-            return _why_unreachable(self._endpoint, error)
-        reason = f"{type(error).__name__}: {error}".removesuffix(": ")
-        return f"the completion host on {self._endpoint} stopped answering ({reason})"
+        where = self._endpoint
+        if not isinstance(error, httpx2.ConnectError):
+            reason = f"{type(error).__name__}: {error}".removesuffix(": ")
+            return f"the completion host on {where} stopped answering ({reason})"
+        if (wrong := rejected_certificate(error)) is not None:
+            what = f"the certificate of {where} is not accepted: {wrong.verify_message}"
+            return what if "expired" in what else f"{what}; ca_file may name the one that signed it"
+        reason = f"no completion host listens on {where}"
+        return f"{reason}: {error}" if where.startswith("https:") else reason
 
     async def _request(
-        self,
-        method: str,
-        path: str,
-        message: msgspec.Struct | None = None,
-        params: Mapping[str, str] | None = None,
-        limit_s: float | None = None,
+        self, path: str, message: msgspec.Struct | None = None, limit_s: float | None = None
     ) -> bytes:
-        content = None if message is None else encoded(message)
+        method, content = ("GET", None) if message is None else ("POST", encoded(message))
         try:
             async with (
                 asyncio.timeout(limit_s or _ANSWER_S),
-                self._http.stream(method, path, content=content, params=params) as response,
+                self._http.stream(method, path, content=content) as response,
             ):
                 body = await body_of(response)
         except httpx2.ConnectError as error:
@@ -178,15 +172,14 @@ class HostClient:
         return HostAbsentError(f"{answer}, as a proxy does without a host behind it")
 
     def _refused(self, response: httpx2.Response, content: bytes) -> HostRefusedError:
-        """What the response says."""
         self.replica = response.headers.get(REPLICA_HEADER, "")
-        refusal = _refusal(response.status_code, content)
-        if response.status_code != httpx2.codes.TOO_MANY_REQUESTS:
-            return refusal
-        wait_s = min(max(retry_after_s(response) or 1.0, 1.0), _LONGEST_WAIT_S)
-        self._waits_until = time.monotonic() + wait_s
-        self._waits_for = refusal.problem
-        return HostQuotaError(refusal.problem, wait_s)
+        problem = _problem(response.status_code, content)
+        if response.status_code == httpx2.codes.TOO_MANY_REQUESTS:
+            wait_s = min(max(retry_after_s(response) or 1.0, 1.0), _LONGEST_WAIT_S)
+            self._waits_until = time.monotonic() + wait_s
+            self._waits_for = problem
+            return HostQuotaError(problem, wait_s)
+        return HostConflictError(problem) if problem.uris else HostRefusedError(problem)
 
 
 def encoded(message: msgspec.Struct) -> bytes:
@@ -202,21 +195,10 @@ def _no_host(reason: str) -> Problem:
     return Problem(NO_HOST, f"what answers is no completion host ({reason})")
 
 
-def _refusal(status: int, content: bytes) -> HostRefusedError:
-    """What the response says."""
+def _problem(status: int, content: bytes) -> Problem:
     try:
         problem = msgspec.json.decode(content, type=Problem)
     except _ODD:
-        return HostRefusedError(_no_host(str(status)))
+        return _no_host(str(status))
     shown = printable(problem.message[:_MOST_SHOWN])  # it may be anybody's machine
-    problem = msgspec.structs.replace(problem, message=shown)
-    return HostConflictError(problem) if problem.uris else HostRefusedError(problem)
-
-
-def _why_unreachable(endpoint: str, error: Exception) -> str:
-    """Why no connection came about, and what helps; `endpoint` is where the host should listen."""
-    if (wrong := rejected_certificate(error)) is not None:
-        what = f"the certificate of {endpoint} is not accepted: {wrong.verify_message}"
-        return what if "expired" in what else f"{what}; ca_file may name the one that signed it"
-    reason = f"no completion host listens on {endpoint}"
-    return f"{reason}: {error}" if endpoint.startswith("https:") else reason
+    return msgspec.structs.replace(problem, message=shown)

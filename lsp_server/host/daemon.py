@@ -22,7 +22,6 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 
 import httpx2
-import msgspec
 
 from engine.host.runtime import HostRecord, RuntimeFolder
 from engine.version import VERSION
@@ -181,7 +180,6 @@ class LocalHost:
         return True
 
     def _start(self, former: HostRecord | None) -> None:
-        """Start a host after that of the record `former`, which died."""
         # Not in a thread: a cancelled caller would release the lock while the process is started.
         self._folder.socket_path.unlink(missing_ok=True)
         self._folder.log.rotate()
@@ -199,11 +197,12 @@ class LocalHost:
             except OSError as error:
                 reason = f"{self._command[0]}: {error.strerror}"
                 raise HostError(f"the model's process cannot be started: {reason}") from error
-            record = HostRecord(process.pid, boot_s(), version=VERSION)
-            if former is not None:
-                failures, crashed = former.failures, former.crashed
-                record = msgspec.structs.replace(record, failures=failures, crashed=crashed)
-            self._folder.write_record(record)
+            failures, crashed = (former.failures, former.crashed) if former else (0, "")
+            self._folder.write_record(
+                HostRecord(
+                    process.pid, boot_s(), failures=failures, version=VERSION, crashed=crashed
+                )
+            )
         # Reaps the process when it ends, if this one lives that long.
         self._reaper = threading.Thread(target=self._reap, args=(process,), daemon=True)
         self._reaper.start()

@@ -23,6 +23,7 @@ from engine.host.protocol import (
     Problem,
     SyncRequest,
 )
+from engine.request import Snippet
 from lsp_server.documents.anchor import Anchor
 from lsp_server.documents.document import Snapshot
 from lsp_server.host.client import (
@@ -151,7 +152,10 @@ class HostLink:
             client = await self._client()
             watch = self._begin(self._watch(client))
             try:
-                async with aclosing(await self._begun(client, anchor, build)) as events:
+                shown = await self._shown(anchor)
+                await self._in_step.acquire()
+                accepting = self._accepted(client, anchor, partial(build, repository=shown))
+                async with aclosing(await self._uncut(self._begin(accepting))) as events:
                     async for event in events:
                         self._note(event, anchor if stop.max_tokens else None)
                         yield event
@@ -176,7 +180,6 @@ class HostLink:
         raise HostGoneError(f"the host rejected the document after {_ATTEMPTS} attempts")
 
     def _note(self, event: CompleteEvent, anchor: Anchor | None) -> None:
-        """Remember how a completion ended; `anchor` is None where only a prompt was read."""
         self.failure = event.message if isinstance(event, Failed) else ""
         if isinstance(event, Done) and anchor is not None:
             self.last = anchor.document.uri, event
@@ -255,7 +258,6 @@ class HostLink:
         await self._search.leave()
 
     async def _tell_rest(self) -> None:
-        """Report what no request came after."""
         client = self._search.client
         with suppress(HostGoneError, TimeoutError):
             async with asyncio.timeout(_CLOSE_S):
@@ -263,24 +265,24 @@ class HostLink:
                     with suppress(HostRefusedError):  # the host has forgotten that completion
                         await client.send(self._feedback.popleft())
 
-    async def _begun(
-        self, client: HostClient, anchor: Anchor, build: _Build
-    ) -> AsyncGenerator[CompleteEvent]:
-        """The events of one attempt, once the host has accepted it.
+    async def _shown(self, anchor: Anchor) -> tuple[Snippet, ...]:
+        """What other files show, once what the host may no longer hold is withdrawn.
 
-        The request may have waited for long, so its document is judged again, and what other files
-        show. One that is cancelled before it is accepted goes out: what the host holds would not be
-        known.
+        A request may have waited for long before, so some documents are judged again.
         """
         while self._former:  # no completion runs under these names any more
             self._begin(self._close(CloseRequest(self._former.pop())))
         if time.monotonic() - self._judged_at > _JUDGE_S:
             await self._retract_some()
-        build = partial(
-            build, repository=await self._files.shown(anchor, is_quick=self.reads_quickly)
-        )
-        await self._in_step.acquire()
-        opening = self._begin(self._accepted(client, anchor, build))
+        return await self._files.shown(anchor, is_quick=self.reads_quickly)
+
+    async def _uncut(
+        self, opening: asyncio.Task[AsyncGenerator[CompleteEvent]]
+    ) -> AsyncGenerator[CompleteEvent]:
+        """The events of a request, which goes out even if it is cancelled before it is accepted.
+
+        Else what the host holds would not be known.
+        """
         try:
             return await asyncio.shield(opening)
         except asyncio.CancelledError:
@@ -359,10 +361,10 @@ class HostLink:
         return task
 
     async def _client(self) -> HostClient:
-        if self._search.client is None and await self.ready() != "ready":
-            raise HostGoneError("the host is not there")
         if self._search.client is None:
-            raise HostGoneError("the host has just gone")
+            await self.ready()
+        if self._search.client is None:
+            raise HostGoneError("the host is not there")
         if self._holder != self._search.num_hosts:
             self._sync.leave()
         self._holder = self._search.num_hosts
@@ -375,7 +377,6 @@ class HostLink:
         await self._search.lost(client)
 
     async def _close(self, request: CloseRequest) -> bool:
-        """Have the host close documents; whether it received that."""
         if self._search.client is not None:
             with suppress(HostGoneError, HostRefusedError, TimeoutError):
                 await asyncio.wait_for(self._search.client.close_buffers(request), _CLOSE_S)

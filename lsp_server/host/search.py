@@ -19,7 +19,7 @@ _NEAR_S = 5.0  # by which one process seems to have begun at another time
 _RETRY_S = 2.0  # before a host that could not be reached is tried again
 _LONGEST_RETRY_S = 60.0  # while nobody needs it
 _REQUEST_S = 60.0
-_DEATHS = 3  # of local hosts that were found and are gone, before nobody waits for the next
+_DEATHS = 3  # of local hosts that were found and are gone, before requests wait no more
 _PASSING = ("searching", "loading")  # states that become others by themselves
 _STOPPED = Problem("", "the model stopped answering")
 
@@ -56,6 +56,7 @@ class HostSearch:
         self, find: FindHost, watch: Watch, workspace: Callable[[], str] = lambda: ""
     ) -> None:
         self.client: HostClient | None = None
+        self.is_shared = False  # it listens on a port, where others may find it, too
         self.num_hosts = 0  # that were ready: the one of now may be another than before
         self._process = 0, 0.0  # its id, and by our clock when it began
         self._report = LinkReport()
@@ -65,11 +66,6 @@ class HostSearch:
         self._task: asyncio.Task[None] | None = None
         self._changed = asyncio.Event()
         self._wanted = asyncio.Event()
-
-    @property
-    def is_shared(self) -> bool:
-        """Whether the host listens on a port, where others may find it, too."""
-        return self.client is not None and self.client.is_shared
 
     @property
     def state(self) -> LinkState:
@@ -134,32 +130,28 @@ class HostSearch:
             delay = min(2 * delay, _LONGEST_RETRY_S)
 
     async def _attempt(self) -> bool:
+        """Whether a host is found that becomes ready.
+
+        A local one that dies meanwhile is replaced while the requests go on waiting.
+        """
         self._wanted.clear()
         try:
-            return await self._found_and_tried()
+            for left in reversed(range(_DEATHS + 1)):
+                address = await self._find()
+                try:
+                    return await self._tried(address)
+                except HostGoneError:
+                    if address.socket_path is None or not left:
+                        raise
         except Exception as error:  # noqa: BLE001 - full disks, odd files: all of it may pass
             _LOG.info("no host yet", exc_info=error)
             self._change(LinkReport("unreachable", problem=_problem(error)))
-            return False
-
-    async def _found_and_tried(self, deaths: int = 0) -> bool:
-        """A local host that dies once it was found is replaced while the requests go on waiting."""
-        address = await self._find()
-        try:
-            return await self._tried(address)
-        except HostGoneError:
-            if address.socket_path is None or deaths == _DEATHS:
-                raise
-        return await self._found_and_tried(deaths + 1)
+        return False
 
     async def _tried(self, address: HostAddress) -> bool:
-        """Whether the host there becomes ready."""
-        session = "" if address.socket_path else address.session_of(self._workspace())
-        client = HostClient(
-            address.client(_REQUEST_S, session=session),
-            address.endpoint,
-            is_shared=address.socket_path is None,
-        )
+        self.is_shared = address.socket_path is None
+        session = address.session_of(self._workspace()) if self.is_shared else ""
+        client = HostClient(address.client(_REQUEST_S, session=session), address.endpoint)
         try:
             return await self._becomes_ready(client)
         finally:
@@ -167,7 +159,6 @@ class HostSearch:
                 await client.close()
 
     async def _becomes_ready(self, client: HostClient) -> bool:
-        """Follow the host while it loads its model."""
         while True:
             status = await client.status()
             state: LinkState = "searching" if status.state == "stopping" else status.state

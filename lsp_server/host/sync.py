@@ -98,13 +98,11 @@ class HostSync:
         for snapshot in self._documents.snapshots():
             if snapshot.uri == uri or _is_same(self._sent.get(snapshot.uri), snapshot):
                 continue
-            if sum(
-                map(len, snapshot.lines)
-            ) <= _MOST_OTHER_CHARS and self._workspace.permissions.may_send(snapshot):
+            is_large = sum(map(len, snapshot.lines)) > _MOST_OTHER_CHARS
+            if not is_large and self._workspace.permissions.may_send(snapshot):
                 yield snapshot
 
     def _sync(self, snapshot: Snapshot) -> BufferSync | None:
-        """What brings the host to a snapshot; None if it holds that already."""
         uri, held = snapshot.uri, self._sent.get(snapshot.uri)
         if _is_same(held, snapshot):
             return None

@@ -107,7 +107,6 @@ def test_this_machine_and_tls_are_fine(stub, url):
 
 
 @pytest.mark.asyncio
-@pytest.mark.asyncio
 async def test_no_proxy_sees_what_stays_on_this_machine(monkeypatch):
     """Neither the code nor the token: whoever set the proxy did not think of them."""
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:1")

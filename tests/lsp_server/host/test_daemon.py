@@ -92,14 +92,6 @@ def test_a_host_does_not_stand_in_the_folder_of_who_started_it(stub, tmp_path, m
     assert stub.directories == ["/"]
 
 
-def test_ten_tasks_at_once_get_one_host(stub):
-    async def ask_at_once():
-        await asyncio.gather(*(ensure_host(stub.settings, stub.command()) for _ in range(10)))
-
-    asyncio.run(ask_at_once())
-    assert len(stub.starts) == 1
-
-
 def test_a_host_that_runs_is_found(stub):
     address = ensure(stub)
     assert ensure(stub) == address == host_address(stub.settings)
@@ -122,13 +114,6 @@ def test_a_host_that_could_not_load_its_model_is_replaced_for_a_person_alone(stu
         asyncio.run(ensure_host(stub.settings, stub.command(), wanted_at=wish))
     assert answer(stub).status.state == "loading"
     assert (len(stub.starts), stub.folder.read_record().failures) == (2, 0)
-
-
-def test_the_record_says_who_runs(stub):
-    ensure(stub)
-    record = stub.folder.read_record()
-    assert [record.pid] == stub.starts
-    assert record.failures == 0
 
 
 def test_a_stale_socket_is_no_obstacle(stub):
@@ -241,14 +226,6 @@ def test_stopping_forgets_the_crashes(stub):
     assert not asyncio.run(stop_host(stub.settings))
     ensure(stub)
     assert answer(stub).kind == "status"
-
-
-def test_a_killed_host_is_started_again(stub):
-    ensure(stub)
-    os.kill(answer(stub).status.pid, signal.SIGKILL)
-    ensure(stub)
-    assert [answer(stub).status.pid] == stub.starts[1:]
-    assert stub.folder.read_record().failures == 1
 
 
 def test_a_host_that_is_stopping_is_waited_for_and_replaced(stub):
