@@ -13,7 +13,6 @@ from lsprotocol import types
 
 from engine.model_names import title_of
 from engine.version import VERSION
-from lsp_server.completion.completer import Answer
 from lsp_server.completion.item import ACCEPT_COMMAND, menu_entry
 from lsp_server.documents.document import Snapshot
 from lsp_server.documents.documents import Documents
@@ -179,8 +178,7 @@ async def complete_inline(
     server: ForegramServer, params: types.InlineCompletionParams
 ) -> types.InlineCompletionList:
     """Ghost text at a position."""
-    answer = await server.session.complete(params)
-    return types.InlineCompletionList(list(answer.items))
+    return types.InlineCompletionList(await server.session.complete(params))
 
 
 async def complete_in_menu(
@@ -201,12 +199,12 @@ async def complete_in_menu(
     context = types.InlineCompletionContext(kind)
     inline = types.InlineCompletionParams(context, params.text_document, params.position)
     snapshot = server.documents.snapshot(uri)
-    answer = Answer()
+    items: list[types.InlineCompletionItem] = []
     with suppress(TimeoutError):
-        answer = await asyncio.wait_for(server.session.complete(inline), _MENU_S)
+        items = await asyncio.wait_for(server.session.complete(inline), _MENU_S)
     entries = []
     if isinstance(snapshot, Snapshot):
-        entries = [menu_entry(item, snapshot, params.position) for item in answer.items]
+        entries = [menu_entry(item, snapshot, params.position) for item in items]
     return types.CompletionList(is_incomplete=True, items=entries)
 
 

@@ -10,7 +10,7 @@ from lsprotocol import types
 
 from engine.host.protocol import Feedback, FeedbackKind, Position
 from lsp_server.answer_log import AnswerLog
-from lsp_server.completion.completer import Answer, InlineCompleter
+from lsp_server.completion.completer import InlineCompleter
 from lsp_server.documents.document import Snapshot
 from lsp_server.documents.documents import Documents
 from lsp_server.documents.file_path import file_path
@@ -116,7 +116,9 @@ class Session:
         self.files.enter(folders)
         self._begin(self._retract())
 
-    async def complete(self, params: types.InlineCompletionParams) -> Answer:
+    async def complete(
+        self, params: types.InlineCompletionParams
+    ) -> list[types.InlineCompletionItem]:
         """Answer a request, and note the reason if the answer is empty."""
         uri = params.text_document.uri
         if uri != self._focused:
@@ -126,7 +128,7 @@ class Session:
         try:
             with self._status.working():
                 answer = await self.completer.answer(params)
-            reason = answer.reason
+            reason = answer if isinstance(answer, Reason) else None
         except asyncio.CancelledError:
             reason = Reason.CANCELLED
             raise
@@ -138,7 +140,7 @@ class Session:
         is_about_document = reason is not None or params.context.trigger_kind is not _INVOKED
         if is_about_document and uri == self._focused:
             self._status.looks_at(reason)
-        return answer
+        return [] if isinstance(answer, Reason) else answer
 
     def why_here(self, uri: str, line: int | None) -> dict[str, Any]:
         """The empty answers in a document, the newest first, and why nothing would be shown now."""

@@ -163,7 +163,7 @@ class WorkspaceFiles:
         )
         lines = anchor.snapshot.lines
         ending = ending_of(document.language_id) if notebook else ""  # that of the cell's code
-        opened = map(file_path, self._documents.uris())
+        opened = (file_path(one.uri) for one in self._documents.snapshots())
         return Question(
             uri=notebook or document.uri,
             path=path.with_name(path.name + ending) if ending else path,

@@ -31,7 +31,8 @@ from lsp_server.cli.messages import INTERRUPTED, note
 from lsp_server.cli.source_file import Location, SourceFile
 from lsp_server.cli.terminal import ProgressBars
 from lsp_server.completion.plan import Plan
-from lsp_server.completion.postprocess import Processed, process
+from lsp_server.completion.postprocess import process
+from lsp_server.completion.suggestions import Suggestion
 from lsp_server.documents.anchor import Anchor
 from lsp_server.documents.document import Document
 from lsp_server.privacy.hidden_files import HiddenFiles
@@ -146,7 +147,7 @@ def complete(
     engine: Completer,
     request: CompletionRequest,
     source: SourceFile,
-    shown: Callable[[str], Processed] = Processed,
+    shown: Callable[[str], Suggestion | Reason] = Suggestion,
 ) -> CompletionReport:
     """Run `request`; `shown` says what of its text is worth showing.
 
@@ -154,11 +155,12 @@ def complete(
     """
     with _interrupt_as_flag() as interrupted:
         result = engine.complete(request, on_chunk=lambda _: None, cancelled=interrupted)
-    made = shown(result.text) if result.text else Processed()
+    said = shown(result.text) if result.text else Suggestion("")
+    reason, made = (said, Suggestion("")) if isinstance(said, Reason) else (None, said)
     return CompletionReport(
         text=source.with_line_ends(made.text),
         replaced=made.replaced_chars_after_cursor,
-        reason=made.reason,
+        reason=reason,
         result=result,
         engine=engine.info,
         peak_memory_mb=peak_resident_bytes() / 2**20,

@@ -2,9 +2,8 @@
 
 import asyncio
 import time
-from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from lsprotocol import types
 
@@ -14,8 +13,8 @@ from lsp_server.completion.in_flight import LOOK_S, InFlightCompletion
 from lsp_server.completion.item import inline_item
 from lsp_server.completion.plan import Plan
 from lsp_server.completion.suggestions import Suggestion, SuggestionCache
-from lsp_server.documents.anchor import Anchor, LineEdit
-from lsp_server.documents.cells_around import cells_around
+from lsp_server.documents.anchor import Anchor
+from lsp_server.documents.cells_around import ALONE, cells_around
 from lsp_server.documents.document import Snapshot
 from lsp_server.host.client import HostGoneError, HostRefusedError
 from lsp_server.host.link import HostLink
@@ -28,14 +27,6 @@ _VARIETY = 0.8  # temperature of all candidates but the first
 _THIRD_S = 3.0  # give up on a third candidate after this
 _SECOND_S = 10.0  # give up on a second one after this; the user is waiting
 _PREFILL = StopRules(max_tokens=0)
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """Items, the best first, or why there are none."""
-
-    items: tuple[types.InlineCompletionItem, ...] = ()
-    reason: Reason | None = None
 
 
 class InlineCompleter:
@@ -54,30 +45,36 @@ class InlineCompleter:
         self._prefill: asyncio.Task[None] | None = None
         self._last_positions: dict[str, Position] = {}  # by document
 
-    async def answer(self, params: types.InlineCompletionParams) -> Answer:
-        """Answer from memory at once, else share what runs, else ask the host."""
+    async def answer(
+        self, params: types.InlineCompletionParams
+    ) -> list[types.InlineCompletionItem] | Reason:
+        """The items, the best first, or why there are none.
+
+        They come from memory at once, else from what runs, else from the host.
+        """
         anchor = await self._anchor(params)
         if isinstance(anchor, Reason):
-            return Answer(reason=anchor)
+            return anchor
         self._last_positions[anchor.document.uri] = anchor.position
         silence = self._silence(anchor.document)
         if silence is not None and anchor.is_invoked:
             anchor = replace(anchor, is_invoked=False, is_guess=True)
-        found: Sequence[Suggestion] | Reason = self._cache.suggestions(anchor)
+        found: list[Suggestion] | Reason = self._cache.suggestions(anchor)
         if anchor.is_invoked or not found:
             if silence is not None and not anchor.is_guess:
-                return Answer(reason=silence)
+                return silence
             found = await self._ask(anchor)
         if isinstance(found, Reason):
             # It is not sent if it became hidden meanwhile.
             if found is Reason.HOST_FAILED and not self._workspace.is_outdated(anchor):
-                found = self._workspace.permissions.refusal(anchor.document) or found
-            return Answer(reason=found)
+                return self._workspace.permissions.refusal(anchor.document) or found
+            return found
         if self._workspace.settings.speculate and silence is None:
             # `call_later`, not `call_soon`: the answer goes out first.
             asyncio.get_running_loop().call_later(0, self._prefetch, anchor, found[0])
         shown = found if anchor.is_invoked else found[:1]
-        return Answer(tuple(self._item(anchor, one) for one in shown))
+        line_end = self._workspace.line_end(anchor.document)
+        return [inline_item(anchor, one, line_end) for one in shown]
 
     def prefill(self, uri: str, position: Position | None = None) -> None:
         """Have the host read a prompt that is likely to be asked for.
@@ -103,7 +100,7 @@ class InlineCompleter:
     def rested(self, uri: str, position: types.Position) -> None:
         """The cursor rests there: have its prompt read, unless it was completed there last."""
         snapshot = self._workspace.documents.snapshot(uri)
-        if isinstance(snapshot, Snapshot) and position.line < len(snapshot.lines):
+        if isinstance(snapshot, Snapshot):
             there = snapshot.position(position)
             if there != self._last_positions.get(uri):
                 self.prefill(uri, there)
@@ -157,38 +154,42 @@ class InlineCompleter:
         reason = self._workspace.permissions.silence(snapshot)
         if reason is not Reason.EMPTY_FILE:
             return reason
-        return reason if cells_around(self._workspace.documents, snapshot).is_empty else None
+        return reason if cells_around(self._workspace.documents, snapshot) == ALONE else None
 
-    async def _ask(self, anchor: Anchor) -> Sequence[Suggestion] | Reason:
+    async def _ask(self, anchor: Anchor) -> list[Suggestion] | Reason:
         """Wait for a host, then complete; if it ends in the middle of it, once more by the next."""
-        found: Sequence[Suggestion] | Reason = Reason.HOST_UNREACHABLE
+        found: list[Suggestion] | Suggestion | Reason = Reason.HOST_UNREACHABLE
         for _ in range(2):
             state = await self._link.ready(lambda: not self._workspace.is_outdated(anchor))
             if state != "ready":
                 is_outdated = self._workspace.is_outdated(anchor)
                 return Reason.SUPERSEDED if is_outdated else host_reason(state)
             await self._workspace.look()  # the wait may have been long
-            found = await (self._candidates(anchor) if anchor.is_invoked else self._one(anchor))
+            if anchor.is_invoked:
+                found = await self._candidates(anchor)
+            else:
+                found = await self._joined(anchor) or await self._begun(anchor)
             if found is not Reason.HOST_UNREACHABLE or self._workspace.is_outdated(anchor):
                 break
-        return found
+        running = self._running.get(anchor.document.uri)
+        if running is not None and running.end is not None:
+            del self._running[anchor.document.uri]  # its trees are large
+        return [found] if isinstance(found, Suggestion) else found
 
-    async def _one(self, anchor: Anchor) -> Sequence[Suggestion] | Reason:
-        """Wait for a completion that matches: one that runs, or else a new one."""
+    async def _joined(self, anchor: Anchor) -> Suggestion | Reason | None:
+        """What comes of a completion that runs and matches; None where another is to begin."""
         if wait_ms := self._workspace.settings.debounce_ms:
             await asyncio.sleep(wait_ms / 1000)
         while (running := self._matching(anchor)) is not None:
-            outcome = await self._outcome(running, anchor)
-            if isinstance(outcome, Suggestion):
-                return [outcome]
+            outcome = await running.outcome(anchor)
             # By now the user may have typed all of it, or something else.
             is_its_own = running.anchor == anchor and not running.anchor.is_invoked
-            if outcome in HOST_TROUBLES or (is_its_own and outcome is not Reason.SUPERSEDED):
+            is_final = outcome in HOST_TROUBLES or (is_its_own and outcome is not Reason.SUPERSEDED)
+            if is_final or isinstance(outcome, Suggestion):
                 return outcome
-        outcome = await self._begun(anchor)
-        return [outcome] if isinstance(outcome, Suggestion) else outcome
+        return None
 
-    async def _candidates(self, anchor: Anchor) -> Sequence[Suggestion] | Reason:
+    async def _candidates(self, anchor: Anchor) -> list[Suggestion] | Suggestion | Reason:
         """Ask for several completions while that is quick; some turn out to be equal."""
         began, wanted = time.monotonic(), self._workspace.settings.num_candidates
         outcome = await self._begun(anchor)
@@ -202,8 +203,7 @@ class InlineCompleter:
             await self._begun(anchor, Sampling(_VARIETY, number))
         for one in best:
             self._cache.prefer(one.completion_id)
-        found = _distinct(self._cache.suggestions(anchor))
-        return found or (outcome if isinstance(outcome, Reason) else Reason.MODEL_SAID_NOTHING)
+        return _distinct(self._cache.suggestions(anchor)) or outcome
 
     async def _begun(self, anchor: Anchor, sampling: Sampling | None = None) -> Suggestion | Reason:
         """Complete in place of what runs for the document."""
@@ -211,14 +211,7 @@ class InlineCompleter:
             return Reason.SUPERSEDED
         self._stop(anchor.document.uri)
         running = self._running[anchor.document.uri] = self._started(anchor, sampling)
-        return await self._outcome(running, anchor)
-
-    async def _outcome(self, running: InFlightCompletion, anchor: Anchor) -> Suggestion | Reason:
-        outcome = await running.outcome(anchor)
-        uri = running.anchor.document.uri
-        if self._running.get(uri) is running and running.end is not None:
-            del self._running[uri]
-        return outcome
+        return await running.outcome(anchor)
 
     def _matching(self, anchor: Anchor) -> InFlightCompletion | None:
         """What runs for this document or is computed ahead, if its text may still fit."""
@@ -237,7 +230,7 @@ class InlineCompleter:
         ahead = self._ahead
         # Typing along what is shown leads to the same text, in another version.
         has_failed = ahead is not None and ahead.end in HOST_TROUBLES | WITHDRAWN | {Reason.QUOTA}
-        if ahead is None or has_failed or ahead.anchor.typed_until(anchor) != "":
+        if ahead is None or has_failed or ahead.place.typed_until(anchor) != "":
             self._stop_ahead()
             self._ahead = self._started(anchor, is_ahead=True)
 
@@ -265,24 +258,14 @@ class InlineCompleter:
                 one.cancel()
         self._ahead = self._prefill = None
 
-    def _item(self, anchor: Anchor, rest: Suggestion) -> types.InlineCompletionItem:
-        document = anchor.document
-        edit = anchor.selected or LineEdit.at(anchor.position)
-        edit = edit.followed_by(rest.text, rest.replaced_chars_after_cursor)
-        return inline_item(edit, document, rest.completion_id, self._workspace.line_end(document))
 
-
-def _distinct(found: Sequence[Suggestion]) -> list[Suggestion]:
+def _distinct(found: list[Suggestion]) -> list[Suggestion]:
     """The first, and those that no other one goes on with: what came by itself may end early."""
-    texts = [one.text for one in found]
-    return [
-        *found[:1],
-        *(
-            one
-            for one in found[1:]
-            if not any(text != one.text and text.startswith(one.text) for text in texts)
-        ),
-    ]
+
+    def is_beginning(one: Suggestion) -> bool:
+        return any(other.text != one.text and other.text.startswith(one.text) for other in found)
+
+    return found[:1] + [one for one in found[1:] if not is_beginning(one)]
 
 
 def _is_long(snapshot: Snapshot, row: int) -> bool:

@@ -4,11 +4,12 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing, suppress
+from dataclasses import replace
 
 from engine.host.protocol import CompleteEvent, Done
 from engine.request import Chunk
 from lsp_server.completion.plan import Plan
-from lsp_server.completion.suggestions import Here, PlacedSuggestion, Suggestion
+from lsp_server.completion.suggestions import PlacedSuggestion, Suggestion, line_hashes
 from lsp_server.documents.anchor import Anchor
 from lsp_server.host.client import HostGoneError, HostRefusedError
 from lsp_server.reasons import Reason, host_reason
@@ -35,6 +36,7 @@ class InFlightCompletion:
         rest_s: float = 0.0,
     ) -> None:
         self.anchor = plan.anchor
+        self.place = PlacedSuggestion.at(plan.anchor)
         self.end: PlacedSuggestion | Reason | None = None  # None: it goes on
         self._plan = plan
         self._events = events
@@ -50,45 +52,42 @@ class InFlightCompletion:
 
     def may_serve(self, anchor: Anchor) -> bool:
         """Whether what was typed since agrees with the text so far."""
-        typed = self.anchor.typed_until(anchor)
-        return typed is not None and fits(typed, self._text, is_finished=self.end is not None)
+        return self._fits(self.place.typed_until(anchor))
 
     async def outcome(self, anchor: Anchor) -> Suggestion | Reason:
         """What is left to type at `anchor`, at the end, or as soon as the user types otherwise."""
+        typed = self.place.typed_until(anchor)
         self._num_waiting += 1
         self._wanted.set()
         try:
-            while self.end is None and self.may_serve(anchor):
+            while self.end is None and self._fits(typed):
                 await self._changed.wait()
         finally:
             self._num_waiting -= 1
             if self._num_waiting == 0 and self.end is None:
                 asyncio.get_running_loop().call_later(_GRACE_S, self._end_if_unwanted)
-        if isinstance(self.end, Reason):
-            return self.end
-        rest = self.end and self.end.rest_at(Here.at(anchor))
-        return rest or Reason.SUPERSEDED
+        if not isinstance(self.end, PlacedSuggestion):
+            return self.end or Reason.SUPERSEDED
+        return self.end.rest_at(anchor, line_hashes(anchor.snapshot.lines)) or Reason.SUPERSEDED
 
     def cancel(self) -> None:
         """End it now."""
         self._task.cancel()
+
+    def _fits(self, typed: str | None) -> bool:
+        return typed is not None and (self._text.startswith(typed) or typed.startswith(self._text))
 
     def _end_if_unwanted(self) -> None:
         if self._num_waiting == 0:
             self.cancel()
 
     async def _run(self) -> None:
-        try:
-            if self._rest_s:
-                with suppress(TimeoutError):
-                    await asyncio.wait_for(self._wanted.wait(), self._rest_s)
-            async with aclosing(self._events) as events:
-                async for event in events:
-                    self._take(event)
-        except HostRefusedError as error:
-            self._finish(host_reason(error.problem.code))
-        except HostGoneError:
-            self._finish(Reason.HOST_UNREACHABLE)
+        if self._rest_s:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._wanted.wait(), self._rest_s)
+        async with aclosing(self._events) as events:
+            async for event in events:
+                self._take(event)
 
     def _take(self, event: CompleteEvent) -> None:
         if isinstance(event, Chunk):
@@ -97,20 +96,25 @@ class InFlightCompletion:
             self._text += event.text
             self._wake()
         elif isinstance(event, Done):
-            self._finish(self._plan.suggestion(event))
+            made = self._plan.suggestion(event)
+            self._finish(made if isinstance(made, Reason) else replace(self.place, suggestion=made))
         else:
             self._finish(host_reason(event.code))
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         if task.cancelled():  # nobody waits for it
             self._finish(Reason.SUPERSEDED)
-        elif (error := task.exception()) is not None:
-            _LOG.error("a completion could not be finished", exc_info=error)
-            self._finish(Reason.HOST_FAILED)
-        self._finish(Reason.HOST_UNREACHABLE)  # the host stopped in the middle of it
+            return
+        match task.exception():
+            case HostRefusedError(problem=problem):
+                self._finish(host_reason(problem.code))
+            case None | HostGoneError():  # perhaps in the middle of it
+                self._finish(Reason.HOST_UNREACHABLE)
+            case error:
+                _LOG.error("a completion could not be finished", exc_info=error)
+                self._finish(Reason.HOST_FAILED)
 
     def _finish(self, end: PlacedSuggestion | Reason) -> None:
-        """Wake all requests that wait. Only the first end counts."""
         if self.end is None:
             self.end = end
             if isinstance(end, PlacedSuggestion):
@@ -120,10 +124,3 @@ class InFlightCompletion:
     def _wake(self) -> None:
         self._changed.set()
         self._changed = asyncio.Event()
-
-
-def fits(typed: str, text: str, *, is_finished: bool) -> bool:
-    """A completion has printed what was typed since it began, or may still print it."""
-    if text.startswith(typed):
-        return not is_finished or len(typed) < len(text)
-    return not is_finished and typed.startswith(text)

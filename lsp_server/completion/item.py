@@ -1,26 +1,31 @@
 """A completion as an editor wants it: ghost text, or an entry of the menu, in the client's units."""
 
-from itertools import takewhile
+import re
 
 from lsprotocol import types
 
 from engine.host.protocol import Position
-from lsp_server.documents.anchor import LineEdit
+from lsp_server.completion.suggestions import Suggestion
+from lsp_server.documents.anchor import Anchor, LineEdit
 from lsp_server.documents.document import Snapshot
 
 ACCEPT_COMMAND = "foregram.accept"
 
 
 def inline_item(
-    edit: LineEdit, document: Snapshot, completion_id: str, line_end: str = "\n"
+    anchor: Anchor, rest: Suggestion, line_end: str = "\n"
 ) -> types.InlineCompletionItem:
-    """Build the item; accepting it runs `foregram.accept` with the completion's id."""
-    start = document.client_position(Position(edit.line, edit.start))
-    end = document.client_position(Position(edit.line, edit.end))
+    """What is left to type, behind the menu's item; to accept it runs `foregram.accept`."""
+    document, cursor = anchor.document, anchor.position
+    edit = anchor.selected or LineEdit(cursor.line, cursor.character, cursor.character)
+    end = edit.end + rest.replaced_chars_after_cursor
     return types.InlineCompletionItem(
-        insert_text=edit.text.replace("\n", line_end),
-        range=types.Range(start, end),
-        command=types.Command("Accept completion", ACCEPT_COMMAND, arguments=[completion_id]),
+        insert_text=(edit.text + rest.text).replace("\n", line_end),
+        range=types.Range(
+            document.client_position(Position(edit.line, edit.start)),
+            document.client_position(Position(edit.line, end)),
+        ),
+        command=types.Command("Accept completion", ACCEPT_COMMAND, arguments=[rest.completion_id]),
     )
 
 
@@ -29,7 +34,8 @@ def menu_entry(
 ) -> types.CompletionItem:
     """The item from the start of the word before the cursor: clients filter by that word."""
     assert item.range is not None  # noqa: S101 - every item of ours has one
-    start = _word_start(snapshot, snapshot.position(cursor))
+    here = snapshot.position(cursor)
+    start = Position(here.line, len(re.sub(r"\w+\Z", "", snapshot.prefix_of_line(here))))
     before = snapshot.prefix_of_line(snapshot.position(item.range.start))
     text = (before + str(item.insert_text))[start.character :]
     first_line = text.strip().split("\n", 1)[0].rstrip()
@@ -46,9 +52,3 @@ def menu_entry(
         insert_text_mode=types.InsertTextMode.AsIs,  # it is indented already
         command=item.command,
     )
-
-
-def _word_start(snapshot: Snapshot, position: Position) -> Position:
-    before = snapshot.prefix_of_line(position)
-    word = takewhile(lambda character: character.isalnum() or character == "_", reversed(before))
-    return Position(position.line, position.character - len(list(word)))

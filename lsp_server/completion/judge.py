@@ -91,9 +91,7 @@ class LineJudge:
 
     def _closes_otherwise(self, now: Balance) -> bool:
         """What stands behind closes something else than before, or more is closed than was open."""
-        if self._context.language_id in UNPAIRED_CLOSERS:
-            return False
-        if self._text is None:
+        if self._context.language_id in UNPAIRED_CLOSERS or self._text is None:
             return False
         was, text = self._was.surplus, self._text
         return not was - text.surplus <= now.surplus <= was + len(text.open)
@@ -156,7 +154,6 @@ class DocumentJudge(LineJudge):
         return comment_end(self._head + text, self._context.language_id) != ""
 
     def _ends_in_string(self, text: str) -> bool:
-        """One that may have begun on a line above."""
         return balance(self._head + text, self._signs, QUOTES).quote is not None
 
     def _opens_document(self, text: str) -> bool:

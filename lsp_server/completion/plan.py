@@ -10,7 +10,7 @@ from engine.config import StopRules
 from engine.host.protocol import Done
 from lsp_server.completion.cursor_context import CursorContext
 from lsp_server.completion.postprocess import process
-from lsp_server.completion.suggestions import PlacedSuggestion, Suggestion
+from lsp_server.completion.suggestions import Suggestion
 from lsp_server.completion.syntax_judge import Judge, judge_of
 from lsp_server.documents.anchor import Anchor
 from lsp_server.prompt.place import BOUNDS, Place, place_by_text, scope_at
@@ -39,8 +39,9 @@ class Plan:
         `is_ahead`: the user goes on there after a suggestion.
         """
         snapshot, position = anchor.snapshot, anchor.position
+        syntax = places.syntax(anchor.document)
         if snapshot is anchor.document:
-            place = places.place(snapshot, position)
+            place = syntax.place(snapshot.lines, position)
         else:
             place = place_by_text(snapshot.lines, position, snapshot.language_id)
         lines = "single" if anchor.is_guess else settings.lines
@@ -59,20 +60,21 @@ class Plan:
             # An explicit request shows what there is.
             min_confidence=0.0 if anchor.is_invoked else settings.min_confidence,
         )
-        line = places.parsed_line(anchor.document, anchor.row)
+        line = syntax.parsed_line(anchor.document.lines, anchor.row)
         lead = "\n".join((*snapshot.lines[anchor.row : position.line], context.before))
         return cls(anchor, stop, context, judge_of(line, context, lead))
 
-    def suggestion(self, done: Done) -> PlacedSuggestion | Reason:
+    def suggestion(self, done: Done) -> Suggestion | Reason:
         """What of the host's text is worth showing, or why nothing is."""
         if done.finish_reason == FinishReason.CANCELLED:  # another request took the place
             return Reason.SUPERSEDED
         is_unsure = done.finish_reason == FinishReason.UNSURE
         if not done.text:
             return Reason.UNSURE if is_unsure else Reason.MODEL_SAID_NOTHING
-        text, replaced, reason = process(done.text, self.context, self.judge)
-        is_stump = reason is None and len(text.strip()) < _FEWEST_SHOWN
-        # What is left of an unsure text may be unable to stand, or too short.
-        if is_unsure and (is_stump or reason is Reason.BREAKS_CODE):
+        made = process(done.text, self.context, self.judge)
+        if isinstance(made, Reason):
+            # What is left of an unsure text may be unable to stand, or too short.
+            return Reason.UNSURE if is_unsure and made is Reason.BREAKS_CODE else made
+        if is_unsure and len(made.text.strip()) < _FEWEST_SHOWN:
             return Reason.UNSURE
-        return reason or PlacedSuggestion.at(self.anchor, Suggestion(done.id, text, replaced))
+        return made._replace(completion_id=done.id)

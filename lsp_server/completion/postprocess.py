@@ -3,7 +3,6 @@
 import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from typing import NamedTuple
 
 from engine.text.repetition import unrepeated
 from lsp_server.completion.cursor_context import CursorContext
@@ -18,6 +17,7 @@ from lsp_server.completion.overlap import (
     without_start,
     without_surplus,
 )
+from lsp_server.completion.suggestions import Suggestion
 from lsp_server.completion.syntax_judge import Judge, SyntaxJudge
 from lsp_server.completion.trimming import in_scope
 from lsp_server.reasons import Reason
@@ -37,36 +37,27 @@ _JOINTS = ",.=+-*/%&|^<?"  # something has to follow, as the block does behind a
 _TOKEN = re.compile(r"\w+|[^\w\s]")
 
 
-class Processed(NamedTuple):
-    """Text to insert at the cursor in place of characters behind it; or why there is none."""
-
-    text: str = ""
-    replaced_chars_after_cursor: int = 0
-    reason: Reason | None = None
-
-
-def process(text: str, context: CursorContext, judge: Judge | None = None) -> Processed:
-    """Trim and mend a finished completion. Line ends stay LF.
+def process(text: str, context: CursorContext, judge: Judge | None = None) -> Suggestion | Reason:
+    """Trim and mend a finished completion; or why nothing is shown. Line ends stay LF.
 
     `judge` knows the text better than the cursor's line does.
     """
     made = trimmed(text, context)
-    if context.is_free(made.text):
+    if isinstance(made, Reason) or context.is_free(made.text):
         return made
-    judge = judge or LineJudge(context)
-    made = _unbroken(made, context, judge)
-    return made if made.reason else _unless_worthless(made, context)
+    made = _unbroken(made, context, judge or LineJudge(context))
+    return made if isinstance(made, Reason) else _unless_worthless(made, context)
 
 
-def trimmed(text: str, context: CursorContext) -> Processed:
+def trimmed(text: str, context: CursorContext) -> Suggestion | Reason:
     """A completion without what it should not have said; it may still leave code broken."""
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     if not text:
-        return Processed(reason=Reason.MODEL_SAID_NOTHING)
-    made = _after(_FIRST_STEPS, text, context)
-    if made.reason is not None:
-        return made
-    text, replaced = made.text, replaced_in_line(made.text, context)
+        return Reason.MODEL_SAID_NOTHING
+    left = _after(_FIRST_STEPS, text, context)
+    if isinstance(left, Reason):
+        return left
+    text, replaced = left, replaced_in_line(left, context)
     if context.rest[replaced:].strip():
         plainer = without_comment(text, context)
         closers = replaced_in_line(plainer, context)
@@ -78,39 +69,35 @@ def trimmed(text: str, context: CursorContext) -> Processed:
     ]
     if ends_line:
         steps.insert(0, (without_next, Reason.ONLY_REPEATS_NEXT_LINES))
-    made = _after(steps, text, context)
-    if made.reason is not None:
-        return made
-    text = indented(made.text, context)
+    left = _after(steps, text, context)
+    if isinstance(left, Reason):
+        return left
+    text = indented(left, context)
     text = text.rstrip() if ends_line else text
-    return _unless_worthless(Processed(text, replaced), context)
+    return _unless_worthless(Suggestion(text, replaced), context)
 
 
-def _after(steps: Iterable[tuple[Step, Reason]], text: str, context: CursorContext) -> Processed:
+def _after(steps: Iterable[tuple[Step, Reason]], text: str, context: CursorContext) -> str | Reason:
     """What the steps leave of a text, or the reason of the first that leaves nothing."""
     for step, reason in steps:
         left = step(text, context)
         if text.strip() and not left.strip():
-            return Processed(reason=reason)
+            return reason
         text = left
-    return Processed(text)
+    return text
 
 
-def _unless_worthless(made: Processed, context: CursorContext) -> Processed:
-    """`made`, or why it is not worth showing."""
+def _unless_worthless(made: Suggestion, context: CursorContext) -> Suggestion | Reason:
     text, replaced, _ = made
     if not text.strip():
-        return Processed(reason=Reason.BLANK)
+        return Reason.BLANK
     if text.rstrip() == context.rest[:replaced].rstrip():
-        return Processed(reason=Reason.ONLY_REPEATS_REST)
-    is_empty = _BRACKETS_ONLY.fullmatch(text) is not None
-    return Processed(reason=Reason.BRACKET_ONLY) if is_empty else made
+        return Reason.ONLY_REPEATS_REST
+    return Reason.BRACKET_ONLY if _BRACKETS_ONLY.fullmatch(text) else made
 
 
-def _unbroken(made: Processed, context: CursorContext, judge: Judge) -> Processed:
+def _unbroken(made: Suggestion, context: CursorContext, judge: Judge) -> Suggestion | Reason:
     """`made`, cut back to the longest beginning with which nothing is newly broken."""
-    if made.reason is not None:
-        return made
     if judge.accepts(made.text, made.replaced_chars_after_cursor):
         return made
     by_tokens = (
@@ -119,8 +106,8 @@ def _unbroken(made: Processed, context: CursorContext, judge: Judge) -> Processe
     for text in _beginnings(made.text, by_tokens=bool(by_tokens)):
         for replaced in _replacements(text, context):
             if judge.accepts(text, replaced):
-                return Processed(text, replaced)
-    return Processed(reason=Reason.BREAKS_CODE)
+                return Suggestion(text, replaced)
+    return Reason.BREAKS_CODE
 
 
 def _beginnings(text: str, *, by_tokens: bool) -> Iterator[str]:

@@ -47,15 +47,11 @@ class SyntaxJudge:
     """
 
     def __init__(
-        self,
-        line: ParsedLine,
-        context: CursorContext,
-        lead: str,
-        *,
-        patience: int = _PATIENCE,
+        self, line: ParsedLine, context: CursorContext, lead: str, *, patience: int = _PATIENCE
     ) -> None:
         self._line, self._lead, self._rest = line, lead, context.rest
-        self._context = context
+        self._is_python = line.language_id == "python"
+        self._by_line = LineJudge(context)
         self._with_text = cache(line.with_text)  # some texts are asked for again
         self._patience = self._bytes_left = patience
         self._is_first = True
@@ -90,13 +86,9 @@ class SyntaxJudge:
 
     @cached_property
     def _try_bytes(self) -> int:
-        """What a try costs of the patience."""
         line = self._line
-        return _TRY_BYTES + line.statement_bytes + line.num_bytes // _COPIED_BYTES
-
-    @cached_property
-    def _by_line(self) -> LineJudge:
-        return LineJudge(self._context)
+        num_bytes = line.tree.root_node.end_byte
+        return _TRY_BYTES + line.statement_bytes + num_bytes // _COPIED_BYTES
 
     def _is_whole(self, text: str, replaced: int) -> bool:
         edited = self._edited(text, replaced)
@@ -149,13 +141,8 @@ class SyntaxJudge:
         return any(self._edited(filling).is_python is not False for filling in fillings)
 
     def _body(self, text: str = "") -> str:
-        """The block of a header that ends with `text`."""
         space = leading_space(last_line(self._lead + text))
         return f"\n{space}    pass" if self._is_python else " {}"
-
-    @property
-    def _is_python(self) -> bool:
-        return self._line.language_id == "python"
 
     def _edited(self, text: str, replaced: int = 0) -> EditedText:
         num_known = self._with_text.cache_info().misses
@@ -168,12 +155,6 @@ class SyntaxJudge:
     def _baseline(self) -> _Baseline:
         """What no filling mends, and what the best one leaves. It has a patience of its own."""
         left, self._bytes_left = self._bytes_left, self._patience
-        try:
-            return self._found_baseline()
-        finally:
-            self._bytes_left = left
-
-    def _found_baseline(self) -> _Baseline:
         without = self._line.without_block()
         faults = without.faults_around
         num_best, num_here, best_closers = _MANY, 0, ""
@@ -185,11 +166,11 @@ class SyntaxJudge:
                 num_best, num_here, best_closers = len(edited.faults), edited.num_here, closers
             if self._is_late or (not num_best and is_python):
                 break
+        self._bytes_left = left
         is_torn = bool(num_best and without.faults)
         return _Baseline(is_torn, faults, num_here, best_closers, is_python)
 
     def _filled(self) -> Iterator[tuple[EditedText, str]]:
-        """The text with fillings, and the closers that they end with."""
         for filling in _FILLINGS:
             yield self._edited(filling), ""
         brackets = self._by_line.missing_brackets()[:_MOST_MISSING]

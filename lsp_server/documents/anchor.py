@@ -1,39 +1,22 @@
 """Where a completion begins: a position in the editor's text, or in one that is yet to come."""
 
 from dataclasses import dataclass, field, replace
-from typing import Self
+from typing import NamedTuple, Self
 
 from lsprotocol import types
 
 from engine.host.protocol import LineSplice, Position
-from engine.text.brackets import balance
 from lsp_server.documents.cells_around import ALONE, CellsAround
 from lsp_server.documents.document import Snapshot
 
 
-@dataclass(frozen=True, slots=True)
-class LineEdit:
+class LineEdit(NamedTuple):
     """Text, with LF line ends, in place of code points `start` to `end` of a line."""
 
     line: int
     start: int
     end: int
-    text: str
-
-    @classmethod
-    def at(cls, position: Position, text: str = "", replaced_chars_after_cursor: int = 0) -> Self:
-        """Text at a cursor, which replaces characters behind it."""
-        start = position.character
-        return cls(position.line, start, start + replaced_chars_after_cursor, text)
-
-    def followed_by(self, text: str, replaced_chars_after_cursor: int) -> Self:
-        """The same with text that was made where this one had been applied."""
-        end = self.end + replaced_chars_after_cursor
-        return replace(self, end=end, text=self.text + text)
-
-    def applied(self, line_text: str) -> str:
-        """The line as it is afterwards."""
-        return line_text[: self.start] + self.text + line_text[self.end :]
+    text: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +58,9 @@ class Anchor:
 
     def accepting(self, text: str, replaced_chars_after_cursor: int) -> "Anchor":
         """The text with a completion of this place, and the position behind it."""
-        edit = LineEdit.at(self.position, text, replaced_chars_after_cursor)
-        after = _edited(self.snapshot, edit)
+        start = self.position.character
+        end = start + replaced_chars_after_cursor
+        after = _edited(self.snapshot, LineEdit(self.position.line, start, end, text))
         return Anchor(*after, self.document, self.row, cells=self.cells)
 
     @property
@@ -87,30 +71,6 @@ class Anchor:
         num_added = len(self.snapshot.lines) - len(self.document.lines)
         lines = self.snapshot.lines[self.row : self.row + 1 + num_added]
         return (LineSplice(self.row, self.row + 1, lines),)
-
-    def typed_until(self, later: "Anchor") -> str | None:
-        """What was typed here before `later`; None where the text changed in any other way."""
-        old, new, row = self.snapshot.lines, later.snapshot.lines, self.position.line
-        below = later.position.line + 1
-        if later.cells != self.cells:
-            return None
-        added = later.position.line - row
-        if added < 0 or len(new) != len(old) + added or later.snapshot.uri != self.snapshot.uri:
-            return None
-        if new[:row] != old[:row] or new[below:] != old[row + 1 :]:
-            return None
-        typed = typed_since(new, row, self.snapshot.prefix_of_line(self.position), later.position)
-        if typed is None:
-            return None
-        old_rest = self.snapshot.rest_of_line(self.position)
-        rest = later.snapshot.rest_of_line(later.position)
-        return typed if rest in (old_rest, balance(typed).closers + old_rest) else None
-
-
-def typed_since(lines: tuple[str, ...], row: int, before: str, position: Position) -> str | None:
-    """What was typed behind `before` in the line `row`, up to `position`; None if that has changed."""
-    written = "\n".join((*lines[row : position.line], lines[position.line][: position.character]))
-    return written[len(before) :] if written.startswith(before) else None
 
 
 def _selected(
@@ -130,6 +90,8 @@ def _selected(
 def _edited(snapshot: Snapshot, edit: LineEdit) -> tuple[Snapshot, Position]:
     """The text with `edit`, and the position behind what that wrote."""
     row, line = edit.line, snapshot.line(edit.line)
-    *above, last = (line[: edit.start] + edit.text).split("\n")
-    lines = (*snapshot.lines[:row], *edit.applied(line).split("\n"), *snapshot.lines[row + 1 :])
+    written = line[: edit.start] + edit.text
+    *above, last = written.split("\n")
+    new = (written + line[edit.end :]).split("\n")
+    lines = (*snapshot.lines[:row], *new, *snapshot.lines[row + 1 :])
     return replace(snapshot, lines=lines), Position(row + len(above), len(last))

@@ -27,11 +27,6 @@ class CellsAround:
     below: tuple[Cell, ...] = ()
     versions: tuple[tuple[int, int], ...] = ()
 
-    @property
-    def is_empty(self) -> bool:
-        """Whether the cell stands alone, or is none."""
-        return not self.above and not self.below
-
 
 ALONE = CellsAround()
 

@@ -58,15 +58,17 @@ class Snapshot:
 class Document:
     """A text that follows the editor's, or why there is none."""
 
-    def __init__(self, item: types.TextDocumentItem, opening: int) -> None:
+    def __init__(
+        self, item: types.TextDocumentItem, opening: int, refusal: Reason | None = None
+    ) -> None:
         self.uri = item.uri
         self.language_id = language_of(item.language_id, item.uri)
         self._named_language = language_of(item.language_id)
         self.version = item.version
         self._opening = opening
-        self._buffer = LineBuffer(item.text)
+        self._buffer = LineBuffer(item.text if refusal is None else "")
         self._snapshot: Snapshot | None = None  # until the next change
-        self.refusal: Reason | None = None
+        self.refusal = refusal
 
     @property
     def num_bytes(self) -> int:

@@ -36,12 +36,8 @@ class Documents:
             return Reason.UNKNOWN_DOCUMENT
         return document.refusal or document.snapshot()
 
-    def uris(self) -> tuple[str, ...]:
-        """The documents whose text is held, in the order in which they were first opened."""
-        return tuple(one.uri for one in self._held)
-
     def snapshots(self) -> tuple[Snapshot, ...]:
-        """All that are held, as they are now."""
+        """All that are held, as they are now, in the order in which they were first opened."""
         return tuple(one.snapshot() for one in self._held)
 
     def open(self, item: types.TextDocumentItem) -> Reason | None:
@@ -49,10 +45,7 @@ class Documents:
         reason = _reason_against(item.text)
         if item.uri.encode("utf-8", "replace").decode() != item.uri:
             reason = Reason.BAD_ADDRESS
-        text = item.text if reason is None else ""
-        kept = types.TextDocumentItem(item.uri, item.language_id, item.version, text)
-        self._documents[item.uri] = Document(kept, next(self._openings))
-        self._documents[item.uri].refusal = reason
+        self._documents[item.uri] = Document(item, next(self._openings), reason)
         return reason
 
     def change(self, uri: str, version: int, changes: ContentChanges) -> Reason | None:

@@ -14,7 +14,6 @@ from urllib.parse import unquote
 
 _MOST_KEPT = 2_048
 _MOST_SIGNS = 8  # at which a path may end; each costs looks at the disk
-_DRIVE = re.compile("/[A-Za-z]:")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 
 
@@ -28,8 +27,6 @@ def file_path(uri: str) -> Path | None:
     name = unquote(name, errors="surrogateescape")
     if host not in {"", "localhost"}:
         name = f"//{host}{name}"
-    elif _DRIVE.match(name):
-        name = name[1].lower() + name[2:]
     return Path(os.path.normpath(name)) if name.strip("/") else None
 
 
@@ -46,7 +43,7 @@ def possible_paths(uri: str) -> tuple[Path, ...]:
     signs = islice(re.finditer("[#?]|%00", name), _MOST_SIGNS)
     parts = (*(name[: sign.start()] for sign in signs), name)
     spelled = (form for one in parts for form in (unquote(one, errors="surrogateescape"), one))
-    named = (form.replace("\\", "/") if os.name == "posix" else form for form in spelled)
+    named = (form.replace("\\", "/") for form in spelled)
     paths = (Path(posixpath.normpath("/" + form.lstrip("/"))) for form in named if form.strip("/"))
     own = file_path(uri)
     return tuple(dict.fromkeys((*(() if own is None else (own,)), *paths)))

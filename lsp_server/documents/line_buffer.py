@@ -126,7 +126,6 @@ def _units(line: str, start: int, end: int | None = None) -> str:
 
 
 def _split(text: str) -> tuple[list[str], list[str]]:
-    """The lines, and their ends."""
     if "\r" not in text:  # the usual case, at a tenth of the cost
         lines = text.split("\n")
         return lines, ["\n"] * (len(lines) - 1) + [""]

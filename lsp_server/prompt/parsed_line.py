@@ -48,11 +48,6 @@ class ParsedLine:
         here = range(self.row, self.row + 1)
         return len(EditedText(self.tree, self.rows, self.language_id, here, 1).statements)
 
-    @property
-    def num_bytes(self) -> int:
-        """The length of the whole text."""
-        return self.tree.root_node.end_byte
-
     def with_text(self, text: str) -> "EditedText":
         """The text with `text`, which may be several lines, in place of the line."""
         new = (text.encode("utf-8", "replace") + b"\n").splitlines(keepends=True)
@@ -71,7 +66,6 @@ class ParsedLine:
         return not first.isspace() and first not in _CLOSING
 
     def _with(self, new: Sequence[bytes], start: int, end: int) -> "EditedText":
-        """The text with `new` in place of the lines `start` to `end`."""
         rows = (*self.rows[:start], *new, *self.rows[end:])
         tree = self.tree.copy()
         edit_rows(tree, self.rows, start, end, new)

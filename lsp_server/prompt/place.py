@@ -85,7 +85,6 @@ def place_in_code(lines: Sequence[str], position: Position, block: tuple[str, in
 
 
 def _is_empty(lines: Sequence[str], position: Position, opener: str, indent: int) -> bool:
-    """Whether nothing follows that is indented deeper than the block's statement."""
     rest = lines[position.line][position.character :].strip()
     if rest:
         return opener == "{" and rest[0] in "})]"
@@ -200,7 +199,6 @@ def _scan_line(text: str, signs: tuple[str, ...]) -> Balance:
 
 
 def _code_of(line: str, signs: tuple[str, ...]) -> str:
-    """The line without its comment and without blanks at its end."""
     return line[: _scan_line(line, signs).comment].rstrip()
 
 

@@ -49,18 +49,18 @@ _TRIES = 3  # each with twice the patience; then only a pause helps
 
 
 class Places:
-    """The places of cursors in all open documents, with one tree for each."""
+    """All open documents' trees."""
 
     def __init__(self) -> None:
         self._known: dict[str, tuple[int, DocumentSyntax]] = {}  # with the opening that it is of
 
-    def place(self, snapshot: Snapshot, position: Position) -> Place:
-        """The place of a position in the document's current text."""
-        return self._syntax(snapshot).place(snapshot.lines, position)
-
-    def parsed_line(self, snapshot: Snapshot, row: int) -> ParsedLine | None:
-        """A line of the document's current text within its tree, if there is one in time."""
-        return self._syntax(snapshot).parsed_line(snapshot.lines, row)
+    def syntax(self, snapshot: Snapshot) -> "DocumentSyntax":
+        """The tree of a document, which follows its current text."""
+        opening, syntax = self._known.get(snapshot.uri, (0, None))
+        if syntax is None or opening != snapshot.opening:
+            syntax = DocumentSyntax(snapshot.language_id)
+            self._known[snapshot.uri] = snapshot.opening, syntax
+        return syntax
 
     def catch_up(self, uri: str) -> bool:
         """Parse some of what was left unparsed while the user typed; whether there is more."""
@@ -69,13 +69,6 @@ class Places:
     def forget(self, uri: str) -> None:
         """A document was closed."""
         self._known.pop(uri, None)
-
-    def _syntax(self, snapshot: Snapshot) -> "DocumentSyntax":
-        opening, syntax = self._known.get(snapshot.uri, (0, None))
-        if syntax is None or opening != snapshot.opening:
-            syntax = DocumentSyntax(snapshot.language_id)
-            self._known[snapshot.uri] = snapshot.opening, syntax
-        return syntax
 
 
 class DocumentSyntax:
@@ -98,10 +91,8 @@ class DocumentSyntax:
     def place(self, lines: Sequence[str], position: Position) -> Place:
         """The place of `position` in `lines`."""
         tree = self._follow(tuple(lines))
-        if tree is None:
-            return place_by_text(lines, position, self._language_id)
-        around = nodes_around(tree, _point(lines, position))
-        if len(around) > MOST_DEPTH:
+        around = nodes_around(tree, _point(lines, position)) if tree else []
+        if tree is None or len(around) > MOST_DEPTH:
             return place_by_text(lines, position, self._language_id)
         inside = self._inside(around, lines, position)
         if inside is not None and is_below_colon(lines, position.line):
@@ -127,7 +118,6 @@ class DocumentSyntax:
         return self._reading is not None
 
     def _is_fit(self, lines: Sequence[str]) -> bool:
-        """Whether a parser can cope with these lines."""
         is_short = len(lines) < MAX_LINES and sum(map(len, lines)) <= MAX_CHARS
         return is_short and not self._is_hopeless and max(map(len, lines), default=0) <= MAX_ROW
 
@@ -197,7 +187,6 @@ class DocumentSyntax:
     def _inside(
         self, around: Sequence[Node], lines: Sequence[str], position: Position
     ) -> Place | None:
-        """The comment or string that holds the cursor."""
         cursor = _point(lines, position)
         for node in around:
             if node.type in CODE_IN_STRINGS and node.start_point < cursor < node.end_point:
@@ -228,7 +217,6 @@ class DocumentSyntax:
     def _block(
         self, tree: Tree, around: Sequence[Node], lines: Sequence[str], position: Position
     ) -> tuple[str, int] | None:
-        """The token that opens a block before the cursor, and the indentation of its statement."""
         opener = find_opener(lines, position, self._signs)
         if opener is None:
             return _docstring_block(around, lines)

@@ -16,10 +16,12 @@ from lsp_server.cli.engine_arguments import add_model
 from lsp_server.cli.engine_loading import load_engine
 from lsp_server.cli.terminal import ProgressBars, print_figures, tracked
 from lsp_server.completion.cursor_context import CursorContext
-from lsp_server.completion.postprocess import Processed, process, trimmed
+from lsp_server.completion.postprocess import process, trimmed
+from lsp_server.completion.suggestions import Suggestion
 from lsp_server.completion.syntax_judge import judge_of
 from lsp_server.prompt.place import BOUNDS, scope_at
 from lsp_server.prompt.syntax import DocumentSyntax
+from lsp_server.reasons import Reason
 from lsp_server.settings import Settings
 from tests.bench.code_places import CodePlace, is_broken, mid_line_places
 from tests.bench.options import add_positions
@@ -51,9 +53,9 @@ class Tally:
     right: int = 0
     broken: int = 0
 
-    def count(self, place: CodePlace, made: Processed) -> None:
+    def count(self, place: CodePlace, made: Suggestion | Reason) -> None:
         """Add one suggestion."""
-        if made.reason is not None:
+        if isinstance(made, Reason):
             return
         text = place.with_text(made.text, made.replaced_chars_after_cursor)
         whole = place.with_text(place.truth, 0)

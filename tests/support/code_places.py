@@ -11,11 +11,13 @@ from tree_sitter import Node
 
 from engine.text.brackets import balance
 from lsp_server.completion.cursor_context import CursorContext
-from lsp_server.completion.postprocess import Processed, process
+from lsp_server.completion.postprocess import process
+from lsp_server.completion.suggestions import Suggestion
 from lsp_server.completion.syntax_judge import SyntaxJudge
 from lsp_server.prompt.grammars import parser_for
 from lsp_server.prompt.place import Scope
 from lsp_server.prompt.syntax import DocumentSyntax
+from lsp_server.reasons import Reason
 from lsp_server.repository.source_text import language_of
 from tests.bench.code_places import CodePlace, tokens
 
@@ -66,7 +68,7 @@ def around(text: str, language_id: str = "python", scope: Scope = Scope.SEVERAL)
     return CursorContext.of(place.lines, place.position, scope=scope, language_id=language_id)
 
 
-def shown(place: CodePlace, answer: str) -> Processed:
+def shown(place: CodePlace, answer: str) -> Suggestion | Reason:
     """What becomes of an answer, with all the time that it takes to judge it."""
     lines, position = place.lines, place.position
     line = DocumentSyntax(place.language_id).parsed_line(lines, position.line)

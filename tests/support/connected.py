@@ -9,11 +9,12 @@ from typing import Any
 
 from lsprotocol import types
 
-from lsp_server.completion.completer import Answer, InlineCompleter
+from lsp_server.completion.completer import InlineCompleter
 from lsp_server.documents.documents import Documents
 from lsp_server.host.address import HostAddress
 from lsp_server.host.link import HostLink
 from lsp_server.privacy.permissions import Permissions
+from lsp_server.reasons import Reason
 from lsp_server.settings import Settings
 from lsp_server.workspace import Workspace
 from tests.support.held_engine import HeldEngine
@@ -21,6 +22,7 @@ from tests.support.running_host import RunningHost, running_host
 from tests.support.workspaces import link_of
 
 URI = "file:///shop/a.py"
+Answer = list[types.InlineCompletionItem] | Reason
 
 
 @dataclass
@@ -63,12 +65,16 @@ class Connected:
 
     async def texts(self, **options: Any) -> list[str]:
         """The texts of an answer's items."""
-        answer = await self.ask(**options)
-        return [str(item.insert_text) for item in answer.items]
+        return texts_of(await self.ask(**options))
 
     async def begun(self) -> None:
         """Wait until the engine works on one more completion."""
         await asyncio.to_thread(self.engine.began.acquire)
+
+
+def texts_of(answer: Answer) -> list[str]:
+    """The texts of its items."""
+    return [] if isinstance(answer, Reason) else [str(item.insert_text) for item in answer]
 
 
 @asynccontextmanager

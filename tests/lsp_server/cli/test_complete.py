@@ -15,7 +15,6 @@ from lsp_server.cli import complete as module
 from lsp_server.cli.complete import complete, open_buffers, refuse_hidden
 from lsp_server.cli.completion_report import print_json, print_plain
 from lsp_server.cli.source_file import SourceFile
-from lsp_server.completion.postprocess import Processed
 from lsp_server.privacy.hidden_files import HiddenFiles
 from lsp_server.reasons import HIDING, Reason
 from tests.support.held_engine import HeldEngine
@@ -140,7 +139,7 @@ def test_what_is_shown_is_what_an_editor_shows(answered, name, text, words, show
 
 
 def test_what_an_editor_would_not_show_has_its_reason(tmp_path, answered):
-    shown = lambda _: Processed(reason=Reason.BREAKS_CODE)  # noqa: E731 - for this test alone
+    shown = lambda _: Reason.BREAKS_CODE  # noqa: E731 - for this test alone
     report = complete(HeldEngine((")",)), REQUEST, source(), shown)
     assert f"nothing to insert: {Reason.BREAKS_CODE.sentence}" in report.summary
 

@@ -6,7 +6,7 @@ import pytest
 from lsprotocol import types
 
 from engine.host.protocol import Failed, Position
-from lsp_server.completion.in_flight import InFlightCompletion, fits
+from lsp_server.completion.in_flight import InFlightCompletion
 from lsp_server.completion.plan import Plan
 from lsp_server.documents.anchor import Anchor
 from lsp_server.documents.document import Snapshot
@@ -14,22 +14,6 @@ from lsp_server.documents.documents import Documents
 from lsp_server.prompt.syntax import Places
 from lsp_server.reasons import Reason
 from tests.support.workspaces import workspace_of
-
-
-@pytest.mark.parametrize(
-    ("typed", "text", "is_finished", "expected"),
-    [
-        ("", "", False, True),
-        ("fo", "foo", False, True),
-        ("foo", "fo", False, True),  # it may still print it
-        ("foo", "fo", True, False),
-        ("foo", "foo", True, False),
-        ("foo", "foo", False, True),
-        ("fa", "foo", False, False),
-    ],
-)
-def test_a_running_generation_is_joined_while_it_fits(typed, text, is_finished, expected):
-    assert fits(typed, text, is_finished=is_finished) is expected
 
 
 class Events:

@@ -10,7 +10,8 @@ from engine.host.protocol import Position
 from engine.text.brackets import balance
 from engine.text.lines import squeeze
 from lsp_server.completion.cursor_context import CursorContext
-from lsp_server.completion.postprocess import Processed, process
+from lsp_server.completion.postprocess import process
+from lsp_server.completion.suggestions import Suggestion
 from lsp_server.completion.syntax_judge import judge_of
 from lsp_server.prompt.place import Scope
 from lsp_server.reasons import Reason
@@ -19,19 +20,19 @@ from tests.support.code_places import around
 
 def shown(document: str, text: str, scope: Scope = Scope.SEVERAL) -> tuple[str, int]:
     result = process(text, around(document, scope=scope))
-    assert result.reason is None, result
+    assert not isinstance(result, Reason), result
     return result.text, result.replaced_chars_after_cursor
 
 
-def dropped(document: str, text: str) -> Reason | None:
-    return process(text, around(document)).reason
+def dropped(document: str, text: str) -> Suggestion | Reason:
+    return process(text, around(document))
 
 
 def judged(document: str, language_id: str, text: str) -> str | Reason:
     """What the judge of a language without a grammar leaves of a text."""
     context = around(document, language_id)
     made = process(text, context, judge_of(None, context, context.before))
-    return made.reason or made.text
+    return made if isinstance(made, Reason) else made.text
 
 
 @pytest.mark.parametrize(
@@ -211,7 +212,7 @@ REASONS = [
 
 @pytest.mark.parametrize(("document", "completion", "reason"), REASONS)
 def test_an_empty_answer_has_its_reason(document, completion, reason):
-    assert process(completion, around(document)) == Processed(reason=reason)
+    assert process(completion, around(document)) is reason
 
 
 def test_what_is_a_control_token_of_some_model_is_text():
@@ -245,7 +246,7 @@ def test_the_cursors_line_is_not_said_again(document, completion, text):
 
 def test_one_line_before_the_rest_of_a_line_is_no_line_end():
     result = process("\nb = 2", around("a = |value", scope=Scope.ONE_LINE))
-    assert result == Processed(reason=Reason.LEFT_SCOPE)
+    assert result is Reason.LEFT_SCOPE
 
 
 def test_line_ends_are_plain_whatever_the_model_writes():
@@ -269,7 +270,7 @@ def test_the_rest_of_the_line_is_never_doubled(before, head, rest, below):
     if before.strip() and squeeze(head + rest).startswith(squeeze(before)):  # its beginning again
         return
     result = process(head + rest, around(f"{before}|{rest}\n{below}".replace("||", "|")))
-    if result.reason is None:
+    if not isinstance(result, Reason):
         line = before + result.text + rest[result.replaced_chars_after_cursor :]
         assert line.rstrip() == (before + head + rest).rstrip()
 
@@ -277,8 +278,9 @@ def test_the_rest_of_the_line_is_never_doubled(before, head, rest, below):
 @given(before=LINE, text=LINE, rest=LINE, above=LINE, below=LINE)
 def test_any_text_gives_a_range_on_the_line_or_a_reason(before, text, rest, above, below):
     result = process(text + "\n" + text, around(f"{above}\n{before}|{rest}\n{below}"))
-    assert 0 <= result.replaced_chars_after_cursor <= len(rest)
-    assert (result.reason is None) == bool(result.text.strip())
+    if not isinstance(result, Reason):
+        assert 0 <= result.replaced_chars_after_cursor <= len(rest)
+        assert result.text.strip()
 
 
 @given(inner=st.text(st.sampled_from("ab, "), min_size=1, max_size=6), depth=st.integers(1, 3))

@@ -1,10 +1,13 @@
 """Typing along a completion: what is left of it is answered from memory."""
 
+from types import SimpleNamespace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.host.protocol import Position
+from lsp_server.completion import suggestions
 from lsp_server.completion.suggestions import PlacedSuggestion, Suggestion, SuggestionCache
 from lsp_server.documents.anchor import Anchor
 from lsp_server.documents.document import Snapshot
@@ -21,7 +24,8 @@ def at_bar(text: str, uri: str = "file:///a.py") -> Anchor:
 
 
 def remember(cache: SuggestionCache, document: str, text: str, replaced: int = 0) -> None:
-    cache.remember(PlacedSuggestion.at(at_bar(document), Suggestion(f"id {text}", text, replaced)))
+    written = Suggestion(text, replaced, f"id {text}")
+    cache.remember(PlacedSuggestion.at(at_bar(document), written))
 
 
 def rests(cache: SuggestionCache, document: str) -> list[tuple[str, int]]:
@@ -108,12 +112,12 @@ def test_a_completion_keeps_its_id():
     cache = SuggestionCache()
     remember(cache, "x = |", "foo(a)")
     there = at_bar("x = fo|")
-    assert cache.suggestions(there) == [Suggestion("id foo(a)", "o(a)", 0)]
+    assert cache.suggestions(there) == [Suggestion("o(a)", 0, "id foo(a)")]
 
 
-def test_completions_expire():
-    clock = StoppedClock()
-    cache = SuggestionCache(clock=clock)
+def test_completions_expire(monkeypatch):
+    clock, cache = StoppedClock(), SuggestionCache()
+    monkeypatch.setattr(suggestions, "time", SimpleNamespace(monotonic=clock))
     remember(cache, "x = |", "foo(a)")
     clock.now = 299.0
     remember(cache, "x = |", "bar")
@@ -123,8 +127,10 @@ def test_completions_expire():
     assert len(cache) == 1
 
 
-def test_memory_is_bounded_in_items_and_in_characters():
-    cache = SuggestionCache(max_items=3, max_chars=100)
+def test_memory_is_bounded_in_items_and_in_characters(monkeypatch):
+    monkeypatch.setattr(suggestions, "_MOST_ITEMS", 3)
+    monkeypatch.setattr(suggestions, "_MOST_CHARS", 100)
+    cache = SuggestionCache()
     for number in range(10):
         remember(cache, "x = |", f"foo({number})")
     assert len(cache) == 3

@@ -2,14 +2,15 @@
 
 import pytest
 
-from lsp_server.completion.postprocess import Processed, process
+from lsp_server.completion.postprocess import process
+from lsp_server.completion.suggestions import Suggestion
 from lsp_server.completion.trimming import in_scope
 from lsp_server.prompt.place import Scope
 from lsp_server.reasons import Reason
 from tests.support.code_places import around
 
 
-def completed(document: str, text: str, language: str = "python") -> Processed:
+def completed(document: str, text: str, language: str = "python") -> Suggestion | Reason:
     return process(text, around(document, language))
 
 
@@ -49,7 +50,7 @@ PYTHON = [
 def test_the_text_ends_before_the_first_line_outside_of_the_cursors_block(
     document, completion, text
 ):
-    assert completed(document, completion) == Processed(text)
+    assert completed(document, completion) == Suggestion(text)
 
 
 OPEN_BODY = "function f() {\n  |\n"
@@ -67,7 +68,7 @@ OPEN_BEFORE_CODE = OPEN_BODY + "\nfunction g() {\n}"
     ],
 )
 def test_a_closing_line_stays_where_the_document_lacks_it(document, completion, text):
-    assert completed(document, completion, "javascript") == Processed(text)
+    assert completed(document, completion, "javascript") == Suggestion(text)
 
 
 @pytest.mark.parametrize(
@@ -91,13 +92,13 @@ def test_a_line_that_a_backslash_joins_to_the_one_above_belongs_to_it(document, 
 
 def test_preprocessor_lines_stand_at_column_0_in_any_block():
     text = "a();\n#ifdef B\n  b();\n#endif\n  c();"
-    assert completed("void f() {\n  |\n}\n", text, "c") == Processed(text)
+    assert completed("void f() {\n  |\n}\n", text, "c") == Suggestion(text)
 
 
 @pytest.mark.parametrize("text", ["\nclass B:\n    pass", "\n\ndef g():", "\n    def g(self):"])
 def test_a_text_that_only_leaves_the_block_is_not_shown(text):
     document = "class A:\n    def f(self):\n        a()|\n\n\nA()\n"
-    assert completed(document, text) == Processed(reason=Reason.LEFT_SCOPE)
+    assert completed(document, text) is Reason.LEFT_SCOPE
 
 
 @pytest.mark.parametrize(
@@ -109,11 +110,11 @@ def test_a_text_that_only_leaves_the_block_is_not_shown(text):
     ],
 )
 def test_a_fence_ends_the_text(document, completion):
-    assert completed(document, completion) == Processed("return 1")
+    assert completed(document, completion) == Suggestion("return 1")
 
 
 def test_a_text_that_begins_with_a_fence_is_not_shown():
-    assert completed("a = 1|", "\n```\nmore").reason is Reason.LEFT_SCOPE
+    assert completed("a = 1|", "\n```\nmore") is Reason.LEFT_SCOPE
 
 
 @pytest.mark.parametrize(
@@ -126,4 +127,4 @@ def test_a_text_that_begins_with_a_fence_is_not_shown():
 )
 def test_a_fence_is_text_in_a_docstring_in_a_comment_and_in_prose(document, language):
     text = "```\n    f(1)\n    ```"
-    assert completed(document, text, language) == Processed(text)
+    assert completed(document, text, language) == Suggestion(text)

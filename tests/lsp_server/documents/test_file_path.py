@@ -19,7 +19,6 @@ def test_a_file_is_named_by_its_path_and_what_is_none_by_nothing():
         ("file:///work/C%23/100%.py", "/work/C#/100%.py"),
         ("file://localhost/work/a.py", "/work/a.py"),
         ("FILE:/work/../a.py", "/a.py"),
-        ("file:///C%3A/work/a.py", "c:/work/a.py"),
         ("file://server/share/a.py", "//server/share/a.py"),
         ("file:///caf%E9.py", "/caf\udce9.py"),
     ],

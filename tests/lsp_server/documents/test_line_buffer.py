@@ -113,25 +113,6 @@ def test_a_range_is_replaced(text, where, new_text, expected):
 
 
 @pytest.mark.parametrize(
-    ("text", "where", "new_text", "lines"),
-    [
-        ("a\rb", span(1, 0, 1, 0), "\n", ("a", "b")),  # LF after CR
-        ("a\nb", span(0, 1, 0, 1), "\r", ("a", "b")),  # CR before LF
-        ("a\rX\nb", span(1, 0, 1, 1), "", ("a", "b")),  # what stood between them goes
-        ("a\r\rX\nb", span(2, 0, 2, 1), "", ("a", "", "b")),
-        ("a\r", span(1, 0, 1, 0), "\n", ("a", "")),
-        ("a\rb\nc", span(0, 1, 1, 1), "\r", ("a", "c")),
-        ("a\r\nb", span(0, 1, 1, 0), "\rX\n", ("a", "X", "b")),  # apart again
-        ("a\r\nb", span(0, 1, 0, 1), "\r", ("a", "", "b")),
-    ],
-)
-def test_cr_and_lf_are_one_line_end_wherever_they_meet(text, where, new_text, lines):
-    buffer, _ = edited(text, where, new_text)
-    assert buffer.lines == lines
-    assert LineBuffer(text_of(buffer)).lines == lines
-
-
-@pytest.mark.parametrize(
     ("where", "new_text", "splices"),
     [
         (span(500, 1, 500, 1), "y", (LineSplice(500, 501, ("xy",)),)),

@@ -278,7 +278,7 @@ class Opened:
     def at(self, line: int, character: int) -> Place:
         snapshot = self.documents.snapshot(URI)
         assert isinstance(snapshot, Snapshot)
-        return self.places.place(snapshot, Position(line, character))
+        return self.places.syntax(snapshot).place(snapshot.lines, Position(line, character))
 
 
 def test_a_place_follows_the_edits_those_that_nobody_asked_after_too():

@@ -33,10 +33,10 @@ class OpenFiles:
         self._uri = self.root + trace.path
         texts = {self.root + one.path: one.text for one in reversed(trace.open_buffers)}
         texts.pop(self._uri, None)
-        closed = [uri for uri in self.documents.uris() if uri not in texts]
+        held = {one.uri for one in self.documents.snapshots()}
+        closed = [uri for uri in held if uri not in texts]
         for uri in closed:
             self.documents.close(uri)
-        held = self.documents.uris()
         texts = {uri: text for uri, text in texts.items() if uri not in held}
         for uri, text in {**texts, self._uri: trace.before + trace.suffix}.items():
             self.documents.open(types.TextDocumentItem(uri, _LANGUAGE, 1, text))

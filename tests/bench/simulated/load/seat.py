@@ -130,7 +130,7 @@ class Seat:
 
     def _compute_ahead(self, accepted: Anchor) -> None:
         """Complete the text as it will be if what is shown is accepted, unless that goes on."""
-        if self._ahead is not None and self._ahead.anchor.typed_until(accepted) == "":
+        if self._ahead is not None and self._ahead.place.typed_until(accepted) == "":
             return
         if self.settings.speculate:
             if self._ahead is not None:
