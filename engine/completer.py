@@ -33,29 +33,6 @@ class EngineUsage:
     kv_bytes: int = 0  # memory of the cached prompts
 
 
-class Completer(Protocol):
-    """A loaded engine that completes one request after the other, on one thread."""
-
-    @property
-    def info(self) -> EngineInfo:
-        """The model, and where it runs, as it is now."""
-        ...
-
-    def complete(
-        self,
-        request: CompletionRequest,
-        *,
-        on_chunk: Callable[[Chunk], None],
-        cancelled: Callable[[], bool],
-    ) -> CompletionResult:
-        """Complete; `cancelled` is asked before every step."""
-        ...
-
-    def close(self) -> None:
-        """Keep what was learned."""
-        ...
-
-
 class ServedSequence(Running, Protocol):
     """A completion that the engine's loop runs."""
 
@@ -77,6 +54,20 @@ class ServedEngine(Protocol):
     def usage_of(self, principal: str, /) -> EngineUsage:
         """What is held for a principal; without a name, for all. Any thread may ask."""
         ...
+
+    def complete(
+        self,
+        request: CompletionRequest,
+        *,
+        on_chunk: Callable[[Chunk], None] = lambda _: None,
+        cancelled: Callable[[], bool] = lambda: False,
+    ) -> CompletionResult:
+        """Complete one; `on_chunk` gets text once it is final, `cancelled` is asked at each step."""
+        one = self.sequence(
+            request, on_chunk=on_chunk, is_cancelled=cancelled, on_end=lambda _: None
+        )
+        self.run(lambda: [] if one.is_done else [one])
+        return one.result()
 
     def run(self, admit: Callable[[], Sequence[Any]], /) -> None:
         """Run what is admitted until nothing is any more."""

@@ -14,7 +14,7 @@ from engine.config import Sampling
 from engine.drafting.drafter import Drafter, VerifiedStep
 from engine.drafting.tree import Draft
 from engine.model.causal_lm import CacheSlot, StepInput, StepOutput
-from engine.model.constraint import UNCONSTRAINED, Constraint
+from engine.model.constraint import Constraint
 from engine.model.token_tree import MAX_ROWS, TokenTree
 
 
@@ -31,7 +31,7 @@ class Decoder:
     slot: CacheSlot
     drafter: Drafter
     sampling: Sampling
-    constraint: Constraint
+    constraint: Constraint | None
     current: int
     context: list[int]
     max_tokens: int
@@ -40,7 +40,7 @@ class Decoder:
     written_ids: list[int] = field(default_factory=list, init=False)  # by steps that were taken
     _draft: Draft | None = field(default=None, init=False)  # of the step under way
     _step: StepInput | None = field(default=None, init=False)
-    _constraints: Sequence[Constraint] = field(default=(), init=False)  # of its rows
+    _constraints: Sequence[Constraint | None] = field(default=(), init=False)  # of its rows
     _verified: VerifiedStep | None = field(default=None, init=False)  # nobody has heard of it yet
 
     def next_step(self) -> StepInput | None:
@@ -53,8 +53,8 @@ class Decoder:
         tree = _tree(self.current, self._draft)
         self._constraints = self._constraints_of(tree)
         allowed = None
-        if self.constraint is not UNCONSTRAINED:
-            allowed = [constraint.allowed_ids for constraint in self._constraints]
+        if self.constraint is not None:
+            allowed = [one.allowed_ids if one else None for one in self._constraints]
         self._step = StepInput(self.slot, tree, self.sampling, allowed)
         return self._step
 
@@ -76,7 +76,8 @@ class Decoder:
         self.slot.commit(output.path.tolist())
         self._verified = VerifiedStep(self._step.tree, self._draft, output)
         token_ids = self._verified.token_ids.tolist()
-        self.constraint = self._constraints[output.path[-1]].after(token_ids[-1])
+        constraint = self._constraints[output.path[-1]]
+        self.constraint = constraint.after(token_ids[-1]) if constraint else None
         self.current = token_ids[-1]
         self.context += token_ids
         self.written_ids += token_ids
@@ -84,17 +85,13 @@ class Decoder:
         self.drafter.update(self._verified)
         self._step = self._draft = None
 
-    def fail(self, error: Exception) -> None:
-        """Raise the error of a forward that it was part of."""
-        raise error
-
-    def _constraints_of(self, tree: TokenTree) -> Sequence[Constraint]:
-        """What the choice of each row has to keep to."""
+    def _constraints_of(self, tree: TokenTree) -> Sequence[Constraint | None]:
         constraints = [self.constraint]
-        if self.constraint is UNCONSTRAINED:
+        if self.constraint is None:
             return constraints * tree.num_rows
         for token, parent in zip(tree.token_ids[1:], tree.parents[1:], strict=True):
-            constraints.append(constraints[parent].after(int(token)))
+            constraint = constraints[parent]
+            constraints.append(constraint.after(int(token)) if constraint else None)
         return constraints
 
 

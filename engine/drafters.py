@@ -15,7 +15,6 @@ from engine.drafting.recycler import Recycler
 from engine.drafting.text_lookup import TextLookup
 from engine.drafting.tree import Source
 from engine.learning import Learning
-from engine.model.constraint import UNCONSTRAINED
 from engine.model.prompt import Prompt
 from engine.model.token_tree import MAX_ROWS
 from engine.model.tokenizer import Tokenizer
@@ -62,7 +61,7 @@ class Drafters:
             first_draft = self._lookup(state.pool).draft(ids, b"", MAX_ROWS // 2, owed=False)
             state.pool.extend(ids)
             drafter = LookaheadDrafter(Lookahead(), self._learned(state), ids, first_draft)
-            drafter.draft(ids, UNCONSTRAINED, len(ids))
+            drafter.draft(ids, None, len(ids))
 
     @contextmanager
     def drafter(

@@ -4,57 +4,32 @@ from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Protocol
 from weakref import WeakSet
 
-from engine.completer import EngineInfo, EngineUsage
+from engine.completer import EngineInfo, EngineUsage, ServedEngine
 from engine.decoder import Decoder
 from engine.drafters import Drafters
 from engine.drafting.draft_state import DraftStates
 from engine.growing_text import GrowingText
 from engine.learning import Learning
-from engine.model.causal_lm import CausalModel, StepInput, StepOutput
+from engine.model.causal_lm import CausalModel
 from engine.model.constraint import healed_start
 from engine.model.loaded_model import LoadedModel
 from engine.model.prompt import Prompt, build_prompt
 from engine.model.raw_prompt import raw_prompt
 from engine.model.token_tree import MAX_ROWS
-from engine.options import EngineOptions, affordable_prompt, machine_key, wanted_model
 from engine.per_workspace import PerWorkspace
-from engine.progress import NoProgress, Progress, shown_if_long
 from engine.prompt_cache import CacheLease, PromptCache
-from engine.request import Chunk, ClosedBuffers, CompletionRequest, CompletionResult
+from engine.request import Chunk, ClosedBuffers, CompletionRequest
 from engine.sequence import Completion, Sequence, TextStream
 from engine.snippets import Neighbours
 from engine.text.stopper import Stopper
 
 _DECODED_TOKENS = 256  # that a slot has room for, even where a request asks for fewer
-_REMEMBERED_CHARS = (
-    40  # of a workspace's lines for each token of a prompt: several times what one has
-)
-_KV_BYTES = 512 * 1024 * 1024  # of cached prompts, where a model does not reserve them ahead
-
-
-class Steppable(Protocol):
-    """What the loop runs: a sequence, or a decoder alone."""
-
-    is_done: bool  # it needs no more steps
-
-    def next_step(self) -> StepInput | None:
-        """Draft; None where it has no step now."""
-        ...
-
-    def settle(self) -> None:
-        """Do what the last step left to do, while the next one is under way."""
-        ...
-
-    def take(self, output: StepOutput | None, /) -> None:
-        """Accept what became of the step; None where it had no head, or was dropped."""
-        ...
-
-    def fail(self, error: Exception, /) -> None:
-        """End with the error of the forward that its step was in."""
-        ...
+# Characters of a workspace's lines for each token of a prompt: several times what one has.
+_REMEMBERED_CHARS = 40
+_PROMPT_TOKENS = 1024
+_KV_BYTES = 512 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
@@ -67,27 +42,21 @@ class _UnderWay:
     closed: list[ClosedBuffers] = field(default_factory=list)
 
 
-# Says what runs side by side from now on; nothing at the end.
-Admit = Callable[[], Collection[Steppable]]
-
-
-def alone(one: Steppable) -> Admit:
-    """Admit one sequence, or decoder, until it is done."""
-    return lambda: [] if one.is_done else [one]
-
-
-def run(model: CausalModel, admit: Admit, on_batch: Callable[[int], None] = lambda _: None) -> None:
+def run(
+    model: CausalModel,
+    admit: Callable[[], Collection[Sequence]],
+    on_batch: Callable[[int], None] = lambda _: None,
+) -> None:
     """The step loop. `on_batch` hears how many go on side by side, before they draft."""
     while running := admit():
         on_batch(len(running))
         _step(model, running)
 
 
-def _step(model: CausalModel, running: Collection[Steppable]) -> None:
+def _step(model: CausalModel, running: Collection[Sequence]) -> None:
     """Draft, begin one forward for all, settle the step before meanwhile, accept.
 
-    A forward that fails ends those whose steps were in it. Nothing of it is held once it is over: a
-    slot's memory is free when nobody knows the slot.
+    A forward that fails ends those whose steps were in it.
     """
     steps = {one: step for one in running if (step := one.next_step())}
     try:
@@ -102,17 +71,23 @@ def _step(model: CausalModel, running: Collection[Steppable]) -> None:
                 one.fail(error)
 
 
-class Engine:
+class Engine(ServedEngine):
     """A loaded model, for one thread. Up to `max_sequences` completions go on side by side."""
 
-    def __init__(self, model: LoadedModel, learning: Learning, options: EngineOptions) -> None:
+    def __init__(
+        self,
+        model: LoadedModel,
+        learning: Learning,
+        prompt_tokens: int = _PROMPT_TOKENS,
+        kv_bytes: int | None = None,
+    ) -> None:
+        """`kv_bytes` are for cached prompts, where the model does not reserve them ahead."""
         causal_lm = model.causal_lm
         self.max_sequences = causal_lm.max_sequences
         self.model = model
         self._learning = learning
-        budget = options.prompt_tokens or affordable_prompt(learning.budget.cost)
-        self._prompt_tokens = min(budget, causal_lm.max_context // 2)
-        kv_bytes = causal_lm.reserved_bytes or options.kv_bytes or _KV_BYTES
+        self._prompt_tokens = min(prompt_tokens, causal_lm.max_context // 2)
+        kv_bytes = causal_lm.reserved_bytes or kv_bytes or _KV_BYTES
         self._neighbours = Neighbours(lambda text: len(model.tokenizer.encode(text)))
         # Most of a prompt is as it was a key ago; to encode all of it takes ten milliseconds.
         most_chars = _REMEMBERED_CHARS * self._prompt_tokens
@@ -122,28 +97,19 @@ class Engine:
         self._draft_states = DraftStates(self._drafters.make_state)
         self._under_way = WeakSet[_UnderWay]()
 
-    @classmethod
-    def load(cls, options: EngineOptions, progress: Progress | None = None) -> "Engine":
-        """Load the model, converting it if need be, and measure its steps. Raises ForegramError."""
-        progress = progress or NoProgress()
-        model = wanted_model(options, progress)
-        learning = Learning.load(
-            options.cache_folder / "learned", machine_key(model), model.causal_lm, progress
-        )
-        engine = cls(model, learning, options)
-        task = "compiling what drafts text, once on this machine"
-        shown_if_long(progress, task, engine._drafters.compile)
-        return engine
+    def compile(self) -> None:
+        """Compile what drafts: many seconds once on a machine. The first completion would do it."""
+        self._drafters.compile()
 
     @property
     def info(self) -> EngineInfo:
         """The model and its place, as they are now."""
-        causal_lm = self.model.causal_lm
+        model = self.model.causal_lm
         return EngineInfo(
             self.model.name,
-            causal_lm.device,
-            causal_lm.dtype_name,
-            context_len=causal_lm.max_context,
+            model.device,
+            model.dtype_name,
+            context_len=model.max_context,
             place=self.model.place,
         )
 
@@ -158,7 +124,6 @@ class Engine:
         return self._laid_out(request)[0]
 
     def _laid_out(self, request: CompletionRequest) -> tuple[Prompt, CompletionRequest]:
-        """The request's prompt, and the request by the text around its cursor."""
         model = self.model
         if request.is_raw:
             most = model.causal_lm.max_context - 1
@@ -176,22 +141,7 @@ class Engine:
         )
         return prompt, request
 
-    def complete(
-        self,
-        request: CompletionRequest,
-        *,
-        on_chunk: Callable[[Chunk], None] = lambda _: None,
-        cancelled: Callable[[], bool] = lambda: False,
-    ) -> CompletionResult:
-        """Complete; `on_chunk` hears of text once it is final, `cancelled` is asked at each step."""
-        sequence = self.sequence(request, on_chunk=on_chunk, is_cancelled=cancelled)
-        try:
-            self.run(alone(sequence))
-        finally:
-            sequence.close()
-        return sequence.result()
-
-    def run(self, admit: Admit) -> None:
+    def run(self, admit: Callable[[], Collection[Sequence]], /) -> None:
         """Run the step loop until nothing is admitted any more."""
         run(self.model.causal_lm, admit, self._learning.budget.share_among)
 
@@ -203,10 +153,7 @@ class Engine:
         is_cancelled: Callable[[], bool],
         on_end: Callable[[Sequence], None] = lambda _: None,
     ) -> Sequence:
-        """A completion for the loop to run.
-
-        Where `max_tokens` is 0, only its prompt is read: completing it, or one like it, begins at once.
-        """
+        """A completion for the loop to run. Of one without `max_tokens` only the prompt is read."""
         prompt, request = self._laid_out(request)
         stopper = Stopper(request.stop, request.prefix, request.suffix)
         completion = Completion(
@@ -247,13 +194,10 @@ class Engine:
         self._learning.save()
 
     def _lease(self, under_way: _UnderWay) -> CacheLease | None:
-        """A slot for all of the prompt but its last token, which the first step takes.
-
-        What it reads of buffers that were closed since the request is forgotten at its end.
-        """
+        """A slot for all of the prompt but its last token, which the first step takes."""
         request, prompt = under_way.request, under_way.prompt
-        room = max(under_way.max_tokens, _DECODED_TOKENS) + MAX_ROWS
-        room = min(room, self.model.causal_lm.max_context - len(prompt.ids) + MAX_ROWS)
+        most = self.model.causal_lm.max_context - len(prompt.ids)
+        room = min(max(under_way.max_tokens, _DECODED_TOKENS), most) + MAX_ROWS
         others = (*prompt.neighbours, *prompt.repository)
         lease = self._prompts.lease(
             request.cache_key, prompt.ids[:-1], room, others, request.principal

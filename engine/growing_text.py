@@ -12,14 +12,11 @@ from engine.text.stopper import Stop, Stopper
 
 @dataclass(slots=True)
 class GrowingText:
-    """`text` is what stays once `finish_reason` is known; `on_chunk` hears of what is final before.
-
-    `tells_tokens`: it hears of the tokens, too.
-    """
+    """`text` is what stays once `finish_reason` is known; `on_chunk` gets what is final before."""
 
     stopper: Stopper
     on_chunk: Callable[[Chunk], None]
-    tells_tokens: bool = False
+    tells_tokens: bool = False  # in the chunks
     finish_reason: FinishReason | None = None
     text: str = ""
     log_probs: list[float] = field(default_factory=list)  # of each token
@@ -35,7 +32,7 @@ class GrowingText:
     def grow(self, piece: str, log_prob: float) -> None:
         """Add a token's text, which may be empty; a rule may end all of it here.
 
-        `log_prob` is the natural logarithm of the token's probability. Raises ValueError at the end.
+        `log_prob` is the natural logarithm of its probability. Raises ValueError at the end.
         """
         if self.is_ended:
             raise ValueError("the completion has ended")

@@ -25,8 +25,7 @@ def peak_resident_bytes() -> int:
 def return_free_memory() -> bool:
     """Give what is free back to the system. Returns whether the C library can: glibc does.
 
-    Texts and tokens of all lengths come and go with each key, and glibc keeps the pages between
-    those that stay. Takes some milliseconds, in which other threads run.
+    glibc keeps the pages between what stays. Takes some milliseconds, in which other threads run.
     """
     trim = _malloc_trim()
     if trim is not None:
@@ -37,7 +36,7 @@ def return_free_memory() -> bool:
 def use_few_arenas() -> None:
     """Have all threads allocate in two places: glibc makes one for each, with gaps of its own.
 
-    To be called before there are threads. The interpreter lets one run at a time anyhow.
+    Call it before there are threads.
     """
     if _malloc_trim() is not None:  # glibc
         ctypes.CDLL(None).mallopt(_M_ARENA_MAX, _ARENAS)

@@ -1,8 +1,7 @@
 """The passage of another file that reads like the text around the cursor.
 
-Where the same lines stand, what follows them there is often what is wanted here: the version before
-of the same file, a sibling class, another test. A few whole lines must agree, so that it is rarely
-found and then seldom wrong.
+What follows the same lines there is often wanted here, too: an older version of the file, a sibling
+class, another test. A few whole lines must agree, so that it is seldom wrong.
 """
 
 from collections.abc import Iterable, Sequence
@@ -66,12 +65,11 @@ def find_passage(text: str, cursor: CursorLines) -> Passage | None:
         span = _span(numbers, end - _SHOWN + 1, start + _SHOWN - 1)
         return Passage(span, chars, is_enclosed=True)
     if above:
-        at = above[0].at
-        return Passage(_span(numbers, at - _SHOWN + 1, at + _REACH), above[0].chars)
+        run = above[0]
+        return Passage(_span(numbers, run.at - _SHOWN + 1, run.at + _REACH), run.chars)
     if below:
-        at = below[0].at
-        span = _span(numbers, at - _REACH, at + _SHOWN - 1)
-        return Passage(span[::-1], below[0].chars)
+        run = below[0]
+        return Passage(_span(numbers, run.at - _REACH, run.at + _SHOWN - 1)[::-1], run.chars)
     return None
 
 
@@ -111,7 +109,6 @@ def _runs(lines: Sequence[str], side: Sequence[str]) -> list[_Run]:
 
 
 def _agreeing(lines: Sequence[str], at: int, side: Sequence[str]) -> int:
-    """Characters of the lines of `side` that follow each other from `at` on."""
     count = 0
     while count < min(len(side), len(lines) - at) and lines[at + count] == side[count]:
         count += 1

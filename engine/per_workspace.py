@@ -1,8 +1,7 @@
 """What is kept for the workspaces of each principal from one request to the next.
 
-People who share a token each have a workspace of their own: what one of them was shown last is not
-to go because another one types. A principal's workspaces have a bounded size, whatever they are
-called, and take nothing of another principal's.
+A principal may be a team, and what one person was shown last should not go as another one types. A
+principal's workspaces have a bounded size, and take nothing of another principal's.
 """
 
 from collections import OrderedDict

@@ -2,8 +2,8 @@
 
 import math
 import time
-from collections import OrderedDict
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -33,18 +33,9 @@ class _Entry:
     is_unwanted: bool = False  # once it is idle, nothing that it holds is to be used
 
     def release(self) -> None:
-        """It is idle from now on."""
         self.is_leased = False
         if self.is_unwanted:
             self.held, self.is_unwanted = [], False
-
-
-@dataclass(slots=True)
-class _Holder:
-    """What a principal has, and when it was here last."""
-
-    num_bytes: int = 0
-    used_at: float = -math.inf
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,13 +80,11 @@ class CacheLease:
 class PromptCache:
     """One slot for each key, the least recently used ones dropped beyond `max_bytes`.
 
-    A prompt starts from the longest beginning that any slot of its principal holds: where that is
-    another key's, it is copied. A slot in use stays, whatever its size; a request of its key
-    gets another one meanwhile.
+    A prompt starts from the longest beginning that any slot of its principal holds, of which it gets
+    a copy. A slot in use stays; a request of its key gets another one meanwhile.
 
     Principals that were here lately have equal shares of the memory, and more while nobody asks for
-    it: beyond `max_bytes` the one that holds most gives way first, and another's prompts never take
-    a principal's latest slots, as many as fit into its share.
+    it: the one that holds most gives way first, and keeps its latest slots within its share.
     """
 
     def __init__(
@@ -138,9 +127,8 @@ class PromptCache:
     ) -> CacheLease | None:
         """Lease a slot with space for `token_ids` and `room` tokens more.
 
-        None while memory is reserved ahead and slots in use have all that this principal may take;
-        raises NoSpaceError where the prompt is too long for all of it. `neighbours` are the paths
-        whose text is in the prompt.
+        None while slots in use have all that this principal may take of reserved memory; raises
+        NoSpaceError where all of it is too little. `neighbours` are the paths in the prompt.
         """
         try:
             entry, kept = self._begin(
@@ -194,9 +182,9 @@ class PromptCache:
         return entry if is_fit else None
 
     def _made(self, key: CacheKey, capacity: int, spared: CacheKey | None) -> _Entry:
-        """Make a slot; where memory is reserved ahead in the place of idle ones, `spared` last.
+        """Make a slot, where need be in the place of idle ones, `spared` last.
 
-        Nobody may hold an entry meanwhile: a slot's memory is free once nobody knows it.
+        Nothing may hold an entry meanwhile: a slot's memory is free once nothing refers to it.
         """
         capacity = -(-capacity // _CAPACITY_STEP) * _CAPACITY_STEP
         while True:
@@ -222,35 +210,27 @@ class PromptCache:
     def _evictable(self, principal: str) -> list[CacheKey]:
         """Idle slots that may go for a prompt of `principal`: its own, and those beyond a share.
 
-        The first is of one that is here no more, or else of the one that holds most; of its slots
-        it is the least recently used one.
+        Those of absent principals come first, then those of the one that holds most.
         """
-        now = self._clock()
-        holders = self._holders()
-        present = {one for one, at in holders.items() if now - at.used_at < _PRESENT_S} | {
-            principal
+        num_bytes, used_at = Counter[str](), dict[str, float]()
+        for key, entry in self._entries.items():  # the latest comes last
+            num_bytes[key.principal] += entry.slot.num_bytes
+            used_at[key.principal] = entry.used_at
+        absent = {one for one, at in used_at.items() if self._clock() - at >= _PRESENT_S}
+        absent.discard(principal)
+        share = self._max_bytes / len({principal, *used_at} - absent)
+        urgency = {
+            one: math.inf if one in absent else num_bytes[one]
+            for one in used_at
+            if one in absent or one == principal or num_bytes[one] > share
         }
-        share = self._max_bytes / len(present)
-        urgency = {one: math.inf for one in holders if one not in present}
-        for one in present & holders.keys():
-            if one == principal or holders[one].num_bytes > share:
-                urgency[one] = holders[one].num_bytes
         idle = [key for key in self._idle() if key.principal in urgency]
         return sorted(idle, key=lambda key: -urgency[key.principal])
 
     def _last_resort(self) -> list[CacheKey]:
         """What goes where memory is in pieces: no slot in use could ever make room by its end."""
-        return [] if any(one.is_leased for one in self._entries.values()) else list(self._idle())
+        idle = self._idle()
+        return idle if len(idle) == len(self._entries) else []
 
-    def _idle(self) -> Iterator[CacheKey]:
-        """The keys of idle slots, the least recently used one first."""
-        return (key for key, entry in self._entries.items() if not entry.is_leased)
-
-    def _holders(self) -> dict[str, _Holder]:
-        """The principals that have slots."""
-        holders: dict[str, _Holder] = {}
-        for key, entry in self._entries.items():
-            holder = holders.setdefault(key.principal, _Holder())
-            holder.num_bytes += entry.slot.num_bytes
-            holder.used_at = max(holder.used_at, entry.used_at)
-        return holders
+    def _idle(self) -> list[CacheKey]:
+        return [key for key, entry in self._entries.items() if not entry.is_leased]

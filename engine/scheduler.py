@@ -16,9 +16,8 @@ from typing import Any, NamedTuple, Protocol
 from engine.turns import Turns
 
 _MOST_PAUSED = 4  # each keeps its slot, and so memory
-# A job that has waited for so long, but not for longer, is likely to be superseded by the next key
-# before its text is there. A younger one comes first, and one behind which no key came any more: else
-# half of what an engine does, that has too much to do, is for texts that nobody wants any more.
+# A job that has waited for so many seconds is likely to be superseded by the next key before its text
+# is there; younger and older ones come first. Else half of a busy engine's work is for nothing.
 _STALE_S, _WANTED_S = 0.05, 0.4
 _CROWDED = 0.5  # of the latest jobs found all places taken: nothing is computed ahead any more
 _CROWD_RATE = 0.1  # what the latest of them counts
@@ -45,8 +44,7 @@ class Job:
 
     A newer job of its document ends it, unless that one is a prefetch and this is none. A prefetch
     waits for all others; it is ended by the next job of its own client, and by any that is no
-    prefetch and would have to wait. While most jobs find those of others in all places, it is dropped
-    at once: it would take away what they wait for.
+    prefetch and would have to wait. While most jobs have to wait for others, it is dropped at once.
     """
 
     client: str
@@ -180,7 +178,7 @@ class Scheduler:
     def admit(self) -> Sequence[Any]:
         """Wait until there is something to run, and return all of it; nothing after `stop`.
 
-        Between two steps: those that are done leave, errands run, and waiting jobs begin.
+        Jobs that are done leave, errands run, and waiting jobs begin.
         """
         self._release()
         while self._wait():
@@ -264,7 +262,6 @@ class Scheduler:
         )
 
     def _foremost(self) -> Job | None:
-        """The job without a place that comes next."""
         num_running = Counter(job.principal for job in self._running)
         wanting = [
             job

@@ -80,8 +80,7 @@ class Sequence:
     """Hands out its next step, and takes what became of it: first the prompt is read, then decoded.
 
     `lease` gives it a slot, None while there is none. `decoding` is entered with the prompt in that
-    slot; None where the prompt is only read, for later. `on_end` hears when it is done, whatever
-    ended it.
+    slot; None where the prompt is only read. `on_end` is called once it is done or has failed.
     """
 
     prompt: Prompt
@@ -106,14 +105,12 @@ class Sequence:
         """Return a piece of the prompt, or draft; None while there is no slot, and at the end."""
         self._step = None
         with self._contained():
-            self._step = None if self.is_cancelled() else self._next_step()
+            if not self.is_cancelled():
+                self._step = self._next_step()
         return self._step
 
     def settle(self) -> None:
-        """Learn from the last step and stream its text, while the next one is under way.
-
-        A rule may end the completion here: the step under way is dropped.
-        """
+        """Learn from the last step and stream its text, which a rule may end here."""
         with self._contained():
             if self._decoder is not None and not self.is_done:
                 self._decoder.settle()
@@ -141,11 +138,6 @@ class Sequence:
             self._lease.spoil()
         self._held.__exit__(type(error), error, error.__traceback__)
         self._finish()
-
-    def close(self) -> None:
-        """Give back what it holds, wherever it stands."""
-        if not self.is_done:
-            self._end()
 
     def result(self) -> CompletionResult:
         """Return what became of it. Raises its error, and ValueError before it is done."""

@@ -136,7 +136,6 @@ class _Choices:
         return room
 
     def _take_passage(self, files: Sequence[RelatedFile], cursor: CursorLines, room: int) -> None:
-        """Take the passage that reads most like the text around the cursor."""
         found = [(file, one) for file in files if (one := find_passage(file.buffer.text, cursor))]
         found.sort(key=lambda one: (-one[1].agreeing, -one[0].worth, one[0].buffer.path))
         if not found:
@@ -177,7 +176,6 @@ class _Choices:
 
 
 def _around(before: str, behind: str) -> tuple[CursorNames, CursorLines]:
-    """What the steady text before and behind a cursor says."""
     above, below = before.split("\n")[:-1], behind.split("\n")[1:]
     return CursorNames.around(above, below), CursorLines.around(above, below)
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 
 # Seconds of the engine by which a principal that comes back may be behind the others at most.
 CREDIT_S = 2.0
-# Principals that differ by fewer seconds take turns: reading the whole prompt of a file that is opened
-# would have its user wait for all others at the next keys.
+# Principals that differ by fewer seconds take turns: else one that opens a file, whose whole prompt is
+# read, would wait for all others at the next keys.
 ALIKE_S = 0.3
 SLICE_S = 0.5  # a principal that is so many seconds ahead makes way; one with short jobs never is
 _MOST_CLIENTS = 256  # clients of one principal whose turns are remembered
@@ -20,8 +20,6 @@ _MOST_CLIENTS = 256  # clients of one principal whose turns are remembered
 
 @dataclass(slots=True)
 class _Account:
-    """What a principal had."""
-
     used_s: float = 0.0
     last_turn: int = 0  # of any client
     last_turns: OrderedDict[str, int] = field(default_factory=OrderedDict)  # by client
@@ -79,9 +77,8 @@ class Turns:
     def rank(self, principal: str, client: str) -> tuple[int, int, int]:
         """The lowest comes first.
 
-        Principals that had less than the one served last, or little more, take turns: their credit is
-        for making way, and ends with a turn. Else the one that types most would wait until all others
-        have used up theirs.
+        Principals that had less than the one served last, or little more, take turns: their credit
+        ends with a turn. Else the one that types most would wait until all others have used up theirs.
         """
         account = self._account(principal)
         ahead = max(0, int((account.used_s - self._served_s) / ALIKE_S))

@@ -5,16 +5,10 @@ Evidence fades by 0.999 a step, so a table follows its user from one kind of tex
 prior stays, with the weight of four trials.
 """
 
-import logging
-import os
-import zipfile
-from collections.abc import Mapping
-from pathlib import Path
-from typing import Any
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from engine.atomic_write import atomic_write
 from engine.drafting.tree import Draft, Source
 from kernels.compiled import njit
 
@@ -23,10 +17,6 @@ PRIOR_TRIALS = 4.0
 DRAFTERS = {Source.WINDOW: "window", Source.RECYCLER: "recycler"}  # all other sources: the pool
 _DRAFTER_NAMES = ("pool", *DRAFTERS.values())
 _DRAFTER_OF = np.array([_DRAFTER_NAMES.index(DRAFTERS.get(one, "pool")) for one in Source])
-
-
-_LARGEST_FILE = 10_000_000  # bytes; the tables have a few thousand cells
-_LOG = logging.getLogger("foregram.learning")
 
 
 class AcceptanceTable:
@@ -44,22 +34,20 @@ class AcceptanceTable:
         """Count one trial per cell, accepted or not (bool), after fading by one step."""
         _count(self.counts, self._prior, self.probs, cells.astype(np.int32, copy=False), accepted)
 
-    def restore(self, counts: np.ndarray) -> None:
-        """Take counts that were saved. Raises ValueError when they fit no table of this shape."""
-        self.counts = self.checked(counts)
-        self._refresh()
-
-    def checked(self, counts: np.ndarray) -> np.ndarray:
-        """`counts` in our type. Raises ValueError when they fit no table of this shape."""
-        if counts.shape != self.counts.shape or counts.dtype.kind not in "fiu":
-            raise ValueError("these counts belong to a table of another shape or type")
-        hits, trials = counts
+    def checked(self, counts: Sequence[Sequence[float]]) -> np.ndarray:
+        """Saved counts as `restore` takes them. Raises ValueError when they are of no such table."""
+        checked = np.array(counts, np.float64)
+        if checked.shape != self.counts.shape:
+            raise ValueError("these counts belong to a table of another shape")
+        hits, trials = checked
         if not np.all((hits >= 0) & (hits <= trials) & np.isfinite(trials)):
             raise ValueError("these are no counts of hits and trials")
-        return np.ascontiguousarray(counts, np.float64)
+        return checked
 
-    def _refresh(self) -> None:
-        hits, trials = self.counts
+    def restore(self, counts: np.ndarray) -> None:
+        """Take counts that were saved."""
+        self.counts = counts
+        hits, trials = counts
         # In place: the pool's kernel holds this array.
         self.probs[:] = (hits + PRIOR_TRIALS * self._prior) / (trials + PRIOR_TRIALS)
 
@@ -96,10 +84,10 @@ def _tried(
 
 
 class AcceptanceTables:
-    """The tables of all drafters, learnt from every verified draft and kept in one small file."""
+    """The tables of all drafters, learnt from every verified draft."""
 
     def __init__(self, tables: Mapping[str, AcceptanceTable]) -> None:
-        """Hold `tables` by drafter: `pool`, `window`, `recycler`; one may be absent."""
+        """Hold `tables` by drafter: `pool`, `window`, `recycler`."""
         self._tables = dict(tables)
 
     def __getitem__(self, drafter: str) -> AcceptanceTable:
@@ -111,38 +99,16 @@ class AcceptanceTables:
             return
         drafters = _tried(draft.parents, draft.sources, accepted, _DRAFTER_OF)
         for drafter in set(drafters.tolist()):
-            table = self._tables.get(_DRAFTER_NAMES[drafter]) if drafter >= 0 else None
-            if table is not None:
+            if drafter >= 0:
                 own = drafters == drafter
-                table.update(draft.cells[own], accepted[own])
+                self._tables[_DRAFTER_NAMES[drafter]].update(draft.cells[own], accepted[own])
 
-    def save(self, path: Path) -> None:
-        """Write the file whole or not at all. Raises OSError."""
-        counts: dict[str, Any] = {name: table.counts for name, table in self._tables.items()}
-        with atomic_write(path) as file:
-            np.savez(file, **counts)
+    def counts(self) -> dict[str, list[list[float]]]:
+        """What `restore` takes."""
+        return {name: table.counts.tolist() for name, table in self._tables.items()}
 
-    def load(self, path: Path) -> bool:
-        """Take the file's counts and tell whether it could be used; a damaged one is ignored."""
-        try:
-            counts = self._read(path)
-        except FileNotFoundError:
-            return False
-        except Exception as error:  # noqa: BLE001 - numpy has one for each kind of damage
-            _LOG.warning("%s is damaged and not used: %s", path, type(error).__name__)
-            return False
+    def restore(self, kept: Mapping[str, Sequence[Sequence[float]]]) -> None:
+        """Take all of these counts, or none. Raises LookupError and ValueError where one is wrong."""
+        counts = {name: table.checked(kept[name]) for name, table in self._tables.items()}
         for name, table in self._tables.items():
             table.restore(counts[name])
-        return True
-
-    def _read(self, path: Path) -> dict[str, np.ndarray]:
-        """All tables' counts, checked: of a damaged file nothing is used."""
-        with path.open("rb") as raw:
-            if os.fstat(raw.fileno()).st_size > _LARGEST_FILE:
-                raise ValueError("the file is too large")
-            with zipfile.ZipFile(raw) as parts:
-                if sum(part.file_size for part in parts.infolist()) > _LARGEST_FILE:
-                    raise ValueError("what is packed in it is too large")
-            raw.seek(0)
-            with np.load(raw) as file:
-                return {name: table.checked(file[name]) for name, table in self._tables.items()}

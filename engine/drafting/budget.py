@@ -15,16 +15,12 @@ _MOST_DRAFTING = 16  # sequences of a step that draft at all
 
 
 class StepCost:
-    """What a step of q rows costs on this machine, in ms, for every q from 1 to 128.
-
-    It starts from a sweep and follows what the steps of real completions take.
-    """
+    """What steps of 1 to 128 rows cost here: by a sweep at first, then as real steps take."""
 
     def __init__(self, swept: Mapping[int, float], buckets: Sequence[int] = ()) -> None:
         """`swept` maps row counts to ms. Raises ValueError unless it covers one row.
 
-        `buckets`, ascending, are the counts that steps are padded to; empty where each count has
-        its own cost.
+        `buckets` are the `row_buckets` of a model.
         """
         if 1 not in swept or min(swept.values()) <= 0:
             raise ValueError("a sweep of step costs covers one row and takes time")
@@ -76,8 +72,7 @@ def sweep(
 ) -> dict[int, float]:
     """Measure `step(rows) -> ms` for growing row `counts`, up to `limit_factor` one-row steps.
 
-    Whole rounds are repeated and the fastest of each count counts: noise comes in bursts and only
-    ever adds.
+    The fastest of several rounds counts: noise comes in bursts and only ever adds.
     """
     costs: dict[int, float] = {}
     for _ in range(SWEEP_ROUNDS):

@@ -35,7 +35,7 @@ class DraftState:
     def forget(self, closed: ClosedBuffers) -> None:
         """Draft no longer from buffers, nor from what was written in them.
 
-        Of a client that has none open any more, nothing of its repository may be drafted either.
+        Of a client that has none open any more, its repository is forgotten as well.
         """
         self.buffers.close(closed.workspace, closed.keys)
         self.repository.close(closed.workspace, closed.paths)
@@ -52,7 +52,7 @@ class DraftState:
         return closed.is_all and closed.takes_all_of(self.workspace)
 
     def leave(self) -> None:
-        """It is idle from now on: the text is written, and what was put off may be done."""
+        """Be idle: what was put off may be done."""
         self.is_taken = False
         while self.closed:
             self.forget(self.closed.pop())
@@ -63,8 +63,8 @@ class DraftState:
 class DraftStates:
     """One for each workspace, and for each of its completions that go on side by side.
 
-    Each belongs to one principal. Idle ones go, those that were left longest ago first: beyond
-    `most_tokens` in a principal's pools, and beyond `most` of all principals, of whoever has most.
+    Idle ones go, those that were left longest ago first: beyond `most_tokens` in a principal's
+    pools, and beyond `most` of all principals, of the one that has most.
     """
 
     def __init__(

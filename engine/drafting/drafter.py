@@ -13,7 +13,7 @@ from engine.model.token_tree import TokenTree
 
 @dataclass(frozen=True, slots=True)
 class VerifiedStep:
-    """One forward pass: what was drafted, what the model said of it, and what was written."""
+    """One forward pass: what was drafted, and what the model said of it."""
 
     tree: TokenTree
     draft: Draft
@@ -52,7 +52,7 @@ class VerifiedStep:
 class Drafter:
     """Guesses what follows: this one nothing, which is plain decoding. Others may be wrong, never harmful."""
 
-    def draft(self, context: Sequence[int], constraint: Constraint, depth: int) -> Draft:  # noqa: ARG002 - it looks at nothing
+    def draft(self, context: Sequence[int], constraint: Constraint | None, depth: int) -> Draft:  # noqa: ARG002 - it looks at nothing
         """Draft at most `depth` tokens deep below the end of `context`, all within `constraint`."""
         return EMPTY_DRAFT
 

@@ -32,7 +32,6 @@ class EditedFile:
     """The file of the last request."""
 
     def __init__(self, pool: NgramPool, encode: Encode) -> None:
-        """Feed `pool`; `encode` takes any text and adds no special tokens."""
         self._pool = pool
         self._encode = encode
         self._workspace = self._path = ""
@@ -42,10 +41,10 @@ class EditedFile:
 
     @contextmanager
     def completed(self, request: CompletionRequest, unsettled: str) -> Iterator[None]:
-        """Hold the file for a completion; generated tokens may follow it.
+        """Hold the file for a completion; all that is added to the pool meanwhile is taken back.
 
         The newest document ends at the cursor, without `unsettled`, the text before the cursor
-        whose tokens may still change. All that is added to the pool meanwhile is taken back.
+        whose tokens may still change. Generated tokens may follow it.
         """
         prefix = request.prefix
         near = max(0, len(prefix) // _NEAR_CHARS - 1) * _NEAR_CHARS
@@ -56,7 +55,7 @@ class EditedFile:
         self._hold("before", Source.EDITED_FILE, lambda reach: prefix[_start(near, reach) : near])
         with self._pool.savepoint():
             tokens = self._tokens("near", prefix[near:].removesuffix(unsettled))
-            with suppress(PoolFullError):  # drafting loses a little, decoding nothing
+            with suppress(PoolFullError):
                 self._pool.add(tokens, Source.EDITED_FILE, self._path)
             yield
 
@@ -79,10 +78,7 @@ class EditedFile:
             self.close()
 
     def _hold(self, part: _Part, source: Source, text_within: Callable[[int], str]) -> None:
-        """Have a document of a text: the former one, or a new one where the text changed.
-
-        It reaches farther each time; where it is another text by now, it begins again.
-        """
+        """Have a document of a text, which reaches farther each time; another text begins again."""
         held, reach = self._texts.get(part), self._reach.get(part, 0)
         if held is None or held.longest_block <= _NEAR_CHARS:  # a longer one is all tokenised again
             reach = min(reach + _NEW_CHARS, _MOST_CHARS[part])
@@ -112,14 +108,12 @@ def _start(end: int, num_chars: int) -> int:
 
 
 class TokenisedText:
-    """A text in blocks, at least one, with the tokens int32 of each: an edit tokenises those around it.
+    """A text in blocks, with the tokens int32 of each: an edit tokenises those around it.
 
-    Whether a tokenizer allows that is tried on the text's first lines; if not, every edit
-    tokenises all of it.
+    Where the tokenizer does not allow that, as tried on the first lines, it tokenises all of it.
     """
 
     def __init__(self, text: str, encode: Encode) -> None:
-        """Tokenise a text; `encode` takes any text and adds no special tokens."""
         self.text = text
         self._encode = encode
         self._in_blocks = allows_blocks(text[:_TRIED_CHARS], encode)

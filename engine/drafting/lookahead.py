@@ -13,7 +13,7 @@ from engine.drafting.pool import NgramPool
 from engine.drafting.recycler import Recycler
 from engine.drafting.tree import EMPTY_DRAFT, Draft, DraftTree, Source, select
 from engine.drafting.window import JacobiWindow
-from engine.model.constraint import UNCONSTRAINED, Constraint
+from engine.model.constraint import Constraint
 from engine.model.token_tree import MAX_ROWS, depths_of
 
 MAX_NODES = MAX_ROWS - 1
@@ -34,11 +34,9 @@ class LearnedState:
 
 
 class LookaheadDrafter(Drafter):
-    """Drafts for one completion from all that the engine knows.
+    """Drafts for one completion, which begins where the newest document of the pool ends.
 
-    The newest document of the pool ends where the completion begins; what is written follows it
-    until the savepoint ends. `first_draft` is the text lookup of the first step, where the cursor
-    may stand inside a token.
+    `first_draft` is the text lookup of the first step, where the cursor may stand inside a token.
     """
 
     def __init__(
@@ -55,7 +53,7 @@ class LookaheadDrafter(Drafter):
         if self._window is not None:
             self._grams = NgramPool(_GRAM_TOKENS, learned.recycler.vocab_size)
 
-    def draft(self, context: Sequence[int], constraint: Constraint, depth: int) -> Draft:
+    def draft(self, context: Sequence[int], constraint: Constraint | None, depth: int) -> Draft:
         """Merge what the drafters offer, keep what may stand, cut it to the budget."""
         tree = DraftTree(2 * MAX_NODES)
         tree.add(self._pruned(self._first_draft))
@@ -74,9 +72,9 @@ class LookaheadDrafter(Drafter):
         learned, output = self._learned, step.output
         learned.recycler.update(step.tree.token_ids, output.top_tokens())
         if self._window is not None:
-            found = self._window.update(step.draft, output.chosen, len(output.path) - 1)
-            for gram in found:
-                self._keep(gram)
+            for gram in self._window.update(step.draft, output.chosen, len(output.path) - 1):
+                if len(self._grams) + len(gram) < _GRAM_TOKENS:
+                    self._grams.add(gram, Source.GENERATED)
         learned.pool.extend(step.token_ids)
 
     def calibrate(self, step: VerifiedStep) -> None:
@@ -87,21 +85,15 @@ class LookaheadDrafter(Drafter):
         learned.budget.observe(output.step_rows, len(output.path))
 
     def _pruned(self, draft: Draft) -> Draft:
-        """Bound retrieved paths by N and G where these are fixed."""
-        lookahead = self._lookahead
-        if lookahead.mode == "auto":
+        if self._lookahead.mode == "auto":
             return draft
-        return prune(draft, lookahead.ngram_size - 1, lookahead.guess_size)
+        return prune(draft, self._lookahead.ngram_size - 1, self._lookahead.guess_size)
 
     def _affordable(self, draft: Draft) -> int:
         budget = self._learned.budget
         if self._lookahead.mode == "fixed":
             return min(self._lookahead.draft_len, budget.most_nodes)
         return budget.affordable(draft.probs)
-
-    def _keep(self, gram: np.ndarray) -> None:
-        if len(self._grams) + len(gram) < _GRAM_TOKENS:
-            self._grams.add(gram, Source.GENERATED)
 
 
 def _window(
@@ -134,18 +126,18 @@ def prune(draft: Draft, depth: int, branches: int) -> Draft:
     return cut(near, min(MAX_NODES, depth * branches))
 
 
-def allowed_part(draft: Draft, constraint: Constraint, depth: int) -> Draft:
+def allowed_part(draft: Draft, constraint: Constraint | None, depth: int) -> Draft:
     """Keep the nodes that the constraint allows, at most `depth` tokens deep."""
     is_near = depths_of(draft.parents) < depth
-    if constraint is UNCONSTRAINED:
+    if constraint is None:
         return select(draft, is_near)
-    states: list[Constraint | None] = []
-    for token, parent in zip(draft.tokens.tolist(), draft.parents.tolist(), strict=True):
+    states: list[Constraint | None] = []  # behind each node
+    is_allowed = np.ones(len(draft.tokens), bool)
+    nodes = zip(draft.tokens.tolist(), draft.parents.tolist(), strict=True)
+    for node, (token, parent) in enumerate(nodes):
         state = constraint if parent < 0 else states[parent]
-        if state is not None and state is not UNCONSTRAINED:
-            state = state.after(token) if state.allows(token) else None
-        states.append(state)
-    is_allowed = np.array([state is not None for state in states], bool)
+        is_allowed[node] = (parent < 0 or is_allowed[parent]) and (not state or state.allows(token))
+        states.append(state.after(token) if state and is_allowed[node] else None)
     return select(draft, is_allowed & is_near)
 
 

@@ -19,8 +19,6 @@ _NEW_CHARS = 200_000  # that one completion tokenises, or a document more: 40 ms
 
 
 class _Held(NamedTuple):
-    """A buffer, or a part of it, and its document."""
-
     buffer: Buffer
     document: DocumentId
 
@@ -31,7 +29,6 @@ class OpenBuffers:
     def __init__(
         self, pool: NgramPool, encode: Encode, source: Source = Source.OPEN_BUFFER
     ) -> None:
-        """Feed `pool`; `encode` takes any text and adds no special tokens."""
         self._pool = pool
         self._encode = encode
         self._source = source
@@ -40,9 +37,8 @@ class OpenBuffers:
     def sync(self, workspace: str, buffers: Sequence[Buffer]) -> bool:
         """Hold `buffers` of a workspace, most related first, as many as find room.
 
-        The pool meets its newest document first, so the most related one is added last. Other
-        workspaces stay while there is room, and go in the order of their last use. Of much new text
-        some comes with the next calls. Returns whether any buffer was added.
+        The pool meets its newest document first, so the most related one is added last. Of much new
+        text some comes with the next calls. Returns whether any buffer was added.
         """
         held = self._held.setdefault(workspace, [])
         self._held.move_to_end(workspace)
@@ -54,7 +50,7 @@ class OpenBuffers:
             kept += 1
         # What only changes its place, as when the user turns to another file, is not encoded again.
         known = {one.buffer.text: self._pool.ids_of(one.document) for one in held[kept:]}
-        self._close(workspace, kept)
+        self._close_from(held, kept)
         for part in wanted[kept:]:
             ids = known.get(part.text)
             document = self._pool.add(
@@ -73,23 +69,19 @@ class OpenBuffers:
     def close_all(self, scope: str) -> None:
         """Hold no buffer any longer of the workspaces whose names begin so."""
         for workspace in [name for name in self._held if name.startswith(scope)]:
-            self._close(workspace, 0)
-            del self._held[workspace]
+            self._close_from(self._held.pop(workspace), 0)
 
     def _make_room(self, num_chars: int) -> None:
         """Close workspaces, the least recently used first, until the last fits with `num_chars`."""
         while len(self._held) > 1 and self._num_chars_of_others() + num_chars > MOST_CHARS:
-            workspace = next(iter(self._held))
-            self._close(workspace, 0)
-            del self._held[workspace]
+            _, oldest = self._held.popitem(last=False)
+            self._close_from(oldest, 0)
 
     def _num_chars_of_others(self) -> int:
         *others, _ = self._held.values()
         return sum(len(one.buffer.text) for held in others for one in held)
 
-    def _close(self, workspace: str, start: int) -> None:
-        """Close the buffers of a workspace from the index `start` on."""
-        held = self._held[workspace]
+    def _close_from(self, held: list[_Held], start: int) -> None:
         while len(held) > start:
             self._pool.remove(held.pop().document)
 

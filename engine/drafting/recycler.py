@@ -22,10 +22,7 @@ class Recycler:
     """The table of one model. It stays from one completion to the next."""
 
     def __init__(self, vocab_size: int, probs: np.ndarray = RECYCLER_PRIOR) -> None:
-        """Start empty: 4.9 MB at 152k tokens.
-
-        `probs` float64 [cells] is the acceptance table's array, read at every draft.
-        """
+        """Start empty. `probs` float64 [cells] is the acceptance table's array, read at every draft."""
         self._next = np.full((vocab_size, RECYCLER_WIDTH), _NONE, np.int32)
         self._probs = probs
 

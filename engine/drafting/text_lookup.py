@@ -36,8 +36,7 @@ class TextLookup:
     def draft(self, context_ids: Sequence[int], partial: bytes, nodes: int, *, owed: bool) -> Draft:
         """Draft what follows the tokens `context_ids` and the bytes `partial` behind them.
 
-        `owed`: the answer begins with `partial`, as it does when a token is healed; otherwise
-        `partial` is in the prompt already.
+        `owed`: the answer begins with `partial` (a token is healed); else the prompt ends with it.
         """
         told = b"" if owed else partial
         found = [

@@ -7,6 +7,7 @@ from enum import IntEnum
 from typing import NamedTuple
 
 import numpy as np
+from numba import from_dtype, types
 
 from kernels.compiled import njit
 
@@ -38,10 +39,13 @@ class Draft(NamedTuple):
     cells: np.ndarray  # int32, cell of the source's acceptance table, for learning
 
 
+_DTYPES = (np.int32, np.int32, np.float64, np.uint8, np.int32)
+_DRAFT = types.NamedTuple([from_dtype(np.dtype(one))[::1] for one in _DTYPES], Draft)
+_INTS = types.int32[::1]
+
+
 def _blank(nodes: int) -> Draft:
-    """Columns to be filled."""
-    dtypes = (np.int32, np.int32, np.float64, np.uint8, np.int32)
-    return Draft(*(np.empty(nodes, dtype) for dtype in dtypes))
+    return Draft(*(np.empty(nodes, dtype) for dtype in _DTYPES))
 
 
 EMPTY_DRAFT = _blank(0)
@@ -69,102 +73,77 @@ class DraftTree:
         """Merge a draft."""
         if len(draft.tokens):
             self._num_nodes = _merge(
-                *draft, *self._nodes, self._newest, self._before, self._num_nodes
+                draft, self._nodes, self._newest, self._before, self._num_nodes
             )
 
     def best(self, nodes: int) -> Draft:
         """Return the `nodes` likeliest nodes, best first, parents before children."""
         if not self._num_nodes:
             return EMPTY_DRAFT
-        return Draft(*_likeliest(*self._nodes, self._num_nodes, nodes))
+        best: Draft = _likeliest(self._nodes, self._num_nodes, nodes)
+        return best
 
 
 def select(draft: Draft, kept: np.ndarray) -> Draft:
     """Keep the nodes of the bool mask; a kept node's parent is kept."""
-    return draft if kept.all() else Draft(*_select(*draft, kept))
+    selected: Draft = draft if kept.all() else _select(draft, kept)
+    return selected
 
 
-_COLUMNS = "int32[::1], int32[::1], float64[::1], uint8[::1], int32[::1]"
-_DRAFT = f"Tuple(({_COLUMNS}))"
-
-
-@njit(f"int64({_COLUMNS}, {_COLUMNS}, int32[::1], int32[::1], int64)", cache=True)
+@njit(types.int64(_DRAFT, _DRAFT, _INTS, _INTS, types.int64), cache=True)
 def _merge(
-    tokens: np.ndarray,
-    parents: np.ndarray,
-    probs: np.ndarray,
-    sources: np.ndarray,
-    cells: np.ndarray,
-    held_tokens: np.ndarray,
-    held_parents: np.ndarray,
-    held_probs: np.ndarray,
-    held_sources: np.ndarray,
-    held_cells: np.ndarray,
-    newest: np.ndarray,
-    before: np.ndarray,
-    num_nodes: int,
+    draft: Draft, held: Draft, newest: np.ndarray, before: np.ndarray, num_nodes: int
 ) -> int:
-    """Add the nodes of the first five columns to the trie of the others; return its new size."""
-    places = np.empty(len(tokens), np.int32)
-    for node in range(len(tokens)):
-        below = _NONE if parents[node] < 0 else places[parents[node]]
+    """Add the nodes of a draft to the trie of those that are held; return its new size."""
+    places = np.empty(len(draft.tokens), np.int32)
+    for node in range(len(draft.tokens)):
+        below = _NONE if draft.parents[node] < 0 else places[draft.parents[node]]
         places[node] = _FULL
         if below == _FULL:
             continue
         place = newest[below + 1]
-        while place != _NONE and held_tokens[place] != tokens[node]:
+        while place != _NONE and held.tokens[place] != draft.tokens[node]:
             place = before[place]
         if place == _NONE:
-            if num_nodes == len(held_tokens):
+            if num_nodes == len(held.tokens):
                 continue
             place = num_nodes
             num_nodes += 1
-            held_tokens[place], held_parents[place], held_probs[place] = tokens[node], below, -1.0
+            held.tokens[place], held.parents[place] = draft.tokens[node], below
+            held.probs[place] = -1.0
             before[place], newest[below + 1] = newest[below + 1], place
         places[node] = place
-        if probs[node] > held_probs[place]:
-            held_probs[place] = probs[node]
-            held_sources[place], held_cells[place] = sources[node], cells[node]
+        if draft.probs[node] > held.probs[place]:
+            held.probs[place] = draft.probs[node]
+            held.sources[place], held.cells[place] = draft.sources[node], draft.cells[node]
     return num_nodes
 
 
-@njit(f"{_DRAFT}({_COLUMNS}, int64, int64)", cache=True)
-def _likeliest(
-    tokens: np.ndarray,
-    parents: np.ndarray,
-    probs: np.ndarray,
-    sources: np.ndarray,
-    cells: np.ndarray,
-    count: int,
-    nodes: int,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """The columns of the `nodes` likeliest of the first `count` nodes, best first.
+@njit(_DRAFT(_DRAFT, types.int64, types.int64), cache=True)
+def _likeliest(held: Draft, count: int, nodes: int) -> Draft:
+    """The `nodes` likeliest of the first `count` nodes, best first.
 
     A parent is at least as likely as its child and came first, so the stable order has it first;
     hence every cut of the order is a tree.
     """
-    order = np.argsort(-probs[:count], kind="mergesort")[:nodes]
+    order = np.argsort(-held.probs[:count], kind="mergesort")[:nodes]
     places = np.full(count, _NONE, np.int32)
     below = np.empty(len(order), np.int32)
     for place, node in enumerate(order):
         places[node] = place
-        below[place] = places[parents[node]] if parents[node] >= 0 else _NONE
-    return tokens[order], below, probs[order], sources[order], cells[order]
+        below[place] = places[held.parents[node]] if held.parents[node] >= 0 else _NONE
+    return Draft(
+        held.tokens[order], below, held.probs[order], held.sources[order], held.cells[order]
+    )
 
 
-@njit(f"{_DRAFT}({_COLUMNS}, boolean[::1])", cache=True)
-def _select(
-    tokens: np.ndarray,
-    parents: np.ndarray,
-    probs: np.ndarray,
-    sources: np.ndarray,
-    cells: np.ndarray,
-    kept: np.ndarray,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """The columns of the kept nodes."""
+@njit(_DRAFT(_DRAFT, types.boolean[::1]), cache=True)
+def _select(draft: Draft, kept: np.ndarray) -> Draft:
     places = np.cumsum(kept) - 1
-    below = parents[kept]
+    below = draft.parents[kept]
     for place in range(len(below)):
         if below[place] >= 0:
             below[place] = places[below[place]]
-    return tokens[kept], below, probs[kept], sources[kept], cells[kept]
+    return Draft(
+        draft.tokens[kept], below, draft.probs[kept], draft.sources[kept], draft.cells[kept]
+    )

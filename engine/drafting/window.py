@@ -34,10 +34,9 @@ class JacobiWindow:
         context: Sequence[int],
         probs: np.ndarray = WINDOW_PRIOR,
     ) -> None:
-        """Start behind `context` (not empty), whose last token is the current one.
+        """Start behind `context` (not empty), of whose tokens the first guesses are.
 
-        First guesses are tokens of `context`. `probs` float64 [cells] is the acceptance table's
-        array, read at every draft.
+        `probs` float64 [cells] is the acceptance table's array, read at every draft.
         """
         if window_size < 1 or ngram_size < 1 or not context:
             raise ValueError("a window has W >= 1, N >= 1 and a context")

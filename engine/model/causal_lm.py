@@ -13,9 +13,8 @@ import torch
 
 from engine.config import Sampling
 from engine.model.token_tree import MAX_ROWS, TokenTree
-from kernels.acceptance_walk import TOP
 
-NUM_TOP = TOP  # tokens of each verified row that are kept for later drafts
+NUM_TOP = 8  # tokens of a row that are kept for later drafts; the kernels write as many
 
 # Per row the ids that a constraint leaves (ascending int64, not empty), or None for all.
 Allowed = Sequence[np.ndarray | None]
@@ -74,7 +73,7 @@ class StepOutput:
     temperature 1, among the ids that a constraint leaves), with the bits of plain decoding; it may
     be nan for rows beside the path.
     `top_tokens` gives int64 [rows, NUM_TOP]: likely ids after each row, best first, -1 where there
-    are fewer; a guess for drafts, as a GPU may miss one that stands close to a better one.
+    are fewer. They are for drafts alone: a GPU may miss some.
     `step_rows` are the rows that the forward took `ms` for, those of other sequences included.
     `logits` float32 [rows, vocab] on the CPU, where they were asked for.
     """
@@ -110,6 +109,11 @@ class CausalModel(Protocol):
     reserved_bytes: int  # memory that is reserved for slots ahead; 0 where each takes its own
 
     @property
+    def checked(self) -> str:
+        """What a check of its device found, and what became worse since; mostly nothing."""
+        ...
+
+    @property
     def most_read_rows(self) -> int:
         """Rows that a step without a head may have: 128, or more where that reads faster."""
         ...
@@ -119,10 +123,9 @@ class CausalModel(Protocol):
         ...
 
     def begin(self, steps: Sequence[StepInput]) -> Flight:
-        """Start one forward for the steps of different slots, which have room for their rows.
+        """Start one forward for the steps of different slots; `finish` may do all the work.
 
-        A model that computes on the CPU may leave all work to `finish`. Raises ValueError where a
-        slot has no room.
+        Raises ValueError where a slot has no room for its rows.
         """
         ...
 
@@ -138,10 +141,7 @@ def prefill(model: CausalModel, slot: CacheSlot, token_ids: Sequence[int]) -> No
 
 
 def piece_rows(unread: int, most: int) -> int:
-    """Tokens of the next piece of a prompt: 128, or as many times two of it as `most` allows.
-
-    What is left at the end has fewer than 128, so that hardly any step is padded.
-    """
+    """Tokens of the next piece of a prompt: 128 times a power of two within `most`, fewer at its end."""
     while most > MAX_ROWS and most > unread:
         most //= 2
     return min(most, unread)

@@ -1,8 +1,4 @@
-"""What the next token has to keep to. Plain and lookahead decoding apply the same constraint.
-
-Which tokens keep to known bytes a trie over the vocabulary says, as sorted arrays instead of nodes: a
-prefix is a range, found by bisection.
-"""
+"""What the next token has to keep to. Plain and lookahead decoding apply the same constraint."""
 
 from bisect import bisect_left
 from dataclasses import dataclass
@@ -13,7 +9,10 @@ from engine.model.vocabulary import Vocabulary
 
 
 class ByteTrie:
-    """The vocabulary's texts in the order of their bytes; special tokens are no texts."""
+    """The vocabulary's texts in the order of their bytes, where a prefix is a range.
+
+    Special tokens are no texts.
+    """
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         self.vocabulary = vocabulary
@@ -44,38 +43,16 @@ class ByteTrie:
         return self._ids[first : bisect_left(self._bytes, text + b"\0", first)]
 
 
-class Constraint:
-    """A state of what may come next: any token, where a subclass does not say less."""
-
-    __slots__ = ()
-
-    @property
-    def allowed_ids(self) -> np.ndarray | None:
-        """Ascending int64 ids of the tokens that may come next; None: all."""
-        return None
-
-    def allows(self, token_id: int) -> bool:  # noqa: ARG002 - any will do
-        """Tell whether this token may come next."""
-        return True
-
-    def after(self, token_id: int) -> "Constraint":  # noqa: ARG002 - any will do
-        """Return the state behind a token. Raises ValueError for one that is not allowed."""
-        return self
-
-
-UNCONSTRAINED = Constraint()
-
-
 @dataclass(frozen=True, slots=True)
-class HealedStart(Constraint):
+class Constraint:
     """Token healing: the text has to begin with `owed`, the bytes that were cut off at the cursor."""
 
     owed: bytes
     trie: ByteTrie
 
     @property
-    def allowed_ids(self) -> np.ndarray | None:
-        """Ids of the tokens that begin with the owed bytes, or that these begin with."""
+    def allowed_ids(self) -> np.ndarray:
+        """Ascending int64 ids of the tokens that may come next."""
         return self.trie.ids_completing(self.owed)
 
     def allows(self, token_id: int) -> bool:
@@ -84,8 +61,8 @@ class HealedStart(Constraint):
         is_text = token_id not in vocabulary.special_ids
         return is_text and self._fits(vocabulary.bytes_of(token_id))
 
-    def after(self, token_id: int) -> Constraint:
-        """Owe less, or nothing any more."""
+    def after(self, token_id: int) -> "Constraint | None":
+        """What is owed behind a token, if anything. Raises ValueError for one that is not allowed."""
         token = self.trie.vocabulary.bytes_of(token_id)
         if not self._fits(token):
             raise ValueError(f"{token!r} does not keep to {self.owed!r}")
@@ -95,9 +72,9 @@ class HealedStart(Constraint):
         return bool(token) and (token.startswith(self.owed) or self.owed.startswith(token))
 
 
-def healed_start(owed: bytes, trie: ByteTrie) -> Constraint:
-    """Return the constraint of a prompt that `owed` was dropped from."""
-    return HealedStart(owed, trie) if owed else UNCONSTRAINED
+def healed_start(owed: bytes, trie: ByteTrie) -> Constraint | None:
+    """Return the constraint of a prompt that `owed` was dropped from; None: any token may come."""
+    return Constraint(owed, trie) if owed else None
 
 
 def _successor(start: bytes) -> bytes:

@@ -1,7 +1,6 @@
 """Where a model runs: which device a name selects, and whether our kernels run there.
 
-Our kernels want an NVIDIA GPU of a certain capability. PyTorch runs models on any device that it
-has, so a device is refused only where torch itself cannot use it.
+PyTorch runs models on any device, so one is refused only where torch itself cannot use it.
 """
 
 import importlib.util
@@ -22,8 +21,8 @@ from kernels.device_limits import LEAST_CAPABILITY, LEAST_SHARED_BYTES
 from kernels.weight import Quantization
 
 _LEAST_MEMORY = 3.5e9  # of a GPU that `auto` takes: the smallest model, CUDA itself, a cache
-# Bytes a second, by words of a name: of Apple's first chip of each kind, and of Intel's cards for desks
-# as their data sheets say; of others what GPUs have that share the processor's memory, or more.
+# Bytes a second by words of a name, from data sheets: Apple's first chip of each kind, Intel's cards
+# for desks; others share the processor's memory.
 _APPLE_BANDWIDTHS = {"": 68e9, "Pro": 150e9, "Max": 300e9, "Ultra": 800e9}
 _INTEL_BANDWIDTHS = {
     "A310": 124e9,
@@ -85,10 +84,10 @@ class DeviceChoice:
 
     @classmethod
     def of(cls, name: str) -> Self:
-        """Read `auto`, `cpu`, `cuda`, `cuda:N`, `xpu` or `mps`.
+        """Read `auto`, `cpu`, `cuda`, `cuda:N`, `xpu` or `mps`; a GPU of AMD answers to `cuda`.
 
-        `auto` takes the first GPU that our kernels run on, or else the first that torch can use. A
-        GPU of AMD answers to `cuda`. Raises ConfigurationError for a device that is not there.
+        `auto` takes the first GPU that our kernels run on, or else the first that torch can use.
+        Raises ConfigurationError for a device that is not there.
         """
         check_device_name(name)
         if name == "cpu":
@@ -204,7 +203,6 @@ def triton_lack() -> str:
 
 
 def _has_headers() -> bool:
-    """Whether Python's header files are where Triton looks for them."""
     scheme = sysconfig.get_default_scheme()
     scheme = "posix_prefix" if scheme == "posix_local" else scheme  # Debian's own
     return (Path(sysconfig.get_path("include", scheme)) / "Python.h").exists()

@@ -18,10 +18,9 @@ from kernels.cpu_forward import BLOCK
 
 
 class Logits(NamedTuple):
-    """Of the rows of a step, good until the model's next forward.
+    """Of the rows of a step, good until the model's next forward: `values` float32 [rows, vocab].
 
-    `values` float32 [rows, vocab]. `peaks` float32 [rows, vocab / BLOCK, rounded up]: the largest
-    of each block of values, where the model has found them on its way.
+    `peaks` float32 [rows, vocab / BLOCK, rounded up] are the largest of each block, where known.
     """
 
     values: torch.Tensor
@@ -70,6 +69,7 @@ class EagerModel(ABC):
     most_rows = most_read_rows = MAX_ROWS
     max_sequences = 1
     reserved_bytes = 0
+    checked = ""
 
     def begin(self, steps: Sequence[StepInput]) -> EagerFlight:
         """Check that the steps' rows have room; the work is done when their outputs are wanted."""

@@ -84,8 +84,7 @@ class FimFormat:
     `middle_id` is None where the answer follows the prefix. `stop_ids` end an answer besides the
     vocabulary's ends: the model has begun another block. Other files stand before this one, each
     led in by `file_id`, the first by `repository_id`, or, where the model `comments_paths`, inside
-    the prefix below comments; with neither they are left out. `names_file` has this file's name
-    stand there without others, too.
+    the prefix below comments. With `names_file` this file's name stands there without others, too.
     """
 
     prefix_id: int
@@ -117,7 +116,6 @@ def find_fim_format(vocabulary: Vocabulary, model_name: str) -> FimFormat:
 
 
 def _format(family: _Family, vocabulary: Vocabulary) -> FimFormat | None:
-    """Return the family's format where the vocabulary has its tokens."""
     names = (family.prefix, family.suffix, family.middle, family.repository, family.file)
     prefix, suffix, middle, repository, file = (
         None if name is None else vocabulary.id_of(name) for name in names

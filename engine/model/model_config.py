@@ -12,6 +12,7 @@ QWEN2, LLAMA = "Qwen2ForCausalLM", "LlamaForCausalLM"
 OWN_ARCHITECTURES = frozenset({QWEN2, LLAMA})  # that our own forward passes run
 _LLAMA_TYPE = "llama"
 _LEAST_CONTEXT = 128  # tokens; below, no prompt would be left beside an answer
+_LARGEST = 2**24  # a size far beyond any model's, and far below what no memory holds
 
 
 def _is_size(value: object) -> bool:
@@ -22,14 +23,7 @@ def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and type(value) is not bool and 0 < value < 1e12
 
 
-def _is_anything(_: object) -> bool:
-    return True
-
-
 _IS_SOUND: dict[object, Callable[[object], bool]] = {int: _is_size, float: _is_number}
-
-
-_LARGEST = 2**24  # of sizes: far beyond any model, and far below what no memory holds
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +50,8 @@ class ModelConfig:
 
     def __post_init__(self) -> None:
         for field in fields(self):
-            value = getattr(self, field.name)
-            if not _IS_SOUND.get(field.type, _is_anything)(value):
+            value, is_sound = getattr(self, field.name), _IS_SOUND.get(field.type)
+            if is_sound is not None and not is_sound(value):
                 shown = reprlib.repr(value)
                 raise ModelCorruptError(f"the model's configuration says {field.name} = {shown}")
         if self.num_heads % self.num_kv_heads:
@@ -89,29 +83,25 @@ class ModelConfig:
     def from_hugging_face(cls, config: Mapping[str, Any]) -> Self:
         """Read the content of a config.json. Raises ModelCorruptError when an entry is missing."""
         try:
-            return cls._from_hugging_face(config)
+            rope = config.get("rope_parameters") or {}
+            num_heads = int(config["num_attention_heads"])
+            return cls(
+                num_layers=int(config["num_hidden_layers"]),
+                hidden_size=int(config["hidden_size"]),
+                num_heads=num_heads,
+                num_kv_heads=int(config.get("num_key_value_heads") or num_heads),
+                head_dim=int(config.get("head_dim") or int(config["hidden_size"]) // num_heads),
+                intermediate_size=int(config["intermediate_size"]),
+                vocab_size=int(config["vocab_size"]),
+                rope_theta=float(rope.get("rope_theta") or config.get("rope_theta") or 10000.0),
+                rms_norm_eps=float(config.get("rms_norm_eps", 1e-6)),
+                tie_word_embeddings=bool(config.get("tie_word_embeddings", False)),
+                max_position=int(config["max_position_embeddings"]),
+                qkv_bias=config.get("model_type") != _LLAMA_TYPE,
+                deviations=tuple(map(printable, _deviations(config))),
+            )
         except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError) as error:
             raise ModelCorruptError(f"config.json lacks or garbles an entry: {error}") from error
-
-    @classmethod
-    def _from_hugging_face(cls, config: Mapping[str, Any]) -> Self:
-        rope = config.get("rope_parameters") or {}
-        num_heads = int(config["num_attention_heads"])
-        return cls(
-            num_layers=int(config["num_hidden_layers"]),
-            hidden_size=int(config["hidden_size"]),
-            num_heads=num_heads,
-            num_kv_heads=int(config.get("num_key_value_heads") or num_heads),
-            head_dim=int(config.get("head_dim") or int(config["hidden_size"]) // num_heads),
-            intermediate_size=int(config["intermediate_size"]),
-            vocab_size=int(config["vocab_size"]),
-            rope_theta=float(rope.get("rope_theta") or config.get("rope_theta") or 10000.0),
-            rms_norm_eps=float(config.get("rms_norm_eps", 1e-6)),
-            tie_word_embeddings=bool(config.get("tie_word_embeddings", False)),
-            max_position=int(config["max_position_embeddings"]),
-            qkv_bias=config.get("model_type") != _LLAMA_TYPE,
-            deviations=tuple(map(printable, _deviations(config))),
-        )
 
     def to_hugging_face(self) -> dict[str, Any]:
         """Return the content of a config.json that `from_hugging_face` reads back."""

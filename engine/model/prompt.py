@@ -4,16 +4,14 @@ Layout `psm` is the model's own: prefix, suffix, middle token, or the suffix fir
 leaves out the piece cut at the cursor, and the answer must begin with it (token healing), as its
 tokens would differ from those of the whole word. Where the prefix stands first, it also puts the
 current line up to the cursor behind the middle token, and the lines above it back to one whose
-number is a multiple of 16, the file's first ones left out: what is typed, Enter included, changes
+number is a multiple of 16, the file's first ones left out. So what is typed, Enter included, changes
 the end of the prompt only, and the suffix is read again at every 16th line. In training, too, a
-middle begins anywhere and has any length; that its own lines stand there helps a small model, too.
-Where the suffix stands first, the prefix ends the prompt anyhow, and stays whole.
+middle begins anywhere. Where the suffix stands first, the prefix ends the prompt anyhow.
 
 Other files stand before this one as the model saw them in training. Qwen and Mellum have tokens that
-lead in a file. Seed-Coder has none, and nothing is published of how its repositories were strung
-together. It was measured on CrossCodeEval and RepoEval, which put other files before the text and name
-them in comments; so here each stands inside the prefix, below a comment with its path. Its documents
-begin with the suffix token: text before that would be none.
+lead in a file. Of Seed-Coder nothing is published; it was measured on CrossCodeEval and RepoEval,
+which name other files in comments. So here each stands inside the prefix, below a comment with its
+path: its documents begin with the suffix token.
 """
 
 import re
@@ -48,8 +46,6 @@ _FIM_TOKENS = 4  # prefix, suffix and middle token, and a lead of the prefix
 
 @dataclass(frozen=True, slots=True)
 class _Neighbour:
-    """What a prompt shows of another file, and the tokens that name it."""
-
     path: str
     ids: tuple[int, ...]
     is_open: bool
@@ -61,9 +57,8 @@ class Prompt:
 
     `partial` is the text before the cursor whose tokens may change once more text follows.
     `context_ids` are the tokens of the text before `partial`, its last hundreds of characters.
-    The answer must begin with `dropped`, which is `partial` or nothing.
-    `neighbours` are the paths of the open files that snippets of stand before this one,
-    `repository` those of files that are not open.
+    The answer must begin with `dropped`, which is `partial` or nothing. `neighbours` are the paths
+    of the open files that stand before this one, `repository` those of files that are not open.
     """
 
     ids: tuple[int, ...]
@@ -90,9 +85,8 @@ def build_prompt(
     """Lay out the text around a cursor in at most `budget_tokens` tokens.
 
     Far text is left out, three quarters of the budget going to the prefix. `snippets` is asked for
-    as many tokens as the file leaves free, and at least for a third of the budget; they stand
-    before the file `path`, and what they do not take is the file's. A name that is longer than any
-    is left out.
+    as many tokens as the file leaves free, at least a third of the budget; what they do not take
+    is the file's. A name that is longer than any is left out.
     """
     path = path if len(path) <= MOST_PATH_CHARS else ""
     named = bool(path) and (fim.names_file or len(prefix) + len(suffix) < _FEW_CHARS)
@@ -166,7 +160,6 @@ def _num_above(prefix: str) -> int:
 
 
 def _line_start(text: str, num_above: int) -> int:
-    """Where the last line but `num_above` begins."""
     end = len(text)
     for _ in range(num_above + 1):
         end = text.rfind("\n", 0, end)
@@ -189,10 +182,9 @@ def _bytes(text: str) -> bytes:
 def _chosen_neighbours(
     tokenizer: TextCodec, fim: FimFormat, path: str, snippets: Snippets, room: int
 ) -> list[_Neighbour]:
-    """Return what the prompt shows: open files in the order of their paths, then the others.
+    """Return open files by their paths, as their worth changes with each key, then the others.
 
-    That of their worth would change as the user types. What the repository shows is chosen for a
-    while, and its best stands next to the cursor's file.
+    Of the repository's files the best stands next to the cursor's file.
     """
     if not fim.shows_files:
         return []
@@ -218,7 +210,7 @@ def _header(
 ) -> list[int]:
     """Return the other files as the model was trained on them: repository, files, this file.
 
-    `named` has this file's name stand there also without other files.
+    Where it is `named`, this file's name stands there also without others.
     """
     if not fim.shows_files or not (neighbours or named):
         return []

@@ -46,9 +46,8 @@ class Window:
 def neighbour_room(tokenizer: TextCodec, prefix: str, suffix: str, budget: int) -> int:
     """Return how much of `budget` other files may take: what this one leaves, at least a third.
 
-    The other files stand before this one, and should stay while it grows: room is left for that,
-    and changes in steps, when the file has a number of lines that is an anchor. Neither what is
-    typed on a line counts, nor where in the file that is.
+    The other files stand before this one, and should stay while it grows. So some room is left, it
+    changes in steps at anchors, and what is typed on the cursor's line does not count.
     """
     least = budget // _NEIGHBOUR_PART
     behind = suffix.partition("\n")[2]

@@ -42,10 +42,9 @@ def raw_prompt(tokenizer: Tokenizer, fim: FimFormat, text: str, max_tokens: int)
 
 
 def check_length(encode: Callable[[str], Sequence[int]], text: str, max_tokens: int) -> None:
-    """Raise InputError for what is far too long, before all of it is encoded.
+    """Raise InputError for what is far too long before all of it is encoded, which takes minutes.
 
-    Tens of megabytes would take gigabytes, and minutes. In pieces a text has a few tokens more than
-    as a whole.
+    In pieces a text has a few tokens more than as a whole.
     """
     if len(text) <= _CHARS_PER_TOKEN * max_tokens:
         return

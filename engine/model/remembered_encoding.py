@@ -1,9 +1,8 @@
 """An `encode` that remembers: a key changes one line of a prompt, and only that is encoded anew.
 
 It goes by blocks, which most tokenizers encode one by one as they encode the whole. A block begins
-with a line that is not blank, for there tokenizers that split text before they merge it always
-split: blank lines and line ends may join into one token, but no line end joins the word behind it.
-Whether a tokenizer keeps to this has to be tried.
+with a line that is not blank: blank lines and line ends may join into one token, but no line end
+joins the word behind it. Whether a tokenizer keeps to this has to be tried.
 """
 
 import re
@@ -42,18 +41,15 @@ def encodes_blocks(encode: Encode) -> bool:
 
 
 class RememberedEncoding:
-    """Token ids of texts; of the texts and the blocks that it was given last, those are known.
+    """Token ids of texts; those of the latest texts and blocks are known.
 
-    Most texts are as they were a key ago, and most blocks of the others. A tokenizer that joins what lines part is asked for whole texts: it is not `in_blocks`.
+    A tokenizer that is not `in_blocks` joins what lines part, and is asked for whole texts.
     """
 
     def __init__(
         self, encode: Callable[[str], list[int]], most_chars: int, *, in_blocks: bool
     ) -> None:
-        """Remember the latest blocks, of `most_chars` characters and one block more.
-
-        And the latest texts, of half as many.
-        """
+        """Remember blocks of `most_chars` characters and one block more, and half as much text."""
         self._encode = encode
         self._most_chars = most_chars
         self._in_blocks = in_blocks

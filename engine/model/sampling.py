@@ -22,8 +22,6 @@ from kernels.cpu_forward.rows import exponential
 _BLOCK = 128  # ids that are tested together
 _MARGIN = 0.01  # of the test's exponent, for its rounding
 _EXPONENT = 8388608.0  # a step of a float32's exponent, as an integer: 2^23
-
-
 _LANES = 64
 
 
@@ -191,7 +189,6 @@ def log_sum_exp(values: np.ndarray) -> float:
 
 @njit("void(float32[:, ::1], int64[::1], int64[::1], float32[::1])", cache=True)
 def _among_all(values: np.ndarray, rows: np.ndarray, chosen: np.ndarray, found: np.ndarray) -> None:
-    """Write the logarithms among all ids of a row."""
     for place in range(len(rows)):
         row = values[rows[place]]
         found[place] = row[chosen[place]] - np.float32(log_sum_exp(row))

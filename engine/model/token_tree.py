@@ -87,8 +87,8 @@ def verify(token_ids: np.ndarray, parents: np.ndarray, chosen: np.ndarray) -> np
 
     `token_ids` and `chosen` int64 [rows], `parents` int32 [rows]: `chosen` is what the model draws
     after each row exactly as plain decoding would, so the walk writes plain decoding's text.
-    Returns the rows that agree, int64 [accepted + 1], row 0 first. What they chose is one token
-    more than was drafted: the last one, the bonus token, has no keys and values yet.
+    Returns the rows that agree, int64 [accepted + 1], row 0 first. The last one's choice, the bonus
+    token, has no keys and values yet.
     """
     path: np.ndarray = _verify(token_ids, parents, chosen)
     return path

@@ -133,7 +133,6 @@ class Tokenizer:
         self._know(document.specials)
 
     def _know(self, specials: dict[str, int]) -> None:
-        """Take these for the special tokens."""
         ids = self._backend.get_vocab() | specials
         self.vocabulary = Vocabulary(
             ids, specials.values(), self._end_ids, byte_level=self._byte_level
@@ -178,9 +177,9 @@ class Tokenizer:
         return ids
 
     def remembering(self, most_chars: int) -> "Tokenizer":
-        """The same, which remembers what it was given last, up to so many characters.
+        """The same, which remembers what it was given last: a key changes little of a prompt.
 
-        It is for the texts of one whom nobody else is to time: a key changes few of a prompt's.
+        One principal's texts alone go in: another one could tell by the time what was there.
         """
         other = copy(self)
         remembered = RememberedEncoding(self.encode, most_chars, in_blocks=self.encodes_blocks)
@@ -205,13 +204,9 @@ class Tokenizer:
         start = list(self.start_ids)
         return ids if ids[: len(start)] == start else [*start, *ids]
 
-    def decode_bytes(self, token_ids: Iterable[int]) -> bytes:
-        """Return the bytes of the tokens; they may end within a character."""
-        return self.vocabulary.bytes_of_all(token_ids)
-
     def decode(self, token_ids: Iterable[int]) -> str:
         """Return the text of the tokens; bytes that are no UTF-8 become U+FFFD."""
-        return self.decode_bytes(token_ids).decode("utf-8", "replace")
+        return self.vocabulary.bytes_of_all(token_ids).decode("utf-8", "replace")
 
 
 def _spelled(specials: Mapping[str, int]) -> dict[str, int]:

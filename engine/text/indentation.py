@@ -12,9 +12,9 @@ _NEAR = 2000  # characters of the file that are looked at
 class IndentationRule:
     """How shallow a line may be.
 
-    `floor` is the least indentation that the block around the cursor has on either side of it, or
-    at an empty line in the text itself. A block whose file goes on at the margin may be left as
-    well, but not after a blank line: then something new begins.
+    `floor` is the least indentation of the block on either side of the cursor, or at an empty line
+    in the text itself. A block whose file goes on at the margin may be left as well, but not after
+    a blank line: then something new begins.
     """
 
     floor: int
@@ -62,5 +62,4 @@ def _block_indent(prefix: str) -> int:
 
 
 def _is_blank_before(text: str, start: int) -> bool:
-    """The line before the one at `start` is blank."""
     return not last_line(text[: start - 1]).strip()

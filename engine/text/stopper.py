@@ -25,11 +25,10 @@ class Stop(NamedTuple):
 
 
 class Stopper:
-    """Takes each token's text and says when to stop.
+    """Takes each token's text and says when to stop. After a Stop it must not be fed again.
 
-    Every rule but the time limit is a pure function of the tokens so far and their probabilities
-    and looks at them once per line end and once per token, so plain and lookahead decoding stop at
-    the same token. After a Stop it must not be fed again.
+    Every rule but the time limit is a pure function of the tokens so far and their probabilities,
+    so plain and lookahead decoding stop at the same token.
     """
 
     def __init__(
@@ -78,7 +77,7 @@ class Stopper:
         return len(self.text[:held].rstrip())
 
     def push(self, delta: str, log_prob: float = 0.0) -> Stop | None:
-        """Add the text of one token (it may be empty) and tell whether it ends the completion.
+        """Add a token's text, which may be empty, and tell whether it ends the completion.
 
         `log_prob` is the natural logarithm of the token's probability.
         """
@@ -142,7 +141,6 @@ class Stopper:
         return self._judge_line_end() if seen.at_line_end else None
 
     def _block_end(self) -> int | None:
-        """Where the text leaves the cursor's block."""
         if self._rules.indentation:
             cut = self._indentation_rule.cut(self._written)
             if cut is not None:

@@ -25,9 +25,8 @@ class SuffixRule:
     """Finds the first lines of the suffix at the end of a text.
 
     `words` are the first filled lines without white space. `before` are the line ends and blank
-    lines between the cursor and the first of them; without any, that one is the rest of the
-    cursor's line. `space` is the white space it begins with, `word` the rest of the word that the
-    cursor stands in.
+    lines between the cursor and the first of them; without any, that is the rest of the cursor's
+    line. `space` is the white space it begins with, `word` the rest of the word at the cursor.
     """
 
     words: tuple[str, ...] = ()
@@ -133,7 +132,6 @@ class SuffixRule:
 
     @property
     def _is_on_cursor_line(self) -> bool:
-        """The first line is the rest of the cursor's."""
         return bool(self.words) and not self.before
 
     def _may_match(self, written: Written) -> bool:

@@ -37,8 +37,8 @@ from engine.bench.step import (
 )
 from engine.bench.task_sets import load_replay_items
 from engine.errors import ConfigurationError
+from engine.loader import wanted_model
 from engine.model.device import gpu_quantization
-from engine.options import wanted_model
 from lsp_server.cli.engine_arguments import decoding
 from lsp_server.cli.engine_loading import engine_options, load_engine
 from lsp_server.cli.terminal import ProgressBars, print_figures, tracked

@@ -15,7 +15,7 @@ from msgspec import structs
 from rich.console import Console
 
 from engine import Buffer, CompletionRequest, FinishReason
-from engine.completer import Completer
+from engine.completer import ServedEngine
 from engine.errors import InputError
 from engine.host.protocol import Position
 from engine.memory import peak_resident_bytes
@@ -96,7 +96,7 @@ def _named(path: Path, folder: Path) -> str:
     return str(path.relative_to(folder) if path.is_relative_to(folder) else path)
 
 
-def _load_engine(arguments: argparse.Namespace, settings: Settings) -> Completer:
+def _load_engine(arguments: argparse.Namespace, settings: Settings) -> ServedEngine:
     if sys.stderr.isatty():  # somebody is waiting, and torch alone may take half a minute
         is_first = not (settings.cache_folder / "models").exists()
         note("loading the model" + ("; the first time takes a few minutes" if is_first else ""))
@@ -144,7 +144,7 @@ def open_buffers(
 
 
 def complete(
-    engine: Completer,
+    engine: ServedEngine,
     request: CompletionRequest,
     source: SourceFile,
     shown: Callable[[str], Suggestion | Reason] = Suggestion,
@@ -154,7 +154,7 @@ def complete(
     Ctrl-C ends it within a step and keeps its text.
     """
     with _interrupt_as_flag() as interrupted:
-        result = engine.complete(request, on_chunk=lambda _: None, cancelled=interrupted)
+        result = engine.complete(request, cancelled=interrupted)
     said = shown(result.text) if result.text else Suggestion("")
     reason, made = (said, Suggestion("")) if isinstance(said, Reason) else (None, said)
     return CompletionReport(

@@ -4,8 +4,9 @@ import argparse
 from dataclasses import replace
 from typing import Any
 
+from engine import loader
 from engine.engine import Engine
-from engine.options import EngineOptions
+from engine.loader import EngineOptions
 from engine.progress import Progress
 from lsp_server.settings import Settings
 
@@ -14,7 +15,7 @@ _MEGABYTE = 1024 * 1024
 
 def load_engine(arguments: argparse.Namespace, settings: Settings, progress: Progress) -> Engine:
     """Load what the command line asks for, or else the settings. Raises ForegramError."""
-    return Engine.load(engine_options(arguments, settings), progress)
+    return loader.load_engine(engine_options(arguments, settings), progress)
 
 
 def engine_options(arguments: argparse.Namespace, settings: Settings) -> EngineOptions:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any, Protocol
+from typing import Any
 
 from rich.console import Group
 
@@ -11,7 +11,7 @@ from engine.bench.figures import percentile
 from engine.bench.measured import request_for
 from engine.bench.report import Setting, figure_table, plain
 from engine.bench.task_sets import grouped
-from engine.completer import Completer
+from engine.completer import ServedEngine
 from engine.request import (
     Buffer,
     Chunk,
@@ -49,14 +49,6 @@ class Retrieved:
 # Asks an index of the task's tree, which must not show the task's own file, nor, where some are
 # open, those.
 AskIndex = Callable[[CrossfileTask, tuple[Buffer, ...]], Retrieved]
-
-
-class ForgetfulCompleter(Completer, Protocol):
-    """A completer whose tasks can be kept apart."""
-
-    def forget(self, closed: ClosedBuffers) -> None:
-        """Draft no longer from these files, nor from what was written in them."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +101,7 @@ class _Judged:
 
 
 def run_crossfile(
-    engine: ForgetfulCompleter,
+    engine: ServedEngine,
     task: CrossfileTask,
     arm: str,
     decoding: CompletionRequest,

@@ -18,7 +18,6 @@ from engine.model.eager import EagerModel, Logits
 from engine.model.fim import find_fim_format
 from engine.model.loaded_model import LoadedModel
 from engine.model.tokenizer import Tokenizer
-from engine.options import EngineOptions
 from engine.progress import NoProgress
 from tests.support.byte_tokenizer import byte_tokenizer
 
@@ -134,7 +133,7 @@ def scripted_engine(folder: Path) -> tuple[Engine, ScriptedModel]:
         trie=ByteTrie(tokenizer.vocabulary),
     )
     learning = Learning.load(folder, "scripted", model, NoProgress())
-    return Engine(loaded, learning, EngineOptions(folder, prompt_tokens=_PROMPT_TOKENS)), model
+    return Engine(loaded, learning, _PROMPT_TOKENS), model
 
 
 def _sureness(text: bytes) -> float:

@@ -9,7 +9,7 @@ from pathlib import Path
 from rich.table import Table
 
 from engine import CompletionRequest, StopRules
-from engine.completer import Completer
+from engine.completer import ServedEngine
 from engine.errors import ConfigurationError
 from lsp_server.cli.command_parser import add_json
 from lsp_server.cli.engine_arguments import add_model
@@ -83,7 +83,7 @@ class SyntaxFigures:
 
 
 def measure_syntax(
-    engine: Completer, places: Iterable[CodePlace], min_confidence: float
+    engine: ServedEngine, places: Iterable[CodePlace], min_confidence: float
 ) -> SyntaxFigures:
     """Complete at each place as for a typing user, greedily."""
     figures = SyntaxFigures()
@@ -94,7 +94,7 @@ def measure_syntax(
 
 
 def _complete(
-    engine: Completer, place: CodePlace, min_confidence: float, figures: SyntaxFigures
+    engine: ServedEngine, place: CodePlace, min_confidence: float, figures: SyntaxFigures
 ) -> None:
     lines, position = place.lines, place.position
     syntax = DocumentSyntax(place.language_id)

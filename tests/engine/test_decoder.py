@@ -14,7 +14,7 @@ from engine.config import Sampling
 from engine.decoder import Decoder
 from engine.drafting.drafter import Drafter, VerifiedStep
 from engine.model.causal_lm import NUM_TOP, CausalModel, prefill
-from engine.model.constraint import UNCONSTRAINED, ByteTrie, Constraint, healed_start
+from engine.model.constraint import ByteTrie, Constraint, healed_start
 from engine.model.token_tree import MAX_ROWS
 from engine.model.tokenizer import Tokenizer
 from engine.model.transformers.adapter import TransformersModel
@@ -77,14 +77,16 @@ class Case:
         return Adversary(text, len(self.prompt), vocab_size, nodes, truth, self.seed)
 
     def decode(
-        self, drafter: Drafter, constraint: Constraint = UNCONSTRAINED, count: int = NUM_TOKENS
+        self, drafter: Drafter, constraint: Constraint | None = None, count: int = NUM_TOKENS
     ) -> list[VerifiedStep]:
         slot = self.model.new_slot(len(self.prompt) + count + MAX_ROWS)
         steps = decoded(self.model, self.decoder(slot, drafter, constraint, count))
         assert slot.length == len(self.prompt) - 1 + len(text_of(steps))
         return steps
 
-    def decoder(self, slot: Any, drafter: Drafter, constraint: Constraint, count: int) -> Decoder:
+    def decoder(
+        self, slot: Any, drafter: Drafter, constraint: Constraint | None, count: int
+    ) -> Decoder:
         """What decodes behind the prompt, which it reads into the slot."""
         prefill(self.model, slot, self.prompt[:-1])
         return decoder_behind(slot, drafter, self.sampling, self.prompt, count, constraint)
@@ -186,7 +188,7 @@ def test_ends_with_the_step_that_ends_its_text():
     """The step that is under way by then is dropped, and nothing of it is committed."""
     case = Case("llama", 1, GREEDY)
     slot = case.model.new_slot(100 + MAX_ROWS)
-    decoder = case.decoder(slot, Drafter(), UNCONSTRAINED, NUM_TOKENS)
+    decoder = case.decoder(slot, Drafter(), None, NUM_TOKENS)
     answers = iter([False, False, True])
     decoder.on_step = lambda _: next(answers)
     assert len(decoded(case.model, decoder)) == 3
@@ -199,7 +201,7 @@ def test_ends_where_the_slot_is_full(nodes):
     case = Case("qwen2 float64", 2, GREEDY)
     plain = text_of(case.decode(Drafter()))
     slot = case.model.new_slot(len(case.prompt) + 19 + MAX_ROWS)
-    decoder = case.decoder(slot, case.adversary(plain, nodes, 0.8), UNCONSTRAINED, 1000)
+    decoder = case.decoder(slot, case.adversary(plain, nodes, 0.8), None, 1000)
     steps = decoded(case.model, decoder)
     assert text_of(steps) == plain[:20]
     assert slot.length == slot.capacity - MAX_ROWS

@@ -12,8 +12,7 @@ from pathlib import Path
 
 from numba.core.dispatcher import Dispatcher
 
-from engine.engine import Engine
-from engine.options import EngineOptions
+from engine.loader import EngineOptions, load_engine
 from engine.request import CompletionRequest
 
 def compiled():
@@ -25,7 +24,7 @@ def compiled():
     return kernels
 
 model, cache = sys.argv[1:]
-engine = Engine.load(EngineOptions(cache_folder=Path(cache), model=model, threads=1))
+engine = load_engine(EngineOptions(cache_folder=Path(cache), model=model, threads=1))
 before = compiled()
 assert before
 text = "def f(a, b):\\n    return a + b\\n\\n\\n"

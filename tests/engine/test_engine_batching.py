@@ -11,8 +11,7 @@ from engine.config import Lookahead, Sampling, StopRules
 from engine.engine import Engine
 from engine.learning import Learning
 from engine.model.gpu.flight import GpuFlight
-from engine.model.loaded_model import load_model
-from engine.options import EngineOptions
+from engine.model.loader import load_model
 from engine.progress import NoProgress
 from engine.request import Buffer, CompletionRequest, FinishReason
 from engine.scheduler import Scheduler
@@ -49,7 +48,7 @@ def engine_of(reference, folder, positions):
     )
     model = replace(model, causal_lm=gpu_qwen2(reference, positions=positions))
     learning = Learning.load(folder / "learned", "key", model.causal_lm, NoProgress())
-    return Engine(model, learning, EngineOptions(folder, prompt_tokens=256))
+    return Engine(model, learning, prompt_tokens=256)
 
 
 @pytest.fixture

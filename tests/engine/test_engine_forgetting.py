@@ -6,8 +6,7 @@ import pytest
 
 from engine.completer import EngineUsage
 from engine.config import StopRules
-from engine.engine import Engine
-from engine.options import EngineOptions
+from engine.loader import EngineOptions, load_engine
 from engine.request import Buffer, ClosedBuffers, CompletionRequest, Snippet
 from tests.support.tiny_models import save_model, tiny_model
 
@@ -32,7 +31,7 @@ OTHER = replace(ASKED, path="c.py", open_buffers=(), cache_key="shop\0file:///c.
 def loaded(tmp_path_factory):
     folder = save_model(tiny_model("qwen2", seed=4), tmp_path_factory.mktemp("model"))
     cache = tmp_path_factory.mktemp("cache")
-    return Engine.load(EngineOptions(cache_folder=cache, model=str(folder), threads=1))
+    return load_engine(EngineOptions(cache_folder=cache, model=str(folder), threads=1))
 
 
 @pytest.fixture(scope="module")

@@ -1,9 +1,8 @@
 """Several windows of one principal, each with its own files, ask in turns."""
 
 from engine.config import StopRules
-from engine.engine import Engine
+from engine.loader import EngineOptions, load_engine
 from engine.model.tokenizer import Tokenizer
-from engine.options import EngineOptions
 from engine.request import Buffer, CompletionRequest
 from tests.support.tiny_models import save_model, tiny_model
 
@@ -35,7 +34,7 @@ def test_what_stays_as_it_is_in_each_window_is_tokenised_once(tmp_path, monkeypa
 
     monkeypatch.setattr(Tokenizer, "encode", noted)
     folder = save_model(tiny_model("qwen2", seed=4), tmp_path / "model")
-    engine = Engine.load(
+    engine = load_engine(
         EngineOptions(cache_folder=tmp_path / "cache", model=str(folder), threads=1)
     )
     requests = [asked(window) for window in range(NUM_WINDOWS)]

@@ -147,9 +147,10 @@ def test_a_newer_job_of_the_buffer_ends_the_one_that_runs_unless_it_is_a_guess(
     assert old.is_superseded == (fate == "cancelled")
 
 
-def test_the_same_buffer_of_another_client_is_another(recorder):
+@pytest.mark.parametrize("theirs", [{"client": "two"}, {"principal": "eve"}])
+def test_the_same_buffer_of_another_client_or_principal_is_another(recorder, theirs):
     recorder.submit("mine", buffer="b")
-    recorder.submit("theirs", buffer="b", client="two")
+    recorder.submit("theirs", buffer="b", **theirs)
     assert recorder.events == []
 
 
@@ -245,55 +246,70 @@ def test_what_waits_when_all_stops_is_told(recorder):
     assert recorder.events == [("a", "stopped"), ("b", "stopped")]
 
 
-def test_the_thread_waits_for_jobs():
+def test_the_thread_waits_for_jobs_and_for_errands():
     recorder = Recorder()
     thread = threading.Thread(target=run, args=[recorder.scheduler])
     thread.start()
-    ran = threading.Event()
+    ran, done = threading.Event(), threading.Event()
     recorder.submit("a", during=ran.set)
     assert ran.wait(10)
+    recorder.scheduler.run_between(done.set)
+    assert done.wait(10)
     recorder.scheduler.stop()
     thread.join(10)
     assert not thread.is_alive()
 
 
 class Walkers:
-    """Jobs of several steps, side by side; `path` is whose steps were run, in order."""
+    """Jobs of several steps, side by side, each a second; `path` is whose steps ran, in order."""
 
-    def __init__(self) -> None:
-        self.scheduler = Scheduler()
+    def __init__(self, **options) -> None:
+        self.now = 0.0
+        self.scheduler = Scheduler(clock=lambda: self.now, **options)
         self.path: list[str] = []
         self.batches: list[int] = []
 
-    def submit(self, name, num_steps, *, client=None, is_prefetch=False, last=lambda: None):
+    def submit(self, name, num_steps, *, during=None, last=lambda: None, **options):
+        """`during` is called in the steps of these numbers."""
+        during = during or {}
+
         def steps(is_cancelled):
-            for _ in range(num_steps):
+            for number in range(num_steps):
                 if is_cancelled():
                     self.path.append(f"{name} cancelled")
                     return
                 self.path.append(name)
+                during.get(number, lambda: None)()
                 yield
             last()
 
-        self.scheduler.submit(
-            CalledJob(
-                client=client or name,
-                document=name,
-                start=lambda c: Walker(steps(c)),
-                is_prefetch=is_prefetch,
-            )
+        job = CalledJob(
+            client=options.pop("client", name),
+            document=name,
+            start=lambda c: Walker(steps(c)),
+            **options,
         )
+        self.scheduler.submit(job)
+        return job
 
-    def work(self, max_sequences):
+    def work(self, max_sequences=1):
         self.scheduler.max_sequences = max_sequences
-        run(self.scheduler, self.batches)
+        while running := self.scheduler.admit():
+            self.batches.append(len(running))
+            for one in running:
+                one.advance()
+            self.now += 1.0
+            if not (self.scheduler.load_of().waiting or any(not one.is_done for one in running)):
+                paused = [one for one in self.scheduler._running if one.is_paused]
+                if not paused:
+                    self.scheduler.stop()
 
 
 def test_jobs_go_on_step_by_step_and_the_next_one_comes_in_when_one_ends():
     walkers = Walkers()
     walkers.submit("a", 3)
     walkers.submit("b", 1)
-    walkers.submit("c", 2, last=walkers.scheduler.stop)
+    walkers.submit("c", 2)
     walkers.work(max_sequences=2)
     assert walkers.path == ["a", "b", "a", "a", "c", "c"]
     assert walkers.batches == [2, 2, 2, 2, 1]
@@ -335,16 +351,6 @@ def test_an_errand_runs_between_the_steps_of_a_job_and_where_no_job_is(recorder)
     assert set(batches) == {1}
 
 
-def test_an_errand_needs_no_job():
-    scheduler, done = Scheduler(), threading.Event()
-    thread = threading.Thread(target=run, args=[scheduler])
-    thread.start()
-    scheduler.run_between(done.set)
-    assert done.wait(10)
-    scheduler.stop()
-    thread.join()
-
-
 def test_a_job_that_begins_nothing_is_over():
     scheduler = Scheduler()
     scheduler.submit(CalledJob(client="one", document="a", start=lambda _: None))
@@ -353,52 +359,9 @@ def test_a_job_that_begins_nothing_is_over():
     assert scheduler.load_of().running == 0
 
 
-class TickingWalkers(Walkers):
-    """A step of all that run takes a second."""
-
-    def __init__(self, **options) -> None:
-        super().__init__()
-        self.now = 0.0
-        self.scheduler = Scheduler(clock=lambda: self.now, **options)
-
-    def submit(self, name, num_steps, *, principal="", during=None, **options):
-        during = during or {}
-
-        def steps(is_cancelled):
-            for number in range(num_steps):
-                if is_cancelled():
-                    self.path.append(f"{name} cancelled")
-                    return
-                self.path.append(name)
-                during.get(number, lambda: None)()
-                yield
-
-        job = CalledJob(
-            client=options.pop("client", name),
-            document=name,
-            start=lambda c: Walker(steps(c)),
-            principal=principal,
-            **options,
-        )
-        self.scheduler.submit(job)
-        return job
-
-    def work(self, max_sequences=1):
-        self.scheduler.max_sequences = max_sequences
-        while running := self.scheduler.admit():
-            self.batches.append(len(running))
-            for one in running:
-                one.advance()
-            self.now += 1.0
-            if not (self.scheduler.load_of().waiting or any(not one.is_done for one in running)):
-                paused = [one for one in self.scheduler._running if one.is_paused]
-                if not paused:
-                    self.scheduler.stop()
-
-
 def test_a_principal_gains_nothing_by_new_names_of_clients():
     """Each of them was the first before, as it had no turn yet."""
-    walkers = TickingWalkers()
+    walkers = Walkers()
     for number in range(5):
         walkers.submit(f"eve{number}", 1, principal="eve")
     walkers.submit("ada", 1, principal="ada")
@@ -407,7 +370,7 @@ def test_a_principal_gains_nothing_by_new_names_of_clients():
 
 
 def test_a_long_job_makes_way_for_another_principal_and_goes_on_afterwards():
-    walkers = TickingWalkers()
+    walkers = Walkers()
     asked = {2: lambda: walkers.submit("ada", 2, principal="ada")}
     walkers.submit("eve", 6, principal="eve", during=asked)
     walkers.work()
@@ -416,7 +379,7 @@ def test_a_long_job_makes_way_for_another_principal_and_goes_on_afterwards():
 
 
 def test_a_long_job_makes_no_way_for_its_own_principal():
-    walkers = TickingWalkers()
+    walkers = Walkers()
     asked = {2: lambda: walkers.submit("other", 2)}
     walkers.submit("long", 6, during=asked)
     walkers.work()
@@ -424,7 +387,7 @@ def test_a_long_job_makes_no_way_for_its_own_principal():
 
 
 def test_two_long_jobs_of_two_principals_share_the_time():
-    walkers = TickingWalkers()
+    walkers = Walkers()
     walkers.submit("eve", 20, principal="eve")
     walkers.submit("ada", 20, principal="ada")
     walkers.work()
@@ -433,7 +396,7 @@ def test_two_long_jobs_of_two_principals_share_the_time():
 
 
 def test_a_prefetch_waits_for_all_and_pauses_nobody():
-    walkers = TickingWalkers()
+    walkers = Walkers()
     asked = {2: lambda: walkers.submit("guess", 1, principal="ada", is_prefetch=True)}
     walkers.submit("eve", 6, principal="eve", during=asked)
     walkers.work()
@@ -441,7 +404,7 @@ def test_a_prefetch_waits_for_all_and_pauses_nobody():
 
 
 def test_no_more_jobs_are_paused_than_memory_is_meant_for():
-    walkers, paused = TickingWalkers(), []
+    walkers, paused = Walkers(), []
 
     def note():
         paused.append(sum(job.is_paused for job in walkers.scheduler._running))
@@ -457,7 +420,7 @@ def test_no_more_jobs_are_paused_than_memory_is_meant_for():
 
 
 def test_a_paused_job_that_is_cancelled_ends_at_once():
-    walkers, jobs = TickingWalkers(), list[CalledJob]()
+    walkers, jobs = Walkers(), list[CalledJob]()
     cancel = {1: lambda: walkers.scheduler.cancel(jobs[0])}
     ask = {1: lambda: walkers.submit("ada", 3, principal="ada", during=cancel)}
     jobs.append(walkers.submit("eve", 9, principal="eve", during=ask))
@@ -467,7 +430,7 @@ def test_a_paused_job_that_is_cancelled_ends_at_once():
 
 
 def test_jobs_beyond_the_number_that_may_run_wait_while_others_run():
-    walkers = TickingWalkers(most_running=lambda _: 2)
+    walkers = Walkers(most_running=lambda _: 2)
     for number in range(4):
         walkers.submit(f"eve{number}", 2, principal="eve")
     walkers.submit("ada", 2, principal="ada")
@@ -475,9 +438,3 @@ def test_jobs_beyond_the_number_that_may_run_wait_while_others_run():
     walkers.work(max_sequences=4)
     assert sorted(walkers.path[:3]) == ["ada", "eve0", "eve1"]
     assert len(walkers.path) == 10
-
-
-def test_jobs_of_other_principals_with_the_same_names_are_other_jobs(recorder):
-    recorder.submit("mine", buffer="b", principal="ada")
-    recorder.submit("theirs", buffer="b", principal="eve")
-    assert recorder.events == []

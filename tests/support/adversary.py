@@ -26,7 +26,7 @@ class Adversary(Drafter):
     seed: int
     heard: list[VerifiedStep] = field(default_factory=list)
 
-    def draft(self, context: Sequence[int], constraint: Constraint, depth: int) -> Draft:
+    def draft(self, context: Sequence[int], constraint: Constraint | None, depth: int) -> Draft:
         """Draft up to `nodes` nodes at most `depth` deep, all within the constraint."""
         written = len(context) - self.prompt_len
         rng = np.random.default_rng((self.seed, written))

@@ -7,7 +7,7 @@ from engine.model.gpu.arena import KVArena
 from engine.model.gpu.loading import assemble
 from engine.model.gpu.qwen2 import GpuQwen2
 from engine.model.gpu.weights import GpuWeights
-from engine.model.loading.packing import pack_floats
+from engine.model.loading.packing import pack_own_forms
 from engine.model.model_config import ModelConfig
 from kernels.operations import Operations
 from kernels.weight import Quantization
@@ -25,7 +25,7 @@ def gpu_qwen2(
     """Pack the reference's weights in `dtype`, or of that in `quantization`."""
     config = ModelConfig.from_hugging_face(reference.config.to_dict())
     state = {name: tensor.to(dtype) for name, tensor in reference.state_dict().items()}
-    tensors = dict(pack_floats(config, state.__getitem__, dtype))
+    tensors = dict(pack_own_forms(config, state.__getitem__, dtype=dtype))
     place = torch.device(device)
     weights = GpuWeights.place(config, tensors, quantization, dtype, place)
     arena = KVArena(config, positions, dtype, place)

@@ -21,7 +21,7 @@ from safetensors.torch import load_file, save_file
 
 from engine.errors import ForegramError
 from engine.model.causal_lm import StepInput, prefill, run_step
-from engine.model.loaded_model import load_model
+from engine.model.loader import load_model
 from engine.model.raw_prompt import raw_prompt
 from engine.model.token_tree import MAX_ROWS, TokenTree
 from engine.progress import NoProgress

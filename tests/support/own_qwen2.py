@@ -7,7 +7,7 @@ import transformers
 
 from engine.model.cpu.float_qwen2 import FloatQwen2
 from engine.model.cpu.int8_qwen2 import Int8Qwen2
-from engine.model.loading.packing import PACKERS, pack_floats
+from engine.model.loading.packing import PACKERS, pack_own_forms
 from engine.model.model_config import ModelConfig
 from tests.support.tiny_models import tiny_model
 
@@ -29,7 +29,7 @@ def own_qwen2(reference: transformers.PreTrainedModel, quantization: str) -> Flo
     weights = reference.state_dict()
     if quantization == "float64":
         exact = {name: weight.double() for name, weight in weights.items()}
-        tensors = dict(pack_floats(config, exact.__getitem__, torch.float64))
+        tensors = dict(pack_own_forms(config, exact.__getitem__, dtype=torch.float64))
         return FloatQwen2(config, tensors, quantization)
     tensors = dict(PACKERS[quantization](config, weights.__getitem__))
     if quantization == "int8":

@@ -1,6 +1,6 @@
 """Steps of a model by themselves: what its rows say, and a prompt that is read."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import torch
@@ -8,9 +8,9 @@ import torch
 from engine.config import Sampling
 from engine.decoder import Decoder
 from engine.drafting.drafter import Drafter, VerifiedStep
-from engine.engine import alone, run
+from engine.engine import run
 from engine.model.causal_lm import CausalModel, StepInput, prefill, run_step
-from engine.model.constraint import UNCONSTRAINED, Constraint
+from engine.model.constraint import Constraint
 from engine.model.token_tree import MAX_ROWS, TokenTree
 
 
@@ -42,7 +42,7 @@ def decoder_behind(
     sampling: Sampling,
     prompt: Sequence[int],
     count: int,
-    constraint: Constraint = UNCONSTRAINED,
+    constraint: Constraint | None = None,
 ) -> Decoder:
     """What writes `count` tokens behind a prompt of which the slot holds all but the last one."""
     return Decoder(
@@ -62,15 +62,15 @@ def text_of(steps: Iterable[VerifiedStep]) -> list[int]:
     return [int(token) for step in steps for token in step.token_ids]
 
 
-def decoded(model: CausalModel, decoder: Decoder) -> list[VerifiedStep]:
+def decoded(model: CausalModel, decoder: Any) -> list[VerifiedStep]:
     """All steps of a decoder, from the loop that the product runs."""
     steps: list[VerifiedStep] = []
-    on_step = decoder.on_step
+    on_step: Callable[[VerifiedStep], bool] = decoder.on_step
 
     def noted(step: VerifiedStep) -> bool:
         steps.append(step)
         return on_step(step)
 
     decoder.on_step = noted
-    run(model, alone(decoder))
+    run(model, lambda: [] if decoder.is_done else [decoder])
     return steps

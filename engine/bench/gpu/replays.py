@@ -18,13 +18,12 @@ from engine.model.causal_lm import CausalModel
 from engine.model.constraint import ByteTrie
 from engine.model.fim import find_fim_format
 from engine.model.gpu.step_graphs import warm_up
-from engine.model.loaded_model import LoadedModel, prepare
-from engine.model.loading.converted_model import ConvertedModel
+from engine.model.loaded_model import LoadedModel
+from engine.model.loader import prepare
+from engine.model.loading.converted_model import SPECIALS_FILE, ConvertedModel
 from engine.model.loading.folder_model import FolderModel
-from engine.model.loading.stored_tokenizer import SPECIALS_FILE
 from engine.model.tokenizer import Tokenizer
 from engine.model_names import DEFAULT_MODEL
-from engine.options import EngineOptions
 from engine.progress import Progress, counted
 from engine.request import CompletionRequest
 
@@ -71,7 +70,7 @@ class ForcedEngine:
             trie=ByteTrie(tokenizer.vocabulary),
         )
         learning = Learning.load(folder / "learned", "forced", causal_lm, progress)
-        return cls(Engine(loaded, learning, EngineOptions(folder)), model, tokenizer.encode)
+        return cls(Engine(loaded, learning), model, tokenizer.encode)
 
     def run(
         self, items: Iterable[ReplayItem], decoding: CompletionRequest

@@ -24,7 +24,7 @@ DocumentId = NewType("DocumentId", int)
 
 
 class PoolFullError(ForegramError):
-    """A text does not fit beside those that must stay."""
+    """A text does not fit beside those that must stay: drafting loses a little, decoding nothing."""
 
     code = "pool_full"
 
@@ -53,10 +53,7 @@ class NgramPool:
     def __init__(
         self, capacity: int, vocab_size: int, *, acceptance: AcceptanceTable | None = None
     ) -> None:
-        """Hold up to `capacity` tokens with ids below `vocab_size`.
-
-        `acceptance`: turns matches into probabilities, and may learn all the while.
-        """
+        """Hold `capacity` tokens; `acceptance`, which may learn, makes matches probabilities."""
         self.acceptance = acceptance or AcceptanceTable(prior_acceptance())
         self._log = TokenLog(capacity, vocab_size)
         self._vocab_size = vocab_size
@@ -112,7 +109,7 @@ class NgramPool:
     def extend(self, ids: Sequence[int] | np.ndarray) -> None:
         """Let generated tokens follow the newest document until the savepoint ends.
 
-        A full log ignores them: drafting loses a little, decoding nothing. Raises ValueError.
+        A full log ignores them. Raises ValueError without a savepoint.
         """
         if not self._num_savepoints:
             raise ValueError("what is generated is held in a savepoint")
@@ -130,10 +127,7 @@ class NgramPool:
         num_tokens: int,
         wanted: Wanted | None = None,
     ) -> list[Continuation]:
-        """What follows the context elsewhere, `num_tokens` of each occurrence.
-
-        `wanted`: only of the occurrences that go on as it says.
-        """
+        """What follows the context elsewhere, `num_tokens` of each occurrence that is `wanted`."""
         return self._log.continuations(self._find(context_ids), num_tokens, wanted)
 
     def draft_from(self, paths: Sequence[Continuation], nodes: int) -> Draft:
@@ -142,10 +136,7 @@ class NgramPool:
 
     @contextmanager
     def savepoint(self) -> Iterator[None]:
-        """Take back at the end all that was added meanwhile. They nest.
-
-        What was removed stays so. An open one holds up compaction.
-        """
+        """Take back at the end all that was added meanwhile; what was removed stays so. They nest."""
         kept = len(self)
         self._num_savepoints += 1
         try:

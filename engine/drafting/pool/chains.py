@@ -240,7 +240,6 @@ def realign(tokens, sources, links, length, context, found, count):
 
 @njit(cache=True)
 def _place(found, count, slot):
-    """Where `slot` stands in `found`, or `count`."""
     for place in range(count):
         if found[place].slot == slot:
             return place

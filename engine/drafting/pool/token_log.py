@@ -145,10 +145,7 @@ class TokenLog:
     def continuations(
         self, found: int, num_tokens: int, wanted: Wanted | None = None
     ) -> list[Continuation]:
-        """Return what stands at the places found last, without those that skip tokens.
-
-        `wanted`: only of those that go on as it says.
-        """
+        """Return what stands at the places found last that are `wanted` and skip no tokens."""
         if wanted is None:
             kept = self._found[:found][self._found["kind"][:found] != SKIPPED]
         else:
@@ -179,8 +176,7 @@ class TokenLog:
 def sparse_zeros(count: int, dtype: type[np.generic]) -> np.ndarray:
     """`count` zeros, at least one, whose pages take memory only once they are written to.
 
-    `np.zeros` promises no such thing: where arrays of that size were freed before, glibc gives it
-    used memory, which it clears, all of it; and it asks for pages of 2 MiB.
+    `np.zeros` clears memory that was used before, all of it, and asks for pages of 2 MiB.
     """
     size = count * np.dtype(dtype).itemsize
     if not hasattr(mmap, "MAP_PRIVATE"):  # Windows

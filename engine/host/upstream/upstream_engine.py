@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from engine.completer import EngineInfo, EngineUsage
+from engine.completer import EngineInfo, EngineUsage, ServedEngine
 from engine.errors import InputError
 from engine.host.upstream.channel import UpstreamChannel
 from engine.host.upstream.failures import UpstreamError
@@ -26,17 +26,19 @@ _MAY_PASS = ("upstream_unreachable", "upstream_timeout")
 _PAUSE_S = 1.0  # before an upstream that is not there is asked again
 
 
-class UpstreamEngine:
+class UpstreamEngine(ServedEngine):
     """A `ServedEngine` without a model of its own, for one thread."""
 
     def __init__(self, model: UpstreamModel, runner: asyncio.Runner) -> None:
         self._model = model
         self._runner = runner
-        identity = model.identity
-        self.info = EngineInfo(
-            identity.shown_name, TITLES[identity.kind], "", model.lost, identity.context
-        )
-        self.max_sequences = identity.max_sequences
+        self.max_sequences = model.identity.max_sequences
+
+    @property
+    def info(self) -> EngineInfo:
+        """The upstream's model."""
+        model, one = self._model, self._model.identity
+        return EngineInfo(one.shown_name, TITLES[one.kind], "", model.lost, one.context)
 
     @classmethod
     def load(cls, options: UpstreamOptions, progress: Progress) -> "UpstreamEngine":

@@ -20,7 +20,7 @@ Angles = tuple[torch.Tensor, torch.Tensor]  # cosines and sines, [R, 1, d / 2]
 
 
 class FloatQwen2(EagerModel):
-    """The model. `tensors` are those of `engine.model.loading.packing.pack_floats`.
+    """The model. `tensors` are those of `engine.model.loading.packing.pack_own_forms`.
 
     Its products do not promise that a row has the same bits whatever other rows ride along.
     """

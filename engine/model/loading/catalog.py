@@ -8,7 +8,15 @@ from engine.model.loading.folder_model import FolderModel
 from engine.model.loading.gguf_model import GgufModel
 from engine.model.loading.hub import hub_folder, hub_gguf
 from engine.model.model_config import ModelConfig
-from engine.model_names import HUB_ALIASES, holds_gguf, kind_of, path_of, pinned, printable
+from engine.model_names import (
+    HUB_ALIASES,
+    holds_gguf,
+    kind_of,
+    path_of,
+    pinned,
+    printable,
+    why_unknown,
+)
 from engine.offline_parts import OFFLINE_MODELS, EmbeddedModel, find_parts, join_parts
 from engine.progress import NoProgress, Progress
 
@@ -28,11 +36,7 @@ def locate(spec: str, progress: Progress | None = None) -> LocatedModel:
         path = path_of(spec)
         return _folder(path) if path.is_dir() else _file(path)
     if kind in ("auto", "unknown"):
-        raise ModelNotFoundError(
-            f"no model is called {spec!r}: it is no alias "
-            f"({', '.join([*OFFLINE_MODELS, *HUB_ALIASES])}), no path (a folder is written "
-            f"{_as_folder(spec)}), and no hub id (owner/name)"
-        )
+        raise ModelNotFoundError(why_unknown(spec))
     repository = HUB_ALIASES.get(spec, spec)
     if holds_gguf(repository):
         return GgufModel(hub_gguf(repository, progress))
@@ -64,12 +68,8 @@ def _from_hub(repository: str, progress: Progress) -> Path:
     except ModelNotFoundError as error:
         if not Path(repository).is_dir():
             raise
-        hint = f"the folder of that name is written {_as_folder(repository)}"
+        hint = f"the folder of that name is written ./{repository}"
         raise ModelNotFoundError(f"{error}; {hint}") from error
-
-
-def _as_folder(name: str) -> str:
-    return f"./{name}" if name else "./NAME"
 
 
 def _folder(path: Path) -> FolderModel:
@@ -92,8 +92,8 @@ def _file(path: Path) -> GgufModel:
 def check_source(source: ModelFiles) -> None:
     """Raise ModelCorruptError where a tensor is not there or has another shape than it has to.
 
-    Compiled code takes the sizes of its memory from the configuration, and reads and writes by
-    them. So no file's numbers are believed alone: all are compared before anything is converted.
+    Compiled code reads and writes by the sizes in the configuration. So no file's numbers are
+    believed alone: all are compared before anything is converted.
     """
     config = source.config
     for name, shape in shapes_of(config):

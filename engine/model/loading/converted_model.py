@@ -1,8 +1,7 @@
 """A model as it lies on disk for our own forward: quantized once, mapped at each start.
 
-The manifest says whether it is whole. Each start compares sizes, times and heads of the files with
-it. Only when they differ, as after a copy of the folder, are the files read and summed: reading a
-gigabyte at each start would cost more than mapping it.
+Each start compares sizes, times and heads of the files with the manifest. Only where the times
+differ, as after a copy of the folder, are the files read and summed.
 """
 
 import hashlib
@@ -12,19 +11,13 @@ from io import BufferedWriter
 from pathlib import Path
 from typing import Any, Self
 
+import msgspec
 import torch
 
 from engine.errors import ModelCorruptError
 from engine.model.loading.catalog import LocatedModel, ModelFiles
-from engine.model.loading.folder_model import opened
+from engine.model.loading.folder_model import opened, read_json
 from engine.model.loading.packing import FILE_FORMS, PACKERS, pack_own_forms
-from engine.model.loading.stored_tokenizer import (
-    SPECIALS_FILE,
-    TOKENIZER_FILE,
-    read_json,
-    store_tokenizer,
-    stored_tokenizer,
-)
 from engine.model.model_config import ModelConfig
 from engine.model.tokenizer import Tokenizer, TokenizerDocument
 from engine.progress import Progress, shown
@@ -33,8 +26,9 @@ from kernels.weight import Weight
 _WEIGHTS_FILE = "model.safetensors"
 _CONFIG_FILE = "config.json"
 _MANIFEST = "manifest.json"
-_FILES = (_WEIGHTS_FILE, _CONFIG_FILE, TOKENIZER_FILE, SPECIALS_FILE)
-_WORDS = ("name", "fingerprint", "variant")  # of the manifest
+_TOKENIZER_FILE = "tokenizer.json"  # without specials, which would cost half a second at each start
+SPECIALS_FILE = "marks.json"
+_FILES = (_WEIGHTS_FILE, _CONFIG_FILE, _TOKENIZER_FILE, SPECIALS_FILE)
 _FLOAT_BYTES = 4
 _HEAD_BYTES = 2**21  # more than `SafetensorsWriter` keeps for its header
 _HEADER_ROOM = 1 << 20
@@ -56,8 +50,7 @@ _TYPES = {
 class SafetensorsWriter:
     """Appends tensors to a new file, so that a model larger than memory can be converted.
 
-    The header stands first in the file but is known last: room for it is kept, and what is left
-    over is filled with blanks, as the format allows. `close` writes it.
+    Room is kept for the header, which stands first but is known last; `close` writes it.
     Format: https://github.com/huggingface/safetensors
     """
 
@@ -96,6 +89,36 @@ class SafetensorsWriter:
         self._file.write(header.ljust(_HEADER_ROOM))
 
 
+class _Stamp(msgspec.Struct):
+    """`head` is the sum of a file's beginning, where weights tell their places and shapes."""
+
+    bytes: int
+    mtime_ns: int
+    head: str
+    blake2b: str = ""
+
+    @classmethod
+    def of(cls, path: Path) -> Self:
+        stat = path.stat()
+        with path.open("rb") as file:
+            head = hashlib.blake2b(file.read(_HEAD_BYTES)).hexdigest()
+        return cls(stat.st_size, stat.st_mtime_ns, head)
+
+
+class _Manifest(msgspec.Struct):
+    name: str
+    fingerprint: str
+    variant: str  # the quantization
+    files: dict[str, _Stamp]
+
+
+class _Specials(msgspec.Struct):
+    marks: dict[str, int]  # special tokens
+    start_ids: tuple[int, ...]
+    end_ids: tuple[int, ...]
+    byte_level: bool
+
+
 @dataclass(frozen=True, slots=True)
 class ConvertedModel:
     """A model that our own forward can run, ready to be mapped."""
@@ -109,20 +132,14 @@ class ConvertedModel:
     @classmethod
     def load(cls, folder: Path) -> Self:
         """Check the files and return the model. Raises ModelCorruptError."""
-        manifest = read_json(folder / _MANIFEST)
         try:
-            _check(folder, {file: manifest["files"][file] for file in _FILES})
-            if not all(isinstance(manifest[key], str) for key in _WORDS):
-                raise TypeError("its manifest is damaged")
-            return cls(
-                folder=folder,
-                name=manifest["name"],
-                fingerprint=manifest["fingerprint"],
-                quantization=manifest["variant"],
-                config=ModelConfig.from_hugging_face(read_json(folder / _CONFIG_FILE)),
-            )
-        except (KeyError, TypeError, ValueError, OSError) as error:
+            manifest = msgspec.json.decode((folder / _MANIFEST).read_bytes(), type=_Manifest)
+            for file in _FILES:
+                _check(folder / file, manifest.files[file])
+        except (KeyError, ValueError, OSError, RecursionError) as error:
             raise ModelCorruptError(f"{folder} is no whole converted model: {error}") from error
+        config = ModelConfig.from_hugging_face(read_json(folder / _CONFIG_FILE))
+        return cls(folder, manifest.name, manifest.fingerprint, manifest.variant, config)
 
     def tensors(self) -> dict[str, torch.Tensor]:
         """Map the weights. They are read when touched and must not be written."""
@@ -131,8 +148,8 @@ class ConvertedModel:
             return {name: stored.get_tensor(name) for name in names}
 
     def tokenizer(self) -> Tokenizer:
-        """Load the tokenizer."""
-        return stored_tokenizer(self.folder)
+        """Load the tokenizer. Raises ModelCorruptError."""
+        return _stored_tokenizer(self.folder)
 
 
 def convert(
@@ -146,7 +163,7 @@ def convert(
     config = source.config
     (folder / _CONFIG_FILE).write_text(json.dumps(config.to_hugging_face(), indent=1), "utf-8")
     write_tokenizer(source, folder)
-    stored_tokenizer(folder)  # raises before the weights are read, which takes longer
+    _stored_tokenizer(folder)  # raises before the weights are read, which takes longer
 
     def read(tensor_name: str) -> torch.Tensor:
         tensor = source.read(tensor_name)
@@ -175,42 +192,42 @@ def convert(
         for tensor_name, tensor in tensors:
             writer.write(tensor_name, tensor)
         writer.close()
-    manifest = {
-        "name": located.name,
-        "fingerprint": located.fingerprint,
-        "variant": quantization,
-        "files": {
-            file: _stamp(folder / file) | {"blake2b": _sum(folder / file)} for file in _FILES
-        },
-    }
-    (folder / _MANIFEST).write_text(json.dumps(manifest, indent=1), "utf-8")
+    files = {}
+    for name in _FILES:
+        files[name] = _Stamp.of(folder / name)
+        files[name].blake2b = _sum(folder / name)
+    manifest = _Manifest(located.name, located.fingerprint, quantization, files)
+    (folder / _MANIFEST).write_bytes(msgspec.json.encode(manifest))
 
 
 def write_tokenizer(source: ModelFiles, folder: Path) -> None:
     """Write what `ConvertedModel.tokenizer` reads."""
-    store_tokenizer(TokenizerDocument.read(source.tokenizer_json()), source.end_ids, folder)
+    read = TokenizerDocument.read(source.tokenizer_json())
+    specials = _Specials(read.specials, read.start_ids, source.end_ids, read.byte_level)
+    (folder / _TOKENIZER_FILE).write_text(read.plain, "utf-8")
+    (folder / SPECIALS_FILE).write_bytes(msgspec.json.encode(specials))
 
 
-def _check(folder: Path, files: dict[str, dict[str, Any]]) -> None:
-    for file, known in files.items():
-        stamp = _stamp(folder / file)
-        if stamp["bytes"] != known["bytes"]:
-            raise ModelCorruptError(
-                f"{folder / file} is truncated or foreign: it has {stamp['bytes']:,} bytes, not "
-                f"{known['bytes']:,}"
-            )
-        if stamp["head"] != known["head"]:
-            raise ModelCorruptError(f"{folder / file} is damaged: it begins in another way")
-        if stamp["mtime_ns"] != known["mtime_ns"] and _sum(folder / file) != known["blake2b"]:
-            raise ModelCorruptError(f"{folder / file} is damaged: its sum is not the known one")
+def _stored_tokenizer(folder: Path) -> Tokenizer:
+    try:
+        stored = msgspec.json.decode((folder / SPECIALS_FILE).read_bytes(), type=_Specials)
+        plain = (folder / _TOKENIZER_FILE).read_text("utf-8")
+    except (OSError, ValueError, RecursionError) as error:
+        raise ModelCorruptError(f"the tokenizer in {folder} cannot be read: {error}") from error
+    document = TokenizerDocument(plain, stored.marks, stored.start_ids, stored.byte_level)
+    return Tokenizer(document, stored.end_ids)
 
 
-def _stamp(path: Path) -> dict[str, Any]:
-    """`head` is the sum of its beginning, where a file of weights tells their places and shapes."""
-    stat = path.stat()
-    with path.open("rb") as file:
-        head = hashlib.blake2b(file.read(_HEAD_BYTES)).hexdigest()
-    return {"bytes": stat.st_size, "mtime_ns": stat.st_mtime_ns, "head": head}
+def _check(path: Path, known: _Stamp) -> None:
+    stamp = _Stamp.of(path)
+    if stamp.bytes != known.bytes:
+        raise ModelCorruptError(
+            f"{path} is truncated or foreign: it has {stamp.bytes:,} bytes, not {known.bytes:,}"
+        )
+    if stamp.head != known.head:
+        raise ModelCorruptError(f"{path} is damaged: it begins in another way")
+    if stamp.mtime_ns != known.mtime_ns and _sum(path) != known.blake2b:
+        raise ModelCorruptError(f"{path} is damaged: its sum is not the known one")
 
 
 def _sum(path: Path) -> str:

@@ -1,6 +1,7 @@
 """A model in a Hugging Face folder: config.json, tokenizer.json and safetensors files."""
 
 import hashlib
+import json
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -11,12 +12,6 @@ from safetensors import SafetensorError, safe_open
 
 from engine.errors import ModelCorruptError, UnsupportedModelError
 from engine.model.loading.int4_checkpoint import PARTS, Int4Matrix, unpacked_shape
-from engine.model.loading.stored_tokenizer import (
-    folder_end_ids,
-    folder_tokenizer,
-    folder_tokenizer_json,
-    read_json,
-)
 from engine.model.model_config import OWN_ARCHITECTURES, ModelConfig, is_int4
 from engine.model.tokenizer import Tokenizer
 from engine.model_names import printable
@@ -27,10 +22,7 @@ _DTYPES = ("F64", "F32", "F16", "BF16")
 
 @dataclass(frozen=True)
 class FolderModel:
-    """Nothing is read before it is asked for; each property raises ModelCorruptError.
-
-    A snapshot of the hub is such a folder too. transformers runs what our own forward cannot.
-    """
+    """Nothing is read before it is asked for; each property raises ModelCorruptError."""
 
     folder: Path
     name: str
@@ -70,15 +62,26 @@ class FolderModel:
     @property
     def end_ids(self) -> tuple[int, ...]:
         """Token ids that the configuration and the generation settings call ends of text."""
-        return folder_end_ids(self.folder)
+        ends: list[object] = []
+        for name in ("config.json", "generation_config.json"):
+            path = self.folder / name
+            value = read_json(path).get("eos_token_id") if path.exists() else None
+            ends += value if isinstance(value, list) else [value]
+        return tuple(dict.fromkeys(one for one in ends if type(one) is int))
 
     def tokenizer_json(self) -> str:
         """Return the content of tokenizer.json. Raises UnsupportedModelError without one."""
-        return folder_tokenizer_json(self.folder)
+        try:
+            return (self.folder / "tokenizer.json").read_text("utf-8")
+        except FileNotFoundError as error:
+            raise UnsupportedModelError(
+                f"{self.folder} holds no tokenizer.json; transformers writes one with "
+                "AutoTokenizer.from_pretrained(folder).save_pretrained(folder)"
+            ) from error
 
     def tokenizer(self) -> Tokenizer:
-        """Load the tokenizer. Raises UnsupportedModelError without tokenizer.json."""
-        return folder_tokenizer(self.folder)
+        """Load the tokenizer. Raises ModelCorruptError or UnsupportedModelError."""
+        return Tokenizer.from_json(self.tokenizer_json(), self.end_ids)
 
     def read(self, name: str) -> torch.Tensor:
         """Read one weight from the file that holds it: float32, a tensor of its own."""
@@ -153,6 +156,17 @@ class FolderModel:
             with opened(path) as stored:
                 found |= dict.fromkeys(stored.keys(), path)
         return found
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """Return an object that a file holds. Raises ModelCorruptError."""
+    try:
+        content = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise ModelCorruptError(f"{path} cannot be read: {error}") from error
+    if not isinstance(content, dict):
+        raise ModelCorruptError(f"{path} holds no JSON object")
+    return content
 
 
 def opened(path: Path) -> safe_open:

@@ -42,10 +42,7 @@ _OTHER_NAMES = {
 
 @dataclass(frozen=True)
 class GgufModel:
-    """Nothing is read before it is asked for; each property raises ModelCorruptError.
-
-    What needs the header also raises UnsupportedModelError for another architecture.
-    """
+    """Nothing is read before it is asked for; each property raises ModelCorruptError."""
 
     path: Path
 
@@ -72,7 +69,7 @@ class GgufModel:
 
     @cached_property
     def config(self) -> ModelConfig:
-        """The model's shape."""
+        """The model's shape. Raises UnsupportedModelError for another architecture."""
         file, architecture = self._file, self._architecture
         if architecture not in _ARCHITECTURES:
             raise UnsupportedModelError(
@@ -199,9 +196,6 @@ def _deviations(file: GgufFile, architecture: str, head_dim: int) -> Iterator[st
 
 
 def _halved(weight: torch.Tensor, num_heads: int) -> torch.Tensor:
-    """Put a head's outputs in the order of halves, of which llama.cpp's rotary pairs are neighbours.
-
-    Ours, and Qwen2's in GGUF, are the halves of a head (`permute` in `convert_hf_to_gguf.py`).
-    """
+    """Put a head's outputs in the order of halves (`permute` in llama.cpp's `convert_hf_to_gguf.py`)."""
     pairs = weight.view(num_heads, -1, 2, weight.shape[1])
     return pairs.transpose(1, 2).reshape(weight.shape)

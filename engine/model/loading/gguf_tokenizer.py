@@ -75,17 +75,14 @@ def _document(
     typed: list[tuple[str, int]], merges: list[list[str]], splits: tuple[str, ...]
 ) -> dict[str, Any]:
     """What is left out is so by default."""
-    added_kinds = (_CONTROL, _USER_DEFINED)
-    vocabulary = {
-        token: index
-        for index, (token, kind) in enumerate(typed)
-        if kind not in (*added_kinds, _UNUSED)
-    }
-    added = [
-        _AS_WRITTEN | {"id": index, "content": token, "special": kind == _CONTROL}
-        for index, (token, kind) in enumerate(typed)
-        if kind in added_kinds
-    ]
+    vocabulary: dict[str, int] = {}
+    added = []
+    for index, (token, kind) in enumerate(typed):
+        if kind in (_CONTROL, _USER_DEFINED):
+            special = {"id": index, "content": token, "special": kind == _CONTROL}
+            added.append(_AS_WRITTEN | special)
+        elif kind != _UNUSED:
+            vocabulary[token] = index
     byte_level = {
         "type": "ByteLevel",
         "add_prefix_space": False,

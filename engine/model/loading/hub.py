@@ -1,8 +1,7 @@
 """Models of the Hugging Face hub: taken from its local cache, else downloaded into it.
 
-A model is a folder, or one GGUF file of a repository: which one a name means is said in
-`hub_cache`. A model stays at the commit that was downloaded first, as the cache is asked first; a
-revision in its name, `owner/name@revision`, decides which that is.
+A model is a folder, or one GGUF file of a repository. As the cache is asked first, it stays at the
+commit that was downloaded first; a revision in its name decides which that is.
 """
 
 import hashlib
@@ -12,8 +11,8 @@ from fnmatch import fnmatch
 from pathlib import Path
 
 from engine.errors import ModelCorruptError, ModelNotFoundError
-from engine.model.loading.hub_cache import cached_gguf, chosen_gguf, is_meant, told
-from engine.model.loading.stored_tokenizer import read_json
+from engine.model.loading.folder_model import read_json
+from engine.model.loading.hub_cache import cached_gguf, cached_snapshot, chosen_gguf, is_meant, told
 from engine.model_names import gguf_tag, pinned
 from engine.progress import Progress, shown
 
@@ -28,25 +27,21 @@ def hub_folder(repository: str, progress: Progress) -> Path:
 
     Raises ModelNotFoundError, and ModelCorruptError for a download with other bytes than it names.
     """
+    local = cached_snapshot(repository)
+    if local is not None and _is_whole(local):
+        check_sums(local, progress)
+        return local
     # Takes a quarter of a second to import, which other models are spared.
-    from huggingface_hub import errors  # noqa: PLC0415 - see above
+    from huggingface_hub import snapshot_download  # noqa: PLC0415 - see above
 
+    name, revision = pinned(repository)
     try:
-        local = _snapshot(repository, local_only=True)
-        if _is_whole(local):
-            check_sums(local, progress)
-            return local
-    except errors.LocalEntryNotFoundError:
-        pass
-    except errors.HFValidationError as error:
-        raise ModelNotFoundError(f"{repository} is no name of the hub: {error}") from error
-    try:
-        with told(repository, lambda name: any(fnmatch(name, one) for one in _FILES), progress):
-            downloaded = _snapshot(repository, local_only=False)
+        with told(repository, lambda file: any(fnmatch(file, one) for one in _FILES), progress):
+            folder = snapshot_download(name, revision=revision, allow_patterns=_FILES)
     except Exception as error:  # the errors of its HTTP library come through as they are
         raise _not_downloaded(repository) from error
-    check_sums(downloaded, progress)
-    return downloaded
+    check_sums(Path(folder), progress)
+    return Path(folder)
 
 
 def hub_gguf(name: str, progress: Progress) -> Path:
@@ -91,8 +86,8 @@ def hub_gguf(name: str, progress: Progress) -> Path:
 def check_sums(folder: Path, progress: Progress, pattern: str = "*.safetensors") -> None:
     """Compare weights with their SHA-256, after which the hub's cache names its large files.
 
-    Its client checks their sizes alone. Once is enough, of which a mark beside the file tells: a
-    process may end between a download and its check. Raises ModelCorruptError.
+    Its client checks sizes alone. A mark beside the file tells that it was checked, as a process may
+    end before. Raises ModelCorruptError.
     """
     for path in sorted(folder.glob(pattern)):
         stored = path.resolve()
@@ -110,7 +105,6 @@ def check_sums(folder: Path, progress: Progress, pattern: str = "*.safetensors")
 
 
 def _not_downloaded(repository: str) -> ModelNotFoundError:
-    """Say that a repository is neither here nor can be had."""
     return ModelNotFoundError(
         f"{repository} is not in the local Hugging Face cache and could not be downloaded; check the "
         "name and the network, or use the embedded model `offline`, a folder, or a .gguf file"
@@ -128,18 +122,7 @@ def _sum_of(path: Path, progress: Progress) -> str:
 
 
 def _is_whole(folder: Path) -> bool:
-    """Tell an interrupted download from a whole one."""
     index = folder / _INDEX
     weights = set(read_json(index)["weight_map"].values()) if index.exists() else set()
     files = ["config.json", "tokenizer.json", *(weights or ["model.safetensors"])]
     return all((folder / file).exists() for file in files)
-
-
-def _snapshot(repository: str, *, local_only: bool) -> Path:
-    from huggingface_hub import snapshot_download  # noqa: PLC0415 - as above
-
-    name, revision = pinned(repository)
-    folder = snapshot_download(
-        name, revision=revision, allow_patterns=_FILES, local_files_only=local_only
-    )
-    return Path(folder)

@@ -7,7 +7,7 @@ tag it is the only file, else that of four bits, else that of eight.
 import re
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from engine.errors import ModelNotFoundError
@@ -25,11 +25,9 @@ _NO_MODEL = "mmproj"  # the images' side of another model
 def told(name: str, is_wanted: Callable[[str], bool], progress: Progress) -> Iterator[None]:
     """Show how much has come of the wanted files of `owner/name[@revision]` while the block runs.
 
-    What the hub's cache holds is looked at now and then: its client draws bars in a terminal, and
-    has told others in another way in each version.
+    The cache is looked at now and then: each version of the hub's client counts in another way.
     """
-    # A quarter of a second, that models which are here are spared.
-    from huggingface_hub.utils.tqdm import (  # noqa: PLC0415 - see above
+    from huggingface_hub.utils.tqdm import (  # noqa: PLC0415 - as below
         are_progress_bars_disabled,
         disable_progress_bars,
         enable_progress_bars,
@@ -66,19 +64,17 @@ def _held(folder: Path) -> int:
     """Bytes of the files that are there, whole or not; they come and go meanwhile."""
     total = 0
     for path in folder.glob("*"):
-        try:
+        with suppress(OSError):
             found = path.stat()
-        except OSError:
-            continue
-        # Of a file that is laid out ahead, what is written.
-        total += min(found.st_size, 512 * found.st_blocks)
+            # Of a file that is laid out ahead, what is written.
+            total += min(found.st_size, 512 * found.st_blocks)
     return total
 
 
 def _folder(name: str) -> Path:
     """Where the hub's client keeps the contents of a repository's files."""
-    from huggingface_hub import constants  # noqa: PLC0415 - as above
-    from huggingface_hub.file_download import repo_folder_name  # noqa: PLC0415 - as above
+    from huggingface_hub import constants  # noqa: PLC0415 - as below
+    from huggingface_hub.file_download import repo_folder_name  # noqa: PLC0415 - as below
 
     folder = repo_folder_name(repo_id=pinned(name)[0], repo_type="model")
     return Path(constants.HF_HUB_CACHE) / folder / "blobs"
@@ -86,7 +82,7 @@ def _folder(name: str) -> Path:
 
 def _missing(name: str, folder: Path, is_wanted: Callable[[str], bool]) -> int:
     """Bytes of the wanted files that are not here; 0 where the hub does not say."""
-    import huggingface_hub  # noqa: PLC0415 - as above
+    import huggingface_hub  # noqa: PLC0415 - as below
 
     repository, revision = pinned(name)
     try:
@@ -101,28 +97,37 @@ def _missing(name: str, folder: Path, is_wanted: Callable[[str], bool]) -> int:
     return num_bytes
 
 
-def cached_gguf(name: str) -> Path | None:
-    """The file where it is in the local cache. Raises ModelNotFoundError for no name of the hub."""
+def cached_snapshot(name: str) -> Path | None:
+    """The folder of `owner/name[@revision]` in the local cache, whole or not.
+
+    Raises ModelNotFoundError for no name of the hub.
+    """
     # Takes a quarter of a second to import, which other models are spared.
     from huggingface_hub import errors, snapshot_download  # noqa: PLC0415 - see above
 
-    (repository, tag), revision = gguf_tag(name), pinned(name)[1]
+    repository, revision = pinned(name)
     try:
-        folder = Path(snapshot_download(repository, revision=revision, local_files_only=True))
+        return Path(snapshot_download(repository, revision=revision, local_files_only=True))
     except errors.LocalEntryNotFoundError:
         return None
     except errors.HFValidationError as error:
         raise ModelNotFoundError(f"{name} is no name of the hub: {error}") from error
-    files = (str(file.relative_to(folder)) for file in folder.rglob("*.gguf"))
-    chosen = chosen_gguf(files, tag)
-    return None if chosen is None else folder / chosen
+
+
+def cached_gguf(name: str) -> Path | None:
+    """The file of `owner/name[:tag][@revision]` in the local cache. Raises ModelNotFoundError."""
+    (repository, tag), revision = gguf_tag(name), pinned(name)[1]
+    folder = cached_snapshot(f"{repository}@{revision}" if revision else repository)
+    if folder is None:
+        return None
+    chosen = chosen_gguf((str(file.relative_to(folder)) for file in folder.rglob("*.gguf")), tag)
+    return folder / chosen if chosen else None
 
 
 def is_meant(name: str, file: Path) -> bool:
-    """Whether a name means this file whatever else its repository holds, which may not be here.
+    """Whether a name means this file whatever else its repository holds.
 
-    Without a tag that is one of no quantization, of the one in the repository's name, or of the
-    preferred one.
+    Without a tag it has no quantization, that of the repository's name, or the preferred one.
     """
     repository, tag = gguf_tag(name)
     quantization = _QUANTIZATION.search(file.name)

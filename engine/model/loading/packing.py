@@ -3,10 +3,10 @@
 `int8` is the CPU's quantization. Symmetric 8-bit weights, one scale per output channel, meet
 activations of 8 bits with one scale for 64 inputs, so the sums are exact integers and a row's
 result cannot depend on the rows beside it. Activations of Qwen2 have channels a hundred times
-larger than the rest, which 8 bits would drown; hence the residual stream and the heads' values are
-rotated by fixed orthogonal matrices first, which spreads such channels and changes nothing else:
-the norms' weights are folded into the matrices behind them, and a norm without weight commutes with
-a rotation (QuaRot, arXiv 2404.00456).
+larger than the rest, which 8 bits would drown. So the residual stream and the heads' values are
+rotated by fixed orthogonal matrices, which changes nothing else: the norms' weights are folded into
+the matrices behind them, and a norm without weight commutes with a rotation (QuaRot, arXiv
+2404.00456).
 """
 
 from collections.abc import Callable, Iterator
@@ -58,15 +58,13 @@ def pack_int8(config: ModelConfig, read: Read) -> Iterator[NamedTensor]:
     yield from _quantized("head", _rotate_inputs(normed, rotation))
 
 
-def pack_floats(config: ModelConfig, read: Read, dtype: torch.dtype) -> Iterator[NamedTensor]:
-    """Yield the same linears in `dtype`, with the norms' weights, nothing rotated or folded."""
-    return pack_own_forms(config, read, lambda _name: None, dtype)
-
-
 def pack_own_forms(
-    config: ModelConfig, read: Read, own_form: OwnForm, dtype: torch.dtype = torch.bfloat16
+    config: ModelConfig,
+    read: Read,
+    own_form: OwnForm = lambda _name: None,
+    dtype: torch.dtype = torch.bfloat16,
 ) -> Iterator[NamedTensor]:
-    """Yield the linears as the model's file holds them, with the norms' weights.
+    """Yield the same linears as the model's file holds them, with the norms' weights.
 
     Of a linear `x` in the form `q`: `x.q.values` and `x.q.scales`, see `kernels.weight.Weight`.
     Where there is no such form, or its parts have several that no form holds, `x.weight` in `dtype`.
@@ -102,13 +100,12 @@ def pack_own_forms(
 
 PACKERS: dict[str, Packer] = {
     "int8": pack_int8,
-    "float32": partial(pack_floats, dtype=torch.float32),
-    "bfloat16": partial(pack_floats, dtype=torch.bfloat16),
+    "float32": partial(pack_own_forms, dtype=torch.float32),
+    "bfloat16": pack_own_forms,
 }
 
 
 def _orthogonal(size: int, seed: int) -> torch.Tensor:
-    """Return a fixed random orthogonal matrix, float32 [size, size]."""
     generator = torch.Generator().manual_seed(seed)
     square = torch.randn(size, size, generator=generator, dtype=torch.float64)
     orthogonal: torch.Tensor = torch.linalg.qr(square)[0]

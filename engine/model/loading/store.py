@@ -1,11 +1,12 @@
 """The cache of converted models: one folder per model and quantization.
 
-A conversion writes to a folder beside it, which is renamed when it is whole, under a lock that a
-second process waits for. A damaged folder is converted again.
+A conversion writes to a folder beside it, which is renamed when it is whole. A second process waits
+for it, and a damaged folder is converted again.
 """
 
 import hashlib
 import os
+import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,7 +19,6 @@ from engine.model.loading.catalog import LocatedModel, check_source, on_disk
 from engine.model.loading.converted_model import ConvertedModel, convert
 from engine.model.loading.gguf_model import GgufModel
 from engine.model.loading.packing import FILE_FORMS, PACKERS
-from engine.model.loading.stored_tokenizer import readable_name
 from engine.model.model_config import ModelConfig
 from engine.offline_parts import EmbeddedModel
 from engine.progress import Progress, shown
@@ -97,7 +97,8 @@ def _entry_name(
     located: LocatedModel, quantization: str, state: str = "", version: str = _VERSION
 ) -> str:
     state = state or f"{_place(located)}{located.fingerprint[:8]}"
-    return f"{readable_name(located.name)}-{state}-{quantization}-{version}"
+    name = re.sub(r"[^\w.-]+", "-", located.name)
+    return f"{name}-{state}-{quantization}-{version}"
 
 
 def _place(located: LocatedModel) -> str:
@@ -109,7 +110,6 @@ def _place(located: LocatedModel) -> str:
 
 
 def _load(entry: Path, progress: Progress) -> ConvertedModel | None:
-    """Return the model in `entry` if it is there and whole."""
     try:
         return ConvertedModel.load(entry) if entry.is_dir() else None
     except ModelCorruptError as error:

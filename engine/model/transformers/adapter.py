@@ -1,7 +1,6 @@
 """Any causal language model of transformers, behind the interface of `engine.model.causal_lm`.
 
-The way for architectures that have no forward of our own: right on all of them or refused with a
-reason, not fast. transformers takes seconds to import, so load this module on demand.
+It is right or refused with a reason, not fast. transformers takes seconds to import.
 """
 
 import inspect
@@ -35,16 +34,14 @@ _ATTENTION_LAYERS = {"full_attention", "sliding_attention", "chunked_attention"}
 
 # How a model fails that wants another cache or other arguments than ours: each in its own way.
 _MISFITS = (AttributeError, IndexError, KeyError, NotImplementedError, TypeError, ValueError)
-
-
 _DTYPES = ("float32", "bfloat16", "float16", "float64")
 
 
 class TransformersModel(EagerModel):
     """A model of transformers that verifies token trees; see `CausalModel` for the contract.
 
-    It takes the network over: from then on that attends through `transformers_attention` alone.
-    Raises UnsupportedModelError if the network cannot run a tree, which a few rows prove.
+    From then on the network attends as `engine.model.transformers.attention` says. Raises
+    UnsupportedModelError if it cannot run a tree, which a few rows prove.
     """
 
     def __init__(self, network: PreTrainedModel) -> None:
@@ -87,8 +84,7 @@ class TransformersModel(EagerModel):
     def _check_branch(self) -> int:
         """Compare the end of a branch with the same text in the untouched network.
 
-        Returns the number of columns of the logits. The bar is wide, because low precision makes
-        noise; a row that saw its sibling, or missed its parent, is far beyond it.
+        Returns the columns of the logits. The bar is wide, as low precision makes noise.
         """
         text = [5, 7, 11, 13]
         expected = self._network(torch.tensor([text], device=self._network.device)).logits[0, -1]

@@ -1,10 +1,9 @@
 """Attention of a token tree inside the models of transformers.
 
-Registering one attention function and one mask function under `ATTENTION` reaches every model
-written against transformers' attention interface. The mask function takes the model's own rule
-(causal, sliding window, chunks), which speaks of positions, and asks it for the positions of the
-tree's rows instead of their indices; then siblings are hidden from each other. So a sliding window
-reaches as far back from a branch as it would from the same tokens in a plain text.
+One attention function and one mask function, registered under `ATTENTION`, reach every model
+written against transformers' attention interface. The mask function asks the model's own rule
+(causal, sliding window, chunks) about the positions of the tree's rows instead of their indices;
+then siblings are hidden from each other.
 """
 
 from collections.abc import Callable, Iterator
@@ -22,7 +21,7 @@ ATTENTION = "foregram_tree"
 # What transformers hands to attention besides the tensors, and what of it is handled elsewhere: the
 # window by the mask function, positions by the rotary embedding, the rest by nobody in inference.
 _HANDLED = frozenset(
-    {
+    [
         "cache_position",
         "logits_to_keep",
         "output_attentions",
@@ -33,7 +32,7 @@ _HANDLED = frozenset(
         "return_dict",
         "sliding_window",
         "use_cache",
-    }
+    ]
 )
 
 MaskRule = Callable[[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor], torch.Tensor]

@@ -9,15 +9,14 @@ import msgspec
 import numpy as np
 import pytest
 
+from engine import learning
 from engine.config import StopRules
 from engine.drafting.lookahead import LookaheadDrafter
-from engine.engine import Engine
 from engine.host.buffers import ClientId
 from engine.host.figures import gauges
 from engine.host.protocol import Done
 from engine.host.service import CompletionService
-from engine.learning import SweptCosts
-from engine.options import EngineOptions
+from engine.loader import EngineOptions, load_engine
 from tests.support.running_host import ask, buffer
 from tests.support.tiny_models import save_model, tiny_model
 
@@ -36,7 +35,7 @@ def no_rates(monkeypatch):
     work has ended, would time its steps again, and verify other numbers of rows.
     """
     monkeypatch.setattr(LookaheadDrafter, "calibrate", lambda *_: None)
-    monkeypatch.setattr(SweptCosts, "is_outdated_by", lambda *_: False)
+    monkeypatch.setattr(learning, "_is_outdated", lambda *_: False)
 
 
 @pytest.fixture(scope="module")
@@ -45,8 +44,8 @@ def load(tmp_path_factory):
     folder = save_model(tiny_model("qwen2", seed=4), tmp_path_factory.mktemp("model"))
     cache = tmp_path_factory.mktemp("cache")
     options = EngineOptions(cache_folder=cache, model=str(folder), threads=1)
-    Engine.load(options)  # its steps are timed once: all others find the same costs
-    return lambda _progress: Engine.load(options)
+    load_engine(options)  # its steps are timed once: all others find the same costs
+    return lambda _progress: load_engine(options)
 
 
 @asynccontextmanager

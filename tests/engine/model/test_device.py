@@ -16,7 +16,7 @@ from engine.model.device import (
     memory_bandwidth,
     triton_lack,
 )
-from engine.model.loaded_model import load_model
+from engine.model.loader import load_model
 from engine.progress import NoProgress
 
 

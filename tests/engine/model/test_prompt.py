@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from engine.config import Layout
 from engine.model.fim import FimFormat, find_fim_format
-from engine.model.loaded_model import prepare
+from engine.model.loader import prepare
 from engine.model.prompt import Prompt, build_prompt, cut_piece
 from engine.model.tokenizer import Tokenizer, TokenizerDocument
 from engine.progress import NoProgress

@@ -7,9 +7,8 @@ import pytest
 from engine.bench.gpu.forced import ForcedModel
 from engine.bench.gpu.replays import first_of_each_kind, measure_replays, read_tokenizer
 from engine.model.gpu.step_graphs import ROW_BUCKETS, StepGraphs, warm_up
-from engine.model.loading.converted_model import write_tokenizer
+from engine.model.loading.converted_model import SPECIALS_FILE, write_tokenizer
 from engine.model.loading.folder_model import FolderModel
-from engine.model.loading.stored_tokenizer import SPECIALS_FILE
 from engine.progress import NoProgress
 from tests.support.tiny_models import save_model, tiny_model
 

@@ -14,7 +14,7 @@ from engine.model.gpu.buffers import Inputs, StepShape
 from engine.model.gpu.embedding import Embedding
 from engine.model.gpu.loading import assemble
 from engine.model.gpu.weights import GpuWeights
-from engine.model.loading.packing import pack_floats
+from engine.model.loading.packing import pack_own_forms
 from engine.model.model_config import ModelConfig
 from engine.model.token_tree import TokenTree
 from kernels.operations import PORTABLE
@@ -48,7 +48,7 @@ def test_only_what_no_step_reads_as_a_whole_stays_on_the_host(tied, quantization
 def test_it_stays_where_the_file_is_mapped():
     reference = untied()
     config = ModelConfig.from_hugging_face(reference.config.to_dict())
-    tensors = dict(pack_floats(config, reference.state_dict().__getitem__, torch.float32))
+    tensors = dict(pack_own_forms(config, reference.state_dict().__getitem__, dtype=torch.float32))
     weights = GpuWeights.place(config, tensors, "float", torch.float32, CPU)
     assert weights.embedding.table.values.data_ptr() == tensors["embedding"].data_ptr()
 

@@ -10,7 +10,7 @@ from engine.config import Sampling
 from engine.drafting.budget import Budget, StepCost
 from engine.errors import ConfigurationError, NoSpaceError
 from engine.learning import Learning
-from engine.model import loaded_model
+from engine.model import loader
 from engine.model.causal_lm import StepInput, prefill, run_step
 from engine.model.device import DeviceChoice, DeviceUnfitError
 from engine.model.gpu import loading
@@ -18,7 +18,7 @@ from engine.model.gpu.buffers import Outputs, StepShape
 from engine.model.gpu.flight import GpuFlight
 from engine.model.gpu.qwen2 import GpuQwen2
 from engine.model.gpu.selfcheck.rows import EQUAL, UNEQUAL, Extent, check_rows
-from engine.model.loaded_model import load_model
+from engine.model.loader import load_model
 from engine.model.token_tree import TokenTree
 from engine.progress import NoProgress
 from kernels import batch_attention as attention
@@ -133,7 +133,7 @@ def test_where_the_gpu_is_passed_over_the_model_is_the_cpus(folder, tmp_path, gp
         return (folder, dtype) if choice.is_cpu else (large, "bfloat16")
 
     large = str(save_model(tiny_model("qwen2", 2), tmp_path / "large"))
-    monkeypatch.setattr(loaded_model, "picked", pick)
+    monkeypatch.setattr(loader, "picked", pick)
     monkeypatch.setattr(loading, "try_out", fail_to_run)
     loaded = load_model("auto", tmp_path, NoProgress(), device_name="auto")
     assert (loaded.name, loaded.causal_lm.dtype_name) == ("model", "int8")

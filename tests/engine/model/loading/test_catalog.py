@@ -10,7 +10,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from engine.errors import ForegramError, ModelCorruptError, ModelNotFoundError
-from engine.model.loaded_model import prepare
+from engine.model.loader import prepare
 from engine.model.loading import catalog
 from engine.model.loading.catalog import locate, on_disk
 from engine.model.loading.converted_model import ConvertedModel
@@ -117,7 +117,7 @@ def test_an_unknown_name_says_what_exists_and_what_to_write_also_where_there_is_
     with pytest.raises(ModelNotFoundError) as caught:
         locate("0.6b")
     message = str(caught.value)
-    for part in ("'0.6b'", "offline-1.5b", "0.5b", "./0.6b", "owner/name"):
+    for part in ("'0.6b'", "`0.5b`", "`1.5b`", "owner/name", "its path"):
         assert part in message
     assert "--model" not in message
 

@@ -18,7 +18,7 @@ def _no_network(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     download = huggingface_hub.snapshot_download
 
     def snapshot(
-        repository: str, *, local_files_only: bool, revision: str | None, **options: object
+        repository: str, *, revision: str | None, local_files_only: bool = False, **_: object
     ):
         if not local_files_only:
             raise ConnectionError("no network")

@@ -11,7 +11,7 @@ from transformers.modeling_gguf_pytorch_utils import LlamaTensorProcessor
 
 from engine.errors import ModelCorruptError, UnsupportedModelError
 from engine.model.cpu.float_qwen2 import FloatQwen2
-from engine.model.loaded_model import load_model, prepare
+from engine.model.loader import load_model, prepare
 from engine.model.loading.converted_model import ConvertedModel
 from engine.model.loading.folder_model import FolderModel
 from engine.model.loading.gguf_file import GgufFile

@@ -1,4 +1,4 @@
-"""Which model an engine loads and how, and what is left to the machine."""
+"""From the name of a model to an engine that has learned what its machine can do."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -6,9 +6,12 @@ from pathlib import Path
 import torch
 
 from engine.drafting.budget import StepCost
-from engine.model.loaded_model import LoadedModel, load_model
+from engine.engine import Engine
+from engine.learning import Learning
+from engine.model.loaded_model import LoadedModel
+from engine.model.loader import load_model
 from engine.model.token_tree import MAX_ROWS
-from engine.progress import Progress
+from engine.progress import NoProgress, Progress, shown_if_long
 
 _ENTER_MS = 600.0  # to read what an Enter brings anew: the text behind the cursor
 _ENTER_PART = 4  # which is a quarter of a full prompt
@@ -25,6 +28,19 @@ class EngineOptions:
     threads: int | None = None
     prompt_tokens: int | None = 1024  # None: as many as are quickly typed along here
     kv_bytes: int | None = None  # of the prompts that stay cached
+
+
+def load_engine(options: EngineOptions, progress: Progress | None = None) -> Engine:
+    """Load the model, converting it if need be, and measure its steps. Raises ForegramError."""
+    progress = progress or NoProgress()
+    model = wanted_model(options, progress)
+    learning = Learning.load(
+        options.cache_folder / "learned", _machine_key(model), model.causal_lm, progress
+    )
+    prompt_tokens = options.prompt_tokens or affordable_prompt(learning.budget.cost)
+    engine = Engine(model, learning, prompt_tokens, options.kv_bytes)
+    shown_if_long(progress, "compiling what drafts text, once on this machine", engine.compile)
+    return engine
 
 
 def wanted_model(options: EngineOptions, progress: Progress) -> LoadedModel:
@@ -44,15 +60,15 @@ def wanted_model(options: EngineOptions, progress: Progress) -> LoadedModel:
 def affordable_prompt(cost: StepCost) -> int:
     """Return the tokens of a prompt that is quickly typed along: a power of two, 1024 to 8192.
 
-    It is read as a whole when the user comes to a file, and then only what is new: a few tokens at
-    a key, which cost the same behind a long prompt, and the text behind the cursor at an Enter.
-    A coarse figure: a prompt laid out with another budget shares no keys with those before.
+    All of it is read when the user comes to a file, and then only what is new: a few tokens at a
+    key, and the text behind the cursor at an Enter. A coarse figure, as a prompt laid out with
+    another budget shares no keys with those before.
     """
     affordable = _ENTER_PART * _ENTER_MS / cost.ms(MAX_ROWS) * MAX_ROWS
     return int(2 ** min(13, max(10, int(affordable).bit_length() - 1)))
 
 
-def machine_key(model: LoadedModel) -> str:
+def _machine_key(model: LoadedModel) -> str:
     """What step costs and acceptance depend on, as a file name."""
     causal_lm = model.causal_lm
     parts = [causal_lm.device, causal_lm.dtype_name, f"{torch.get_num_threads()}-threads"]

@@ -1,0 +1,163 @@
+"""From a model's name to the model in memory, with all that belongs to it."""
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from engine.errors import ConfigurationError
+from engine.model.causal_lm import CausalModel
+from engine.model.constraint import ByteTrie
+from engine.model.cpu.float_qwen2 import FloatQwen2
+from engine.model.cpu.int8_qwen2 import Int8Qwen2
+from engine.model.device import GPU_QUANTIZATIONS, DeviceChoice, DeviceUnfitError, gpu_quantization
+from engine.model.fim import find_fim_format
+from engine.model.gpu.fit import picked
+from engine.model.loaded_model import LoadedModel
+from engine.model.loading.catalog import LocatedModel, has_own_forms, locate
+from engine.model.loading.converted_model import ConvertedModel
+from engine.model.loading.folder_model import FolderModel
+from engine.model.loading.packing import FILE_FORMS
+from engine.model.loading.store import obtain
+from engine.model.model_config import OWN_ARCHITECTURES
+from engine.model_names import AUTO_MODEL, DEFAULT_MODEL
+from engine.progress import Progress
+
+_CPU_DEFAULT, _TRANSFORMERS_DEFAULT = "int8", "float32"
+_STORED_FOR_GPU = "bfloat16"  # fp8 and int4 are made of it on the GPU, in seconds
+
+
+def load_model(
+    spec: str | None,
+    cache_folder: Path,
+    progress: Progress,
+    *,
+    quantization: str | None = None,
+    device_name: str = "auto",
+    kv_bytes: int | None = None,
+) -> LoadedModel:
+    """Find, convert and load a model. Raises ForegramError.
+
+    `spec` None is the embedded model, and `auto` what the machine runs well. `quantization` is a
+    value of the setting `dtype`; None is what is fastest on the device. `kv_bytes` are reserved for
+    keys and values on a GPU; None leaves that to its memory.
+    """
+
+    def loaded(choice: DeviceChoice) -> LoadedModel:
+        name, held = spec, quantization
+        if spec == AUTO_MODEL:
+            name, held = picked(choice, quantization)
+            progress.tell(f"model auto: {name}, in {held or _CPU_DEFAULT}")
+        wanted = _Wanted(locate(name or DEFAULT_MODEL, progress), held, cache_folder, kv_bytes)
+        return _loaded(wanted, choice, progress)
+
+    choice = DeviceChoice.of(device_name)  # before a model is looked for, perhaps on the hub
+    try:
+        return loaded(choice)
+    except DeviceUnfitError as error:
+        if device_name != "auto":
+            raise
+        progress.tell(f"{error}; the CPU runs it")
+        return loaded(DeviceChoice.cpu(str(error)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    located: LocatedModel
+    quantization: str | None
+    cache_folder: Path
+    kv_bytes: int | None
+
+    @property
+    def is_own(self) -> bool:
+        """Whether our own forward pass runs it."""
+        return not isinstance(self.located, FolderModel) or self.located.is_plain
+
+
+def _loaded(wanted: _Wanted, choice: DeviceChoice, progress: Progress) -> LoadedModel:
+    stored_as = _stored_quantization(wanted, choice)
+    model = _prepared(wanted.located, stored_as, wanted.cache_folder, progress)
+    with ThreadPoolExecutor(max_workers=1) as beside:  # torch lets other threads run meanwhile
+        causal_lm = beside.submit(_causal_lm, model, wanted, choice, progress)
+        tokenizer = model.tokenizer()
+        trie = ByteTrie(tokenizer.vocabulary)
+    loaded = causal_lm.result()
+    tokenizer = tokenizer.within(loaded.vocab_size)  # rows that are not there would be read
+    return LoadedModel(
+        name=model.name,
+        where=choice.sentence if wanted.is_own else choice.of_transformers,
+        fingerprint=model.fingerprint,
+        fim=find_fim_format(tokenizer.vocabulary, model.name),
+        causal_lm=loaded,
+        tokenizer=tokenizer,
+        trie=trie,
+    )
+
+
+def prepare(
+    spec: str, quantization: str, cache_folder: Path, progress: Progress
+) -> ConvertedModel | FolderModel:
+    """Find the model that `spec` names and convert it unless that was done before.
+
+    `quantization` is a key of `packing.PACKERS`, or `FILE_FORMS`, which stands for bfloat16 where the
+    model's file has no form that a GPU reads; a model that is no plain Qwen2 or Llama stays the
+    folder that it is, for transformers, and `progress` is told why. Raises ForegramError of every
+    kind: not found, damaged, unsupported, no space.
+    """
+    return _prepared(locate(spec, progress), quantization, cache_folder, progress)
+
+
+def _prepared(
+    located: LocatedModel, quantization: str, cache_folder: Path, progress: Progress
+) -> ConvertedModel | FolderModel:
+    if isinstance(located, FolderModel) and not located.is_plain:
+        what = f"is a {located.architecture}"
+        if located.architecture in OWN_ARCHITECTURES:
+            what = f"has {', '.join(located.config.deviations)}"
+        slower = "transformers runs it, slower than our own forward pass would"
+        progress.tell(f"{located.name} {what}: {slower}")
+        return located
+    if quantization == FILE_FORMS and not has_own_forms(located):
+        quantization = _STORED_FOR_GPU
+    return obtain(cache_folder / "models", located, quantization, progress)
+
+
+def _stored_quantization(wanted: _Wanted, choice: DeviceChoice) -> str:
+    """What is kept on disk. Raises ConfigurationError for what the device's path cannot hold."""
+    dtype = wanted.quantization
+    if not choice.is_cpu:
+        gpu_quantization(dtype)
+        if wanted.is_own and not choice.has_kernels and dtype not in (None, _STORED_FOR_GPU):
+            raise ConfigurationError(
+                f"dtype {dtype} is for our kernels, and {choice.name} runs by PyTorch, in "
+                f"{_STORED_FOR_GPU}: {choice.kernel_lack}"
+            )
+        return FILE_FORMS if dtype is None and choice.has_kernels else _STORED_FOR_GPU
+    if dtype in GPU_QUANTIZATIONS and dtype != _STORED_FOR_GPU:
+        raise ConfigurationError(f"dtype {dtype} is for a GPU, and the model runs on the CPU")
+    return dtype or _CPU_DEFAULT
+
+
+def _causal_lm(
+    model: ConvertedModel | FolderModel, wanted: _Wanted, choice: DeviceChoice, progress: Progress
+) -> CausalModel:
+    if isinstance(model, FolderModel):
+        # takes seconds to import
+        from engine.model.transformers.adapter import load_transformers_model  # noqa: PLC0415 - see above
+
+        dtype = wanted.quantization or (_TRANSFORMERS_DEFAULT if choice.is_cpu else _STORED_FOR_GPU)
+        device = str(choice.device)
+        return load_transformers_model(model.folder, dtype_name=dtype, device=device)
+    if choice.is_cpu:
+        if model.quantization != _CPU_DEFAULT:
+            return FloatQwen2(model.config, model.tensors(), model.quantization)
+        own = Int8Qwen2(model.config, model.tensors())
+        own.compile(progress)
+        return own
+    from engine.model.gpu import loading  # noqa: PLC0415 - Triton, on GPUs only
+
+    if not choice.has_kernels:
+        return loading.load_portable(model, choice.device, wanted.kv_bytes, progress)
+    quantization = gpu_quantization(wanted.quantization)
+    return loading.load_qwen2(
+        model, choice.device, quantization, wanted.kv_bytes, progress, wanted.cache_folder
+    )
