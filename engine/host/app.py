@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any, TypeVar
 
@@ -12,13 +12,13 @@ from litestar.exceptions import HTTPException, PermissionDeniedException
 from litestar.params import FromQuery
 
 from engine.errors import ConfigurationError, InputError
+from engine.host.auth import AuthMiddleware
 from engine.host.bodies import EventLines, decoded
 from engine.host.buffers import ClientId
-from engine.host.compat.apis import AnyRequest, EnabledApis, drop_in_routes
+from engine.host.compat.apis import AnyRequest, EnabledApis, drop_in_routes, translated
 from engine.host.failures import RefusalError, log_failure
-from engine.host.figures import host_status, metrics_page
-from engine.host.metrics import Metrics
-from engine.host.principals import METRICS_NAME, principal_of
+from engine.host.metrics import Metrics, joined_pages
+from engine.host.principals import METRICS_NAME, Principals, principal_of
 from engine.host.protocol import (
     MAX_BODY_BYTES,
     CloseRequest,
@@ -32,6 +32,7 @@ from engine.host.quotas import QuotaError
 from engine.host.service import CompletionService
 
 _Kind = TypeVar("_Kind", bound=msgspec.Struct)
+AskAll = Callable[..., Awaitable[list[Any]]]  # a method of each host behind one address
 _CODES = {
     400: "bad_request",
     404: "not_found",
@@ -41,15 +42,8 @@ _CODES = {
 }
 
 
-class Peers:
-    """The other hosts behind one address; these are none. Nothing raises: a host may be gone."""
-
-    async def close(self, client: ClientId, uris: tuple[str, ...] | None) -> None:
-        """Have all of them forget buffers of a client, which may have been theirs before."""
-
-    async def metrics(self, own: bytes) -> bytes:
-        """The figures of all of them, by replica; `own` are those of the host that is asked."""
-        return own
+async def _ask_none(*_: object) -> list[Any]:
+    return []
 
 
 async def _message(service: CompletionService, request: AnyRequest, kind: type[_Kind]) -> _Kind:
@@ -62,13 +56,13 @@ def create_app(
     service: CompletionService,
     stop: Callable[[], None] | None,
     apis: EnabledApis = EnabledApis(),  # noqa: B008 - frozen
-    peers: Peers | None = None,
+    ask_all: AskAll = _ask_none,
 ) -> Litestar:
     """Build the application, with the drop-in APIs that are switched on.
 
-    `stop` ends the server that runs it; None: no client may do that. `peers` serve beside it.
+    `stop` ends the server that runs it; None: no client may do that. `ask_all` calls a method of
+    this and all other hosts behind one address, by its name; it never raises.
     """
-    others = peers or Peers()
     began = time.monotonic()
 
     @post("/v1/complete", status_code=200)
@@ -90,7 +84,7 @@ def create_app(
         data = await _message(service, request, CloseRequest)
         client = ClientId(principal_of(request.scope), data.client)
         service.clients.leave(client, data.uris)
-        await others.close(client, data.uris)
+        await ask_all("close_client", *client, data.uris)  # they may have been another's before
 
     @post("/v1/feedback", status_code=204)
     async def feedback(request: AnyRequest) -> None:
@@ -103,7 +97,7 @@ def create_app(
     async def status(request: AnyRequest, client: FromQuery[str] = "") -> Status:
         """Report what the host is doing for this principal, and the number of its other clients."""
         asking = ClientId(principal_of(request.scope), client)
-        return host_status(service, time.monotonic() - began, asking)
+        return service.status(time.monotonic() - began, asking)
 
     @post("/v1/stop", status_code=202)
     async def stop_host(request: AnyRequest) -> None:
@@ -125,7 +119,8 @@ def create_app(
     async def metrics(request: AnyRequest) -> bytes:
         """Count for Prometheus: the figures of all together are for none of several principals."""
         _check_sees_all(request)
-        return await others.metrics(metrics_page(service))
+        pages = dict(await ask_all("metrics"))
+        return joined_pages(pages) if pages else service.metrics_page()
 
     handlers: Any = {
         RefusalError: partial(_on_refusal, service.metrics),
@@ -137,16 +132,32 @@ def create_app(
     native = [complete, sync, close, feedback, status, stop_host]
     native += [health, health_head, metrics]
     return Litestar(
-        route_handlers=[*native, *drop_in_routes(service, apis, handlers)],
-        exception_handlers=handlers,
+        route_handlers=[*native, *drop_in_routes(service, apis)],
+        exception_handlers=translated(handlers, apis),
         request_max_body_size=MAX_BODY_BYTES,
         openapi_config=None,
         logging_config=None,
     )
 
 
+def guarded_app(
+    service: CompletionService,
+    apis: EnabledApis,
+    principals: Principals,
+    *,
+    is_loopback: bool,
+    stop: Callable[[], None] | None = None,
+    ask_all: AskAll = _ask_none,
+    replica: str = "",
+) -> AuthMiddleware:
+    """The application behind its authentication."""
+    app: Any = create_app(service, stop, apis, ask_all)  # its types are narrower than ASGI's
+    return AuthMiddleware(
+        app, principals, is_loopback, service.limits, apis, service.metrics, replica=replica
+    )
+
+
 def _allowed(stop: Callable[[], None] | None, request: AnyRequest) -> Callable[[], None]:
-    """What ends the host, where this request may."""
     if stop is None:
         raise PermissionDeniedException(
             "only a host on a Unix socket is stopped by a request; end this one's process"

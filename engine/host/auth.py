@@ -11,13 +11,14 @@ from engine.host.compat.apis import EnabledApis
 from engine.host.failures import RateLimitedLog, RefusalError
 from engine.host.loopback import is_loopback
 from engine.host.metrics import Metrics
-from engine.host.principals import (
-    METRICS_NAME,
-    Principals,
-    WithdrawnError,
-    note_principal,
+from engine.host.principals import METRICS_NAME, Principals, WithdrawnError, note_principal
+from engine.host.protocol import (
+    MAX_BODY_BYTES,
+    PROTOCOL_HEADER,
+    PROTOCOL_VERSION,
+    REPLICA_HEADER,
+    Problem,
 )
-from engine.host.protocol import MAX_BODY_BYTES, PROTOCOL_HEADER, PROTOCOL_VERSION, Problem
 from engine.host.quotas import QuotaKeeper
 
 Event = MutableMapping[str, Any]
@@ -26,8 +27,8 @@ Send = Callable[[Event], Awaitable[None]]
 Headers = Mapping[str, bytes]
 Application = Callable[[Event, Receive, Send], Awaitable[None]]  # as ASGI has it
 
-_OPEN_PATHS = ("/health",)
-_PLAIN_PATHS = ("/metrics",)  # Prometheus sends a token, and no header of ours
+_OPEN_PATH = "/health"
+_PLAIN_PATH = "/metrics"  # Prometheus sends a token, and no header of ours
 NATIVE_PATHS = frozenset(
     f"/v1/{name}" for name in ("complete", "buffers", "buffers/close", "feedback", "status", "stop")
 )
@@ -51,12 +52,15 @@ class AuthMiddleware:
     apis: EnabledApis = field(default_factory=EnabledApis)
     metrics: Metrics = field(default_factory=Metrics)
     log: RateLimitedLog = field(default_factory=RateLimitedLog)
+    replica: str = ""  # the name that each answer tells, of several hosts behind one address
 
     async def __call__(self, scope: Event, receive: Receive, send: Send) -> None:
         """Handle one request, or another event, of the ASGI server."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
+        if self.replica:
+            send = _naming(self.replica, send)
         with ExitStack() as request:
             try:  # before the body is read: a refusal costs nothing
                 principal = self._checked(scope)
@@ -107,13 +111,13 @@ class AuthMiddleware:
             raise _refused(403, "wrong_host", f"this host does not go by the name {host!r}")
         if _is_of_a_page(headers):
             raise _refused(403, "web_page", "this host does not answer web pages")
-        if path in _OPEN_PATHS:
+        if path == _OPEN_PATH:
             return None
         principal = self.principals.named_by(_bearer(headers))
         if principal is None:
             raise _refused(401, "wrong_token", "the request does not carry this host's token")
         note_principal(scope, principal)
-        if principal == METRICS_NAME and path not in _PLAIN_PATHS:
+        if principal == METRICS_NAME and path != _PLAIN_PATH:
             raise _refused(403, "not_allowed", "this token is for the figures of the host alone")
         api = self.apis.at(path)
         if api is None:
@@ -126,12 +130,23 @@ class AuthMiddleware:
         return principal
 
 
+def _naming(replica: str, send: Send) -> Send:
+    header = (REPLICA_HEADER.encode(), replica.encode())
+
+    async def named_send(event: Event) -> None:
+        if event["type"] == "http.response.start":
+            # Another event: the application may send the same one again, in other answers.
+            event = {**event, "headers": [*event["headers"], header]}
+        await send(event)
+
+    return named_send
+
+
 def _refused(status: int, code: str, message: str) -> RefusalError:
     return RefusalError(status, Problem(code, message))
 
 
 def _body_bytes(scope: Event) -> int:
-    """How long the body will be."""
     length = dict(scope["headers"]).get(b"content-length", b"0")
     is_known = length.isdigit() and len(length) < _MOST_DIGITS
     return min(int(length), MAX_BODY_BYTES) if is_known else MAX_BODY_BYTES
@@ -144,7 +159,6 @@ def _bearer(headers: Headers) -> bytes:
 
 
 def _is_of_a_page(headers: Headers) -> bool:
-    """Whether a browser sends the request on behalf of a page, wherever that came from."""
     return "origin" in headers or headers.get("sec-fetch-site", b"") not in _NOT_FROM_A_PAGE
 
 
@@ -154,7 +168,7 @@ def _check_protocol(path: str, headers: Headers) -> None:
     Raises RefusalError.
     """
     version = headers.get(PROTOCOL_HEADER, b"").decode("latin-1")
-    if version == str(PROTOCOL_VERSION) or path in _PLAIN_PATHS:
+    if version == str(PROTOCOL_VERSION) or path == _PLAIN_PATH:
         return
     if path.rstrip("/") not in NATIVE_PATHS:  # no client of ours was meant
         raise _refused(404, "not_found", f"there is no path {path!r} here")
@@ -168,7 +182,6 @@ def _check_protocol(path: str, headers: Headers) -> None:
 
 
 def _name_in(host: str) -> str:
-    """A Host header without its port, and an IPv6 address without its brackets."""
     if host.startswith("["):
         return host[1:].partition("]")[0]
     return host.partition(":")[0]

@@ -2,10 +2,10 @@
 
 import asyncio
 import re
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Coroutine
 from contextlib import aclosing
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 from litestar.types import HTTPResponseBodyEvent, HTTPResponseStartEvent, Receive, Scope, Send
@@ -57,16 +57,7 @@ class EventLines:
 
     async def __call__(self, _scope: Scope, receive: Receive, send: Send) -> None:
         """Write the head, which says that the request was taken, and each event as it comes."""
-        tasks = (asyncio.create_task(self._write(send)), asyncio.create_task(until_gone(receive)))
-        try:
-            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            for task in tasks:
-                task.cancel()  # one that is done does not mind
-            ended = await asyncio.gather(*tasks, return_exceptions=True)
-        for error in ended:
-            if isinstance(error, Exception):
-                raise error
+        await unless_gone(receive, self._write(send))
 
     async def _write(self, send: Send) -> None:
         async with aclosing(self.events):
@@ -80,7 +71,21 @@ class EventLines:
                 await send(line)
 
 
-async def until_gone(receive: Receive) -> None:
-    """Return once the client is gone."""
+async def unless_gone(receive: Receive, work: Coroutine[Any, Any, _Kind]) -> _Kind | None:
+    """Await `work`; where the client goes away meanwhile, cancel it and return None."""
+    working, gone = asyncio.create_task(work), asyncio.create_task(_until_gone(receive))
+    try:
+        await asyncio.wait((working, gone), return_when=asyncio.FIRST_COMPLETED)
+        return working.result() if working.done() else gone.result()
+    finally:
+        working.cancel()  # one that is done does not mind
+        gone.cancel()
+        await asyncio.gather(working, gone, return_exceptions=True)
+        # An error knows this frame, and through the tasks it would know itself: with the request's
+        # body, which may be large, until a collector of cycles comes by.
+        del working, gone
+
+
+async def _until_gone(receive: Receive) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass

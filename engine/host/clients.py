@@ -28,17 +28,8 @@ class UnknownCompletionError(RefusalError):
 
 @dataclass(slots=True)
 class _Served:
-    """A completion that feedback may name."""
-
     text_len: int
     accepted_len: int = 0  # counted so far
-
-    def accept(self, length: int | None) -> int:
-        """Mark so much of the text accepted, None being all; return what was not so before."""
-        accepted = self.text_len if length is None else min(length, self.text_len)
-        added = max(0, accepted - self.accepted_len)
-        self.accepted_len += added
-        return added
 
 
 @dataclass(slots=True)
@@ -61,10 +52,8 @@ class Clients:
         metrics: Metrics,
     ) -> None:
         """Count feedback in `metrics`."""
-        self._buffers = buffers
-        self._scheduler = scheduler
-        self._engine_thread = engine_thread
-        self._metrics = metrics
+        self._buffers, self._metrics = buffers, metrics
+        self._scheduler, self._engine_thread = scheduler, engine_thread
         self._known: dict[str, _Known] = {}  # by principal
 
     def note(self, client: ClientId, *, has_buffers: bool) -> None:
@@ -108,7 +97,10 @@ class Clients:
             raise UnknownCompletionError(feedback.completion_id)
         self._metrics.feedback.labels(feedback.kind).inc()
         if feedback.kind in ("accepted", "partly_accepted"):
-            self._metrics.accepted_characters.inc(served.accept(feedback.accepted_len))
+            told = served.text_len if feedback.accepted_len is None else feedback.accepted_len
+            accepted = min(told, served.text_len)
+            self._metrics.accepted_characters.inc(max(0, accepted - served.accepted_len))
+            served.accepted_len = max(accepted, served.accepted_len)
 
     def leave(self, client: ClientId, uris: tuple[str, ...] | None) -> None:
         """A client closes buffers, or leaves with all of them: what they taught goes, too."""

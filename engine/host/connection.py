@@ -147,7 +147,6 @@ class HostConnection(H11Protocol):
 
     @property
     def _is_in_body(self) -> bool:
-        """Whether what comes next is a part of a request's body."""
         return bool(self.conn.their_state is h11.SEND_BODY)
 
     def _is_needless(self, data: bytes) -> bool:
@@ -170,13 +169,9 @@ class HostConnection(H11Protocol):
             min(quiet, key=lambda one: one.heard_at).end("there are many")
 
     def _follow(self) -> None:
-        """Note which part of a request is awaited."""
         if not self.is_between:
             self._headers_since = None
-        if not self._is_in_body:
-            self._body_since = None
-        elif self._body_since is None:
-            self._body_since = self.loop.time()
+        self._body_since = (self._body_since or self.loop.time()) if self._is_in_body else None
 
     def _look(self) -> None:
         limit = self._exceeded(self.loop.time())
@@ -186,7 +181,6 @@ class HostConnection(H11Protocol):
             self.end(limit)
 
     def _exceeded(self, now: float) -> str | None:
-        """Which limit is exceeded, in words."""
         self._follow()
         self._measure_unread(now)
         for since, limit_s, what in (
@@ -202,10 +196,8 @@ class HostConnection(H11Protocol):
         """What is not read neither shrinks nor is gone in between, and does not come to its close."""
         num_unread = self.transport.get_write_buffer_size()
         is_idle = num_unread == 0 and not self.transport.is_closing()
-        if is_idle or num_unread < self._num_unread:
-            self._unread_since = None
-        elif self._unread_since is None:
-            self._unread_since = now
+        is_read = is_idle or num_unread < self._num_unread
+        self._unread_since = None if is_read else self._unread_since or now
         self._num_unread = num_unread
 
 

@@ -1,20 +1,24 @@
-"""The HTTP server of a host, which lets what is running come to its end."""
+"""The HTTP server of a host: what it listens on, and how what is running comes to its end."""
 
 import asyncio
 import logging
 import resource
 import signal
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import uvicorn
 
+from engine.errors import ConfigurationError
 from engine.host.auth import Application
 from engine.host.connection import CONNECTIONS_LOG, HostConnection
 from engine.host.failures import RateLimitedMessages
 from engine.host.options import HostOptions
+from engine.host.socket_file import listening
 
 _HANDSHAKE_S = 15.0  # for TLS
 _GOODBYE_S = 2.0  # of TLS, which a client may leave unanswered
@@ -25,6 +29,7 @@ _FEWEST_CONNECTIONS = 32
 _MOST_AWAITED = 2048  # connections that nobody has accepted yet
 # Any client can cause as many lines of these as it likes.
 _RATE_LIMITED_LOGS = ("uvicorn.error", CONNECTIONS_LOG)
+_log = logging.getLogger("foregram.host")
 
 
 class DrainingServer(uvicorn.Server):
@@ -104,3 +109,47 @@ def _most_connections() -> int | None:
     if allowed == resource.RLIM_INFINITY:
         return None
     return max(_FEWEST_CONNECTIONS, allowed - _OTHER_FILES)
+
+
+@contextmanager
+def host_listener(options: HostOptions) -> Iterator[socket.socket]:
+    """The socket, or the port with its token where clients look for it; logged once it is there.
+
+    Raises ConfigurationError.
+    """
+    if options.socket is not None:
+        with listening(options.socket) as listener:
+            _log.info("listening on %s", options.socket)
+            yield listener
+        return
+    with port_listener(options) as listener:
+        address, port = listener.getsockname()[:2]  # the port may have been the system's choice
+        with kept_token(options, address, port) as kept:
+            _log.info("listening on %s:%s", options.address, port)
+            if kept is not None:
+                _log.info("clients need the token in %s; those of this user find it there", kept)
+            yield listener
+
+
+def kept_token(
+    options: HostOptions, address: str, port: int
+) -> AbstractContextManager[Path | None]:
+    """Have this user's programs find the token of a port that has none of a file."""
+    if options.token and options.token_folder:
+        return options.token_folder.kept_port_token(address, port, options.token)
+    return nullcontext()
+
+
+def port_listener(options: HostOptions) -> socket.socket:
+    """A listener on the port. Raises ConfigurationError."""
+    family = socket.AF_INET6 if ":" in options.address else socket.AF_INET
+    try:
+        listener = socket.create_server((options.address, options.port), family=family)
+    except OSError as error:
+        reason = error.strerror or error
+        where = f"{options.address}:{options.port}"
+        raise ConfigurationError(f"cannot listen on {where}: {reason}") from error
+    # asyncio sets it for sockets that name TCP alone; without, an answer's body waits 40 ms for the
+    # acknowledgement of its head.
+    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return listener

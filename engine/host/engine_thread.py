@@ -20,7 +20,6 @@ from engine.scheduler import Scheduler
 STOPPING = Problem("stopping", "the host is stopping")
 _JOIN_S = 10.0  # for the thread to end its step and to save what it has learned
 _PAUSES_S = (10.0, 60.0, 300.0)  # before a model that cannot be loaded is tried again
-_SWITCH_S = 0.0005
 _log = logging.getLogger("foregram.host")
 
 
@@ -32,8 +31,6 @@ class NotReadyError(RefusalError):
 
 
 class _LoadedSoFar(Progress):
-    """The engine's progress, as status tells it."""
-
     def __init__(self) -> None:
         self.now: LoadProgress | None = None
 
@@ -121,14 +118,20 @@ class EngineThread:
             return  # a model that still loads ends with the process
         await asyncio.to_thread(self._thread.join, _JOIN_S)
         if self._thread.is_alive():
-            _log.error(
-                "the engine does not end within %.0f s: the process ends without it", _JOIN_S
-            )
+            _log.error("the engine does not end within %.0f s, so it is left", _JOIN_S)
 
     def forget(self, closed: ClosedBuffers) -> None:
         """Have the engine, where there is one, forget what it learned, between two steps."""
-        if (engine := self.engine) is not None:
-            self._scheduler.run_between(lambda: _forget(engine, closed))
+        if (engine := self.engine) is None:
+            return
+
+        def forget() -> None:
+            try:
+                engine.forget(closed)
+            except Exception:  # noqa: BLE001 - the thread would end with it
+                _log.exception("closed buffers could not be forgotten")
+
+        self._scheduler.run_between(forget)
 
     def lose(self, error: DeviceLostError) -> None:
         """Serve nobody any more: another process may have the device, this one never again.
@@ -164,15 +167,12 @@ class EngineThread:
             self.lose(error)
         except ForegramError as error:
             _log.error("the model cannot be loaded: %s", error)
-            self._note_failure(Problem(error.code, error.told))
+            self.problem = Problem(error.code, error.told)
         except BaseException as error:  # noqa: BLE001 - the thread would end in silence
             _log.exception("the model cannot be loaded")
-            self._note_failure(Problem("internal_error", f"the model cannot be loaded: {error}"))
-        return None
-
-    def _note_failure(self, problem: Problem) -> None:
+            self.problem = Problem("internal_error", f"the model cannot be loaded: {error}")
         self._failed_at.append(time.monotonic())
-        self.problem = problem
+        return None
 
     def _fail(self, problem: Problem) -> None:
         """End the host; the next request starts another."""
@@ -181,29 +181,18 @@ class EngineThread:
         self._end()
 
     def _not_ready(self) -> Problem:
-        if self.problem is not None:
-            return self.problem
-        if self.is_stopping:
-            return STOPPING
-        now = self.progress
-        if now is None:
-            return Problem("loading", "the model is loading")
-        share = f", {now.done} of {now.total}" if now.total else ""
-        return Problem("loading", f"the model is loading ({now.task}{share})")
-
-
-def _forget(engine: ServedEngine, closed: ClosedBuffers) -> None:
-    try:
-        engine.forget(closed)
-    except Exception:  # noqa: BLE001 - the thread would end with it
-        _log.exception("closed buffers could not be forgotten")
+        if self.problem is not None or self.is_stopping:
+            return self.problem or STOPPING
+        told, now = "the model is loading", self.progress
+        if now is not None:
+            told += f" ({now.task}{f', {now.done} of {now.total}' if now.total else ''})"
+        return Problem("loading", told)
 
 
 def become_host() -> None:
     """Set this process up; to be called before there are threads."""
-    # The engine's thread gives the interpreter away so often; by default a request waits for 5 ms
-    # at each of its steps.
-    sys.setswitchinterval(_SWITCH_S)
+    # In seconds; by default, 0.005, a request waits so long at each step of the engine's thread.
+    sys.setswitchinterval(0.0005)
     use_few_arenas()
 
 

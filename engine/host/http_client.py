@@ -16,10 +16,8 @@ MAX_LINE_BYTES = 2**20
 class ResponseTooLargeError(httpx2.HTTPError):
     """More than an honest program sends, in a line or in all."""
 
-    def __init__(self, most_bytes: int, *, is_line: bool = False) -> None:
-        what = "a line" if is_line else "a response"
+    def __init__(self, what: str, most_bytes: int) -> None:
         super().__init__(f"{what} of more than {most_bytes:,} bytes")
-        self.most_bytes, self.is_line = most_bytes, is_line
 
 
 def retry_after_s(response: httpx2.Response) -> float | None:
@@ -39,7 +37,7 @@ async def lines_of(response: httpx2.Response) -> AsyncIterator[bytes]:
     async for part in _parts(response):
         *whole, rest = (rest + part).split(b"\n")
         if len(rest) > MAX_LINE_BYTES:
-            raise ResponseTooLargeError(MAX_LINE_BYTES, is_line=True)
+            raise ResponseTooLargeError("a line", MAX_LINE_BYTES)
         for line in whole:
             yield line
     if rest:
@@ -52,7 +50,7 @@ async def _parts(response: httpx2.Response) -> AsyncIterator[bytes]:
     async for part in response.aiter_raw():
         num_bytes += len(part)
         if num_bytes > MAX_BODY_BYTES:
-            raise ResponseTooLargeError(MAX_BODY_BYTES)
+            raise ResponseTooLargeError("a response", MAX_BODY_BYTES)
         yield part
 
 

@@ -1,8 +1,18 @@
 """What the host counts, as Prometheus reads it. Labels hold no file names and no text."""
 
 from collections.abc import Mapping
+from types import SimpleNamespace
+from typing import Any
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    Metric,
+    generate_latest,
+)
+from prometheus_client.parser import text_string_to_metric_families
 
 from engine.request import Cost, FinishReason
 
@@ -70,3 +80,15 @@ class Metrics:
 
     def _histogram(self, name: str, what: str) -> Histogram:
         return Histogram(f"foregram_{name}", what, registry=self._registry, buckets=_SECONDS)
+
+
+def joined_pages(pages: Mapping[str, bytes]) -> bytes:
+    """The samples of all pages, which are by replica, labelled with its name."""
+    joined: dict[str, Metric] = {}
+    for replica, page in pages.items():
+        for one in text_string_to_metric_families(page.decode()):
+            family = joined.setdefault(one.name, Metric(one.name, one.documentation, one.type))
+            for sample in one.samples:
+                family.add_sample(sample.name, {**sample.labels, "replica": replica}, sample.value)
+    registry: Any = SimpleNamespace(collect=joined.values)
+    return generate_latest(registry)

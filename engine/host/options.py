@@ -26,9 +26,7 @@ class HostOptions:
     tls_cert: Path | None = None
     tls_key: Path | None = None
     idle_exit_s: float | None = None
-    apis: EnabledApis = field(
-        default_factory=lambda: EnabledApis.named(DEFAULT)
-    )  # besides the native protocol
+    apis: EnabledApis = field(default_factory=lambda: EnabledApis.named(DEFAULT))
     is_insecure: bool = False  # text and token may cross a network unencrypted
 
     def __post_init__(self) -> None:
@@ -48,7 +46,8 @@ class HostOptions:
             raise ConfigurationError(f"port {self.port} is not within 0 and 65535")
         if self.idle_exit_s is not None and not self.idle_exit_s > 0:
             raise ConfigurationError(f"an idle time of {self.idle_exit_s:g} s is not above 0")
-        self._check_tls()
+        if self.tls_cert and self.tls_key:
+            _check_tls(self.tls_cert, self.tls_key)
 
     @property
     def is_private(self) -> bool:
@@ -63,18 +62,15 @@ class HostOptions:
         """
         return self.socket is None and self.is_private and self.token_file is None
 
-    def _check_tls(self) -> None:
-        if self.tls_cert is None or self.tls_key is None:
-            return
-        for path in (self.tls_cert, self.tls_key):
-            if not path.is_file():
-                raise ConfigurationError(f"there is no file {path}")
-        try:
-            # Without a password a key that has one would be asked for on the terminal.
-            ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(
-                self.tls_cert, self.tls_key, password=""
-            )
-        except (ssl.SSLError, OSError) as error:
-            raise ConfigurationError(
-                f"{self.tls_cert} and {self.tls_key} are no certificate and its key: {error}"
-            ) from error
+
+def _check_tls(cert: Path, key: Path) -> None:
+    for path in (cert, key):
+        if not path.is_file():
+            raise ConfigurationError(f"there is no file {path}")
+    try:
+        # Without a password a key that has one would be asked for on the terminal.
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(cert, key, password="")
+    except OSError as error:  # ssl.SSLError is one
+        raise ConfigurationError(
+            f"{cert} and {key} are no certificate and its key: {error}"
+        ) from error

@@ -10,7 +10,7 @@ and those that begin with `#` say nothing.
 import hashlib
 import re
 import secrets
-from collections.abc import Iterator, Mapping, MutableMapping
+from collections.abc import Mapping, MutableMapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
@@ -56,7 +56,7 @@ class Principals:
 
     tokens: tuple[KnownToken, ...] = ()
     file: Path | None = None  # where they are from
-    _changed_ns: int = field(default=-1, compare=False, repr=False)  # the file, as last followed
+    _changed_ns: int = field(default=-1, compare=False, repr=False)  # the file, as it was last read
 
     @classmethod
     def of(cls, token: str | None) -> Self:
@@ -64,28 +64,23 @@ class Principals:
         return cls() if token is None else cls((KnownToken.of(token),))
 
     @classmethod
-    def unknown(cls) -> Self:
-        """Nobody is let in, until the tokens are known."""
-        return cls((KnownToken("", b""),))
-
-    @classmethod
     def read(cls, path: Path) -> Self:
         """Those of a token file. Raises ConfigurationError."""
-        return cls(_tokens_in(path), path)
+        principals = cls(file=path)
+        principals.follow()
+        return principals
 
-    def reload(self) -> None:
-        """Read the file again; where it is no good, what is known stays. Raises ConfigurationError."""
-        if self.file is not None:
-            self.tokens = _tokens_in(self.file)
+    def follow(self, *, is_told: bool = False) -> bool:
+        """Read the file again, if it changed since it was last read or `is_told`.
 
-    def follow(self) -> bool:
-        """Read the file again if it changed since the last call. Raises ConfigurationError once."""
+        Where it is no good, what is known stays. Raises ConfigurationError, once for a change.
+        """
         if self.file is None:
             return False
         former, self._changed_ns = self._changed_ns, _changed_ns(self.file)
-        if self._changed_ns == former:
+        if self._changed_ns == former and not is_told:
             return False
-        self.reload()
+        self.tokens = _tokens_in(self.file)
         return True
 
     @property
@@ -126,7 +121,11 @@ def _changed_ns(path: Path) -> int:
 def _tokens_in(path: Path) -> tuple[KnownToken, ...]:
     called = f"the token file {path}"
     known: dict[bytes, KnownToken] = {}
-    for number, line in _lines(read_secret(path, called, _MAX_BYTES)):
+    # Some editors begin a file with a mark.
+    lines = read_secret(path, called, _MAX_BYTES).removeprefix("\ufeff").split("\n")
+    for number, line in enumerate(map(str.strip, lines), 1):
+        if not line or line.startswith("#"):
+            continue
         where = f"{called}, line {number},"
         token = _token(line, number, where)
         other = known.setdefault(token.digest, token)
@@ -141,14 +140,6 @@ def _tokens_in(path: Path) -> tuple[KnownToken, ...]:
             "NAME:TOKEN"
         )
     return tuple(known.values())
-
-
-def _lines(text: str) -> Iterator[tuple[int, str]]:
-    """The lines that say something, with their numbers from 1; some editors begin with a mark."""
-    for number, line in enumerate(text.removeprefix("\ufeff").split("\n"), 1):
-        stripped = line.strip()
-        if stripped and not stripped.startswith("#"):
-            yield number, stripped
 
 
 def _token(line: str, number: int, where: str) -> KnownToken:

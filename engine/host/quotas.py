@@ -13,8 +13,7 @@ from engine.host.protocol import MAX_TOKENS, Problem
 
 _BURST_S = 3.0  # of requests at the full rate, that may come at once
 _COUNTED_BYTES = 100_000  # of a body, that count as one request more: to read them takes time
-_STEADY_S = 5.0  # before what is held is worth another try
-_BUSY_S = 1.0  # before what waits is
+_STEADY_S, _BUSY_S = 5.0, 1.0  # before what is held, and what waits, is worth another try
 _BODIES_PART = 4  # of the megabytes for buffers so many may be in bodies that wait: one takes twice
 _TEAM = 64  # people who may share one token
 

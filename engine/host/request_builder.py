@@ -8,8 +8,7 @@ from msgspec.structs import replace
 
 from engine.config import Lookahead
 from engine.errors import InputError
-from engine.host.buffers import ClientBuffers, ClientId
-from engine.host.held_buffer import HeldBuffer, spliced, split_at
+from engine.host.buffers import ClientBuffers, ClientId, HeldBuffer, spliced, split_at
 from engine.host.protocol import MAX_CELL_CHARS, CompleteRequest
 from engine.request import ClosedBuffers, CompletionRequest
 
@@ -68,15 +67,15 @@ def closed_buffers(
 
     With its last ones goes all that it sent, in whichever workspace.
     """
-    keys = [
-        _cache_key(workspace, one, is_next=is_next) for one in buffers for is_next in (False, True)
-    ]
+    both = (False, True)
     return ClosedBuffers(
         _workspace(client.name, workspace),
         frozenset(one.uri for one in buffers),
         frozenset(one.path for one in buffers),
         f"{workspace}\0",
-        frozenset(keys),
+        frozenset(
+            _cache_key(workspace, one, is_next=is_next) for one in buffers for is_next in both
+        ),
         _workspace(client.name, "") if is_last else "",
         client.principal,
     )

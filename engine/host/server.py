@@ -2,18 +2,17 @@
 
 import asyncio
 import logging
+import math
 import signal
 import socket
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from typing import Any
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
 
 from engine.errors import ConfigurationError
-from engine.host.app import create_app
-from engine.host.auth import AuthMiddleware
-from engine.host.draining_server import DrainingServer
-from engine.host.listener import host_listener
+from engine.host.app import guarded_app
+from engine.host.draining_server import DrainingServer, host_listener
 from engine.host.options import HostOptions
 from engine.host.principals import Principals
 from engine.host.runtime import RuntimeFolderError
@@ -24,6 +23,33 @@ from engine.memory import return_free_memory
 _WATCH_S = 5.0
 _SERVED_S = 60.0  # a host that has served for so long did not fail at its start
 _log = logging.getLogger("foregram.host")
+
+
+def follow_tokens(
+    service: CompletionService, principals: Principals, *, is_told: bool = False
+) -> None:
+    """Read the token file again, where it changed or the host `is_told` to; a bad one is logged."""
+    try:
+        if principals.follow(is_told=is_told):
+            service.clients.keep_only(principals.every)
+            _log.info("the token file was read again")
+    except ConfigurationError as error:
+        _log.error("the tokens stay as they were: %s", error)
+
+
+async def keep_up(
+    service: CompletionService,
+    principals: Principals,
+    pause_s: float = _WATCH_S,
+    then: Callable[[], None] = lambda: None,
+) -> None:
+    """Forget clients and tokens that are gone, and do `then`, again and again."""
+    while True:
+        await asyncio.sleep(pause_s)
+        service.clients.leave_silent()
+        follow_tokens(service, principals)
+        await asyncio.to_thread(return_free_memory)
+        then()
 
 
 class HostServer:
@@ -40,21 +66,18 @@ class HostServer:
 
         `on_served` is called once, when the host has served for a while, `maintain` now and then.
         """
-        self._service = service
-        self._maintain = maintain
-        self._options = options
+        self._service, self._options, self._maintain = service, options, maintain
         self._on_served: Callable[[], None] | None = on_served
-        self._token_written_ns: int | None = None  # by the file system's clock
-        self._follow_token()
         # Many may reach a port; a private socket is its user's alone.
         stop = self.stop if options.socket is not None else None
-        # Its own types are narrower than ASGI's.
-        app: Any = create_app(service, stop, options.apis)
         file = options.token_file
         self._principals = Principals.read(file) if file else Principals.of(options.token)
-        guarded = AuthMiddleware(
-            *(app, self._principals, options.is_this_users, service.limits, options.apis),
-            metrics=service.metrics,
+        guarded = guarded_app(
+            service,
+            options.apis,
+            self._principals,
+            is_loopback=options.is_this_users,
+            stop=stop,
         )
         self._server = DrainingServer(guarded, options, service.engine_thread.end_jobs)
 
@@ -67,43 +90,24 @@ class HostServer:
 
         Raises DeviceLostError in the end where the engine's device was lost.
         """
-        engine_thread = self._service.engine_thread
-        with (
-            self._server.capture_signals(),
-            self._reloading(),
-            host_listener(self._options) as listener,
-        ):
+        engine_thread, loop = self._service.engine_thread, asyncio.get_running_loop()
+        with self._server.capture_signals(), host_listener(self._options) as listener:
+            if self._options.token_file is not None:
+                follow = partial(follow_tokens, self._service, self._principals, is_told=True)
+                loop.add_signal_handler(signal.SIGHUP, follow)
             engine_thread.start(self.stop)
-            watch = asyncio.create_task(self._watch(listener))
+            # Often, so that the idle time begins soon after the model is loaded.
+            pause_s = min(_WATCH_S, (self._options.idle_exit_s or math.inf) / 4)
+            look = partial(self._look, listener, identity(self._options.socket))
+            watch = asyncio.create_task(keep_up(self._service, self._principals, pause_s, look))
             try:
                 await self._server.serve(sockets=[listener])
             finally:
                 watch.cancel()
+                loop.remove_signal_handler(signal.SIGHUP)
                 await engine_thread.stop()
         if engine_thread.lost is not None:
             raise engine_thread.lost
-
-    @contextmanager
-    def _reloading(self) -> Iterator[None]:
-        """Read the token file again upon SIGHUP."""
-        if self._options.token_file is None:
-            yield
-            return
-        loop = asyncio.get_running_loop()
-        loop.add_signal_handler(signal.SIGHUP, self._reload)
-        try:
-            yield
-        finally:
-            loop.remove_signal_handler(signal.SIGHUP)
-
-    def _reload(self) -> None:
-        try:
-            self._principals.reload()
-        except ConfigurationError as error:
-            _log.error("the tokens stay as they were: %s", error)
-        else:
-            self._service.clients.keep_only(self._principals.every)
-            _log.info("the token file was read again")
 
     def _keep_port_token(self, listener: socket.socket) -> None:
         """Put the token of a port back where clients look for it, if that was removed."""
@@ -115,40 +119,23 @@ class HostServer:
             if folder.port_token(address, port) is None:
                 folder.keep_port_token(address, port, token)
 
-    def _follow_token(self) -> None:
-        """A private host takes the token that lies where its own was."""
-        former, file = self._token_written_ns, self._options.token_file
-        if self._options.socket is None or file is None:
-            return
-        with suppress(OSError):
-            self._token_written_ns = file.stat().st_mtime_ns
-            if former not in (None, self._token_written_ns):
-                self._reload()
-
-    async def _watch(self, listener: socket.socket) -> None:
-        """Forget silent clients; end once nobody has asked for anything for the idle time.
+    def _look(self, listener: socket.socket, place: tuple[int, int] | None) -> None:
+        """End once nobody has asked for anything for the idle time, or can.
 
         A host whose socket is gone ends as well: cleaners of /tmp remove what is old, and the next
-        client starts another host beside it. Where they remove its token, the next client makes one; that
-        of a port is put back.
+        client starts another host beside it. Where they remove its token, the next client makes one;
+        that of a port is put back.
         """
-        limit, place = self._options.idle_exit_s, identity(self._options.socket)
-        # Often, so that the idle time begins soon after the model is loaded.
-        pause_s = _WATCH_S if limit is None else min(_WATCH_S, limit / 4)
-        while True:
-            await asyncio.sleep(pause_s)
-            self._service.clients.leave_silent()
-            self._maintain()
-            await asyncio.to_thread(return_free_memory)
-            if identity(self._options.socket) != place and not self._service.is_busy:
-                _log.warning("the host ends: its socket was removed, so nobody finds it any more")
-                self.stop()
-            self._follow_token()
-            self._keep_port_token(listener)
-            if self._on_served is not None and self._service.served_s >= _SERVED_S:
-                self._on_served()
-                self._on_served = None
-            if self._service.is_busy:
-                self._service.used_at = time.monotonic()
-            if limit is not None and time.monotonic() - self._service.used_at >= limit:
-                self.stop()
+        limit, service = self._options.idle_exit_s, self._service
+        self._maintain()
+        if identity(self._options.socket) != place and not service.is_busy:
+            _log.warning("the host ends: its socket was removed, so nobody finds it any more")
+            self.stop()
+        self._keep_port_token(listener)
+        if self._on_served is not None and service.served_s >= _SERVED_S:
+            self._on_served()
+            self._on_served = None
+        if service.is_busy:
+            service.used_at = time.monotonic()
+        if limit is not None and time.monotonic() - service.used_at >= limit:
+            self.stop()

@@ -4,7 +4,10 @@ The engine is loaded and runs on a thread of its own; the event loop hands it jo
 their events. Nothing here waits for the engine but by awaiting.
 """
 
+import asyncio
 import dataclasses
+import os
+import threading
 import time
 import uuid
 from collections.abc import AsyncGenerator, Callable
@@ -13,28 +16,70 @@ from dataclasses import dataclass, field
 
 from msgspec.structs import replace
 
-from engine.completer import ServedEngine, ServedSequence
+from engine.completer import EngineInfo, EngineUsage, ServedEngine, ServedSequence
 from engine.errors import DeviceLostError, ForegramError
 from engine.host.buffers import ClientBuffers, ClientId
 from engine.host.clients import Clients, UnknownCompletionError
 from engine.host.engine_thread import STOPPING, EngineThread
-from engine.host.event_relay import EventRelay
 from engine.host.failures import RateLimitedLog, log_failure
 from engine.host.metrics import Metrics
 from engine.host.principals import WithdrawnError
 from engine.host.protocol import (
     MAX_TOKENS,
+    PROTOCOL_VERSION,
     CompleteEvent,
     CompleteRequest,
     Done,
     Failed,
     HostState,
+    Status,
 )
 from engine.host.quotas import QuotaKeeper
 from engine.host.request_builder import request_builder
+from engine.memory import resident_bytes
 from engine.progress import Progress
 from engine.request import Chunk, CompletionRequest, FinishReason
 from engine.scheduler import Dropped, Job, Scheduler
+from engine.version import VERSION
+
+# Nobody sees that text comes so much later; a small model writes several tokens in it.
+_LOOK_S = 0.005
+
+
+@dataclass(slots=True)
+class EventRelay:
+    """Wakes the loop as seldom as can be: each time takes some from the engine's thread.
+
+    The first event and the last one wake it. Once text was told, the loop looks by itself a little
+    later, as long as more of it comes.
+    """
+
+    loop: asyncio.AbstractEventLoop = field(default_factory=asyncio.get_running_loop)
+    events: asyncio.Queue[CompleteEvent] = field(default_factory=asyncio.Queue)
+    _untold: list[CompleteEvent] = field(default_factory=list)  # the loop has not come to them yet
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _is_woken: bool = False  # the loop is about to look
+    _looks_again: bool = False  # within `_LOOK_S`
+
+    def tell(self, event: CompleteEvent) -> None:
+        """Have the loop hear of it. Any thread may call it."""
+        with self._lock:
+            self._untold.append(event)
+            can_wait = self._is_woken or (self._looks_again and isinstance(event, Chunk))
+            self._is_woken = self._is_woken or not can_wait
+        if not can_wait:
+            with suppress(RuntimeError):  # the loop is closed: nobody listens any more
+                self.loop.call_soon_threadsafe(self._look)
+
+    def _look(self) -> None:
+        with self._lock:
+            untold, self._untold = self._untold, []
+            self._is_woken = False
+            self._looks_again = bool(untold) and isinstance(untold[-1], Chunk)
+        for event in untold:
+            self.events.put_nowait(event)
+        if self._looks_again:
+            self.loop.call_later(_LOOK_S, self._look)
 
 
 class CompletionService:
@@ -55,7 +100,7 @@ class CompletionService:
         self.clients = Clients(self.buffers, self.scheduler, self.engine_thread, self.metrics)
         self.log = RateLimitedLog()
         self.used_at = time.monotonic()  # not for status, health or metrics
-        self._served_since: float | None = None
+        self.served_since: float | None = None  # when the first completion was done
 
     @property
     def state(self) -> HostState:
@@ -75,7 +120,7 @@ class CompletionService:
     @property
     def served_s(self) -> float:
         """Seconds since the first completion was done; 0 before."""
-        return 0.0 if self._served_since is None else time.monotonic() - self._served_since
+        return 0.0 if self.served_since is None else time.monotonic() - self.served_since
 
     def complete(self, principal: str, message: CompleteRequest) -> AsyncGenerator[CompleteEvent]:
         """Sync, and complete.
@@ -88,7 +133,7 @@ class CompletionService:
             with suppress(UnknownCompletionError):
                 self.clients.record(principal, one)
         self.buffers.sync(client, message.workspace, message.sync)
-        job = CompletionJob(
+        return CompletionJob(
             service=self,
             principal=principal,
             client=message.client,
@@ -96,12 +141,60 @@ class CompletionService:
             make=request_builder(message, client, self.buffers),
             is_prefetch=message.is_prefetch,
             has_buffers=True,
-        )
-        return job.events()
+        ).events()
 
-    def note_served(self) -> None:
-        """Note that a completion was done."""
-        self._served_since = self._served_since or time.monotonic()
+    def status(self, uptime_s: float, asking: ClientId) -> Status:
+        """What the host is doing, as `asking` may know it."""
+        principal, thread = asking.principal, self.engine_thread
+        thread.load_again()
+        # The engine's thread goes on meanwhile: what is ready has a model, so the state comes first.
+        state = self.state
+        own, info = self.gauges(principal), thread.engine and thread.engine.info
+        shown = info or EngineInfo("", "", "")
+        return Status(
+            protocol=PROTOCOL_VERSION,
+            version=VERSION,
+            state=state,
+            pid=os.getpid(),
+            uptime_s=uptime_s,
+            progress=thread.progress,
+            problem=thread.problem,
+            requested_model=self.requested_model,
+            model=shown.model,
+            device=shown.device,
+            dtype=shown.dtype,
+            place=shown.place,
+            num_running=own["running"],
+            num_waiting=own["waiting"],
+            num_clients=own["clients"],
+            num_other_clients=self.buffers.num_others(asking),
+            num_buffers=own["buffers"],
+            pool_tokens=own["pool_tokens"],
+            kv_bytes=own["kv_bytes"],
+            memory_mb=own["memory_bytes"] / 1e6,
+            last_prompt=self.clients.last_prompt(principal),
+            lost=shown.lost,
+            idle_s=0.0 if principal else self.idle_s,  # others' use is their own affair
+        )
+
+    def metrics_page(self) -> bytes:
+        """The figures of this host, as Prometheus reads them."""
+        return self.metrics.page(self.gauges())
+
+    def gauges(self, principal: str = "") -> dict[str, int]:
+        """What is so now for a principal; without a name, for all of them."""
+        buffers, load = self.buffers.usage_of(principal), self.scheduler.load_of(principal)
+        engine = self.engine_thread.engine
+        usage = engine.usage_of(principal) if engine else EngineUsage()
+        return {
+            "running": load.running,
+            "waiting": load.waiting,
+            "clients": buffers.clients,
+            "buffers": buffers.buffers,
+            "pool_tokens": usage.pool_tokens,
+            "kv_bytes": usage.kv_bytes,
+            "memory_bytes": buffers.num_bytes + usage.kv_bytes if principal else resident_bytes(),
+        }
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
@@ -137,7 +230,7 @@ class CompletionJob(Job):
                     num_written += len(event.text)
                     service.clients.add(self.principal, self.id, num_written)
                 if isinstance(event, Done):
-                    service.note_served()
+                    service.served_since = service.served_since or time.monotonic()
                     service.clients.add_done(self.principal, event)
                 yield event
                 if not isinstance(event, Chunk):

@@ -53,7 +53,6 @@ def _bind(listener: socket.socket, path: Path) -> None:
 
 
 def _is_alive(path: Path) -> bool:
-    """Whether somebody listens there."""
     with socket.socket(socket.AF_UNIX) as probe, suppress(TimeoutError):
         probe.settimeout(_PROBE_S)
         try:

@@ -26,7 +26,7 @@ from engine.host.options import HostOptions
 from engine.host.principals import Principals
 from engine.host.quotas import QuotaKeeper
 from engine.host.runtime import HostRecord, RuntimeFolder, new_secret
-from engine.host.scale.plan import LOAD, ReplicaCount, ReplicaPlan, ScaleOptions, start_replicas
+from engine.host.scale.plan import ReplicaPlan, replica_range, start_replicas
 from engine.host.secret_file import read_token
 from engine.host.server import HostServer
 from engine.host.service import CompletionService
@@ -36,6 +36,7 @@ from engine.progress import Progress
 from lsp_server.settings import Settings
 
 _ADDRESS, _PORT = "127.0.0.1", 8012
+_REPLICA_LOAD = 8  # requests at each, at which autoscaling aims
 _LEAST_TOKEN_LEN = 1  # characters; the upstream's owner has chosen it
 
 LoadEngine = Callable[[Progress], ServedEngine]
@@ -43,33 +44,28 @@ LoadEngine = Callable[[Progress], ServedEngine]
 
 def serve(arguments: argparse.Namespace, settings: Settings) -> int:
     """Run the host until it is stopped. Raises ForegramError if it cannot begin."""
-    logging.basicConfig(
-        format="%(asctime)s %(levelname)s %(message)s",
-        level=logging.DEBUG if settings.debug else logging.WARNING,  # torch is talkative
-    )
-    # asyncio warns of writes to a client that has gone, and clients go at each key.
-    logging.getLogger("asyncio").setLevel(logging.ERROR)
-    logging.getLogger("foregram").setLevel(logging.DEBUG if settings.debug else logging.INFO)
+    _set_up_log(is_debugging=settings.debug)
     check_device_name(arguments.device or settings.device)
     has_replicas = _wants_replicas(arguments)
     options = _host_options(arguments, settings)
     load, model = chosen_engine(arguments, settings)
+    limits = QuotaKeeper(arguments.quotas)
     if has_replicas:
         file = options.token_file
         plan = ReplicaPlan(
-            load=load,
-            requested_model=model,
+            service=partial(_replica, load, model, limits, is_debugging=settings.debug),
             principals=Principals.read(file.absolute()) if file else Principals.of(options.token),
-            quotas=tuple(arguments.quotas),
             apis=options.apis.names,
             is_loopback=options.is_this_users,
-            is_debugging=settings.debug,
+            count=replica_range(arguments.replicas),
+            target_load=arguments.replica_load or _REPLICA_LOAD,
+            cluster=arguments.cluster,
+            device=arguments.device or settings.device or "auto",
+            threads=arguments.threads or settings.threads,
         )
-        start_replicas(plan, options, _scale(arguments, settings))
+        start_replicas(plan, options)
         return 0
-    limits = QuotaKeeper(arguments.quotas)
-    become_host()
-    service = CompletionService(kept_for_good(load), model, limits)
+    service = _service(load, model, limits)
     record = arguments.record
     kept = () if record is None else (partial(_mark_record, record), partial(_rotate_log, record))
     try:
@@ -85,6 +81,29 @@ def serve(arguments: argparse.Namespace, settings: Settings) -> int:
         # Loading, or stuck, on a thread that would trip over a Python that is taken down.
         _end_at_once(0)
     return 0
+
+
+def _set_up_log(*, is_debugging: bool) -> None:
+    logging.basicConfig(
+        format="%(asctime)s %(levelname)s %(message)s",
+        level=logging.DEBUG if is_debugging else logging.WARNING,  # torch is talkative
+    )
+    # asyncio warns of writes to a client that has gone, and clients go at each key.
+    logging.getLogger("asyncio").setLevel(logging.ERROR)
+    logging.getLogger("foregram").setLevel(logging.DEBUG if is_debugging else logging.INFO)
+
+
+def _service(load: LoadEngine, model: str, limits: QuotaKeeper) -> CompletionService:
+    become_host()
+    return CompletionService(kept_for_good(load), model, limits)
+
+
+def _replica(
+    load: LoadEngine, model: str, limits: QuotaKeeper, *, is_debugging: bool
+) -> CompletionService:
+    """The service of one of several hosts, in its own process."""
+    _set_up_log(is_debugging=is_debugging)
+    return _service(load, model, limits)
 
 
 def _end_at_once(status: int) -> NoReturn:
@@ -142,16 +161,6 @@ def _wants_replicas(arguments: argparse.Namespace) -> bool:
         if getattr(arguments, name) is not None:
             raise ConfigurationError(f"--{name.replace('_', '-')} is for a host that is alone")
     return True
-
-
-def _scale(arguments: argparse.Namespace, settings: Settings) -> ScaleOptions:
-    return ScaleOptions(
-        count=ReplicaCount.parse(arguments.replicas),
-        load=LOAD if arguments.replica_load is None else arguments.replica_load,
-        cluster=arguments.cluster,
-        device=arguments.device or settings.device or "auto",
-        threads=arguments.threads or settings.threads,
-    )
 
 
 def chosen_engine(arguments: argparse.Namespace, settings: Settings) -> tuple[LoadEngine, str]:

@@ -13,6 +13,7 @@ import asyncio
 import logging
 import os
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -44,13 +45,20 @@ def echo(words: list[str]) -> None:
 
 def _replicate(given: argparse.Namespace) -> None:
     from engine.host.principals import Principals
-    from engine.host.scale.plan import ReplicaCount, ReplicaPlan, ScaleOptions, start_replicas
+    from engine.host.scale.plan import ReplicaPlan, replica_range, start_replicas
 
     logging.basicConfig(level=logging.INFO)
-    scale = ScaleOptions(ReplicaCount.parse(given.replicas), device="cpu", threads=1)
     principals = Principals.read(given.token_file.absolute())
-    plan = ReplicaPlan(load, "echo", principals, is_loopback=True)
-    start_replicas(plan, HostOptions(port=given.port, token_file=given.token_file), scale)
+    count = replica_range(given.replicas)
+    plan = ReplicaPlan(
+        partial(CompletionService, load, "echo"),
+        principals,
+        is_loopback=True,
+        count=count,
+        device="cpu",
+        threads=1,
+    )
+    start_replicas(plan, HostOptions(port=given.port, token_file=given.token_file))
 
 
 def lose(words: list[str]) -> None:

@@ -5,8 +5,8 @@ https://html.spec.whatwg.org/multipage/server-sent-events.html
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable
-from contextlib import aclosing, suppress
+from collections.abc import AsyncGenerator, AsyncIterator, Coroutine
+from contextlib import aclosing
 from typing import Any, TypeVar
 
 import msgspec
@@ -14,7 +14,7 @@ from litestar import Request, Response
 from litestar.exceptions import HTTPException
 from litestar.response import Stream
 
-from engine.host.bodies import until_gone
+from engine.host.bodies import unless_gone
 from engine.host.compat.drop_in_api import DropInApi, DropInCompletion, event
 from engine.host.failures import RefusalError
 from engine.host.principals import principal_of
@@ -23,8 +23,6 @@ from engine.host.service import CompletionService
 from engine.request import Chunk, TokenText
 
 _KEEP_ALIVE_S = 15.0
-_KEEP_ALIVE = b": keep-alive\n\n"
-_CLIENT_GONE = 499  # nginx's: nobody reads the answer
 _STATUSES = {
     "bad_input": 400,
     "bad_configuration": 400,
@@ -38,19 +36,9 @@ _STATUSES = {
     "upstream_busy": 503,
     "upstream_timeout": 504,
 }
-_OF_UPSTREAM, _BAD_GATEWAY = "upstream_", 502
 _HEADERS = {"cache-control": "no-cache", "x-accel-buffering": "no"}  # proxies pass events on
 _T = TypeVar("_T")
 _Said = TypeVar("_Said", Chunk, Done, TokenText)
-
-
-class FailedError(RefusalError):
-    """A completion that failed before anything of it was sent."""
-
-    def __init__(self, failed: Failed) -> None:
-        otherwise = _BAD_GATEWAY if failed.code.startswith(_OF_UPSTREAM) else 500
-        status = _STATUSES.get(failed.code, otherwise)
-        super().__init__(status, Problem(failed.code, failed.message), failed.retry_after_s)
 
 
 async def answered(
@@ -59,8 +47,8 @@ async def answered(
     api: DropInApi,
     completion: DropInCompletion,
 ) -> Response[Any]:
-    """Complete. Raises FailedError, and what a job raises."""
-    events = completion.request.job(service, principal_of(request.scope)).events()
+    """Complete. Raises RefusalError, and what a job raises."""
+    events = completion.request.events(service, principal_of(request.scope))
     if completion.request.has_crlf:
         events = _with_crlf(events)
     if not completion.is_streamed:
@@ -72,7 +60,7 @@ async def answered(
         first.cancel()
         raise
     if first.done() and isinstance(failed := first.result(), Failed):
-        raise FailedError(failed)
+        raise _refusal(failed)
     sent = _sent(events, first, api, completion)
     return Stream(sent, media_type="text/event-stream", headers=_HEADERS)
 
@@ -82,11 +70,11 @@ async def _whole(events: AsyncGenerator[CompleteEvent], completion: DropInComple
     async with aclosing(events):
         async for told in events:
             if isinstance(told, Failed):
-                raise FailedError(told)
+                raise _refusal(told)
             if isinstance(told, Done):
                 return completion.answer(chunks, told)
             chunks.append(told)
-    raise FailedError(Failed("internal_error", "the completion has no end"))
+    raise AssertionError("the completion has no end")
 
 
 async def _sent(
@@ -100,14 +88,14 @@ async def _sent(
     try:
         while True:
             if not (await asyncio.wait({pending}, timeout=_KEEP_ALIVE_S))[0]:
-                yield _KEEP_ALIVE
+                yield b": keep-alive\n\n"
                 continue
             told = pending.result()
             if isinstance(told, Done):
                 yield completion.end(told)
                 return
             if isinstance(told, Failed):
-                error = FailedError(told)
+                error = _refusal(told)
                 yield event(api.refusal(error.status, error.problem))
                 return
             yield completion.piece(told)
@@ -117,22 +105,19 @@ async def _sent(
             await events.aclose()
 
 
-async def _unless_gone(request: Request[Any, Any, Any], work: Awaitable[_T]) -> _T:
-    """Await `work`; where the client goes away meanwhile, cancel it and raise HTTPException."""
-    working, gone = asyncio.ensure_future(work), asyncio.ensure_future(until_gone(request.receive))
-    try:
-        await asyncio.wait({working, gone}, return_when=asyncio.FIRST_COMPLETED)
-        if working.done():
-            return working.result()
-        raise HTTPException(status_code=_CLIENT_GONE, detail="the client is gone")
-    finally:
-        for one in (working, gone):
-            one.cancel()
-        with suppress(Exception, asyncio.CancelledError):
-            await working
-        # An error knows this frame, and through the tasks it would know itself: with the request's
-        # body, which may be large, until a collector of cycles comes by.
-        del working, gone
+def _refusal(failed: Failed) -> RefusalError:
+    """A completion that failed before anything of it was sent."""
+    otherwise = 502 if failed.code.startswith("upstream_") else 500
+    status = _STATUSES.get(failed.code, otherwise)
+    return RefusalError(status, Problem(failed.code, failed.message), failed.retry_after_s)
+
+
+async def _unless_gone(request: Request[Any, Any, Any], work: Coroutine[Any, Any, _T]) -> _T:
+    """Await `work`. Raises HTTPException where the client goes away meanwhile."""
+    done = await unless_gone(request.receive, work)
+    if done is None:
+        raise HTTPException(status_code=499, detail="the client is gone")  # nginx's status
+    return done
 
 
 async def _with_crlf(events: AsyncGenerator[CompleteEvent]) -> AsyncGenerator[CompleteEvent]:

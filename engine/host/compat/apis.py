@@ -15,17 +15,16 @@ from litestar.handlers import HTTPRouteHandler
 
 from engine.errors import ConfigurationError, InputError
 from engine.host.bodies import decoded
-from engine.host.compat.answering import FailedError, answered
-from engine.host.compat.drop_in_api import DropInApi, Json, ServedModel
-from engine.host.compat.llama_cpp import LlamaCpp
-from engine.host.compat.mistral import Mistral
-from engine.host.compat.openai import OpenAI
-from engine.host.compat.tabby import Tabby
-from engine.host.compat.text_request import Body
+from engine.host.compat.answering import answered
+from engine.host.compat.drop_in_api import Body, DropInApi, Json
+from engine.host.compat.llama_cpp import LLAMA_CPP
+from engine.host.compat.mistral import MISTRAL
+from engine.host.compat.openai import OPENAI
+from engine.host.compat.tabby import TABBY
 from engine.host.service import CompletionService
 
 NONE = "none"
-_ALL: tuple[DropInApi, ...] = (OpenAI(), Mistral(), LlamaCpp(), Tabby())
+_ALL = (OPENAI, MISTRAL, LLAMA_CPP, TABBY)
 NAMES = tuple(one.name for one in _ALL)
 DEFAULT = "openai"
 AnyRequest = Request[Any, Any, Any]
@@ -75,7 +74,7 @@ class EnabledApis:
     def meant(self, path: str, body: Body) -> DropInApi:
         """The API that a body is for. Raises InputError where that is not clear, or switched off."""
         at_path = [one for one in self.apis if path in one.paths]
-        found = [one for one in _ALL if path in one.paths and one.is_meant(body)]
+        found = [one for one in _ALL if path in one.paths and one.marker in body]
         enabled = [one for one in found if one in at_path]
         if found and not enabled:
             raise InputError(
@@ -88,32 +87,23 @@ class EnabledApis:
         raise InputError(f"a body here has {ways}, {told}")
 
 
-def drop_in_routes(
-    service: CompletionService, enabled: EnabledApis, handlers: ErrorHandlers
-) -> list[Any]:
-    """All routes; errors are those that `handlers` answer, in another form."""
+def drop_in_routes(service: CompletionService, enabled: EnabledApis) -> list[HTTPRouteHandler]:
+    """All routes."""
     paths = dict.fromkeys(path for api in enabled.apis for path in api.paths)
-    routes: list[Any] = [_completing(service, path, enabled, handlers) for path in paths]
-    for api in enabled.apis:
-        for one in api.routes(service):
-            one.exception_handlers = _translated(handlers, api)
-            routes.append(one)
+    routes = [_completing(service, path, enabled) for path in paths]
+    routes += [one for api in enabled.apis for one in api.routes(service)]
     return [*routes, _health(service, enabled)] if routes else []
 
 
-def _completing(
-    service: CompletionService, path: str, enabled: EnabledApis, handlers: ErrorHandlers
-) -> HTTPRouteHandler:
-    default = next(one for one in enabled.apis if path in one.paths)
-
-    @post(path, status_code=200, exception_handlers=_translated(handlers, default))
+def _completing(service: CompletionService, path: str, enabled: EnabledApis) -> HTTPRouteHandler:
+    @post(path, status_code=200)
     async def complete(request: AnyRequest) -> Response[Any]:
         """Complete as one of the APIs has it."""
         service.used_at = time.monotonic()
         body = _plain(decoded(await request.body(), dict[str, Any]))
         api = request.state[_API] = enabled.meant(path, body)
         try:
-            completion = api.read(path, body, ServedModel.of(service))
+            completion = api.read(path, body, service.engine_thread.ready_engine().info)
         except msgspec.ValidationError as error:
             raise InputError(str(error)) from error
         return await answered(request, service, api, completion)
@@ -138,31 +128,29 @@ def _health(service: CompletionService, enabled: EnabledApis) -> HTTPRouteHandle
         """Say whether completions are served, for all APIs at once."""
         if service.state != "ready":
             return Response({"status": service.state}, status_code=503)
-        said: Json = {"status": "ok", "model": ServedModel.of(service).name}
+        model = service.engine_thread.ready_engine().info
+        said: Json = {"status": "ok", "model": model.model}
         for api in enabled.apis:
-            said |= api.health(service)
+            said |= api.health(model)
         return Response(said, status_code=200)
 
     return health
 
 
-def _translated(handlers: ErrorHandlers, default: DropInApi) -> ErrorHandlers:
-    """Handlers whose Problems are told in the form of the request's API, or of `default`."""
-    native: ErrorHandlers = {**handlers, FailedError: _fail}
-    return {kind: partial(_tell, handler, default) for kind, handler in native.items()}
+def translated(handlers: ErrorHandlers, enabled: EnabledApis) -> ErrorHandlers:
+    """Handlers whose Problems are told in the form of the API that a request is for."""
+    return {kind: partial(_tell, handler, enabled) for kind, handler in handlers.items()}
 
 
 def _tell(
-    handler: ErrorHandler, default: DropInApi, request: AnyRequest, error: Exception
+    handler: ErrorHandler, enabled: EnabledApis, request: AnyRequest, error: Exception
 ) -> Response[Any]:
     response = handler(request, error)
+    api = request.state.get(_API) or enabled.at(request.url.path)
+    if api is None:
+        return response
     problem, status = response.content, response.status_code or 500
     if problem.code == "model_unsupported":
         status = _NOT_IMPLEMENTED
-    api: DropInApi = request.state.get(_API, default)
     content = api.refusal(status, problem)
     return Response(content, status_code=status, headers=response.headers)
-
-
-def _fail(_: AnyRequest, error: FailedError) -> Response[Any]:
-    return Response(error.problem, status_code=error.status, headers=error.headers)

@@ -1,43 +1,112 @@
 """What a drop-in API is: it reads a body into a request, and writes the answer in its own form."""
 
-import hashlib
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Self
+import secrets
+import uuid
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
 
 import msgspec
 from litestar.handlers import HTTPRouteHandler
 
-from engine.host.compat.text_request import Body, TextRequest
-from engine.host.protocol import Done, Problem
-from engine.host.service import CompletionService
-from engine.request import Chunk
+from engine.completer import EngineInfo
+from engine.config import Sampling, StopRules
+from engine.errors import InputError
+from engine.host.protocol import MAX_SNIPPETS, MAX_TOKENS, CompleteEvent, Done, Problem
+from engine.host.service import CompletionJob, CompletionService
+from engine.request import MAX_SNIPPET_CHARS, Buffer, Chunk, CompletionRequest, Snippet
 
+_GREATEST_SEED = 2**63 - 1
 DONE = b"data: [DONE]\n\n"
 Json = dict[str, Any]
+Body = Mapping[str, Any]  # a JSON object without nulls at its top level
+StopField = str | list[str]
+_Kind = TypeVar("_Kind", bound=msgspec.Struct)
 _encode = msgspec.json.Encoder().encode
 
 
-def event(content: object) -> bytes:
-    """A server-sent event whose data is JSON, which has no line ends."""
-    return b"data: " + _encode(content) + b"\n\n"
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextRequest:
+    """Text around a cursor, or a whole prompt (`is_raw`), and how to continue it.
+
+    A raw prompt is continued word for word; its special tokens are written by their names. What
+    continues the text around a cursor ends where the editor's own completions end. No request
+    supersedes another. Without a `seed` a drawn text differs each time. More than `MAX_TOKENS` are
+    never written.
+    """
+
+    prefix: str
+    suffix: str = ""
+    is_raw: bool = False
+    path: str = ""
+    snippets: tuple[Snippet, ...] = ()  # of other files, the best first
+    buffers: tuple[Buffer, ...] = ()  # other files, of which the host chooses what is shown
+    slot: str = ""  # requests of one slot, without a path, share a cached prompt
+    max_tokens: int = 128  # 0: the prompt is only read, for later
+    temperature: float = 0.0
+    seed: int | None = None
+    stop: tuple[str, ...] = ()
+    min_indent: int = 0  # characters of white space that each line but the first begins with
+    time_limit_ms: int | None = None  # judged at line ends
+    tells_tokens: bool = False  # chunks come with their tokens and log-probabilities
+    is_prefetch: bool = False
+
+    def __post_init__(self) -> None:
+        if self.max_tokens < 0:
+            raise InputError(f"max_tokens {self.max_tokens} is negative")
+
+    @property
+    def has_crlf(self) -> bool:
+        """Whether the answer's lines are to end with CR LF, as the file's do."""
+        return not self.is_raw and "\r\n" in self.prefix + self.suffix
+
+    def events(self, service: CompletionService, principal: str) -> AsyncGenerator[CompleteEvent]:
+        """Its completion. Raises InputError, ConfigurationError and NotReadyError at once."""
+        client = f"drop-in\0{principal}"
+        request = self._completion(client)
+        return CompletionJob(
+            service=service,
+            principal=principal,
+            client=client,
+            document=uuid.uuid4().hex,
+            make=lambda: request,
+            is_prefetch=self.is_prefetch,
+        ).events()
+
+    def _completion(self, client: str) -> CompletionRequest:
+        seed = secrets.randbits(63) if self.seed is None else self.seed & _GREATEST_SEED
+        max_tokens = min(self.max_tokens, MAX_TOKENS)
+        if self.is_raw:
+            rules = StopRules.verbatim(max_tokens, self.stop)
+        else:
+            rules = StopRules(max_tokens, strings=tuple(map(_lf, self.stop)))
+        return CompletionRequest(
+            prefix=self.prefix if self.is_raw else _lf(self.prefix),
+            suffix=_lf(self.suffix),
+            path=self.path,
+            open_buffers=tuple(replace(one, text=_lf(one.text)) for one in self.buffers),
+            repository=tuple(map(_bounded, self.snippets[:MAX_SNIPPETS])),
+            workspace=f"{client}\0",
+            cache_key=f"{client}\0{self.path or self.slot}",
+            sampling=Sampling(temperature=self.temperature, seed=seed),
+            stop=msgspec.structs.replace(
+                rules, min_indent=self.min_indent, time_limit_ms=self.time_limit_ms
+            ),
+            is_raw=self.is_raw,
+            tells_tokens=self.tells_tokens,
+        )
 
 
-@dataclass(frozen=True, slots=True)
-class ServedModel:
-    """The model that the host serves."""
+def _lf(text: str) -> str:
+    return text.replace("\r\n", "\n")
 
-    name: str
-    fingerprint: str  # changes with the model and the form of its weights
-    context_len: int = 0
 
-    @classmethod
-    def of(cls, service: CompletionService) -> Self:
-        """Raises NotReadyError while there is no engine."""
-        info = service.engine_thread.ready_engine().info
-        form = "\0".join([info.model, info.device, info.dtype])
-        digest = hashlib.sha256(form.encode()).hexdigest()
-        return cls(info.model, f"fp_{digest[:10]}", info.context_len)
+def _bounded(snippet: Snippet) -> Snippet:
+    """Whole lines, also where only the end of them is shown."""
+    text = _lf(snippet.text)
+    if len(text) > MAX_SNIPPET_CHARS:
+        text = text[-MAX_SNIPPET_CHARS:].partition("\n")[2]
+    return Snippet(snippet.path, text)
 
 
 @dataclass(slots=True)
@@ -45,7 +114,7 @@ class DropInCompletion:
     """One request, and how it is answered: as a whole, or in server-sent events."""
 
     request: TextRequest
-    model: ServedModel
+    model: EngineInfo
     is_streamed: bool = False
 
     def answer(self, chunks: Sequence[Chunk], done: Done) -> object:
@@ -61,35 +130,58 @@ class DropInCompletion:
         raise NotImplementedError
 
 
+@dataclass(frozen=True, slots=True)
 class DropInApi:
-    """A drop-in API. It has no state."""
+    """A drop-in API.
+
+    `read` takes a path, a body and the model; it raises InputError and msgspec's ValidationError.
+    `refusal` is the body of an answer with an HTTP status, as JSON can have it. What the other `routes`
+    raise is answered by it, too.
+    """
 
     name: str  # in `serve --api`
     paths: tuple[str, ...]  # of completions
+    marker: str  # the field that no other API at the same path has
+    read: Callable[[str, Body, EngineInfo], DropInCompletion]
+    refusal: Callable[[int, Problem], object]
     other_paths: tuple[str, ...] = ()  # also of what lies below them
-    marker = "prompt"  # the field that no other API at the same path has
-
-    def is_meant(self, body: Body) -> bool:
-        """Whether a body at a path that others have, too, is for this one."""
-        return self.marker in body
-
-    def read(self, path: str, body: Body, model: ServedModel) -> DropInCompletion:
-        """Read a body. Raises InputError and msgspec's ValidationError."""
-        raise NotImplementedError
-
-    def refusal(self, status: int, problem: Problem) -> object:
-        """The body of an answer with this HTTP status, as JSON can have it."""
-        raise NotImplementedError
-
-    def health(self, service: CompletionService) -> Json:  # noqa: ARG002 - for those that say more
-        """What `/v1/health` says besides whether the host is well."""
-        return {}
-
-    def routes(self, service: CompletionService) -> list[HTTPRouteHandler]:  # noqa: ARG002 - likewise
-        """Its other routes. What they raise is answered by `refusal`."""
-        return []
+    routes: Callable[[CompletionService], list[HTTPRouteHandler]] = lambda _: []
+    health: Callable[[EngineInfo], Json] = lambda _: {}  # what `/v1/health` says besides
 
     def has(self, path: str) -> bool:
         """Whether a path is one of its own."""
         places = (*self.paths, *self.other_paths)
         return any(path == place or path.startswith(f"{place}/") for place in places)
+
+
+def event(content: object) -> bytes:
+    """A server-sent event whose data is JSON, which has no line ends."""
+    return b"data: " + _encode(content) + b"\n\n"
+
+
+def read_as(kind: type[_Kind], body: Body, neutral: Mapping[str, Sequence[object]]) -> _Kind:
+    """Read a body. Raises ValidationError.
+
+    Raises InputError for a field that would change the answer: that has no `neutral` value.
+    """
+    for name, values in neutral.items():
+        if name in body and body[name] not in values:
+            told = " or ".join(_encode(one).decode() for one in values)
+            otherwise = f", or let it be {told}" if told else ""
+            raise InputError(f"{name} is not supported: leave it out{otherwise}")
+    return msgspec.convert(body, kind)
+
+
+def stop_strings(stop: StopField) -> tuple[str, ...]:
+    """One or several, without empty ones, which stop nothing elsewhere."""
+    return tuple(one for one in ([stop] if isinstance(stop, str) else stop) if one)
+
+
+def only_prompt(prompt: str | Sequence[object]) -> str:
+    """The one prompt. Raises InputError for several, and for token ids."""
+    texts: Sequence[object] = [prompt] if isinstance(prompt, str) else prompt
+    if not all(isinstance(one, str) for one in texts):
+        raise InputError("prompt holds token ids, which are not supported: send its text")
+    if len(texts) != 1:
+        raise InputError(f"prompt holds {len(texts)} prompts: ask for each in a request of its own")
+    return str(texts[0])

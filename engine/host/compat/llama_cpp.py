@@ -15,14 +15,18 @@ from litestar import get
 from litestar.handlers import HTTPRouteHandler
 from msgspec import Meta
 
+from engine.completer import EngineInfo
 from engine.errors import InputError
-from engine.host.compat.drop_in_api import DropInApi, DropInCompletion, Json, ServedModel, event
-from engine.host.compat.text_request import (
+from engine.host.compat.drop_in_api import (
     Body,
+    DropInApi,
+    DropInCompletion,
+    Json,
     StopField,
     TextRequest,
+    event,
     only_prompt,
-    refuse,
+    read_as,
     stop_strings,
 )
 from engine.host.protocol import MAX_TOKENS, Done, Integer, Problem
@@ -36,7 +40,12 @@ _MAX_COMPLETIONS = 4
 _NO_NAME = "tmp"  # llama.cpp's own
 _MAX_EXTRA_CHARS = 1_000_000  # more than a prompt or a pool is the better for
 _DRAWS = ("temperature", "t")  # the sampler without which a temperature says nothing
-_ENDED = (FinishReason.END_TOKEN, FinishReason.FIM_TOKEN)  # by the model itself
+# All else is a limit there, too.
+_STOP_TYPES = {
+    FinishReason.STOP_STRING: "word",
+    FinishReason.END_TOKEN: "eos",
+    FinishReason.FIM_TOKEN: "eos",
+}
 _NEUTRAL: dict[str, tuple[object, ...]] = {
     "n_probs": (0,),
     "grammar": ("",),
@@ -109,9 +118,9 @@ class LlamaCompletion(DropInCompletion):
         return piece | {"tokens": [], "stop": is_last}
 
     def _answer(self, done: Done, content: str) -> Json:
-        stop, ending = self.request.stop, _stop_type(done)
+        stop, ending = self.request.stop, _STOP_TYPES.get(done.finish_reason, "limit")
         return self._piece(content, is_last=True) | {
-            "model": self.model.name,
+            "model": self.model.model,
             "tokens_predicted": done.cost.tokens,
             "tokens_evaluated": done.cost.prompt_tokens,
             "generation_settings": _settings(self.model, self.request),
@@ -125,70 +134,61 @@ class LlamaCompletion(DropInCompletion):
         }
 
 
-class LlamaCpp(DropInApi):
-    """The API."""
-
-    name = "llama-cpp"
-    paths: tuple[str, ...] = (_INFILL, "/completion", "/completions")
-    other_paths: tuple[str, ...] = ("/props",)
-    marker = "input_prefix"
-
-    def read(self, path: str, body: Body, model: ServedModel) -> LlamaCompletion:
-        """Raises InputError and ValidationError."""
-        refuse(body, _NEUTRAL)
-        asked = msgspec.convert(body, LlamaBody)
-        if not 1 <= asked.n_cmpl <= _MAX_COMPLETIONS:
-            raise InputError(  # as llama.cpp says it: llama.vscode tells its user what to do by it
-                f"Field 'n_cmpl': Value must be between 1 <= value <= {_MAX_COMPLETIONS}, "
-                f"but got {asked.n_cmpl}"
-            )
-        is_infill = path == _INFILL
-        request = TextRequest(
-            prefix=_prefix(asked) if is_infill else only_prompt(asked.prompt),
-            suffix=asked.input_suffix or "" if is_infill else "",
-            is_raw=not is_infill,
-            buffers=_files(asked.input_extra) if is_infill else (),
-            slot=str(asked.id_slot),
-            max_tokens=asked.n_predict if asked.n_predict >= 0 else MAX_TOKENS,
-            temperature=_temperature(asked),
-            seed=None if asked.seed == -1 else asked.seed,
-            stop=stop_strings(asked.stop),
-            min_indent=max(asked.n_indent, 0),
-            time_limit_ms=max(asked.t_max_predict_ms, 0) or None,
-            is_prefetch=asked.n_predict == 0,
+def _read(path: str, body: Body, model: EngineInfo) -> LlamaCompletion:
+    asked = read_as(LlamaBody, body, _NEUTRAL)
+    if not 1 <= asked.n_cmpl <= _MAX_COMPLETIONS:
+        raise InputError(  # as llama.cpp says it: llama.vscode tells its user what to do by it
+            f"Field 'n_cmpl': Value must be between 1 <= value <= {_MAX_COMPLETIONS}, "
+            f"but got {asked.n_cmpl}"
         )
-        slot, is_listed = max(asked.id_slot, 0), asked.n_cmpl > 1
-        return LlamaCompletion(request, model, asked.stream, slot, is_listed, asked.response_fields)
+    is_infill = path == _INFILL
+    is_drawn = any(one in _DRAWS for one in asked.samplers)
+    request = TextRequest(
+        prefix=_prefix(asked) if is_infill else only_prompt(asked.prompt),
+        suffix=asked.input_suffix or "" if is_infill else "",
+        is_raw=not is_infill,
+        buffers=_files(asked.input_extra) if is_infill else (),
+        slot=str(asked.id_slot),
+        max_tokens=asked.n_predict if asked.n_predict >= 0 else MAX_TOKENS,
+        temperature=max(asked.temperature, 0.0) if is_drawn else 0.0,
+        seed=None if asked.seed == -1 else asked.seed,
+        stop=stop_strings(asked.stop),
+        min_indent=max(asked.n_indent, 0),
+        time_limit_ms=max(asked.t_max_predict_ms, 0) or None,
+        is_prefetch=asked.n_predict == 0,
+    )
+    slot, is_listed = max(asked.id_slot, 0), asked.n_cmpl > 1
+    return LlamaCompletion(request, model, asked.stream, slot, is_listed, asked.response_fields)
 
-    def refusal(self, status: int, problem: Problem) -> Json:
-        """llama.cpp's form of an error. Without a `content` older versions of llama.vim break."""
-        otherwise = "server_error" if status >= 500 else "invalid_request_error"
-        kind = _ERROR_TYPES.get(status, otherwise)
-        error = {"code": status, "message": problem.message, "type": kind}
-        return {"error": error, "content": ""}
 
-    def routes(self, service: CompletionService) -> list[HTTPRouteHandler]:
-        """What the server is."""
+def _refusal(status: int, problem: Problem) -> Json:
+    """llama.cpp's form of an error. Without a `content` older versions of llama.vim break."""
+    otherwise = "server_error" if status >= 500 else "invalid_request_error"
+    kind = _ERROR_TYPES.get(status, otherwise)
+    error = {"code": status, "message": problem.message, "type": kind}
+    return {"error": error, "content": ""}
 
-        @get("/props")
-        async def props() -> Json:
-            """Describe the host."""
-            model = ServedModel.of(service)
-            params = _settings(model, TextRequest(prefix="", max_tokens=MAX_TOKENS))
-            return {
-                "default_generation_settings": {"n_ctx": model.context_len, "params": params},
-                "total_slots": service.engine_thread.ready_engine().max_sequences,
-                "model_path": model.name,
-                "build_info": f"foregram {VERSION}",
-                "modalities": {"vision": False, "audio": False},
-                "chat_template": "",
-            }
 
-        return [props]
+def _routes(service: CompletionService) -> list[HTTPRouteHandler]:
+    @get("/props")
+    async def props() -> Json:
+        """Describe the host."""
+        engine = service.engine_thread.ready_engine()
+        model = engine.info
+        params = _settings(model, TextRequest(prefix="", max_tokens=MAX_TOKENS))
+        return {
+            "default_generation_settings": {"n_ctx": model.context_len, "params": params},
+            "total_slots": engine.max_sequences,
+            "model_path": model.model,
+            "build_info": f"foregram {VERSION}",
+            "modalities": {"vision": False, "audio": False},
+            "chat_template": "",
+        }
+
+    return [props]
 
 
 def _prefix(asked: LlamaBody) -> str:
-    """All that stands before the cursor. Raises InputError."""
     if asked.input_prefix is None or asked.input_suffix is None:
         missing = "input_prefix" if asked.input_prefix is None else "input_suffix"
         raise InputError(f'"{missing}" is required')
@@ -208,14 +208,7 @@ def _files(extra: Sequence[ExtraFile]) -> tuple[Buffer, ...]:
     return tuple(Buffer(path, "\n".join(reversed(pieces))) for path, pieces in texts.items())
 
 
-def _temperature(asked: LlamaBody) -> float:
-    """0, and below it, is greedy; so is a list of samplers without the one that draws."""
-    is_drawn = any(one in _DRAWS for one in asked.samplers)
-    return max(asked.temperature, 0.0) if is_drawn else 0.0
-
-
-def _settings(model: ServedModel, request: TextRequest) -> Json:
-    """How an answer is made."""
+def _settings(model: EngineInfo, request: TextRequest) -> Json:
     return {
         "n_ctx": model.context_len,
         "n_predict": min(request.max_tokens, MAX_TOKENS),
@@ -228,7 +221,6 @@ def _settings(model: ServedModel, request: TextRequest) -> Json:
 
 
 def _timings(done: Done) -> Json:
-    """What was read and written, and how fast."""
     read, written = done.cost.prompt_tokens - done.cost.reused_tokens, done.cost.tokens
     prompt_ms, predicted_ms = done.cost.prefill_ms, done.cost.decode_ms
     return {
@@ -246,13 +238,6 @@ def _timings(done: Done) -> Json:
     }
 
 
-def _stop_type(done: Done) -> str:
-    """`eos` where the model ended it, `word` at a stop string; all else is a limit there, too."""
-    if done.finish_reason == FinishReason.STOP_STRING:
-        return "word"
-    return "eos" if done.finish_reason in _ENDED else "limit"
-
-
 def selected(answer: Json, fields: Sequence[str]) -> Json:
     """The answer, or the fields of it that are named, and its text in any case.
 
@@ -260,16 +245,26 @@ def selected(answer: Json, fields: Sequence[str]) -> Json:
     """
     if not fields:
         return answer
-    found = {name: value for name in fields if (value := _field(answer, name)) is not None}
-    return {"content": answer["content"]} | found
-
-
-def _field(answer: object, name: str) -> object:
-    value = answer
-    for part in name.split("/"):
-        value = value.get(part) if isinstance(value, dict) else None
-    return value
+    found = {"content": answer["content"]}
+    for name in fields:
+        value: object = answer
+        for part in name.split("/"):
+            value = value.get(part) if isinstance(value, dict) else None
+        if value is not None:
+            found[name] = value
+    return found
 
 
 def _ratio(amount: float, count: float) -> float:
     return amount / count if count else 0.0
+
+
+LLAMA_CPP = DropInApi(
+    name="llama-cpp",
+    paths=(_INFILL, "/completion", "/completions"),
+    marker="input_prefix",
+    read=_read,
+    refusal=_refusal,
+    other_paths=("/props",),
+    routes=_routes,
+)

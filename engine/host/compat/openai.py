@@ -5,9 +5,11 @@ without one is continued as it stands, and the names of special tokens in it are
 https://platform.openai.com/docs/api-reference/completions
 """
 
+import hashlib
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 import msgspec
@@ -16,21 +18,19 @@ from litestar.exceptions import NotFoundException
 from litestar.handlers import HTTPRouteHandler
 from litestar.params import FromPath
 
+from engine.completer import EngineInfo
+from engine.errors import InputError
 from engine.host.compat.drop_in_api import (
     DONE,
+    Body,
     DropInApi,
     DropInCompletion,
     Json,
-    ServedModel,
-    event,
-)
-from engine.host.compat.text_request import (
-    Body,
     StopField,
     TextRequest,
-    check_top_p,
+    event,
     only_prompt,
-    refuse,
+    read_as,
     stop_strings,
 )
 from engine.host.protocol import Done, Problem
@@ -52,11 +52,9 @@ _CUT = (
     FinishReason.TIME,
     FinishReason.PREFILLED,
 )
-_ERROR_TYPES = {
-    401: "authentication_error",
-    403: "permission_error",
-    429: "rate_limit_error",
-}
+_ERROR_TYPES = {401: "authentication_error", 403: "permission_error", 429: "rate_limit_error"}
+# Up to this temperature the unlikely tokens that a `top_p` would leave out are hardly ever drawn.
+_SHARP = 0.5
 
 
 class StreamOptions(msgspec.Struct, frozen=True):
@@ -65,8 +63,8 @@ class StreamOptions(msgspec.Struct, frozen=True):
     include_usage: bool | None = None
 
 
-class OpenAIBody(msgspec.Struct, frozen=True):
-    """What is posted to `/v1/completions`; unknown fields are ignored."""
+class HoleBody(msgspec.Struct, frozen=True):
+    """What OpenAI's and Mistral's clients post; unknown fields are ignored."""
 
     prompt: str | list[Any]
     suffix: str | None = None
@@ -74,19 +72,47 @@ class OpenAIBody(msgspec.Struct, frozen=True):
     temperature: float = 0.0
     top_p: float = 1.0
     stream: bool = False
-    stream_options: StreamOptions = StreamOptions()
-    logprobs: int | None = None
     stop: StopField = ""
     seed: int | None = None
 
+    def request(self, *, tells_tokens: bool = False) -> TextRequest:
+        """Raises InputError, also where leaving out unlikely tokens would make another text."""
+        if self.top_p < 1 and self.temperature > _SHARP:
+            raise InputError(
+                f"top_p is not supported above temperature {_SHARP}: leave it out, or let it be 1"
+            )
+        return TextRequest(
+            prefix=only_prompt(self.prompt),
+            suffix=self.suffix or "",
+            is_raw=self.suffix is None,
+            max_tokens=self.max_tokens,
+            temperature=self.temperature,
+            seed=self.seed,
+            stop=stop_strings(self.stop),
+            tells_tokens=tells_tokens,
+        )
+
+
+class OpenAIBody(HoleBody, frozen=True):
+    """What is posted to `/v1/completions`."""
+
+    stream_options: StreamOptions = StreamOptions()
+    logprobs: int | None = None
+
 
 @dataclass(slots=True)
-class OpenAICompletion(DropInCompletion):
+class TimedCompletion(DropInCompletion):
+    """A completion whose answers all tell when it began, in seconds since 1970."""
+
+    created: int = field(default_factory=lambda: int(time.time()))
+
+
+@dataclass(slots=True)
+class OpenAICompletion(TimedCompletion):
     """A completion as OpenAI's clients see it."""
 
     tells_usage: bool = False  # at the end of a stream
     num_logprobs: int | None = None
-    created: int = field(default_factory=lambda: int(time.time()))
     _offset: int = 0  # of the next token, in characters
 
     def answer(self, chunks: Sequence[Chunk], done: Done) -> Json:
@@ -114,8 +140,8 @@ class OpenAICompletion(DropInCompletion):
         return {
             "id": f"cmpl-{completion_id}",
             "created": self.created,
-            "model": self.model.name,
-            "system_fingerprint": self.model.fingerprint,
+            "model": self.model.model,
+            "system_fingerprint": _fingerprint(self.model),
             "choices": choices,
             "usage": cost,
             "object": "text_completion",
@@ -139,72 +165,64 @@ class OpenAICompletion(DropInCompletion):
         }
 
 
+@cache
+def _fingerprint(model: EngineInfo) -> str:
+    """It changes with the model and the form of its weights."""
+    form = "\0".join([model.model, model.device, model.dtype])
+    return f"fp_{hashlib.sha256(form.encode()).hexdigest()[:10]}"
+
+
 def _choice(text: str, logprobs: Json | None, reason: str | None = None) -> Json:
     return {"text": text, "index": 0, "logprobs": logprobs, "finish_reason": reason}
 
 
-class OpenAI(DropInApi):
-    """The API."""
+def _read(_path: str, body: Body, model: EngineInfo) -> OpenAICompletion:
+    asked = read_as(OpenAIBody, body, _NEUTRAL)
+    return OpenAICompletion(
+        asked.request(tells_tokens=asked.logprobs is not None),
+        model,
+        asked.stream,
+        tells_usage=bool(asked.stream_options.include_usage),
+        num_logprobs=asked.logprobs,
+    )
 
-    name = "openai"
-    paths: tuple[str, ...] = ("/v1/completions",)
-    other_paths: tuple[str, ...] = ("/v1/models",)
 
-    def read(self, path: str, body: Body, model: ServedModel) -> OpenAICompletion:  # noqa: ARG002 - it has one
-        """Raises InputError and ValidationError."""
-        refuse(body, _NEUTRAL)
-        asked = msgspec.convert(body, OpenAIBody)
-        check_top_p(asked.top_p, asked.temperature)
-        request = TextRequest(
-            prefix=only_prompt(asked.prompt),
-            suffix=asked.suffix or "",
-            is_raw=asked.suffix is None,
-            max_tokens=asked.max_tokens,
-            temperature=asked.temperature,
-            seed=asked.seed,
-            stop=stop_strings(asked.stop),
-            tells_tokens=asked.logprobs is not None,
-        )
-        tells_usage = bool(asked.stream_options.include_usage)
-        return OpenAICompletion(request, model, asked.stream, tells_usage, asked.logprobs)
+def _refusal(status: int, problem: Problem) -> Json:
+    kind = error_type(status)
+    error = {"message": problem.message, "type": kind, "code": problem.code, "param": None}
+    return {"error": error}
 
-    def refusal(self, status: int, problem: Problem) -> Json:
-        """OpenAI's form of an error."""
-        kind = error_type(status)
-        error = {"message": problem.message, "type": kind, "code": problem.code, "param": None}
-        return {"error": error}
 
-    def routes(self, service: CompletionService) -> list[HTTPRouteHandler]:
-        """The models: there is one."""
-        created = int(time.time())
+def _routes(service: CompletionService) -> list[HTTPRouteHandler]:
+    created = int(time.time())
 
-        def card() -> Json:
-            model = ServedModel.of(service)
-            return {
-                "id": model.name,
-                "created": created,
-                "owned_by": "foregram",
-                # The next three are what others than OpenAI say of their models.
-                "context_length": model.context_len,
-                "max_model_len": model.context_len,
-                "capabilities": {"completion_fim": True, "completion_chat": False},
-                "object": "model",
-            }
+    def card() -> Json:
+        model = service.engine_thread.ready_engine().info
+        return {
+            "id": model.model,
+            "created": created,
+            "owned_by": "foregram",
+            # The next three are what others than OpenAI say of their models.
+            "context_length": model.context_len,
+            "max_model_len": model.context_len,
+            "capabilities": {"completion_fim": True, "completion_chat": False},
+            "object": "model",
+        }
 
-        @get("/v1/models")
-        async def models() -> Json:
-            """List the model."""
-            return {"data": [card()], "object": "list"}
+    @get("/v1/models")
+    async def models() -> Json:
+        """List the model."""
+        return {"data": [card()], "object": "list"}
 
-        @get("/v1/models/{model_id:path}")
-        async def model(model_id: FromPath[str]) -> Json:
-            """Describe the model."""
-            found = card()
-            if model_id.removeprefix("/") != found["id"]:
-                raise NotFoundException(f"this host serves {found['id']} and no other model")
-            return found
+    @get("/v1/models/{model_id:path}")
+    async def model(model_id: FromPath[str]) -> Json:
+        """Describe the model."""
+        found = card()
+        if model_id.removeprefix("/") != found["id"]:
+            raise NotFoundException(f"this host serves {found['id']} and no other model")
+        return found
 
-        return [models, model]
+    return [models, model]
 
 
 def usage(done: Done) -> Json:
@@ -224,3 +242,14 @@ def finish_reason(done: Done) -> str:
 def error_type(status: int) -> str:
     """What OpenAI calls the errors of an HTTP status."""
     return _ERROR_TYPES.get(status, "server_error" if status >= 500 else "invalid_request_error")
+
+
+OPENAI = DropInApi(
+    name="openai",
+    paths=("/v1/completions",),
+    marker="prompt",
+    read=_read,
+    refusal=_refusal,
+    other_paths=("/v1/models",),
+    routes=_routes,
+)

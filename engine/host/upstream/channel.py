@@ -1,4 +1,8 @@
-"""HTTP to an upstream: questions with an answer, and completions that stream. It knows no model."""
+"""HTTP to an upstream: questions with an answer, and completions that stream. It knows no model.
+
+Its failures are sentences with codes, of which none quotes a token. The host's log has the address
+and what to set; clients get fewer words.
+"""
 
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
@@ -8,6 +12,7 @@ from typing import Any
 import httpx2
 import msgspec
 
+from engine.errors import ConfigurationError, ForegramError
 from engine.host.http_client import (
     ResponseTooLargeError,
     body_of,
@@ -17,15 +22,100 @@ from engine.host.http_client import (
     tls_context,
     usable_proxies,
 )
-from engine.host.upstream.failures import UpstreamError, busy, refusal
 from engine.host.upstream.options import UpstreamOptions
 
+_MOST_SAID = 300  # characters of the upstream's own words
+_TOLD = {
+    "upstream_failed": "the upstream failed",
+    "upstream_unreachable": "the upstream cannot be reached, or is not ready",
+    "upstream_untrusted": "the upstream's certificate is not accepted",
+    "upstream_timeout": "the upstream does not go on",
+    "upstream_broken": "the upstream broke off",
+    "upstream_denied": "the upstream does not accept the host's token",
+    "upstream_not_found": "the upstream does not have the host's model",
+}
 _CONNECT_S = 5.0
 _SILENT_S = 60.0  # of an upstream that reads a prompt, or has it wait
 _LONGEST_REST_S = 60.0  # whatever Retry-After says
 _MOST_KEPT = 64  # idle connections
 _KEPT_S = 4.0  # without a request; vLLM's and SGLang's servers close them after 5
 _DONE = b'{"choices":[{"finish_reason":"stop"}]}'  # where no reason came before
+
+
+class UpstreamError(ForegramError):
+    """The upstream could not generate; `code` says how it failed.
+
+    `said` are its own words. They may quote a prompt, so the log has none of them where they are
+    about a request.
+    """
+
+    exit_status = 8
+
+    def __init__(
+        self, code: str, message: str, *, said: str = "", retry_after_s: float | None = None
+    ) -> None:
+        words = f": {said[:_MOST_SAID]}" if said else ""
+        super().__init__(f"{message}{words}")
+        self.code = code
+        self.said = said
+        self.retry_after_s = retry_after_s
+        self._message = message
+
+    @property
+    def told(self) -> str:
+        """Without an address or an option; a refused client can ask otherwise."""
+        if self.code == "upstream_refused":
+            return f"the upstream refused: {self.said[:_MOST_SAID] or 'it does not say why'}"
+        if self.retry_after_s is not None:
+            return f"the upstream is busy; ask again in {_seconds(self.retry_after_s)}"
+        return f"{_TOLD[self.code]}; the host's log says more"
+
+    @property
+    def logged(self) -> str:
+        """Without the upstream's words about a prompt."""
+        return self._message if self.code in ("upstream_refused", "upstream_failed") else str(self)
+
+
+class UpstreamOptionsError(ConfigurationError):
+    """The host's options do not fit it."""
+
+    @property
+    def told(self) -> str:
+        """Neither an address nor an option."""
+        return "the host's options do not fit its upstream; the host's log says more"
+
+
+def busy(where: str, retry_after_s: float) -> UpstreamError:
+    """It has too much to do; it may be asked again later."""
+    message = f"the upstream {where} is busy; it can be asked again in {_seconds(retry_after_s)}"
+    return UpstreamError("upstream_busy", message, retry_after_s=retry_after_s)
+
+
+def refusal(where: str, status: int, said: str, retry_after_s: float | None) -> UpstreamError:
+    """What a status that is no success means; `said` is the answer's own sentence."""
+    who = f"the upstream {where}"
+    words = f": {said[:_MOST_SAID]}" if said else ""
+    if status in (401, 403):
+        return UpstreamError(
+            "upstream_denied",
+            f"{who} does not accept the token ({status}{words}); --upstream-token-file names the "
+            "file that holds it",
+        )
+    if status == 404:
+        return UpstreamError(
+            "upstream_not_found",
+            f"{who} has no such model or no /v1/completions{words}; --upstream-model names its model",
+        )
+    if status == 429 or (status == 503 and retry_after_s is not None):
+        return busy(where, 1.0 if retry_after_s is None else retry_after_s)
+    if status in (502, 503, 504):
+        return UpstreamError("upstream_unreachable", f"{who} is not ready ({status}{words})")
+    code, verb = ("upstream_refused", "refused") if status < 500 else ("upstream_failed", "failed")
+    return UpstreamError(code, f"{who} {verb} ({status})", said=said)
+
+
+def _seconds(wait_s: float) -> str:
+    return f"{max(1, round(wait_s))} s"
 
 
 class UpstreamChannel:
@@ -116,7 +206,6 @@ class UpstreamChannel:
 
     @contextmanager
     def _told(self) -> Iterator[None]:
-        """Turn the client's errors into sentences."""
         where = f"the upstream {self.where}"
         try:
             yield
@@ -135,9 +224,7 @@ class UpstreamChannel:
             told = f"{where} cannot be reached: {error}"
             raise UpstreamError("upstream_unreachable", told) from error
         except ResponseTooLargeError as error:
-            what = "a line above" if error.is_line else "more than"
-            sent = f"the upstream sent {what} {error.most_bytes:,} bytes"
-            raise UpstreamError("upstream_broken", sent) from error
+            raise UpstreamError("upstream_broken", f"{where} sent {error}") from error
         except (httpx2.HTTPError, httpx2.StreamError, httpx2.InvalidURL) as error:
             reason = f"{type(error).__name__}: {error}".removesuffix(": ")
             raise UpstreamError("upstream_broken", f"{where} broke off ({reason})") from error

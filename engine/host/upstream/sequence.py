@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from engine.growing_text import GrowingText
-from engine.host.upstream.failures import UpstreamError
+from engine.host.upstream.channel import UpstreamError
 from engine.host.upstream.prompt_writer import UpstreamPrompt
 from engine.host.upstream.upstream_model import UpstreamModel
 from engine.host.upstream.wire import Delta
@@ -155,8 +155,7 @@ class UpstreamSequence:
                         await self._count_rest(deltas)
                     self._end()
                     return
-        where = self.model.channel.where
-        told = f"the upstream {where} stopped in the middle of a completion"
+        told = f"the upstream {self.model.channel.where} stopped in the middle of a completion"
         raise UpstreamError("upstream_broken", told)
 
     def _takes_last(self, delta: Delta) -> bool:

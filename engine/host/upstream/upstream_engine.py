@@ -11,8 +11,7 @@ from typing import Any
 
 from engine.completer import EngineInfo, EngineUsage, ServedEngine
 from engine.errors import InputError
-from engine.host.upstream.channel import UpstreamChannel
-from engine.host.upstream.failures import UpstreamError
+from engine.host.upstream.channel import UpstreamChannel, UpstreamError
 from engine.host.upstream.options import UpstreamOptions
 from engine.host.upstream.sequence import UpstreamSequence
 from engine.host.upstream.upstream_model import UpstreamModel

@@ -1,25 +1,189 @@
-"""The model behind an upstream: it takes a prompt and streams what follows."""
+"""The model behind an upstream: which it is by its own account, and what follows a prompt."""
 
 import asyncio
 import secrets
 import time
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import PurePath
+from typing import Any
 
 from engine.config import Sampling
-from engine.host.upstream.channel import UpstreamChannel
-from engine.host.upstream.failures import UpstreamError
-from engine.host.upstream.identity import UpstreamIdentity, identify, special_tokens
+from engine.errors import ConfigurationError
+from engine.host.upstream.channel import UpstreamChannel, UpstreamError, UpstreamOptionsError
 from engine.host.upstream.options import UpstreamOptions
-from engine.host.upstream.prompt_writer import PromptWriter, UpstreamPrompt
-from engine.host.upstream.wire import BodyWriter, Delta, read_delta
+from engine.host.upstream.prompt_writer import (
+    FAMILIES,
+    PromptWriter,
+    UpstreamPrompt,
+    names_by_model,
+)
+from engine.host.upstream.wire import BodyWriter, Delta, ServerKind, read_delta
 from engine.model.prompt import Prompt
+from engine.model_names import kind_of, title_of, why_unknown
 
+_CONTEXT = 4096  # where an upstream does not say: what each of today's models has
+_MOST_SEQUENCES = 64  # where it does not say: what one GPU serves well
+_LEAST_CONTEXT, _LARGEST_CONTEXT = 512, 2**24
+_LARGEST_SEQUENCES = 1024  # more than any engine runs side by side
+_FEW_NAMES = 3  # prefix, suffix and middle, without which there is no format
+_KINDS: tuple[ServerKind, ...] = ("llamacpp", "vllm", "sglang", "tensorrt_llm")
 _LEAST_PROMPT, _MOST_PROMPT = 1024, 8192
 _READ_MS = 2400.0  # for a full prompt, as of a model on this machine; most of it is read before
 _PROBE_WORDS = 96  # of three or four tokens each
 _PROBE_S = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class UpstreamIdentity:
+    """`model_name` is what it calls the model, `context` the tokens of prompt and text together."""
+
+    kind: ServerKind
+    model_name: str
+    context: int
+    max_sequences: int = _MOST_SEQUENCES
+    other_names: tuple[str, ...] = ()  # of the model: what its files are called
+
+    @property
+    def shown_name(self) -> str:
+        """What people read of the model's name: where that is a path, its end."""
+        name = self.model_name
+        return PurePath(name).name or name if name.startswith("/") else name
+
+
+async def identify(channel: UpstreamChannel, options: UpstreamOptions) -> UpstreamIdentity:
+    """Ask an upstream what it is. Raises UpstreamError and ConfigurationError."""
+    models = await _models(channel)
+    owners = [str(model.get("owned_by", "")).lower() for model in models]
+    kind: ServerKind = next((one for owner in owners for one in _KINDS if one == owner), "other")
+    chosen = _chosen(models, options, kind)
+    context = _positive(chosen.get("max_model_len"), _LARGEST_CONTEXT) or _CONTEXT
+    found = UpstreamIdentity(kind, chosen["id"], context, other_names=_names(chosen, "root"))
+    if kind == "llamacpp":
+        found = _with_properties(found, await _told(channel, "/props"))
+    if options.context is not None:
+        found = replace(found, context=options.context)
+    if found.context < _LEAST_CONTEXT:
+        raise UpstreamOptionsError(
+            f"the upstream {channel.where} has room for {found.context} tokens only; start it with "
+            "a longer context"
+        )
+    return found
+
+
+async def special_tokens(
+    channel: UpstreamChannel, identity: UpstreamIdentity, options: UpstreamOptions
+) -> tuple[str, ...]:
+    """The names of the model's special tokens: by its name, or by how the upstream reads them.
+
+    Raises ConfigurationError where nothing tells, or where `--model` is not what the upstream runs.
+    """
+    said = [identity.model_name, *identity.other_names]
+    if options.known_as:
+        if kind_of(options.known_as) == "unknown":
+            raise ConfigurationError(why_unknown(options.known_as))
+        said = [title_of(options.known_as)]
+    # Of paths the ends: a folder may be called anything.
+    if names := names_by_model(*(PurePath(name).name or name for name in said)):
+        few = names[:_FEW_NAMES]
+        if len(await tokenised(channel, identity, "".join(few))) in (0, len(few)):
+            return names
+        if options.known_as:
+            raise ConfigurationError(
+                f"the upstream's model {identity.model_name} has other tokens than "
+                f"{options.known_as}; pass --model with the model that it runs"
+            )
+    for most in (None, _FEW_NAMES):
+        for names in (names[:most] for _, names in FAMILIES):
+            num_tokens = len(await tokenised(channel, identity, "".join(names)))
+            if num_tokens == len(names):
+                return names
+            if not num_tokens:
+                break
+    raise ConfigurationError(
+        f"nothing tells with which special tokens the upstream's model {identity.model_name} fills "
+        "in the middle; pass --model with its alias, its hub id, its folder or its .gguf file"
+    )
+
+
+async def tokenised(channel: UpstreamChannel, identity: UpstreamIdentity, text: str) -> list[int]:
+    """The upstream's tokens of a text, special ones by their names; none where it does not tell."""
+    if identity.kind == "llamacpp":
+        body: dict[str, Any] = {"content": text, "parse_special": True, "add_special": False}
+    else:
+        body = {"model": identity.model_name, "prompt": text, "add_special_tokens": False}
+    answer = await _told(channel, "/tokenize", body)
+    ids = answer.get("tokens")
+    return [one for one in ids if isinstance(one, int)] if isinstance(ids, list) else []
+
+
+async def _models(channel: UpstreamChannel) -> list[dict[str, Any]]:
+    try:
+        answer = await channel.ask("/v1/models")
+    except UpstreamError as error:
+        if error.code != "upstream_not_found":
+            raise
+        return []
+    data = answer.get("data") if isinstance(answer, dict) else None
+    return [one for one in data or () if isinstance(one, dict) and isinstance(one.get("id"), str)]
+
+
+def _chosen(
+    models: list[dict[str, Any]], options: UpstreamOptions, kind: ServerKind
+) -> dict[str, Any]:
+    """The model to ask for. Raises ConfigurationError where that is not clear."""
+    names = ", ".join(one["id"] for one in models)
+    if not options.model_name:
+        if len(models) == 1:
+            return models[0]
+        has = f"has the models {names}" if models else "does not say which model it has"
+        raise UpstreamOptionsError(
+            f"the upstream {options.base_url} {has}; name one with --upstream-model"
+        )
+    for one in models:
+        if one["id"] == options.model_name:
+            return one
+    if not models:
+        return {"id": options.model_name}
+    if kind == "llamacpp" and len(models) == 1:  # it has one, whatever it is called
+        return models[0] | {"id": options.model_name}
+    raise UpstreamOptionsError(
+        f"the upstream {options.base_url} has no model {options.model_name}, but {names}"
+    )
+
+
+async def _told(
+    channel: UpstreamChannel, path: str, body: dict[str, Any] | None = None
+) -> dict[str, Any]:
+    """What a route answers that not every upstream has, or shows to everyone."""
+    try:
+        answer = await channel.ask(path, body)
+    except UpstreamError as error:
+        if error.code == "upstream_unreachable":
+            raise
+        return {}
+    return answer if isinstance(answer, dict) else {}
+
+
+def _with_properties(found: UpstreamIdentity, told: dict[str, Any]) -> UpstreamIdentity:
+    """What llama.cpp says of itself beside its list of models."""
+    settings = told.get("default_generation_settings")
+    context = settings.get("n_ctx") if isinstance(settings, dict) else None
+    return replace(
+        found,
+        context=_positive(context, _LARGEST_CONTEXT) or found.context,
+        max_sequences=_positive(told.get("total_slots"), _LARGEST_SEQUENCES) or found.max_sequences,
+        other_names=(*found.other_names, *_names(told, "model_path", "model_alias")),
+    )
+
+
+def _names(told: dict[str, Any], *keys: str) -> tuple[str, ...]:
+    return tuple(value for key in keys if isinstance(value := told.get(key), str) and value)
+
+
+def _positive(value: object, most: int) -> int | None:
+    return min(value, most) if isinstance(value, int) and value > 0 else None
 
 
 @dataclass(slots=True)
@@ -41,8 +205,7 @@ class UpstreamModel:
         bodies = BodyWriter(identity.kind, identity.model_name, writer.special)
         model = cls(channel, identity, writer, bodies)
         affordable = await model._affordable_prompt()
-        most = options.prompt_tokens or affordable
-        model.writer.budget = min(most, identity.context // 2)
+        writer.budget = min(options.prompt_tokens or affordable, identity.context // 2)
         return model
 
     @property
@@ -97,10 +260,6 @@ class UpstreamModel:
             async with asyncio.timeout(_PROBE_S):
                 ms_per_token = min([await self._reading_ms() for _ in range(2)])
         except TimeoutError:
-            return _LEAST_PROMPT
-        except UpstreamError as error:
-            if error.code != "upstream_timeout":
-                raise
             return _LEAST_PROMPT
         affordable = int(_READ_MS / ms_per_token)
         return max(_LEAST_PROMPT, min(_MOST_PROMPT, 1 << affordable.bit_length() - 1))

@@ -20,7 +20,7 @@ import msgspec
 from engine.config import Sampling
 from engine.errors import InputError
 from engine.host.bodies import decoded
-from engine.host.upstream.failures import UpstreamError
+from engine.host.upstream.channel import UpstreamError
 from engine.request import TokenText
 
 ServerKind = Literal["llamacpp", "vllm", "sglang", "tensorrt_llm", "other"]

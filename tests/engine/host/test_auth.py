@@ -25,6 +25,7 @@ async def knock(
     limits=None,
     metrics=None,
     is_loopback=False,
+    replica="",
     kind="http",
     **given,
 ):
@@ -34,7 +35,9 @@ async def knock(
 
     async def app(scope, receive, send):
         is_open = scope["type"] != "http" or scope["path"] == "/health"
-        sent.append({"status": 200, "principal": None if is_open else principal_of(scope)})
+        principal = None if is_open else principal_of(scope)
+        start = {"type": "http.response.start", "status": 200, "headers": []}
+        await send(start | {"principal": principal})
 
     async def receive():
         raise AssertionError("nothing reads the body")
@@ -45,7 +48,12 @@ async def knock(
     raw = [(name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()]
     principals = Principals(known) if known else Principals.of(token)
     auth = AuthMiddleware(
-        app, principals, is_loopback, limits or QuotaKeeper(), metrics=metrics or Metrics()
+        app,
+        principals,
+        is_loopback,
+        limits or QuotaKeeper(),
+        metrics=metrics or Metrics(),
+        replica=replica,
     )
     await auth({"type": kind, "path": path, "headers": raw}, receive, send)
     return sent
@@ -270,3 +278,9 @@ async def test_what_is_refused_is_counted_by_its_reason():
     assert 'foregram_refusals_total{reason="wrong_token"} 1.0' in page
     assert 'foregram_refusals_total{reason="quota"} 1.0' in page
     assert 'foregram_refusals_total{reason="web_page"} 1.0' in page
+
+
+async def test_each_answer_of_several_hosts_tells_its_replica():
+    for given in ("Bearer right", "Bearer wrong"):
+        sent = await knock(token="right", authorization=given, replica="one")
+        assert (b"foregram-replica", b"one") in sent[0]["headers"]

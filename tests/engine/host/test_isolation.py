@@ -13,7 +13,6 @@ from engine import learning
 from engine.config import StopRules
 from engine.drafting.lookahead import LookaheadDrafter
 from engine.host.buffers import ClientId
-from engine.host.figures import gauges
 from engine.host.protocol import Done
 from engine.host.service import CompletionService
 from engine.loader import EngineOptions, load_engine
@@ -163,11 +162,11 @@ async def test_text_is_the_same_whoever_asks(load):
 async def test_figures_are_of_who_asks(load):
     async with service_of(load) as service:
         await completed(service, ADA, *VICTIM)
-        before = gauges(service, EVE)
+        before = service.gauges(EVE)
         assert set(before.values()) == {0}
         await completed(service, ADA, *VICTIM, "x = 1", client="another")
-        assert gauges(service, EVE) == before
-        own = gauges(service, ADA)
+        assert service.gauges(EVE) == before
+        own = service.gauges(ADA)
         assert (own["clients"], own["buffers"]) == (2, 2)
         assert own["pool_tokens"] > 0 < own["kv_bytes"]
 

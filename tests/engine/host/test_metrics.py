@@ -1,7 +1,9 @@
 """What the host counts."""
 
+from prometheus_client.parser import text_string_to_metric_families
+
 from engine import Cost, FinishReason
-from engine.host.metrics import Metrics
+from engine.host.metrics import Metrics, joined_pages
 
 COST = Cost(12, 4, 16, 100, 90, 50.0, 80.0, {"pool": 7, "model": 5}, queue_ms=15.0)
 
@@ -51,3 +53,26 @@ def test_two_hosts_in_one_process_count_apart():
     one.feedback.labels("accepted").inc()
     assert 'foregram_feedback_total{kind="accepted"} 1.0' in lines(one)
     assert not any(line.startswith("foregram_feedback_total{") for line in lines(other))
+
+
+def page(running: float) -> bytes:
+    metrics = Metrics()
+    metrics.count_request("completed")
+    return metrics.page({"running": running})
+
+
+def test_each_figure_stands_once_for_each_replica():
+    joined = joined_pages({"one": page(1), "two": page(2)}).decode()
+    families = {one.name: one for one in text_string_to_metric_families(joined)}
+    running = {one.labels["replica"]: one.value for one in families["foregram_running"].samples}
+    assert running == {"one": 1, "two": 2}
+    assert joined.count("# TYPE foregram_requests_total") == 1
+    completed = 'foregram_requests_total{outcome="completed",replica="two"} 1.0'
+    assert completed in joined.splitlines()
+
+
+def test_nothing_is_lost_or_changed_of_a_page():
+    alone = page(3).decode()
+    joined = joined_pages({"one": alone.encode()}).decode()
+    bare = joined.replace('replica="one",', "").replace(',replica="one"', "")
+    assert bare.replace('{replica="one"}', "") == alone

@@ -116,10 +116,10 @@ def test_a_file_that_is_broken_when_it_is_read_again_changes_nothing(token_file)
     known = Principals.read(token_file(f"ada:{ADA}"))
     token_file("ada:short")
     with pytest.raises(ConfigurationError):
-        known.reload()
+        known.follow(is_told=True)
     assert known.named_by(ADA.encode()) == "ada"
     token_file(f"bob:{BOB}")
-    known.reload()
+    known.follow(is_told=True)
     assert known.named_by(ADA.encode()) is None
     assert known.named_by(BOB.encode()) == "bob"
 

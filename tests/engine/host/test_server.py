@@ -16,8 +16,8 @@ import pytest
 
 from engine.errors import ConfigurationError, DeviceLostError
 from engine.host import draining_server
+from engine.host.draining_server import port_listener
 from engine.host.engine_thread import NotReadyError
-from engine.host.listener import port_listener
 from engine.host.options import HostOptions
 from engine.host.protocol import PROTOCOL_HEADER, PROTOCOL_VERSION, Failed, Problem
 from engine.host.runtime import RuntimeFolder

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from engine.errors import ConfigurationError
-from engine.host.listener import host_listener
+from engine.host.draining_server import host_listener
 from engine.host.options import HostOptions
 from engine.host.socket_file import listening
 

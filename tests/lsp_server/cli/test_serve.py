@@ -6,8 +6,7 @@ import pytest
 from engine.engine import Engine
 from engine.errors import ConfigurationError
 from engine.host.engine_thread import EngineThread
-from engine.host.log_file import MAX_LOG_BYTES
-from engine.host.runtime import HostRecord
+from engine.host.runtime import MAX_LOG_BYTES, HostRecord
 from engine.scheduler import Scheduler
 from lsp_server.cli import serve as module
 from lsp_server.cli.arguments import build_parser

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lsprotocol import types
 
-from engine.host.held_buffer import spliced
+from engine.host.buffers import spliced
 from engine.host.protocol import LineSplice
 from lsp_server.documents.line_buffer import (
     LineBuffer,

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from engine.host.figures import gauges
 from engine.request import Buffer
 from lsp_server.host.address import HostAddress
 from lsp_server.settings import Settings
@@ -102,7 +101,7 @@ async def test_the_host_holds_the_files_of_the_trace_until_the_person_leaves():
         assert engine.requests[0].path == TRACE.path
         assert [one.path for one in engine.requests[0].open_buffers] == ["shop/items.py"]
         await seat.leave()
-        assert gauges(host.service)["clients"] == 0
+        assert host.service.gauges()["clients"] == 0
 
 
 async def test_a_host_without_a_model_is_one_sentence():
@@ -124,4 +123,4 @@ async def test_a_crowd_comes_types_and_leaves():
         assert outcomes <= {"answered", "superseded"}
         assert run.late_s
         assert run.memory_mb
-        assert gauges(host.service)["clients"] == 0
+        assert host.service.gauges()["clients"] == 0

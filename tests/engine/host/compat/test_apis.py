@@ -12,7 +12,7 @@ from engine import FinishReason
 from engine.errors import ConfigurationError, InputError
 from engine.host.compat import answering
 from engine.host.compat.apis import NAMES, EnabledApis
-from engine.host.compat.text_request import TextRequest
+from engine.host.compat.drop_in_api import TextRequest
 from engine.host.protocol import PROTOCOL_HEADER
 from tests.support.held_engine import HeldEngine
 from tests.support.running_host import engine_after, running_host
@@ -154,7 +154,7 @@ _NULLS = {
         *("input_extra", "prompt", "n_predict", "samplers", "seed", "stop", "stream", "grammar"),
         *("json_schema", "logit_bias", "lora", "ignore_eos", "response_fields", "n_cmpl"),
     ),
-    "tabby": ("prompt", "mode", "debug_options", "temperature", "seed", "user", "language"),
+    "tabby": ("prompt", "mode", "temperature", "seed", "user", "language"),
 }
 
 
@@ -174,11 +174,10 @@ async def test_a_field_that_is_null_is_as_if_it_were_not_there(tmp_path, api):
 async def test_null_in_what_is_nested_is_as_if_it_were_not_there(tmp_path):
     snippet = {"filepath": None, "body": "b"}
     tabby = {"prefix": "x", "suffix": None, "filepath": None, "declarations": [snippet]}
-    options = {"raw_prompt": None, "disable_retrieval_augmented_code_completion": None}
     llama = {"input_prefix": "x", "input_suffix": "y"}
     async with running_host(tmp_path, HeldEngine(), apis=ALL) as host:
         for path, body in (
-            (COMPLETIONS, {"segments": tabby, "debug_options": options}),
+            (COMPLETIONS, {"segments": tabby}),
             ("/infill", llama | {"input_extra": [{"filename": None, "text": "t"}, {"text": None}]}),
             (COMPLETIONS, {"prompt": "x", "stream_options": {"include_usage": None}}),
         ):

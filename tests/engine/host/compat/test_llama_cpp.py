@@ -6,23 +6,23 @@ import json
 import pytest
 
 from engine import FinishReason
+from engine.completer import EngineInfo
 from engine.errors import InputError
 from engine.host.compat.apis import EnabledApis
-from engine.host.compat.drop_in_api import ServedModel
-from engine.host.compat.llama_cpp import LlamaCpp
-from engine.host.compat.text_request import TextRequest
+from engine.host.compat.drop_in_api import TextRequest
+from engine.host.compat.llama_cpp import LLAMA_CPP
 from engine.host.protocol import MAX_TOKENS
 from engine.request import Buffer
 from tests.support.held_engine import INFO, HeldEngine
 from tests.support.running_host import running_host
 
 APIS = EnabledApis.named("llama-cpp")
-MODEL = ServedModel("fake-1b", "fp", 4096)
+MODEL = EngineInfo("fake-1b", "cpu", "float32", context_len=4096)
 AROUND = {"input_prefix": "def f():\n", "input_suffix": "\nf()\n", "prompt": "    ret"}
 
 
 def read(path="/infill", **body) -> TextRequest:
-    return LlamaCpp().read(path, (AROUND if path == "/infill" else {}) | body, MODEL).request
+    return LLAMA_CPP.read(path, (AROUND if path == "/infill" else {}) | body, MODEL).request
 
 
 def events(text):

@@ -2,11 +2,11 @@
 
 import pytest
 
+from engine.completer import EngineInfo
 from engine.errors import InputError
 from engine.host.compat.apis import EnabledApis
-from engine.host.compat.drop_in_api import ServedModel
-from engine.host.compat.tabby import Tabby
-from engine.host.compat.text_request import TextRequest
+from engine.host.compat.drop_in_api import TextRequest
+from engine.host.compat.tabby import TABBY
 from engine.request import Snippet
 from tests.support.held_engine import HeldEngine
 from tests.support.running_host import running_host
@@ -18,7 +18,8 @@ BODY = {"language": "python", "segments": SEGMENTS}
 
 
 def read(body) -> TextRequest:
-    return Tabby().read(COMPLETIONS, body, ServedModel("fake-1b", "fp", 4096)).request
+    model = EngineInfo("fake-1b", "cpu", "float32", context_len=4096)
+    return TABBY.read(COMPLETIONS, body, model).request
 
 
 def segments(**more):
@@ -58,22 +59,9 @@ def test_snippets_come_in_tabbys_order_and_under_paths():
     assert "secret" not in repr(request)
 
 
-def test_who_wants_no_other_files_gets_none():
-    body = segments(declarations=[{"filepath": "b.py", "body": "declared"}])
-    options = {"disable_retrieval_augmented_code_completion": True}
-    assert read(body | {"debug_options": options}).snippets == ()
-
-
-def test_a_raw_prompt_takes_the_place_of_segments():
-    request = read(BODY | {"debug_options": {"raw_prompt": "<|fim_prefix|>x"}})
-    assert (request.prefix, request.is_raw) == ("<|fim_prefix|>x", True)
-
-
 def test_what_is_not_served_is_refused_by_name():
     with pytest.raises(InputError, match="mode"):
         read(BODY | {"mode": "next_edit_suggestion"})
-    with pytest.raises(InputError, match="segments"):
-        read({"segments": None})
 
 
 @pytest.mark.asyncio
@@ -137,11 +125,11 @@ async def test_nobody_counts_for_another(tmp_path):
 async def test_a_body_tells_which_api_it_means(tmp_path):
     async with running_host(tmp_path, HeldEngine(), apis=APIS) as host:
         openai = await host.client.post(COMPLETIONS, json={"prompt": "x"})
-        raw = await host.client.post(COMPLETIONS, json={"debug_options": {"raw_prompt": "x"}})
+        tabby = await host.client.post(COMPLETIONS, json=BODY)
         neither = await host.client.post(COMPLETIONS, json={"language": "python"})
         both = await host.client.post(COMPLETIONS, json=BODY | {"prompt": "x"})
     assert openai.json()["object"] == "text_completion"
-    assert raw.json()["mode"] == "standard"
+    assert tabby.json()["mode"] == "standard"
     for one in (neither, both):
         assert one.status_code == 400
         assert "`segments`" in one.text

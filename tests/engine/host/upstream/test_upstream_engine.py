@@ -15,7 +15,7 @@ import pytest
 from engine.config import Sampling, StopRules
 from engine.errors import ConfigurationError, InputError
 from engine.host.upstream import channel as channel_module
-from engine.host.upstream.failures import UpstreamError
+from engine.host.upstream.channel import UpstreamError
 from engine.host.upstream.options import UpstreamOptions
 from engine.host.upstream.upstream_engine import UpstreamEngine
 from engine.progress import NoProgress, Progress
@@ -262,7 +262,11 @@ def test_a_mark_without_a_reason_is_an_end(tmp_path):
             "answer: out of memory",
         ),
         ([b'error: {"message": "lost its GPU"}\n\n'], "upstream_failed", "answer: lost its GPU"),
-        ([b"data: " + b"x" * 2**21 + b"\n\n"], "upstream_broken", "a line above 1,048,576"),
+        (
+            [b"data: " + b"x" * 2**21 + b"\n\n"],
+            "upstream_broken",
+            "sent a line of more than 1,048,576",
+        ),
     ],
 )
 def test_a_stream_that_breaks_is_a_sentence(tmp_path, steps, code, words):

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from engine.host.upstream.failures import UpstreamError
+from engine.host.upstream.channel import UpstreamError
 from engine.host.upstream.wire import read_delta
 from engine.request import TokenText
 from tests.support.fake_upstream import data

@@ -5,8 +5,8 @@ from collections.abc import Callable
 
 import pytest
 
-from engine.host.event_relay import EventRelay
 from engine.host.protocol import Failed
+from engine.host.service import EventRelay
 from engine.request import Chunk
 
 ENDED = Failed("odd", "it ended")

@@ -3,7 +3,8 @@
 import pytest
 
 from engine.errors import InputError
-from engine.host.compat.text_request import only_prompt, refuse
+from engine.host.compat.drop_in_api import only_prompt, read_as
+from engine.host.compat.openai import StreamOptions
 
 
 @pytest.mark.parametrize(
@@ -17,7 +18,7 @@ from engine.host.compat.text_request import only_prompt, refuse
 )
 def test_what_would_be_taken_is_told_as_json(name, value, neutral, told):
     with pytest.raises(InputError) as refused:
-        refuse({name: value}, {name: neutral})
+        read_as(StreamOptions, {name: value}, {name: neutral})
     assert str(refused.value) == f"{name} is not supported: {told}"
 
 

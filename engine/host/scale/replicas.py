@@ -1,0 +1,182 @@
+"""Replicas on Ray Serve: each is a whole host, whose application an actor holds.
+
+Without a cluster, Ray is started on this machine and ends with this process. It listens on the
+loopback address; Serve opens a port of each replica on all addresses. A token that nobody else knows
+guards both. On a cluster the replicas go on when this process ends; another start replaces them.
+"""
+
+import asyncio
+import logging
+import signal
+from contextlib import AbstractContextManager, ExitStack, suppress
+from queue import SimpleQueue
+from typing import Any
+
+import ray
+from ray import serve
+
+from engine.errors import ConfigurationError, ForegramError
+from engine.host.app import guarded_app
+from engine.host.auth import Application
+from engine.host.buffers import ClientId
+from engine.host.compat.apis import EnabledApis
+from engine.host.draining_server import kept_token, port_listener
+from engine.host.options import HostOptions
+from engine.host.scale.plan import ReplicaPlan
+from engine.host.server import follow_tokens, keep_up
+
+_APP = "foregram"
+_ROUTER = "ray.serve.experimental.consistent_hash_router.ConsistentHashRouter"
+# No completion goes through Ray's object store; its size is in bytes.
+_OWN_RAY = {"address": "local", "include_dashboard": False, "object_store_memory": 100 * 2**20}
+_LOGGING = {"log_level": "WARNING", "enable_access_log": False}
+_log = logging.getLogger("foregram.host")
+
+
+class ClusterError(ForegramError):
+    """Ray cannot be started or found, or its replicas cannot serve."""
+
+    code = "cluster_failed"
+
+
+def serve_replicas(plan: ReplicaPlan, host: HostOptions) -> None:
+    """Deploy, and serve until SIGTERM or SIGINT. Raises ConfigurationError and ClusterError.
+
+    SIGUSR1 replaces the replicas one after the other. Replicas follow the token file by themselves;
+    SIGHUP has it checked here, and read for replicas that come later.
+    """
+    if host.port == 0:
+        raise ConfigurationError("replicas need a port that is known beforehand")
+    if plan.cluster is not None and host.token_file is None:
+        raise ConfigurationError("replicas that go on without this process need a --token-file")
+    wishes: SimpleQueue[int] = SimpleQueue()
+    for one in (signal.SIGHUP, signal.SIGUSR1):
+        signal.signal(one, lambda number, _: wishes.put(number))
+    with suppress(KeyboardInterrupt), _ray(plan.cluster), ExitStack() as stack:
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
+        if plan.cluster is None:
+            stack.callback(serve.shutdown)
+            port_listener(host).close()  # its message is better than Ray's
+        _listen(host, "EveryNode" if plan.cluster else "HeadOnly")
+        _deploy(plan)
+        stack.enter_context(kept_token(host, host.address, host.port))
+        _log.info("listening on %s:%s", host.address, host.port)
+        while number := wishes.get():
+            try:
+                if number == signal.SIGUSR1:
+                    _deploy(plan)
+                else:
+                    plan.principals.follow(is_told=True)
+            except ForegramError as error:
+                _log.error("nothing was changed: %s", error)
+    if plan.cluster is not None:
+        _log.info("the replicas go on; `serve.shutdown()` of Ray ends them")
+
+
+def _ray(cluster: str | None) -> AbstractContextManager[Any]:
+    """Ray, for as long as the block runs: that of a cluster, or one of this machine alone."""
+    options: Any = {"address": cluster} if cluster else _OWN_RAY
+    try:
+        started = ray.init(**options, logging_level=logging.WARNING, namespace=_APP)
+    except (RuntimeError, ConnectionError, ValueError) as error:
+        raise ClusterError(f"Ray is not there: {error}") from error
+    addresses = [node["NodeManagerAddress"] for node in ray.nodes()]
+    if cluster is None and addresses != ["127.0.0.1"]:
+        raise ClusterError(f"Ray listens on {addresses}, where it was told 127.0.0.1 alone")
+    return started  # type: ignore[no-any-return] # Ray has no types
+
+
+def _listen(host: HostOptions, proxy_location: str) -> None:
+    """Have Ray listen, unless it does already: then its address is what it was."""
+    cert, key = (path and str(path.absolute()) for path in (host.tls_cert, host.tls_key))
+    http = {"host": host.address, "port": host.port, "ssl_certfile": cert, "ssl_keyfile": key}
+    http["request_timeout_s"] = 600.0
+    serve.start(proxy_location=proxy_location, http_options=http, logging_config=_LOGGING)
+
+
+def _deploy(plan: ReplicaPlan) -> None:
+    """Have Ray run the replicas, in the place of those that run. Raises ClusterError."""
+    least, most = plan.count
+    processors = [node["Resources"].get("CPU", 0) for node in ray.nodes() if node["Alive"]]
+    share = max(1, int(min(sum(processors) // most, max(processors, default=1))))
+    has_gpu = plan.device != "cpu" and ray.cluster_resources().get("GPU", 0) > 0
+    deployment = serve.deployment(serve.ingress()(Replica)).options(
+        # Quickly up, slowly down: a session that moves needs its prompts read again.
+        autoscaling_config={
+            "min_replicas": least,
+            "max_replicas": most,
+            "target_ongoing_requests": plan.target_load,
+            "look_back_period_s": 15.0,
+            "upscale_delay_s": 5.0,
+        },
+        max_constructor_retry_count=3,
+        max_ongoing_requests=10_000,  # above any quota: nobody waits for others before the proxy
+        health_check_period_s=2.0,
+        health_check_timeout_s=15.0,
+        logging_config=_LOGGING,
+        request_router_config={"request_router_class": _ROUTER},
+        ray_actor_options={
+            "num_cpus": plan.threads or share,
+            "num_gpus": int(has_gpu),
+            "runtime_env": {"env_vars": {"GOMP_SPINCOUNT": "20000"}},
+        },
+    )
+    try:
+        serve.run(deployment.bind(plan), name=_APP, route_prefix="/")
+    except (RuntimeError, ray.exceptions.RayError) as error:
+        raise ClusterError(f"the replicas cannot be started: {error}") from error
+
+
+class Replica:
+    """Its methods are called on one event loop."""
+
+    async def __init__(self, plan: ReplicaPlan) -> None:  # type: ignore[misc] # Ray awaits it
+        """Load the engine. Raises ForegramError; Ray routes nothing here before this returns."""
+        self._plan, self._service = plan, plan.service()
+        self._name: str = serve.get_replica_context().replica_tag
+        self._service.engine_thread.start()
+        while self._service.state == "loading":
+            await asyncio.sleep(0.05)
+        self.check_health()
+        follow_tokens(self._service, plan.principals)  # they may have changed meanwhile
+        self._upkeep = asyncio.create_task(keep_up(self._service, plan.principals))
+
+    def __serve_build_asgi_app__(self) -> Application:
+        """The application; Ray asks for it once the engine is loaded."""
+        return guarded_app(
+            *(self._service, EnabledApis.named(self._plan.apis), self._plan.principals),
+            is_loopback=self._plan.is_loopback,
+            ask_all=_ask_all,
+            replica=self._name,
+        )
+
+    def check_health(self) -> None:
+        """Raises ClusterError where another has to take the place of this one."""
+        if self._service.state != "ready":
+            problem = self._service.engine_thread.problem
+            raise ClusterError(problem.message if problem else self._service.state)
+
+    def metrics(self) -> tuple[str, bytes]:
+        """The name and the figures of this replica, for one that is asked for those of all."""
+        return self._name, self._service.metrics_page()
+
+    def close_client(self, principal: str, client: str, uris: tuple[str, ...] | None) -> None:
+        """Forget what a client has left here, as another replica was told."""
+        self._service.clients.leave(ClientId(principal, client), uris)
+
+    async def __del__(self) -> None:
+        """Ray ends the replica, and has waited for its requests."""
+        if hasattr(self, "_upkeep"):
+            self._upkeep.cancel()
+            await self._service.engine_thread.stop()
+
+
+async def _ask_all(method: str, *values: object) -> list[Any]:
+    """What a method of each replica returns, where it answers in time."""
+    try:
+        answers = serve.get_app_handle(_APP).broadcast(method, *values)
+        found = await answers.results_async(timeout_s=2.0, return_exceptions=True)
+        return [one for one in found if not isinstance(one, BaseException)]
+    except Exception as error:  # noqa: BLE001 - whatever Ray meets, this host is there
+        _log.warning("other replicas do not answer: %s", type(error).__name__)
+        return []
