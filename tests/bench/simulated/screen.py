@@ -1,10 +1,41 @@
 """What a person sees behind the cursor, and a record of all that ever appeared there."""
 
+from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from engine.common_start import common_start
-from tests.bench.simulated.ghost import NOTHING, Ghost
+
+
+class Ghost(NamedTuple):
+    """Text behind a cursor, and the second in which each of its characters appeared."""
+
+    text: str = ""
+    since: tuple[float, ...] = ()
+
+    def standing_since(self, moment: float) -> str:
+        """What has been there since `moment` or longer."""
+        return self.text[: bisect_right(self.since, moment)]
+
+    def typed_along(self, typed: str) -> "Ghost":
+        """What is left of it behind `typed`; nothing where it does not begin so."""
+        length = len(typed)
+        return (
+            Ghost(self.text[length:], self.since[length:])
+            if self.text.startswith(typed)
+            else NOTHING
+        )
+
+    def replaced(self, text: str, now: float) -> "Ghost":
+        """What an answer makes of it: a longer or shorter text keeps what stands there already."""
+        kept = min(len(text), len(self.text))
+        if text[:kept] != self.text[:kept]:
+            kept = 0
+        return Ghost(text, self.since[:kept] + (now,) * (len(text) - kept))
+
+
+NOTHING = Ghost()
 
 
 @dataclass(slots=True)
@@ -60,13 +91,12 @@ class Screen:
         return suggestion
 
     def close(self) -> None:
-        """Nobody looks any more."""
         self._set(NOTHING, self.now())
 
     def _set(self, ghost: Ghost, now: float) -> None:
-        was, self.ghost = bool(self.ghost.pieces), ghost
-        if ghost.pieces and not was:
+        was, self.ghost = self.ghost.text, ghost
+        if ghost.text and not was:
             self._shown_since = now
-        elif was and not ghost.pieces and self._shown_since is not None:
+        elif was and not ghost.text and self._shown_since is not None:
             self.visible.append((self._shown_since, now))
             self._shown_since, self._gone_at = None, now

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from tests.bench.simulated.screen import Screen
+from tests.bench.simulated.screen import Ghost, Screen
 
 
 @dataclass
@@ -61,3 +61,19 @@ def test_it_remembers_when_something_was_visible(screen, time):
     time.s = 4.0
     screen.close()
     assert screen.visible == [(0.0, 2.0), (3.0, 4.0)]
+
+
+RETURN = Ghost().replaced("return", 1.0)
+
+
+@pytest.mark.parametrize(
+    ("answer", "old"), [("return x", "return"), ("ret", "ret"), ("raise", ""), ("", "")]
+)
+def test_an_answer_that_goes_on_keeps_since_when_its_beginning_stood_there(answer, old):
+    ghost = RETURN.replaced(answer, 2.0)
+    assert (ghost.text, ghost.standing_since(1.5)) == (answer, old)
+
+
+def test_text_that_is_typed_along_stays_and_keeps_its_time():
+    assert RETURN.typed_along("ret").standing_since(1.0) == "urn"
+    assert RETURN.typed_along("raise").text == ""
