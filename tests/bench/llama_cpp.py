@@ -1,32 +1,42 @@
 """llama.cpp on the same weights: from a wheel in this process, or a server that you built."""
 
-import json
 import re
-import socket
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
-from http.client import HTTPException
 from importlib import import_module
 from pathlib import Path
 from subprocess import DEVNULL, PIPE, STDOUT, Popen
 from tempfile import TemporaryDirectory
 from threading import Timer
 from typing import Any
-from urllib.error import HTTPError
-from urllib.request import ProxyHandler, Request, build_opener
 
+import httpx2
 import torch
 
 from engine.bench.measured import Peer, PeerRun
 from engine.errors import ConfigurationError
+from engine.model.loading.catalog import locate, on_disk
+from engine.model.loading.folder_model import FolderModel
+from engine.progress import Progress
+from tests.support.ports import free_port
 
 _SILENT, _TELLING = -1, "4"  # levels of llama.cpp's log
-_LOADING_SECONDS, _ANSWER_SECONDS = 120, 600
-_POLL_SECONDS = 0.1
-_DIRECTLY = build_opener(ProxyHandler({}))
+_LOADING_S, _ANSWER_S = 120.0, 600.0
+_POLL_S = 0.1
+
+
+@contextmanager
+def gguf_file(model: str, progress: Progress) -> Iterator[Path]:
+    """A model's .gguf file, until the block ends. Raises ConfigurationError where it has none."""
+    with TemporaryDirectory(prefix="foregram-") as folder:
+        located = on_disk(locate(model, progress), Path(folder), progress)
+        if isinstance(located, FolderModel):
+            raise ConfigurationError(
+                f"llama.cpp reads .gguf files; the model {located.name} is none"
+            )
+        yield located.path
 
 
 def wheel(model: Path, context: int) -> Peer:
@@ -74,12 +84,10 @@ def started(program: Path, model: Path, options: Mapping[str, str]) -> Iterator[
     Raises ConfigurationError where it does not start.
     """
     threads = str(torch.get_num_threads())  # as the engine has them
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    url = f"http://127.0.0.1:{(port := free_port())}"
     fixed = {"-m": str(model), "-np": "1", "-t": threads, "-tb": threads}
     fixed |= {"--host": "127.0.0.1", "--port": str(port)}
-    words = [word for option in {**fixed, **options}.items() for word in option]
-    command, url = [str(program), *words], f"http://127.0.0.1:{port}"
+    command = [str(program), *(word for option in {**fixed, **options}.items() for word in option)]
     with TemporaryDirectory(prefix="foregram-") as folder, (Path(folder) / "log").open("wb") as log:
         try:
             process = Popen(command, stdin=DEVNULL, stdout=log, stderr=log)
@@ -98,28 +106,28 @@ def started(program: Path, model: Path, options: Mapping[str, str]) -> Iterator[
 def server(program: Path, model: Path, context: int) -> Iterator[Peer]:
     """Run the llama-server `program` until the block ends. Raises as `started` does."""
     with started(program, model, {"-c": str(context), "--cache-ram": "0"}) as running:
-        yield Peer(partial(_decoded, running.url), running.build)
+
+        def decode(prompt_ids: Sequence[int], num_tokens: int) -> PeerRun:
+            return _run_of(_ask(f"{running.url}/completion", _request(prompt_ids, num_tokens)))
+
+        yield Peer(decode, running.build)
 
 
 def _wait_until_ready(url: str, process: "Popen[bytes]", log: Path) -> str:
     """Return how the server calls its build."""
-    until = time.monotonic() + _LOADING_SECONDS
+    until = time.monotonic() + _LOADING_S
     while not _is_healthy(url):
         if process.poll() is not None or time.monotonic() > until:
             said = log.read_text("utf-8", "replace").strip() or "it says nothing"
             raise ConfigurationError(f"llama-server does not start: {said.splitlines()[-1]}")
-        time.sleep(_POLL_SECONDS)
+        time.sleep(_POLL_S)
     return f"server, build {_ask(f'{url}/props').get('build_info', 'unknown')}"
-
-
-def _decoded(url: str, prompt_ids: Sequence[int], num_tokens: int) -> PeerRun:
-    return _run_of(_ask(f"{url}/completion", _request(prompt_ids, num_tokens)))
 
 
 def _system_info(command: Sequence[str]) -> str:
     """The line that a server writes before it loads anything, where its log is to tell more."""
     with Popen([*command, "-lv", _TELLING], stdin=DEVNULL, stdout=PIPE, stderr=STDOUT) as process:
-        limit = Timer(_LOADING_SECONDS, process.kill)
+        limit = Timer(_LOADING_S, process.kill)
         limit.start()
         try:
             lines = (line.decode("utf-8", "replace") for line in process.stdout or ())
@@ -132,18 +140,14 @@ def _system_info(command: Sequence[str]) -> str:
 def _is_healthy(url: str) -> bool:
     try:
         return _ask(f"{url}/health").get("status") == "ok"  # while it loads there is an error
-    except (OSError, ValueError, HTTPException):
+    except (httpx2.HTTPError, ValueError):
         return False
 
 
 def _ask(url: str, question: dict[str, Any] | None = None) -> dict[str, Any]:
-    body = None if question is None else json.dumps(question).encode()
-    request = Request(url, body, {"Content-Type": "application/json"})  # noqa: S310 - our own address
-    try:
-        with _DIRECTLY.open(request, timeout=_ANSWER_SECONDS) as answer:
-            return dict(json.load(answer))
-    except HTTPError as error:
-        return dict(json.load(error))
+    method = "GET" if question is None else "POST"
+    how: dict[str, Any] = {"timeout": _ANSWER_S, "trust_env": False}
+    return dict(httpx2.request(method, url, json=question, **how).json())
 
 
 def _request(prompt_ids: Sequence[int], num_tokens: int) -> dict[str, Any]:

@@ -8,7 +8,7 @@ import pytest
 from engine.bench.measured import Peer, PeerRun
 from engine.errors import ModelNotFoundError
 from lsp_server.cli import bench
-from tests.bench import crossfile_bench, fim_bench, llama_cpp, peers
+from tests.bench import crossfile_bench, fim_bench, llama_cpp
 from tests.bench.__main__ import main
 from tests.support.replayed import ScriptedEngine, twice_as_fast, write_replay_set
 from tests.support.tiny_models import save_model, tiny_model
@@ -46,7 +46,7 @@ def test_a_peer_stands_beside_the_engine_in_the_replay_of_the_product(
     engine, replay_path, monkeypatch, capsys
 ):
     peer = Peer(lambda _, tokens: PeerRun(tokens - 1, 70.0), "build 1")
-    monkeypatch.setattr(peers, "gguf_file", lambda *_: nullcontext("model.gguf"))
+    monkeypatch.setattr(llama_cpp, "gguf_file", lambda *_: nullcontext("model.gguf"))
     monkeypatch.setattr(llama_cpp, "wheel", lambda *_: peer)
     words = ["replay", str(replay_path), "--compare", "llama-cpp", "--json"]
     assert main(words) == 0

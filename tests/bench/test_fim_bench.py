@@ -5,7 +5,6 @@ import json
 import pytest
 from rich.console import Console
 
-from engine.bench.measured import OFF, Bench, Measured
 from engine.bench.report import Setting
 from engine.errors import InputError
 from engine.request import CompletionRequest
@@ -60,21 +59,17 @@ def test_another_form_is_an_error_that_names_the_line(tmp_path):
         load_fim_tasks(written(tmp_path / "set.gz", [{"id": 1}]))
 
 
-def test_scores_the_text_written_with_lookahead():
+def test_what_is_written_is_scored_by_language():
     task = FimTask.from_row(BLOCK_ROW)
-    engine = ScriptedEngine(
-        lambda request: result("return 0" if request.lookahead == OFF else "return x + 1")
-    )
-    figures = fim_figures(run_fim(Bench(engine), [task, task], CompletionRequest("", "")))["py"]
+    engine = ScriptedEngine(lambda _request: result("return x + 1"))
+    figures = fim_figures(run_fim(engine.complete, [task, task], CompletionRequest("", "")))["py"]
     assert (figures.tasks, figures.exact_match, figures.pass_at_1) == (2, 1.0, 1.0)
-    assert figures.speed.identical == 0.0
 
 
 @pytest.mark.parametrize(("passed", "shown_as"), [(True, "100.0%"), (None, "-")])
 def test_scores_are_shown_by_language(passed, shown_as):
     task = FimTask.from_row(BLOCK_ROW)
-    measured = Measured("t", off=result(), on=result())
-    run = FimRun(task, measured, Score(is_exact=False, edit_similarity=0.25, passed=passed))
+    run = FimRun(task, "y", Score(is_exact=False, edit_similarity=0.25, passed=passed))
     setting = Setting(INFO, CompletionRequest("", ""))
     page = io.StringIO()
     Console(file=page, width=120).print(fim_tables([run], setting))

@@ -14,8 +14,8 @@ from engine.model_names import DEFAULT_MODEL
 from lsp_server.cli.command_parser import add_json, positive
 from lsp_server.cli.terminal import ProgressBars, print_figures, tracked
 from lsp_server.settings import Settings
+from tests.bench.llama_cpp import gguf_file
 from tests.bench.options import add_seed
-from tests.bench.peers import gguf_file
 from tests.bench.simulated.foregram_side import foregram_side, model_variable
 from tests.bench.simulated.llama_vim.side import LlamaVimSide, llama_vim_side
 from tests.bench.simulated.sides import AssistedTrace, Side, take_turns
@@ -28,7 +28,6 @@ _ELSEWHERE = ("sh", "-c", 'cd / && exec "$0" "$@"')
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """What the command line takes."""
     parser.add_argument("file", metavar="SET.jsonl", type=Path, help="a replay set")
     parser.add_argument("--count", metavar="N", type=positive, help="only the first N insertions")
     add_seed(parser, "the person's pace")
@@ -56,7 +55,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def bench(arguments: argparse.Namespace, settings: Settings) -> None:
-    """Have every trace of a set typed beside each side in turn, and print the figures."""
     if settings.host_url is not None:
         raise ConfigurationError("bench typing needs a host of its own: unset FOREGRAM_HOST_URL")
     traces = load_traces(arguments.file, arguments.count)
