@@ -35,33 +35,27 @@ class Editor:
         self._asked: str | None = None  # the id of the request that is not answered
 
     def open(self, uri: str, text: str, language_id: str = "python") -> None:
-        """Open a document; the cursor stays."""
         document = types.TextDocumentItem(uri, language_id, 1, text)
         self._client.text_document_did_open(types.DidOpenTextDocumentParams(document))
 
     def close(self, uri: str) -> None:
-        """Close a document."""
         identifier = types.TextDocumentIdentifier(uri)
         self._client.text_document_did_close(types.DidCloseTextDocumentParams(identifier))
 
     def place(self, uri: str, row: int, column: int) -> None:
-        """Put the cursor into an open document."""
         self.uri, self.row, self.column = uri, row, column
 
     def place_behind(self, uri: str, text: str) -> None:
         """Put the cursor behind the text with which a document begins."""
-        *above, last = text.split("\n")
-        self.place(uri, len(above), utf16_len(last))
+        there = behind(text)
+        self.place(uri, there.line, there.character)
 
     def type(self, text: str) -> None:
-        """Insert text at the cursor."""
         self.insert(self.uri, self.row, self.column, text)
-        *above, last = text.split("\n")
-        self.row += len(above)
-        self.column = utf16_len(last) + (0 if above else self.column)
+        there = behind(text, types.Position(self.row, self.column))
+        self.place(self.uri, there.line, there.character)
 
     def insert(self, uri: str, row: int, column: int, text: str) -> None:
-        """Insert text in a document."""
         self._version += 1
         position = types.Position(row, column)
         change = types.TextDocumentContentChangePartial(types.Range(position, position), text)
@@ -99,12 +93,10 @@ class Editor:
             self._asked = None
 
     async def complete(self, *, invoked: bool = False) -> str | None:
-        """The text of the first item at the cursor."""
         items = await self.items(invoked=invoked)
         return str(items[0].insert_text) if items else None
 
     async def execute(self, command: str, *arguments: object) -> Any:
-        """Have the server run a command."""
         self._require_server()
         params = types.ExecuteCommandParams(command, arguments=list(arguments) or None)
         return await self._client.workspace_execute_command_async(params)
@@ -196,5 +188,11 @@ async def _end(process: Process) -> None:
 
 
 def utf16_len(text: str) -> int:
-    """How many UTF-16 units `text` has."""
     return len(text.encode("utf-16-le")) // 2
+
+
+def behind(text: str, start: types.Position = types.Position(0, 0)) -> types.Position:  # noqa: B008 - nobody changes it
+    """Where a cursor stands that `text` was written at."""
+    *above, last = text.split("\n")
+    column = utf16_len(last) + (0 if above else start.character)
+    return types.Position(start.line + len(above), column)

@@ -40,7 +40,6 @@ class CrowdRun:
 
     @property
     def num_people(self) -> int:
-        """Who typed."""
         return len(self.requests)
 
 
@@ -70,8 +69,7 @@ class Crowd:
         finally:
             await asyncio.gather(*(seat.leave() for seat in seats))
         counted = [
-            [one for one in seat.log.requests if began <= one.began < began + seconds]
-            for seat in seats
+            [one for one in seat.log if began <= one.began < began + seconds] for seat in seats
         ]
         return CrowdRun(seconds, counted, self._late_s, self._memory_mb, self.active)
 
@@ -87,7 +85,7 @@ class Crowd:
                 group.create_task(self._note_memory())
         with suppress(TimeoutError):
             async with asyncio.timeout(_ENDING_S):
-                while any(seat.log.num_open for seat in seats):
+                while any(seat.is_waiting for seat in seats):
                     await asyncio.sleep(_TICK_S)
         return began
 

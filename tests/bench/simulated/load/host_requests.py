@@ -4,7 +4,7 @@ import asyncio
 import time
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from engine import FinishReason
@@ -33,7 +33,6 @@ class HostRequest:
     trouble: str = ""  # of a request that was refused or failed: the code
 
     def hear(self, event: CompleteEvent) -> None:
-        """The host says something."""
         if isinstance(event, Failed):
             self.end("superseded" if event.code in _WITHDRAWN else "failed", event.code)
             return
@@ -55,30 +54,17 @@ class HostRequest:
             self.trouble = code if outcome in ("refused", "failed") else ""
 
 
-@dataclass(slots=True)
-class RequestLog:
-    """The requests of one person."""
-
-    requests: list[HostRequest] = field(default_factory=list)
-
-    def begin(self, *, is_ahead: bool) -> HostRequest:
-        """A request goes out now."""
-        request = HostRequest(time.perf_counter(), is_ahead)
-        self.requests.append(request)
-        return request
-
-    @property
-    def num_open(self) -> int:
-        """Requests that have not ended."""
-        return sum(request.outcome is None for request in self.requests)
-
-
 class CountingLink(HostLink):
     """A link that notes in `log` what becomes of its requests."""
 
-    def __init__(self, log: RequestLog, *places: Any, **rules: Any) -> None:
+    def __init__(self, log: list[HostRequest], *places: Any, **rules: Any) -> None:
         super().__init__(*places, **rules)
         self._log = log
+
+    @property
+    def is_shared(self) -> bool:
+        """As the host of a team."""
+        return True
 
     async def complete(
         self,
@@ -89,7 +75,8 @@ class CountingLink(HostLink):
         is_prefetch: bool = False,
     ) -> AsyncGenerator[CompleteEvent]:
         """As every link, whatever ends it."""
-        noted = self._log.begin(is_ahead=is_prefetch or not stop.max_tokens)
+        noted = HostRequest(time.perf_counter(), is_prefetch or not stop.max_tokens)
+        self._log.append(noted)
         completing = super().complete(anchor, stop, sampling, is_prefetch=is_prefetch)
         try:
             async with aclosing(completing) as events:

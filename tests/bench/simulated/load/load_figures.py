@@ -58,7 +58,6 @@ class LoadFigures:
 
     @classmethod
     def of(cls, run: CrowdRun) -> Self:
-        """Sum up a run."""
         every = [one for requests in run.requests for one in requests]
         asked = [one for one in every if not one.is_ahead]
         ended = Counter(one.outcome for one in asked)
@@ -84,7 +83,6 @@ class LoadFigures:
 
     @property
     def is_late(self) -> bool:
-        """Whether the simulating process did not keep up."""
         return self.late_ms_p99 > TOO_LATE_MS
 
 

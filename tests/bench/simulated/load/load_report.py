@@ -29,7 +29,6 @@ def load_json(runs: Sequence[LoadFigures], host: Status, seed: int) -> dict[str,
 
 
 def load_table(runs: Sequence[LoadFigures], host: Status) -> Table:
-    """A column for each number of people."""
     title = f"{host.model} {host.dtype} on {host.device}"
     table = Table("people", title=title, caption=_caption(runs))
     for run in runs:
@@ -40,7 +39,6 @@ def load_table(runs: Sequence[LoadFigures], host: Status) -> Table:
 
 
 def _cells(run: LoadFigures) -> dict[str, str]:
-    """A figure's value by its name."""
     return {
         **_waits("to the first text", run.first_text_ms),
         **_waits("to the end, answered", run.answered_ms),

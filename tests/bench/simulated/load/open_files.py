@@ -4,10 +4,8 @@ from dataclasses import dataclass, field
 
 from lsprotocol import types
 
-from engine.host.protocol import Position
-from lsp_server.documents.anchor import Anchor
-from lsp_server.documents.document import Snapshot
 from lsp_server.documents.documents import Documents
+from tests.bench.simulated.editor import behind
 from tests.bench.simulated.traces import Trace
 
 _LANGUAGE = "python"
@@ -15,18 +13,13 @@ _LANGUAGE = "python"
 
 @dataclass(slots=True)
 class OpenFiles:
-    """Documents below the URI `root`; rows and columns count from 0, columns in code points."""
+    """Documents below the URI `root`."""
 
     root: str
     documents: Documents = field(default_factory=Documents)
     _uri: str = ""
-    _row: int = 0
-    _column: int = 0
+    _cursor: types.Position = field(init=False)
     _version: int = 1
-
-    def path_of(self, uri: str) -> str:
-        """A document's path in the workspace."""
-        return uri.removeprefix(self.root)
 
     def turn_to(self, trace: Trace) -> list[str]:
         """Open a trace's files, the cursor before its approach; the URIs of those closed for it."""
@@ -40,23 +33,19 @@ class OpenFiles:
         texts = {uri: text for uri, text in texts.items() if uri not in held}
         for uri, text in {**texts, self._uri: trace.before + trace.suffix}.items():
             self.documents.open(types.TextDocumentItem(uri, _LANGUAGE, 1, text))
-        *above, last = trace.before.split("\n")
-        self._row, self._column, self._version = len(above), len(last), 1
+        self._cursor, self._version = behind(trace.before), 1
         return closed
 
     def type(self, text: str) -> None:
-        """Insert text at the cursor."""
         self._version += 1
-        place = self.anchor.snapshot.client_position(Position(self._row, self._column))
-        change = types.TextDocumentContentChangePartial(types.Range(place, place), text)
+        place = types.Range(self._cursor, self._cursor)
+        change = types.TextDocumentContentChangePartial(place, text)
         self.documents.change(self._uri, self._version, [change])
-        *above, last = text.split("\n")
-        self._row += len(above)
-        self._column = len(last) + (0 if above else self._column)
+        self._cursor = behind(text, self._cursor)
 
     @property
-    def anchor(self) -> Anchor:
-        """The cursor in the text as it is now."""
-        snapshot = self.documents.snapshot(self._uri)
-        assert isinstance(snapshot, Snapshot)
-        return Anchor.of(snapshot, Position(self._row, self._column))
+    def question(self) -> types.InlineCompletionParams:
+        """As an editor asks at the cursor."""
+        document = types.TextDocumentIdentifier(self._uri)
+        context = types.InlineCompletionContext(types.InlineCompletionTriggerKind.Automatic)
+        return types.InlineCompletionParams(context, document, self._cursor)

@@ -1,38 +1,49 @@
 """One person's place before a host: what is asked of it at each key, and what is shown.
 
-The rules are the language server's: what is being written goes on while the typing agrees with it,
-a text that is typed along is not asked for again, what follows a suggestion is computed ahead, and
-the host hears what became of each. Two things are simpler: places and broken code are judged by the
-text, not by a syntax tree, and nothing is looked up in an index.
+The rules are the language server's. Three things are simpler, so that those of many people take
+little of this process's time: places and broken code are judged by the text, not by a syntax tree,
+nothing is looked up in an index, and no file is hidden.
 """
 
 import asyncio
 import uuid
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-import msgspec
-
-from engine.host.protocol import Feedback, FeedbackKind
-from lsp_server.completion.cursor_context import CursorContext
-from lsp_server.completion.in_flight import LOOK_S, InFlightCompletion
-from lsp_server.completion.judge import LineJudge
-from lsp_server.completion.plan import Plan
-from lsp_server.completion.suggestions import Suggestion
-from lsp_server.documents.anchor import Anchor
+from engine.host.protocol import Feedback, FeedbackKind, Position
+from lsp_server.completion.completer import InlineCompleter
+from lsp_server.documents.document import Snapshot
 from lsp_server.host.address import HostAddress
 from lsp_server.host.search import LinkReport
-from lsp_server.prompt.place import BOUNDS, place_by_text, scope_at
+from lsp_server.prompt.place import Place, place_by_text
+from lsp_server.prompt.syntax import Places
 from lsp_server.settings import Settings
 from lsp_server.workspace_files import WorkspaceFiles
 from tests.bench.simulated.editor import BenchError
-from tests.bench.simulated.load.host_requests import CountingLink, RequestLog
+from tests.bench.simulated.load.host_requests import CountingLink, HostRequest
 from tests.bench.simulated.load.open_files import OpenFiles
 from tests.bench.simulated.person import Action
 from tests.bench.simulated.screen import Screen
 from tests.bench.simulated.traces import Trace
-from tests.support.workspaces import nothing, workspace_of
+from tests.support.workspaces import HeldPermissions, nothing, workspace_of
 
 _READY_S = 180.0
+
+
+class _PlacesByText(Places):
+    def place(self, snapshot: Snapshot, position: Position) -> Place:
+        return place_by_text(snapshot.lines, position, snapshot.language_id)
+
+    def parsed_line(self, snapshot: Snapshot, row: int) -> None:
+        return None
+
+
+class _AllPermitted(HeldPermissions):
+    async def look(self, snapshots: Sequence[Snapshot]) -> None:
+        pass
+
+    def refusal(self, snapshot: Snapshot) -> None:
+        return None
 
 
 @dataclass(slots=True)
@@ -41,13 +52,12 @@ class Seat:
 
     address: HostAddress
     settings: Settings
-    log: RequestLog = field(default_factory=RequestLog)
+    log: list[HostRequest] = field(default_factory=list)
     _files: OpenFiles = field(init=False)
     _link: CountingLink = field(init=False)
+    _completer: InlineCompleter = field(init=False)
     _screen: Screen = field(init=False)
     _trace: Trace = field(init=False)
-    _running: InFlightCompletion | None = None
-    _ahead: InFlightCompletion | None = None  # behind what is shown, as if that were accepted
     _why: str = ""  # there is no host
     _shown: str = ""  # the completion on the screen, by its id
     _asking: asyncio.Task[None] | None = None
@@ -56,10 +66,17 @@ class Seat:
         self._files = OpenFiles(f"file:///bench/{uuid.uuid4().hex}/")
         workspace = workspace_of(self._files.documents, self._files.root)
         workspace.settings = self.settings
+        workspace.permissions = _AllPermitted(self.settings, self._files.root)
         self._link = CountingLink(
             self.log, workspace, WorkspaceFiles(workspace, nothing), self._find, self._note
         )
         self._link.patience_s = _READY_S
+        self._completer = InlineCompleter(workspace, self._link)
+        self._completer._places = _PlacesByText()
+
+    @property
+    def is_waiting(self) -> bool:
+        return any(request.outcome is None for request in self.log)
 
     async def take(self) -> None:
         """Find the host. Raises BenchError where it serves nobody."""
@@ -72,10 +89,12 @@ class Seat:
         """Open a trace's files; the cursor stands before its approach."""
         self._cancel()
         self._trace = trace
-        await self._link.close_documents(self._files.turn_to(trace))
+        closed = self._files.turn_to(trace)
+        for uri in closed:
+            self._completer.forget(uri)
+        await self._link.close_documents(closed)
 
     def watch(self, screen: Screen) -> None:
-        """Press the approach key."""
         self._screen = screen
         self._type(self._trace.approach)
 
@@ -87,7 +106,6 @@ class Seat:
         self._type(action.text)
 
     async def leave(self) -> None:
-        """The editor is closed."""
         self._cancel()
         await self._link.leave()
 
@@ -102,46 +120,15 @@ class Seat:
         self._files.type(text)
         if self._asking is not None:
             self._asking.cancel()
-        self._asking = asyncio.create_task(self._ask(self._files.anchor))
+        self._asking = asyncio.create_task(self._ask())
 
-    async def _ask(self, anchor: Anchor) -> None:
-        asked_at = self._screen.now()
-        running = self._serving(anchor)
-        outcome = None if running is None else await running.outcome(anchor)
-        if not isinstance(outcome, Suggestion):
-            outcome = await self._begun(anchor).outcome(anchor)
-        text = outcome.text if isinstance(outcome, Suggestion) else ""
-        if isinstance(outcome, Suggestion):
-            self._show(outcome.completion_id)
-            self._compute_ahead(anchor.accepting(text, outcome.replaced_chars_after_cursor))
+    async def _ask(self) -> None:
+        asked_at, text = self._screen.now(), ""
+        answer = await self._completer.answer(self._files.question)
+        for item in answer if isinstance(answer, list) else ():
+            text = str(item.insert_text)
+            self._show(item.command.arguments[0])
         self._screen.show(text, self._screen.now() - asked_at)
-
-    def _serving(self, anchor: Anchor) -> InFlightCompletion | None:
-        """What was asked for before, and may still say what is wanted now."""
-        if self._ahead is not None and self._ahead.may_serve(anchor):
-            self._running, self._ahead = self._ahead, None
-        running = self._running
-        return running if running is not None and running.may_serve(anchor) else None
-
-    def _begun(self, anchor: Anchor) -> InFlightCompletion:
-        self._end_both()
-        self._running = self._start(anchor, is_ahead=False)
-        return self._running
-
-    def _compute_ahead(self, accepted: Anchor) -> None:
-        """Complete the text as it will be if what is shown is accepted, unless that goes on."""
-        if self._ahead is not None and self._ahead.place.typed_until(accepted) == "":
-            return
-        if self.settings.speculate:
-            if self._ahead is not None:
-                self._ahead.cancel()
-            self._ahead = self._start(accepted, is_ahead=True)
-
-    def _start(self, anchor: Anchor, *, is_ahead: bool) -> InFlightCompletion:
-        plan = _plan(anchor, self.settings, is_ahead=is_ahead)
-        events = self._link.complete(anchor, plan.stop, is_prefetch=is_ahead)
-        rest_s = LOOK_S if is_ahead else 0.0  # as before any host of a team
-        return InFlightCompletion(plan, events, nothing, rest_s)
 
     def _show(self, completion_id: str) -> None:
         former, self._shown = self._shown, completion_id
@@ -154,27 +141,6 @@ class Seat:
         self._link.tell(Feedback(self._link.client_id, completion_id, kind))
 
     def _cancel(self) -> None:
-        self._end_both()
+        self._completer.stop_all()
         if self._asking is not None:
             self._asking.cancel()
-
-    def _end_both(self) -> None:
-        for one in (self._running, self._ahead):
-            if one is not None:
-                one.cancel()
-        self._running = self._ahead = None
-
-
-def _plan(anchor: Anchor, settings: Settings, *, is_ahead: bool) -> Plan:
-    """By the text alone: a parser for each of many people would be part of what is measured."""
-    lines, language_id = anchor.snapshot.lines, anchor.document.language_id
-    place = place_by_text(lines, anchor.position, language_id)
-    scope = scope_at(place, settings.lines, after_accept=is_ahead)
-    context = CursorContext.of(lines, anchor.position, scope=scope, language_id=language_id)
-    stop = msgspec.structs.replace(
-        BOUNDS[scope],
-        max_tokens=min(BOUNDS[scope].max_tokens, settings.max_tokens),
-        time_limit_ms=settings.time_limit_ms or BOUNDS[scope].time_limit_ms,
-        min_confidence=settings.min_confidence,
-    )
-    return Plan(anchor, stop, context, LineJudge(context))

@@ -65,7 +65,7 @@ async def seated(engine):
 
 
 def asked(seat):
-    return [one for one in seat.log.requests if not one.is_ahead]
+    return [one for one in seat.log if not one.is_ahead]
 
 
 async def test_a_text_that_is_typed_along_is_not_asked_for_again():
@@ -81,7 +81,7 @@ async def test_a_text_that_is_typed_along_is_not_asked_for_again():
 
 async def test_what_follows_a_suggestion_is_computed_ahead_and_shown_once_that_is_accepted():
     async with seated(HeldEngine(words=(TRACE.target,))) as (host, seat, screen):
-        await until(lambda: seat.log.num_open == 0 and len(seat.log.requests) == 2)
+        await until(lambda: not seat.is_waiting and len(seat.log) == 2)
         screen.write(TRACE.target)
         seat.press(Action("all", TRACE.target))
         await until(lambda: len(screen.suggestions) == 2)
