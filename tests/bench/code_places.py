@@ -13,25 +13,23 @@ from lsp_server.prompt.grammars import parser_for
 from lsp_server.prompt.parsed_line import parses_as_python
 from lsp_server.repository.source_text import language_of
 
-_CALLS_LISTS_SIGNATURES = frozenset(
-    [
-        "arguments",
-        "argument_list",
-        "parameters",
-        "formal_parameters",
-        "parameter_list",
-        "list",
-        "array",
-        "tuple",
-        "set",
-        "dictionary",
-        "object",
-        "initializer_list",
-        "array_initializer",
-        "literal_value",
-        "type_arguments",
-    ]
-)
+_CALLS_LISTS_SIGNATURES = [
+    "arguments",
+    "argument_list",
+    "parameters",
+    "formal_parameters",
+    "parameter_list",
+    "list",
+    "array",
+    "tuple",
+    "set",
+    "dictionary",
+    "object",
+    "initializer_list",
+    "array_initializer",
+    "literal_value",
+    "type_arguments",
+]
 _MOST_BYTES = 100_000  # of a file
 _MOST_CHARS = 120  # that are cut out
 _MOST_IN_FILE = 3
@@ -49,7 +47,6 @@ class CodePlace:
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """The text around the cursor."""
         return tuple((self.prefix + self.suffix).split("\n"))
 
     @property
@@ -59,12 +56,10 @@ class CodePlace:
 
     @property
     def rest(self) -> str:
-        """And behind it."""
         return self.suffix.partition("\n")[0]
 
     @property
     def position(self) -> Position:
-        """The cursor."""
         return Position(self.prefix.count("\n"), len(self.before))
 
     def with_text(self, text: str, replaced: int) -> str:

@@ -27,12 +27,11 @@ from tests.bench.tasks import CrossfileTask
 ARMS = ("none", "open_files", "repository", "together", "oracle")
 _WITH_FILES = ("open_files", "together")
 _CAPTION = (
-    "EM: exact match in %, first: of the first line, ES: similarity, names: all of them right, "
-    "lead: the first of them; prompt: tokens, others: of other files; steps: tokens per step; "
+    "EM: exact match in %, ES: similarity, names: all of them right; prompt: tokens, others: of other files; steps: tokens per step; "
     "found: the file that defines the answer is shown; ms: to retrieve, p50; won, lost: EM against "
     "none, p by McNemar; times: EM over none's, 95 % of draws of packages"
 )
-_SHARES = ("EM", "first", "ES", "names", "lead")
+_SHARES = ("EM", "ES", "names")
 _PAIRED = ("won", "lost", "p", "times", "95 %")
 _NUMBERS = (*_SHARES, "prompt", "others", "steps", "found", "ms", *_PAIRED)
 _HEAD = re.compile(r"^# (\S+)$", re.MULTILINE)
@@ -53,8 +52,6 @@ AskIndex = Callable[[CrossfileTask, tuple[Buffer, ...]], Retrieved]
 
 @dataclass(frozen=True, slots=True)
 class CrossfileRun:
-    """What became of a task in one arm."""
-
     task: CrossfileTask
     arm: str
     text: str
@@ -74,10 +71,8 @@ class ArmFigures:
 
     tasks: int
     exact: float
-    first_line_exact: float
     similarity: float
     identifiers: float
-    lead: float
     prompt_tokens: float
     other_tokens: float  # of these
     tokens_per_step: float
@@ -107,7 +102,6 @@ def run_crossfile(
     decoding: CompletionRequest,
     retrieve: AskIndex,
 ) -> CrossfileRun:
-    """Complete and score a task in an arm."""
     judged = _Judged(task)
     shown = task if arm in _WITH_FILES else replace(task, open_buffers=())
     found = Retrieved()
@@ -157,10 +151,8 @@ def _figures(runs: Sequence[CrossfileRun], alone: Sequence[CrossfileRun]) -> Arm
     return ArmFigures(
         tasks=len(runs),
         exact=mean(lambda run: run.score.is_exact),
-        first_line_exact=mean(lambda run: run.score.is_first_line_exact),
         similarity=mean(lambda run: run.score.similarity),
         identifiers=mean(lambda run: run.score.has_identifiers),
-        lead=mean(lambda run: run.score.has_lead),
         prompt_tokens=mean(lambda run: run.result.cost.prompt_tokens),
         other_tokens=mean(
             lambda run: run.result.cost.neighbour_tokens + run.result.cost.repository_tokens
@@ -180,7 +172,6 @@ def _oracle(task: CrossfileTask) -> tuple[Snippet, ...]:
 
 
 def crossfile_json(runs: Sequence[CrossfileRun], setting: Setting) -> dict[str, Any]:
-    """Figures by group and arm, and what became of each task."""
     tasks = [
         {
             "id": run.task.id,
@@ -201,12 +192,11 @@ def crossfile_json(runs: Sequence[CrossfileRun], setting: Setting) -> dict[str, 
 
 
 def crossfile_table(runs: Sequence[CrossfileRun], setting: Setting) -> Group:
-    """A line for each group and arm."""
     table = figure_table(["tasks", "shown"], _NUMBERS, title="other files", caption=_CAPTION)
     table.columns[0].no_wrap = True
     for group, arms in crossfile_figures(runs).items():
         for arm, of in arms.items():
-            shares = (of.exact, of.first_line_exact, of.similarity, of.identifiers, of.lead)
+            shares = (of.exact, of.similarity, of.identifiers)
             cells = [f"{100 * share:.1f}" for share in shares]
             cells += [f"{of.prompt_tokens:.0f}", f"{of.other_tokens:.0f}"]
             cells += [f"{of.tokens_per_step:.2f}", f"{100 * of.recall:.0f}"]

@@ -24,7 +24,6 @@ from tests.bench.tasks import CrossfileTask, load_crossfile_tasks
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """What the command line takes."""
     parser.add_argument("file", metavar="SET.jsonl", type=Path, help="a task set")
     parser.add_argument(
         "--trees",

@@ -45,7 +45,6 @@ _POSITIONS = 1024
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """What the command line takes."""
     add_replay_set(parser)
     parser.add_argument(
         "--model", metavar="NAME", help="which model; the embedded offline model by default"
@@ -55,7 +54,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def bench(arguments: argparse.Namespace, settings: Settings) -> None:
-    """Measure what weights of fewer bits cost in quality."""
     items = load_replay_items(arguments.file, arguments.count)
     figures = measure_quantizations(
         arguments.model or settings.model or DEFAULT_MODEL,
@@ -171,19 +169,16 @@ def _placed(
 
 
 def _on_cpu(model: str, cache_folder: Path, progress: Progress) -> Iterator[_QuantizedModel]:
-    """What a CPU holds by default."""
     loaded = load_model(model, cache_folder, progress, quantization="int8", device_name="cpu")
     own = int8_model(loaded.causal_lm)
     yield _QuantizedModel(own.dtype_name, own.weight_bytes, own)
 
 
 def quantization_json(figures: Sequence[QuantizationFigures]) -> Mapping[str, Any]:
-    """The figures as one object."""
     return {"forms": [asdict(one) for one in figures]}
 
 
 def quantization_table(figures: Sequence[QuantizationFigures]) -> Table:
-    """The figures, and what each quantization loses."""
     table = Table("dtype", "weights, MB", "tokens", "nats per token", "loss", "same choice")
     for one in figures:
         table.add_row(
@@ -240,7 +235,6 @@ def _read_all(model: CausalModel, texts: Iterable[Sequence[int]]) -> _Reading:
 
 
 def _read(model: CausalModel, text: Sequence[int]) -> Iterator[_Reading]:
-    """Read a text step by step."""
     slot = model.new_slot(len(text) + MAX_ROWS)
     for start in range(0, len(text) - 1, MAX_ROWS):
         piece = text[start : min(start + MAX_ROWS, len(text) - 1)]

@@ -57,7 +57,6 @@ class _Doors:
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """What the command line takes."""
     parser.add_argument("url", metavar="URL", nargs="?", help="the host; its token as in settings")
     own = parser.add_mutually_exclusive_group()
     own.add_argument("--local", action="store_true", help="start a host, and end it afterwards")
@@ -121,7 +120,6 @@ def _seconds(text: str) -> float:
 
 
 def bench(arguments: argparse.Namespace, settings: Settings) -> int:
-    """Have ever more people type before a host, and print the figures of each number of them."""
     places = [arguments.url is not None, arguments.local, arguments.tiny]
     if sum(places) != 1:
         raise ConfigurationError("name the host's URL, or else either --local or --tiny")

@@ -8,10 +8,11 @@ import sys
 import time
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import msgspec
 from rich.table import Table
@@ -66,33 +67,27 @@ _ROW = _SOURCE.split("\n").index("    {}")
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """Milliseconds of many repetitions."""
-
     p50: float
     p99: float
 
     @classmethod
     def of(cls, ms: list[float]) -> "Spread":
-        """Summarize measurements."""
         return cls(percentile(ms, 50), percentile(ms, 99))
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class LspFigures:
-    """All that is measured."""
-
-    initialize_ms: float = 0.0
-    resident_mb: float = 0.0
-    type_through_ms: Spread = field(default_factory=lambda: Spread(0.0, 0.0))
-    num_flashes: int = 0  # empty or wrong answers while typing along
-    overhead_ms: Spread = field(default_factory=lambda: Spread(0.0, 0.0))
-    change_ms: Spread = field(default_factory=lambda: Spread(0.0, 0.0))
-    prefilled_again: int = 0
-    prefilled_typed: int = 0
-    prefilled_entered: int = 0
+    initialize_ms: float
+    resident_mb: float
+    type_through_ms: Spread
+    num_flashes: int  # empty or wrong answers while typing along
+    overhead_ms: Spread
+    change_ms: Spread
+    prefilled_again: int
+    prefilled_typed: int
+    prefilled_entered: int
 
     def table(self) -> Table:
-        """The figures for people."""
         table = Table("figure", "p50", "p99")
         table.add_row("initialize, ms", f"{self.initialize_ms:.0f}", "")
         table.add_row("resident memory, MB", f"{self.resident_mb:.0f}", "")
@@ -110,7 +105,6 @@ class LspFigures:
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """What the command line takes."""
     parser.add_argument("--model", metavar="NAME", help="the model of the host that is started")
     add_json(parser)
 
@@ -133,28 +127,29 @@ def bench(arguments: argparse.Namespace, settings: Settings) -> None:
 
 async def measure_lsp(command: list[str], environ: Mapping[str, str]) -> LspFigures:
     """Start a language server and use it as an editor does. Raises BenchError."""
-    figures = LspFigures()
-    figures.initialize_ms = median([await _initialize_ms(command, environ) for _ in range(_STARTS)])
+    initialize_ms = median([await _initialize_ms(command, environ) for _ in range(_STARTS)])
     async with opened_editor(command, environ, "file:///bench") as editor:
-        figures.resident_mb = await _resident_mb(editor.process_id)
+        resident_mb = await _resident_mb(editor.process_id)
         editor.open(_URI, _SOURCE.replace("{}", ""))
         editor.place(_URI, _ROW, 4)
         await _first_completion(editor)
-        await _type_along(editor, figures)
-        await _overhead(editor, figures)
-        await _reuse(editor, figures)
-        await _long_file(editor, figures)
-    return figures
+        return LspFigures(
+            initialize_ms,
+            resident_mb,
+            *await _type_along(editor),
+            await _overhead(editor),
+            **await _reuse(editor),
+            change_ms=await _change_ms(editor),
+        )
 
 
-async def _first_completion(editor: Editor) -> str:
+async def _first_completion(editor: Editor) -> None:
     """Wait until the model is loaded and completes something."""
     deadline = time.monotonic() + _READY_S
-    while time.monotonic() < deadline:
-        if text := await editor.complete():
-            return text
+    while not await editor.complete():
+        if time.monotonic() > deadline:
+            raise BenchError("there is no completion; `foregram why` shows the reason")
         await asyncio.sleep(0.2)
-    raise BenchError("there is no completion; `foregram why` shows the reason")
 
 
 async def _initialize_ms(command: list[str], environ: Mapping[str, str]) -> float:
@@ -186,23 +181,22 @@ async def _resident_mb(process_id: int) -> float:
     return int(out or b"0") / 1000
 
 
-async def _type_along(editor: Editor, figures: LspFigures) -> None:
+async def _type_along(editor: Editor) -> tuple[Spread, int]:
     """Type what is shown, key by key; each response should be the rest, at once."""
     times: list[float] = []
+    num_flashes = 0
     text = await editor.complete()
     while len(times) < _TYPED and text:
         editor.type(text[0])
         expected, began = text[1:], time.perf_counter()
         text = await editor.complete()
-        times.append(1000 * (time.perf_counter() - began))
-        if expected and text != expected:
-            figures.num_flashes += 1
-        if not expected:
-            times.pop()  # this one was not cached
-    figures.type_through_ms = Spread.of(times)
+        if expected:  # else it was not cached
+            times.append(1000 * (time.perf_counter() - began))
+            num_flashes += text != expected
+    return Spread.of(times), num_flashes
 
 
-async def _overhead(editor: Editor, figures: LspFigures) -> None:
+async def _overhead(editor: Editor) -> Spread:
     """What a request takes beyond the host's own time, for a new text each."""
     times: list[float] = []
     last = ""
@@ -216,27 +210,28 @@ async def _overhead(editor: Editor, figures: LspFigures) -> None:
         if cost["id"] != last:  # else it was cached
             times.append(whole - cost["queueMs"] - cost["prefillMs"] - cost["decodeMs"])
         last = cost["id"]
-    figures.overhead_ms = Spread.of(times)
+    return Spread.of(times)
 
 
-async def _reuse(editor: Editor, figures: LspFigures) -> None:
+async def _reuse(editor: Editor) -> dict[str, Any]:
     """Tokens that are prefilled again for a request like the last one."""
 
-    async def prefilled() -> int:
+    async def prefilled(typed: str) -> int:
+        if typed:
+            editor.type(typed)
         await editor.complete(invoked=True)
         cost = await editor.last_cost()
         return int(cost["promptTokens"] - cost["reusedTokens"])
 
-    editor.type("\n    cheap")
-    await prefilled()
-    figures.prefilled_again = await prefilled()
-    editor.type("e")
-    figures.prefilled_typed = await prefilled()
-    editor.type("st = 1\n    ")
-    figures.prefilled_entered = await prefilled()
+    await prefilled("\n    cheap")
+    return {
+        "prefilled_again": await prefilled(""),
+        "prefilled_typed": await prefilled("e"),
+        "prefilled_entered": await prefilled("st = 1\n    "),
+    }
 
 
-async def _long_file(editor: Editor, figures: LspFigures) -> None:
+async def _change_ms(editor: Editor) -> Spread:
     """Edits of a long file; the response to a command says when one is done."""
     editor.open(_LONG_URI, "".join(f"value_{n} = {n}  # é\n" for n in range(_LONG_LINES)))
     await editor.ping()
@@ -246,4 +241,4 @@ async def _long_file(editor: Editor, figures: LspFigures) -> None:
         editor.insert(_LONG_URI, number * 160 % _LONG_LINES, 0, "x")
         await editor.ping()
         times.append(1000 * (time.perf_counter() - began))
-    figures.change_ms = Spread.of(times)
+    return Spread.of(times)

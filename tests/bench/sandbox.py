@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -36,26 +35,18 @@ os._exit(passed)
 """
 
 
-@dataclass(frozen=True, slots=True)
-class SandboxLimits:
-    """What a program may take."""
-
-    wall_s: float = 10.0
-    cpu_s: int = 5
-    memory_bytes: int = 1 << 30  # address space
-    file_bytes: int = 1 << 20
+_CPU_S = 5
+_MEMORY_BYTES, _FILE_BYTES = 1 << 30, 1 << 20  # of address space; of each file
 
 
-def runs_through(program: str, limits: SandboxLimits | None = None) -> bool:
-    """Whether the Python program reaches its end, without an exception and within the limits.
+def runs_through(program: str, wall_s: float = 10.0, cpu_s: int = _CPU_S) -> bool:
+    """Whether the Python program reaches its end, without an exception and within its limits.
 
     It runs isolated (`python -I`), in an empty folder, without input, output and environment.
     """
-    limits = limits or SandboxLimits()
     with TemporaryDirectory(prefix="foregram-") as folder:
-        text = program.encode("utf-8", "replace")
-        (Path(folder) / "program.py").write_bytes(text)
-        numbers = (limits.cpu_s, limits.memory_bytes, limits.file_bytes, PASSED)
+        (Path(folder) / "program.py").write_bytes(program.encode("utf-8", "replace"))
+        numbers = (cpu_s, _MEMORY_BYTES, _FILE_BYTES, PASSED)
         process = subprocess.Popen(
             [sys.executable, "-I", "-c", _RUNNER, *map(str, numbers)],
             cwd=folder,
@@ -66,15 +57,10 @@ def runs_through(program: str, limits: SandboxLimits | None = None) -> bool:
             start_new_session=True,
         )
         try:
-            return process.wait(limits.wall_s) == PASSED
+            return process.wait(wall_s) == PASSED
         except subprocess.TimeoutExpired:
             return False
         finally:
-            _end_session(process)
-
-
-def _end_session(process: "subprocess.Popen[bytes]") -> None:
-    """End the program and what it may have started."""
-    with suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)  # and what it may have started
+            process.wait()

@@ -11,7 +11,6 @@ from tests.bench.sandbox import runs_through
 from tests.bench.tasks import CrossfileTask, FimTask
 
 _IDENTIFIER = re.compile(r"[^\W\d]\w*")
-_KEYWORD_ARGUMENT = re.compile(r"([^\W\d]\w*)\s*=(?!=)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,10 +27,8 @@ class CrossfileScore:
     """The score of a text whose names stand in another file; white space does not count."""
 
     is_exact: bool
-    is_first_line_exact: bool
     similarity: float  # 0 to 1: twice the longest common subsequence over both lengths
     has_identifiers: bool  # all of them, in their order
-    has_lead: bool  # the first identifier; of a call's arguments the set of their names
 
 
 def score(task: FimTask, completion: str) -> Score:
@@ -48,14 +45,11 @@ def score(task: FimTask, completion: str) -> Score:
 
 
 def crossfile_score(task: CrossfileTask, output: str) -> CrossfileScore:
-    """Score what was written up to the end of the first line, or statement."""
     said, wanted = _squeezed(cut(task, output)), _squeezed(task.target)
     return CrossfileScore(
         is_exact=said == wanted,
-        is_first_line_exact=_squeezed(first_line(output)) == _squeezed(first_line(task.target)),
         similarity=_similarity(said, wanted),
         has_identifiers=_identifiers(said) == _identifiers(wanted),
-        has_lead=_lead(task, said) == _lead(task, wanted),
     )
 
 
@@ -118,9 +112,3 @@ def _squeezed(text: str) -> str:
 
 def _identifiers(text: str) -> list[str]:
     return [name for name in _IDENTIFIER.findall(text) if not keyword.iskeyword(name)]
-
-
-def _lead(task: CrossfileTask, text: str) -> object:
-    if task.kind == "argument":
-        return set(_KEYWORD_ARGUMENT.findall(text))
-    return _identifiers(text)[:1]

@@ -37,19 +37,15 @@ class ListedSlot:
 
     @property
     def length(self) -> int:
-        """Committed tokens."""
         return len(self.token_ids)
 
     def copy_from(self, other: "ListedSlot", length: int) -> None:
-        """Hold the first `length` tokens of another slot."""
         self.token_ids = other.token_ids[:length]
 
     def commit(self, rows: Sequence[int]) -> None:
-        """Keep these rows of the last step."""
         self.token_ids += [self.rows[row] for row in rows]
 
     def truncate(self, length: int) -> None:
-        """Forget what stands from `length` on."""
         del self.token_ids[length:]
 
 

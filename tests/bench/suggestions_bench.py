@@ -48,8 +48,6 @@ _SETTINGS = {  # nothing that depends on time or on files that are not open
 
 @dataclass(frozen=True, slots=True)
 class ScriptedPlace:
-    """A cursor in a text, and what the model writes there."""
-
     file: str
     language_id: str
     kind: str
@@ -59,7 +57,6 @@ class ScriptedPlace:
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """What the command line takes."""
     parser.add_argument("paths", metavar="PATH", type=Path, nargs="+", help="files and folders")
     add_positions(parser)
     parser.add_argument("--out", metavar="FILE", type=Path, help="keep a JSON line for each place")
@@ -68,7 +65,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def bench(arguments: argparse.Namespace, settings: Settings) -> None:
-    """Ask at each place, and count what is shown, or what differs from a recording."""
     del settings  # an editor of this benchmark has none
     places = scripted_places(arguments.paths, arguments.count, arguments.seed)
     if not places:

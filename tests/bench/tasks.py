@@ -25,7 +25,6 @@ class FimTask(SetItem):
 
     @classmethod
     def from_row(cls, row: dict[str, Any]) -> Self:
-        """Read a line's object."""
         # The single-line set has no task ids, and its middles lack their line ends.
         is_python = "task_id" in row
         language = "py" if is_python else str(row["language"])

@@ -6,18 +6,18 @@ import pytest
 
 from lsp_server.settings import Settings
 from tests.bench import lsp_bench
-from tests.bench.lsp_bench import LspFigures
+from tests.bench.lsp_bench import LspFigures, Spread
 from tests.bench.lsp_bench import bench as bench_lsp
 
 
 @pytest.fixture
 def measured(monkeypatch, tmp_path):
     """A function that measures nothing, and returns the environment that the server would get."""
-    seen = []
+    seen, nothing = [], Spread(0.0, 0.0)
 
     async def measure(_, environ):
         seen.append(environ)
-        return LspFigures()
+        return LspFigures(0.0, 0.0, nothing, 0, nothing, nothing, 0, 0, 0)
 
     async def stop(settings):
         assert settings.host_url is None, "it is not ours"

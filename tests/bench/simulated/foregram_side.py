@@ -17,7 +17,7 @@ from lsp_server.reasons import HOST_TROUBLES
 from lsp_server.settings import Settings
 from tests.bench.simulated.editor import BenchError, Editor, opened_editor
 from tests.bench.simulated.foregram_sitting import ForegramSitting
-from tests.bench.simulated.processes import resume, stop
+from tests.bench.simulated.processes import resume
 from tests.bench.simulated.traces import Trace
 
 _READY_S = 180.0
@@ -35,7 +35,7 @@ class ForegramSide:
     program: Sequence[str]
     settings: Settings  # its runtime folder is this side's alone
     environ: Mapping[str, str]
-    _host_ids: list[int] = field(default_factory=list)
+    process_ids: list[int] = field(default_factory=list)  # the host's
 
     @asynccontextmanager
     async def sitting(self, trace: Trace) -> AsyncIterator[ForegramSitting]:
@@ -47,23 +47,14 @@ class ForegramSide:
             async with opened_editor(command, self.environ, root) as editor:
                 _open(editor, trace, uris)
                 await _until_ready(editor)
-                self._host_ids = self._found_hosts()
+                self.process_ids = self._found_hosts()
                 await editor.items()  # as whoever wrote what stands before
-                sitting = ForegramSitting(editor, trace, self.settings, self._host_ids)
+                sitting = ForegramSitting(editor, trace, self.settings, self.process_ids)
                 await sitting.begin()
                 yield sitting
 
-    def rest(self) -> None:
-        """Stop the host's process."""
-        stop(self._host_ids)
-
-    def wake(self) -> None:
-        """Let the host's process go on."""
-        resume(self._host_ids)
-
     async def close(self) -> None:
-        """End the host."""
-        self.wake()
+        resume(self.process_ids)
         command, environ = [*self.program, "stop"], dict(self.environ)
         with suppress(OSError):  # a program that cannot be started has no host
             ending = await asyncio.create_subprocess_exec(

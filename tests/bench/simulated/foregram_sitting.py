@@ -54,13 +54,11 @@ class ForegramSitting:
         self._before = await self._cost()
 
     def watch(self, screen: Screen) -> None:
-        """Press the approach key."""
         self.screen = screen
         self.editor.type(self.trace.approach)
         self._begin(self._ask())
 
     def press(self, action: Action) -> None:
-        """Write, tell what was accepted, ask."""
         self.editor.type(action.text)
         if action.kind == "all":
             self._begin(self._accept())
@@ -74,7 +72,6 @@ class ForegramSitting:
         await asyncio.gather(*self._tasks)
 
     async def effort(self) -> Effort:
-        """What this sitting has cost."""
         self.editor.cancel()
         await self.answered()
         await self._count_reasons()
@@ -179,7 +176,6 @@ class ForegramSitting:
         return cpu_s(self.editor.process_id, without=self.host_ids)
 
     async def _counters(self) -> Mapping[str, float]:
-        """What the host has counted since it began."""
         async with host_address(self.settings).client() as http:
             page = (await http.get("/metrics")).text
         lines = (line.split() for line in page.splitlines() if line.startswith("foregram_"))

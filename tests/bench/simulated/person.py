@@ -46,12 +46,10 @@ class Person:
 
     @property
     def is_done(self) -> bool:
-        """Whether all is written."""
         return self.position >= len(self.target)
 
     @property
     def rest(self) -> str:
-        """What is still to be written."""
         return self.target[self.position :]
 
     @property

@@ -31,7 +31,6 @@ def stop(process_ids: Iterable[int]) -> None:
 
 
 def resume(process_ids: Iterable[int]) -> None:
-    """Have stopped processes go on."""
     _signal(process_ids, signal.SIGCONT)
 
 
@@ -47,7 +46,6 @@ class _Time(NamedTuple):
 
 
 def _times() -> dict[int, _Time]:
-    """Every process that there is."""
     found = {}
     for path in Path("/proc").glob("[0-9]*/stat"):
         with suppress(OSError):

@@ -5,6 +5,7 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from tests.bench.simulated.processes import resume, stop
 from tests.bench.simulated.traces import Trace
 from tests.bench.simulated.typist import Assistant, TypedTrace, Typist
 
@@ -23,7 +24,6 @@ class Effort:
 
     @property
     def cpu_s(self) -> float:
-        """Seconds of the processor."""
         return self.editor_cpu_s + self.host_cpu_s
 
 
@@ -31,8 +31,6 @@ NO_EFFORT = Effort()
 
 
 class Sitting(Assistant, Protocol):
-    """An assistant of one trace."""
-
     async def effort(self) -> Effort:
         """End all that still runs; what this sitting has cost."""
 
@@ -47,17 +45,13 @@ class Side(Protocol):
     def sitting(self, trace: Trace) -> AbstractAsyncContextManager[Sitting]:
         """Open the trace's files; ready when the block begins."""
 
-    def rest(self) -> None:
-        """Take no processor time until the next `wake`."""
-
-    def wake(self) -> None:
-        """Go on."""
+    @property
+    def process_ids(self) -> Sequence[int]:
+        """The processes that would take processor time beside another side's."""
 
 
 @dataclass(frozen=True, slots=True)
 class AssistedTrace:
-    """A trace that was typed, and what it cost."""
-
     typed: TypedTrace
     effort: Effort
 
@@ -70,9 +64,9 @@ async def take_turns(
     for number, trace in enumerate(traces):
         first = number % len(sides)
         for side in (*sides[first:], *sides[:first]):
-            side.wake()
+            resume(side.process_ids)
             async with side.sitting(trace) as sitting:
                 typed = await typist.type(trace, sitting)
                 runs[side.name].append(AssistedTrace(typed, await sitting.effort()))
-            side.rest()
+            stop(side.process_ids)
     return runs

@@ -5,9 +5,11 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from tests.bench.simulated import sides
 from tests.bench.simulated.sides import Effort, take_turns
 from tests.bench.simulated.traces import Trace
 from tests.bench.simulated.typist import Clock, Typist
+from tests.support.workspaces import nothing
 
 
 @dataclass
@@ -24,11 +26,9 @@ class Scripted:
         self.notes.append((self.name, trace.id))
         yield self
 
-    def rest(self):
-        self.notes.append((self.name, "rests"))
-
-    def wake(self):
-        self.notes.append((self.name, "wakes"))
+    @property
+    def process_ids(self):
+        return [self.name]
 
     def watch(self, screen):
         self.screen = screen
@@ -45,13 +45,15 @@ def trace(name, target="ab"):
     return Trace(name, "a.py", "", "", target, "", ())
 
 
-async def turns(sides, *traces):
-    return await take_turns(sides, traces, Typist(1, Clock(1e6)))
+async def turns(beside, *traces):
+    return await take_turns(beside, traces, Typist(1, Clock(1e6)))
 
 
 @pytest.mark.asyncio
-async def test_who_begins_changes_and_nobody_works_beside_another():
+async def test_who_begins_changes_and_nobody_works_beside_another(monkeypatch):
     notes: list[object] = []
+    monkeypatch.setattr(sides, "resume", lambda ids: notes.append((*ids, "wakes")))
+    monkeypatch.setattr(sides, "stop", lambda ids: notes.append((*ids, "rests")))
     await turns([Scripted("a", notes), Scripted("b", notes)], trace("1"), trace("2"))
     order = [("a", "1"), ("b", "1"), ("b", "2"), ("a", "2")]
     assert notes == [
@@ -60,6 +62,8 @@ async def test_who_begins_changes_and_nobody_works_beside_another():
 
 
 @pytest.mark.asyncio
-async def test_text_that_stood_there_for_long_enough_is_taken():
+async def test_text_that_stood_there_for_long_enough_is_taken(monkeypatch):
+    monkeypatch.setattr(sides, "resume", nothing)
+    monkeypatch.setattr(sides, "stop", nothing)
     runs = await turns([Scripted("a", text="abc" * 9)], trace("1", "abc" * 10))
     assert "all" in [key.kind for key in runs["a"][0].typed.keys]

@@ -9,14 +9,12 @@ from dataclasses import dataclass
 from math import nan
 from statistics import fmean
 
-import numpy as np
-
 from engine.bench.figures import percentile
+from tests.bench.pairing import ratio_interval
 from tests.bench.simulated.sides import AssistedTrace
 from tests.bench.simulated.typist import TypedTrace
 
 WITHIN_S = (0.0, 0.2, 0.5, 1.0)
-_RESAMPLED = 2000
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +54,6 @@ class TypingFigures:
 
 
 def typing_figures(runs: Sequence[AssistedTrace]) -> TypingFigures:
-    """Sum up at least one run."""
     typed, efforts = [run.typed for run in runs], [run.effort for run in runs]
     keys = [key for trace in typed for key in trace.keys]
     taken = [key for key in keys if key.kind != "key"]
@@ -104,27 +101,14 @@ def typing_figures(runs: Sequence[AssistedTrace]) -> TypingFigures:
 
 
 def saved(typed: TypedTrace) -> float:
-    """The share of keys that a person was spared."""
     return _spared(typed) / len(typed.own_s)
 
 
 def saved_ratio(
     ours: Sequence[AssistedTrace], others: Sequence[AssistedTrace]
 ) -> tuple[float, float]:
-    """Between which ratios of keystrokes saved 95 % of resampled sets of the same traces lie.
-
-    What others did not save at all cannot be divided by: then the upper end is infinite. Sets in
-    which nobody saved anything are left out; NaN where all are such.
-    """
-    spared = np.array([[_spared(run.typed) for run in side] for side in (ours, others)], float)
-    draw = np.random.default_rng(0).integers(0, len(ours), (_RESAMPLED, len(ours)))
-    ours_spared, others_spared = spared[:, draw].sum(axis=2)
-    ratios = np.full(_RESAMPLED, np.inf)
-    np.divide(ours_spared, others_spared, out=ratios, where=others_spared > 0)
-    known = np.sort(ratios[(ours_spared > 0) | (others_spared > 0)])
-    if not len(known):
-        return nan, nan
-    return float(known[int(0.025 * len(known))]), float(known[int(0.975 * len(known))])
+    """Between which ratios of keystrokes saved 95 % of resampled sets of the same traces lie."""
+    return ratio_interval(*([_spared(run.typed) for run in side] for side in (ours, others)))
 
 
 def waits(typed: TypedTrace) -> Iterable[float]:

@@ -35,7 +35,6 @@ def typing_json(runs: Mapping[str, Sequence[AssistedTrace]], seed: int) -> dict[
 
 
 def typing_table(runs: Mapping[str, Sequence[AssistedTrace]]) -> Table:
-    """A column for each side."""
     sides = [typing_figures(some) for some in runs.values()]
     one = sides[0]
     caption = (
@@ -51,7 +50,6 @@ def typing_table(runs: Mapping[str, Sequence[AssistedTrace]]) -> Table:
 
 
 def _cells(figures: TypingFigures) -> dict[str, str]:
-    """A figure's value by its name."""
     one = figures
     within = " / ".join(f"{share:.0%}" for share in one.keys_with_ghost.values())
     taken = " / ".join(f"{one.accepts.get(kind, 0)}" for kind in ("all", "line", "word"))
@@ -100,5 +98,4 @@ def _ratios(first: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, flo
 
 
 def _trace(run: AssistedTrace) -> dict[str, Any]:
-    """A trace for itself: what was pressed, what appeared."""
     return {"saved": saved(run.typed), "effort": asdict(run.effort)} | asdict(run.typed)

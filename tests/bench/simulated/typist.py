@@ -19,11 +19,9 @@ class Clock:
         self.restart()
 
     def restart(self) -> None:
-        """It is 0 now."""
         self._origin = time.perf_counter()
 
     def now(self) -> float:
-        """Seconds since the restart."""
         return (time.perf_counter() - self._origin) * self._speed
 
     async def wait_until(self, due: float) -> None:
@@ -53,8 +51,6 @@ class KeyPress:
 
 @dataclass(frozen=True, slots=True)
 class TypedTrace:
-    """What happened while a trace was typed."""
-
     id: str
     own_s: tuple[float, ...]  # before each key of one who types all of it
     keys: tuple[KeyPress, ...]
@@ -64,8 +60,6 @@ class TypedTrace:
 
 @dataclass(slots=True)
 class Typist:
-    """Types traces at the pace of a seed."""
-
     seed: int
     clock: Clock = field(default_factory=Clock)
 

@@ -17,7 +17,6 @@ class Answers:
     _texts: OrderedDict[str, str] = field(default_factory=OrderedDict)
 
     def keep(self, keys: Iterable[str], text: str) -> None:
-        """Keep an answer."""
         for key in keys:
             if len(self._texts) >= _MOST:
                 self._texts.popitem(last=False)

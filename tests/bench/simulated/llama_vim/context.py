@@ -20,7 +20,6 @@ class FimContext:
 
     @property
     def key(self) -> str:
-        """What it is cached under."""
         return key_of(self.prefix + self.middle, self.suffix)
 
     @property

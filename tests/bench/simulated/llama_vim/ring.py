@@ -17,14 +17,11 @@ _WORD = re.compile(r"\W+")
 
 @dataclass(frozen=True, slots=True)
 class RingChunk:
-    """Lines of a file."""
-
     path: str
     lines: tuple[str, ...]
 
     @property
     def extra(self) -> dict[str, str]:
-        """As a request holds it."""
         return {"text": "\n".join(self.lines) + "\n", "filename": self.path}
 
 

@@ -11,7 +11,7 @@ import httpx2
 from tests.bench.llama_cpp import LlamaServer, started
 from tests.bench.simulated.llama_vim.ring import Ring
 from tests.bench.simulated.llama_vim.sitting import LlamaVimSitting
-from tests.bench.simulated.processes import resume, stop
+from tests.bench.simulated.processes import resume
 from tests.bench.simulated.traces import Trace
 
 # Of the presets that llama.vim names for its models (`--fim-qwen-1.5b-default` and its like).
@@ -36,13 +36,9 @@ class LlamaVimSide:
             await sitting.begin()
             yield sitting
 
-    def rest(self) -> None:
-        """Stop the server's process."""
-        stop([self.server.process_id])
-
-    def wake(self) -> None:
-        """Let the server's process go on."""
-        resume([self.server.process_id])
+    @property
+    def process_ids(self) -> list[int]:
+        return [self.server.process_id]
 
 
 @contextmanager
@@ -53,4 +49,4 @@ def llama_vim_side(program: Path, model: Path) -> Iterator[LlamaVimSide]:
         try:
             yield side
         finally:
-            side.wake()
+            resume(side.process_ids)

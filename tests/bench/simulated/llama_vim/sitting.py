@@ -78,7 +78,6 @@ class LlamaVimSitting:
         self._cpu_s = cpu_s(self.process_id)
 
     def watch(self, screen: Screen) -> None:
-        """Press the approach key."""
         self._screen = screen
         self._move(self.trace.approach)
 

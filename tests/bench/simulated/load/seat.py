@@ -126,8 +126,8 @@ class Seat:
         asked_at, text = self._screen.now(), ""
         answer = await self._completer.answer(self._files.question)
         for item in answer if isinstance(answer, list) else ():
-            text = str(item.insert_text)
-            self._show(item.command.arguments[0])
+            text, command = str(item.insert_text), item.command
+            self._show(str(command.arguments[0] if command and command.arguments else ""))
         self._screen.show(text, self._screen.now() - asked_at)
 
     def _show(self, completion_id: str) -> None:
