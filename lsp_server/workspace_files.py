@@ -130,8 +130,7 @@ class WorkspaceFiles:
             return ()
         self.look()
         question = self._question(anchor, is_quick=is_quick)
-        found = None if question is None else await self._repository.shown(question)
-        return () if found is None else await found()
+        return () if question is None else await self._repository.shown(question)
 
     @property
     def trouble(self) -> str:

@@ -119,7 +119,6 @@ class HiddenFiles:
             return Reason.UNCLEAR_IGNORE_FILE
 
     def _patterns(self, lists: _Lists, budget: MatchBudget) -> GlobList:
-        """Those of one folder."""
         known = self._read.pop(lists, None)
         if known is None:
             files, folds = lists
@@ -205,7 +204,6 @@ def _is_named(
 
 
 def _lists(folders: Iterable[str], look: Look) -> Iterator[_Lists]:
-    """Those of each folder, from a top one on."""
     folds = False
     for folder in folders:
         rules = git_rules(folder, look)

@@ -87,7 +87,6 @@ class ChunkSearch:
 
 
 def _weights(view: CursorView) -> Mapping[str, float]:
-    """The words near a cursor, and what they are worth."""
     weights: dict[str, float] = {}
     for name, weight in view.weights.items():
         for word in words_of_name(name):

@@ -2,20 +2,16 @@
 
 import posixpath
 import re
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple, Self
 
-from engine.request import Snippet
 from engine.text.brackets import statement
 from engine.text.names import block_heads, names_in
 from lsp_server.repository.source_text import family_of
 
-OnProgress = Callable[[int, int, str], None]  # files read, of how many; what to say once all are
-# Of what was found, what may go out by now.
-Sendable = Callable[[], Awaitable[tuple[Snippet, ...]]]
 _NEAR = 20  # lines above and below, whose names count
 _FAR = 2_000  # lines above and below, where the type of a name is looked for
 _IMPORT_LINES = 3_000  # of the file, where imports are looked for

@@ -33,7 +33,7 @@ class DefinitionSearch:
         self._near_words = words_of(near)  # these tell the members that matter
         self._worths: dict[Definition, float] = {}
         self._num_far = 0
-        self._called_so = cache(self._find_called_so)
+        self._called_so = cache(lambda name: store.definitions(name, self._family, _MOST_EQUAL + 1))
         self._file_of = cache(self._find_file)
         self._members = cache(self._find_members)
 
@@ -51,7 +51,6 @@ class DefinitionSearch:
         return [*near, *far[:_MOST_IMPORTED]]
 
     def _add_name(self, name: str, weight: float) -> None:
-        """Add what a name near the cursor stands for."""
         worth = weight * (1.0 if name in self._view.imports else _UNIMPORTED)
         for one in self._definitions(name):
             self._add(one, worth)
@@ -86,7 +85,6 @@ class DefinitionSearch:
         return found or self._definitions(name)
 
     def _module(self, chain: Sequence[str]) -> list[str]:
-        """The file that a chain of names stands for, if it does."""
         imported = self._view.imports.get(chain[0]) or self._view.imports.get(".".join(chain))
         if imported is None:
             return []
@@ -95,7 +93,6 @@ class DefinitionSearch:
         return self._file_of(whole + rest, imported.is_whole)
 
     def _classes_of(self, chain: Sequence[str]) -> list[Definition]:
-        """The classes that the value of a chain of names may be of."""
         first, *rest = chain
         classes = [one for one in self._definitions(first) if one.is_class]
         if not classes:
@@ -151,9 +148,6 @@ class DefinitionSearch:
             return []
         return [one for one in found if one.path != self._view.path and one.path.startswith(below)]
 
-    def _find_called_so(self, name: str) -> list[Definition]:
-        return self._store.definitions(name, self._family, _MOST_EQUAL + 1)
-
     def _top(self, path: str, name: str) -> list[Definition]:
         if path == self._view.path:
             return []
@@ -172,7 +166,6 @@ class DefinitionSearch:
         return sorted(fitting, key=lambda path: -_common(path, self._view.path))[:1]
 
     def _find_members(self, cls: Definition) -> list[Definition]:
-        """The members of a class and of its nearest bases."""
         if cls.path == self._view.path:
             return []
         named = (one for base in bases_of(cls.text) for one in self._named(base))
@@ -204,6 +197,5 @@ def _module_of(path: str) -> tuple[str, ...]:
 
 
 def _common(one: str, other: str) -> int:
-    """How many folders two files share."""
     pairs = zip(one.split("/"), other.split("/"), strict=False)
     return next((n for n, (a, b) in enumerate(pairs) if a != b), 0)

@@ -187,7 +187,6 @@ class IndexUpdates:
                 process.kill()
 
     async def _followed(self, process: asyncio.subprocess.Process, job: IndexJob) -> str:
-        """Give a process its job, and read its reports to their end."""
         if process.stdin is None or process.stdout is None:
             return "the indexer has no pipes"
         process.stdin.write(msgspec.json.encode(job) + b"\n")

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from engine.host.protocol import MAX_SNIPPETS
 from engine.request import Snippet
 from lsp_server.privacy.hidden_files import innermost
-from lsp_server.repository.cursor_view import OnProgress, Question, Sendable
+from lsp_server.repository.cursor_view import Question
 from lsp_server.repository.folder_index import FolderIndex
 from lsp_server.repository.indexer import IndexReport
 from lsp_server.repository.store import Excerpt
@@ -29,7 +29,8 @@ _LATE = "no answer came in time"
 class Repository:
     """Indexes the folders that it is told of, and says what they show for a cursor."""
 
-    def __init__(self, on_progress: OnProgress) -> None:
+    def __init__(self, on_progress: Callable[[int, int, str], None]) -> None:
+        """`on_progress` hears of files read, of how many, and what to say once all are."""
         self._on_progress = on_progress
         self._indexes: dict[Path, FolderIndex] = {}
         self._settings: tuple[object, ...] | None = None
@@ -73,35 +74,24 @@ class Repository:
         for index in self._indexes.values():
             index.updates.look()
 
-    async def shown(self, question: Question) -> Sendable | None:
-        """What fits the cursor best; where that takes long, what did the last time.
+    async def shown(self, question: Question) -> tuple[Snippet, ...]:
+        """What fits the cursor best and may be sent; where that takes long, what did the last time.
 
         Another prompt than the last one would be read from its start.
         """
-        folder = innermost(question.path, self._indexes)
+        folder, uri = innermost(question.path, self._indexes), question.uri
         if folder is None:
-            return None
+            return ()
         index = self._indexes[folder]
-        found = await self._questions.in_time(question.uri, partial(index.answer, question))
-        self._is_late = found is None
-        if found is None:
-            found = index.last(question.uri)
-        return partial(self._snippets, folder, question.uri, found)
-
-    async def _snippets(
-        self, folder: Path, uri: str, found: Sequence[Excerpt]
-    ) -> tuple[Snippet, ...]:
-        """What may be sent now: a request may have waited for its host since."""
-        index = self._indexes.get(folder)
-        if index is None or not found:
-            return ()
-        fitting = [one for one in found[:MAX_SNIPPETS] if len(one.path) <= _LONGEST_PATH]
-        judged = await self._judgements.in_time(uri, partial(index.sendable, fitting))
-        if judged is None:
-            self._is_late = True
-            return ()
+        found = await self._questions.in_time(uri, partial(index.answer, question))
+        last = index.last(uri) if found is None else found
+        fitting = [one for one in last[:MAX_SNIPPETS] if len(one.path) <= _LONGEST_PATH]
+        judged: Sequence[Excerpt] | None = fitting
+        if fitting:
+            judged = await self._judgements.in_time(uri, partial(index.sendable, fitting))
+        self._is_late = found is None or judged is None
         is_asked = self._indexes.get(folder) is index  # as it was then
-        return tuple(Snippet(one.path, one.text) for one in judged if is_asked)
+        return tuple(Snippet(one.path, one.text) for one in judged or () if is_asked)
 
     async def filled(self) -> None:
         """Wait until all indexes are in step."""

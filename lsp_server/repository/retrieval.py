@@ -117,7 +117,6 @@ def _tier(
 
 
 def _is_known(text: str, known: Collection[str]) -> bool:
-    """Whether most of the lines are among those that are shown."""
     lines = [line for line in text.split("\n") if line.strip()]
     return 2 * sum(line in known for line in lines) > len(lines)
 

@@ -273,7 +273,6 @@ class Store:
 
 
 def _unpacked(packed: bytes) -> tuple[str, str]:
-    """The text of a chunk, and its words."""
     try:
         text, _, words = zlib.decompress(packed).decode().partition("\0")
     except (zlib.error, TypeError, ValueError) as error:

@@ -32,8 +32,9 @@ class Heard:
     def look(self) -> None:
         self.num_looks += 1
 
-    async def shown(self, question: Question) -> None:
+    async def shown(self, question: Question) -> tuple[()]:
         self.questions.append(question)
+        return ()
 
 
 heard: list[Heard] = []

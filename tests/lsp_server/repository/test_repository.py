@@ -4,8 +4,8 @@ import asyncio
 import logging
 import sqlite3
 import threading
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from functools import partial
 from pathlib import Path
 
@@ -59,21 +59,28 @@ async def found(repository: Repository, asked: Question) -> list[str]:
     """The paths of what is shown; the first answers may come too late."""
     await repository.filled()
     for _ in range(20):
-        if shown := await sent(repository, asked):
+        if shown := await repository.shown(asked):
             return [one.path for one in shown]
     return []
 
 
-async def sent(repository: Repository, asked: Question) -> tuple[Snippet, ...]:
-    """What a request would bring, if it went out at once."""
-    sendable = await repository.shown(asked)
-    return await sendable() if sendable is not None else ()
+@contextmanager
+def slow(worker: Worker, monkeypatch) -> Iterator[None]:
+    """Its work takes longer than a request waits."""
+    release = threading.Event()
+    with monkeypatch.context() as patience:
+        patience.setattr("lsp_server.repository.repository._PATIENCE_S", 0.05)
+        worker.submit("a slow disk", release.wait)
+        try:
+            yield
+        finally:
+            release.set()
 
 
 async def in_time(repository: Repository, asked: Question) -> tuple[Snippet, ...]:
-    """The same, of an answer that came in time, however busy this machine is."""
+    """What is shown by an answer that came in time, however busy this machine is."""
     while True:
-        shown = await sent(repository, asked)
+        shown = await repository.shown(asked)
         if not repository.trouble:
             return shown
 
@@ -105,7 +112,7 @@ async def test_a_folder_is_indexed_in_the_users_cache_as_the_setting_says(
         assert await found(repository, question(work)) == expected
         path = index_path(settings(tmp_path, repository=(chosen,)), work)
         assert path.exists() is (chosen != "off")
-        assert await sent(repository, question(tmp_path / "elsewhere")) == ()
+        assert await repository.shown(question(tmp_path / "elsewhere")) == ()
 
 
 async def test_of_open_files_definitions_are_shown(work, tmp_path):
@@ -116,7 +123,7 @@ async def test_of_open_files_definitions_are_shown(work, tmp_path):
 async def test_what_changes_is_followed_and_what_becomes_ignored_is_gone(work, tmp_path):
     async with indexed(work, tmp_path) as repository:
         (work / ".gitignore").write_text("store.py\n")
-        assert await sent(repository, question(work)) == ()  # at once
+        assert await repository.shown(question(work)) == ()  # at once
         repository.changed([(work / ".gitignore").as_uri()])
         await repository.filled()
         (work / ".gitignore").write_text("")
@@ -140,7 +147,7 @@ async def test_an_index_that_a_question_finds_damaged_is_made_anew(work, tmp_pat
             connection.execute("DROP TABLE definition")
         elsewhere = question(work)._replace(uri="file:///d")
         while not repository.trouble:
-            await sent(repository, elsewhere)
+            await repository.shown(elsewhere)
         while repository.trouble:
             await asyncio.sleep(0.01)
             assert await found(repository, elsewhere) in ([], ["store.py"])
@@ -152,7 +159,7 @@ async def test_an_index_that_cannot_be_made_is_told(work, tmp_path):
     (tmp_path / "cache/repository").touch()
     async with entered(work, tmp_path) as repository:
         await repository.filled()
-        assert await sent(repository, question(work)) == ()
+        assert await repository.shown(question(work)) == ()
         assert repository.trouble == repository.problem
         assert "File exists" in repository.problem
 
@@ -201,23 +208,22 @@ SECRET = (
         pytest.param(lambda work: (work / ".gitignore").write_text("store.py"), id="ignored"),
     ],
 )
-async def test_what_became_stale_or_secret_while_a_request_waited_is_not_sent(
-    work, tmp_path, change
+async def test_of_what_was_shown_last_nothing_stale_or_secret_is_sent(
+    work, tmp_path, change, monkeypatch
 ):
     async with indexed(work, tmp_path) as repository:
-        sendable = await repository.shown(question(work))
-        assert sendable is not None
-        assert await sendable()
-        change(work)
-        assert await sendable() == ()
+        with slow(repository._questions, monkeypatch):
+            assert await repository.shown(question(work))
+            change(work)
+            assert await repository.shown(question(work)) == ()
 
 
 async def test_what_was_found_under_other_settings_is_not_sent(work, tmp_path):
     async with indexed(work, tmp_path) as repository:
-        sendable = await repository.shown(question(work))
-        assert sendable is not None
+        shown = asyncio.create_task(repository.shown(question(work)))
+        await asyncio.sleep(0)  # it has been asked
         repository.enter([work], settings(tmp_path, repository=("off",)))
-        assert await sendable() == ()
+        assert await shown == ()
 
 
 @pytest.mark.parametrize("text", ["def load_order(name: str): ...\n", SECRET])
@@ -257,13 +263,10 @@ async def test_a_file_that_cannot_be_read_again_is_told_once(work, tmp_path, mon
 async def test_an_answer_that_comes_late_leaves_what_is_shown(work, tmp_path, monkeypatch):
     """Another prompt would be read from its start."""
     async with indexed(work, tmp_path) as repository:
-        before = await sent(repository, question(work))
-        monkeypatch.setattr("lsp_server.repository.repository._PATIENCE_S", 0.05)
-        release = threading.Event()
-        repository._questions.submit("a slow disk", release.wait)
-        late = [await sent(repository, question(work)) for _ in range(2)]
-        told = repository.trouble
-        release.set()
+        before = await repository.shown(question(work))
+        with slow(repository._questions, monkeypatch):
+            late = [await repository.shown(question(work)) for _ in range(2)]
+            told = repository.trouble
         assert await in_time(repository, question(work)) == before
         assert (late, told) == ([before, before], "no answer came in time")
 
@@ -272,12 +275,9 @@ async def test_where_files_cannot_be_judged_in_time_nothing_of_them_is_sent(
     work, tmp_path, monkeypatch
 ):
     async with indexed(work, tmp_path) as repository:
-        monkeypatch.setattr("lsp_server.repository.repository._PATIENCE_S", 0.05)
-        release = threading.Event()
-        repository._judgements.submit("a slow disk", release.wait)
-        late = [await sent(repository, question(work)) for _ in range(2)]
-        told = repository.trouble
-        release.set()
+        with slow(repository._judgements, monkeypatch):
+            late = [await repository.shown(question(work)) for _ in range(2)]
+            told = repository.trouble
         assert await in_time(repository, question(work))
         assert (late, told) == ([(), ()], "no answer came in time")
 
@@ -287,10 +287,9 @@ async def test_a_file_whose_judgement_fails_is_not_sent(work, tmp_path, monkeypa
         raise RuntimeError
 
     async with indexed(work, tmp_path) as repository:
-        sendable = await repository.shown(question(work))
-        assert sendable is not None
+        assert await repository.shown(question(work))
         monkeypatch.setattr("lsp_server.repository.source_files.SourceFiles.stamp", fail)
-        assert await sendable() == ()
+        assert await repository.shown(question(work)) == ()
 
 
 async def test_whatever_befalls_the_index_is_told_once_and_leaves_what_is_shown(
@@ -300,12 +299,12 @@ async def test_whatever_befalls_the_index_is_told_once_and_leaves_what_is_shown(
         raise RecursionError("too deep")
 
     async with indexed(work, tmp_path) as repository:
-        before = await sent(repository, question(work))
+        before = await repository.shown(question(work))
         monkeypatch.setattr("lsp_server.repository.cursor_view.CursorView.chain", property(fail))
         with caplog.at_level(logging.WARNING):
             failed: list[tuple[Snippet, ...]] = []
             while repository.trouble != "RecursionError: too deep" or len(failed) < 3:
-                failed.append(await sent(repository, question(work)))
+                failed.append(await repository.shown(question(work)))
         monkeypatch.undo()
         assert await in_time(repository, question(work)) == before
         assert {*failed} == {before}
