@@ -8,16 +8,13 @@ import stat
 import subprocess
 import sys
 import time
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from lsprotocol import types
-from pygls.io_ import run_async
-from pygls.lsp.client import LanguageClient
 
-from tests.support.editor import Editor
+from tests.support.editor import Editor, editor, hostless
 from tests.support.raw_messages import framed
 
 SECRETS = "file:///shop/.env"
@@ -27,18 +24,12 @@ UNREACHABLE_S = 5.0  # an editor that waits longer than this for nothing looks b
 @contextmanager
 def language_server(tmp_path, *arguments):
     """A language server that finds no host, and what it says where it listens."""
-    environ = {
-        "FOREGRAM_RUNTIME": str(tmp_path / "run"),
-        "FOREGRAM_CACHE": str(tmp_path / "cache"),
-        "FOREGRAM_HOST_URL": "http://127.0.0.1:9",
-        "HOME": str(tmp_path),
-    }
     with subprocess.Popen(
         [sys.executable, "-m", "lsp_server", "lsp", *arguments],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        env=os.environ | environ,
+        env=os.environ | hostless(tmp_path),
     ) as process:
         try:
             yield process, process.stderr.readline().decode()
@@ -62,40 +53,9 @@ def served(tmp_path):
         yield Served(process, path)
 
 
-@asynccontextmanager
-async def editor(served: Served, uri: str, **options):
-    """An editor that is connected and initialized."""
-    client = LanguageClient("test editor", "1")
-    shown = Editor(client, uri)
-
-    @client.feature(types.WINDOW_SHOW_MESSAGE)
-    @client.feature(types.WINDOW_LOG_MESSAGE)
-    def note(params) -> None:
-        shown.messages.append(params.message)
-
-    reader, writer = await asyncio.open_unix_connection(served.path)
-    client.protocol.set_writer(writer)
-    reading = asyncio.create_task(
-        run_async(stop_event=client._stop_event, reader=reader, protocol=client.protocol)
-    )
-    try:
-        params = types.InitializeParams(
-            types.ClientCapabilities(),
-            root_uri="file:///shop",
-            initialization_options={"foregram": options},
-        )
-        shown.capabilities = (await client.initialize_async(params)).capabilities
-        client.initialized(types.InitializedParams())
-        yield shown
-        await client.shutdown_async(None)
-        client.exit(None)
-    finally:
-        with suppress(ConnectionError):
-            client.protocol.writer.close()
-            await client.protocol.writer.wait_closed()
-        with suppress(Exception):
-            await client.stop()
-            await reading
+def connected(served: Served, uri: str):
+    """An editor of the process."""
+    return editor(uri=uri, socket=served.path)
 
 
 async def answered(shown: Editor) -> list[str]:
@@ -107,7 +67,7 @@ async def answered(shown: Editor) -> list[str]:
 
 
 async def test_two_editors_have_documents_of_their_own(served):
-    async with editor(served, "file:///shop/a.py") as one, editor(served, SECRETS) as other:
+    async with connected(served, "file:///shop/a.py") as one, connected(served, SECRETS) as other:
         assert one.capabilities.inline_completion_provider is not None
         one.open("x = |")
         other.open("KEY=|", "plaintext")
@@ -122,12 +82,12 @@ async def test_two_editors_have_documents_of_their_own(served):
 
 async def test_an_editor_that_leaves_ends_no_other_and_may_come_back(served):
     process = served.process
-    async with editor(served, "file:///shop/a.py") as one:
-        async with editor(served, SECRETS) as other:
+    async with connected(served, "file:///shop/a.py") as one:
+        async with connected(served, SECRETS) as other:
             other.open("KEY=|", "plaintext")
             one.open("x = |")
         assert await answered(one) == ["host_unreachable"]
-        async with editor(served, SECRETS) as anew:
+        async with connected(served, SECRETS) as anew:
             assert await answered(anew) == ["unknown_document"]
         assert await one.reasons() == ["host_unreachable"]
     assert process.poll() is None
@@ -135,7 +95,7 @@ async def test_an_editor_that_leaves_ends_no_other_and_may_come_back(served):
 
 async def test_who_hangs_up_in_the_middle_of_a_word_ends_no_other(served):
     words = (b"", b"GET / HTTP/1.1\r\n\r\n", b"Content-Length: 100\r\n\r\n{}")
-    async with editor(served, SECRETS) as shown:
+    async with connected(served, SECRETS) as shown:
         shown.open("KEY=|", "plaintext")
         for count, said in enumerate((*words, b"Content-Length: 7\r\n\r\nnonsens", b"x" * 200_000)):
             with socket.socket(socket.AF_UNIX) as stranger:
@@ -147,7 +107,7 @@ async def test_who_hangs_up_in_the_middle_of_a_word_ends_no_other(served):
 
 
 async def test_every_answer_without_a_host_is_empty_quick_and_has_its_reason(served):
-    async with editor(served, "file:///shop/a.py") as shown:
+    async with connected(served, "file:///shop/a.py") as shown:
         shown.open("x = |")
         for count in range(1, 4):
             assert await answered(shown) == ["host_unreachable"] * count
@@ -158,7 +118,7 @@ async def test_every_answer_without_a_host_is_empty_quick_and_has_its_reason(ser
 
 async def test_ctrl_c_ends_it_while_an_editor_is_connected(served):
     process = served.process
-    async with editor(served, SECRETS) as shown:
+    async with connected(served, SECRETS) as shown:
         shown.open("KEY=|", "plaintext")
         assert await answered(shown) == ["secret_file"]
         process.send_signal(signal.SIGINT)

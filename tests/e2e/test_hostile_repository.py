@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 import pytest
 
-from tests.support.editor import editor
+from tests.support.editor import editor, hostless
 
 ANSWER_S = 10.0  # far above what an answer takes here, far below what these files once took
 LIST = "unclear_ignore_file"
@@ -50,12 +50,7 @@ CASES = [
 
 
 async def test_each_file_of_it_is_answered_in_time(root, tmp_path):
-    environ = {
-        "FOREGRAM_RUNTIME": str(tmp_path / "run"),
-        "FOREGRAM_CACHE": str(tmp_path / "cache"),
-        "FOREGRAM_HOST_URL": "http://127.0.0.1:9",
-    }
-    async with editor(root=root.as_uri(), environ=environ) as shown:
+    async with editor(root=root.as_uri(), environ=hostless(tmp_path)) as shown:
         for number, (name, text, reason) in enumerate(CASES):
             shown.uri = f"{root.as_uri()}/{quote(name)}"
             began = time.monotonic()

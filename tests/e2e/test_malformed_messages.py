@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.editor import hostless
 from tests.support.odd_json import ODD, bent
 from tests.support.raw_messages import framed, read_message
 
@@ -145,20 +146,13 @@ def _no_json(chance: random.Random) -> bytes:
 
 @asynccontextmanager
 async def language_server(tmp_path):
-    environ = {
-        "FOREGRAM_RUNTIME": str(tmp_path / "run"),
-        "FOREGRAM_CACHE": str(tmp_path / "cache"),
-        "FOREGRAM_CONFIG": str(tmp_path / "foregram.toml"),
-        "FOREGRAM_HOST_URL": "http://127.0.0.1:9",
-        "HOME": str(tmp_path),
-    }
     with (tmp_path / "stderr").open("wb") as errors:
         process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", "lsp_server", "lsp", "--stdio"),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=errors,
-            env=os.environ | environ,
+            env=os.environ | hostless(tmp_path),
         )
         try:
             yield process

@@ -5,10 +5,12 @@ import os
 import sys
 import threading
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing, suppress
+from pathlib import Path
 from typing import Any
 
 from lsprotocol import types
+from pygls.io_ import run_async
 from pygls.lsp.client import LanguageClient
 
 KINDS = types.InlineCompletionTriggerKind
@@ -119,8 +121,11 @@ async def editor(
     settings: object = None,
     capabilities: types.ClientCapabilities | None = None,
     environ: dict[str, str] | None = None,
+    socket: Path | None = None,
 ) -> AsyncIterator[Editor]:
-    """Start a server, and an editor that knows it; `settings` answer what the server pulls.
+    """Start a server, or find the one of `socket`, and an editor that knows it.
+
+    `settings` answer what the server pulls.
 
     An exception for settings is an editor that fails when it is asked; of an event, one that waits
     for it to say that it is switched off.
@@ -164,8 +169,7 @@ async def editor(
             return [{"enable": False}]
         return [settings]
 
-    command = [sys.executable, "-m", "lsp_server", "lsp", "--stdio"]
-    await client.start_io(*command, env=os.environ | (environ or {}))
+    await _connect(client, socket, environ or {})
     try:
         params = types.InitializeParams(
             capabilities or types.ClientCapabilities(),
@@ -180,6 +184,31 @@ async def editor(
     finally:
         client.exit(None)
         await asyncio.wait_for(client.stop(), 20)
+
+
+def hostless(folder: Path) -> dict[str, str]:
+    """An environment in which a server finds no host, and nothing of the user's own."""
+    return {
+        "FOREGRAM_RUNTIME": str(folder / "run"),
+        "FOREGRAM_CACHE": str(folder / "cache"),
+        "FOREGRAM_HOST_URL": "http://127.0.0.1:9",
+        "HOME": str(folder),
+    }
+
+
+async def _connect(client: LanguageClient, socket: Path | None, environ: dict[str, str]) -> None:
+    if socket is None:
+        command = [sys.executable, "-m", "lsp_server", "lsp", "--stdio"]
+        await client.start_io(*command, env=os.environ | environ)
+        return
+    reader, writer = await asyncio.open_unix_connection(socket)
+    client.protocol.set_writer(writer)
+
+    async def listen() -> None:
+        with closing(writer), suppress(ConnectionError):
+            await run_async(client._stop_event, reader, client.protocol)
+
+    client._async_tasks.append(asyncio.create_task(listen()))
 
 
 def _plain(value: Any) -> Any:
