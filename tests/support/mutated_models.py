@@ -17,6 +17,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, Self
 
 import torch
+from gguf import GGUFReader
 from safetensors.torch import load_file, save_file
 
 from engine.errors import ForegramError
@@ -77,44 +78,16 @@ class GgufParts:
 
     @classmethod
     def read(cls, path: Path) -> Self:
-        raw = path.read_bytes()
-        num_tensors, num_entries = struct.unpack_from("<QQ", raw, 8)
-        at, held = 24, cls()
-
-        def string() -> bytes:
-            nonlocal at
-            (length,) = struct.unpack_from("<Q", raw, at)
-            at += 8 + length
-            return raw[at - length : at]
-
-        def skip(kind: int) -> None:
-            nonlocal at
-            if kind == _STRING:
-                string()
-            elif kind == _ARRAY:
-                inner, length = struct.unpack_from("<IQ", raw, at)
-                at += 12
-                for _ in range(length):
-                    skip(inner)
-            else:
-                at += struct.calcsize("<" + _SCALARS[kind])
-
-        for _ in range(num_entries):
-            key = string()
-            (kind,) = struct.unpack_from("<I", raw, at)
-            at += 4
-            start = at
-            skip(kind)
-            held.entries.append((key, kind, raw[start:at]))
-        for _ in range(num_tensors):
-            name = string()
-            (num_dims,) = struct.unpack_from("<I", raw, at)
-            dims = list(struct.unpack_from(f"<{num_dims}Q", raw, at + 4))
-            at += 4 + 8 * num_dims
-            kind, offset = struct.unpack_from("<IQ", raw, at)
-            at += 12
-            held.tensors.append([name, dims, kind, offset])
-        held.data = raw[-(-at // 32) * 32 :] + bytes(_SPARE)
+        reader, held = GGUFReader(path), cls()
+        for entry in reader.fields.values():
+            if not entry.name.startswith("GGUF."):  # the reader's own, of the head
+                _, key, kind, *values = entry.parts
+                value = b"".join(part.tobytes() for part in values)
+                held.entries.append((key.tobytes(), int(kind[0]), value))
+        for tensor in reader.tensors:
+            _, name, _, dims, kind, offset = tensor.field.parts
+            held.tensors.append([name.tobytes(), dims.tolist(), int(kind[0]), int(offset[0])])
+        held.data = path.read_bytes()[reader.data_offset :] + bytes(_SPARE)
         return held
 
     def write(self, path: Path) -> None:
