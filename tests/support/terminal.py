@@ -9,7 +9,6 @@ from typing import Any
 from tests.support.polling import until
 
 LIMIT_S = 90.0  # the model shares the cores with other tests
-_SIZE = ("-x", "140", "-y", "30")
 
 
 class Terminal:
@@ -31,6 +30,11 @@ class Terminal:
         """What the terminal shows."""
         return output(*self._tmux, "capture-pane", "-p")
 
+    @property
+    def drawn(self) -> str:
+        """The same, with the escapes of its colours."""
+        return output(*self._tmux, "capture-pane", "-p", "-e")
+
     def until(self, condition: Callable[[], Any], wanted: str, *, limit_s: float = LIMIT_S) -> Any:
         """The condition's value once it holds; else a failure that shows the screen."""
         return until(condition, lambda: f"{wanted}; it shows\n{self.screen}", limit_s=limit_s)
@@ -43,11 +47,15 @@ class Terminal:
 
 @contextmanager
 def terminal(
-    tmux: Path, home: Path, *command: object, environ: dict[str, str]
+    tmux: Path,
+    home: Path,
+    *command: object,
+    environ: dict[str, str],
+    size: tuple[int, int] = (140, 30),
 ) -> Iterator[Terminal]:
     """Start a program in a terminal of its own; its end is the program's."""
-    socket = home / "tmux"
-    start = ("new-session", "-d", *_SIZE, "--", *command)
+    socket, (columns, rows) = home / "tmux", size
+    start = ("new-session", "-d", "-x", columns, "-y", rows, "--", *command)
     output(tmux, "-S", socket, "-f", "/dev/null", *start, environ=environ)
     try:
         yield Terminal(tmux, socket)

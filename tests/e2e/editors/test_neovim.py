@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.completion_hosts import host_status
 from tests.support.editor_home import COMMAND
-from tests.support.neovim import LIMIT_S
+from tests.support.neovim import LIMIT_S, WAYS
 from tests.support.neovim_watch import watch, watched
 from tests.support.polling import until
 from tests.support.served_host import secret_file
@@ -22,10 +22,16 @@ KEY_S = 0.08  # from one key of a person to the next
 REST_S = 1.0  # long enough for whatever the server has to say
 
 
-@pytest.fixture(params=[("0.11", "auto"), ("0.12", "auto"), ("0.12", "own")], ids="-".join)
+DRAWN = pytest.mark.parametrize("start", WAYS, indirect=True, ids="-".join)
+DRAWN_IN_ALL = pytest.mark.parametrize(
+    "start", [*WAYS, ("0.12", "own")], indirect=True, ids="-".join
+)
+
+
+@pytest.fixture
 def start(request, environ, start_neovim, tmp_path):
     """Starts Neovim on a file of the shop, in one version, with one way to draw."""
-    version, ghost_text = request.param
+    version, ghost_text = getattr(request, "param", ("0.12", "auto"))
     given = {"cmd": [str(COMMAND), "lsp"], "ghost_text": ghost_text}
     (tmp_path / "shop.py").write_text(BEGUN)
 
@@ -65,6 +71,7 @@ def sent(editor, method):
     return [params for name, params in editor.lua("return _G.sent") if name == method]
 
 
+@DRAWN_IN_ALL
 def test_tab_accepts_what_is_shown_as_one_undo_step_and_the_file_is_saved(editor, tmp_path):
     editor.type(LOOP)
     ghost = editor.settled_ghost()
@@ -82,6 +89,7 @@ def test_tab_accepts_what_is_shown_as_one_undo_step_and_the_file_is_saved(editor
     assert (tmp_path / "shop.py").read_text() == TYPED + ghost + "\n"
 
 
+@DRAWN_IN_ALL
 def test_the_ghost_text_stays_while_one_types_along(editor):
     editor.type(LOOP)
     ghost = editor.settled_ghost()
@@ -102,6 +110,7 @@ def test_the_ghost_text_stays_while_one_types_along(editor):
     assert editor.view() == (TYPED + line[:-1], ghost[len(line) - 1 :])
 
 
+@DRAWN
 def test_ghost_text_that_no_longer_fits_is_gone_at_once(editor):
     editor.type(LOOP)
     assert not editor.settled_ghost().startswith("Z")
@@ -112,6 +121,7 @@ def test_ghost_text_that_no_longer_fits_is_gone_at_once(editor):
     assert not view.ghost.startswith("ems")
 
 
+@DRAWN
 def test_tab_right_after_a_key_leaves_no_strays(editor):
     editor.type(LOOP)
     ghost = editor.settled_ghost()
@@ -119,6 +129,7 @@ def test_tab_right_after_a_key_leaves_no_strays(editor):
     editor.until_text(TYPED + ghost)
 
 
+@DRAWN
 def test_a_word_and_a_line_are_accepted_and_the_rest_stays(editor):
     record_messages(editor)
     editor.type(LOOP)
@@ -145,6 +156,7 @@ def accepted_of(ghost, params):
     return len(ghost) - left_before + params["acceptedLength"]
 
 
+@DRAWN
 def test_another_candidate_and_the_first_again(editor):
     editor.type(NEW)
     first = editor.settled_ghost()
@@ -158,6 +170,7 @@ def test_another_candidate_and_the_first_again(editor):
     editor.until_text(BEGUN + "\n\ndef " + other)
 
 
+@DRAWN
 def test_dismissed_ghost_text_stays_away_until_the_next_key_or_until_it_is_asked_for(editor):
     editor.type(LOOP)
     ghost = editor.settled_ghost()

@@ -3,14 +3,12 @@
 import pytest
 
 from tests.support.editor_home import COMMAND
-from tests.support.neovim import PLUGIN
+from tests.support.neovim import PLUGIN, WAYS
 from tests.support.polling import until
 
 CLIENTS = "return #vim.lsp.get_clients()"
 CRASHING = {"last_words": "ImportError: no torch here"}
-VERSIONS = pytest.mark.parametrize(
-    "scripted_neovim", [("0.11", "auto"), ("0.12", "auto")], indirect=True, ids="-".join
-)
+VERSIONS = pytest.mark.parametrize("scripted_neovim", WAYS, indirect=True, ids="-".join)
 
 
 def fails_with(editor, *words):

@@ -2,10 +2,10 @@
 
 import pytest
 
+from tests.support.neovim import WAYS
 from tests.support.polling import until
 from tests.support.scripted_server import ScriptedServer
 
-WAYS = [("0.11", "auto"), ("0.12", "auto"), ("0.12", "own")]
 pytestmark = pytest.mark.parametrize("scripted_neovim", WAYS, indirect=True, ids="-".join)
 
 LINE = "print(größe, 𝄞, total)"

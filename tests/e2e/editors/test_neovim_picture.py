@@ -4,32 +4,27 @@ import io
 import json
 import os
 import re
-import subprocess
-from contextlib import suppress
 from pathlib import Path
 
-import pytest
 from rich.ansi import AnsiDecoder
 from rich.console import Console
 from rich.terminal_theme import TerminalTheme
 
 from tests.support.editor_home import COMMAND
 from tests.support.editor_parts import part
-from tests.support.neovim import LIMIT_S, PLUGIN, program
-from tests.support.polling import until
+from tests.support.neovim import PLUGIN, program
 from tests.support.sources import BEGUN
+from tests.support.terminal import terminal
 
 INIT = """
 vim.o.termguicolors, vim.o.background, vim.o.laststatus = true, "dark", 2
 vim.opt.fillchars = { eob = " " }
 vim.o.number, vim.o.showmode, vim.o.ruler, vim.o.showcmd = true, false, false, false
-vim.o.statusline = " %f%=%{v:lua.require'foregram'.status()} "
+vim.o.statusline = " %t%=%{v:lua.require'foregram'.status()} "
 vim.cmd.syntax("on")
 vim.opt.rtp:prepend(vim.env.PLUGIN)
 require("foregram").setup(vim.json.decode(vim.env.OPTIONS))
 """
-SIZE = ("-x", "72", "-y", "21")
-
 
 # The colours of Neovim's own dark scheme around the text, and quiet ones in it.
 THEME = TerminalTheme(
@@ -59,44 +54,31 @@ def to_svg(captured: str, *, title: str, width: int) -> str:
     return _ELSEWHERE.sub("", picture).replace("Fira Code", "DejaVu Sans Mono")
 
 
-@pytest.fixture
-def terminal(environ, tmp_path):
-    """Runs tmux with its arguments, on a server of this test's own."""
-    tmux = part("tmux")
-
-    def run(*arguments: str | Path) -> str:
-        command = [tmux, "-S", Path(environ["HOME"]) / "tmux", "-f", "/dev/null", *arguments]
-        done = subprocess.run(command, env=environ, check=True, capture_output=True, text=True)
-        return done.stdout
-
-    yield run
-    with suppress(subprocess.CalledProcessError):  # there is none where a part is missing
-        run("kill-server")
-
-
 def colours_of(captured: str, words: str) -> str:
     """The colour in which a terminal shows words."""
     line = next(line for line in captured.splitlines() if words in line)
     return line.partition(words)[0].rpartition("\x1b[")[2].partition("m")[0]
 
 
-def test_a_terminal_shows_the_ghost_text_dimmed(terminal, tmp_path):
+def test_a_terminal_shows_the_ghost_text_dimmed(environ, tmp_path):
     folder = PLUGIN / "images" if os.environ.get("EDITOR_PICTURES") == "1" else tmp_path
-    (tmp_path / "init.lua").write_text(INIT)
-    (tmp_path / "inventory.py").write_text(BEGUN)
+    init, file = tmp_path / "init.lua", tmp_path / "inventory.py"
+    init.write_text(INIT)
+    file.write_text(BEGUN)
     options = json.dumps({"cmd": [str(COMMAND), "lsp"], "ghost_text": "own"})
-    variables = {"PLUGIN": PLUGIN, "OPTIONS": options, "TERM": "screen-256color"}
-    given = [word for name, value in variables.items() for word in ("-e", f"{name}={value}")]
-    editor = [program("0.12"), "--clean", "-n", "-i", "NONE", "-u", tmp_path / "init.lua"]
-    terminal(
-        "new-session", "-d", *SIZE, *given, "-c", tmp_path, *map(str, editor), "inventory.py"
-    )  # fmt: skip
-    shown = lambda: terminal("capture-pane", "-p")  # noqa: E731 - asked again and again
-    until(lambda: "foregram" in shown() and "off" not in shown(), shown, limit_s=LIMIT_S)
-    terminal("send-keys", "G", "o")
-    terminal("send-keys", "-l", "for item in it")
-    until(lambda: "item.weight" in shown() and "foregram …" not in shown(), shown, limit_s=LIMIT_S)
-    captured = terminal("capture-pane", "-p", "-e")
+    ours = {"PLUGIN": str(PLUGIN), "OPTIONS": options}
+    command = ["env", "TERM=screen-256color", program("0.12"), "--clean", "-n", "-i", "NONE"]
+    with terminal(
+        part("tmux"), Path(environ["HOME"]), *command, "-u", init, file,
+        environ=environ | ours, size=(72, 21),
+    ) as shown:  # fmt: skip
+        shown.until(lambda: "foregram" in shown.screen and "off" not in shown.screen, "a host")
+        shown.keys("G", "o")
+        shown.type("for item in it")
+        shown.until(
+            lambda: "item.weight" in shown.screen and "foregram …" not in shown.screen, "ghost text"
+        )
+        captured = shown.drawn
     written, ghost = colours_of(captured, "total_price"), colours_of(captured, "item.weight")
     assert ghost != written
     picture = to_svg(captured, title="inventory.py", width=72)

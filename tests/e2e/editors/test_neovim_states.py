@@ -5,17 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.neovim import PLUGIN
+from tests.support.neovim import PLUGIN, WAYS
 from tests.support.polling import until
 
 INLINE = "textDocument/inlineCompletion"
 SECRET = {"sentence": "the file may hold secrets", "age_s": 3}
-DRAWN = pytest.mark.parametrize(
-    "scripted_neovim",
-    [("0.11", "auto"), ("0.12", "auto"), ("0.12", "own")],
-    indirect=True,
-    ids="-".join,
-)
+DRAWN = pytest.mark.parametrize("scripted_neovim", WAYS, indirect=True, ids="-".join)
 
 
 @pytest.fixture
