@@ -11,6 +11,10 @@ from tests.support.editor_home import COMMAND
 from tests.support.sources import source
 from tests.support.vscode import workbench
 
+pytestmark = pytest.mark.skipif(
+    os.environ.get("EDITOR_PICTURES") != "1", reason="`make pictures` draws them anew"
+)
+
 IMAGES = Path(__file__).parents[3] / "editor_plugins/vscode/images"
 EDITOR = ".part.editor .editor-group-container.active .editor-container"
 FRAME_MS = 100
@@ -60,15 +64,6 @@ def code(browser, server):
         yield opened
 
 
-@pytest.fixture
-def images(tmp_path):
-    """Where the pictures go: into the extension where somebody asks for it."""
-    if os.environ.get("EDITOR_PICTURES") != "1":
-        return tmp_path
-    IMAGES.mkdir(exist_ok=True)
-    return IMAGES
-
-
 @pytest.fixture(scope="module")
 def bare(code, tmp_path_factory):
     """A window without anything beside its editor."""
@@ -90,18 +85,18 @@ def window(bare):
     return bare
 
 
-def test_a_picture_of_ghost_text(window, images):
+def test_a_picture_of_ghost_text(window):
     for line in HEAD:
         window.page.keyboard.insert_text(line)
         window.press("Enter")
     seen = window.wait_for_ghost()
-    path = images / "ghost-text.png"
+    path = IMAGES / "ghost-text.png"
     picture(window).save(path, optimize=True)
     assert "\n" in seen.ghost
     assert path.stat().st_size < 200_000
 
 
-def test_an_animation_of_one_typing_session(window, images):
+def test_an_animation_of_one_typing_session(window):
     frames = Frames(window)
     frames.type("def total_w")
     window.wait_for_ghost()
@@ -116,7 +111,7 @@ def test_an_animation_of_one_typing_session(window, images):
     window.wait_for_ghost()
     frames.press("Tab")
     frames.add(2 * HOLD_MS)
-    path = images / "typing.gif"
+    path = IMAGES / "typing.gif"
     frames.save(path)
     assert path.stat().st_size < 1_000_000
     with Image.open(path) as made:
