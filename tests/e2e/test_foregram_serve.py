@@ -62,12 +62,13 @@ def serving(folder, cache_folder, *options, token="", url=""):
         yield Served(host, client, client.get("/health"))
 
 
-def command(*arguments) -> list[str]:
-    return [sys.executable, "-m", "lsp_server", "serve", *map(str, arguments)]
+def foregram(*arguments):
+    return [sys.executable, "-m", "lsp_server", *arguments]
 
 
-def environment(cache_folder: Path) -> dict[str, str]:
-    return os.environ | {"FOREGRAM_CACHE": str(cache_folder)}
+def told(*arguments, environ):
+    words = foregram(*arguments)
+    return subprocess.run(words, env=environ, capture_output=True, text=True, check=False)
 
 
 @pytest.fixture
@@ -155,50 +156,29 @@ def test_a_model_that_is_not_there_is_told_to_everyone_who_asks(short_folder, ca
         assert "Traceback" not in served.host.log
 
 
-def test_port_0_is_the_systems_choice_and_told(tmp_path, cache_folder):
-    with subprocess.Popen(
-        command("--port", 0, "--model", "9000b"),
-        stderr=subprocess.PIPE,
-        env=environment(cache_folder) | {"FOREGRAM_RUNTIME": str(tmp_path / "run")},
-    ) as process:
+def test_the_systems_choice_of_a_port_is_told_and_a_token_that_its_user_finds_is_asked_for(
+    tmp_path, cache_folder
+):
+    own = os.environ | {"FOREGRAM_CACHE": str(cache_folder), "FOREGRAM_RUNTIME": str(tmp_path)}
+    command = foregram("serve", "--port", "0", "--model", "9000b")
+    with subprocess.Popen(command, stderr=subprocess.PIPE, env=own, text=True) as process:
         try:
-            line = process.stderr.readline().decode()
-            place = re.search(r"listening on (127\.0\.0\.1:\d+)$", line.strip())
-            assert place, line
-            assert httpx2.get(f"http://{place[1]}/health").status_code == 503
-        finally:
-            process.terminate()
-            process.stderr.read()
-    assert process.returncode == 0
-
-
-def test_a_port_without_a_token_file_asks_for_a_token_that_its_user_finds(tmp_path, cache_folder):
-    own = environment(cache_folder) | {"FOREGRAM_RUNTIME": str(tmp_path / "run")}
-    with subprocess.Popen(
-        command("--port", 0, "--model", "9000b"), stderr=subprocess.PIPE, env=own, text=True
-    ) as process:
-        try:
-            url = f"http://{process.stderr.readline().rpartition(' ')[2].strip()}"
-            shown = re.search(r"clients need the token in (\S+);", process.stderr.readline())
-            assert shown
-            path = Path(shown[1])
+            lines = process.stderr.readline() + process.stderr.readline()
+            [place] = re.findall(r"listening on (127\.0\.0\.1:\d+)$", lines, re.M)
+            [name] = re.findall(r"clients need the token in (\S+);", lines)
+            url, path = f"http://{place}", Path(name)
             bearer = headers_with(path.read_text().strip())
             assert httpx2.get(f"{url}/v1/status", headers=headers_with()).status_code == 401
             assert httpx2.get(f"{url}/v1/status", headers=bearer).status_code == 200
-            found = foregram("status", "--json", environ=own | {"FOREGRAM_HOST_URL": url})
+            found = told("status", "--json", environ=own | {"FOREGRAM_HOST_URL": url})
             assert json.loads(found.stdout)["pid"] == process.pid
             other = {"FOREGRAM_HOST_URL": url, "FOREGRAM_RUNTIME": str(tmp_path / "another")}
-            stranger = foregram("status", environ=own | other)
+            stranger = told("status", environ=own | other)
             assert "does not carry this host's token" in stranger.stderr
         finally:
             process.terminate()
             process.stderr.read()
     assert not path.exists()
-
-
-def foregram(*arguments, environ):
-    line = [sys.executable, "-m", "lsp_server", *arguments]
-    return subprocess.run(line, env=environ, capture_output=True, text=True, check=False)
 
 
 @pytest.mark.parametrize(
@@ -217,7 +197,7 @@ def test_what_cannot_be_served_is_one_sentence_and_status_2(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("FOREGRAM_CACHE", str(cache_folder))
     assert main(["serve", *arguments]) == 2
-    told = capsys.readouterr()
-    assert told.out == ""
-    assert told.err.startswith(f"foregram: {complaint}"), told.err
-    assert told.err.count("\n") == 1
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith(f"foregram: {complaint}"), err
+    assert err.count("\n") == 1
