@@ -16,7 +16,10 @@ from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from pathlib import Path
+from statistics import fmean
+from typing import NamedTuple, Self
 
 import pytest
 from lsprotocol import types
@@ -50,6 +53,14 @@ pytestmark = [
 ]
 
 
+class Served(NamedTuple):
+    """A request that was served."""
+
+    home: str  # the replica
+    at: float
+    is_cached: bool  # the prompt's beginning
+
+
 @dataclass
 class Person:
     """Types in one of two open files, and asks; what fails is asked once more."""
@@ -58,9 +69,7 @@ class Person:
     address: HostAddress
     documents: Documents = field(default_factory=Documents)
     outcomes: Counter[str] = field(default_factory=Counter)
-    homes: list[str] = field(default_factory=list)  # the replica of each served request
-    times: list[float] = field(default_factory=list)  # and when it was served
-    cached: list[bool] = field(default_factory=list)  # whether the prompt's beginning was
+    served: list[Served] = field(default_factory=list)
     slowest_s: float = 0.0
     version: int = 1
 
@@ -119,11 +128,10 @@ class Person:
         return last
 
     def _note(self, done: Done) -> None:
-        client = self.link._search.client
-        if client is not None:
-            self.homes.append(client.replica)
-            self.times.append(time.monotonic())
-            self.cached.append(done.cost.reused_tokens > 0)
+        if (client := self.link._search.client) is not None:
+            self.served.append(
+                Served(client.replica, time.monotonic(), done.cost.reused_tokens > 0)
+            )
 
     async def sit(self, is_over: asyncio.Event) -> None:
         """Type and ask, again and again."""
@@ -135,52 +143,31 @@ class Person:
 
 @dataclass(frozen=True)
 class Stay:
-    """How much the people's workspaces moved."""
+    """How much the people's workspaces moved, of pairs of requests that follow each other."""
 
-    people: list[Person]
+    pairs: list[tuple[Served, Served]]
 
-    @property
-    def pairs(self) -> list[tuple[str, str]]:
-        return [
-            pair
-            for person in self.people
-            for pair in zip(person.homes, person.homes[1:], strict=False)
-        ]
+    @classmethod
+    def of(cls, people: list[Person]) -> Self:
+        return cls([pair for person in people for pair in pairwise(person.served)])
 
     @property
     def share(self) -> float:
-        """Of the requests that the same replica served as the one before."""
-        return sum(one == other for one, other in self.pairs) / len(self.pairs)
+        """Of the pairs that the same replica served."""
+        return fmean(one.home == other.home for one, other in self.pairs)
 
     @property
     def kept(self) -> float:
         """The same, without those whose replica was never seen again, as it was killed."""
-        seen: dict[str, float] = {}
-        for person in self.people:
-            for home, at in zip(person.homes, person.times, strict=True):
-                seen[home] = max(at, seen.get(home, 0.0))
-        lived = [
-            one == other
-            for person in self.people
-            for (one, other), at in zip(
-                zip(person.homes, person.homes[1:], strict=False), person.times[1:], strict=True
-            )
-            if seen[one] >= at
-        ]
-        return sum(lived) / len(lived)
+        by_time = sorted((one for pair in self.pairs for one in pair), key=lambda one: one.at)
+        seen = {one.home: one.at for one in by_time}
+        lived = [(one, other) for one, other in self.pairs if seen[one.home] >= other.at]
+        return Stay(lived).share
 
     @property
     def warm(self) -> float:
         """Of the requests behind the first at a replica, those that found a prompt there."""
-        found = [
-            is_cached
-            for person in self.people
-            for (former, now), is_cached in zip(
-                zip(person.homes, person.homes[1:], strict=False), person.cached[1:], strict=True
-            )
-            if former == now
-        ]
-        return sum(found) / len(found)
+        return fmean(other.is_cached for one, other in self.pairs if one.home == other.home)
 
 
 @asynccontextmanager
@@ -231,8 +218,8 @@ async def serving(
 
 async def all_served(people: list[Person], more: int) -> None:
     """Wait until each was served so often again."""
-    wanted = [len(person.homes) + more for person in people]
-    while any(len(one.homes) < least for one, least in zip(people, wanted, strict=True)):
+    wanted = [len(person.served) + more for person in people]
+    while any(len(one.served) < least for one, least in zip(people, wanted, strict=True)):
         await asyncio.sleep(0.01)
 
 
@@ -292,7 +279,7 @@ async def replaced(address: HostAddress, process: asyncio.subprocess.Process) ->
 async def tell_and_check(people: list[Person]) -> None:
     """Few moves in all is a bar of the long form: in the short one, a kill moves a good part."""
     outcomes = sum((person.outcomes for person in people), Counter[str]())
-    stay = Stay(people)
+    stay = Stay.of(people)
     sys.stdout.write(
         f"{NUM_KILLS} kills, {NUM_PEOPLE} people: {dict(outcomes)}; on the replica of the request "
         f"before: {stay.share:.2%}, of those whose replica lived: {stay.kept:.2%}; prompts "
@@ -360,4 +347,4 @@ async def test_a_replica_is_added_where_requests_wait():
             outcomes = sum((person.outcomes for person in people), Counter[str]())
             sys.stdout.write(f"{len(people)} people: {dict(outcomes)}\n")
             assert not outcomes["failed"]
-            assert len({person.homes[-1] for person in people}) == 2
+            assert len({person.served[-1].home for person in people}) == 2

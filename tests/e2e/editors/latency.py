@@ -1,14 +1,12 @@
 """How long a person waits from a key to ghost text, in VS Code and Neovim, on the offline model.
 
-    python -m tests.e2e.editors.latency [--json]
+    python -m tests.e2e.editors.latency
 
 `fresh` is a key at a place that nobody has completed yet, `along` a key that continues the ghost text
 on the screen; ten of these a second. VS Code's times are read in its page, from the key's event to the
 frame that shows the text; Neovim's are seen from outside, by looks that follow each other.
 """
 
-import argparse
-import json
 import statistics
 import sys
 import tempfile
@@ -18,7 +16,7 @@ from contextlib import contextmanager
 from functools import partial
 from itertools import islice, takewhile
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from tests.support.editor_home import COMMAND, own_home, ready_host, user_cache
 from tests.support.editor_parts import FOLDER
@@ -65,22 +63,6 @@ _MEASURE = """
 """
 
 
-class Typist(Protocol):
-    """An editor whose keys are timed."""
-
-    def go_to(self, line: int) -> None:
-        """Put the caret behind the indentation of a line, counted from 1."""
-
-    def key_ms(self, key: str, want: str | None = None) -> float:
-        """Press a key; the milliseconds until there is ghost text, or exactly this one; else -1."""
-
-    def settled_ghost(self) -> str:
-        """The ghost text once it stays as it is."""
-
-    def leave(self) -> None:
-        """Dismiss the ghost text."""
-
-
 def source() -> tuple[str, list[int]]:
     """Functions that each lack a line, and the numbers of these lines."""
     text, places = '"""What a shop knows of its items."""\n', []
@@ -91,39 +73,16 @@ def source() -> tuple[str, list[int]]:
     return text, places
 
 
-def measure(editor: Typist, places: list[int]) -> dict[str, list[float]]:
-    """The times of all keys, in milliseconds; -1 where no ghost text came."""
-    times: dict[str, list[float]] = {"fresh": [], "along": []}
-    for line in places:
-        editor.go_to(line)
-        times["fresh"].append(editor.key_ms("t"))
-        if times["fresh"][-1] >= 0:
-            times["along"] += type_along(editor, editor.settled_ghost())
-            editor.leave()
-    return times
-
-
-def type_along(editor: Typist, ghost: str) -> list[float]:
-    """The times of the first keys of a ghost text; a missed one is the last: the text is gone."""
-    times: list[float] = []
-    last = len(ghost) - 1  # its key would leave no ghost text
-    keys = takewhile(lambda key: key.isalnum() or key in _ALONG_SIGNS, ghost[:last])
-    for position, key in enumerate(islice(keys, NUM_ALONG), 1):
-        times.append(editor.key_ms(key, ghost[position:]))
-        if times[-1] < 0:
-            break
-        time.sleep(max(0.0, _KEY_S - times[-1] / 1000))
-    return times
-
-
 class _VsCode:
     def __init__(self, window: Window) -> None:
         self._window = window
 
     def go_to(self, line: int) -> None:
+        """Put the caret behind the indentation of a line, counted from 1."""
         self._window.go_to(line, 9)
 
     def key_ms(self, key: str, want: str | None = None) -> float:
+        """Press a key; the milliseconds until there is ghost text, or exactly this one; else -1."""
         page = self._window.page
         prepare(page)
         page.evaluate(_MEASURE, [want, _LIMIT_MS])
@@ -158,8 +117,33 @@ class _Neovim:
         self._editor.type("<C-]><Esc>")
 
 
+def measure(editor: _VsCode | _Neovim, places: list[int]) -> dict[str, list[float]]:
+    """The times of all keys, in milliseconds; -1 where no ghost text came."""
+    times: dict[str, list[float]] = {"fresh": [], "along": []}
+    for line in places:
+        editor.go_to(line)
+        times["fresh"].append(editor.key_ms("t"))
+        if times["fresh"][-1] >= 0:
+            times["along"] += type_along(editor, editor.settled_ghost())
+            editor.leave()
+    return times
+
+
+def type_along(editor: _VsCode | _Neovim, ghost: str) -> list[float]:
+    """The times of the first keys of a ghost text; a missed one is the last: the text is gone."""
+    times: list[float] = []
+    last = len(ghost) - 1  # its key would leave no ghost text
+    keys = takewhile(lambda key: key.isalnum() or key in _ALONG_SIGNS, ghost[:last])
+    for position, key in enumerate(islice(keys, NUM_ALONG), 1):
+        times.append(editor.key_ms(key, ghost[position:]))
+        if times[-1] < 0:
+            break
+        time.sleep(max(0.0, _KEY_S - times[-1] / 1000))
+    return times
+
+
 @contextmanager
-def vscode(environ: Mapping[str, str], file: Path) -> Iterator[Typist]:
+def vscode(environ: Mapping[str, str], file: Path) -> Iterator[_VsCode]:
     """The file in VS Code."""
     with (
         chromium() as browser,
@@ -173,7 +157,7 @@ def vscode(environ: Mapping[str, str], file: Path) -> Iterator[Typist]:
 
 
 @contextmanager
-def vim(version: str, ghost_text: str, environ: Mapping[str, str], file: Path) -> Iterator[Typist]:
+def vim(version: str, ghost_text: str, environ: Mapping[str, str], file: Path) -> Iterator[_Neovim]:
     """The file in Neovim."""
     options = {"cmd": [str(COMMAND), "lsp"], "ghost_text": ghost_text}
     with neovim(version, environ, file.parent / "xdg", file, options=options) as editor:
@@ -195,9 +179,6 @@ def summary(times: list[float]) -> dict[str, float]:
 
 def main() -> None:
     """Measure each editor that is there, and print."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else "")
-    parser.add_argument("--json", action="store_true", help="print JSON objects instead")
-    is_json = parser.parse_args().json
     editors: list[tuple[str, str, Callable[..., Any]]] = [("VS Code", "code-server", vscode)]
     for version, way in _NEOVIMS:
         editors.append(
@@ -213,16 +194,10 @@ def main() -> None:
                 file.write_text(text)
                 with opened(environ, file) as editor:
                     found = measure(editor, places)
-            _show(name, {kind: summary(times) for kind, times in found.items()}, is_json=is_json)
-
-
-def _show(name: str, found: dict[str, dict[str, float]], *, is_json: bool) -> None:
-    if is_json:
-        sys.stdout.write(json.dumps({"editor": name, **found}) + "\n")
-    for kind, figures in () if is_json else found.items():
-        told = "  ".join(f"{key} {value:g}" for key, value in figures.items())
-        sys.stdout.write(f"{name:22} {kind:6} {told}\n")
-    sys.stdout.flush()
+            for kind, times in found.items():
+                told = "  ".join(f"{key} {value:g}" for key, value in summary(times).items())
+                sys.stdout.write(f"{name:22} {kind:6} {told}\n")
+                sys.stdout.flush()
 
 
 if __name__ == "__main__":
