@@ -9,12 +9,13 @@ import os
 import random
 import re
 import signal
+import subprocess
 import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import AsyncIterator
-from contextlib import aclosing, asynccontextmanager, suppress
+from collections.abc import Iterator
+from contextlib import aclosing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
@@ -34,6 +35,7 @@ from lsp_server.host.address import HostAddress
 from lsp_server.host.client import HostClient, HostGoneError, HostRefusedError
 from tests.support.held_engine import digest
 from tests.support.ports import free_port
+from tests.support.served_host import secret_file
 from tests.support.tiny_models import save_model, tiny_model
 from tests.support.workspaces import link_of, workspace_of
 
@@ -170,43 +172,55 @@ class Stay:
         return fmean(other.is_cached for one, other in self.pairs if one.home == other.home)
 
 
-@asynccontextmanager
-async def replicas(
-    folder: Path, port: int, count: str = "2"
-) -> AsyncIterator[asyncio.subprocess.Process]:
-    """So many of them, on a Ray of their own."""
-    tokens = folder / "tokens"
-    tokens.touch(mode=0o600)
-    tokens.write_text(TOKEN)
-    program = ["tests.support.held_host", "echo"]
-    if MODEL:
-        model = MODEL if MODEL != "tiny" else save_model(tiny_model("qwen2"), folder / "tiny")
-        program = ["lsp_server", "serve", "--model", str(model)]
-        program += ["--cache-folder", str(folder / "cache")]
-        program += ["--prompt-tokens", "1024", "--threads", "1", "--device", "cpu"]
-    command = [sys.executable, "-m", *program, "--replicas", count]
-    command += ["--port", str(port), "--token-file", str(tokens)]
-    with (folder / "log").open("wb") as log:
-        process = await asyncio.create_subprocess_exec(*command, stdout=log, stderr=log)
-    try:
-        yield process
-    finally:
+@dataclass(frozen=True)
+class Replicas:
+    """Hosts on a Ray of their own."""
+
+    process: subprocess.Popen[bytes]
+    address: HostAddress
+    tokens: Path
+
+
+@contextmanager
+def replicas(count: str) -> Iterator[Replicas]:
+    """So many of them."""
+    with tempfile.TemporaryDirectory(prefix="fg-", dir="/tmp") as name:
+        folder, port = Path(name), free_port()
+        tokens = secret_file(folder / "tokens", TOKEN)
+        program = ["tests.support.held_host", "echo"]
+        if MODEL:
+            model = MODEL if MODEL != "tiny" else save_model(tiny_model("qwen2"), folder / "tiny")
+            program = ["lsp_server", "serve", "--model", str(model)]
+            program += ["--cache-folder", str(folder / "cache")]
+            program += ["--prompt-tokens", "1024", "--threads", "1", "--device", "cpu"]
+        command = [sys.executable, "-m", *program, "--replicas", count]
+        command += ["--port", str(port), "--token-file", str(tokens)]
+        with (folder / "log").open("wb") as log:
+            process = subprocess.Popen(command, stdout=log, stderr=log)
         try:
-            with suppress(ProcessLookupError):
-                process.terminate()
-            await asyncio.wait_for(process.wait(), 60)
+            yield Replicas(process, HostAddress(TOKEN, url=f"http://127.0.0.1:{port}"), tokens)
         finally:
-            sys.stdout.write((folder / "log").read_text("utf-8", "replace")[-4000:])
+            process.terminate()
+            try:
+                process.wait(60)
+            finally:
+                process.kill()
+                sys.stdout.write((folder / "log").read_text("utf-8", "replace")[-4000:])
 
 
-async def serving(
-    address: HostAddress, process: asyncio.subprocess.Process, count: int = 2
-) -> set[int]:
+@pytest.fixture(scope="module")
+def two() -> Iterator[Replicas]:
+    """Two replicas, for one test after the other."""
+    with replicas("2") as started:
+        yield started
+
+
+async def serving(hosts: Replicas, count: int = 2, address: HostAddress | None = None) -> set[int]:
     """Wait until so many replicas serve; their processes."""
     pids: set[int] = set()
-    number = 0
+    number, address = 0, address or hosts.address
     while len(pids) < count:
-        assert process.returncode is None, "the replicas have ended"
+        assert hosts.process.poll() is None, "the replicas have ended"
         number += 1
         http = address.client(session=address.session_of(str(number)))
         async with http:
@@ -223,13 +237,11 @@ async def all_served(people: list[Person], more: int) -> None:
         await asyncio.sleep(0.01)
 
 
-async def kill_one_after_the_other(
-    people: list[Person], address: HostAddress, process: asyncio.subprocess.Process
-) -> None:
+async def kill_one_after_the_other(people: list[Person], hosts: Replicas) -> None:
     oldest: list[int] = []  # first: after the first kill, everybody is there
     for _ in range(NUM_KILLS):
         began = time.monotonic()
-        pids = await serving(address, process)
+        pids = await serving(hosts)
         oldest = [pid for pid in oldest if pid in pids]
         oldest += sorted(pids.difference(oldest))
         await all_served(people, 5)
@@ -238,41 +250,37 @@ async def kill_one_after_the_other(
     await all_served(people, 5)
 
 
-async def test_no_request_fails_and_workspaces_stay_while_replicas_are_killed(monkeypatch):
+async def test_no_request_fails_and_workspaces_stay_while_replicas_are_killed(monkeypatch, two):
     monkeypatch.setattr(host_search, "_RETRY_S", 0.05)
-    with tempfile.TemporaryDirectory(prefix="fg-", dir="/tmp") as name:
-        port = free_port()
-        address = HostAddress(TOKEN, url=f"http://127.0.0.1:{port}")
-        async with replicas(Path(name), port) as process:
-            before = await serving(address, process)
-            people = [Person(number, address) for number in range(NUM_PEOPLE)]
-            is_over = asyncio.Event()
-            sitting = [asyncio.create_task(person.sit(is_over)) for person in people]
+    before = await serving(two)
+    people = [Person(number, two.address) for number in range(NUM_PEOPLE)]
+    is_over = asyncio.Event()
+    sitting = [asyncio.create_task(person.sit(is_over)) for person in people]
 
-            async def all_of_it() -> None:
-                await all_served(people, 3)
-                await kill_one_after_the_other(people, address, process)
-                if IS_ROLLING:
-                    await replaced(address, process)
-                    await all_served(people, 5)
-                is_over.set()
+    async def all_of_it() -> None:
+        await all_served(people, 3)
+        await kill_one_after_the_other(people, two)
+        if IS_ROLLING:
+            await replaced(two)
+            await all_served(people, 5)
+        is_over.set()
 
-            work = asyncio.create_task(all_of_it())
-            done, _ = await asyncio.wait([work, *sitting], return_when=asyncio.FIRST_COMPLETED)
-            for task in done:
-                task.result()  # until it is over, a person ends by a failure alone
-            await asyncio.gather(work, *sitting)
-            assert not before & await serving(address, process) or NUM_KILLS < 2
-            await tell_and_check(people)
-            for person in people:
-                await person.link.leave()
+    work = asyncio.create_task(all_of_it())
+    done, _ = await asyncio.wait([work, *sitting], return_when=asyncio.FIRST_COMPLETED)
+    for task in done:
+        task.result()  # until it is over, a person ends by a failure alone
+    await asyncio.gather(work, *sitting)
+    assert not before & await serving(two) or NUM_KILLS < 2
+    await tell_and_check(people)
+    for person in people:
+        await person.link.leave()
 
 
-async def replaced(address: HostAddress, process: asyncio.subprocess.Process) -> None:
+async def replaced(hosts: Replicas, address: HostAddress | None = None) -> None:
     """Have all replicas replaced; wait until none of the former is there."""
-    former = await serving(address, process)
-    process.send_signal(signal.SIGUSR1)
-    while former & await serving(address, process):
+    former = await serving(hosts, address=address)
+    hosts.process.send_signal(signal.SIGUSR1)
+    while former & await serving(hosts, address=address):
         await asyncio.sleep(0.2)
 
 
@@ -292,27 +300,23 @@ async def tell_and_check(people: list[Person]) -> None:
         assert stay.warm > 0.95 or not MODEL
 
 
-async def test_figures_are_of_all_replicas_and_a_new_token_reaches_them():
-    with tempfile.TemporaryDirectory(prefix="fg-", dir="/tmp") as name:
-        port = free_port()
-        address = HostAddress(TOKEN, url=f"http://127.0.0.1:{port}")
-        another = replace(address, token=f"another{TOKEN}")
-        async with replicas(Path(name), port) as process:
-            before = await serving(address, process)
-            async with address.client() as http:
-                page = (await http.get("/metrics")).text
-            assert len(set(re.findall(r'replica="([^"]+)"', page))) == 2
-            Path(name, "tokens").write_text(another.token)
-            process.send_signal(signal.SIGHUP)
-            assert await serving(another, process) == before  # they go on
-            while await is_let_in(address):
-                await asyncio.sleep(0.05)
-            Path(name, "tokens").write_text("short")
-            await replaced(another, process)  # new ones start with the tokens of the plan
-            Path(name, "tokens").write_text(TOKEN)  # which is read without a signal
-            while await is_let_in(another):
-                await asyncio.sleep(0.05)
-            await serving(address, process)
+async def test_figures_are_of_all_replicas_and_a_new_token_reaches_them(two):
+    another = replace(two.address, token=f"another{TOKEN}")
+    before = await serving(two)
+    async with two.address.client() as http:
+        page = (await http.get("/metrics")).text
+    assert len(set(re.findall(r'replica="([^"]+)"', page))) == 2
+    two.tokens.write_text(another.token)
+    two.process.send_signal(signal.SIGHUP)
+    assert await serving(two, address=another) == before  # they go on
+    while await is_let_in(two.address):
+        await asyncio.sleep(0.05)
+    two.tokens.write_text("short")
+    await replaced(two, another)  # new ones start with the tokens of the plan
+    two.tokens.write_text(TOKEN)  # which is read without a signal
+    while await is_let_in(another):
+        await asyncio.sleep(0.05)
+    await serving(two)
 
 
 async def is_let_in(address: HostAddress) -> bool:
@@ -327,24 +331,21 @@ async def is_let_in(address: HostAddress) -> bool:
 
 @pytest.mark.skipif("SCALING" not in os.environ, reason="it takes a minute: SCALING=1 runs it")
 async def test_a_replica_is_added_where_requests_wait():
-    with tempfile.TemporaryDirectory(prefix="fg-", dir="/tmp") as name:
-        port = free_port()
-        address = HostAddress(TOKEN, url=f"http://127.0.0.1:{port}")
-        async with replicas(Path(name), port, "1-2") as process:
-            await serving(address, process, 1)
-            people = [Person(number, address) for number in range(4 * NUM_PEOPLE)]
-            is_over = asyncio.Event()
-            sitting = [asyncio.create_task(person.sit(is_over)) for person in people]
-            await all_served(people, 3)
-            began = time.monotonic()
-            await serving(address, process, 2)
-            sys.stdout.write(f"a second replica serves after {time.monotonic() - began:.0f} s\n")
-            await all_served(people, 5)
-            is_over.set()
-            await asyncio.gather(*sitting)
-            for person in people:
-                await person.link.leave()
-            outcomes = sum((person.outcomes for person in people), Counter[str]())
-            sys.stdout.write(f"{len(people)} people: {dict(outcomes)}\n")
-            assert not outcomes["failed"]
-            assert len({person.served[-1].home for person in people}) == 2
+    with replicas("1-2") as hosts:
+        await serving(hosts, 1)
+        people = [Person(number, hosts.address) for number in range(4 * NUM_PEOPLE)]
+        is_over = asyncio.Event()
+        sitting = [asyncio.create_task(person.sit(is_over)) for person in people]
+        await all_served(people, 3)
+        began = time.monotonic()
+        await serving(hosts, 2)
+        sys.stdout.write(f"a second replica serves after {time.monotonic() - began:.0f} s\n")
+        await all_served(people, 5)
+        is_over.set()
+        await asyncio.gather(*sitting)
+        for person in people:
+            await person.link.leave()
+        outcomes = sum((person.outcomes for person in people), Counter[str]())
+        sys.stdout.write(f"{len(people)} people: {dict(outcomes)}\n")
+        assert not outcomes["failed"]
+        assert len({person.served[-1].home for person in people}) == 2
