@@ -3,7 +3,6 @@
 import asyncio
 import json
 import os
-import signal
 import subprocess
 import sys
 import tempfile
@@ -50,20 +49,12 @@ def host_process_id(folder):
     return None
 
 
-def is_gone(process_id):
-    try:
-        os.kill(process_id, 0)
-    except ProcessLookupError:
-        return True
-    return False
-
-
-def test_four_people_are_all_answered(folder):
-    with load("--people", "2,4", "--duration", "4", "--active", "1", folder=folder) as process:
+def test_all_people_are_answered(folder):
+    with load("--people", "1,2", "--duration", "2", "--active", "1", folder=folder) as process:
         out, errors = process.communicate(timeout=START_S)
     assert process.returncode == 0, errors
     found = json.loads(out)
-    assert [run["people"] for run in found["runs"]] == [2, 4]
+    assert [run["people"] for run in found["runs"]] == [1, 2]
     for run in found["runs"]:
         assert run["answered"] > 0
         assert run["refused"] == run["failed"] == run["lost"] == 0, run["troubles"]
@@ -72,11 +63,11 @@ def test_four_people_are_all_answered(folder):
     assert not list(folder.glob("fg-*")), "the host's files are left"
 
 
-@pytest.mark.parametrize(("ending", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_no_host_is_left_behind(ending, status, folder):
+def test_no_host_is_left_behind(folder):
     with load("--people", "2", "--duration", "600", folder=folder) as process:
         host = until(lambda: host_process_id(folder), "a host", limit_s=START_S)
-        process.send_signal(ending)
-        assert process.wait(30) == status
-    assert is_gone(host)
+        process.terminate()
+        assert process.wait(30) == 143
+    with pytest.raises(ProcessLookupError):
+        os.kill(host, 0)
     assert not list(folder.glob("fg-*"))

@@ -96,11 +96,6 @@ FAULTS = {
     [
         *((one, "wrong row") for one in OPERATIONS),
         *(("gate_up", one) for one in list(FAULTS)[1:]),
-        *(
-            (one, fault)
-            for one in ("batch_attention", "skinny_matmul")
-            for fault in ("leak", "race")
-        ),
     ],
 )
 def test_where_an_operation_is_wrong_the_text_is_that_of_pytorch(
