@@ -4,8 +4,9 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
+from tests.support.editor_parts import part
 from tests.support.terminal import LIMIT_S, Terminal, output, terminal
 
 _QUIET = """
@@ -15,14 +16,6 @@ _QUIET = """
       server-socket-dir "{home}" server-name "emacs")
 (server-start)
 """
-
-
-class Programs(NamedTuple):
-    """What an Emacs in a terminal takes."""
-
-    tmux: Path
-    emacs: Path
-    client: Path
 
 
 class Emacs:
@@ -58,12 +51,13 @@ class Emacs:
 
 @contextmanager
 def emacs(
-    programs: Programs, home: Path, init: str, file: Path, *, environ: dict[str, str]
+    home: Path, init: str, file: Path, *, environ: dict[str, str], name: str = "emacs"
 ) -> Iterator[Emacs]:
-    """Start Emacs on a file, with an init file of the test's own; `home` is ours alone."""
+    """Start the Emacs that is this part, with an init file of the test's own; `home` is ours alone."""
+    client = part("emacs").with_name("emacsclient")
     start = home / "init.el"
     start.write_text(_QUIET.format(home=home) + init)
-    command = (programs.emacs, "-nw", "-Q", "-l", start, file)
-    with terminal(programs.tmux, home, *command, environ=environ) as shown:
+    command = (part(name), "-nw", "-Q", "-l", start, file)
+    with terminal(part("tmux"), home, *command, environ=environ) as shown:
         shown.until((home / "emacs").exists, "Emacs")
-        yield Emacs(shown, programs.client, home / "emacs")
+        yield Emacs(shown, client, home / "emacs")

@@ -12,7 +12,7 @@ from tests.support import polling
 from tests.support.completion_hosts import metric
 from tests.support.editor_home import COMMAND
 from tests.support.editor_parts import part
-from tests.support.emacs import Programs, emacs
+from tests.support.emacs import emacs
 from tests.support.emacs_lsp_mode import GhostText, lsp_mode_init
 from tests.support.sources import SHOP
 
@@ -29,9 +29,7 @@ def opened(environ, shop) -> Iterator[Open]:
             file, home = shop / "inventory.py", shop.parent
             file.write_text(text, newline=newline)
             init = lsp_mode_init(part("lsp-mode"), COMMAND, home, settings)
-            program = part("emacs")
-            programs = Programs(part("tmux"), program, program.with_name("emacsclient"))
-            shown = stack.enter_context(emacs(programs, home, init, file, environ=environ))
+            shown = stack.enter_context(emacs(home, init, file, environ=environ))
             shown.until("(bound-and-true-p lsp-inline-completion-mode)")
             shown.terminal.keys("M->")
             return GhostText(shown)

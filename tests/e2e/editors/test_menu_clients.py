@@ -11,7 +11,7 @@ import pytest
 
 from tests.support.editor_home import COMMAND
 from tests.support.editor_parts import part
-from tests.support.emacs import Emacs, Programs, emacs
+from tests.support.emacs import Emacs, emacs
 from tests.support.sources import SHOP
 from tests.support.terminal import Terminal, terminal
 
@@ -91,12 +91,9 @@ def eglot(environ, file) -> Iterator[OpenEmacs]:
 
         def open_file(text: str, more: str = "") -> Emacs:
             file.write_text(text)
-            client = part("emacs").with_name("emacsclient")
-            programs = Programs(part("tmux"), part("emacs-30"), client)
             init = INIT.format(command=COMMAND) + more
-            shown = stack.enter_context(
-                emacs(programs, file.parents[1], init, file, environ=environ)
-            )
+            started = emacs(file.parents[1], init, file, environ=environ, name="emacs-30")
+            shown = stack.enter_context(started)
             shown.until("(and (bound-and-true-p eglot--managed-mode) t)")
             shown.terminal.until(lambda: READY in shown.lisp(ANSWERS), "a host")
             shown.terminal.keys("M->")
