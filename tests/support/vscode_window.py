@@ -11,6 +11,7 @@ from playwright.sync_api import Locator, Page
 from playwright.sync_api import TimeoutError as PageTimeout
 
 from tests.support.polling import What, until
+from tests.support.sources import Source
 from tests.support.vscode_screen import (
     STATUS_ID,
     Screen,
@@ -70,6 +71,11 @@ class Window:
         place = f"Ln {line}, Col {column}"
         self.until(lambda: place in self.status_bar(), f"the caret at {place}")
         self.until(self._has_focus, "the caret in the text")
+
+    def open_at(self, place: Source, name: str = "inventory.py") -> None:
+        """Write a source into the folder, open it, and put the caret at its place."""
+        self.open(place.write(self.folder, name))
+        self.go_to(place.line, place.column)
 
     def type(self, text: str, *, pause_ms: float = 30) -> None:
         """Press the keys of a text."""

@@ -105,25 +105,18 @@ def test_what_was_installed_can_be_removed_once_it_was_listed(code, shop, tmp_pa
         assert not (storage(code.server) / "server").exists()
 
 
-def test_without_consent_nothing_is_installed(code, shop):
-    with code.window(shop) as window:
-        window.wait_for_message("foregram needs its server, which is not installed yet")
-        window.command("foregram: Install or Update the Server…")
-        dialog = window.page.locator(".monaco-dialog-box")
-        dialog.locator(".monaco-button:has-text('Cancel')").click()
-        window.wait_for_status("warning", saying="not installed")
-        assert not list(code.server.folder.rglob("server/bin/foregram"))
-
-
-def test_a_failed_installation_says_why_and_leaves_nothing_behind(code, shop):
+def test_nothing_is_installed_without_consent_and_a_failure_says_why_and_leaves_nothing(code, shop):
     settings = {"foregram.server.package": "foregram-of-nobody"}
     with code.window(shop, settings) as window:
         window.wait_for_message("foregram needs its server, which is not installed yet")
         window.command("foregram: Install or Update the Server…")
-        window.page.locator(".monaco-dialog-box .monaco-button:has-text('Install')").click()
-        reason = "No matching distribution found for foregram-of-nobody"
+        window.dialog().locator(".monaco-button:has-text('Cancel')").click()
+        window.wait_for_status("warning", saying="not installed")
+        assert not list(code.server.folder.rglob("server/bin/foregram"))
+        window.command("foregram: Install or Update the Server…")
+        window.dialog().locator(".monaco-button:has-text('Install')").click()
         told = window.wait_for_message("could not be installed")
-        assert reason in told
+        assert "No matching distribution found for foregram-of-nobody" in told
         window.wait_for_status("warning", saying="not installed")
         assert not (storage(code.server) / "server").exists()
 

@@ -17,16 +17,11 @@ def at(code):
     @contextmanager
     def opened(place):
         with code.kept_window(SETTINGS) as window:
-            go_to(place, window)
+            window.wait_until_ready()
+            window.open_at(place)
             yield window
 
     return opened
-
-
-def go_to(place, window):
-    window.wait_until_ready()
-    window.open(place.write(window.folder))
-    window.go_to(place.line, place.column)
 
 
 def test_tab_accepts_the_ghost_text_and_the_host_hears_of_it(at, environ):
@@ -174,7 +169,8 @@ def test_the_menu_switches_completion_off_for_this_workspace_alone(at):
 def test_ghost_text_and_the_menu_of_words_live_together(code, tmp_path):
     settings = {**SETTINGS, "editor.quickSuggestions": {"other": "on"}}
     with code.window(tmp_path, settings) as window:
-        go_to(LOOP, window)
+        window.wait_until_ready()
+        window.open_at(LOOP)
         window.type("tot")
         window.page.wait_for_selector(".suggest-widget.visible .monaco-list-row")
         seen = window.wait_for_ghost()

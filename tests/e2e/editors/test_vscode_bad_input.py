@@ -28,8 +28,7 @@ def with_server(command):
 
 def type_total(window):
     """Type where the model surely answers."""
-    window.open(LOOP.write(window.folder))
-    window.go_to(LOOP.line, LOOP.column)
+    window.open_at(LOOP)
     window.type("total")
 
 

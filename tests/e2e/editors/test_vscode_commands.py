@@ -11,8 +11,7 @@ def window_at_loop(code):
     """A window with the caret where the model surely answers, once the server is ready."""
     with code.kept_window() as window:
         window.wait_until_ready()
-        window.open(LOOP.write(window.folder))
-        window.go_to(LOOP.line, LOOP.column)
+        window.open_at(LOOP)
         yield window
 
 

@@ -12,9 +12,7 @@ NUM_WINDOWS = 3
 
 def type_total(window, name="inventory.py"):
     """Type at a place at which the model surely answers."""
-    name = LOOP.write(window.folder, name)
-    window.open(name)
-    window.go_to(LOOP.line, LOOP.column)
+    window.open_at(LOOP, name)
     window.type("total")
 
 

@@ -62,8 +62,7 @@ def test_with_a_second_provider_both_are_offered_and_tab_takes_the_one_that_is_s
         both.window(folder) as window,
     ):
         window.wait_until_ready()
-        window.open(BODY.write(folder))
-        window.go_to(BODY.line, BODY.column)
+        window.open_at(BODY)
         window.press("Enter")
         first = window.wait_for_ghost()
         window.press("Alt+]")

@@ -80,8 +80,7 @@ def bare(code, tmp_path_factory):
 def window(bare):
     """The shop in that window, and nothing else."""
     bare.close_all()
-    bare.open(SHOP.write(bare.folder, "shop.py"))
-    bare.go_to(SHOP.line, SHOP.column)
+    bare.open_at(SHOP, "shop.py")
     return bare
 
 
