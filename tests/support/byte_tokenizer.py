@@ -12,7 +12,7 @@ CONTROL_TOKENS = (
     "<|file_sep|>",
 )
 
-# Others that are as many, so that the same models have them: Mellum's and Seed-Coder's.
+# Mellum's, which are as many, so that the same models have them.
 MELLUM_TOKENS = (
     "<|endoftext|>",
     "<fim_prefix>",
@@ -21,15 +21,6 @@ MELLUM_TOKENS = (
     "<fim_pad>",
     "<filename>",
     "<|im_start|>",
-)
-SEED_TOKENS = (
-    "<[end▁of▁sentence]>",
-    "<[fim-prefix]>",
-    "<[fim-middle]>",
-    "<[fim-suffix]>",
-    "<[PAD▁TOKEN]>",
-    "<[SEP▁TOKEN]>",
-    "<[begin▁of▁sentence]>",
 )
 
 # Every start of a word is a token as well, so these words also show what happens inside a token.

@@ -13,6 +13,7 @@ import sys
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 
 import httpx2
 import msgspec
@@ -53,10 +54,10 @@ class HostileClient:
     def ways(self) -> dict[str, tuple[Way, int]]:
         """What it does, and how often at once."""
         return {
-            "new_names": (self._new_names, 2),
-            "large_files": (self._large_files, 1),
-            "large_prompts": (self._large_prompts, 1),
-            "endless": (self._endless_completions, 10),
+            "new_names": (partial(self._post, "/v1/buffers", self._buffers), 2),
+            "large_files": (partial(self._post, "/v1/complete", self._file), 1),
+            "large_prompts": (partial(self._post, "/v1/completions", self._prompt), 1),
+            "endless": (partial(self._post, "/v1/complete", self._endless), 10),
             "unread": (self._unread_streams, 20),
             "half_sent": (self._half_sent_bodies, 20),
             "at_once": (self._requests_at_once, 10),
@@ -92,18 +93,6 @@ class HostileClient:
             base_url="http://host", transport=transport, headers=self._headers, timeout=60
         ) as http:
             return (await http.post(path, content=body.replace(_NAME, name.encode()))).status_code
-
-    async def _new_names(self, name: str) -> int:
-        return await self._post("/v1/buffers", self._buffers, name)
-
-    async def _large_files(self, name: str) -> int:
-        return await self._post("/v1/complete", self._file, name)
-
-    async def _large_prompts(self, name: str) -> int:
-        return await self._post("/v1/completions", self._prompt, name)
-
-    async def _endless_completions(self, name: str) -> int:
-        return await self._post("/v1/complete", self._endless, name)
 
     async def _unread_streams(self, name: str) -> str:
         body = self._short.replace(_NAME, name.encode())
