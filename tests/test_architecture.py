@@ -55,11 +55,6 @@ def test_importing_the_kernels_needs_no_triton():
     assert fresh_interpreter(blocked) == "imported"
 
 
-def test_drafting_and_stopping_run_without_torch():
-    modules = "engine.drafting.tree, engine.drafting.pool, engine.text.stopper"
-    assert fresh_interpreter(f"import sys, {modules}; print('torch' in sys.modules)") == "False"
-
-
 def test_the_engine_exports_exactly_what_its_face_lists():
     code = "import engine; print(*(n for n in vars(engine) if not n.startswith('_')))"
     importable = set(fresh_interpreter(code).split())

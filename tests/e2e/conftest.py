@@ -1,6 +1,8 @@
 """What all tests here have in common: the real programs, in processes of their own."""
 
+from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -11,3 +13,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if Path(__file__).parent in item.path.parents:
             item.add_marker(pytest.mark.e2e)
+
+
+@pytest.fixture
+def short_folder() -> Iterator[Path]:
+    """A folder whose path leaves room for that of a socket."""
+    with TemporaryDirectory(prefix="fg-", dir="/tmp") as name:
+        yield Path(name)

@@ -25,6 +25,7 @@ pytestmark = [pytest.mark.model, pytest.mark.timeout(400)]
 
 SOURCE = f"{BEGUN}    for item in items:\n        |\n    return total\n"
 NUM_KEYS = 200
+PROGRESS = types.ClientCapabilities(window=types.WindowClientCapabilities(work_done_progress=True))
 
 
 def text_of(item):
@@ -55,9 +56,14 @@ async def first_items(shown):
     return items
 
 
-async def host_status():
+async def told(path):
+    """What the host answers."""
     async with host_address(load_settings().settings).client() as client:
-        return msgspec.json.decode((await client.get("/v1/status")).content, type=Status)
+        return (await client.get(path)).content
+
+
+async def host_status():
+    return msgspec.json.decode(await told("/v1/status"), type=Status)
 
 
 def resident_mb(pid):
@@ -65,16 +71,8 @@ def resident_mb(pid):
     return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
 
 
-async def metrics():
-    async with host_address(load_settings().settings).client() as client:
-        return (await client.get("/metrics")).text
-
-
 async def test_ghost_text_is_typed_along_accepted_and_counted():
-    window = types.ClientCapabilities(
-        window=types.WindowClientCapabilities(work_done_progress=True)
-    )
-    async with editor(capabilities=window) as shown:
+    async with editor(capabilities=PROGRESS) as shown:
         shown.open(SOURCE)
         (item,) = await first_items(shown)
         text = text_of(item)
@@ -86,7 +84,7 @@ async def test_ghost_text_is_typed_along_accepted_and_counted():
             assert text == shown.text.split("\n")[shown.row].strip() + text_of(item)
         assert item.command is not None
         await shown.run(item.command.command, *(item.command.arguments or ()))
-    page = await metrics()  # what nobody asked after is told as the editor leaves
+    page = (await told("/metrics")).decode()  # what nobody asked after is told as the editor leaves
     assert 'foregram_feedback_total{kind="accepted"} 1.0' in page
     assert "foregram_requests_total" in page
 
@@ -106,11 +104,8 @@ async def _completes(uri):
 
 
 async def test_where_a_host_is_killed_in_the_middle_the_next_one_answers():
-    window = types.ClientCapabilities(
-        window=types.WindowClientCapabilities(work_done_progress=True)
-    )
     # Else what runs could be what is written ahead of the user.
-    async with editor(capabilities=window, environ={"FOREGRAM_SPECULATE": "false"}) as shown:
+    async with editor(capabilities=PROGRESS, environ={"FOREGRAM_SPECULATE": "false"}) as shown:
         shown.open(SOURCE)
         assert await first_items(shown)
         shown.type("\n        # a comment about ")

@@ -7,7 +7,6 @@ import signal
 import socket
 import subprocess
 import sys
-import tempfile
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -69,13 +68,6 @@ def foregram(*arguments):
 def told(*arguments, environ):
     words = foregram(*arguments)
     return subprocess.run(words, env=environ, capture_output=True, text=True, check=False)
-
-
-@pytest.fixture
-def short_folder():
-    """A folder in which a socket's path is short enough."""
-    with tempfile.TemporaryDirectory(prefix="fg-", dir="/tmp") as name:
-        yield Path(name)
 
 
 @pytest.mark.model

@@ -8,12 +8,10 @@ for minutes, and times.
 import os
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 
 import httpx2
 import msgspec
@@ -88,24 +86,22 @@ def attacked(
             process.kill()
 
 
-def test_what_it_takes_is_within_its_quotas_and_another_is_served():
-    with tempfile.TemporaryDirectory(prefix="fg-", dir="/tmp") as name:
-        folder = Path(name)
-        model = save_model(tiny_model("qwen2"), folder / "tiny")
-        options = ["--dtype", "float32", "--threads", "1", "--quota", f"megabytes={QUOTA_MB}"]
-        options += ["--quota", f"requests={REQUESTS}"]
-        with (
-            tiny_host(folder, model, [ADA, EVE], *options) as host,
-            host.client(token_of(ADA)) as http,
-        ):
-            http.timeout = 120.0
-            typed_for(http, within(1))
-            alone = typed_for(http, within(SECONDS / 2))
-            before = host.memory_bytes() / 1e6
-            with most_memory(host) as most, attacked(host, SECONDS, WAYS) as eve:
-                beside = typed_for(http, lambda: eve.poll() is not None)
-                seen = msgspec.json.decode(eve.stdout.read(), type=dict[str, int])
-            said = host.log
+def test_what_it_takes_is_within_its_quotas_and_another_is_served(short_folder):
+    model = save_model(tiny_model("qwen2"), short_folder / "tiny")
+    options = ["--dtype", "float32", "--threads", "1", "--quota", f"megabytes={QUOTA_MB}"]
+    options += ["--quota", f"requests={REQUESTS}"]
+    with (
+        tiny_host(short_folder, model, [ADA, EVE], *options) as host,
+        host.client(token_of(ADA)) as http,
+    ):
+        http.timeout = 120.0
+        typed_for(http, within(1))
+        alone = typed_for(http, within(SECONDS / 2))
+        before = host.memory_bytes() / 1e6
+        with most_memory(host) as most, attacked(host, SECONDS, WAYS) as eve:
+            beside = typed_for(http, lambda: eve.poll() is not None)
+            seen = msgspec.json.decode(eve.stdout.read(), type=dict[str, int])
+        said = host.log
     sys.stdout.write(
         f"{before:.0f} MB, at most {most[0]:.0f} MB; {len(beside)} served; {seen}\n"
         f"alone {_words(alone)}; beside the other {_words(beside)}\n"

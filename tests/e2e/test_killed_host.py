@@ -8,11 +8,9 @@ import os
 import random
 import signal
 import sys
-import tempfile
 from collections import Counter
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import pytest
 from lsprotocol import types
@@ -28,7 +26,7 @@ from lsp_server.host.daemon import ensure_host, stop_host
 from lsp_server.host.failures import boot_s
 from lsp_server.settings import Settings
 from tests.support.held_engine import digest
-from tests.support.workspaces import link_of, workspace_of
+from tests.support.workspaces import link_of, sit_during, workspace_of
 
 NUM_KILLS = int(os.environ.get("KILLS", "1"))
 NUM_CLIENTS = int(os.environ.get("CLIENTS", "2"))
@@ -110,68 +108,46 @@ class Typist:
         return snapshot
 
 
-@dataclass
-class Killer:
-    """Kills the host at random moments, and now and then its successor while that starts."""
+async def kill_all(
+    folder: RuntimeFolder, typists: list[Typist], num_kills: list[int], chance: random.Random
+) -> None:
+    """Kill the host at random moments, and now and then its successor while that starts."""
 
-    folder: RuntimeFolder
-    typists: list[Typist]
-    num_kills: list[int]
-    chance: random.Random
-
-    async def kill_all(self) -> None:
-        while self.num_kills[0] < NUM_KILLS:
-            await self.all_served(self.chance.randint(0, 20))
-            record = self.folder.read_record()
-            if record is None or not self.folder.host_is_alive():
-                continue
-            self._kill(record)
-            if self.chance.random() < 0.3:
-                while (successor := self.folder.read_record()) in (None, record):
-                    await asyncio.sleep(0.001)
-                await asyncio.sleep(self.chance.uniform(0, 0.5))
-                self._kill(successor)
-
-    async def all_served(self, more: int) -> None:
-        """Wait until each typist was served so often again."""
-        wanted = [typist.outcomes["served"] + more for typist in self.typists]
-        while any(
-            typist.outcomes["served"] < one
-            for typist, one in zip(self.typists, wanted, strict=True)
-        ):
-            await asyncio.sleep(0.001)
-
-    def _kill(self, record: HostRecord) -> None:
+    def kill(record: HostRecord) -> None:
         with suppress(ProcessLookupError):
             os.kill(record.pid, signal.SIGKILL)
-        self.num_kills[0] += 1
+        num_kills[0] += 1
+
+    while num_kills[0] < NUM_KILLS:
+        await all_served(typists, chance.randint(0, 20))
+        record = folder.read_record()
+        if record is None or not folder.host_is_alive():
+            continue
+        kill(record)
+        if chance.random() < 0.3:
+            while (successor := folder.read_record()) in (None, record):
+                await asyncio.sleep(0.001)
+            await asyncio.sleep(chance.uniform(0, 0.5))
+            kill(successor)
+    await all_served(typists, 2)
 
 
-async def test_each_next_request_is_served_and_no_buffer_is_out_of_step(monkeypatch):
+async def all_served(typists: list[Typist], more: int) -> None:
+    """Wait until each was served so often again."""
+    wanted = [typist.outcomes["served"] + more for typist in typists]
+    while any(one.outcomes["served"] < least for one, least in zip(typists, wanted, strict=True)):
+        await asyncio.sleep(0.001)
+
+
+async def test_each_next_request_is_served_and_no_buffer_is_out_of_step(monkeypatch, short_folder):
     monkeypatch.setattr(host_search, "_RETRY_S", 0.05)
-    with tempfile.TemporaryDirectory(prefix="fg-", dir="/tmp") as name:
-        settings = Settings(cache_folder=Path(name), runtime_folder=Path(name, "run"))
-        folder, num_kills = RuntimeFolder.open(settings.runtime_folder), [0]
-        typists = [Typist(settings, _chance(number), num_kills) for number in range(NUM_CLIENTS)]
-        killer = Killer(folder, typists, num_kills, _chance(-1))
-        is_over = asyncio.Event()
-        sitting = [asyncio.create_task(typist.sit(is_over)) for typist in typists]
-
-        async def last_kill_and_after() -> None:
-            await killer.kill_all()
-            await killer.all_served(2)
-            is_over.set()
-
-        killing = asyncio.create_task(last_kill_and_after())
-        done, _ = await asyncio.wait([killing, *sitting], return_when=asyncio.FIRST_COMPLETED)
-        for task in done:
-            task.result()  # until it is over, a typist ends by a failure alone
-        await asyncio.gather(killing, *sitting)
-        for typist in typists:
-            await typist.link.leave()
-        shown = [dict(typist.outcomes) for typist in typists]
-        sys.stdout.write(f"{num_kills[0]} kills: {shown}\n")
-        await stop_host(settings)
+    settings = Settings(cache_folder=short_folder, runtime_folder=short_folder / "run")
+    folder, num_kills = RuntimeFolder.open(settings.runtime_folder), [0]
+    typists = [Typist(settings, _chance(number), num_kills) for number in range(NUM_CLIENTS)]
+    await sit_during(kill_all(folder, typists, num_kills, _chance(-1)), typists)
+    shown = [dict(typist.outcomes) for typist in typists]
+    sys.stdout.write(f"{num_kills[0]} kills: {shown}\n")
+    await stop_host(settings)
 
 
 def _chance(seed: int) -> random.Random:

@@ -5,9 +5,7 @@ import json
 import os
 import subprocess
 import sys
-import tempfile
 from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
 
@@ -32,13 +30,6 @@ def load(*options, folder):
             process.kill()
 
 
-@pytest.fixture
-def folder():
-    """A folder whose path leaves room for that of a socket."""
-    with tempfile.TemporaryDirectory(prefix="fg-", dir="/tmp") as name:
-        yield Path(name)
-
-
 def host_process_id(folder):
     """That of the host that the benchmark has started, once it answers."""
     for path in folder.glob("fg-*/host.sock"):
@@ -49,8 +40,10 @@ def host_process_id(folder):
     return None
 
 
-def test_all_people_are_answered(folder):
-    with load("--people", "1,2", "--duration", "2", "--active", "1", folder=folder) as process:
+def test_all_people_are_answered(short_folder):
+    with load(
+        "--people", "1,2", "--duration", "2", "--active", "1", folder=short_folder
+    ) as process:
         out, errors = process.communicate(timeout=START_S)
     assert process.returncode == 0, errors
     found = json.loads(out)
@@ -60,14 +53,14 @@ def test_all_people_are_answered(folder):
         assert run["refused"] == run["failed"] == run["lost"] == 0, run["troubles"]
         assert run["first_text_ms"]["p50"] > 0
         assert run["memory_mb"] > 0
-    assert not list(folder.glob("fg-*")), "the host's files are left"
+    assert not list(short_folder.glob("fg-*")), "the host's files are left"
 
 
-def test_no_host_is_left_behind(folder):
-    with load("--people", "2", "--duration", "600", folder=folder) as process:
-        host = until(lambda: host_process_id(folder), "a host", limit_s=START_S)
+def test_no_host_is_left_behind(short_folder):
+    with load("--people", "2", "--duration", "600", folder=short_folder) as process:
+        host = until(lambda: host_process_id(short_folder), "a host", limit_s=START_S)
         process.terminate()
         assert process.wait(30) == 143
     with pytest.raises(ProcessLookupError):
         os.kill(host, 0)
-    assert not list(folder.glob("fg-*"))
+    assert not list(short_folder.glob("fg-*"))

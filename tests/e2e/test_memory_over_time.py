@@ -5,9 +5,7 @@
 
 import os
 import sys
-import tempfile
 from itertools import pairwise
-from pathlib import Path
 from statistics import median
 
 import pytest
@@ -32,21 +30,22 @@ OPTIONS = ("--prompt-tokens", "1024", "--threads", "1", "--kv-budget", "12")
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(240 + 3 * SECONDS)]
 
 
-async def test_it_is_flat_while_people_type():
+async def test_it_is_flat_while_people_type(short_folder):
     traces = own_traces()
     names = [f"person-{number}" for number in range(PEOPLE)]
-    with tempfile.TemporaryDirectory(prefix="fg-", dir="/tmp") as name:
-        folder = Path(name)
-        settings = Settings(
-            cache_folder=folder, runtime_folder=folder / "run", max_tokens=5, min_confidence=0.0
-        )
-        model = folder / "model"
-        write_random_model(model, _texts(traces))
-        with tiny_host(folder, model, names, *OPTIONS) as host:
-            people = [host.address(name) for name in names]
-            crowd = Crowd(people, host.address(METRICS_NAME), settings, traces, 0, ACTIVE)
-            run = await crowd.type_for(SECONDS)
-            assert "Traceback" not in host.log
+    settings = Settings(
+        cache_folder=short_folder,
+        runtime_folder=short_folder / "run",
+        max_tokens=5,
+        min_confidence=0.0,
+    )
+    model = short_folder / "model"
+    write_random_model(model, _texts(traces))
+    with tiny_host(short_folder, model, names, *OPTIONS) as host:
+        people = [host.address(name) for name in names]
+        crowd = Crowd(people, host.address(METRICS_NAME), settings, traces, 0, ACTIVE)
+        run = await crowd.type_for(SECONDS)
+        assert "Traceback" not in host.log
     figures = LoadFigures.of(run)
     assert figures.answered > 0
     assert figures.failed == figures.lost == 0, figures.troubles

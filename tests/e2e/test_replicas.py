@@ -37,7 +37,7 @@ from tests.support.held_engine import digest
 from tests.support.ports import free_port
 from tests.support.served_host import secret_file
 from tests.support.tiny_models import save_model, tiny_model
-from tests.support.workspaces import link_of, workspace_of
+from tests.support.workspaces import link_of, sit_during, workspace_of
 
 NUM_KILLS = int(os.environ.get("KILLS", "1"))
 KILL_S = float(os.environ.get("KILL_S", "0"))
@@ -254,26 +254,17 @@ async def test_no_request_fails_and_workspaces_stay_while_replicas_are_killed(mo
     monkeypatch.setattr(host_search, "_RETRY_S", 0.05)
     before = await serving(two)
     people = [Person(number, two.address) for number in range(NUM_PEOPLE)]
-    is_over = asyncio.Event()
-    sitting = [asyncio.create_task(person.sit(is_over)) for person in people]
 
-    async def all_of_it() -> None:
+    async def kill_and_replace() -> None:
         await all_served(people, 3)
         await kill_one_after_the_other(people, two)
         if IS_ROLLING:
             await replaced(two)
             await all_served(people, 5)
-        is_over.set()
 
-    work = asyncio.create_task(all_of_it())
-    done, _ = await asyncio.wait([work, *sitting], return_when=asyncio.FIRST_COMPLETED)
-    for task in done:
-        task.result()  # until it is over, a person ends by a failure alone
-    await asyncio.gather(work, *sitting)
+    await sit_during(kill_and_replace(), people)
     assert not before & await serving(two) or NUM_KILLS < 2
-    await tell_and_check(people)
-    for person in people:
-        await person.link.leave()
+    tell_and_check(people)
 
 
 async def replaced(hosts: Replicas, address: HostAddress | None = None) -> None:
@@ -284,7 +275,7 @@ async def replaced(hosts: Replicas, address: HostAddress | None = None) -> None:
         await asyncio.sleep(0.2)
 
 
-async def tell_and_check(people: list[Person]) -> None:
+def tell_and_check(people: list[Person]) -> None:
     """Few moves in all is a bar of the long form: in the short one, a kill moves a good part."""
     outcomes = sum((person.outcomes for person in people), Counter[str]())
     stay = Stay.of(people)
@@ -334,17 +325,15 @@ async def test_a_replica_is_added_where_requests_wait():
     with replicas("1-2") as hosts:
         await serving(hosts, 1)
         people = [Person(number, hosts.address) for number in range(4 * NUM_PEOPLE)]
-        is_over = asyncio.Event()
-        sitting = [asyncio.create_task(person.sit(is_over)) for person in people]
-        await all_served(people, 3)
-        began = time.monotonic()
-        await serving(hosts, 2)
-        sys.stdout.write(f"a second replica serves after {time.monotonic() - began:.0f} s\n")
-        await all_served(people, 5)
-        is_over.set()
-        await asyncio.gather(*sitting)
-        for person in people:
-            await person.link.leave()
+
+        async def wait_for_the_second() -> None:
+            await all_served(people, 3)
+            began = time.monotonic()
+            await serving(hosts, 2)
+            sys.stdout.write(f"a second replica serves after {time.monotonic() - began:.0f} s\n")
+            await all_served(people, 5)
+
+        await sit_during(wait_for_the_second(), people)
         outcomes = sum((person.outcomes for person in people), Counter[str]())
         sys.stdout.write(f"{len(people)} people: {dict(outcomes)}\n")
         assert not outcomes["failed"]

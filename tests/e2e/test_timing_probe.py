@@ -6,10 +6,8 @@
 import os
 import string
 import sys
-import tempfile
 import time
 from dataclasses import dataclass
-from pathlib import Path
 
 import msgspec
 import numpy as np
@@ -65,14 +63,13 @@ def _said(features, is_held, asked):
 
 
 @pytest.fixture
-def host():
-    with tempfile.TemporaryDirectory(prefix="fg-", dir="/tmp") as name:
-        model = tiny_model("qwen2", seed=4, max_position_embeddings=2048)
-        folder = save_model(model, Path(name, "tiny"))
-        options = ["--dtype", "float32", "--threads", "1"]
-        options += ["--quota", "requests=100000", "--quota", "clients=1000"]
-        with tiny_host(Path(name), folder, [ADA, EVE], *options) as host:
-            yield host
+def host(short_folder):
+    model = tiny_model("qwen2", seed=4, max_position_embeddings=2048)
+    options = ["--dtype", "float32", "--threads", "1"]
+    options += ["--quota", "requests=100000", "--quota", "clients=1000"]
+    model = save_model(model, short_folder / "tiny")
+    with tiny_host(short_folder, model, [ADA, EVE], *options) as host:
+        yield host
 
 
 def asked(guess, client):

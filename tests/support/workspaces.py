@@ -1,6 +1,7 @@
 """A workspace without an editor, and a link from it to a host."""
 
-from collections.abc import AsyncGenerator
+import asyncio
+from collections.abc import AsyncGenerator, Coroutine, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -59,3 +60,20 @@ def requests_of(link: HostLink) -> list[CompleteRequest]:
 
     client.complete = noted  # type: ignore[method-assign] # it notes, and goes on
     return sent
+
+
+async def sit_during(work: Coroutine[Any, Any, None], people: Sequence[Any]) -> None:
+    """Have people type until the work is done, and leave; before, each ends by a failure alone."""
+    is_over = asyncio.Event()
+
+    async def to_the_end() -> None:
+        await work
+        is_over.set()
+
+    tasks = [asyncio.create_task(one) for one in (to_the_end(), *(p.sit(is_over) for p in people))]
+    done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    for task in done:
+        task.result()
+    await asyncio.gather(*tasks)
+    for person in people:
+        await person.link.leave()
