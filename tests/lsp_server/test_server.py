@@ -38,7 +38,7 @@ async def served(tmp_path, engine, *, load=None, requested_model="", **options):
         running_host(
             run, engine, token="right", load=load, requested_model=requested_model
         ) as host,
-        editor(environ=environ, **options) as shown,
+        editor(environ=environ, is_process=False, **options) as shown,
     ):
         yield shown, host
 

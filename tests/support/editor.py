@@ -4,14 +4,22 @@ import asyncio
 import os
 import sys
 import threading
+from asyncio import StreamReader, StreamWriter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, closing, suppress
+from functools import partial
 from pathlib import Path
+from socket import socketpair
 from typing import Any
+from unittest import mock
 
 from lsprotocol import types
 from pygls.io_ import run_async
 from pygls.lsp.client import LanguageClient
+
+from lsp_server.server import create_server
+from lsp_server.setting_layers import Layer
+from lsp_server.transport.stream import HEADER_BYTES, serve_connection
 
 KINDS = types.InlineCompletionTriggerKind
 
@@ -122,9 +130,11 @@ async def editor(
     capabilities: types.ClientCapabilities | None = None,
     environ: dict[str, str] | None = None,
     socket: Path | None = None,
+    is_process: bool = True,
 ) -> AsyncIterator[Editor]:
     """Start a server, or find the one of `socket`, and an editor that knows it.
 
+    In the test's own process it starts faster: it is then what each connection to a socket gets.
     `settings` answer what the server pulls.
 
     An exception for settings is an editor that fails when it is asked; of an event, one that waits
@@ -169,21 +179,21 @@ async def editor(
             return [{"enable": False}]
         return [settings]
 
-    await _connect(client, socket, environ or {})
-    try:
-        params = types.InitializeParams(
-            capabilities or types.ClientCapabilities(),
-            root_uri=root,
-            initialization_options=options,
-            client_info=types.ClientInfo("test editor"),
-        )
-        shown.capabilities = (await client.initialize_async(params)).capabilities
-        client.initialized(types.InitializedParams())
-        yield shown
-        await client.shutdown_async(None)
-    finally:
-        client.exit(None)
-        await asyncio.wait_for(client.stop(), 20)
+    async with _connected(client, environ or {}, socket, is_process=is_process):
+        try:
+            params = types.InitializeParams(
+                capabilities or types.ClientCapabilities(),
+                root_uri=root,
+                initialization_options=options,
+                client_info=types.ClientInfo("test editor"),
+            )
+            shown.capabilities = (await client.initialize_async(params)).capabilities
+            client.initialized(types.InitializedParams())
+            yield shown
+            await client.shutdown_async(None)
+        finally:
+            client.exit(None)
+            await asyncio.wait_for(client.stop(), 20)
 
 
 def hostless(folder: Path) -> dict[str, str]:
@@ -196,18 +206,36 @@ def hostless(folder: Path) -> dict[str, str]:
     }
 
 
-async def _connect(client: LanguageClient, socket: Path | None, environ: dict[str, str]) -> None:
-    if socket is None:
+@asynccontextmanager
+async def _connected(
+    client: LanguageClient, environ: dict[str, str], socket: Path | None, *, is_process: bool
+) -> AsyncIterator[None]:
+    if socket is not None:
+        _listen(client, *await asyncio.open_unix_connection(socket))
+        yield
+    elif is_process:
         command = [sys.executable, "-m", "lsp_server", "lsp", "--stdio"]
         await client.start_io(*command, env=os.environ | environ)
-        return
-    reader, writer = await asyncio.open_unix_connection(socket)
-    client.protocol.set_writer(writer)
+        yield
+    else:
+        ours, theirs = socketpair()
+        with mock.patch.dict(os.environ, environ):
+            stream = await asyncio.open_connection(sock=theirs, limit=HEADER_BYTES)
+            create = partial(create_server, Layer("command line", {}))
+            serving = asyncio.create_task(serve_connection(create, *stream))
+            _listen(client, *await asyncio.open_connection(sock=ours))
+            yield
+            await serving
+
+
+def _listen(client: LanguageClient, reader: StreamReader, writer: StreamWriter) -> None:
+    """As pygls listens to a port."""
 
     async def listen() -> None:
         with closing(writer), suppress(ConnectionError):
             await run_async(client._stop_event, reader, client.protocol)
 
+    client.protocol.set_writer(writer)
     client._async_tasks.append(asyncio.create_task(listen()))
 
 
