@@ -1,7 +1,7 @@
 # foregram's entry. A machine needs python3 (3.11 or newer) with pip, and make.
 #
 #   make demo    set everything up and complete a hole in a real file, lookahead on and off
-#   make test    set everything up and run the tests
+#   make test    set everything up and run the tests; TESTS=... goes to pytest
 #   make check   style, types, layers; check-vscode: those of the extension, with npm
 #   make vsix    build the VS Code extension, the server inside: editor_plugins/vscode/foregram.vsix;
 #                with pip and npm alone
@@ -89,7 +89,7 @@ oldest-triton: | $(READY)
 	    || echo "foregram: no kernel is compiled with Triton $(OLDEST_TRITON), which was not to be had"
 
 test: $(READY)
-	$(PYTEST)
+	$(PYTEST) $(TESTS)
 
 check: $(READY)
 	$(BIN)/ruff check .
