@@ -36,11 +36,12 @@ class Adversary(Drafter):
         for _ in range(self.nodes):
             parent = len(tokens) - 1 if rng.random() < 0.6 else int(rng.integers(-1, len(tokens)))
             token = self._token(rng, written + depths[parent + 1])
-            if depths[parent + 1] < depth and states[parent + 1].allows(token):
+            state = states[parent + 1]
+            if depths[parent + 1] < depth and (state is None or state.allows(token)):
                 tokens.append(token)
                 parents.append(parent)
                 depths.append(depths[parent + 1] + 1)
-                states.append(states[parent + 1].after(token))
+                states.append(state.after(token) if state else None)
         return _draft(tokens, parents)
 
     def _token(self, rng: np.random.Generator, place: int) -> int:
