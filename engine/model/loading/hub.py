@@ -7,12 +7,13 @@ commit that was downloaded first; a revision in its name decides which that is.
 import hashlib
 import os
 import re
-from fnmatch import fnmatch
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from engine.errors import ModelCorruptError, ModelNotFoundError
 from engine.model.loading.folder_model import read_json
-from engine.model.loading.hub_cache import cached_gguf, cached_snapshot, chosen_gguf, is_meant, told
+from engine.model.loading.hub_cache import cached_gguf, cached_snapshot, chosen_gguf, is_meant
 from engine.model_names import gguf_tag, pinned
 from engine.progress import Progress, shown
 
@@ -31,17 +32,9 @@ def hub_folder(repository: str, progress: Progress) -> Path:
     if local is not None and _is_whole(local):
         check_sums(local, progress)
         return local
-    # Takes a quarter of a second to import, which other models are spared.
-    from huggingface_hub import snapshot_download  # noqa: PLC0415 - see above
-
-    name, revision = pinned(repository)
-    try:
-        with told(repository, lambda file: any(fnmatch(file, one) for one in _FILES), progress):
-            folder = snapshot_download(name, revision=revision, allow_patterns=_FILES)
-    except Exception as error:  # the errors of its HTTP library come through as they are
-        raise _not_downloaded(repository) from error
-    check_sums(Path(folder), progress)
-    return Path(folder)
+    folder = _downloaded(repository, _FILES, progress)
+    check_sums(folder, progress)
+    return folder
 
 
 def hub_gguf(name: str, progress: Progress) -> Path:
@@ -54,7 +47,7 @@ def hub_gguf(name: str, progress: Progress) -> Path:
         check_sums(cached.parent, progress, cached.name)
     if cached is not None and is_meant(name, cached):
         return cached
-    from huggingface_hub import hf_hub_download, list_repo_files  # noqa: PLC0415 - as above
+    from huggingface_hub import list_repo_files  # noqa: PLC0415 - as in `_downloaded`
 
     repository, tag = gguf_tag(name)
     revision = pinned(name)[1]
@@ -74,13 +67,51 @@ def hub_gguf(name: str, progress: Progress) -> Path:
     if cached is not None and cached.as_posix().endswith(f"/{chosen}"):
         return cached
     place = f"{repository}@{revision}" if revision else repository
-    try:
-        with told(place, lambda file: file == chosen, progress):
-            path = Path(hf_hub_download(repository, chosen, revision=revision))
-    except Exception as error:  # as above
-        raise _not_downloaded(name) from error
+    path = _downloaded(place, [chosen], progress) / chosen
     check_sums(path.parent, progress, path.name)
     return path
+
+
+def _downloaded(place: str, patterns: list[str], progress: Progress) -> Path:
+    """The folder that holds these files of `owner/name[@revision]`. Raises ModelNotFoundError."""
+    # Takes a quarter of a second to import, which other models are spared.
+    from huggingface_hub import snapshot_download  # noqa: PLC0415 - see above
+
+    repository, revision = pinned(place)
+    download = partial(
+        snapshot_download,
+        repository,
+        revision=revision,
+        allow_patterns=patterns,
+        tqdm_class=_counting(progress),
+    )
+    try:
+        missing = sum(one.file_size for one in download(dry_run=True) if one.will_download)
+        with shown(progress, f"downloading {place}", missing):
+            return Path(download())
+    except Exception as error:  # the errors of its HTTP library come through as they are
+        raise _not_downloaded(place) from error
+
+
+def _counting(progress: Progress) -> Any:  # noqa: ANN401 - a class of the hub's client
+    """A bar that draws nothing, and tells `progress`; several may count the same bytes."""
+    from huggingface_hub.utils import tqdm  # noqa: PLC0415 - as in `_downloaded`
+
+    told = 0
+
+    class Counting(tqdm):  # type: ignore[misc]
+        def __init__(self, *args: object, **options: Any) -> None:  # noqa: ANN401 - as tqdm's
+            super().__init__(*args, **(options | {"disable": True}))
+            self.is_of_bytes, self.num_bytes = options.get("unit") == "B", 0
+
+        def update(self, n: float | None = 1) -> None:
+            nonlocal told
+            self.num_bytes += int(n or 0) if self.is_of_bytes else 0
+            if self.num_bytes > told:
+                progress.advance(self.num_bytes - told)
+                told = self.num_bytes
+
+    return Counting
 
 
 def check_sums(folder: Path, progress: Progress, pattern: str = "*.safetensors") -> None:

@@ -25,11 +25,7 @@ def _no_network(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         cache = tmp_path / "hub"
         return download(repository, revision=revision, cache_dir=cache, local_files_only=True)
 
-    def model_info(*_: object, **__: object) -> None:
-        raise ConnectionError("no network")
-
     monkeypatch.setattr(huggingface_hub, "snapshot_download", snapshot)
-    monkeypatch.setattr(huggingface_hub, "model_info", model_info)
 
 
 def _model(folder: Path, **files: str) -> Path:

@@ -3,6 +3,7 @@
 import hashlib
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import huggingface_hub
 import pytest
@@ -38,34 +39,36 @@ class FakeHub:
     def list_repo_files(self, repository: str, *, revision: str | None) -> list[str]:
         return self.files
 
-    def model_info(self, repository: str, **options: object) -> SimpleNamespace:
-        return SimpleNamespace(
-            siblings=[SimpleNamespace(rfilename=one, size=7, lfs=None, blob_id=one) for one in QWEN]
-        )
-
-    def hf_hub_download(self, repository: str, name: str, *, revision: str | None) -> str:
+    def download(self, repository: str, revision: str | None, name: str, bars: Any) -> str:
         self.downloaded.append((repository, name, revision))
         blob = self.folder / hashlib.sha256(b"weights").hexdigest()
         blob.write_bytes(self.blob)
         (self.folder / name).symlink_to(blob)
-        return str(self.folder / name)
+        drawn = [bars(unit=unit) for unit in ("B", "B", "it")]  # two count the same bytes
+        for count in (3, 4):
+            for bar in drawn:
+                bar.update(count)
+        return str(self.folder)
 
 
 @pytest.fixture
 def fake_hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> FakeHub:
     """Nothing leaves the machine; the local cache is a folder of the test's."""
     hub = FakeHub(tmp_path)
-    download = huggingface_hub.snapshot_download
+    real = huggingface_hub.snapshot_download
 
-    def snapshot(repository: str, *, local_files_only: bool, revision: str | None) -> str:
-        assert local_files_only
-        cache = tmp_path / "hub"
-        return download(repository, revision=revision, cache_dir=cache, local_files_only=True)
+    def snapshot(repository: str, *, revision: str | None, **options: Any) -> Any:
+        if options.get("local_files_only"):
+            cache = tmp_path / "hub"
+            return real(repository, revision=revision, cache_dir=cache, local_files_only=True)
+        if options.get("dry_run"):
+            there, missing = ({"file_size": 7, "will_download": one} for one in (False, True))
+            return [SimpleNamespace(**there), SimpleNamespace(**missing)]
+        (name,) = options["allow_patterns"]
+        return hub.download(repository, revision, name, options["tqdm_class"])
 
     monkeypatch.setattr(huggingface_hub, "snapshot_download", snapshot)
     monkeypatch.setattr(huggingface_hub, "list_repo_files", hub.list_repo_files)
-    monkeypatch.setattr(huggingface_hub, "hf_hub_download", hub.hf_hub_download)
-    monkeypatch.setattr(huggingface_hub, "model_info", hub.model_info)
     return hub
 
 
@@ -128,7 +131,7 @@ def test_a_download_and_its_check_are_told_with_their_bytes(fake_hub: FakeHub) -
     hub_gguf("owner/x-GGUF:Q8_0", said)
     tasks = ["downloading owner/x-GGUF", "checking what was downloaded"]
     assert (said.tasks, said.totals) == (tasks, [7, 7])
-    assert (said.advanced, said.num_ended) == (7, 2)
+    assert (said.advanced, said.num_ended) == (14, 2)
 
 
 def test_a_file_that_is_not_there_tells_which_are(fake_hub: FakeHub) -> None:
