@@ -78,7 +78,7 @@ def _downloaded(place: str, patterns: list[str], progress: Progress) -> Path:
     from huggingface_hub import snapshot_download  # noqa: PLC0415 - see above
 
     repository, revision = pinned(place)
-    download = partial(
+    download: Any = partial(
         snapshot_download,
         repository,
         revision=revision,
@@ -95,13 +95,13 @@ def _downloaded(place: str, patterns: list[str], progress: Progress) -> Path:
 
 def _counting(progress: Progress) -> Any:  # noqa: ANN401 - a class of the hub's client
     """A bar that draws nothing, and tells `progress`; several may count the same bytes."""
-    from huggingface_hub.utils import tqdm  # noqa: PLC0415 - as in `_downloaded`
+    from huggingface_hub.utils.tqdm import tqdm  # noqa: PLC0415 - as in `_downloaded`
 
     told = 0
 
-    class Counting(tqdm):  # type: ignore[misc]
+    class Counting(tqdm):
         def __init__(self, *args: object, **options: Any) -> None:  # noqa: ANN401 - as tqdm's
-            super().__init__(*args, **(options | {"disable": True}))
+            super().__init__(*args, **(options | {"disable": True}))  # type: ignore[no-untyped-call]
             self.is_of_bytes, self.num_bytes = options.get("unit") == "B", 0
 
         def update(self, n: float | None = 1) -> None:

@@ -27,7 +27,11 @@ def cached_snapshot(name: str) -> Path | None:
 
     repository, revision = pinned(name)
     try:
-        return Path(snapshot_download(repository, revision=revision, local_files_only=True))
+        # Of no pattern, as the client finds a snapshot incomplete that lacks files of the repository.
+        folder = snapshot_download(
+            repository, revision=revision, allow_patterns=[], local_files_only=True
+        )
+        return Path(folder)
     except errors.LocalEntryNotFoundError:
         return None
     except errors.HFValidationError as error:
