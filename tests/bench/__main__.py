@@ -17,10 +17,6 @@ _BENCHMARKS = {  # what it does, an example of its arguments
     "fim": ("score fill-in-the-middle tasks", "tasks.jsonl.gz --count 50 --layout line"),
     "crossfile": ("score how much other files help", "crossfile.jsonl --count 20"),
     "forms": ("measure what quantized weights cost in quality", "insertions.jsonl --count 16"),
-    "syntax": (
-        "count suggestions inside lines of real files that break the code",
-        "src --count 300",
-    ),
     "suggestions": (
         "record what is suggested where a script is the model, and compare with a recording",
         "src --count 2000 --against before.jsonl",

@@ -76,21 +76,8 @@ class QuantizationFigures:
     agreement: float
 
 
-@dataclass(frozen=True, slots=True)
-class _Reading:
-    """How likely each token was, in nats, and the likeliest one at its place."""
-
-    losses: torch.Tensor
-    choices: torch.Tensor
-
-
-@dataclass(frozen=True, slots=True)
-class _QuantizedModel:
-    """A model in one quantization, and the memory of its weights."""
-
-    dtype: str
-    num_bytes: int
-    model: CausalModel
+# The name of a quantization, the memory of its weights, and the model.
+_Quantized = tuple[str, int, CausalModel]
 
 
 def measure_quantizations(
@@ -119,18 +106,18 @@ def measure_quantizations(
     held = _on_gpu(source, prepared(model, FILE_FORMS), device, progress)
     if device.type == "cpu":
         held = chain(held, _on_cpu(model, cache_folder, progress))
-    whole: _Reading | None = None
+    whole: torch.Tensor | None = None  # the choices of whole weights
     figures = []
-    for one in held:
-        reading = _read_all(one.model, tracked(texts, "items"))
-        whole = whole or reading
+    for dtype, num_bytes, form in held:
+        losses, choices = _read(form, tracked(texts, "items"))
+        whole = choices if whole is None else whole
         figures.append(
             QuantizationFigures(
-                dtype=one.dtype,
-                weights_mb=one.num_bytes / 1e6,
-                tokens=len(reading.losses),
-                nats_per_token=float(reading.losses.mean()),
-                agreement=float((reading.choices == whole.choices).float().mean()),
+                dtype=dtype,
+                weights_mb=num_bytes / 1e6,
+                tokens=len(losses),
+                nats_per_token=float(losses.mean()),
+                agreement=float((choices == whole).float().mean()),
             )
         )
     return figures
@@ -138,7 +125,7 @@ def measure_quantizations(
 
 def _on_gpu(
     source: ConvertedModel, own: ConvertedModel, device: torch.device, progress: Progress
-) -> Iterator[_QuantizedModel]:
+) -> Iterator[_Quantized]:
     """What a GPU can hold, of whole weights and in the file's `own` form; a CPU takes the same numbers."""
     for name, quantization in GPU_QUANTIZATIONS.items():
         try:
@@ -147,15 +134,11 @@ def _on_gpu(
             progress.tell(str(error))
             continue
         model = _placed(source, quantization, device, progress)
-        yield _QuantizedModel(name, weight_bytes(source.config, quantization), model)
+        yield name, weight_bytes(source.config, quantization), model
         if quantization == "float" and own.quantization == FILE_FORMS:
-            yield _in_own_form(own, device, progress)
-
-
-def _in_own_form(own: ConvertedModel, device: torch.device, progress: Progress) -> _QuantizedModel:
-    num_bytes = held_file_bytes(own)
-    model = _placed(own, "float", device, progress)
-    return _QuantizedModel(model.dtype_name, num_bytes, model)
+            num_bytes = held_file_bytes(own)
+            model = _placed(own, "float", device, progress)
+            yield model.dtype_name, num_bytes, model
 
 
 def _placed(
@@ -168,10 +151,10 @@ def _placed(
     return placed if device.type == "cuda" else unpacked(placed)
 
 
-def _on_cpu(model: str, cache_folder: Path, progress: Progress) -> Iterator[_QuantizedModel]:
+def _on_cpu(model: str, cache_folder: Path, progress: Progress) -> Iterator[_Quantized]:
     loaded = load_model(model, cache_folder, progress, quantization="int8", device_name="cpu")
     own = int8_model(loaded.causal_lm)
-    yield _QuantizedModel(own.dtype_name, own.weight_bytes, own)
+    yield own.dtype_name, own.weight_bytes, own
 
 
 def quantization_json(figures: Sequence[QuantizationFigures]) -> Mapping[str, Any]:
@@ -227,22 +210,18 @@ def _text(tokenizer: Tokenizer, item: ReplayItem) -> list[int]:
     return list(tokenizer.encode(item.prefix + item.target))[-_READ_TOKENS:]
 
 
-def _read_all(model: CausalModel, texts: Iterable[Sequence[int]]) -> _Reading:
-    readings = [reading for text in texts for reading in _read(model, text)]
-    return _Reading(
-        torch.cat([one.losses for one in readings]), torch.cat([one.choices for one in readings])
-    )
-
-
-def _read(model: CausalModel, text: Sequence[int]) -> Iterator[_Reading]:
-    slot = model.new_slot(len(text) + MAX_ROWS)
-    for start in range(0, len(text) - 1, MAX_ROWS):
-        piece = text[start : min(start + MAX_ROWS, len(text) - 1)]
-        step = StepInput(slot, TokenTree.chain(piece), wants_logits=True)
-        logits = run_step(model, step).logits
-        if logits is None:
-            raise ValueError("a step that was asked for its logits has them")
-        slot.commit(range(len(piece)))
-        following = torch.tensor(text[start + 1 : start + 1 + len(piece)])
-        losses = torch.nn.functional.cross_entropy(logits, following, reduction="none")
-        yield _Reading(losses, logits.argmax(dim=1))
+def _read(model: CausalModel, texts: Iterable[Sequence[int]]) -> tuple[torch.Tensor, torch.Tensor]:
+    """How likely each token was, in nats, and the likeliest one at its place."""
+    losses, choices = [], []
+    for text in texts:
+        slot = model.new_slot(len(text) + MAX_ROWS)
+        for start in range(0, len(text) - 1, MAX_ROWS):
+            piece = text[start : min(start + MAX_ROWS, len(text) - 1)]
+            step = StepInput(slot, TokenTree.chain(piece), wants_logits=True)
+            logits = run_step(model, step).logits
+            assert logits is not None
+            slot.commit(range(len(piece)))
+            following = torch.tensor(text[start + 1 : start + 1 + len(piece)])
+            losses.append(torch.nn.functional.cross_entropy(logits, following, reduction="none"))
+            choices.append(logits.argmax(dim=1))
+    return torch.cat(losses), torch.cat(choices)

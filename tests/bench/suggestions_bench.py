@@ -25,10 +25,11 @@ from engine.errors import ConfigurationError
 from engine.host.options import HostOptions
 from engine.host.server import HostServer
 from engine.host.service import CompletionService
+from lsp_server.cli.command_parser import positive
 from lsp_server.cli.terminal import print_figures, tracked
 from lsp_server.language_names import language_of_file
 from lsp_server.settings import Settings
-from tests.bench.options import add_positions
+from tests.bench.options import add_seed
 from tests.bench.scripted_model import ScriptedModel, scripted_engine
 from tests.bench.simulated.editor import Editor, opened_editor
 from tests.support.ports import free_port
@@ -58,7 +59,9 @@ class ScriptedPlace:
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("paths", metavar="PATH", type=Path, nargs="+", help="files and folders")
-    add_positions(parser)
+    told = "use N cursor positions; 300 by default"
+    parser.add_argument("--count", metavar="N", type=positive, default=300, help=told)
+    add_seed(parser, "choose the positions by this seed")
     parser.add_argument("--out", metavar="FILE", type=Path, help="keep a JSON line for each place")
     parser.add_argument("--against", metavar="FILE", type=Path, help="compare with such a file")
     parser.set_defaults(json=False)

@@ -9,17 +9,18 @@ from random import Random
 
 from tree_sitter import Node
 
+from engine.host.protocol import Position
 from engine.text.brackets import balance
 from lsp_server.completion.cursor_context import CursorContext
 from lsp_server.completion.postprocess import process
 from lsp_server.completion.suggestions import Suggestion
 from lsp_server.completion.syntax_judge import SyntaxJudge
 from lsp_server.prompt.grammars import parser_for
+from lsp_server.prompt.parsed_line import parses_as_python
 from lsp_server.prompt.place import Scope
 from lsp_server.prompt.syntax import DocumentSyntax
 from lsp_server.reasons import Reason
 from lsp_server.repository.source_text import language_of
-from tests.bench.code_places import CodePlace, tokens
 
 ROOT = Path(__file__).parents[2]
 _MOST_CHARS = 160  # of what is cut out
@@ -27,8 +28,33 @@ _CLOSERS = ")]}\"'`"
 
 
 @dataclass(frozen=True, slots=True)
-class AnsweredPlace(CodePlace):
-    """A place and what a model may write there."""
+class CodePlace:
+    """A cursor in a file of which `truth` was cut out."""
+
+    file: str
+    language_id: str
+    prefix: str
+    truth: str
+    suffix: str
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """The text around the cursor."""
+        return tuple((self.prefix + self.suffix).split("\n"))
+
+    @property
+    def rest(self) -> str:
+        """What stands behind the cursor in its line."""
+        return self.suffix.partition("\n")[0]
+
+    @property
+    def position(self) -> Position:
+        """The cursor."""
+        return Position(self.prefix.count("\n"), len(self.prefix.rpartition("\n")[2]))
+
+    def with_text(self, text: str, replaced: int) -> str:
+        """The file with `text` in place of so many characters behind the cursor."""
+        return self.prefix + text + self.suffix[replaced:]
 
     @property
     def name(self) -> str:
@@ -56,6 +82,14 @@ class AnsweredPlace(CodePlace):
         return self.suffix.split("\n")[1 : 1 + count]
 
 
+def is_broken(text: str, language_id: str) -> bool:
+    """Whether the language's grammar, or for Python its own parser, cannot read the file."""
+    parser = parser_for(language_id)
+    if parser is None or parser.parse(text.encode()).root_node.has_error:
+        return True
+    return language_id == "python" and not parses_as_python(text)
+
+
 def at(text: str, language_id: str = "typescript") -> CodePlace:
     """A cursor at the bar."""
     prefix, _, suffix = text.partition("|")
@@ -79,21 +113,29 @@ def shown(place: CodePlace, answer: str) -> Suggestion | Reason:
 
 
 @cache
-def code_places(count: int, seed: int = 0) -> tuple[AnsweredPlace, ...]:
+def code_places(count: int, seed: int = 0) -> tuple[CodePlace, ...]:
     """So many places in each file."""
     files = sorted((ROOT / "tests/data/places").iterdir())
     return tuple(place for file in files for place in _places(file, count, Random(seed)))  # noqa: S311 - a seed chooses, not a secret
 
 
-def _places(file: Path, count: int, chance: Random) -> Iterator[AnsweredPlace]:
+def _places(file: Path, count: int, chance: Random) -> Iterator[CodePlace]:
     text, language_id = file.read_text("utf-8"), language_of(file.name)
     parser = parser_for(language_id)
     assert parser is not None
-    leaves = list(tokens(parser.parse(text.encode()).root_node))
+    leaves = list(_leaves(parser.parse(text.encode()).root_node))
     starts = chance.sample(range(len(leaves) - 1), len(leaves) - 1)
     found = (_cut(text, leaves, start, chance.randrange(1, 12)) for start in starts)
-    places = (AnsweredPlace(file.name, language_id, *parts) for parts in found if _is_fit(parts[1]))
+    places = (CodePlace(file.name, language_id, *parts) for parts in found if _is_fit(parts[1]))
     return islice(places, count)
+
+
+def _leaves(node: Node) -> Iterator[Node]:
+    """In their order."""
+    if not node.child_count and node.end_byte > node.start_byte:
+        yield node
+    for child in node.children:
+        yield from _leaves(child)
 
 
 def _cut(text: str, leaves: list[Node], start: int, length: int) -> tuple[str, str, str]:

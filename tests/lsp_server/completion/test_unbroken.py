@@ -11,8 +11,7 @@ from lsp_server.prompt import bounded_parse, parsed_line
 from lsp_server.prompt.grammars import GRAMMARS
 from lsp_server.prompt.syntax import DocumentSyntax
 from lsp_server.reasons import Reason
-from tests.bench.code_places import is_broken
-from tests.support.code_places import at, code_places, shown
+from tests.support.code_places import at, code_places, is_broken, shown
 
 PLACES = code_places(15)
 
