@@ -31,9 +31,21 @@ _CAPTION = (
     "found: the file that defines the answer is shown; ms: to retrieve, p50; won, lost: EM against "
     "none, p by McNemar; times: EM over none's, 95 % of draws of packages"
 )
-_SHARES = ("EM", "ES", "names")
-_PAIRED = ("won", "lost", "p", "times", "95 %")
-_NUMBERS = (*_SHARES, "prompt", "others", "steps", "found", "ms", *_PAIRED)
+_NUMBERS = [
+    "EM",
+    "ES",
+    "names",
+    "prompt",
+    "others",
+    "steps",
+    "found",
+    "ms",
+    "won",
+    "lost",
+    "p",
+    "times",
+    "95 %",
+]
 _HEAD = re.compile(r"^# (\S+)$", re.MULTILINE)
 
 
@@ -177,13 +189,9 @@ def crossfile_json(runs: Sequence[CrossfileRun], setting: Setting) -> dict[str, 
             "id": run.task.id,
             "arm": run.arm,
             "text": run.text,
-            "prompt_tokens": run.result.cost.prompt_tokens,
             "neighbours": list(run.result.cost.neighbours),
             "repository": list(run.result.cost.repository),
             "retrieval_ms": run.retrieval_ms,
-            "tokens": run.result.cost.tokens,
-            "steps": run.result.cost.steps,
-            "finish_reason": run.result.finish_reason.value,
         }
         | asdict(run.score)
         for run in runs

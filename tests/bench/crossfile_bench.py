@@ -2,7 +2,9 @@
 
 import argparse
 import time
+import uuid
 from contextlib import ExitStack, closing
+from functools import cache
 from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -19,7 +21,14 @@ from lsp_server.repository.retrieval import Retrieval
 from lsp_server.repository.source_files import SourceFiles
 from lsp_server.repository.store import Store
 from lsp_server.settings import Settings
-from tests.bench.crossfile import ARMS, Retrieved, crossfile_json, crossfile_table, run_crossfile
+from tests.bench.crossfile import (
+    ARMS,
+    AskIndex,
+    Retrieved,
+    crossfile_json,
+    crossfile_table,
+    run_crossfile,
+)
 from tests.bench.tasks import CrossfileTask, load_crossfile_tasks
 
 
@@ -51,10 +60,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def bench(arguments: argparse.Namespace, settings: Settings) -> None:
-    """Complete tasks with no other file, with those that a person would have open, and with others.
-
-    The prompt is as long as a host on this machine would have it, unless somebody says otherwise.
-    """
     trees = arguments.trees or arguments.file.parent / "trees"
     tasks = load_crossfile_tasks(arguments.file, trees, arguments.count)
     arms = arguments.arms or ARMS
@@ -63,37 +68,33 @@ def bench(arguments: argparse.Namespace, settings: Settings) -> None:
     )
     with (
         closing(load_engine(arguments, settings, ProgressBars())) as engine,
-        ExitStack() as closing_all,
+        ExitStack() as stack,
     ):
-        folder = Path(closing_all.enter_context(TemporaryDirectory(prefix="foregram-")))
-        index = _CrossfileIndex(folder, closing_all)
-        wanted = decoding(arguments)
-        runs = [run_crossfile(engine, task, arm, wanted, index.retrieve) for task, arm in cases]
+        folder = Path(stack.enter_context(TemporaryDirectory(prefix="foregram-")))
+        retrieve, wanted = _indexes(folder, stack), decoding(arguments)
+        runs = [run_crossfile(engine, task, arm, wanted, retrieve) for task, arm in cases]
         setting = Setting(engine.info, wanted)
     print_figures(arguments, crossfile_json(runs, setting), crossfile_table(runs, setting))
 
 
-class _CrossfileIndex:
-    """One index a tree, made when it is first asked for, in a folder of its own."""
+def _indexes(folder: Path, stack: ExitStack) -> AskIndex:
+    """Asks one index a tree, made in `folder` when it is first asked for, closed with `stack`."""
 
-    def __init__(self, folder: Path, closing: ExitStack) -> None:
-        self._folder, self._closing = folder, closing
-        self._retrievals: dict[Path, Retrieval] = {}
-
-    def retrieve(self, task: CrossfileTask, opened: tuple[Buffer, ...]) -> Retrieved:
-        """What the index shows for a task, of files that are not open and not its own."""
-        if task.root not in self._retrievals:
-            self._retrievals[task.root] = self._filled(task.root)
-        paths = frozenset(one.path for one in opened)
-        view = CursorView(task.path, task.prefix.split("\n"), task.suffix.split("\n"), paths)
-        began = time.perf_counter()
-        shown = self._retrievals[task.root].shown(view)
-        ms = 1000 * (time.perf_counter() - began)
-        return Retrieved(tuple(Snippet(one.path, one.text) for one in shown), ms)
-
-    def _filled(self, root: Path) -> Retrieval:
-        store = Store.build(self._folder / f"{len(self._retrievals)}.sqlite", root)
-        self._closing.callback(store.close)
+    @cache
+    def index_of(root: Path) -> Retrieval:
+        store = Store.build(folder / f"{uuid.uuid4().hex}.sqlite", root)
+        stack.callback(store.close)
         files = SourceFiles(root)
         scan(store, files, lambda _: None)
         return Retrieval(store, files)
+
+    def retrieve(task: CrossfileTask, opened: tuple[Buffer, ...]) -> Retrieved:
+        index = index_of(task.root)
+        paths = frozenset(one.path for one in opened)
+        view = CursorView(task.path, task.prefix.split("\n"), task.suffix.split("\n"), paths)
+        began = time.perf_counter()
+        shown = index.shown(view)
+        ms = 1000 * (time.perf_counter() - began)
+        return Retrieved(tuple(Snippet(one.path, one.text) for one in shown), ms)
+
+    return retrieve

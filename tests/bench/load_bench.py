@@ -3,7 +3,7 @@
 import argparse
 import asyncio
 import signal
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from itertools import cycle, islice
@@ -16,16 +16,15 @@ import msgspec
 from engine.errors import ConfigurationError, InputError
 from engine.host.principals import METRICS_NAME
 from engine.host.protocol import Status
-from engine.model_names import DEFAULT_MODEL, kind_of, path_of
+from engine.model_names import DEFAULT_MODEL
 from lsp_server.cli.command_parser import add_json, positive
 from lsp_server.cli.terminal import print_figures, tracked
 from lsp_server.host.address import HostAddress, host_address
 from lsp_server.host.probe import probe
 from lsp_server.settings import Settings
-from tests.bench.options import add_seed
 from tests.bench.random_model import write_random_model
 from tests.bench.simulated.editor import BenchError
-from tests.bench.simulated.foregram_side import share_models
+from tests.bench.simulated.foregram_side import found_anywhere, share_models
 from tests.bench.simulated.load.crowd import Crowd
 from tests.bench.simulated.load.load_figures import LoadFigures
 from tests.bench.simulated.load.load_report import load_json, load_table
@@ -99,7 +98,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         type=Path,
         help="a token file of several lines: person i uses the token of line i",
     )
-    add_seed(parser, "the people's pace")
+    parser.add_argument(
+        "--seed", metavar="S", type=int, default=1, help="the people's pace; 1 by default"
+    )
     add_json(parser)
 
 
@@ -139,18 +140,23 @@ def bench(arguments: argparse.Namespace, settings: Settings) -> int:
 async def _measured(
     arguments: argparse.Namespace, settings: Settings, traces: Sequence[Trace]
 ) -> tuple[Sequence[LoadFigures], Status]:
-    """One crowd after the other, before the same host. SIGTERM cancels it, and ends an own host."""
+    """One crowd after the other, before the same host. SIGTERM cancels it, and ends an own host.
+
+    Raises BenchError where the host serves nobody.
+    """
     task = asyncio.current_task()
     assert task is not None
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
     runs, pace = [], (arguments.seed, arguments.active)
     async with _doors(arguments, settings, traces) as doors:
-        host = await _status(doors.people[0])
+        found = await probe(doors.people[0])
+        if found.status is None:
+            raise BenchError(found.reason)
         for count in tracked(arguments.people, "numbers of people"):
             people = list(islice(cycle(doors.people), count))
             crowd = Crowd(people, doors.metrics, settings, traces, *pace)
             runs.append(LoadFigures.of(await crowd.type_for(arguments.duration)))
-    return runs, host
+    return runs, found.status
 
 
 @asynccontextmanager
@@ -181,28 +187,13 @@ def _own_model(
     """What `foregram serve` is to load. What it learns of the traces goes with `folder`."""
     if arguments.tiny:
         model = str(folder / "model")
-        write_random_model(Path(model), _texts(traces))
+        write_random_model(Path(model), traces)
         (folder / "cache").mkdir()
     else:
-        model = arguments.model or settings.model or DEFAULT_MODEL
-        model = str(path_of(model).absolute()) if kind_of(model) == "path" else model
+        model = found_anywhere(arguments.model or settings.model or DEFAULT_MODEL)
         share_models(settings.cache_folder, folder / "cache")
     options = ["--model", model, "--cache-folder", str(folder / "cache")]
     return [*options, *_TINY_OPTIONS] if arguments.tiny else options
-
-
-def _texts(traces: Sequence[Trace]) -> Iterator[str]:
-    for trace in traces:
-        yield trace.before + trace.approach + trace.target + trace.suffix
-        yield from (buffer.text for buffer in trace.open_buffers)
-
-
-async def _status(address: HostAddress) -> Status:
-    """What the host says of itself. Raises BenchError where it serves nobody."""
-    found = await probe(address)
-    if found.status is None:
-        raise BenchError(found.reason)
-    return found.status
 
 
 def _read_tokens(path: Path, most: int) -> Sequence[tuple[str, str]]:
@@ -216,18 +207,13 @@ def _read_tokens(path: Path, most: int) -> Sequence[tuple[str, str]]:
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is no ASCII"
         raise InputError(f"{path} cannot be read: {reason}") from error
-    tokens = [_token(line) for line in lines if line and not line.startswith("#")]
+    lines = [line for line in lines if line and not line.startswith("#")]
+    tokens = [(name, token) for name, _, token in (line.rpartition(":") for line in lines)]
     if all(name == METRICS_NAME for name, _ in tokens):
         raise InputError(f"{path} holds no token of a person")
-    if any(token.startswith("sha256:") for _, token in tokens):
+    if any("sha256:" in line for line in lines):
         raise InputError(f"{path} holds hashes: to speak to a host, the tokens are needed")
     count = sum(name != METRICS_NAME for name, _ in tokens)
     if 1 < count < most:
         raise InputError(f"{path} holds the tokens of {count} people, not of {most}")
     return tokens
-
-
-def _token(line: str) -> tuple[str, str]:
-    """A line is a token, or a name, a colon and a token."""
-    name, colon, token = line.partition(":")
-    return (name, token) if colon else ("", line)

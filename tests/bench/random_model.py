@@ -11,6 +11,7 @@ from typing import Any
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
 
 from engine.model.loading.gguf_tokenizer import SPLITS
+from tests.bench.simulated.traces import Trace
 from tests.support.byte_tokenizer import CONTROL_TOKENS
 from tests.support.tiny_models import tiny_model
 
@@ -27,9 +28,9 @@ _SHAPE: dict[str, Any] = {
 }
 
 
-def write_random_model(folder: Path, texts: Iterable[str]) -> None:
-    """Write config.json, tokenizer.json and the weights. The same texts make the same model."""
-    tokenizer = _trained(texts)
+def write_random_model(folder: Path, traces: Iterable[Trace]) -> None:
+    """Write config.json, tokenizer.json and the weights. The same traces make the same model."""
+    tokenizer = _trained(_texts(traces))
     tiny_model("qwen2", vocab_size=tokenizer.get_vocab_size(), **_SHAPE).save_pretrained(folder)
     tokenizer.save(str(folder / "tokenizer.json"))
 
@@ -50,14 +51,16 @@ def _trained(texts: Iterable[str]) -> Tokenizer:
         special_tokens=[AddedToken(text, normalized=False) for text in CONTROL_TOKENS],
         show_progress=False,
     )
-    tokenizer.train_from_iterator(_some(texts), trainer)
+    tokenizer.train_from_iterator(texts, trainer)
     return tokenizer
 
 
-def _some(texts: Iterable[str]) -> Iterator[str]:
-    """As many as are enough to train on."""
+def _texts(traces: Iterable[Trace]) -> Iterator[str]:
+    """As much as is enough to train on."""
     room = _TRAINED_CHARS
-    for text in texts:
+    for trace in traces:
+        opened = "".join(buffer.text for buffer in trace.open_buffers)
+        text = trace.before + trace.approach + trace.target + trace.suffix + opened
         yield text[:room]
         room -= len(text)
         if room <= 0:

@@ -36,11 +36,9 @@ def score(task: FimTask, completion: str) -> Score:
 
     Blanks around the text do not count for the match; they do for the program.
     """
-    if task.check is None:
-        said, wanted = first_line(completion), task.middle.strip()
-        return Score(said == wanted, edit_similarity(said, wanted), None)
-    said, wanted = completion.strip(), task.middle.strip()
-    passed = runs_through(task.program(completion))
+    said, passed, wanted = first_line(completion), None, task.middle.strip()
+    if task.check is not None:
+        said, passed = completion.strip(), runs_through(task.program(completion))
     return Score(said == wanted, edit_similarity(said, wanted), passed)
 
 

@@ -22,19 +22,14 @@ from typing import Any
 from rich.table import Table
 
 from engine.errors import ConfigurationError
-from engine.host.options import HostOptions
-from engine.host.server import HostServer
-from engine.host.service import CompletionService
 from lsp_server.cli.command_parser import positive
 from lsp_server.cli.terminal import print_figures, tracked
 from lsp_server.language_names import language_of_file
 from lsp_server.settings import Settings
-from tests.bench.options import add_seed
 from tests.bench.scripted_model import ScriptedModel, scripted_engine
 from tests.bench.simulated.editor import Editor, opened_editor
-from tests.support.ports import free_port
+from tests.support.running_host import TOKEN, running_host
 
-_TOKEN = "a-token-for-one-benchmark"
 _MOST_BYTES = 60_000  # of a file
 _IN_FILE = 4  # cursors
 _MOST_TOLD = 20  # places that differ
@@ -61,7 +56,13 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("paths", metavar="PATH", type=Path, nargs="+", help="files and folders")
     told = "use N cursor positions; 300 by default"
     parser.add_argument("--count", metavar="N", type=positive, default=300, help=told)
-    add_seed(parser, "choose the positions by this seed")
+    parser.add_argument(
+        "--seed",
+        metavar="S",
+        type=int,
+        default=1,
+        help="choose the positions by this seed; 1 by default",
+    )
     parser.add_argument("--out", metavar="FILE", type=Path, help="keep a JSON line for each place")
     parser.add_argument("--against", metavar="FILE", type=Path, help="compare with such a file")
     parser.set_defaults(json=False)
@@ -147,7 +148,10 @@ async def _record(places: Sequence[ScriptedPlace]) -> list[dict[str, Any]]:
     with TemporaryDirectory(prefix="fg-") as name:
         folder = Path(name)
         engine, model = scripted_engine(folder / "learned")
-        async with _served(engine) as url, _editor(folder, url) as editor:
+        async with (
+            running_host(None, engine, token=TOKEN) as host,
+            _editor(folder, str(host.client.base_url)) as editor,
+        ):
             uri = (folder / "shop" / "first.py").as_uri()
             await _until_ready(editor, uri)
             return [
@@ -157,25 +161,12 @@ async def _record(places: Sequence[ScriptedPlace]) -> list[dict[str, Any]]:
 
 
 @asynccontextmanager
-async def _served(engine: Any) -> AsyncIterator[str]:
-    port = free_port()
-    service = CompletionService(lambda _progress: engine)
-    server = HostServer(service, HostOptions(port=port, token=_TOKEN))
-    serving = asyncio.create_task(server.run())
-    try:
-        yield f"http://127.0.0.1:{port}"
-    finally:
-        server.stop()
-        await serving
-
-
-@asynccontextmanager
 async def _editor(folder: Path, url: str) -> AsyncIterator[Editor]:
     (folder / "run").mkdir(0o700)
     (folder / "shop").mkdir()
     own = {
         "FOREGRAM_HOST_URL": url,
-        "FOREGRAM_TOKEN": _TOKEN,
+        "FOREGRAM_TOKEN": TOKEN,
         "FOREGRAM_RUNTIME": str(folder / "run"),
         "FOREGRAM_CACHE": str(folder / "cache"),
         "FOREGRAM_CONFIG": str(folder / "none.toml"),

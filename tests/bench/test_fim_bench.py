@@ -6,7 +6,6 @@ import pytest
 from rich.console import Console
 
 from engine.bench.report import Setting
-from engine.errors import InputError
 from engine.request import CompletionRequest
 from tests.bench.fim_bench import FimRun, fim_figures, fim_json, fim_tables, run_fim
 from tests.bench.scoring import Score
@@ -52,11 +51,6 @@ def test_a_draw_is_always_the_same_and_a_larger_one_begins_with_it(tmp_path):
     few, more = load_fim_tasks(path, 5), load_fim_tasks(path, 10)
     assert few == load_fim_tasks(path, 5) == more[:5]
     assert [task.id for task in few] != ["0", "1", "2", "3", "4"]
-
-
-def test_another_form_is_an_error_that_names_the_line(tmp_path):
-    with pytest.raises(InputError, match="line 1 is no fill-in-the-middle task"):
-        load_fim_tasks(written(tmp_path / "set.gz", [{"id": 1}]))
 
 
 def test_what_is_written_is_scored_by_language():

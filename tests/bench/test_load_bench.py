@@ -57,17 +57,8 @@ def bench(monkeypatch, tmp_path):
 
 
 def test_people_type_before_the_host_at_an_address(bench, capsys):
-    crowds, hosts = bench(
-        "http://127.0.0.1:9",
-        "--people",
-        "1,3",
-        "--duration",
-        "2",
-        "--seed",
-        "5",
-        "--json",
-        token="t" * 20,
-    )
+    options = ["http://127.0.0.1:9", "--people", "1,3", "--duration", "2", "--seed", "5", "--json"]
+    crowds, hosts = bench(*options, token="t" * 20)
     assert hosts == []
     assert [len(crowd.addresses) for crowd in crowds] == [1, 3]
     assert {(one.url, one.token) for crowd in crowds for one in crowd.addresses} == {
@@ -87,24 +78,14 @@ def test_each_person_has_the_token_of_a_line(bench, tmp_path):
     assert token[0] == "a"
 
 
-def test_a_tiny_model_is_made_for_the_occasion(bench):
-    crowds, [(options, _, files)] = bench("--tiny", "--people", "1")
-    assert files == ["cache", "model", "tokens"]
-    assert Path(options[options.index("--model") + 1]).name == "model"
-    assert crowds[0].settings.min_confidence == 0.0
-
-
-def test_a_local_host_has_the_settings_model_and_what_was_converted(bench, tmp_path):
-    crowds, [(options, _, files)] = bench("--local", "--people", "1", model="1.5b")
-    assert options[2:4] == ["--model", "1.5b"]
-    assert files == ["cache", "tokens"]
-    assert crowds[0].settings.min_confidence == 0.5
+def test_a_tiny_model_is_made_for_the_occasion_and_a_local_host_has_the_settings(bench, tmp_path):
+    crowds, hosts = bench("--tiny", "--people", "1")
+    bench("--local", "--people", "1", model="1.5b")
+    [(tiny, _, tiny_files), (local, _, local_files)] = hosts
+    assert (Path(tiny[3]).name, tiny_files) == ("model", ["cache", "model", "tokens"])
+    assert (local[3], local_files) == ("1.5b", ["cache", "tokens"])
+    assert [one.settings.min_confidence for one in crowds] == [0.0, 0.5]
     assert (tmp_path / "models").is_dir()
-
-
-def test_the_table_is_for_people(bench, capsys):
-    bench("--tiny", "--people", "1")
-    assert "slowest person" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("places", [(), ("http://127.0.0.1:9", "--tiny")])

@@ -28,12 +28,12 @@ def test_a_program_that_fails_or_leaves_early_does_not(program):
     assert not runs_through(program)
 
 
-def test_an_endless_loop_ends_by_its_processor_time():
-    assert not runs_through("while True: pass", cpu_s=1)
-
-
-def test_a_sleeping_program_ends_by_the_clock():
-    assert not runs_through("import time; time.sleep(60)", wall_s=0.3)
+@pytest.mark.parametrize(
+    ("program", "limit"),
+    [("while True: pass", {"cpu_s": 1}), ("import time; time.sleep(60)", {"wall_s": 0.3})],
+)
+def test_a_program_without_end_ends_by_its_processor_time_or_by_the_clock(program, limit):
+    assert not runs_through(program, **limit)
 
 
 def test_it_sees_an_empty_folder_and_no_environment():

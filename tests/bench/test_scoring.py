@@ -34,7 +34,6 @@ def test_a_line_is_judged_by_the_first_that_is_not_empty(said):
     ("said", "is_exact", "passed"),
     [
         ("return x + 1", True, True),
-        ("return x + 1\n", True, True),
         ("return 1 + x", False, True),
         ("return x", False, False),
         ("return x +", False, False),
@@ -52,7 +51,6 @@ def test_a_block_is_judged_by_its_text_and_by_running_the_program(said, is_exact
         ("", "", 1.0),
         ("abc", "abc", 1.0),
         ("", "abc", 0.0),
-        ("abc", "", 0.0),
         ("kitten", "sitting", 1 - 3 / 7),
         ("abcd", "bcd", 0.75),
     ],

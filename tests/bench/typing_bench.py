@@ -15,7 +15,6 @@ from lsp_server.cli.command_parser import add_json, positive
 from lsp_server.cli.terminal import ProgressBars, print_figures, tracked
 from lsp_server.settings import Settings
 from tests.bench.llama_cpp import gguf_file
-from tests.bench.options import add_seed
 from tests.bench.simulated.foregram_side import foregram_side, model_variable
 from tests.bench.simulated.llama_vim.side import LlamaVimSide, llama_vim_side
 from tests.bench.simulated.sides import AssistedTrace, Side, take_turns
@@ -30,7 +29,9 @@ _ELSEWHERE = ("sh", "-c", 'cd / && exec "$0" "$@"')
 def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="SET.jsonl", type=Path, help="a replay set")
     parser.add_argument("--count", metavar="N", type=positive, help="only the first N insertions")
-    add_seed(parser, "the person's pace")
+    parser.add_argument(
+        "--seed", metavar="S", type=int, default=1, help="the person's pace; 1 by default"
+    )
     parser.add_argument("--model", metavar="NAME", help="the model of the hosts that are started")
     parser.add_argument(
         "--against",

@@ -40,7 +40,7 @@ async def test_it_is_flat_while_people_type(short_folder):
         min_confidence=0.0,
     )
     model = short_folder / "model"
-    write_random_model(model, _texts(traces))
+    write_random_model(model, traces)
     with tiny_host(short_folder, model, names, *OPTIONS) as host:
         people = [host.address(name) for name in names]
         crowd = Crowd(people, host.address(METRICS_NAME), settings, traces, 0, ACTIVE)
@@ -57,12 +57,6 @@ async def test_it_is_flat_while_people_type(short_folder):
         f"superseded; MB: {shown}\n"
     )
     assert max(minutes) <= GROWTH * minutes[0], shown
-
-
-def _texts(traces):
-    for trace in traces:
-        yield trace.before + trace.approach + trace.target + trace.suffix
-        yield from (buffer.text for buffer in trace.open_buffers)
 
 
 def _parts(samples, count):

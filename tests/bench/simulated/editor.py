@@ -3,7 +3,7 @@
 import asyncio
 from asyncio.subprocess import Process
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from itertools import count
 from typing import Any
 
@@ -12,6 +12,7 @@ from pygls.exceptions import JsonRpcException
 from pygls.lsp.client import LanguageClient
 
 from engine.errors import ForegramError
+from tests.bench.simulated.processes import ended
 
 _KINDS = types.InlineCompletionTriggerKind
 _ENDING_S = 5.0
@@ -150,7 +151,9 @@ async def opened_editor(
             raise
         raise BenchError(f"the language server has ended by itself: {await said}") from error
     finally:
-        await _end(process)
+        if process.stdin is not None:
+            process.stdin.close()
+        await ended(process, _ENDING_S)
         said.cancel()
         await client.stop()
 
@@ -174,17 +177,6 @@ async def _said(process: Process) -> str:
         last = (last + more)[-(1 << 12) :]
     lines = last.decode("utf-8", "replace").strip().splitlines()
     return lines[-1] if lines else f"status {await process.wait()}"
-
-
-async def _end(process: Process) -> None:
-    """Wait until a server ends that nobody talks to any more; kill one that does not."""
-    if process.stdin is not None:
-        process.stdin.close()
-    with suppress(TimeoutError):
-        await asyncio.wait_for(process.wait(), _ENDING_S)
-    if process.returncode is None:
-        process.kill()
-        await process.wait()
 
 
 def utf16_len(text: str) -> int:

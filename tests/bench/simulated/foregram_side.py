@@ -105,11 +105,13 @@ def share_models(kept: Path, cache: Path) -> None:
 
 
 def model_variable(name: str | None) -> Mapping[str, str]:
-    """What has servers load a model; they run in other folders than who named a path."""
-    if not name:
-        return {}
-    path = path_of(name).absolute() if kind_of(name) == "path" else name
-    return {"FOREGRAM_MODEL": str(path)}
+    """What has servers load a model."""
+    return {"FOREGRAM_MODEL": found_anywhere(name)} if name else {}
+
+
+def found_anywhere(model: str) -> str:
+    """The name of a model for a process in another folder, which a path may depend on."""
+    return str(path_of(model).absolute()) if kind_of(model) == "path" else model
 
 
 def _written(trace: Trace, folder: Path) -> Mapping[str, str]:

@@ -15,7 +15,7 @@ from tests.bench.simulated.editor import Editor, utf16_len
 from tests.bench.simulated.person import Action
 from tests.bench.simulated.processes import cpu_s
 from tests.bench.simulated.screen import Screen, Suggestion
-from tests.bench.simulated.sides import NO_EFFORT, Effort
+from tests.bench.simulated.sides import Effort
 from tests.bench.simulated.traces import Trace
 
 _FROM_MEMORY_S = 0.005  # an answer that comes sooner was computed before
@@ -45,7 +45,7 @@ class ForegramSitting:
     _tasks: set[asyncio.Task[None]] = field(default_factory=set)
     _empty: Counter[str] = field(default_factory=Counter)
     _last_reason_s: float = 0.0
-    _before: Effort = NO_EFFORT
+    _before: Effort = field(default_factory=Effort)
 
     async def begin(self) -> None:
         """From now on all is counted."""

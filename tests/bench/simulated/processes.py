@@ -1,7 +1,9 @@
 """Processes that are measured: their time, and that of those that they started; Linux alone."""
 
+import asyncio
 import os
 import signal
+from asyncio.subprocess import Process
 from collections.abc import Collection, Iterable
 from contextlib import suppress
 from pathlib import Path
@@ -32,6 +34,15 @@ def stop(process_ids: Iterable[int]) -> None:
 
 def resume(process_ids: Iterable[int]) -> None:
     _signal(process_ids, signal.SIGCONT)
+
+
+async def ended(process: Process, limit_s: float) -> None:
+    """Wait until a process ends that was told to; kill one that does not."""
+    with suppress(TimeoutError):
+        await asyncio.wait_for(process.wait(), limit_s)
+    if process.returncode is None:
+        process.kill()
+        await process.wait()
 
 
 def _signal(process_ids: Iterable[int], kind: signal.Signals) -> None:

@@ -27,9 +27,6 @@ class Effort:
         return self.editor_cpu_s + self.host_cpu_s
 
 
-NO_EFFORT = Effort()
-
-
 class Sitting(Assistant, Protocol):
     async def effort(self) -> Effort:
         """End all that still runs; what this sitting has cost."""

@@ -38,22 +38,7 @@ class KnowingEngine(HeldEngine):
 
 
 class PatientClock(Clock):
-    """A second takes no time, but it does not pass before what was asked for is answered."""
-
-    def __init__(self, sitting):
-        self.sitting, self.time_s = sitting, 0.0
-        super().__init__()
-
-    def now(self):
-        return self.time_s
-
-    async def wait_until(self, due):
-        await self.sitting.answered()
-        self.time_s = due
-
-
-class StrollingClock(Clock):
-    """Time passes, a hundred times as fast, but no key comes before what was asked is answered."""
+    """Time passes a hundred times as fast, but no key comes before what was asked is answered."""
 
     def __init__(self, sitting):
         self.sitting = sitting
@@ -68,14 +53,14 @@ class StrollingClock(Clock):
 def typed(tmp_path):
     """A function that has the trace typed beside a host of this engine; what became of it."""
 
-    async def type_trace(engine, clock=PatientClock, **variables):
+    async def type_trace(engine, **variables):
         own = Settings(runtime_folder=tmp_path, cache_folder=tmp_path)
         token = RuntimeFolder.open(tmp_path).token()
         folders = {"FOREGRAM_RUNTIME": str(tmp_path), "FOREGRAM_CACHE": str(tmp_path)}
         async with running_host(tmp_path, engine, token=token):
             side = ForegramSide("foregram", PROGRAM, own, folders | variables)
             async with side.sitting(TRACE) as sitting:
-                run = await Typist(1, clock(sitting)).type(TRACE, sitting)
+                run = await Typist(1, PatientClock(sitting)).type(TRACE, sitting)
                 return AssistedTrace(run, await sitting.effort())
 
     return type_trace
@@ -92,7 +77,7 @@ async def test_what_the_server_says_is_shown_taken_and_counted(typed):
 
 
 async def test_a_generation_is_dated_by_the_hosts_times(typed):
-    run = await typed(KnowingEngine(), StrollingClock, FOREGRAM_SPECULATE="false")
+    run = await typed(KnowingEngine(), FOREGRAM_SPECULATE="false")
     first = run.typed.suggestions[0]
     assert 0 < first.begun_s < first.request_s  # whose seconds are a hundredth of real ones
 

@@ -11,36 +11,23 @@ from tests.bench.simulated.person import Action, Person
 TARGET = "if x:\n    return foo_bar(x)\n\nreturn None"
 
 
-def typed(target, shown="", read=None, position=0):
-    return Person(target, "1", position).act(shown, shown if read is None else read)
-
-
-def test_enter_indents_the_next_line():
-    assert typed(TARGET, position=5) == Action("key", "\n    ")
-
-
-def test_text_that_is_right_to_its_end_is_taken_whole():
-    assert typed(TARGET, "if x:\n    return") == Action("all", "if x:\n    return")
-
-
-def test_of_wrong_text_the_first_line_is_taken_where_it_is_right():
-    assert typed(TARGET, "if x:\n    raise") == Action("line", "if x:")
-
-
-def test_a_line_that_the_target_goes_on_with_is_taken_word_by_word():
-    assert typed("return x + y", "return x\n") == Action("word", "return")
-
-
-def test_of_a_wrong_line_the_words_are_taken_that_are_right():
-    assert typed(TARGET, "if y") == Action("word", "if")
-
-
-def test_a_wrong_word_is_typed_over():
-    assert typed(TARGET, "while") == Action("key", "i")
+@pytest.mark.parametrize(
+    ("target", "shown", "kind", "text"),
+    [
+        (TARGET[5:], "", "key", "\n    "),  # Enter indents the next line
+        (TARGET, "if x:\n    return", "all", "if x:\n    return"),
+        (TARGET, "if x:\n    raise", "line", "if x:"),
+        ("return x + y", "return x\n", "word", "return"),  # the line goes on
+        (TARGET, "if y", "word", "if"),
+        (TARGET, "while", "key", "i"),
+    ],
+)
+def test_what_is_right_of_ghost_text_is_taken(target, shown, kind, text):
+    assert Person(target, "1").act(shown, shown) == Action(kind, text)
 
 
 def test_what_is_not_read_yet_is_not_taken():
-    assert typed(TARGET, "if x:", read="") == Action("key", "i")
+    assert Person(TARGET, "1").act("if x:", "") == Action("key", "i")
 
 
 def test_the_pace_is_the_seeds_and_the_places_alone():

@@ -38,10 +38,6 @@ class CrowdRun:
     memory_mb: Sequence[float]  # the host's, as it said
     active: float  # the share of the time for which a person types
 
-    @property
-    def num_people(self) -> int:
-        return len(self.requests)
-
 
 @dataclass(slots=True)
 class Crowd:

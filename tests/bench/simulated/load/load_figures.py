@@ -62,7 +62,7 @@ class LoadFigures:
         asked = [one for one in every if not one.is_ahead]
         ended = Counter(one.outcome for one in asked)
         return cls(
-            people=run.num_people,
+            people=len(run.requests),
             active=run.active,
             seconds=run.seconds,
             requests=len(asked),

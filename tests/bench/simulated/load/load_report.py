@@ -15,6 +15,8 @@ from engine.host.principals import METRICS_NAME
 from engine.host.protocol import Status
 from tests.bench.simulated.load.load_figures import LoadFigures, Waits
 
+_COUNTS = ("requests", "answered", "superseded", "refused", "failed", "lost")
+
 
 def load_json(runs: Sequence[LoadFigures], host: Status, seed: int) -> dict[str, Any]:
     """Figures by number of people, and whose they are. No number is null but what is not known."""
@@ -43,12 +45,7 @@ def _cells(run: LoadFigures) -> dict[str, str]:
         **_waits("to the first text", run.first_text_ms),
         **_waits("to the end, answered", run.answered_ms),
         "slowest person / median one": _told(run.slowest_over_median, ".2f"),
-        "requests": f"{run.requests:,}",
-        "answered": f"{run.answered:,}",
-        "superseded": f"{run.superseded:,}",
-        "refused": f"{run.refused:,}",
-        "failed": f"{run.failed:,}",
-        "lost": f"{run.lost:,}",
+        **{name: f"{getattr(run, name):,}" for name in _COUNTS},
         "computed ahead": f"{run.ahead:,}",
         "tokens a second": f"{run.tokens_per_s:,.0f}",
         "memory of the host, MB": _told(run.memory_mb, ",.0f"),

@@ -13,6 +13,7 @@ from engine.host.runtime import new_secret
 from lsp_server.host.address import HostAddress
 from lsp_server.host.probe import probe
 from tests.bench.simulated.editor import BenchError
+from tests.bench.simulated.processes import ended
 
 _POLL_S = 0.1
 _ENDING_S = 15.0  # a host drains for ten
@@ -39,7 +40,9 @@ async def own_host(folder: Path, options: Sequence[str], token: str) -> AsyncIte
         await _until_ready(address, process, folder / "log")
         yield address
     finally:
-        await _end(process)
+        with suppress(ProcessLookupError):
+            process.terminate()
+        await ended(process, _ENDING_S)
 
 
 def write_tokens(path: Path, count: int) -> None:
@@ -61,15 +64,3 @@ async def _until_ready(address: HostAddress, process: Process, log: Path) -> Non
             words = log.read_text("utf-8", "replace").strip().splitlines()
             raise BenchError(f"the host has ended by itself: {words[-1] if words else ''}")
         await asyncio.sleep(_POLL_S)
-
-
-async def _end(process: Process) -> None:
-    """SIGTERM, and SIGKILL where that does not help."""
-    with suppress(ProcessLookupError):
-        process.terminate()
-    try:
-        await asyncio.wait_for(process.wait(), _ENDING_S)
-    except TimeoutError:
-        with suppress(ProcessLookupError):
-            process.kill()
-        await process.wait()

@@ -2,7 +2,7 @@
 
 import ast
 from collections.abc import Iterator, Sequence
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 
 from engine.request import Buffer
@@ -34,7 +34,10 @@ def own_traces() -> Sequence[Trace]:
 def _traces(
     path: Path, root: Path, others: Sequence[Path], read: dict[Path, str]
 ) -> Iterator[Trace]:
-    name = partial(_name, root)
+    def name(one: Path) -> str:
+        """The folder first, as one works in one of them at a time."""
+        return one.relative_to(root).as_posix()
+
     buffers = tuple(Buffer(name(one), read[one][:_MOST_OPEN_CHARS]) for one in others[:_OPEN])
     bodies = [one for one in _bodies(read[path]) if _FEWEST_CHARS <= len(one[1]) <= _MOST_CHARS]
     for before, target, suffix in bodies[:_PER_FILE]:
@@ -43,11 +46,6 @@ def _traces(
         yield Trace(
             f"{name(path)}:{line}", name(path), head, f"\n{indent}", target, suffix, buffers
         )
-
-
-def _name(root: Path, path: Path) -> str:
-    """The folder first, as one works in one of them at a time."""
-    return path.relative_to(root).as_posix()
 
 
 def _bodies(text: str) -> Iterator[tuple[str, str, str]]:

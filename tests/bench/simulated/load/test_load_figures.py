@@ -33,9 +33,3 @@ def test_what_is_computed_ahead_counts_for_tokens_alone():
 def test_fairness_is_the_slowest_persons_median_over_the_median_persons():
     people = [[answered(wait, 1.0)] * 19 + [answered(5.0, 5.0)] for wait in (0.1, 0.2, 0.3)]
     assert figures(*people).slowest_over_median == pytest.approx(1.5)
-
-
-def test_a_process_that_is_late_says_so():
-    assert not figures([], late_s=(0.001,) * 100).is_late
-    assert figures([], late_s=(0.1,) * 100).is_late
-    assert figures([], late_s=(0.1,) * 100).late_ms_p99 == pytest.approx(100)
