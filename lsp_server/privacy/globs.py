@@ -3,8 +3,8 @@
 Most patterns are plain names, which are compared. Any repository can bring others: each becomes a
 regular expression of atomic groups, one for each star and what follows it up to the next. What a
 group has taken it never takes otherwise, and time grows with pattern times path at most. (The
-package `pathspec` makes expressions that go back for ever, and does not know `[[:alpha:]]`.) Git
-compares bytes: here each is a character.
+package `pathspec` does not know `[[:alpha:]]`, and is linear with another package's engine alone.)
+Git compares bytes: here each is a character.
 """
 
 import re

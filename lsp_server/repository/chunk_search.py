@@ -3,8 +3,9 @@
 The index finds chunks that hold the rare words; the best of them are read and scored in full.
 """
 
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from heapq import nlargest
 from itertools import islice
 from math import fsum, log
@@ -35,7 +36,7 @@ class ChunkSearch:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._num_chunks = 0
-        self._kept: OrderedDict[str, Sequence[int]] = OrderedDict()  # by word
+        self._chunks_with = lru_cache(_MOST_KEPT)(self._find_chunks)
 
     def best(self, view: CursorView) -> list[Excerpt]:
         """The chunks of files that are not open that fit a cursor best, the best first."""
@@ -62,7 +63,7 @@ class ChunkSearch:
         """What each word is worth, and the chunks that hold most of that, the best first."""
         if (num_chunks := self._store.num_chunks) != self._num_chunks:
             self._num_chunks = num_chunks
-            self._kept.clear()
+            self._chunks_with.cache_clear()
         worths: dict[str, float] = {}
         scores: dict[int, float] = {}
         for word, weight in sorted(weights.items(), key=lambda one: -one[1])[:_MOST_WORDS]:
@@ -72,18 +73,10 @@ class ChunkSearch:
                     scores[chunk] = scores.get(chunk, 0.0) + worth
         return worths, nlargest(8 * _READ, scores, key=scores.__getitem__)
 
-    def _chunks_with(self, word: str) -> Sequence[int]:
+    def _find_chunks(self, word: str) -> Sequence[int]:
         """The chunks with a word; none where these are so many that they say nothing."""
-        found = self._kept.get(word)
-        if found is None:
-            found = self._store.chunks_with(word, _COMMON + 1)
-            if len(found) > min(_COMMON, self._num_chunks // 4 + 2):
-                found = ()
-            self._kept[word] = found
-            if len(self._kept) > _MOST_KEPT:
-                self._kept.popitem(last=False)
-        self._kept.move_to_end(word)
-        return found
+        found = self._store.chunks_with(word, _COMMON + 1)
+        return found if len(found) <= min(_COMMON, self._num_chunks // 4 + 2) else ()
 
 
 def _weights(view: CursorView) -> Mapping[str, float]:

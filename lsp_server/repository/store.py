@@ -146,14 +146,9 @@ class Store:
     @contextmanager
     def writing(self) -> Iterator[None]:
         """Write all of it or nothing."""
-        with _store_errors():
+        with _store_errors(), self._connection:
             self._connection.execute("BEGIN IMMEDIATE")
-            try:
-                yield
-            except BaseException:
-                self._connection.execute("ROLLBACK")
-                raise
-            self._connection.execute("COMMIT")
+            yield
 
     @contextmanager
     def reading(self) -> Iterator[None]:

@@ -150,7 +150,6 @@ class ForegramSitting:
 
     @property
     def _line(self) -> str:
-        """The cursor's line, up to the cursor."""
         written = self.trace.target.removesuffix(self.screen.rest)
         return (self.trace.before + self.trace.approach + written).rpartition("\n")[2]
 

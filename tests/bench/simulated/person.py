@@ -88,10 +88,8 @@ class Person:
         return len(text) >= _LEAST_TAKEN and self.rest.startswith(text)
 
     def _typed(self) -> str:
-        """A character; behind Enter the editor indents."""
         key = _KEY.match(self.rest)
         return key[0] if key else ""
 
     def _ends_word(self, length: int) -> bool:
-        """The word is not the beginning of a longer one."""
         return not re.match(r"\w\w", self.rest[length - 1 : length + 1])

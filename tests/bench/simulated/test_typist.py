@@ -29,7 +29,6 @@ async def typed(shown):
 
 
 async def test_text_that_a_key_took_away_is_not_there_behind_the_key():
-    """However little time passes between the key and the screen."""
     assert list(waits(await typed("xyz"))) == [math.inf, math.inf]
 
 

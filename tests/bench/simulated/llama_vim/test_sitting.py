@@ -45,7 +45,6 @@ class Server:
         return httpx2.Response(200, json={"content": self.text, **timings})
 
     async def wait_for(self, count):
-        """Until it was asked so often."""
         while len(self.asked) < count:
             await asyncio.sleep(0)
 
@@ -134,7 +133,6 @@ REFUSALS = {
 
 @pytest.mark.parametrize(("said", "refusal"), REFUSALS.items(), ids=["status", "text", "json"])
 async def test_a_server_that_refuses_saves_nobody_nothing(unbegun, server, said, refusal):
-    """It is no server beside which 0 % of the keys are saved."""
     server.refusal = refusal
     with pytest.raises(BenchError, match=said):
         await unbegun.begin()

@@ -122,7 +122,6 @@ class Crowd:
             self._late_s.append(time.perf_counter() - due)
 
     async def _note_memory(self) -> None:
-        """As its metrics say, where they may be read."""
         async with self.metrics.client() as http:
             while True:
                 with suppress(httpx2.HTTPError):
