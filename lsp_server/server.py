@@ -18,8 +18,8 @@ from lsp_server.documents.document import Snapshot
 from lsp_server.documents.documents import Documents
 from lsp_server.documents.line_buffer import to_code_points
 from lsp_server.feedback import ItemParams, PlaceParams, read
-from lsp_server.host.link import READY_S
 from lsp_server.host.probe import host_status
+from lsp_server.host.search import READY_S
 from lsp_server.reasons import SILENCING
 from lsp_server.session import INITIAL, Session
 from lsp_server.setting_layers import Layer
@@ -75,7 +75,7 @@ class ForegramServer(DocumentServer):
             options = types.CompletionOptions(trigger_characters=[".", "(", " "])
             self.feature(types.TEXT_DOCUMENT_COMPLETION, options)(complete_in_menu)
         if self.status.can_ask_again:
-            self.session.link.patience_s = READY_S
+            self.session.link.search.patience_s = READY_S
         window = params.capabilities.window
         # A client that knows `askAgain` shows our status: a progress bar beside it is one too many.
         shows_progress = bool(window and window.work_done_progress)

@@ -93,10 +93,10 @@ class Session:
         wanted = self.settings  # what decides which host is used:
         remote = wanted.host_url, wanted.token, wanted.token_file, wanted.ca_file
         former, self._host = self._host, (*remote, wanted.insecure_http, wanted.runtime_folder)
-        if former is not None and (former != self._host or self.link.state == "failed"):
+        if former is not None and (former != self._host or self.link.search.state == "failed"):
             await self.link.reconnect()
-        elif self.link.state != "ready":
-            self.link.connect()  # what was wrong may be right by now
+        elif self.link.search.state != "ready":
+            self.link.search.begin()  # what was wrong may be right by now
 
     def enter(self, roots: Sequence[str]) -> None:
         """The workspace folders, by their URIs."""
@@ -123,7 +123,7 @@ class Session:
         uri = params.text_document.uri
         if uri != self._focused:
             self.focus(uri)
-        waited, reason = self.link.state != "ready", None
+        waited, reason = self.link.search.state != "ready", None
         self._retry.began()
         try:
             with self._status.working():
@@ -133,7 +133,7 @@ class Session:
             reason = Reason.CANCELLED
             raise
         finally:
-            self._retry.ended(reason, waited=waited, is_ready=self.link.state == "ready")
+            self._retry.ended(reason, waited=waited, is_ready=self.link.search.state == "ready")
             self.answers.note(uri, reason, params.position.line + 1)
             if reason in HIDING and self.link.knows(uri):
                 self._begin(self._retract())
@@ -146,8 +146,8 @@ class Session:
         """The empty answers in a document, the newest first, and why nothing would be shown now."""
         answers = notable([one for one in self.answers.kept if one.uri == uri])
         reason = self.completer.left_alone(uri)
-        if reason is None and self.link.state != "ready":
-            reason = host_reason(self.link.state)
+        if reason is None and self.link.search.state != "ready":
+            reason = host_reason(self.link.search.state)
         now = None if reason is None else self.answers.explained(uri, reason, line).shown()
         if now is not None and reason in HOST_TROUBLES:
             now |= self._status.of_host
@@ -267,7 +267,7 @@ class Session:
 
     @property
     def _prefetches(self) -> bool:
-        return self.settings.speculate and self.link.state == "ready"
+        return self.settings.speculate and self.link.search.state == "ready"
 
     async def _send_ahead(self, uri: str) -> None:
         """The host should hold a document before a request comes."""

@@ -160,7 +160,7 @@ class InlineCompleter:
         """Wait for a host, then complete; if it ends in the middle of it, once more by the next."""
         found: list[Suggestion] | Suggestion | Reason = Reason.HOST_UNREACHABLE
         for _ in range(2):
-            state = await self._link.ready(lambda: not self._workspace.is_outdated(anchor))
+            state = await self._link.search.ready(lambda: not self._workspace.is_outdated(anchor))
             if state != "ready":
                 is_outdated = self._workspace.is_outdated(anchor)
                 return Reason.SUPERSEDED if is_outdated else host_reason(state)
@@ -239,7 +239,7 @@ class InlineCompleter:
     ) -> InFlightCompletion:
         plan = Plan.at(anchor, self._places, self._workspace.settings, is_ahead=is_ahead)
         events = self._link.complete(anchor, plan.stop, sampling, is_prefetch=is_ahead)
-        rest_s = LOOK_S if is_ahead and self._link.is_shared else 0.0
+        rest_s = LOOK_S if is_ahead and self._link.search.is_shared else 0.0
         return InFlightCompletion(plan, events, self._cache.remember, rest_s)
 
     async def _read(self, anchor: Anchor) -> None:

@@ -51,11 +51,11 @@ class PlacedSuggestion:
     is_invoked: bool  # an explicit request shows what there is, however unlikely
 
     @classmethod
-    def at(cls, anchor: Anchor, suggestion: Suggestion = Suggestion("")) -> Self:  # noqa: B008 - immutable
-        """Made for `anchor`."""
+    def at(cls, anchor: Anchor) -> Self:
+        """Where a completion for `anchor` begins."""
         snapshot, position = anchor.snapshot, anchor.position
         return cls(
-            suggestion,
+            Suggestion(""),
             snapshot.uri,
             position.line,
             hash(snapshot.lines[: position.line]),

@@ -34,7 +34,7 @@ from lsp_server.host.client import (
     HostQuotaError,
     HostRefusedError,
 )
-from lsp_server.host.search import FindHost, HostSearch, LinkState, Watch
+from lsp_server.host.search import FindHost, HostSearch, Watch
 from lsp_server.host.sync import HostSync, Syncs, host_version
 from lsp_server.workspace import Workspace
 from lsp_server.workspace_files import WorkspaceFiles
@@ -55,8 +55,6 @@ _PAST = Problem("superseded", "the host holds a newer state of the document")
 _HIDDEN = Problem("hidden_document", "the document may no longer leave the editor")
 # Refusals of a host that is about to be gone, or has been replaced by one with another token.
 _ENDINGS = ("device_lost", "stopping", "wrong_token")
-READY_S = 20.0  # how long a request waits for a model to load, if the editor repeats it later
-STANDING_S = 900.0  # and if the editor does not: nothing else would bring its answer
 
 
 class HostLink:
@@ -68,13 +66,12 @@ class HostLink:
     def __init__(
         self, workspace: Workspace, files: WorkspaceFiles, find: FindHost, watch: Watch
     ) -> None:
-        self.patience_s = STANDING_S
         self.last: tuple[str, Done] | None = None  # of which document, and what was said
         self.quota = ""  # what the host said last, when it did no more for this user
         self.failure = ""  # and when it could not complete
         self.client_id = uuid.uuid4().hex  # of this server
         self.known_as = self.client_id  # by the host
-        self._search = HostSearch(find, watch, lambda: workspace.root)
+        self.search = HostSearch(find, watch, lambda: workspace.root)
         self._replica = ""  # which of several hosts holds the documents
         self._former: list[str] = []  # names of this server, under which it may hold some, too
         self._tasks: set[asyncio.Task[Any]] = set()  # asyncio itself holds them weakly
@@ -86,33 +83,11 @@ class HostLink:
         self._judged_at = time.monotonic()
         self._feedback: deque[Feedback] = deque(maxlen=MAX_FEEDBACK)  # for the next request
 
-    @property
-    def is_shared(self) -> bool:
-        """Whether others may use the host, too."""
-        return self._search.is_shared
-
-    @property
-    def state(self) -> LinkState:
-        """What is known of the host."""
-        return self._search.state
-
-    def connect(self) -> None:
-        """Look for the host in the background."""
-        self._search.begin()
-
     async def reconnect(self) -> None:
         """Leave the host for the one that is found now."""
         await self._close(CloseRequest(self.known_as))
         self._sync.leave()
-        await self._search.restart()
-
-    async def ready(self, stands: Callable[[], bool] = lambda: True) -> LinkState:
-        """Wait while a host is searched for or loads its model; the state in which that ends.
-
-        `connect` begins the search: before it, the settings may still change. `stands` says whether
-        the request is still worth the wait.
-        """
-        return await self._search.ready(self.patience_s, stands)
+        await self.search.restart()
 
     @property
     def reads_quickly(self) -> bool:
@@ -188,13 +163,13 @@ class HostLink:
         """Leave a host that stands still: one that only takes long says what it is doing."""
         while True:
             await asyncio.sleep(_WATCH_S)
-            if client is not self._search.client:
+            if client is not self.search.client:
                 return
             with suppress(HostRefusedError):
                 try:
                     await client.status()
                 except HostGoneError:
-                    await self._search.lost(client)
+                    await self.search.lost(client)
 
     async def _wait_as_told(self, error: HostQuotaError, *, is_last: bool) -> None:
         """Wait where that is short. Raises the error where it is not worth it."""
@@ -206,7 +181,7 @@ class HostLink:
     async def sync(self, snapshot: Snapshot) -> None:
         """Bring the host up to date while nobody waits; if that fails, the next request does it."""
         async with self._in_step:
-            client, syncs = self._search.client, self._sync.syncs(snapshot)
+            client, syncs = self.search.client, self._sync.syncs(snapshot)
             if client is None or not syncs.buffers or self._sync.is_past(snapshot):
                 return
             try:
@@ -255,10 +230,10 @@ class HostLink:
         await self._tell_rest()
         for name in (*self._former, self.known_as):
             await self._close(CloseRequest(name))
-        await self._search.leave()
+        await self.search.leave()
 
     async def _tell_rest(self) -> None:
-        client = self._search.client
+        client = self.search.client
         with suppress(HostGoneError, TimeoutError):
             async with asyncio.timeout(_CLOSE_S):
                 while client is not None and self._feedback:
@@ -296,7 +271,7 @@ class HostLink:
         """The events of a request that the host has accepted; it holds what came along."""
         document, cells = anchor.document, anchor.cells
         try:
-            if client is not self._search.client:
+            if client is not self.search.client:
                 raise HostAbsentError("the host has just gone")
             if not self._workspace.permissions.may_send(document):
                 raise HostRefusedError(_HIDDEN)
@@ -361,24 +336,24 @@ class HostLink:
         return task
 
     async def _client(self) -> HostClient:
-        if self._search.client is None:
-            await self.ready()
-        if self._search.client is None:
+        if self.search.client is None:
+            await self.search.ready()
+        if self.search.client is None:
             raise HostGoneError("the host is not there")
-        if self._holder != self._search.num_hosts:
+        if self._holder != self.search.num_hosts:
             self._sync.leave()
-        self._holder = self._search.num_hosts
-        return self._search.client
+        self._holder = self.search.num_hosts
+        return self.search.client
 
     async def _lost(self, client: HostClient) -> None:
         if self._replica:  # another may hold what it had before that one
             self._sync.leave()
             self.known_as, self._replica = uuid.uuid4().hex, ""
-        await self._search.lost(client)
+        await self.search.lost(client)
 
     async def _close(self, request: CloseRequest) -> bool:
-        if self._search.client is not None:
+        if self.search.client is not None:
             with suppress(HostGoneError, HostRefusedError, TimeoutError):
-                await asyncio.wait_for(self._search.client.close_buffers(request), _CLOSE_S)
+                await asyncio.wait_for(self.search.client.close_buffers(request), _CLOSE_S)
                 return True
         return False

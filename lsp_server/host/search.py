@@ -16,6 +16,8 @@ from lsp_server.host.client import HostClient, HostGoneError, HostRefusedError
 _LOG = logging.getLogger(__name__)
 _POLL_S = 0.1
 _NEAR_S = 5.0  # by which one process seems to have begun at another time
+READY_S = 20.0  # how long a request waits for a model to load, if the editor repeats it later
+STANDING_S = 900.0  # and if the editor does not: nothing else would bring its answer
 _RETRY_S = 2.0  # before a host that could not be reached is tried again
 _LONGEST_RETRY_S = 60.0  # while nobody needs it
 _REQUEST_S = 60.0
@@ -55,6 +57,7 @@ class HostSearch:
     def __init__(
         self, find: FindHost, watch: Watch, workspace: Callable[[], str] = lambda: ""
     ) -> None:
+        self.patience_s = STANDING_S
         self.client: HostClient | None = None
         self.is_shared = False  # it listens on a port, where others may find it, too
         self.num_hosts = 0  # that were ready: the one of now may be another than before
@@ -80,14 +83,15 @@ class HostSearch:
                 self._report = LinkReport()
             self._task = asyncio.create_task(self._search())
 
-    async def ready(self, limit_s: float, stands: Callable[[], bool] = lambda: True) -> LinkState:
+    async def ready(self, stands: Callable[[], bool] = lambda: True) -> LinkState:
         """Wait while a host is searched for or loads its model; the state in which that ends.
 
-        `stands` is called at each change: whether it is still worth the wait.
+        `begin` begins the search: before it, the settings may still change. `stands` is called at
+        each change: whether it is still worth the wait.
         """
         self._wanted.set()
         with suppress(TimeoutError):
-            async with asyncio.timeout(limit_s):
+            async with asyncio.timeout(self.patience_s):
                 while self.state in _PASSING and stands():
                     await self._changed.wait()
         return self.state

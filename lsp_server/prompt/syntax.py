@@ -128,7 +128,9 @@ class DocumentSyntax:
             self._lines, self._rows, self._tree, self._reading = (), [], None, None
             return None
         if self._tree is None and self._reading is None:
-            return self._parse_anew(parser, lines)
+            self._lines, self._rows = lines, [_encoded(line) for line in lines]
+            self._reading = self._whole(parser, None)
+            return self._read_on()
         is_edited = lines is not self._lines and lines != self._lines
         if is_edited:
             for splice in differences(self._lines, lines):
@@ -149,11 +151,6 @@ class DocumentSyntax:
         if self._tree is not None:
             edit_rows(self._tree, self._rows, splice.start, splice.end, new)
         self._rows[edited] = new
-
-    def _parse_anew(self, parser: Parser, lines: tuple[str, ...]) -> Tree | None:
-        self._lines, self._rows = lines, [_encoded(line) for line in lines]
-        self._tree, self._reading = None, self._whole(parser, None)
-        return self._read_on()
 
     def _whole(self, parser: Parser, old: Tree | None) -> Iterator[Tree | None]:
         source = b"".join(self._rows)

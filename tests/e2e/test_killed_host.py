@@ -58,7 +58,7 @@ class Typist:
 
         self.link = link_of(workspace_of(self.documents), find)
         self.documents.open(types.TextDocumentItem(URI, "python", 1, "first\nsecond\n"))
-        self.link.connect()
+        self.link.search.begin()
 
     def type(self) -> None:
         """Change a place, or now and then all."""
@@ -84,7 +84,9 @@ class Typist:
             self.outcomes["gone"] += 1
             self.in_vain = self.in_vain + 1 if self.num_kills[0] == before else 0
             assert self.in_vain < 2, "no host was killed, and a second request was not served"
-            while self.link.state == "unreachable":  # then an editor is told when to ask again
+            while (
+                self.link.search.state == "unreachable"
+            ):  # then an editor is told when to ask again
                 await asyncio.sleep(0.001)
             return
         assert not isinstance(last, Failed), last

@@ -84,7 +84,7 @@ class Person:
         self.documents.open(types.TextDocumentItem(self.uri, "python", 1, text))
         other = f"{root}/b.py"
         self.documents.open(types.TextDocumentItem(other, "python", 1, "total = 0\n"))
-        self.link.connect()
+        self.link.search.begin()
 
     async def _find(self) -> HostAddress:
         return self.address
@@ -105,7 +105,9 @@ class Person:
                 self.slowest_s = max(self.slowest_s, time.monotonic() - began)
                 self._note(done)
                 return
-            while self.link.state == "unreachable":  # then an editor is told when to ask again
+            while (
+                self.link.search.state == "unreachable"
+            ):  # then an editor is told when to ask again
                 await asyncio.sleep(0.001)
         self.outcomes["failed"] += 1
 
@@ -130,7 +132,7 @@ class Person:
         return last
 
     def _note(self, done: Done) -> None:
-        if (client := self.link._search.client) is not None:
+        if (client := self.link.search.client) is not None:
             self.served.append(
                 Served(client.replica, time.monotonic(), done.cost.reused_tokens > 0)
             )

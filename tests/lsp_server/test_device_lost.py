@@ -47,7 +47,7 @@ async def linked(stub, losses):
     assert isinstance(snapshot, Snapshot)
     find = partial(ensure_host, stub.settings, command(stub, losses))
     link = link_of(workspace_of(documents), find)
-    link.connect()
+    link.search.begin()
 
     async def ask():
         *_, last = [event async for event in link.complete(Anchor.of(snapshot, Position(0, 1)))]

@@ -38,7 +38,7 @@ def asked(monkeypatch, tmp_path):
     session = session_of()
 
     async def look():
-        await session.link._search._find()
+        await session.link.search._find()
         return times[-1]
 
     return session, look
@@ -117,10 +117,10 @@ async def test_a_model_that_could_not_be_loaded_is_undone_by_the_setting(monkeyp
         monkeypatch.setattr(session._status, "watch", told.append)
         session.configure({"model": "nobody/nothing"}, INITIAL)
         await session.connect()
-        assert await session.link.ready() == "failed"
+        assert await session.link.search.ready() == "failed"
         session.configure({}, INITIAL)
         await session.connect()
-        assert await session.link.ready() == "ready"
+        assert await session.link.search.ready() == "ready"
         assert [report.state for report in told] == ["failed", "searching", "ready"]
         await session.leave()
 

@@ -96,7 +96,7 @@ async def connected(
     async with running_host(folder, engine, load=load) as host:
         link = link_of(workspace, find)
         completer = InlineCompleter(workspace, link)
-        link.connect()
+        link.search.begin()
         yield Connected(engine, host, workspace.documents, link, completer)
         completer.stop_all()
         await link.leave()

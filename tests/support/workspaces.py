@@ -50,7 +50,7 @@ def link_of(workspace: Workspace, find: FindHost, watch: Watch = nothing) -> Hos
 
 def requests_of(link: HostLink) -> list[CompleteRequest]:
     """The requests that a link sends to its host from now on."""
-    sent, client = list[CompleteRequest](), link._search.client
+    sent, client = list[CompleteRequest](), link.search.client
     assert client is not None
     complete = client.complete
 

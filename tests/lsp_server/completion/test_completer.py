@@ -209,7 +209,7 @@ async def test_a_host_that_forgot_the_client_gets_all_documents_again(tmp_path):
 async def test_documents_of_a_request_that_never_arrived_are_sent_again(tmp_path):
     engine = HeldEngine(WORDS)
     async with connected(tmp_path, engine) as editor:
-        await editor.link.ready()
+        await editor.link.search.ready()
         editor.open("PRICE = 3\n" * 20_000, uri="file:///shop/prices.py")
         editor.open(SOURCE)
         asked = editor.ask()
@@ -368,7 +368,7 @@ async def test_by_itself_nothing_is_written_there_and_who_asks_gets_it(
         editor.open(text, uri, language)
         assert await editor.ask(uri) is reason
         editor.completer.prefill(uri, Position(0, 0))
-        await editor.link.ready()
+        await editor.link.search.ready()
         assert engine.requests == []
         assert await editor.texts(uri=uri, invoked=True)
         assert len(engine.requests) == 1  # nothing is written ahead

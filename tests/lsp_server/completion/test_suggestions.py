@@ -1,5 +1,6 @@
 """Typing along a completion: what is left of it is answered from memory."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -24,8 +25,8 @@ def at_bar(text: str, uri: str = "file:///a.py") -> Anchor:
 
 
 def remember(cache: SuggestionCache, document: str, text: str, replaced: int = 0) -> None:
-    written = Suggestion(text, replaced, f"id {text}")
-    cache.remember(PlacedSuggestion.at(at_bar(document), written))
+    made = PlacedSuggestion.at(at_bar(document))
+    cache.remember(replace(made, suggestion=Suggestion(text, replaced, f"id {text}")))
 
 
 def rests(cache: SuggestionCache, document: str) -> list[tuple[str, int]]:

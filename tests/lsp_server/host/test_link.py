@@ -76,7 +76,7 @@ async def test_a_host_that_was_started_anew_is_asked_with_its_new_token():
             return last
 
         async with serving(port, "the first token", stub.folder):
-            link.connect()
+            link.search.begin()
             assert isinstance(await last_event(), Done)
         async with serving(port, "the second token", stub.folder):
             assert isinstance(await last_event(), Done)
@@ -95,7 +95,7 @@ async def test_what_a_request_shows_of_other_files_is_asked_when_it_goes_out(tmp
         return HostAddress("", tmp_path / "host.sock")
 
     async def shown(*_, **__):
-        states.append(link.state)
+        states.append(link.search.state)
         return (Snippet("b.py", "b = 1"),)
 
     files = WorkspaceFiles(workspace := workspace_of(documents), nothing)
@@ -103,8 +103,8 @@ async def test_what_a_request_shows_of_other_files_is_asked_when_it_goes_out(tmp
 
     async with running_host(tmp_path, engine):
         link = HostLink(workspace, files, find, nothing)
-        link.connect()
-        assert link.state != "ready"
+        link.search.begin()
+        assert link.search.state != "ready"
         assert [one async for one in link.complete(at_end(snapshot))]
         await link.leave()
     assert states == ["ready"]
@@ -120,7 +120,7 @@ class Moving:
         self.open("a.py")
         self.open("b.py")
         self.link = link_of(workspace_of(self.documents), self._find)
-        self.link.connect()
+        self.link.search.begin()
 
     def open(self, name):
         self.documents.open(types.TextDocumentItem(f"file:///shop/{name}", "python", 1, "x"))
@@ -130,8 +130,8 @@ class Moving:
 
     async def ask(self, name):
         """Complete in a file."""
-        await self.link.ready()
-        self.link._search.client._http.event_hooks = {"response": [self._name]}
+        await self.link.search.ready()
+        self.link.search.client._http.event_hooks = {"response": [self._name]}
         snapshot = self.documents.snapshot(f"file:///shop/{name}")
         assert isinstance(snapshot, Snapshot)
         return [one async for one in self.link.complete(at_end(snapshot))]
@@ -209,11 +209,11 @@ async def test_a_host_that_stands_still_is_left_with_a_reason(monkeypatch, said)
     snapshot = documents.snapshot(URI)
     assert isinstance(snapshot, Snapshot)
     link = link_of(workspace_of(documents), find, reports.append)
-    link.connect()
+    link.search.begin()
     async with asyncio.timeout(10):
         with pytest.raises(HostGoneError):
             assert [one async for one in link.complete(at_end(snapshot))]
-        assert await link.ready() == "unreachable"
+        assert await link.search.ready() == "unreachable"
     assert "stopped answering" in reports[-1].problem.message
     await link.leave()
     for writer in writers:
@@ -241,10 +241,10 @@ async def test_a_host_that_was_lost_and_is_the_same_gets_what_changed(tmp_path):
         editor.open("b = 1\n|", uri="file:///shop/b.py")
         editor.open("x|")
         await editor.ask()
-        client = editor.link._search.client
+        client = editor.link.search.client
         assert client is not None
-        await editor.link._search.lost(client)
-        await editor.link.ready()
+        await editor.link.search.lost(client)
+        await editor.link.search.ready()
         sent = requests_of(editor.link)
         editor.type("y")
         await editor.ask()

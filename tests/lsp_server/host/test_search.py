@@ -16,6 +16,7 @@ pytestmark = pytest.mark.asyncio
 @pytest.fixture(autouse=True)
 def _impatient(monkeypatch):
     monkeypatch.setattr(host_search, "_RETRY_S", 0.01)
+    monkeypatch.setattr(host_search, "STANDING_S", 5.0)
 
 
 @pytest.mark.parametrize("error", [OSError(28, "no space"), RuntimeError("odd"), ValueError("")])
@@ -31,7 +32,7 @@ async def test_an_odd_failure_is_told_and_tried_again(tmp_path, error):
         search = HostSearch(find, lambda report: told.append(report.problem))
         search.begin()
         while search.state != "ready":
-            await asyncio.wait_for(search.ready(5), 5)
+            await asyncio.wait_for(search.ready(), 5)
             await asyncio.sleep(0.005)
         await search.leave()
     assert told[0].message == (str(error) or type(error).__name__)
@@ -47,7 +48,7 @@ async def test_a_watcher_that_breaks_does_not_end_the_search(tmp_path):
     async with running_host(tmp_path, HeldEngine()):
         search = HostSearch(find, watch)
         search.begin()
-        assert await search.ready(5) == "ready"
+        assert await search.ready() == "ready"
         await search.leave()
 
 
@@ -57,8 +58,8 @@ async def test_while_no_host_can_be_reached_nobody_waits(tmp_path):
 
     search = HostSearch(find, lambda *_: None)
     search.begin()
-    assert await search.ready(5) == "unreachable"
-    assert await search.ready(5) == "unreachable"
+    assert await search.ready() == "unreachable"
+    assert await search.ready() == "unreachable"
     await search.leave()
 
 
@@ -72,11 +73,11 @@ async def test_a_search_that_was_left_for_another_host_begins_at_once(tmp_path):
     async with running_host(tmp_path, HeldEngine()):
         search = HostSearch(find, lambda *_: None)
         search.begin()
-        assert await search.ready(5) == "unreachable"
+        assert await search.ready() == "unreachable"
         names.pop(0)
         await search.leave()
         search.begin()
-        assert await search.ready(5) == "ready"
+        assert await search.ready() == "ready"
         await search.leave()
 
 
@@ -90,7 +91,7 @@ async def test_who_changed_a_setting_does_not_wait_for_the_next_attempt(tmp_path
     async with running_host(tmp_path, HeldEngine()):
         search = HostSearch(find, lambda _: None)
         search.begin()
-        assert await search.ready(5) == "unreachable"
+        assert await search.ready() == "unreachable"
         monkeypatch.setattr(host_search, "_RETRY_S", 3600.0)  # of the pauses to come
         names.pop(0)
         search.begin()

@@ -149,11 +149,11 @@ async def test_a_host_that_did_not_hear_is_told_again(tmp_path, monkeypatch):
         editor.open(SOURCE, A)
         assert await editor.texts(uri=A)
         editor.documents.close(A)
-        client = editor.link._search.client
+        client = editor.link.search.client
         with monkeypatch.context() as deaf:
-            deaf.setattr(editor.link._search, "client", None)
+            deaf.setattr(editor.link.search, "client", None)
             await editor.link.close_documents([A])
-        assert editor.link._search.client is client
+        assert editor.link.search.client is client
         assert editor.host.service.buffers.usage_of().buffers == 1
         assert await editor.link.retract() == (A,)
         assert editor.host.service.buffers.usage_of().buffers == 0

@@ -70,7 +70,7 @@ class Seat:
         self._link = CountingLink(
             self.log, workspace, WorkspaceFiles(workspace, nothing), self._find, self._note
         )
-        self._link.patience_s = _READY_S
+        self._link.search.patience_s = _READY_S
         self._completer = InlineCompleter(workspace, self._link)
         self._completer._places = _PlacesByText()
 
@@ -80,8 +80,8 @@ class Seat:
 
     async def take(self) -> None:
         """Find the host. Raises BenchError where it serves nobody."""
-        self._link.connect()
-        if (state := await self._link.ready()) != "ready":
+        self._link.search.begin()
+        if (state := await self._link.search.ready()) != "ready":
             where = f"the completion host on {self.address.endpoint} is {state}"
             raise BenchError(f"{where}: {self._why}" if self._why else where)
 

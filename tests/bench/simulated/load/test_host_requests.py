@@ -39,8 +39,8 @@ async def linked(engine):
             workspace = workspace_of(documents)
             files = WorkspaceFiles(workspace, nothing)
             link = CountingLink(log, workspace, files, find, nothing)
-            link.connect()
-            assert await link.ready() == "ready"
+            link.search.begin()
+            assert await link.search.ready() == "ready"
             snapshot: Any = documents.snapshot(URI)
 
             def complete(lookahead="auto", **how):
