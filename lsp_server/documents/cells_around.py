@@ -33,8 +33,7 @@ ALONE = CellsAround()
 
 def cells_around(documents: Documents, document: Snapshot) -> CellsAround:
     """What stands around a document; nothing where it is no cell of a notebook."""
-    notebook = documents.notebook_of(document.uri)
-    held = documents.cells(notebook) if notebook else ()
+    held = documents.cells(documents.notebook_of(document.uri))
     by_uri = {cell.snapshot.uri: cell for cell in held}  # a client may name one twice
     if document.uri not in by_uri:
         return ALONE

@@ -42,6 +42,15 @@ from tests.support.workspaces import link_of, nothing, requests_of, workspace_of
 URI = "file:///shop/a.py"
 
 
+def opened():
+    """Documents, and what is held of the one that is open."""
+    documents = Documents()
+    documents.open(types.TextDocumentItem(URI, "python", 1, "x"))
+    snapshot = documents.snapshot(URI)
+    assert isinstance(snapshot, Snapshot)
+    return documents, snapshot
+
+
 def at_end(snapshot):
     return Anchor.of(snapshot, Position(0, 1))
 
@@ -63,10 +72,7 @@ async def serving(port, token, folder):
 async def test_a_host_that_was_started_anew_is_asked_with_its_new_token():
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
-    documents = Documents()
-    documents.open(types.TextDocumentItem(URI, "python", 1, "x"))
-    snapshot = documents.snapshot(URI)
-    assert isinstance(snapshot, Snapshot)
+    documents, snapshot = opened()
     with stub_host() as stub:
         settings = msgspec.structs.replace(stub.settings, host_url=f"http://localhost:{port}")
         link = link_of(workspace_of(documents), lambda: ensure_host(settings))
@@ -86,10 +92,7 @@ async def test_a_host_that_was_started_anew_is_asked_with_its_new_token():
 @pytest.mark.asyncio
 async def test_what_a_request_shows_of_other_files_is_asked_when_it_goes_out(tmp_path):
     """While it waited for its host, a file may have become secret."""
-    documents, engine, states = Documents(), HeldEngine(), list[str]()
-    documents.open(types.TextDocumentItem(URI, "python", 1, "x"))
-    snapshot = documents.snapshot(URI)
-    assert isinstance(snapshot, Snapshot)
+    (documents, snapshot), engine, states = opened(), HeldEngine(), list[str]()
 
     async def find():
         return HostAddress("", tmp_path / "host.sock")
@@ -204,10 +207,7 @@ async def test_a_host_that_stands_still_is_left_with_a_reason(monkeypatch, said)
     async def find():
         return HostAddress("", url=url)
 
-    documents = Documents()
-    documents.open(types.TextDocumentItem(URI, "python", 1, "x"))
-    snapshot = documents.snapshot(URI)
-    assert isinstance(snapshot, Snapshot)
+    documents, snapshot = opened()
     link = link_of(workspace_of(documents), find, reports.append)
     link.search.begin()
     async with asyncio.timeout(10):

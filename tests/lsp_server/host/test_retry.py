@@ -23,40 +23,33 @@ class Asking:
         self.retry.ended(reason, waited=waited, is_ready=is_ready)
 
 
+NO_HOST = (
+    Reason.CANCELLED,
+    Reason.DEVICE_LOST,
+    Reason.HOST_FAILED,
+    Reason.HOST_LOADING,
+    Reason.HOST_UNREACHABLE,
+    Reason.SUPERSEDED,
+)
+FORBIDDEN = (Reason.DISABLED, Reason.SECRET_FILE, Reason.PROSE)
+ANSWERED = (None, Reason.MODEL_SAID_NOTHING, Reason.CANCELLED)
+
+
 @pytest.mark.parametrize(
-    "reason",
+    ("reason", "is_ready", "num_retries"),
     [
-        Reason.CANCELLED,
-        Reason.DEVICE_LOST,
-        Reason.HOST_FAILED,
-        Reason.HOST_LOADING,
-        Reason.HOST_UNREACHABLE,
-        Reason.SUPERSEDED,
+        *((one, False, 1) for one in NO_HOST),
+        *((one, False, 0) for one in FORBIDDEN),
+        *((one, True, 0) for one in ANSWERED),
     ],
 )
-def test_what_found_no_host_is_asked_again_once(reason):
+def test_what_found_no_host_is_asked_again_once_and_nothing_else(reason, is_ready, num_retries):
     asking = Asking()
-    asking.answered(reason)
+    asking.answered(reason, is_ready=is_ready)
     assert asking.num_retries == 0
     asking.retry.host_is_ready()
     asking.retry.host_is_ready()
-    assert asking.num_retries == 1
-
-
-@pytest.mark.parametrize("reason", [Reason.DISABLED, Reason.SECRET_FILE, Reason.PROSE])
-def test_what_the_document_forbids_is_not_asked_again(reason):
-    asking = Asking()
-    asking.answered(reason)
-    asking.retry.host_is_ready()
-    assert asking.num_retries == 0
-
-
-@pytest.mark.parametrize("reason", [None, Reason.MODEL_SAID_NOTHING, Reason.CANCELLED])
-def test_what_a_host_answered_or_nobody_waits_for_is_not_asked_again(reason):
-    asking = Asking()
-    asking.answered(reason, is_ready=True)
-    asking.retry.host_is_ready()
-    assert asking.num_retries == 0
+    assert asking.num_retries == num_retries
 
 
 def test_a_request_that_waits_brings_what_an_earlier_one_is_owed():

@@ -9,6 +9,7 @@ from lsp_server.host.address import HostAddress
 from lsp_server.host.search import HostSearch
 from tests.support.held_engine import HeldEngine
 from tests.support.running_host import running_host
+from tests.support.workspaces import nothing
 
 pytestmark = pytest.mark.asyncio
 
@@ -17,6 +18,15 @@ pytestmark = pytest.mark.asyncio
 def _impatient(monkeypatch):
     monkeypatch.setattr(host_search, "_RETRY_S", 0.01)
     monkeypatch.setattr(host_search, "STANDING_S", 5.0)
+
+
+def search_below(folder, names, watch=nothing):
+    """A search at the first of some names, which a test may take away."""
+
+    async def find():
+        return HostAddress("", folder / names[0])
+
+    return HostSearch(find, watch)
 
 
 @pytest.mark.parametrize("error", [OSError(28, "no space"), RuntimeError("odd"), ValueError("")])
@@ -39,24 +49,18 @@ async def test_an_odd_failure_is_told_and_tried_again(tmp_path, error):
 
 
 async def test_a_watcher_that_breaks_does_not_end_the_search(tmp_path):
-    async def find():
-        return HostAddress("", tmp_path / "host.sock")
-
     def watch(*_):
         raise RuntimeError("a client without manners")
 
     async with running_host(tmp_path, HeldEngine()):
-        search = HostSearch(find, watch)
+        search = search_below(tmp_path, ["host.sock"], watch)
         search.begin()
         assert await search.ready() == "ready"
         await search.leave()
 
 
 async def test_while_no_host_can_be_reached_nobody_waits(tmp_path):
-    async def find():
-        return HostAddress("", tmp_path / "nothing.sock")
-
-    search = HostSearch(find, lambda *_: None)
+    search = search_below(tmp_path, ["nothing.sock"])
     search.begin()
     assert await search.ready() == "unreachable"
     assert await search.ready() == "unreachable"
@@ -66,12 +70,8 @@ async def test_while_no_host_can_be_reached_nobody_waits(tmp_path):
 async def test_a_search_that_was_left_for_another_host_begins_at_once(tmp_path):
     """A wrong address is corrected in the settings: the old search may still be ending."""
     names = ["nothing.sock", "host.sock"]
-
-    async def find():
-        return HostAddress("", tmp_path / names[0])
-
     async with running_host(tmp_path, HeldEngine()):
-        search = HostSearch(find, lambda *_: None)
+        search = search_below(tmp_path, names)
         search.begin()
         assert await search.ready() == "unreachable"
         names.pop(0)
@@ -84,12 +84,8 @@ async def test_a_search_that_was_left_for_another_host_begins_at_once(tmp_path):
 async def test_who_changed_a_setting_does_not_wait_for_the_next_attempt(tmp_path, monkeypatch):
     monkeypatch.setattr(host_search, "_LONGEST_RETRY_S", 3600.0)
     names = ["nothing.sock", "host.sock"]
-
-    async def find():
-        return HostAddress("", tmp_path / names[0])
-
     async with running_host(tmp_path, HeldEngine()):
-        search = HostSearch(find, lambda _: None)
+        search = search_below(tmp_path, names)
         search.begin()
         assert await search.ready() == "unreachable"
         monkeypatch.setattr(host_search, "_RETRY_S", 3600.0)  # of the pauses to come
