@@ -85,10 +85,10 @@ class HostClient:
         event: CompleteEvent = Chunk("")
         try:
             async with self._http.stream("POST", "/v1/complete", content=content) as response:
+                self.replica = response.headers.get(REPLICA_HEADER, "")
                 if response.status_code != httpx2.codes.OK:
                     raise self._unaccepted(response, await body_of(response))
                 is_accepted = True
-                self.replica = response.headers.get(REPLICA_HEADER, "")
                 yield event
                 async for line in lines_of(response):
                     event = self._decode(line)
@@ -150,9 +150,9 @@ class HostClient:
             raise HostAbsentError(self._reason(error)) from error
         except (httpx2.HTTPError, httpx2.StreamError, TimeoutError) as error:
             raise HostGoneError(self._reason(error)) from error
+        self.replica = response.headers.get(REPLICA_HEADER, "")
         if not response.is_success:
             raise self._refused(response, body)
-        self.replica = response.headers.get(REPLICA_HEADER, "")
         return body
 
     def _check_wait(self) -> None:
@@ -172,7 +172,6 @@ class HostClient:
         return HostAbsentError(f"{answer}, as a proxy does without a host behind it")
 
     def _refused(self, response: httpx2.Response, content: bytes) -> HostRefusedError:
-        self.replica = response.headers.get(REPLICA_HEADER, "")
         problem = _problem(response.status_code, content)
         if response.status_code == httpx2.codes.TOO_MANY_REQUESTS:
             wait_s = min(max(retry_after_s(response) or 1.0, 1.0), _LONGEST_WAIT_S)

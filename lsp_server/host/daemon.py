@@ -4,8 +4,8 @@ A process that starts a host holds the lock of the runtime folder, so ten window
 get one host. Waiting leaves the event loop free.
 
 Under the same lock an older version's host is ended: once it is idle, or at once if it is of an
-older protocol. The newer version always wins, so editors of two versions do not take turns. A version whose host crashed at its start replaces
-nothing, until `foregram stop` or another version.
+older protocol. The newer version always wins, so editors of two versions do not take turns. A
+version whose host crashed at its start replaces nothing, until `foregram stop` or another version.
 """
 
 import asyncio

@@ -26,8 +26,8 @@ class ProbeResult:
     """What came of asking a host for its status.
 
     `absent`: nothing listens; `silent`: something does and hangs up; `still`: it does not even do
-    that; `refused`: it is no host, or none for us. Without a status, `reason` says so in words, and `code` is the host's own
-    error code, if it sent one.
+    that; `refused`: it is no host, or none for us. Without a status, `reason` says so in words, and
+    `code` is the host's own error code, if it sent one.
     """
 
     kind: Literal["status", "absent", "silent", "still", "refused"]
