@@ -120,9 +120,9 @@ class LanguageServerProtocol(protocol.LanguageServerProtocol):
             try:
                 message = self.structure_message(data)
             except JsonRpcException as error:
-                if method is None:
+                if "method" not in data:
                     raise
-                self._refuse_unreadable(data, method, error)
+                self._refuse_unreadable(data, str(method), error)
             else:
                 if self._is_allowed(message):
                     self.handle_message(message)

@@ -16,7 +16,7 @@ from lsp_server.documents.document import Snapshot
 from lsp_server.host.address import HostAddress
 from lsp_server.host.search import LinkReport
 from lsp_server.prompt.place import Place, place_by_text
-from lsp_server.prompt.syntax import Places
+from lsp_server.prompt.syntax import DocumentSyntax, Places
 from lsp_server.settings import Settings
 from lsp_server.workspace_files import WorkspaceFiles
 from tests.bench.simulated.editor import BenchError
@@ -30,12 +30,17 @@ from tests.support.workspaces import HeldPermissions, nothing, workspace_of
 _READY_S = 180.0
 
 
-class _PlacesByText(Places):
-    def place(self, snapshot: Snapshot, position: Position) -> Place:
-        return place_by_text(snapshot.lines, position, snapshot.language_id)
+class _SyntaxByText(DocumentSyntax):
+    def place(self, lines: Sequence[str], position: Position) -> Place:
+        return place_by_text(lines, position, self._language_id)
 
-    def parsed_line(self, snapshot: Snapshot, row: int) -> None:
+    def parsed_line(self, lines: Sequence[str], row: int) -> None:
         return None
+
+
+class _PlacesByText(Places):
+    def syntax(self, snapshot: Snapshot) -> DocumentSyntax:
+        return _SyntaxByText(snapshot.language_id)
 
 
 class _AllPermitted(HeldPermissions):
