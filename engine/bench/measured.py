@@ -58,9 +58,8 @@ class Measured:
     id: str
     off: CompletionResult
     on: CompletionResult
-    peers: Mapping[str, PeerRun] = field(
-        default_factory=dict
-    )  # by name; empty: too little to write
+    # By name; empty where there was too little to write.
+    peers: Mapping[str, PeerRun] = field(default_factory=dict)
 
     @property
     def is_identical(self) -> bool:
@@ -74,10 +73,8 @@ class Measured:
     @property
     def speed_up(self) -> float | None:
         """Decoding speed on over off; None where one of them wrote nothing."""
-        off, on = self.off.cost, self.on.cost
-        if not (off.tokens_per_second and on.tokens_per_second):
-            return None
-        return on.tokens_per_second / off.tokens_per_second
+        off, on = self.off.cost.tokens_per_second, self.on.cost.tokens_per_second
+        return on / off if off and on else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,11 +107,9 @@ class Bench:
         if request == without:
             off = self.engine.complete(without)
             return off, off
-        if off_first:
-            off = self.engine.complete(without)
-            return off, self.engine.complete(request)
-        on = self.engine.complete(request)
-        return self.engine.complete(without), on
+        on = None if off_first else self.engine.complete(request)
+        off = self.engine.complete(without)
+        return off, on or self.engine.complete(request)
 
     def _ask_peers(self, request: CompletionRequest, num_tokens: int) -> dict[str, PeerRun]:
         if not self.peers or num_tokens < _MIN_PEER_TOKENS:

@@ -34,7 +34,7 @@ def replay_json(runs: Runs, setting: Setting) -> dict[str, Any]:
 
 
 def replay_tables(runs: Runs, setting: Setting) -> Group:
-    """Two tables for each set: who decoded how fast, and what drafting did."""
+    """Two tables for each set: speeds, and what drafting did."""
     tables = []
     for kind, some in runs.items():
         figures = speed_figures(some)

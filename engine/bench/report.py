@@ -74,7 +74,7 @@ class Setting:
 
 
 def speed_table(title: str, figures: SpeedFigures) -> Table:
-    """Who decoded how fast."""
+    """How fast tokens were decoded, with lookahead, without it, and by peers."""
     numbers = ("tokens/s", "ms p50", "ms p95", "on / this")
     caption = "ms per token over items; on / this compares speeds"
     table = figure_table(["decoding alone"], numbers, title=title, caption=caption)

@@ -19,6 +19,7 @@ from kernels.cpu_forward import host_unit
 
 ROWS = (1, 2, 4, 8, 16, 32, 64, MAX_ROWS)
 CONTEXTS = (64, 960, 3840)
+CASES = tuple(product(CONTEXTS, ROWS))
 _TRIES = 9
 
 
@@ -41,29 +42,20 @@ def int8_model(model: CausalModel) -> Int8Qwen2:
     return model
 
 
-def cases() -> list[tuple[int, int]]:
-    """Contexts and rows to measure."""
-    return list(product(CONTEXTS, ROWS))
-
-
 def measure_steps(model: Int8Qwen2, wanted: Iterable[tuple[int, int]]) -> Iterator[StepMedian]:
     """Time steps of (context, rows), whose contexts ascend."""
     rng = np.random.default_rng(0)
     slot = model.new_slot(max(CONTEXTS) + MAX_ROWS)
     for context, rows in wanted:
         prefill(model, slot, rng.integers(0, model.vocab_size, context - slot.length).tolist())
-        tree = _random_tree(rng, rows, model.vocab_size)
-        yield _measure(model, StepInput(slot, tree), context)
+        step = StepInput(slot, _random_tree(rng, rows, model.vocab_size))
+        times = [run_step(model, step).ms for _ in range(_TRIES)]
+        yield StepMedian(rows, context, statistics.median(times))
 
 
 def _random_tree(rng: np.random.Generator, rows: int, vocab_size: int) -> TokenTree:
     parents = [-1, *(int(rng.integers(max(0, row - 4), row)) for row in range(1, rows))]
     return TokenTree(rng.integers(0, vocab_size, rows), np.array(parents, np.int32))
-
-
-def _measure(model: Int8Qwen2, step: StepInput, context: int) -> StepMedian:
-    times = [run_step(model, step).ms for _ in range(_TRIES)]
-    return StepMedian(step.tree.num_rows, context, statistics.median(times))
 
 
 def steps_json(times: list[StepMedian]) -> dict[str, Any]:

@@ -155,9 +155,7 @@ def _causal_lm(
         return own
     from engine.model.gpu import loading  # noqa: PLC0415 - Triton, on GPUs only
 
-    if not choice.has_kernels:
-        return loading.load_portable(model, choice.device, wanted.kv_bytes, progress)
     quantization = gpu_quantization(wanted.quantization)
     return loading.load_qwen2(
-        model, choice.device, quantization, wanted.kv_bytes, progress, wanted.cache_folder
+        model, choice, quantization, wanted.kv_bytes, progress, wanted.cache_folder
     )

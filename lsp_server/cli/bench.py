@@ -28,13 +28,7 @@ from engine.bench.gpu.shapes import ALL_SHAPES, PROFILE_SHAPES, QUICK_SHAPES, pa
 from engine.bench.measured import Bench, Peer
 from engine.bench.replay import replay_json, replay_tables, run_replay
 from engine.bench.report import Setting
-from engine.bench.step import (
-    cases,
-    int8_model,
-    measure_steps,
-    steps_json,
-    steps_table,
-)
+from engine.bench.step import CASES, int8_model, measure_steps, steps_json, steps_table
 from engine.bench.task_sets import load_replay_items
 from engine.errors import ConfigurationError
 from engine.loader import wanted_model
@@ -67,7 +61,7 @@ def bench_replay(
 def bench_step(arguments: argparse.Namespace, settings: Settings) -> None:
     """Measure what steps take on this processor."""
     loaded = wanted_model(engine_options(arguments, settings), ProgressBars())
-    times = list(measure_steps(int8_model(loaded.causal_lm), tracked(cases(), "steps")))
+    times = list(measure_steps(int8_model(loaded.causal_lm), tracked(CASES, "steps")))
     print_figures(arguments, steps_json(times), steps_table(times))
 
 

@@ -57,6 +57,15 @@ def decoder_behind(
     )
 
 
+def written_behind(
+    model: CausalModel, prompt: Sequence[int], drafter: Drafter, sampling: Sampling, count: int
+) -> list[int]:
+    """The tokens that a model writes behind a prompt, in a slot of its own."""
+    slot = model.new_slot(len(prompt) + count + MAX_ROWS)
+    prefill(model, slot, prompt[:-1])
+    return text_of(decoded(model, decoder_behind(slot, drafter, sampling, prompt, count)))
+
+
 def text_of(steps: Iterable[VerifiedStep]) -> list[int]:
     """The tokens that steps wrote."""
     return [int(token) for step in steps for token in step.token_ids]

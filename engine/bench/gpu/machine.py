@@ -96,10 +96,10 @@ class Machine:
         return self.ms(graph.replay)
 
     def release(self) -> None:
-        """Give memory that nobody holds back to the device, unless it has broken down."""
+        """Give free memory back to the device, unless that has broken down."""
         if self.is_gpu:
             gc.collect()
-            with suppress(RuntimeError):  # what was measured before is not to be lost with it
+            with suppress(RuntimeError):  # the figures so far are not lost with it
                 torch.cuda.synchronize()
                 torch.cuda.empty_cache()
 

@@ -103,7 +103,19 @@ def measure_replays(
         counting = counted(lab.progress, f"replaying on {shape.full_name}", items)
         runs = forced.run(counting, CompletionRequest("", ""))
     for kind, some in runs.items():
-        yield _speed(shape, kind, some)
+        figures = speed_figures([run for run, _ in some])
+        yield ForcedSpeed(
+            model=shape.full_name,
+            kind=kind,
+            items=figures.items,
+            different=sum(not is_exact for _, is_exact in some),
+            tokens=figures.tokens,
+            off_tokens_per_s=figures.off.tokens_per_second,
+            on_tokens_per_s=figures.on.tokens_per_second,
+            on_over_off=figures.on_over_off,
+            tokens_per_step=figures.tokens_per_step,
+            rows_per_step=figures.rows_per_step,
+        )
 
 
 def first_of_each_kind(items: Sequence[ReplayItem], count: int) -> list[ReplayItem]:
@@ -123,19 +135,3 @@ def read_tokenizer(folder: Path | None, cache_folder: Path, progress: Progress) 
         any_config = next(iter(SHAPES.values()))  # the tokenizer does not look at it
         return ConvertedModel(folder, folder.name, "", "", any_config).tokenizer()
     return FolderModel(folder, folder.name).tokenizer()
-
-
-def _speed(shape: Shape, kind: str, runs: Sequence[tuple[Measured, bool]]) -> ForcedSpeed:
-    figures = speed_figures([run for run, _ in runs])
-    return ForcedSpeed(
-        model=shape.full_name,
-        kind=kind,
-        items=figures.items,
-        different=sum(not is_exact for _, is_exact in runs),
-        tokens=figures.tokens,
-        off_tokens_per_s=figures.off.tokens_per_second,
-        on_tokens_per_s=figures.on.tokens_per_second,
-        on_over_off=figures.on_over_off,
-        tokens_per_step=figures.tokens_per_step,
-        rows_per_step=figures.rows_per_step,
-    )

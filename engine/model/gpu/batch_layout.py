@@ -10,6 +10,10 @@ from engine.model.token_tree import MAX_ROWS, TokenTree
 from kernels.batch import ROW_TILE, max_blocks
 from kernels.compiled import njit
 
+_BY_ROW = ("tokens", "parents", "sequences", "depths", "runs")
+_BY_SEQUENCE = ("bases", "lengths", "first_rows", "num_rows", "commit_counts", "commit_lengths")
+_BY_BLOCK = ("block_sequences", "block_starts", "block_first_runs", "block_end_runs")
+
 
 class Kept(NamedTuple):
     """Rows of a slot's last step that stand: `length` tokens were committed before them."""
@@ -25,42 +29,36 @@ class PackedRows(NamedTuple):
     order: np.ndarray
 
 
-class BatchLayout:
-    """What a `BatchMetadata` holds for one shape of a step: `shapes` of its arrays by name."""
-
-    def __init__(self, rows: int, sequences: int, group: int) -> None:
-        """`rows` and `sequences` that there is room for; `group` query heads of a kv head."""
-        self.rows, self.sequences, self._group = rows, sequences, group
-        blocks = max_blocks(rows, sequences, group)
-        shapes: dict[str, tuple[int, ...]]
-        shapes = dict.fromkeys(("tokens", "parents", "sequences", "depths", "runs"), (rows,))
+def batch_shapes(rows: int, sequences: int, group: int) -> dict[str, tuple[int, ...]]:
+    """Of the int32 arrays of a `BatchMetadata` with room for so many; `group` query heads of a kv head."""
+    return {
+        **dict.fromkeys(_BY_ROW, (rows,)),
+        **dict.fromkeys(_BY_SEQUENCE, (sequences,)),
+        **dict.fromkeys(_BY_BLOCK, (max_blocks(rows, sequences, group),)),
         # Beyond a tree's rows there are chains alone, a run each.
-        shapes["paths"] = (rows if rows <= MAX_ROWS else sequences, rows)
-        for name in ("bases", "lengths", "first_rows", "num_rows"):
-            shapes[name] = (sequences,)
-        for name in ("sequences", "starts", "first_runs", "end_runs"):
-            shapes[f"block_{name}"] = (blocks,)
-        shapes |= {"commit_counts": (sequences,), "commit_lengths": (sequences,)}
-        self.shapes = shapes | {"commit_rows": (sequences, MAX_ROWS)}
+        "paths": (rows if rows <= MAX_ROWS else sequences, rows),
+        "commit_rows": (sequences, MAX_ROWS),
+    }
 
-    def pack(self, arrays: dict[str, np.ndarray], steps: Sequence[StepInput]) -> list[PackedRows]:
-        """Fill `arrays`, which have the layout's shapes. Raises ValueError where the rows do not fit."""
-        total = sum(step.tree.num_rows for step in steps)
-        if total > self.rows or len(steps) > self.sequences:
-            raise ValueError(f"{total} rows of {len(steps)} sequences do not fit")
-        for name in ("tokens", "depths", "runs", "num_rows", "commit_counts"):
-            arrays[name][:] = 0
-        for name in ("parents", "sequences", "block_sequences"):
-            arrays[name][:] = -1
-        packed, row, run, block = [], 0, 0, 0
-        for place, step in enumerate(steps):
-            count = step.tree.num_rows
-            order, runs = _pack_tree(arrays, step.tree, place, row, run)
-            _set_sequence(arrays, step, place, row)
-            block = _add_blocks(arrays, place, row, count, self._group, block)
-            packed.append(PackedRows(row, order))
-            row, run = row + count, run + runs
-        return packed
+
+def pack(arrays: dict[str, np.ndarray], steps: Sequence[StepInput], group: int) -> list[PackedRows]:
+    """Fill arrays of `batch_shapes`. Raises ValueError where the rows do not fit."""
+    total = sum(step.tree.num_rows for step in steps)
+    if total > len(arrays["tokens"]) or len(steps) > len(arrays["bases"]):
+        raise ValueError(f"{total} rows of {len(steps)} sequences do not fit")
+    for name in ("tokens", "depths", "runs", "num_rows", "commit_counts"):
+        arrays[name][:] = 0
+    for name in ("parents", "sequences", "block_sequences"):
+        arrays[name][:] = -1
+    packed, row, run, block = [], 0, 0, 0
+    for place, step in enumerate(steps):
+        count = step.tree.num_rows
+        order, runs = _pack_tree(arrays, step.tree, place, row, run)
+        _set_sequence(arrays, step, place, row)
+        block = _add_blocks(arrays, place, row, count, group, block)
+        packed.append(PackedRows(row, order))
+        row, run = row + count, run + runs
+    return packed
 
 
 def _pack_tree(
@@ -69,16 +67,8 @@ def _pack_tree(
     """Fill a sequence's rows; return their order and the number of runs."""
     rows = slice(row, row + tree.num_rows)
     order = np.empty(tree.num_rows, np.int64)
-    num_runs = _in_preorder(
-        tree.parents,
-        order,
-        arrays["parents"][rows],
-        arrays["depths"][rows],
-        arrays["runs"][rows],
-        arrays["paths"],
-        row,
-        run,
-    )
+    of_rows = (arrays[name][rows] for name in ("parents", "depths", "runs"))
+    num_runs = _in_preorder(tree.parents, order, *of_rows, arrays["paths"], row, run)
     arrays["tokens"][rows] = tree.token_ids[order]
     arrays["sequences"][rows] = place
     return order, num_runs

@@ -1,17 +1,16 @@
 """The fixed memory of one shape of a step: what goes in and what comes out."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import accumulate
 from typing import Any
 
 import numpy as np
 import torch
 
 from engine.model.causal_lm import NUM_TOP, StepInput
-from engine.model.gpu.batch_layout import BatchLayout, PackedRows
-from engine.model.gpu.embedding import Embedding, Lookup
+from engine.model.gpu.batch_layout import PackedRows, batch_shapes, pack
+from engine.model.gpu.embedding import Embedding, Lookup, Parts
 from engine.model.sampling import noise_keys
 from kernels.acceptance_walk import AcceptanceOutput
 from kernels.batch import BatchMetadata
@@ -20,7 +19,6 @@ from kernels.step_rows import StepRows
 
 _ALIGNED_BYTES = 16  # kernels load so many at a time where an array starts so
 _WORD = 4  # bytes of a number in the shared memory
-_FLOATS = {"logit_scales", "noise_scales", "log_probs"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,40 +35,31 @@ class StepShape:
 class SharedBuffer:
     """Arrays on the host and tensors on the device, by name, all of which one copy brings over.
 
-    Each begins where kernels load 16 bytes at a time. They are int32, those of `_FLOATS` float32, and
-    others as the `types` say. `host_tensors` are the arrays, and those that NumPy has no type for.
+    Each begins where kernels load 16 bytes at a time. `host_tensors` are the arrays, and those that
+    NumPy has no type for.
     """
 
-    def __init__(
-        self,
-        shapes: Mapping[str, tuple[int, ...]],
-        device: torch.device,
-        types: Mapping[str, torch.dtype] | None = None,
-        *,
-        is_captured: bool,
-    ) -> None:
+    def __init__(self, parts: Parts, device: torch.device, *, is_captured: bool) -> None:
         """Of what is captured, copies start by themselves; other devices copy as they are asked."""
-        types = dict.fromkeys(_FLOATS, torch.float32) | dict(types or {})
-        kinds = {name: types.get(name, torch.int32) for name in shapes}
-        sizes = {name: math.prod(shape) * kinds[name].itemsize for name, shape in shapes.items()}
-        lengths = [-(-size // _ALIGNED_BYTES) * _ALIGNED_BYTES // _WORD for size in sizes.values()]
-        size = sum(lengths)
+        sizes = [math.prod(shape) * kind.itemsize for shape, kind in parts.values()]
+        lengths = [-(-size // _ALIGNED_BYTES) * (_ALIGNED_BYTES // _WORD) for size in sizes]
         self._is_pinned = is_captured and device.type == "cuda"
-        self._host = torch.zeros(size, dtype=torch.int32, pin_memory=self._is_pinned)
-        self._device = torch.zeros(size, dtype=torch.int32, device=device)
-        starts = dict(zip(shapes, accumulate(lengths, initial=0), strict=False))
+        self._host = torch.zeros(sum(lengths), dtype=torch.int32, pin_memory=self._is_pinned)
+        self._device = torch.zeros(sum(lengths), dtype=torch.int32, device=device)
 
-        def part(buffer: torch.Tensor, name: str) -> torch.Tensor:
-            words = buffer[starts[name] :][: -(-sizes[name] // _WORD)]
-            return words.view(kinds[name])[: math.prod(shapes[name])].view(shapes[name])
+        def cut(buffer: torch.Tensor) -> dict[str, torch.Tensor]:
+            cuts = zip(parts.items(), buffer.split(lengths), strict=True)
+            return {
+                name: words.view(kind)[: math.prod(shape)].view(shape)
+                for (name, (shape, kind)), words in cuts
+            }
 
-        self.host_tensors = {name: part(self._host, name) for name in shapes}
+        self.host_tensors, self.tensors = cut(self._host), cut(self._device)
         self.arrays = {
             name: values.numpy()
             for name, values in self.host_tensors.items()
             if values.dtype != torch.bfloat16
         }
-        self.tensors = {name: part(self._device, name) for name in shapes}
 
     def upload(self) -> None:
         """Copy to the device; a captured step does it itself."""
@@ -94,18 +83,19 @@ class Inputs(SharedBuffer):
         is_captured: bool = True,
     ) -> None:
         """`hosted` is an embedding on the host, whose rows go up with the rest."""
-        self._layout = BatchLayout(shape.rows, shape.sequences, group)
-        scales, keys = (shape.rows,), (shape.rows, 2)
+        batch_parts = {
+            name: (size, torch.int32)
+            for name, size in batch_shapes(shape.rows, shape.sequences, group).items()
+        }
+        scales, keys = ((shape.rows,), torch.float32), ((shape.rows, 2), torch.int32)
         noise = {"logit_scales": scales, "noise_scales": scales, "keys": keys}
         sent = {} if hosted is None else hosted.sent(shape.rows)
-        types = {} if hosted is None else hosted.sent_types
-        shapes = self._layout.shapes | noise | sent
-        super().__init__(shapes, device, types, is_captured=is_captured)
-        self._hosted = hosted
+        super().__init__(batch_parts | noise | sent, device, is_captured=is_captured)
+        self._hosted, self._group = hosted, group
         if hosted is not None:
             places = torch.arange(shape.rows, dtype=torch.int32, device=device)
             self._arrived = Lookup(places, hosted.arrived(self.tensors))
-        batch: dict[str, Any] = {name: self.tensors[name] for name in self._layout.shapes}
+        batch: dict[str, Any] = {name: self.tensors[name] for name in batch_parts}
         self.batch = BatchMetadata(**batch)
         self.noise = SamplingNoise(**{name: self.tensors[name] for name in noise})
         self._plans_rows = not is_captured
@@ -113,7 +103,7 @@ class Inputs(SharedBuffer):
 
     def pack(self, steps: Sequence[StepInput]) -> list[PackedRows]:
         """Write the trees of a forward and how their rows draw. Raises ValueError beyond its shape."""
-        packed = self._layout.pack(self.arrays, steps)
+        packed = pack(self.arrays, steps, self._group)
         for step, (first_row, order) in zip(steps, packed, strict=True):
             rows = slice(first_row, first_row + len(order))
             self._set_noise(step, rows, order)
@@ -145,7 +135,9 @@ class Outputs(SharedBuffer):
 
     def __init__(self, shape: StepShape, device: torch.device, *, is_captured: bool = True) -> None:
         rows, sequences = shape.rows, shape.sequences
-        per_row = {"chosen": (rows,), "log_probs": (rows,), "top": (rows, NUM_TOP)}
-        shapes = per_row | {"accepted": (sequences,), "path": (sequences, rows)}
-        super().__init__(shapes, device, is_captured=is_captured)
+        ids = {"chosen": (rows,), "top": (rows, NUM_TOP)}
+        paths = {"accepted": (sequences,), "path": (sequences, rows)}
+        parts = {name: (size, torch.int32) for name, size in (ids | paths).items()}
+        parts["log_probs"] = ((rows,), torch.float32)
+        super().__init__(parts, device, is_captured=is_captured)
         self.acceptance = AcceptanceOutput(**self.tensors)

@@ -15,6 +15,7 @@ import torch
 from kernels.weight import Weight
 
 _PAGE = 4096  # bytes that a system maps at a time, at least
+Parts = dict[str, tuple[tuple[int, ...], torch.dtype]]  # of a buffer, by name
 _VALUES, _SCALES = "embedded", "embedded_scales"
 
 
@@ -50,19 +51,13 @@ class Embedding:
         """Itself, where its rows have to go up with a step."""
         return self if self.is_on_host else None
 
-    def sent(self, rows: int) -> dict[str, torch.Size]:
+    def sent(self, rows: int) -> Parts:
         """The arrays that go up for so many rows: a table of the same form, with as many tokens."""
-        shapes = {_VALUES: torch.Size((rows, self.table.values.shape[1]))}
-        if self.table.scales is not None:
-            shapes[_SCALES] = torch.Size((*self.table.scales.shape[:-1], rows))
-        return shapes
-
-    @property
-    def sent_types(self) -> dict[str, torch.dtype]:
-        """Of these arrays: no number is rounded on the way."""
-        scales = self.table.scales
-        types = {_VALUES: self.table.values.dtype}
-        return types if scales is None else types | {_SCALES: scales.dtype}
+        values, scales = self.table.values, self.table.scales
+        parts: Parts = {_VALUES: ((rows, values.shape[1]), values.dtype)}
+        if scales is not None:
+            parts[_SCALES] = ((*scales.shape[:-1], rows), scales.dtype)
+        return parts
 
     def send(self, token_ids: np.ndarray, arrays: Mapping[str, torch.Tensor], rows: slice) -> None:
         """Write the rows of some tokens into those of the arrays, on the host."""

@@ -54,19 +54,18 @@ class Card:
         return cls(choice.name, memory, bandwidth, free_bytes(choice.device), choice.has_kernels)
 
 
-def _sold(name: str, memory_gib: float, memory_gb_s: float) -> Card:
-    """A card as its maker's data sheet describes it, with nothing else on it."""
-    return Card(name, memory_gib, memory_gb_s, int(memory_gib * _GIBIBYTE) - _TAKEN_BYTES)
-
-
-PLANNED_CARDS = (
-    _sold("RTX 4060", 8, 272),
-    _sold("RTX 4070", 12, 504),
-    _sold("RTX 4060 Ti", 16, 288),
-    _sold("RTX 4090", 24, 1008),
-    _sold("RTX A6000", 48, 768),
-    _sold("A100", 80, 2039),
-    _sold("H200", 140, 4800),
+# As their makers' data sheets describe them, with nothing else on them.
+PLANNED_CARDS = tuple(
+    Card(name, memory_gib, memory_gb_s, memory_gib * _GIBIBYTE - _TAKEN_BYTES)
+    for name, memory_gib, memory_gb_s in (
+        ("RTX 4060", 8, 272),
+        ("RTX 4070", 12, 504),
+        ("RTX 4060 Ti", 16, 288),
+        ("RTX 4090", 24, 1008),
+        ("RTX A6000", 48, 768),
+        ("A100", 80, 2039),
+        ("H200", 140, 4800),
+    )
 )
 
 
@@ -92,7 +91,7 @@ class Fit:
 
 def fits(card: Card) -> Iterator[Fit]:
     """What fits a card: the largest model first, of each the most bits first."""
-    forms = _HELD_FORMS if card.has_kernels else ("bfloat16",)
+    forms = _HELD_FORMS if card.has_kernels else _HELD_FORMS[:1]
     for name, config in reversed(QWEN_SHAPES.items()):
         for form in forms:
             try:

@@ -42,13 +42,13 @@ class GpuFlight:
                 self._launch(steps)
 
     def finish(self) -> list[StepOutput | None]:
-        """Wait for the outputs that somebody waits for; what was dropped runs on by itself."""
+        """Wait for the outputs, unless all steps were dropped: those run on by themselves."""
         if all(step.is_dropped for step in self.steps):
             self._launched = [one._replace(steps=(), packed=()) for one in self._launched]
         else:
             self.wait()
         outputs = [None if step.is_dropped else self._outputs.get(step) for step in self.steps]
-        self.steps, self._outputs = (), {}  # a slot's memory is free when nobody knows the slot
+        self.steps, self._outputs = (), {}  # a slot that nothing refers to gives its memory back
         return outputs
 
     def wait(self) -> None:
@@ -60,7 +60,7 @@ class GpuFlight:
     def _launch(self, steps: Sequence[StepInput]) -> None:
         shape = _shape(steps, self.graphs.sizes)
         # Before its launch is made: that runs it once, and logits have one memory for all shapes.
-        if any(_share_memory(launched.launch, shape) for launched in self._launched):
+        if any(_share_memory(one.launch.memory.shape, shape) for one in self._launched):
             self.wait()
         launch = self.graphs.launch(shape)
         packed = launch.memory.inputs.pack(steps)
@@ -78,10 +78,9 @@ class GpuFlight:
                 self._outputs[step] = _output(launched, index, ms)
 
 
-def _share_memory(launched: Launch, shape: StepShape) -> bool:
-    """Whether a step of `shape` may start only when the outputs of `launched` were fetched."""
-    both_have_logits = launched.memory.logits is not None and shape.has_logits
-    return launched.memory.shape == shape or both_have_logits
+def _share_memory(one: StepShape, other: StepShape) -> bool:
+    """Whether a step of the other shape may start only when the outputs of the one were fetched."""
+    return one == other or (one.has_logits and other.has_logits)
 
 
 def _launches(steps: Sequence[StepInput], sizes: StepSizes) -> Iterator[Sequence[StepInput]]:
@@ -124,8 +123,8 @@ def _output(launched: _Launched, index: int, ms: float) -> StepOutput:
     chosen, found = host["chosen"][rows].astype(np.int64), host["log_probs"][rows]
     top = host["top"][rows].astype(np.int64)
     path = order[host["path"][index, : int(host["accepted"][index])]]
-    if _allowed(step):
-        _choose_constrained(launched, step, rows, chosen, found)
+    if allowed := _allowed(step):
+        _choose_constrained(step, _logits(launched, rows[list(allowed)]), chosen, found)
         path = verify(step.tree.token_ids, step.tree.parents, chosen)
     return StepOutput(
         chosen=chosen,
@@ -139,21 +138,14 @@ def _output(launched: _Launched, index: int, ms: float) -> StepOutput:
 
 
 def _choose_constrained(
-    launched: _Launched,
-    step: StepInput,
-    rows: np.ndarray,
-    chosen: np.ndarray,
-    found: np.ndarray,
+    step: StepInput, logits: torch.Tensor, chosen: np.ndarray, found: np.ndarray
 ) -> None:
     """Choose where a constraint decides, which the device does not know; `found` are log-probs."""
     allowed = _allowed(step)
-    constrained = np.array(list(allowed))
-    positions = step.slot.length + 1 + step.tree.depths[constrained]
-    logits = _logits(launched, rows[constrained])
-    ids = list(allowed.values())
-    chosen[constrained] = choose(logits, positions, step.sampling, ids)
-    every = np.arange(len(constrained))
-    found[constrained] = log_probs(logits, every, chosen[constrained], ids)
+    rows, ids = list(allowed), list(allowed.values())
+    positions = step.slot.length + 1 + step.tree.depths[rows]
+    chosen[rows] = choose(logits, positions, step.sampling, ids)
+    found[rows] = log_probs(logits, np.arange(len(rows)), chosen[rows], ids)
 
 
 def _logits(launched: _Launched, rows: np.ndarray) -> torch.Tensor:

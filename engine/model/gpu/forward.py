@@ -32,8 +32,8 @@ class Activations:
             return torch.zeros(shape, dtype=kind, device=device)
 
         hidden, heads = config.hidden_size, (rows, config.num_heads, config.head_dim)
-        blocks = num_blocks(config.vocab_size)
-        answered = rows if rows <= MAX_ROWS else 0  # longer steps are only read
+        # Longer steps are only read.
+        best = (num_blocks(config.vocab_size), rows if rows <= MAX_ROWS else 0)
         self.stream = ResidualStream(
             residual=numbers(rows, hidden, kind=torch.float32),
             normed=numbers(rows, hidden),
@@ -43,11 +43,11 @@ class Activations:
         self.queries, self.attended = numbers(*heads), numbers(*heads)
         self.mlp_hidden = numbers(rows, config.intermediate_size)
         self.best = Best(
-            scores=numbers(blocks, answered, kind=torch.float32),
-            ids=numbers(blocks, answered, kind=torch.int32),
-            logits=numbers(blocks, answered, kind=torch.float32),
-            maxima=numbers(blocks, answered, kind=torch.float32),
-            sums=numbers(blocks, answered, kind=torch.float32),
+            scores=numbers(*best, kind=torch.float32),
+            ids=numbers(*best, kind=torch.int32),
+            logits=numbers(*best, kind=torch.float32),
+            maxima=numbers(*best, kind=torch.float32),
+            sums=numbers(*best, kind=torch.float32),
         )
 
     @property
@@ -100,20 +100,12 @@ class Forward:
     def _attention(
         self, index: int, layer: GpuLayer, batch: BatchMetadata, activations: Activations
     ) -> None:
-        keys, values = self.arena.keys[index], self.arena.values[index]
-        stream, queries, attended = activations.stream, activations.queries, activations.attended
+        stream, attended = activations.stream, activations.attended
+        looked_at = (activations.queries, self.arena.keys[index], self.arena.values[index])
         self.operations.project_qkv(
-            stream,
-            layer.qkv,
-            layer.qkv_bias,
-            self.weights.cos_sin,
-            batch,
-            queries,
-            keys,
-            values,
-            self.scratch,
+            stream, layer.qkv, layer.qkv_bias, self.weights.cos_sin, batch, *looked_at, self.scratch
         )
-        self.operations.batch_attention(queries, keys, values, batch, self.scratch, attended)
+        self.operations.batch_attention(*looked_at, batch, self.scratch, attended)
         self.operations.skinny_matmul(
             attended.flatten(1), layer.o, layer.gate_up_norm_weight, stream, self.scratch
         )

@@ -60,13 +60,10 @@ class Launch:
             self._done.synchronize()
 
     def capture(self, graphs: "GraphMemory") -> None:
-        """Have one graph for all kernels and both copies. Raises CaptureError.
-
-        It runs once before, which compiles what is not compiled.
-        """
+        """Have one graph for all kernels and both copies. Raises CaptureError."""
         graph = torch.cuda.CUDAGraph()
         with torch.cuda.stream(graphs.stream):
-            self._forward.run(self.memory)  # its rows hold nothing yet, so it writes no keys
+            self._forward.run(self.memory)  # compiles; its rows hold nothing, so no key is written
         graphs.stream.synchronize()
         capture = torch.cuda.graph(
             graph,

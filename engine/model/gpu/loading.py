@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -10,14 +11,13 @@ import torch
 from engine.config import Sampling
 from engine.errors import ConfigurationError, NoSpaceError
 from engine.model.causal_lm import StepInput, prefill, run_step
-from engine.model.device import DeviceUnfitError, free_bytes, made_current
+from engine.model.device import DeviceChoice, DeviceUnfitError, free_bytes, made_current
 from engine.model.gpu.arena import KVArena
 from engine.model.gpu.forward import Forward
 from engine.model.gpu.launches import is_of_memory
 from engine.model.gpu.memory_plan import MemoryPlan, most_blocks, weight_bytes
 from engine.model.gpu.qwen2 import GpuQwen2
 from engine.model.gpu.selfcheck.first_load import settle
-from engine.model.gpu.selfcheck.rows import check_rows
 from engine.model.gpu.step_graphs import READ_BUCKETS, StepGraphs, warm_up
 from engine.model.gpu.weights import GpuWeights
 from engine.model.loading.converted_model import ConvertedModel
@@ -28,43 +28,43 @@ from engine.progress import Progress, shown
 from kernels.batch_attention import scratch_size as attention_scratch
 from kernels.operations import PORTABLE, Operations, operations_for
 from kernels.product.tiles import scratch_size as product_scratch
-from kernels.scratch import Scratch
+from kernels.scratch import Scratch, ScratchSize
 from kernels.weight import INT4_GROUP, Quantization
 
 
 def load_qwen2(
     model: ConvertedModel,
-    device: torch.device,
+    choice: DeviceChoice,
     quantization: Quantization,
     kv_bytes: int | None,
     progress: Progress,
     cache_folder: Path,
 ) -> GpuQwen2:
-    """Load a model, check its kernels if it is new here, and capture its steps.
+    """Load a model, check it if it is new here, and capture its steps or, by PyTorch, try them out.
 
     It is of the variant `bfloat16`, or in its file's own form.
 
-    Raises NoSpaceError where it does not fit, mostly before anything is loaded, and
-    ConfigurationError where the model has widths that the quantization cannot hold.
+    Raises NoSpaceError where it does not fit, mostly before anything is loaded, ConfigurationError
+    where the model has widths that the quantization cannot hold, and DeviceUnfitError where there are
+    no kernels and torch cannot run it.
     """
     require_widths(model.config, quantization)
     is_file = model.quantization == FILE_FORMS
     weights = held_file_bytes(model) if is_file else weight_bytes(model.config, quantization)
+    device = choice.device
     plan = MemoryPlan.make(model.config, weights, free_bytes(device), kv_bytes)
     progress.tell(f"GPU memory: {plan}")
-    with _within(plan), made_current(device):
-        loaded = place_qwen2(
-            model.config,
-            model.tensors(),
-            quantization,
-            plan.positions,
-            device,
-            progress,
-        )
-        loaded, _ = settle(loaded, cache_folder, progress)
-        warm_up(loaded.graphs, progress)
-        if is_of_memory(loaded.graphs.note):  # a host beside it may have taken the room
-            raise RuntimeError(loaded.graphs.note)
+    given = (model.config, model.tensors(), quantization, plan.positions, device, progress)
+    try:
+        with _within(plan), made_current(device):
+            placed = place_qwen2(*given, operations=None if choice.has_kernels else PORTABLE)
+            loaded, _ = settle(placed, cache_folder, progress)
+            make_ready(loaded, progress)
+    except (RuntimeError, TypeError) as error:  # what a device lacks has many names
+        if choice.has_kernels:
+            raise
+        reason = str(error).partition("\n")[0]
+        raise DeviceUnfitError(f"torch cannot run the model on {device}: {reason}") from error
     return loaded
 
 
@@ -75,44 +75,22 @@ def held_file_bytes(model: ConvertedModel) -> int:
     return sum(tensor.nbytes for tensor in held)
 
 
-def load_portable(
-    model: ConvertedModel, device: torch.device, kv_bytes: int | None, progress: Progress
-) -> GpuQwen2:
-    """Load a model of the variant `bfloat16` to be run by PyTorch, and try it out.
+def make_ready(model: GpuQwen2, progress: Progress) -> None:
+    """Compile and capture the steps, or run one of each kind where PyTorch compiles as it runs.
 
-    Raises NoSpaceError where it does not fit, and DeviceUnfitError where torch cannot run it.
+    So no request waits for that. Raises RuntimeError where there is no memory for it.
     """
-    weights = weight_bytes(model.config, "float")
-    plan = MemoryPlan.make(model.config, weights, free_bytes(device), kv_bytes)
-    progress.tell(f"GPU memory: {plan}")
-    try:
-        with _within(plan), made_current(device):
-            loaded = place_qwen2(
-                model.config,
-                model.tensors(),
-                "float",
-                plan.positions,
-                device,
-                progress,
-                operations=PORTABLE,
-            )
-            try_out(loaded)
-            loaded.found = check_rows(loaded)
-    except (RuntimeError, TypeError) as error:  # what a device lacks has many names
-        reason = str(error).partition("\n")[0]
-        raise DeviceUnfitError(f"torch cannot run the model on {device}: {reason}") from error
-    return loaded
-
-
-def try_out(model: GpuQwen2) -> None:
-    """Run a step of each kind, so that no request waits for what is compiled at its first."""
+    if not model.graphs.asks_host:
+        warm_up(model.graphs, progress)
+        if is_of_memory(model.graphs.note):  # a host beside it may have taken the room
+            raise RuntimeError(model.graphs.note)
+        return
     tree = TokenTree(np.zeros(3, np.int64), np.array([-1, 0, 0], np.int32))
     slot = model.new_slot(2 * MAX_ROWS)
     prefill(model, slot, [0] * 3)
-    for sampling in (Sampling(), Sampling(temperature=1.0)):
-        for wants_logits in (False, True):
-            run_step(model, StepInput(slot, tree, sampling, wants_logits=wants_logits))
-            slot.commit([0, 2])  # not the first branch: the next step moves what it keeps
+    for temperature, wants_logits in product((0.0, 1.0), (False, True)):
+        run_step(model, StepInput(slot, tree, Sampling(temperature), wants_logits=wants_logits))
+        slot.commit([0, 2])  # not the first branch: the next step moves what it keeps
     run_step(model, StepInput(slot, tree))
 
 
@@ -156,15 +134,8 @@ def assemble(
     """Join weights and cache, on the device where they are."""
     device = arena.keys.device
     operations = operations or operations_for(device)
-    forward = Forward(
-        config=config,
-        weights=weights,
-        arena=arena,
-        operations=operations,
-        scratch=Scratch.allocate(0, 0, device)
-        if operations.asks_host
-        else _scratch(config, weights, device),
-    )
+    sizes = (0, 0) if operations.asks_host else _scratch_size(config, weights)
+    forward = Forward(config, weights, arena, operations, Scratch.allocate(*sizes, device))
     return GpuQwen2(StepGraphs(forward, dtype, device), weights.dtype_name)
 
 
@@ -174,8 +145,7 @@ def _within(plan: MemoryPlan) -> Iterator[None]:
     try:
         yield
     except RuntimeError as error:
-        # A graph or a kernel that finds no room says so in CUDA's words, under other names.
-        if not isinstance(error, torch.OutOfMemoryError) and "out of memory" not in str(error):
+        if not is_of_memory(error):
             raise
         raise NoSpaceError(
             f"the GPU's memory ran out while the model was loaded, though it had been enough: {plan}; "
@@ -183,14 +153,9 @@ def _within(plan: MemoryPlan) -> Iterator[None]:
         ) from error
 
 
-def _scratch(config: ModelConfig, weights: GpuWeights, device: torch.device) -> Scratch:
-    """Take what the greediest kernel of any shape needs; one runs at a time."""
+def _scratch_size(config: ModelConfig, weights: GpuWeights) -> ScratchSize:
+    """What the greediest kernel of any shape needs; one runs at a time."""
     sizes = [attention_scratch(most_blocks(config), config.num_kv_heads, config.head_dim)]
-    matrices = [matrix for layer in weights.layers for matrix in layer.matrices]
-    for weight in (*matrices, weights.head):  # a file may hold layers in several forms
+    for weight in (*weights.matrices, weights.head):  # a file may hold layers in several forms
         sizes += [product_scratch(weight, rows) for rows in READ_BUCKETS]
-    return Scratch.allocate(
-        max(size.num_partials for size in sizes),
-        max(size.num_counters for size in sizes),
-        device,
-    )
+    return ScratchSize(*map(max, zip(*sizes, strict=True)))

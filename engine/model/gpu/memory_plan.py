@@ -11,10 +11,9 @@ from kernels.batch import max_blocks
 from kernels.batch_attention import scratch_size as attention_scratch
 from kernels.weight import BYTES_OF_WEIGHT, Quantization
 
-_GIGABYTE = 1e9
 _CONTEXT_BYTES = 1_500_000_000  # CUDA itself, the captured graphs, what packing needs at a time
 _LEAST_POSITIONS = 8192  # a prompt, its completion, and a second one
-_CACHE_SHARE, _MOST_CACHE_BYTES = 0.4, 16 << 30  # of what the weights leave, unless told
+_CACHE_SHARE, _MOST_CACHE_BYTES = 0.4, 16 << 30  # of what the weights leave
 _ADVICE = "take a smaller model, a smaller kv_budget_mb, dtype fp8 or int4, or a file of fewer bits"
 
 
@@ -29,13 +28,7 @@ class MemoryPlan:
     free: int
 
     @classmethod
-    def make(
-        cls,
-        config: ModelConfig,
-        weights: int,
-        free: int,
-        kv_bytes: int | None,
-    ) -> Self:
+    def make(cls, config: ModelConfig, weights: int, free: int, kv_bytes: int | None) -> Self:
         """Plan for `free` bytes; `kv_bytes` None takes a share of what the `weights` leave.
 
         Raises NoSpaceError, with the plan, where it does not fit.
@@ -61,11 +54,11 @@ class MemoryPlan:
         return self.weights + self.working + self.cache
 
     def __str__(self) -> str:
-        parts = {"weights": self.weights, "working memory": self.working}
-        told = ", ".join(f"{name} {size / _GIGABYTE:.1f} GB" for name, size in parts.items())
+        parts = (self.weights, self.working, self.cache, self.total, self.free)
+        weights, working, cache, total, free = (f"{size / 1e9:.1f} GB" for size in parts)
         return (
-            f"{told}, keys and values of {self.positions:,} tokens {self.cache / _GIGABYTE:.1f} GB"
-            f" = {self.total / _GIGABYTE:.1f} GB of {self.free / _GIGABYTE:.1f} GB free"
+            f"weights {weights}, working memory {working}, keys and values of {self.positions:,} "
+            f"tokens {cache} = {total} of {free} free"
         )
 
 
@@ -73,10 +66,8 @@ def weight_bytes(config: ModelConfig, quantization: Quantization) -> int:
     """Weights in `quantization`; an embedding that is not the head, too, stays on the host."""
     head = config.vocab_size * config.hidden_size
     matrices = config.num_parameters - head * (1 if config.tie_word_embeddings else 2)
-    return int(
-        matrices * BYTES_OF_WEIGHT[quantization]
-        + head * BYTES_OF_WEIGHT[head_quantization(quantization)]
-    )
+    of_head = BYTES_OF_WEIGHT[head_quantization(quantization)]
+    return int(matrices * BYTES_OF_WEIGHT[quantization] + head * of_head)
 
 
 def working_bytes(config: ModelConfig) -> int:

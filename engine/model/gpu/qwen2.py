@@ -115,7 +115,7 @@ class GpuQwen2:
         """Launch the steps. Where a launch fails, the slots of its steps have not changed."""
         check_room(steps, self.graphs.sizes.read_rows[-1])
         self._num_beside = len(steps) - 1
-        self._flight.wait()  # of a flight that was dropped nobody did
+        self._flight.wait()  # a dropped flight may still run
         self._flight = GpuFlight(self.graphs, steps)
         self._flight.start()
         return self._flight

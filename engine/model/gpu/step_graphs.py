@@ -4,7 +4,7 @@ import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from itertools import product
+from itertools import chain, product
 
 import torch
 
@@ -59,13 +59,18 @@ class StepGraphs:
     _graphs: GraphMemory | None = field(init=False)
 
     def __post_init__(self) -> None:
-        is_captured = self.device.type == "cuda" and not self.forward.operations.asks_host
+        is_captured = self.device.type == "cuda" and not self.asks_host
         self._graphs = GraphMemory(self.device) if is_captured else None
+
+    @property
+    def asks_host(self) -> bool:
+        """Whether the operations look at what the host knows of a step, so that none is captured."""
+        return self.forward.operations.asks_host
 
     @property
     def sizes(self) -> StepSizes:
         """What steps are padded to."""
-        return OF_PYTORCH if self.forward.operations.asks_host else OF_KERNELS
+        return OF_PYTORCH if self.asks_host else OF_KERNELS
 
     def launch(self, shape: StepShape) -> Launch:
         """Return the launch of `shape`, made now if it is the first."""
@@ -110,14 +115,12 @@ class StepGraphs:
 
     def fill(self, value: float) -> None:
         """Overwrite what kernels hand on to each other, and the logits; PyTorch's rely on old values."""
-        if self.forward.operations.asks_host:
+        if self.asks_host:
             return
-        held = [self.forward.scratch.partials]
-        held += [] if self._logits is None else [self._logits]
-        for activations in self._activations.values():
-            held += activations.numbers
-        for numbers in held:
-            numbers.fill_(value)
+        by_rows = (activations.numbers for activations in self._activations.values())
+        for numbers in (self.forward.scratch.partials, self._logits, *chain(*by_rows)):
+            if numbers is not None:
+                numbers.fill_(value)
 
     def _make(self, memory: StepMemory) -> Launch:
         launch = Launch(memory, self.forward, self._graphs)
@@ -136,16 +139,10 @@ class StepGraphs:
             activations = Activations(config, shape.rows, self.dtype, self.device)
             self._activations[shape.rows] = activations
         group = config.num_heads // config.num_kv_heads
-        is_captured = not self.forward.operations.asks_host
+        hosted, is_captured = self.forward.weights.embedding.hosted, not self.asks_host
         return StepMemory(
             shape=shape,
-            inputs=Inputs(
-                shape,
-                group,
-                self.device,
-                self.forward.weights.embedding.hosted,
-                is_captured=is_captured,
-            ),
+            inputs=Inputs(shape, group, self.device, hosted, is_captured=is_captured),
             activations=self._activations[shape.rows],
             outputs=Outputs(shape, self.device, is_captured=is_captured),
             logits=self._logits_of(shape.rows) if shape.has_logits else None,
@@ -153,10 +150,8 @@ class StepGraphs:
 
     def _logits_of(self, rows: int) -> torch.Tensor:
         if self._logits is None:
-            vocab = self.forward.config.vocab_size
-            self._logits = torch.zeros(
-                ROW_BUCKETS[-1], vocab, dtype=torch.float32, device=self.device
-            )
+            size = (ROW_BUCKETS[-1], self.forward.config.vocab_size)
+            self._logits = torch.zeros(size, dtype=torch.float32, device=self.device)
         return self._logits[:rows]
 
 

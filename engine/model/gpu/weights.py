@@ -79,14 +79,18 @@ class GpuWeights:
         )
 
     @property
+    def matrices(self) -> list[Weight]:
+        """Of all layers, that products read."""
+        return [matrix for layer in self.layers for matrix in layer.matrices]
+
+    @property
     def dtype_name(self) -> str:
         """The forms of the layers' matrices, the largest part first: `q4_k+q6_k`."""
         sizes: Counter[str] = Counter()
-        for layer in self.layers:
-            for matrix in layer.matrices:
-                name = str(matrix.values.dtype).removeprefix("torch.")
-                form = name if matrix.quantization == "float" else matrix.quantization
-                sizes[_SHOWN.get(form, form)] += matrix.num_bytes
+        for matrix in self.matrices:
+            name = str(matrix.values.dtype).removeprefix("torch.")
+            form = name if matrix.quantization == "float" else matrix.quantization
+            sizes[_SHOWN.get(form, form)] += matrix.num_bytes
         return "+".join(name for name, _ in sizes.most_common())
 
     @property
@@ -97,8 +101,7 @@ class GpuWeights:
     @property
     def read_bytes(self) -> int:
         """What one step has to read of them: all but the embedding, of which it reads rows."""
-        matrices = [matrix for layer in self.layers for matrix in layer.matrices]
-        return sum(matrix.num_bytes for matrix in [*matrices, self.head])
+        return sum(matrix.num_bytes for matrix in (*self.matrices, self.head))
 
 
 def _place_ends(
@@ -120,10 +123,6 @@ def head_quantization(quantization: Quantization) -> Quantization:
     return "fp8" if quantization == "int4" else quantization
 
 
-def _as_it_is(matrix: torch.Tensor) -> torch.Tensor:
-    return matrix
-
-
 @dataclass(frozen=True, slots=True)
 class _Source:
     """Tensors that `packing` made, brought to a device."""
@@ -135,7 +134,9 @@ class _Source:
     def tensor(self, name: str) -> torch.Tensor:
         return self.tensors[name].to(self.device)
 
-    def weight(self, name: str, quantization: Quantization, order: Arrange = _as_it_is) -> Weight:
+    def weight(
+        self, name: str, quantization: Quantization, order: Arrange = lambda matrix: matrix
+    ) -> Weight:
         """A matrix with its outputs in `order`: in its own form if it has one."""
         for form in STORED_FORMS:
             if f"{name}.{form}.values" in self.tensors:

@@ -8,13 +8,12 @@ import pytest
 import torch
 
 from engine.bench.gpu import run
-from engine.bench.gpu.machine import Machine
+from engine.bench.gpu.machine import Machine, host_ms
 from engine.bench.gpu.run import Sizes
 from engine.bench.gpu.shapes import SHAPES
 from lsp_server.cli import bench
 from lsp_server.cli import command_line as cli
 from tests.support.byte_tokenizer import byte_tokenizer
-from tests.support.host_timer import HostTimer
 from tests.support.replayed import write_replay_set
 
 
@@ -27,7 +26,7 @@ def test_without_a_gpu_bench_gpu_is_refused(capsys):
 def no_gpu(monkeypatch, one_thread):
     """Let a CPU and a tiny model stand for the GPU and those of real shapes."""
     sizes = Sizes(rows=(1,), contexts=(8, 16), prompts=(80,), numbers=4000)
-    machine = Machine(torch.device("cpu"), torch.float32, HostTimer(1).ms)
+    machine = Machine(torch.device("cpu"), torch.float32, host_ms)
     config = replace(
         SHAPES["7b"], num_layers=1, hidden_size=64, num_heads=2, num_kv_heads=1, head_dim=32,
         intermediate_size=64, vocab_size=300, max_position=2048,

@@ -6,30 +6,10 @@ from itertools import product
 
 import torch
 
-from engine.config import Sampling
 from engine.model.causal_lm import StepInput
 from engine.model.gpu.qwen2 import GpuQwen2
-from engine.model.gpu.selfcheck.rows import (
-    CHOSEN,
-    DRAWN,
-    GREEDY,
-    LOG_PROBS,
-    LOGITS,
-    ROOM,
-    CheckedTree,
-    DifferenceError,
-    Extent,
-    StepAnswer,
-    answer_of,
-    answers,
-    check_beside,
-    check_trees,
-    clear,
-    compare,
-    fitted,
-    sizes_of,
-    slot_behind,
-)
+from engine.model.gpu.selfcheck import rows
+from engine.model.gpu.selfcheck.rows import DifferenceError, Extent, StepAnswer
 from engine.model.token_tree import TokenTree
 from engine.progress import Progress, shown
 
@@ -59,62 +39,59 @@ class FormCheck:
 
     def run(self, progress: Progress) -> str:
         """Return what could not be compared. Raises DifferenceError; the cache is left empty."""
-        lengths = fitted(self.model, self.extent.lengths)
+        lengths = rows.fitted(self.model, self.extent.lengths)
         try:
             with shown(progress, "checking the kernels", len(lengths) + 2):
                 for length in lengths:
-                    check_trees(self.model, length, self.extent.most_rows)
+                    rows.check_trees(self.model, length, self.extent.most_rows)
                     progress.advance(1)
-                check_beside(self.model, self.extent.most_rows)
+                rows.check_beside(self.model, self.extent.most_rows)
                 self._check_replays()
                 progress.advance(1)
                 note = self._compare_with_pytorch(lengths)
                 progress.advance(1)
         finally:
-            clear(self.model)
+            rows.clear(self.model)
         return note
 
     def _check_replays(self) -> None:
         """Run two steps over and over: a race shows by chance alone."""
         for steps in self._replayed():
-            first = answers(self.model, steps)
+            first = rows.answers(self.model, steps)
             if self.plain is not None:
-                for one, other in zip(answers(self.plain, steps), first, strict=True):
-                    compare(one, other, "where kernels start early")
+                for one, other in zip(rows.answers(self.plain, steps), first, strict=True):
+                    rows.compare(one, other, "where kernels start early")
             for _ in range(self.extent.replays - 1):
-                for one, other in zip(answers(self.model, steps), first, strict=True):
-                    compare(one, other, "from run to run")
+                for one, other in zip(rows.answers(self.model, steps), first, strict=True):
+                    rows.compare(one, other, "from run to run")
 
     def _replayed(self) -> Iterator[list[StepInput]]:
         """One tree behind a short text, and few rows of four texts that are long."""
-        *_, length = fitted(self.model, self.extent.lengths, texts=4)
+        *_, length = rows.fitted(self.model, self.extent.lengths, texts=4)
         tree, few = self._tree(min(_REPLAYED_ROWS, self.extent.most_rows)), self._tree(4)
-        yield [StepInput(slot_behind(self.model, self.extent.lengths[0]), tree, DRAWN)]
-        slots = [slot_behind(self.model, length)]
+        yield [StepInput(rows.slot_behind(self.model, self.extent.lengths[0]), tree, rows.DRAWN)]
+        slots = [rows.slot_behind(self.model, length)]
         for fewer in (1, 60, 130):
-            slots.append(self.model.new_slot(length + ROOM))
+            slots.append(self.model.new_slot(length + rows.ROOM))
             slots[-1].copy_from(slots[0], max(1, slots[0].length - fewer))
         yield [StepInput(slot, few, wants_logits=True) for slot in slots]
 
     def _compare_with_pytorch(self, lengths: list[int]) -> str:
         """Compare the rows of the largest tree: those of all others have their bits."""
+        tree = self._tree(rows.sizes_of(self.model, self.extent.most_rows)[0])
         try:
-            for length, sampling in product(lengths, (GREEDY, DRAWN)):
-                compare_numbers(*(self._rows(one, length, sampling) for one in self._both))
+            for length, sampling in product(lengths, (rows.GREEDY, rows.DRAWN)):
+                found, expected = (
+                    rows.answer_of(model, rows.slot_behind(model, length), tree, sampling)
+                    for model in (self.model, self.pytorch)
+                )
+                compare_numbers(found, expected)
         except torch.OutOfMemoryError:
             return "PyTorch found no memory to compare numbers with"
         return ""
 
-    @property
-    def _both(self) -> tuple[GpuQwen2, GpuQwen2]:
-        return self.model, self.pytorch
-
-    def _rows(self, model: GpuQwen2, length: int, sampling: Sampling) -> StepAnswer:
-        tree = self._tree(sizes_of(self.model, self.extent.most_rows)[0])
-        return answer_of(model, slot_behind(model, length), tree, sampling)
-
-    def _tree(self, rows: int) -> TokenTree:
-        return CheckedTree(self.model.vocab_size, _PATH).of(range(rows))
+    def _tree(self, num_rows: int) -> TokenTree:
+        return rows.CheckedTree(self.model.vocab_size, _PATH).of(range(num_rows))
 
 
 def compare_numbers(found: StepAnswer, expected: StepAnswer) -> None:
@@ -123,19 +100,21 @@ def compare_numbers(found: StepAnswer, expected: StepAnswer) -> None:
     A token that is nearly as good as another may be chosen in its place: probabilities are compared
     where the choices agree.
     """
-    logits, right = found[LOGITS], expected[LOGITS]
+    logits, right = found[rows.LOGITS], expected[rows.LOGITS]
     spread = right.std(dim=1)
     errors = (logits - right).abs() / spread[:, None]
     _require(errors.square().mean(dim=1).sqrt(), _MOST_ERROR, "logits differ from PyTorch's")
     _require(errors, _MOST_ERROR_OF_ONE, "a logit differs from PyTorch's")
-    chosen = found[CHOSEN]
+    chosen = found[rows.CHOSEN]
     own = logits.log_softmax(dim=1).gather(1, chosen[:, None])[:, 0]
-    _require((found[LOG_PROBS] - own).abs(), _SUM_ERROR, "log-probabilities are not the logits'")
-    agrees = chosen == expected[CHOSEN]
+    _require(
+        (found[rows.LOG_PROBS] - own).abs(), _SUM_ERROR, "log-probabilities are not the logits'"
+    )
+    agrees = chosen == expected[rows.CHOSEN]
     _require(
         1 - agrees.float().mean(), 1 - _LEAST_AGREEMENT, "other tokens are chosen than PyTorch's"
     )
-    differences = (found[LOG_PROBS] - expected[LOG_PROBS]).abs() / spread
+    differences = (found[rows.LOG_PROBS] - expected[rows.LOG_PROBS]).abs() / spread
     _require(differences[agrees], _MOST_ERROR_OF_ONE, "log-probabilities differ from PyTorch's")
 
 

@@ -15,7 +15,7 @@ from engine.model.gpu.launches import can_start_early, is_of_memory
 from engine.model.gpu.qwen2 import GpuQwen2
 from engine.model.gpu.selfcheck.check import FormCheck
 from engine.model.gpu.selfcheck.key import key_of
-from engine.model.gpu.selfcheck.rows import EQUAL, DifferenceError, Extent, check_rows
+from engine.model.gpu.selfcheck.rows import DifferenceError, Extent, has_equal_rows
 from engine.model.gpu.selfcheck.verdict import FOLDER, Form, Verdict, VerdictFile
 from engine.model.gpu.step_graphs import StepGraphs, warm_up
 from engine.progress import Progress
@@ -87,11 +87,7 @@ def _run_by(model: GpuQwen2, operations: Operations, dtype: torch.dtype) -> GpuQ
 
 
 class _MachineError(Exception):
-    """The machine let nobody check, in a phrase; `cause` says whether memory was short."""
-
-    def __init__(self, cause: Exception) -> None:
-        super().__init__(phrase(cause))
-        self.is_of_memory = is_of_memory(cause) or isinstance(cause, NoSpaceError)
+    """The machine did not allow a check; the first argument is the cause."""
 
 
 @dataclass(slots=True)
@@ -111,7 +107,7 @@ class _FirstLoad:
         try:
             return self._first_right(known)
         except _MachineError as error:
-            return self._unchecked(known, error)
+            return self._unchecked(known, error.args[0])
 
     def _first_right(self, known: Verdict) -> Settled:
         for form in self._forms:
@@ -136,7 +132,7 @@ class _FirstLoad:
     def _forms(self) -> list[Form]:
         """Those of our kernels, the fastest first."""
         graphs = self.model.graphs
-        if graphs.forward.operations.asks_host:
+        if graphs.asks_host:
             return []
         return ["early", "kernels"] if can_start_early(graphs.device) else ["kernels"]
 
@@ -151,33 +147,28 @@ class _FirstLoad:
             return check.run(self.progress)
         except (DifferenceError, DeviceLostError):
             raise
-        except _MACHINES_ERRORS as error:
-            raise _MachineError(error) from error
         except Exception as error:  # kernels and compilers fail in all ways
-            if is_of_memory(error):
+            if isinstance(error, _MACHINES_ERRORS) or is_of_memory(error):
                 raise _MachineError(error) from error
             model.graphs.synchronize()
-            raise DifferenceError(phrase(error)) from error
+            raise DifferenceError(_phrase(error)) from error
 
     def _by_pytorch(self, known: Verdict) -> Settled:
         """The way back: it is checked for its rows alone."""
         model = in_form(self.model, "pytorch")
-        is_equal = check_rows(model, self.extent) == EQUAL
+        is_equal = has_equal_rows(model, self.extent)
         verdict = structs.replace(known, runs="pytorch", is_text_equal=is_equal, is_lasting=True)
         return Settled(model, verdict)
 
-    def _unchecked(self, known: Verdict, error: _MachineError) -> Settled:
+    def _unchecked(self, known: Verdict, cause: Exception) -> Settled:
         """Without memory to check, kernels run as usual; where they cannot be made, PyTorch does."""
-        form: Form = (
-            "kernels" if error.is_of_memory and "kernels" not in known.failed else "pytorch"
-        )
-        model = in_form(self.model, form)
-        return Settled(
-            model, structs.replace(known, runs=form, note=f"no check was possible: {error}")
-        )
+        is_short = is_of_memory(cause) or isinstance(cause, NoSpaceError)
+        form: Form = "kernels" if is_short and "kernels" not in known.failed else "pytorch"
+        verdict = structs.replace(known, runs=form, note=f"no check was possible: {_phrase(cause)}")
+        return Settled(in_form(self.model, form), verdict)
 
 
-def phrase(error: Exception) -> str:
-    """What went wrong, without the folders of whoever reports it."""
+def _phrase(error: Exception) -> str:
+    """What went wrong, without the names of folders."""
     text = _FOLDERS.sub("", " ".join(str(error).split()))[:_MOST_CHARS]
     return f"{type(error).__name__}: {text}"

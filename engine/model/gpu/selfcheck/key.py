@@ -15,7 +15,6 @@ from engine.model.gpu.forward import Forward
 
 _DRIVER_LIMIT_S = 10.0
 _ASK_DRIVER = ("nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader")
-_ELSEWHERE = "cpu_forward"  # kernels of the CPU's own pass
 
 
 def key_of(forward: Forward) -> dict[str, str]:
@@ -28,7 +27,7 @@ def key_of(forward: Forward) -> dict[str, str]:
     shape = asdict(forward.config) | {"deviations": "", "max_position": 0}
     return {
         "device": device_name(device),
-        "driver": _driver() if device.type == "cuda" else "",
+        "driver": _driver() if device.type == "cuda" else platform.release(),
         "torch": str(torch.__version__),
         "triton": triton_version(),
         "kernels": _sources(),
@@ -45,13 +44,13 @@ def device_name(device: torch.device) -> str:
 
 @cache
 def _driver() -> str:
-    """Its version; empty where nobody says."""
+    """Its version; of other GPUs than NVIDIA's the system's, with which it comes."""
     try:
         process = subprocess.run(
             _ASK_DRIVER, capture_output=True, check=True, text=True, timeout=_DRIVER_LIMIT_S
         )
     except (OSError, subprocess.SubprocessError):
-        return ""
+        return platform.release()
     return process.stdout.partition("\n")[0].strip()
 
 
@@ -70,7 +69,7 @@ def _sources() -> str:
     total = hashlib.sha256()
     for folder in (Path(kernels.__path__[0]), Path(__file__).parents[1]):
         for path in sorted(folder.rglob("*.py")):
-            if _ELSEWHERE not in path.parts:
+            if "cpu_forward" not in path.parts:
                 total.update(path.relative_to(folder).as_posix().encode())
                 total.update(path.read_bytes())
     return total.hexdigest()[:16]

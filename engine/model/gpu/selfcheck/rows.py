@@ -1,7 +1,7 @@
 """Rows of one text in all kinds of trees: each must have the same bits in every one.
 
 They are tried with the model itself, in the form that runs, so a device's own products and sums
-are tried where PyTorch runs it. Memory that nobody wrote is NaN.
+are tried where PyTorch runs it. Memory that was not written is NaN.
 """
 
 from collections.abc import Iterator, Sequence
@@ -21,14 +21,12 @@ from engine.model.token_tree import MAX_ROWS, TokenTree, verify
 StepAnswer = dict[str, torch.Tensor]  # by name, on the CPU: a row of the tree comes first
 GREEDY, DRAWN = Sampling(), Sampling(temperature=1.0, seed=1)
 ROOM = 2 * MAX_ROWS  # positions behind a text: committed tokens, then the rows of a step
-EQUAL = "a row has the same bits beside any others, so drafts do not change the text"
-UNEQUAL = "a row's bits depend on those beside it, so drafts may change the text"
 _PATH = (0, 2, 3, 4)  # nodes that the model would write itself: not the tree's first branch
 _ODD = 13  # tokens: no power of two
 _SHORT = 64  # positions of a text beside others, and as many for its step
 CHOSEN, LOG_PROBS, LOGITS = "chosen tokens", "log-probabilities", "logits"
 _BITS = {2: torch.int16, 4: torch.int32, 8: torch.int64}
-# Of keys that nobody wrote, by their bytes: a NaN that no arithmetic gives, so a written NaN shows.
+# Of keys not written yet, by their bytes: a NaN that no arithmetic gives, so a written NaN shows.
 _MARKS = {2: 0x7FDE, 4: 0x7FDEADAD}
 
 
@@ -94,18 +92,17 @@ class CheckedTree:
         return tuple(order)
 
 
-def check_rows(model: GpuQwen2, extent: Extent | None = None) -> str:
-    """What was found of a model that PyTorch runs, in a sentence."""
-    extent = extent or Extent()
+def has_equal_rows(model: GpuQwen2, extent: Extent) -> bool:
+    """Whether each row has the same bits beside any others: of a model that PyTorch runs."""
     try:
         for length in fitted(model, extent.lengths):
             check_trees(model, length, extent.most_rows)
         check_beside(model, extent.most_rows)
     except DifferenceError:
-        return UNEQUAL
+        return False
     finally:
         clear(model)
-    return EQUAL
+    return True
 
 
 def clear(model: GpuQwen2) -> None:
@@ -138,7 +135,9 @@ def check_trees(model: GpuQwen2, length: int, most_rows: int) -> None:
     behind = answer_of(model, slot, TokenTree.chain(tokens[-2:-1]))
     slot.commit([0])
     compare(behind, rows_of(decoded, (len(_PATH) - 1,)), "behind a branch that was kept")
-    compare(_held(model.arena, slot), _held(model.arena, plain), "however a text was read")
+    for name, held in (("keys", model.arena.keys), ("values", model.arena.values)):
+        one, other = (held[:, :, at.base : at.base + at.length] for at in (slot, plain))
+        compare({name: one}, {name: other}, "however a text was read")
 
 
 def check_beside(model: GpuQwen2, most_rows: int) -> None:
@@ -158,10 +157,8 @@ def _short_texts(model: GpuQwen2, most_rows: int) -> list[tuple[GpuSlot, TokenTr
     trees = [checked.of(range(1 + 3 * text % 5)) for text in range(most)]
     while sum(tree.num_rows for tree in trees) > most_rows:
         trees.pop()
-    return [
-        (slot_behind(model, _SHORT // 2 + text, _SHORT // 2), tree)
-        for text, tree in enumerate(trees)
-    ]
+    slots = (slot_behind(model, _SHORT // 2 + text, _SHORT // 2) for text in range(len(trees)))
+    return list(zip(slots, trees, strict=True))
 
 
 def fitted(model: GpuQwen2, lengths: Sequence[int], texts: int = 2) -> list[int]:
@@ -179,10 +176,8 @@ def sizes_of(model: GpuQwen2, most_rows: int) -> list[int]:
 
 def text_of(model: GpuQwen2, length: int) -> list[int]:
     """Random tokens, the same for each length."""
-    tokens: list[int] = (
-        np.random.default_rng(length).integers(model.vocab_size, size=length).tolist()
-    )
-    return tokens
+    rng = np.random.default_rng(length)
+    return [int(token) for token in rng.integers(model.vocab_size, size=length)]
 
 
 def slot_behind(model: GpuQwen2, length: int, room: int = ROOM, first: int = 0) -> GpuSlot:
@@ -228,15 +223,15 @@ def answers(model: GpuQwen2, steps: Sequence[StepInput]) -> list[StepAnswer]:
     filled = [step for step in steps if step.slot.kept is None]
     with model.graphs.on_stream():
         model.graphs.fill(torch.nan)
-        for held in (held for step in filled for held in _behind(arena, step.slot, 0)):
-            held.fill_(_MARKS[held.element_size()])
+        for step in filled:
+            for held in _behind(arena, step.slot, 0):
+                held.fill_(_MARKS[held.element_size()])
     outputs = model.begin(steps).finish()
     with model.graphs.on_stream():
-        for held in (
-            held for step in filled for held in _behind(arena, step.slot, step.tree.num_rows)
-        ):
-            if not bool((held == _MARKS[held.element_size()]).all()):
-                raise DifferenceError("keys or values are written where no row stands")
+        for step in filled:
+            for held in _behind(arena, step.slot, step.tree.num_rows):
+                if (held != _MARKS[held.element_size()]).any():
+                    raise DifferenceError("keys or values are written where no row stands")
         pairs = zip(steps, outputs, strict=True)
         return [_answer(arena, step, output) for step, output in pairs if output is not None]
 
@@ -272,11 +267,6 @@ def compare(found: StepAnswer, expected: StepAnswer, where: str) -> None:
     for name in found:
         if name in expected and not torch.equal(_bits(found[name]), _bits(expected[name])):
             raise DifferenceError(f"{name} have other bits {where}")
-
-
-def _held(arena: KVArena, slot: GpuSlot) -> StepAnswer:
-    there = slice(slot.base, slot.base + slot.length)
-    return {"keys": arena.keys[:, :, there], "values": arena.values[:, :, there]}
 
 
 def _bits(values: torch.Tensor) -> torch.Tensor:

@@ -43,7 +43,7 @@ class Verdict(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def sentence(self) -> str:
-        """What a user is told: what runs and why, what that costs, and what it means for the text."""
+        """What runs and why, what that costs, and what it means for the text: for users."""
         text = "is the same" if self.is_text_equal else "may differ in places"
         parts = [self._what, self.note, f"the text {text} with lookahead and without"]
         if not self.is_lasting:
@@ -55,9 +55,9 @@ class Verdict(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         reason = self.failed.get("kernels", "")
         if self.runs == "pytorch":
             if not reason and self.is_lasting:
-                return "PyTorch runs all of it"
-            told = "PyTorch runs the model in place of our kernels, and a step takes longer"
-            return f"{told}: {reason}" if reason else told
+                return ""  # there are no kernels for this device
+            what = "PyTorch runs the model in place of our kernels, and a step takes longer"
+            return f"{what}: {reason}" if reason else what
         passed = (
             "the kernels passed their check" if self.is_lasting else "the kernels run unchecked"
         )
@@ -81,8 +81,8 @@ class VerdictFile(msgspec.Struct, frozen=True):
     def read(self, key: dict[str, str] | None = None) -> Verdict | None:
         """The verdict; None where there is none, or a damaged one, or one of another key."""
         try:
-            told, _, body = self.path.read_bytes().partition(b"\n")
-            if told.decode("ascii") != hashlib.sha256(body).hexdigest():
+            total, _, body = self.path.read_bytes().partition(b"\n")
+            if total.decode("ascii") != hashlib.sha256(body).hexdigest():
                 return None
             verdict = msgspec.json.decode(body, type=Verdict)
         except (OSError, ValueError, msgspec.MsgspecError):

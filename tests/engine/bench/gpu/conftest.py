@@ -6,12 +6,11 @@ import pytest
 import torch
 
 from engine.bench.gpu.lab import Lab
-from engine.bench.gpu.machine import Bandwidth, Machine
+from engine.bench.gpu.machine import Bandwidth, Machine, host_ms
 from engine.bench.gpu.run import Sizes
 from engine.bench.gpu.shapes import SHAPES, Shape
 from engine.progress import NoProgress
 from tests.support.byte_tokenizer import byte_tokenizer
-from tests.support.host_timer import HostTimer
 from tests.support.replayed import replay_item
 
 BODY = "    total = first + second\n    return total * 2\n"
@@ -46,7 +45,7 @@ def shape():
 
 @pytest.fixture(scope="session")
 def machine():
-    return Machine(torch.device("cpu"), torch.float32, HostTimer(1).ms)
+    return Machine(torch.device("cpu"), torch.float32, host_ms)
 
 
 @pytest.fixture

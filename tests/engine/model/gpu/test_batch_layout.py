@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.model.causal_lm import StepInput
-from engine.model.gpu.batch_layout import BatchLayout, Kept
+from engine.model.gpu.batch_layout import Kept, batch_shapes, pack
 from engine.model.token_tree import TokenTree
 from tests.support.batches import POISON, Tree, build_batch
 from tests.support.trees import random_tree
@@ -22,9 +22,9 @@ def slot_at(base, length, kept=None):
 
 
 def packed(steps, *, rows=128, group=7):
-    layout = BatchLayout(rows, SEQUENCES, group)
-    arrays = {name: np.full(shape, -7, np.int32) for name, shape in layout.shapes.items()}
-    return arrays, layout.pack(arrays, steps)
+    shapes = batch_shapes(rows, SEQUENCES, group)
+    arrays = {name: np.full(shape, -7, np.int32) for name, shape in shapes.items()}
+    return arrays, pack(arrays, steps, group)
 
 
 @st.composite

@@ -19,7 +19,7 @@ from kernels.operations import PORTABLE
 from tests.support.adversary import Adversary
 from tests.support.fixed_order import products_in_one_order
 from tests.support.gpu_models import gpu_qwen2
-from tests.support.steps import decoded, decoder_behind, text_of
+from tests.support.steps import written_behind
 from tests.support.tiny_models import tiny_model
 from tests.support.trees import path_to, random_tree
 
@@ -67,12 +67,6 @@ def prompted(model, length=HELD):
     return slot
 
 
-def decode(model, held, drafter, sampling):
-    prompt = PROMPT[: held + 1]
-    decoder = decoder_behind(prompted(model, held), drafter, sampling, prompt, COUNT)
-    return text_of(decoded(model, decoder))
-
-
 DRAWN = Sampling(temperature=0.8, seed=5)
 # On the way a text crosses the end of a tile of 64 keys, of PyTorch's chunks of 128 positions.
 BEHIND = [("float", 60), ("pytorch", 60), ("pytorch", 125), ("pytorch", 249)]
@@ -84,10 +78,10 @@ BEHIND = [("float", 60), ("pytorch", 60), ("pytorch", 125), ("pytorch", 249)]
     + [("fp8", 60, Sampling())],
 )
 def test_drafts_do_not_change_the_text(form, held, sampling):
-    model = model_of(form)
-    plain = decode(model, held, Drafter(), sampling)
+    model, prompt = model_of(form), PROMPT[: held + 1]
+    plain = written_behind(model, prompt, Drafter(), sampling, COUNT)
     adversary = Adversary(plain, held + 1, model.vocab_size, 12, 0.6, seed=2)
-    assert decode(model, held, adversary, sampling)[:COUNT] == plain
+    assert written_behind(model, prompt, adversary, sampling, COUNT)[:COUNT] == plain
 
 
 def output_of(model, slot, tree):

@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from engine.errors import ConfigurationError, NoSpaceError
+from engine.model.device import DeviceChoice
 from engine.model.gpu.buffers import StepShape
 from engine.model.gpu.loading import load_qwen2
 from engine.model.gpu.step_graphs import StepGraphs, warm_up
@@ -19,6 +20,8 @@ from tests.support.said import Said
 from tests.support.tiny_models import save_model, tiny_model
 
 pytestmark = pytest.mark.usefixtures("one_thread")
+
+GPU = DeviceChoice(torch.device("cpu"), "A GPU")
 
 
 @pytest.fixture
@@ -43,7 +46,7 @@ def free(monkeypatch):
 
 def load(model, said=None):
     cache_folder = model.folder.parents[1]
-    return load_qwen2(model, torch.device("cpu"), "float", None, said or Said(), cache_folder)
+    return load_qwen2(model, GPU, "float", None, said or Said(), cache_folder)
 
 
 def test_the_plan_is_made_before_anything_is_loaded(model, monkeypatch):
@@ -93,7 +96,7 @@ def test_another_failure_while_loading_stays_what_it_is(model, free, monkeypatch
 
 def test_widths_that_four_bits_cannot_hold_are_refused_with_what_can(model):
     with pytest.raises(ConfigurationError, match=r"multiples of 128 .* one of 32; take dtype fp8"):
-        load_qwen2(model, torch.device("cpu"), "int4", None, Said(), model.folder)
+        load_qwen2(model, GPU, "int4", None, Said(), model.folder)
 
 
 def test_warming_up_makes_all_steps_of_one_sequence_and_the_plain_ones_of_a_few():

@@ -8,7 +8,7 @@ import torch
 
 from engine.config import Sampling
 from engine.drafting.budget import Budget, StepCost
-from engine.errors import ConfigurationError, NoSpaceError
+from engine.errors import ConfigurationError
 from engine.learning import Learning
 from engine.model import loader
 from engine.model.causal_lm import StepInput, prefill, run_step
@@ -17,7 +17,7 @@ from engine.model.gpu import loading
 from engine.model.gpu.buffers import Outputs, StepShape
 from engine.model.gpu.flight import GpuFlight
 from engine.model.gpu.qwen2 import GpuQwen2
-from engine.model.gpu.selfcheck.rows import EQUAL, UNEQUAL, Extent, check_rows
+from engine.model.gpu.selfcheck.rows import Extent, has_equal_rows
 from engine.model.loader import load_model
 from engine.model.token_tree import TokenTree
 from engine.progress import NoProgress
@@ -31,7 +31,11 @@ from tests.support.tiny_models import save_model, tiny_model
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
+SAME = "the text is the same with lookahead and without"
 MAC = DeviceChoice(torch.device("cpu", 0), "A GPU", "our kernels are for NVIDIA GPUs")
+
+
+FEW = Extent((40, 125))
 
 
 def portable(dtype=torch.bfloat16, device="cpu", operations=PORTABLE):
@@ -95,7 +99,7 @@ def gpu(monkeypatch):
 
 def test_a_device_without_kernels_runs_the_model_by_pytorch(folder, tmp_path, gpu):
     loaded = load_model(folder, tmp_path, NoProgress(), device_name="mps")
-    place = f"A GPU, by PyTorch: our kernels are for NVIDIA GPUs; {EQUAL}"
+    place = f"A GPU, by PyTorch: our kernels are for NVIDIA GPUs; {SAME}"
     assert loaded.place == place
     assert isinstance(loaded.causal_lm, GpuQwen2)
     loaded.causal_lm.graphs.note = "new steps run kernel by kernel: no memory"
@@ -107,7 +111,7 @@ def test_a_device_without_kernels_runs_the_model_by_pytorch(folder, tmp_path, gp
     assert run_step(loaded.causal_lm, StepInput(slot, TokenTree.chain([9]))).step_rows == 1
 
 
-def fail_to_run(model):
+def fail_to_run(*_):
     raise NotImplementedError("aten::something is not there for this device\nadvice")
 
 
@@ -115,7 +119,7 @@ def fail_to_run(model):
 def test_a_device_that_torch_cannot_run_it_on_is_passed_over_or_named(
     folder, tmp_path, gpu, monkeypatch, name
 ):
-    monkeypatch.setattr(loading, "try_out", fail_to_run)
+    monkeypatch.setattr(loading, "run_step", fail_to_run)
     said = "torch cannot run the model on cpu:0: aten::something is not there for this device"
     if name == "mps":
         with pytest.raises(DeviceUnfitError, match=said):
@@ -134,7 +138,7 @@ def test_where_the_gpu_is_passed_over_the_model_is_the_cpus(folder, tmp_path, gp
 
     large = str(save_model(tiny_model("qwen2", 2), tmp_path / "large"))
     monkeypatch.setattr(loader, "picked", pick)
-    monkeypatch.setattr(loading, "try_out", fail_to_run)
+    monkeypatch.setattr(loading, "run_step", fail_to_run)
     loaded = load_model("auto", tmp_path, NoProgress(), device_name="auto")
     assert (loaded.name, loaded.causal_lm.dtype_name) == ("model", "int8")
 
@@ -147,7 +151,7 @@ def test_what_is_tried_at_first_moves_what_it_keeps():
         moved.extend(span.num_kept for span in batch.rows_on_host.spans)
         PORTABLE.kv_commit(keys, values, batch)
 
-    loading.try_out(portable(operations=replace(PORTABLE, kv_commit=noted)))
+    loading.make_ready(portable(operations=replace(PORTABLE, kv_commit=noted)), NoProgress())
     assert any(moved)
 
 
@@ -164,13 +168,13 @@ def _in_order_of_rows(x, weight):
 
 
 def test_a_device_whose_rows_depend_on_their_place_is_found(model, monkeypatch):
-    assert check_rows(model) == EQUAL
+    assert has_equal_rows(model, FEW)
     monkeypatch.setattr(products, "product", _in_order_of_rows)
-    assert check_rows(model) == UNEQUAL
+    assert not has_equal_rows(model, FEW)
 
 
 def test_a_device_that_runs_many_chunks_of_keys_otherwise_is_found(model, monkeypatch):
-    usual, few = attention._attend, Extent((40, 125))
+    usual = attention._attend
     counts = set()
 
     def by_number(packed, keys, values, span):
@@ -180,10 +184,10 @@ def test_a_device_that_runs_many_chunks_of_keys_otherwise_is_found(model, monkey
 
     monkeypatch.setattr(attention, "_attend", by_number)
     most = 1000
-    assert check_rows(model, few) == EQUAL
+    assert has_equal_rows(model, FEW)
     most = max(counts)
-    assert check_rows(model, few) == EQUAL
-    assert check_rows(model) == UNEQUAL, "longer texts have more chunks"
+    assert has_equal_rows(model, FEW)
+    assert not has_equal_rows(model, Extent()), "longer texts have more chunks"
 
 
 def test_a_device_whose_rows_depend_on_another_text_beside_is_found(model, monkeypatch):
@@ -198,15 +202,9 @@ def test_a_device_whose_rows_depend_on_another_text_beside_is_found(model, monke
         return outputs
 
     monkeypatch.setattr(GpuFlight, "finish", beside)
-    assert check_rows(model) == UNEQUAL
+    assert not has_equal_rows(model, FEW)
 
 
 def test_weights_of_fewer_bits_are_for_our_kernels(folder, tmp_path, gpu):
     with pytest.raises(ConfigurationError, match="dtype int4 is for our kernels, and A"):
         load_model(folder, tmp_path, NoProgress(), device_name="mps", quantization="int4")
-
-
-def test_what_does_not_fit_is_refused_with_the_plan(folder, tmp_path, gpu, monkeypatch):
-    monkeypatch.setattr(loading, "free_bytes", lambda device: 1_000_000_000)
-    with pytest.raises(NoSpaceError, match=r"of 1\.0 GB free"):
-        load_model(folder, tmp_path, NoProgress(), device_name="mps")

@@ -22,11 +22,11 @@ from engine.model.gpu import step_graphs
 from engine.model.gpu.buffers import Inputs, Outputs, StepShape
 from engine.model.gpu.launches import CaptureError, GraphMemory, Launch
 from engine.model.gpu.step_graphs import ROW_BUCKETS, StepGraphs
-from engine.model.token_tree import MAX_ROWS, TokenTree
+from engine.model.token_tree import TokenTree
 from kernels.operations import OPERATIONS
 from tests.support.adversary import Adversary
 from tests.support.gpu_models import gpu_qwen2
-from tests.support.steps import decoded, decoder_behind, text_of
+from tests.support.steps import written_behind
 from tests.support.trees import random_tree
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -95,18 +95,12 @@ def recorded(reference, monkeypatch):
     return model
 
 
-def decode(model, drafter, sampling, count=20):
-    slot = model.new_slot(len(PROMPT) + count + MAX_ROWS)
-    prefill(model, slot, PROMPT[:-1])
-    return text_of(decoded(model, decoder_behind(slot, drafter, sampling, PROMPT, count)))
-
-
 @pytest.mark.parametrize("sampling", [Sampling(), Sampling(0.8, seed=3)])
 def test_replayed_steps_write_what_fresh_ones_write(eager, recorded, sampling):
-    plain = decode(eager, Drafter(), sampling)
-    assert decode(recorded, Drafter(), sampling) == plain
+    plain = written_behind(eager, PROMPT, Drafter(), sampling, 20)
+    assert written_behind(recorded, PROMPT, Drafter(), sampling, 20) == plain
     adversary = Adversary(plain, len(PROMPT), eager.vocab_size, 40, 0.7, seed=1)
-    assert decode(recorded, adversary, sampling)[:20] == plain
+    assert written_behind(recorded, PROMPT, adversary, sampling, 20)[:20] == plain
 
 
 @pytest.mark.parametrize("rows", ROW_BUCKETS)

@@ -3,7 +3,6 @@
 import pytest
 import torch
 
-from engine.model.causal_lm import StepInput, prefill, run_step
 from engine.model.gpu.weights import pair_gates
 from engine.model.token_tree import TokenTree
 from tests.bench.forms_bench import unpacked
@@ -40,17 +39,3 @@ def test_a_head_keeps_eight_bits_and_the_name_of_the_dtype_is_that_of_the_layers
     assert (weights.layers[0].down.quantization, weights.head.quantization) == ("int4", "fp8")
     assert model.dtype_name == "int4"
     assert gpu_qwen2(reference, dtype=torch.bfloat16).dtype_name == "bfloat16"
-
-
-@pytest.mark.parametrize("quantization", ["fp8", "int4"])
-def test_steps_say_the_same_with_drafts_and_without(reference, quantization):
-    """The promise holds in every quantization."""
-    model = gpu_qwen2(reference, quantization=quantization)
-    slot = model.new_slot(300)
-    prefill(model, slot, range(30, 60))
-    together = run_step(model, StepInput(slot, TokenTree.chain([7, 8, 9]))).chosen.tolist()
-    alone = []
-    for token in (7, 8, 9):
-        alone += run_step(model, StepInput(slot, TokenTree.chain([token]))).chosen.tolist()
-        slot.commit([0])
-    assert together == alone

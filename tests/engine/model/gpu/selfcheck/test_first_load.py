@@ -10,12 +10,11 @@ import torch
 from engine.config import Sampling
 from engine.drafting.drafter import Drafter
 from engine.errors import DeviceLostError
-from engine.model.causal_lm import prefill
 from engine.model.gpu.selfcheck import check, first_load
 from engine.model.gpu.selfcheck.check import FormCheck
 from engine.model.gpu.selfcheck.first_load import settle
 from engine.model.gpu.selfcheck.key import key_of
-from engine.model.gpu.selfcheck.rows import UNEQUAL, Extent
+from engine.model.gpu.selfcheck.rows import Extent
 from engine.model.gpu.selfcheck.verdict import Verdict, VerdictFile, kept_verdicts
 from engine.model.gpu.step_graphs import warm_up
 from engine.progress import NoProgress
@@ -32,7 +31,7 @@ from tests.support.faults import (
 )
 from tests.support.gpu_models import gpu_qwen2
 from tests.support.said import Said
-from tests.support.steps import decoded, decoder_behind, text_of
+from tests.support.steps import written_behind
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 SMALL = Extent((40,), 8, 3)
@@ -107,17 +106,14 @@ def test_where_an_operation_is_wrong_the_text_is_that_of_pytorch(
     assert model.graphs.forward.operations is PORTABLE
     assert (model.row_buckets, model.most_rows) == ((16, 128), 16)
     assert "PyTorch runs the model in place of our kernels, and a step takes " in model.checked
-    assert written(model) == written(
-        gpu_qwen2(reference, dtype=torch.bfloat16, operations=PORTABLE)
-    )
+    by_pytorch = gpu_qwen2(reference, dtype=torch.bfloat16, operations=PORTABLE)
+    assert written(model) == written(by_pytorch)
     unchecked()
     assert load(wrong).verdict == verdict
 
 
 def written(model):
-    slot = model.new_slot(len(PROMPT) + 200)
-    prefill(model, slot, PROMPT[:-1])
-    return text_of(decoded(model, decoder_behind(slot, Drafter(), Sampling(), PROMPT, 12)))
+    return written_behind(model, PROMPT, Drafter(), Sampling(), 12)
 
 
 def test_keys_whose_bits_depend_on_the_piece_of_the_prompt_are_found(load):
@@ -143,7 +139,7 @@ def test_a_kernel_that_does_not_compile_is_told_of_without_folders(load):
 
 
 def test_a_device_whose_pytorch_gives_rows_other_bits_is_told_of(load, monkeypatch):
-    monkeypatch.setattr(first_load, "check_rows", lambda *_: UNEQUAL)
+    monkeypatch.setattr(first_load, "has_equal_rows", lambda *_: False)
     assert "the text may differ in places" in load(planted("gate_up", wrong_row)).model.checked
 
 
