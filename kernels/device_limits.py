@@ -1,8 +1,5 @@
 """What a device gives a program, by architecture: tiles are cut to it, and no bit follows it."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -48,7 +45,7 @@ class DeviceLimits:
     def is_wide(self) -> bool:
         """Whether programs of 128 outputs and 128 rows pay where rows are many, as on an H200.
 
-        Elsewhere nobody has measured them, and by Triton 3.7.1 they spill for sm_80 and sm_100.
+        Elsewhere they are not measured, and by Triton 3.7.1 they spill for sm_80 and sm_100.
         """
         return self.architecture // 10 == 9
 
@@ -73,23 +70,9 @@ LIMITS = {
 }
 _TESTED = LIMITS[90]  # whose tiles the interpreter runs
 
-_assumed: ContextVar[DeviceLimits | None] = ContextVar("_assumed", default=None)
-
-
-@contextmanager
-def assumed(limits: DeviceLimits) -> Iterator[None]:
-    """Cut every kernel for these limits, whatever the device: to compile for one that is not here."""
-    token = _assumed.set(limits)
-    try:
-        yield
-    finally:
-        _assumed.reset(token)
-
 
 def limits_of(device: torch.device) -> DeviceLimits:
     """The limits that kernels on `device` are cut for; in the interpreter those of an H100."""
-    if (limits := _assumed.get()) is not None:
-        return limits
     return _limits_of_gpu(device) if device.type == "cuda" else _TESTED
 
 

@@ -8,13 +8,16 @@ import numpy as np
 import torch
 
 CHUNK = 128  # text positions whose keys are reduced together
+_OF_SEQUENCE = (
+    "bases", "lengths", "first_rows", "num_rows", "commit_counts", "commit_lengths",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
     """One sequence of a step. All but the tensors are known on the host.
 
-    Arena positions from `base` on hold `length` committed tokens; its rows begin at `first_row`.
+    Arena positions from `base` on hold `length` committed tokens, `rows` are those of the step.
     Of the step before, `num_kept` rows are to be moved behind position `kept_end`.
     `tail` int64 [U, C, 128]: the arena positions of what each of U runs reads behind the last full
     chunk; `hidden` bool [U C, R, 1, 128]: what of it each row does not see.
@@ -23,17 +26,16 @@ class Span:
     place: int
     base: int
     length: int
-    first_row: int
-    num_rows: int
+    rows: slice
     num_kept: int
     kept_end: int
     tail: torch.Tensor
     hidden: torch.Tensor
 
     @property
-    def rows(self) -> slice:
-        """Its rows."""
-        return slice(self.first_row, self.first_row + self.num_rows)
+    def num_rows(self) -> int:
+        """How many of the step's rows are its."""
+        return self.rows.stop - self.rows.start  # type: ignore[no-any-return]  # a slice has no types
 
     @property
     def num_chunks(self) -> int:
@@ -60,27 +62,17 @@ class StepRows:
 
 def _span(arrays: Mapping[str, np.ndarray], place: int, device: torch.device) -> Span:
     base, length, first_row, num_rows, num_kept, kept_length = (
-        int(arrays[name][place])
-        for name in (
-            "bases",
-            "lengths",
-            "first_rows",
-            "num_rows",
-            "commit_counts",
-            "commit_lengths",
-        )
+        int(arrays[name][place]) for name in _OF_SEQUENCE
     )
     rows = slice(first_row, first_row + num_rows)
-    tail, hidden = _tail(arrays, rows, base, length)
-    kept_end = base + kept_length
-    held = (_on(tail, device), _on(hidden, device))
-    return Span(place, base, length, first_row, num_rows, num_kept, kept_end, *held)
+    held = (_on(one, device) for one in _tail(arrays, rows, base, length))
+    return Span(place, base, length, rows, num_kept, base + kept_length, *held)
 
 
 def _tail(
     arrays: Mapping[str, np.ndarray], rows: slice, base: int, length: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """`tail` and `hidden` of a `Span`; places that nobody sees repeat one that holds a key."""
+    """`tail` and `hidden` of a `Span`; places that no row sees repeat one that holds a key."""
     runs, depths = arrays["runs"][rows], arrays["depths"][rows]
     num_held, first_run = length % CHUNK, int(runs[0]) if len(runs) else 0
     num_runs = int(runs[-1]) - first_run + 1 if len(runs) else 0

@@ -15,14 +15,8 @@ import torch
 from kernels.blocks import UNPACK, bytes_of, four_bit_codes, pack_six_bits, six_bits, words_of
 
 Quantization = Literal["float", "fp8", "int4", "q8_0", "q4_k", "q6_k", "q6_k_min", "int4_zeros"]
-STORED_FORMS: tuple[Quantization, ...] = (  # that model files hold
-    "q8_0",
-    "q4_k",
-    "q6_k",
-    "q6_k_min",
-    "int4",
-    "int4_zeros",
-)
+# That model files hold.
+STORED_FORMS: tuple[Quantization, ...] = ("q8_0", "q4_k", "q6_k", "q6_k_min", "int4", "int4_zeros")
 BYTES_OF_WEIGHT: dict[Quantization, float] = {  # with scales, but for one per output
     "float": 2.0,
     "fp8": 1.0,
@@ -33,12 +27,10 @@ BYTES_OF_WEIGHT: dict[Quantization, float] = {  # with scales, but for one per o
     "q6_k_min": 0.75 + 28 / 256,
     "int4_zeros": 0.5 + 4 / 128,
 }
-VALUES_OF_INPUT: dict[Quantization, float] = {  # elements of `values` for one input; else 1
-    "int4": 0.5,
-    "q4_k": 0.5,
-    "q6_k": 0.75,
-    "q6_k_min": 0.75,
-    "int4_zeros": 0.5,
+# Elements of `values` for one input; else 1.
+VALUES_OF_INPUT: dict[Quantization, float] = {
+    **dict.fromkeys(("int4", "q4_k", "int4_zeros"), 0.5),
+    **dict.fromkeys(("q6_k", "q6_k_min"), 0.75),
 }
 INT4_GROUP = 128  # inputs that share a scale
 _FP8 = torch.float8_e4m3fn
@@ -46,8 +38,6 @@ _FP8_LARGEST = 448.0
 _INT4_ZERO = 8  # the code of 0
 _ROWS = 16384  # of a matrix packed at a time: bounds the memory that takes
 _INT4_CLIPS = (1.0, 0.95, 0.9, 0.85, 0.8, 0.75, 0.7)  # of a group's largest value
-
-
 _WIDENED = {"q4_k", "q6_k", "q6_k_min"}
 _SIX_BIT_ZERO = 32  # the code of 0
 
@@ -124,12 +114,8 @@ def pack(matrix: torch.Tensor, quantization: Quantization) -> Weight:
     pack_rows = _pack_fp8 if quantization == "fp8" else _pack_int4
     pieces = [pack_rows(rows.float()) for rows in matrix.split(_ROWS)]
     values, scales = zip(*pieces, strict=True)
-    codes = torch.cat(values)
-    return Weight(
-        quantization,
-        codes.view(_FP8) if quantization == "fp8" else codes,
-        torch.cat(scales, dim=-1),
-    )
+    codes = torch.cat(values).view(_FP8 if quantization == "fp8" else torch.uint8)
+    return Weight(quantization, codes, torch.cat(scales, dim=-1))
 
 
 def _pack_fp8(matrix: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:

@@ -45,7 +45,7 @@ def acceptance_walk(best: Best, batch: BatchMetadata, output: AcceptanceOutput) 
     agrees = (parents >= 0) & (batch.tokens == output.chosen[parents.clamp_min(0)])
     children = agrees & (parents == rows[:, None])  # [parent, child]
     follower = torch.where(children, rows.int(), count).amin(dim=1).long()
-    follower = functional.pad(follower, (0, 1), value=count)  # nobody follows on nobody
+    follower = functional.pad(follower, (0, 1), value=count)  # behind the last row there is none
     row = torch.where(batch.num_rows > 0, batch.first_rows, count).long()
     path = []
     for _ in range(count):

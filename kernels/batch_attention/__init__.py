@@ -7,7 +7,7 @@ Contract of `batch_attention(queries, keys, values, batch, scratch, out)`, here 
                                                 sequence and of r's ancestors, itself included
 
 - `queries` [R, heads, d], the rotary embedding applied.
-- `keys`, `values` [kv heads, positions, d] of the arena; see `BatchMetadata` for who stands where.
+- `keys`, `values` [kv heads, positions, d] of the arena; `BatchMetadata` says what stands where.
   What stands anywhere else may hold anything, NaN too, and is never used. Unchanged on return.
 - `scratch` is working memory of at least `scratch_size` numbers and counters.
 - Writes `out` [R, heads, d]; rows that hold nothing keep what they had.

@@ -281,44 +281,24 @@ def batch_attention(
     programmatic: bool = False,
 ) -> None:
     """Two launches; `programmatic` lets each kernel start while the one before it ends."""
-    attend(queries, keys, values, batch, scratch, out, programmatic=programmatic)
-    constants = _constants(queries, keys, programmatic=programmatic)
-    programs, dim = batch.num_blocks * constants["KV_HEADS"], constants["D"]
-    combine_kernel[(programs, ROW_TILE // COMBINED_ROWS)](
-        scratch.partials, out, batch.lengths, batch.first_rows, batch.num_rows,
-        batch.block_sequences, batch.block_starts, _LOG2_E / dim**0.5,
-        ROWS=COMBINED_ROWS, **constants,
-    )  # fmt: skip
-
-
-def attend(
-    queries: torch.Tensor,
-    keys: torch.Tensor,
-    values: torch.Tensor,
-    batch: BatchMetadata,
-    scratch: Scratch,
-    out: torch.Tensor,  # noqa: ARG001 - the second launch writes it
-    *,
-    programmatic: bool = False,
-) -> None:
-    """The first launch: leaves every split's share in `scratch`."""
-    constants = _constants(queries, keys, programmatic=programmatic)
-    attend_kernel[(batch.num_blocks * constants["KV_HEADS"], constants["SPLITS"] + TAILS)](
-        queries, keys, values, scratch.partials,
-        batch.paths, batch.bases, batch.lengths, batch.first_rows, batch.num_rows,
-        batch.runs, batch.depths, batch.block_sequences, batch.block_starts,
-        batch.block_first_runs, batch.block_end_runs,
-        _LOG2_E / constants["D"] ** 0.5, keys.stride(0), batch.capacity,
-        TAILS=TAILS, num_stages=_STAGES, **constants,
-    )  # fmt: skip
-
-
-def _constants(queries: torch.Tensor, keys: torch.Tensor, *, programmatic: bool) -> dict[str, Any]:
-    """What both kernels are compiled for."""
-    (_, heads, dim), kv_heads = queries.shape, keys.shape[0]
-    return {
-        "GROUP": heads // kv_heads, "KV_HEADS": kv_heads, "D": dim, "SPLITS": num_splits(kv_heads),
+    (_, heads, dim), kv_heads, splits = queries.shape, keys.shape[0], num_splits(keys.shape[0])
+    programs, scale = batch.num_blocks * kv_heads, _LOG2_E / dim**0.5
+    constants: dict[str, Any] = {
+        "GROUP": heads // kv_heads, "KV_HEADS": kv_heads, "D": dim, "SPLITS": splits,
         "ROW_TILE": ROW_TILE, "KEY_TILE": KEY_TILE, "PDL": programmatic,
         "num_warps": num_warps(limits_of(queries.device), dim), "enable_fp_fusion": False,
         **early_launch(programmatic=programmatic),
     }  # fmt: skip
+    attend_kernel[(programs, splits + TAILS)](
+        queries, keys, values, scratch.partials,
+        batch.paths, batch.bases, batch.lengths, batch.first_rows, batch.num_rows,
+        batch.runs, batch.depths, batch.block_sequences, batch.block_starts,
+        batch.block_first_runs, batch.block_end_runs,
+        scale, keys.stride(0), batch.capacity,
+        TAILS=TAILS, num_stages=_STAGES, **constants,
+    )  # fmt: skip
+    combine_kernel[(programs, ROW_TILE // COMBINED_ROWS)](
+        scratch.partials, out, batch.lengths, batch.first_rows, batch.num_rows,
+        batch.block_sequences, batch.block_starts, scale,
+        ROWS=COMBINED_ROWS, **constants,
+    )  # fmt: skip

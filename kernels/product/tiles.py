@@ -64,13 +64,12 @@ def tile_for(
     most_programs = 4 if is_short and programs >= 2 * _PROGRAMS else 2
     if is_wide:  # one with six stages takes 0.92 of the time of two with three each
         most_programs = 1
+    stage_bytes = int(step * (outputs * code_bytes(quantization) + tile_rows * 2))
     return Tile(
         depth=depth,
         splits=splits,
         rows=tile_rows,
-        num_stages=_stages(
-            _stage_bytes(step, outputs, tile_rows, quantization), limits, most_programs
-        ),
+        num_stages=_stages(stage_bytes, limits, most_programs),
         num_warps=8 if is_wide else 4,
         outputs=outputs,
         step=step,
@@ -92,7 +91,7 @@ def require_scratch(scratch: Scratch, weight: Weight, rows: int) -> None:
     """Raise ValueError where the sums of the splits would not fit."""
     wanted = scratch_size(weight, rows)
     there = ScratchSize(scratch.partials.numel(), scratch.arrived.numel())
-    if there.num_partials < wanted.num_partials or there.num_counters < wanted.num_counters:
+    if any(one < other for one, other in zip(there, wanted, strict=True)):
         raise ValueError(f"a product wants {wanted}, got {there}")
 
 
@@ -141,11 +140,6 @@ def _step(depth: int, quantization: Quantization, *, is_wide: bool) -> int:
     if quantization == "int4":
         return _INT4_GROUPS * depth
     return min(depth, _WIDE_STEP) if is_wide and quantization == "float" else depth
-
-
-def _stage_bytes(inputs: int, outputs: int, rows: int, quantization: Quantization) -> int:
-    """Bytes of the tiles that one iteration loads."""
-    return int(inputs * (outputs * code_bytes(quantization) + rows * 2))
 
 
 def _stages(stage_bytes: int, limits: DeviceLimits, most_programs: int) -> int:

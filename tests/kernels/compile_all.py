@@ -30,10 +30,11 @@ import torch
 
 from engine.model.gpu.buffers import StepShape
 from engine.model.model_config import QWEN_SHAPES
-from kernels.device_limits import LIMITS, DeviceLimits, assumed
+from kernels.device_limits import LIMITS, DeviceLimits
 from kernels.operations import OPERATIONS
 from kernels.product.tiles import ROW_TILES
 from kernels.weight import STORED_FORMS, Quantization
+from tests.support.assumed_limits import assumed
 from tests.support.blueprint import empty_forward, empty_memory
 from tests.support.compiled_kernel import Compiled, measured
 from tests.support.launch_compiler import CompiledLaunch, LaunchCompiler

@@ -10,12 +10,13 @@ from itertools import product
 import pytest
 import torch
 
-from kernels.device_limits import LIMITS, assumed
+from kernels.device_limits import LIMITS
 from kernels.gate_up.triton_kernel import gate_up
 from kernels.lm_head.triton_kernel import lm_head
 from kernels.product.tiles import tile_for
 from kernels.project_qkv.triton_kernel import project_qkv
 from kernels.skinny_matmul.triton_kernel import skinny_matmul
+from tests.support.assumed_limits import assumed
 from tests.support.block_weights import BLOCK_FORMS
 from tests.support.fixed_order import products_in_one_order
 from tests.support.products import (

@@ -5,10 +5,11 @@ import torch
 import triton
 import triton.language as tl
 
-from kernels.device_limits import LIMITS, assumed
+from kernels.device_limits import LIMITS
 from kernels.product.triton_decoding import decoded_fp8, decoded_int4
 from kernels.product.triton_kernel import readable_values
 from kernels.skinny_matmul.triton_kernel import skinny_matmul
+from tests.support.assumed_limits import assumed
 from tests.support.products import random_weight, run_skinny_matmul
 
 

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import torch
 
-from kernels.batch import ROW_TILE, BatchMetadata, max_blocks
+from engine.model.gpu.batch_layout import batch_shapes
+from kernels.batch import ROW_TILE, BatchMetadata
 
-COMMITTED = 128  # rows of the step before that a sequence can keep
-POISON = 2**30  # an entry that nobody may use
+POISON = 2**30  # an entry that nothing may use
 
 
 @dataclass(frozen=True)
@@ -73,8 +73,7 @@ def build_batch(
     """The trees' rows one tree after the other, padding rows behind them; None is a free place."""
     num_rows = sum(len(tree.parents) for tree in places if tree)
     capacity = capacity or max(num_rows, 1)
-    num_blocks = max_blocks(capacity, len(places), group)
-    arrays = _empty_arrays(capacity, len(places), num_blocks)
+    arrays = _empty_arrays(capacity, len(places), group)
     row = run = block = 0
     for place, tree in enumerate(places):
         if tree:
@@ -89,21 +88,12 @@ def build_batch(
     return BatchMetadata(**tensors)
 
 
-def _empty_arrays(rows: int, sequences: int, blocks: int) -> dict[str, np.ndarray]:
-    """Nothing anywhere: zeros, -1 where that says so, and poison in what nobody may read."""
-    zeros = {
-        "tokens depths runs": rows,
-        "bases lengths first_rows num_rows commit_counts commit_lengths": sequences,
-        "block_starts block_first_runs block_end_runs": blocks,
-    }
-    nowhere = {"parents": rows, "sequences": rows, "block_sequences": blocks}
-    arrays = {
-        name: np.zeros(size, np.int32) for line, size in zeros.items() for name in line.split()
-    }
-    arrays |= {name: np.full(size, -1, np.int32) for name, size in nowhere.items()}
-    arrays["paths"] = np.full((rows, rows), POISON, np.int32)
-    arrays["commit_rows"] = np.full((sequences, COMMITTED), POISON, np.int32)
-    return arrays
+def _empty_arrays(rows: int, sequences: int, group: int) -> dict[str, np.ndarray]:
+    """Nothing anywhere: zeros, -1 where that says so, and poison in what nothing may read."""
+    nothing = dict.fromkeys(("parents", "sequences", "block_sequences"), -1)
+    nothing |= dict.fromkeys(("paths", "commit_rows"), POISON)
+    shapes = batch_shapes(rows, sequences, group)
+    return {name: np.full(shape, nothing.get(name, 0), np.int32) for name, shape in shapes.items()}
 
 
 def _add_sequence(arrays: dict[str, np.ndarray], place: int, tree: Tree, first_row: int) -> None:

@@ -1,0 +1,18 @@
+"""Kernels that are cut for a device which is not here."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from unittest import mock
+
+from kernels import device_limits
+from kernels.device_limits import DeviceLimits
+
+
+@contextmanager
+def assumed(limits: DeviceLimits) -> Iterator[None]:
+    """Cut every kernel for these limits, whatever the device."""
+    with (
+        mock.patch.object(device_limits, "_TESTED", limits),
+        mock.patch.object(device_limits, "_limits_of_gpu", return_value=limits),
+    ):
+        yield
