@@ -57,7 +57,6 @@ async def first_items(shown):
 
 
 async def told(path):
-    """What the host answers."""
     async with host_address(load_settings().settings).client() as client:
         return (await client.get(path)).content
 

@@ -54,7 +54,6 @@ def served(tmp_path):
 
 
 def connected(served: Served, uri: str):
-    """An editor of the process."""
     return editor(uri=uri, socket=served.path)
 
 

@@ -41,7 +41,6 @@ class Served:
         return msgspec.json.decode(self.client.get("/v1/status").content, type=Status)
 
     def events(self, max_tokens=12):
-        """The events of a completion, as they come."""
         asked = msgspec.structs.replace(request(*LINES), stop=StopRules(max_tokens=max_tokens))
         content = msgspec.json.encode(asked)
         with self.client.stream("POST", "/v1/complete", content=content) as response:
@@ -52,7 +51,6 @@ class Served:
 
 @contextmanager
 def serving(folder, cache_folder, *options, token="", url=""):
-    """A host with these options, listening."""
     own = {"FOREGRAM_CACHE": str(cache_folder)}
     with (
         served_host(folder, *options, url=url, environ=own) as host,

@@ -49,7 +49,6 @@ def typed_for(http: httpx2.Client, is_over) -> list[float]:
 
 
 def within(seconds: float):
-    """Tells whether it is over."""
     until = time.monotonic() + seconds
     return lambda: time.monotonic() > until
 

@@ -99,7 +99,6 @@ class Typist:
         self.in_vain = 0
 
     async def sit(self, is_over: asyncio.Event) -> None:
-        """Type and ask, again and again."""
         while not is_over.is_set():
             self.type()
             await self.ask()

@@ -60,7 +60,6 @@ def served():
 
 @pytest.fixture
 def host(served):
-    """A client, and the host."""
     with served.client(token_of("eve")) as http:
         yield http, served
 

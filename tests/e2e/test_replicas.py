@@ -138,7 +138,6 @@ class Person:
             )
 
     async def sit(self, is_over: asyncio.Event) -> None:
-        """Type and ask, again and again."""
         while not is_over.is_set():
             self.type()
             await self.ask()
@@ -212,7 +211,6 @@ def replicas(count: str) -> Iterator[Replicas]:
 
 @pytest.fixture(scope="module")
 def two() -> Iterator[Replicas]:
-    """Two replicas, for one test after the other."""
     with replicas("2") as started:
         yield started
 

@@ -56,7 +56,6 @@ class Adversary(Drafter):
         return wrong[int(rng.integers(len(wrong)))]
 
     def update(self, step: VerifiedStep) -> None:
-        """Remember the step for the test to look at."""
         self.heard.append(step)
 
     def calibrate(self, step: VerifiedStep) -> None:

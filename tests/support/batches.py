@@ -30,7 +30,6 @@ class Tree:
     commit_length: int = 0
 
     def path(self, row: int) -> list[int]:
-        """Offsets from the root to `row`."""
         path = []
         while row >= 0:
             path.append(row)

@@ -58,7 +58,6 @@ class CodePlace:
 
     @property
     def name(self) -> str:
-        """For the reports of tests."""
         return f"{self.file}:{self.position.line + 1}:{self.position.character + 1}"
 
     def answers(self) -> Iterator[str]:

@@ -39,13 +39,11 @@ class Connected:
     column: int = 0
 
     def open(self, text: str, uri: str = URI, language: str = "python") -> None:
-        """Open a document with the cursor where `|` stands."""
         before, _, after = text.partition("|")
         self.row, self.column = before.count("\n"), len(before.rpartition("\n")[2])
         self.documents.open(types.TextDocumentItem(uri, language, self.version, before + after))
 
     def type(self, text: str, uri: str = URI) -> None:
-        """Insert text at the cursor."""
         self.version += 1
         place = types.Position(self.row, self.column)
         change = types.TextDocumentContentChangePartial(types.Range(place, place), text)
@@ -55,7 +53,6 @@ class Connected:
         self.column = len(last) + (0 if above else self.column)
 
     def ask(self, uri: str = URI, **options: Any) -> asyncio.Task[Answer]:
-        """Ask at the cursor."""
         kinds = types.InlineCompletionTriggerKind
         kind = kinds.Invoked if options.pop("invoked", False) else kinds.Automatic
         context = types.InlineCompletionContext(kind, options.pop("selected", None))
@@ -64,7 +61,6 @@ class Connected:
         return asyncio.create_task(self.completer.answer(params))
 
     async def texts(self, **options: Any) -> list[str]:
-        """The texts of an answer's items."""
         return texts_of(await self.ask(**options))
 
     async def begun(self) -> None:
@@ -73,7 +69,6 @@ class Connected:
 
 
 def texts_of(answer: Answer) -> list[str]:
-    """The texts of its items."""
     return [] if isinstance(answer, Reason) else [str(item.insert_text) for item in answer]
 
 

@@ -51,12 +51,10 @@ class Editor:
         self.client.text_document_did_open(types.DidOpenTextDocumentParams(item))
 
     def close(self) -> None:
-        """Close the document."""
         params = types.DidCloseTextDocumentParams(types.TextDocumentIdentifier(self.uri))
         self.client.text_document_did_close(params)
 
     def type(self, text: str) -> None:
-        """Insert text at the cursor."""
         self._replace(self.row, self.column, text)
 
     def erase(self) -> None:
@@ -102,21 +100,17 @@ class Editor:
         return asyncio.wrap_future(answer)
 
     def cancel(self, request_id: str) -> None:
-        """Tell the server that an answer is no longer wanted; it has to give one."""
         self.client.cancel_request(types.CancelParams(request_id))
 
     async def items(self, **options: Any) -> list[types.InlineCompletionItem]:
-        """The items of an answer."""
         answer = await self.ask(**options)
         return list(answer.items if isinstance(answer, types.InlineCompletionList) else answer)
 
     async def run(self, command: str, *arguments: Any) -> Any:
-        """Run a command of the server."""
         params = types.ExecuteCommandParams(command, arguments=list(arguments))
         return await self.client.workspace_execute_command_async(params)
 
     async def reasons(self) -> list[str]:
-        """Why the last empty answers were empty."""
         return [answer["reason"] for answer in await self.run("foregram.why")]
 
 

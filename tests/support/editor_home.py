@@ -43,7 +43,6 @@ def ready_host(environ: Mapping[str, str]) -> Iterator[None]:
 
 
 def user_cache() -> Path:
-    """Where the user's converted models are."""
     return Path(os.environ.get("FOREGRAM_CACHE", Path.home() / ".cache/foregram"))
 
 

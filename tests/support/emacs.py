@@ -45,7 +45,6 @@ class Emacs:
 
     @property
     def text(self) -> str:
-        """The whole buffer."""
         return str(self.lisp("(buffer-substring-no-properties (point-min) (point-max))"))
 
 

@@ -33,8 +33,6 @@ def lsp_mode_init(packages: Path, command: Path, home: Path, settings: str = "()
 
 
 class GhostText:
-    """The ghost text of an Emacs."""
-
     def __init__(self, emacs: Emacs) -> None:
         self.emacs = emacs
 
@@ -43,20 +41,16 @@ class GhostText:
         return str(self.emacs.until(f"(and {_IS_SHOWN} (lsp-get {_ITEM} :insertText))"))
 
     def goes(self) -> None:
-        """Wait until nothing is shown."""
         self.emacs.until(f"(not {_IS_SHOWN})")
 
     @property
     def is_shown(self) -> bool:
-        """Whether there is an overlay."""
         return bool(self.emacs.lisp(_IS_SHOWN))
 
     @property
     def drawn(self) -> str:
-        """What the overlay draws, the text before the cursor in it included."""
         return str(self.emacs.lisp(_DRAWN))
 
     @property
     def num_candidates(self) -> int:
-        """How many items there are to choose from."""
         return int(self.emacs.lisp("(length lsp-inline-completion--items)"))

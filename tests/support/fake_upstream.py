@@ -55,7 +55,6 @@ class FakeUpstream:
     url: str = ""
 
     def refuse(self, path: str, status: int, content: Any = None, **headers: str) -> None:
-        """From now on answer so."""
         self.refusals[path] = status, headers, content
 
     @property

@@ -29,7 +29,6 @@ def load(_progress: Any) -> EchoEngine:
 
 
 def echo(words: list[str]) -> None:
-    """Serve until told to stop."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--socket", type=Path)
     parser.add_argument("--port", type=int)

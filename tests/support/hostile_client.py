@@ -143,7 +143,6 @@ class HostileClient:
 
 
 def main() -> None:
-    """Attack for a while."""
     socket, name, seconds, *ways = sys.argv[1:]
     os.nice(_NICE)
     client = HostileClient(socket, name)

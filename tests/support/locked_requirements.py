@@ -56,7 +56,6 @@ class Locked:
 
     @property
     def file(self) -> str:
-        """The file that it stands in."""
         if _LINKED.match(self.name):
             return TORCH
         return CUDA if _OF_GPUS.match(self.name) else ALL
@@ -76,7 +75,6 @@ class Locked:
 
 
 def read_locked(text: str) -> list[Locked]:
-    """All entries."""
     lines = "".join(line for line in text.splitlines(keepends=True) if not line.startswith("#"))
     return [Locked.read(entry) for entry in re.split(r"(?<!\\)\n", lines) if entry.strip()]
 
@@ -93,7 +91,6 @@ def for_cpus(torch: Locked, former: Sequence[Locked], wheels: Iterable[Path]) ->
 
 
 def write_locked(folder: Path, entries: Sequence[Locked], wheels: Iterable[Path] = ()) -> None:
-    """All files."""
     folder.mkdir(exist_ok=True)
     cpu = folder / CPU
     former = read_locked(cpu.read_text()) if cpu.exists() else []

@@ -16,7 +16,6 @@ class Loader:
         self.lua.globals().package.path = f"{PLUGIN}/lua/?.lua"
 
     def __call__(self, name: str) -> Any:
-        """The module."""
         return self.lua.execute((PLUGIN / f"lua/foregram/{name}.lua").read_text())
 
     def table(self, **values: Any) -> Any:

@@ -91,7 +91,6 @@ class GgufParts:
         return held
 
     def write(self, path: Path) -> None:
-        """Put it together."""
         parts = [b"GGUF", struct.pack("<I", 3)]
         parts.append(_u64(len(self.tensors) if self.num_tensors is None else self.num_tensors))
         parts.append(_u64(len(self.entries) if self.num_entries is None else self.num_entries))

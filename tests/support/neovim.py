@@ -78,7 +78,6 @@ class NeovimRpc:
             raise
 
     def call(self, method: str, *arguments: Any) -> Any:
-        """What the method returns."""
         message = [0, next(self._ids), method, arguments]
         self._socket.sendall(msgspec.msgpack.encode(message))
         _kind, _id, error, result = self._receive()
@@ -87,7 +86,6 @@ class NeovimRpc:
         return result
 
     def close(self) -> None:
-        """Leave; Neovim stays."""
         self._socket.close()
 
     def _receive(self) -> Any:
@@ -123,7 +121,6 @@ class Neovim:
         self.rpc.call("nvim_input", keys)
 
     def lua(self, code: str, *arguments: Any) -> Any:
-        """What Lua returns."""
         return self.rpc.call("nvim_exec_lua", code, arguments)
 
     def ghost(self) -> str:
@@ -135,11 +132,9 @@ class Neovim:
         return until(check, lambda: f"{what}; {self.story()}", limit_s=limit_s, pause_s=POLL_S)
 
     def until_ghost(self, limit_s: float = LIMIT_S) -> str:
-        """The ghost text, as soon as there is some."""
         return self.until(self.ghost, "ghost text", limit_s)
 
     def until_no_ghost(self) -> None:
-        """Wait until there is no ghost text."""
         self.until(lambda: not self.ghost(), "no ghost text")
 
     def settled_ghost(self) -> str:
@@ -152,23 +147,18 @@ class Neovim:
         return self.until(settled, "ghost text that stays")
 
     def view(self) -> View:
-        """What one sees, at one moment."""
         return View(*self.lua(VIEW))
 
     def text(self) -> str:
-        """The buffer."""
         return "\n".join(self.lua("return vim.api.nvim_buf_get_lines(0, 0, -1, true)"))
 
     def until_text(self, text: str) -> None:
-        """Wait until the buffer is this text."""
         self.until(lambda: self.text() == text, f"{text!r} in the buffer", 20)
 
     def state(self) -> dict[str, Any]:
-        """The plugin's state: kind, message, busy, percent."""
         return dict(self.lua("return require('foregram').state()"))
 
     def said(self) -> list[str]:
-        """What was said in notifications."""
         return list(self.lua("return _G.said"))
 
     def messages(self) -> str:
@@ -176,7 +166,6 @@ class Neovim:
         return str(self.lua("return vim.api.nvim_exec2('messages', { output = true }).output"))
 
     def story(self) -> str:
-        """What helps to understand a failure."""
         state = f"state {self.state()}, said {self.said()}, messages {self.messages()!r}"
         return f"{state}, text {self.text()!r}"
 

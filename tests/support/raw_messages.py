@@ -12,7 +12,6 @@ def framed(**message: Any) -> bytes:
 
 
 async def read_message(reader: asyncio.StreamReader) -> dict[str, Any]:
-    """The next message."""
     num_bytes = 0
     while line := (await reader.readline()).strip():
         if line.startswith(b"Content-Length"):

@@ -48,7 +48,6 @@ class RunningHost:
         return self.server._server.should_exit
 
     async def ready(self) -> None:
-        """Wait until the engine is loaded."""
         while self.service.state == "loading":
             await asyncio.sleep(0.005)
 
@@ -56,7 +55,6 @@ class RunningHost:
         return await self.client.post(path, content=msgspec.json.encode(message))
 
     async def complete(self, message: CompleteRequest) -> AsyncGenerator[CompleteEvent]:
-        """The events of a completion."""
         content = msgspec.json.encode(message)
         async with self.client.stream("POST", "/v1/complete", content=content) as response:
             assert response.status_code == 200, await response.aread()

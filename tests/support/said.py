@@ -12,20 +12,16 @@ class Said(NoProgress):
         self.advanced = self.num_ended = 0
 
     def begin(self, task: str, total: int) -> None:
-        """Remember the task."""
         self.tasks.append(task)
         self.totals.append(total)
         self.all.append(task)
 
     def advance(self, amount: int) -> None:
-        """Count it."""
         self.advanced += amount
 
     def end(self) -> None:
-        """Count it."""
         self.num_ended += 1
 
     def tell(self, sentence: str) -> None:
-        """Remember the sentence."""
         self.sentences.append(sentence)
         self.all.append(sentence)

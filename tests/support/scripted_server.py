@@ -63,7 +63,6 @@ class ScriptedServer:
         self.says(_STATUS, **params)
 
     def heard(self, method: str) -> list[Any]:
-        """The params of all messages of the editor with this method."""
         return [one["params"] for one in self._messages() if one["method"] == method]
 
     @property
@@ -74,11 +73,9 @@ class ScriptedServer:
 
     @property
     def num_starts(self) -> int:
-        """How often `lsp` was started."""
         return len(_read_lines(self.folder / "started"))
 
     def prints(self, command: str, text: str) -> None:
-        """What another command than `lsp` prints."""
         (self.folder / f"{command}.txt").write_text(text)
 
     @property
@@ -211,7 +208,6 @@ class _Connection:
 
 
 def main() -> None:
-    """Run one command."""
     folder, words = Path(sys.argv[1]), sys.argv[2:]
     _append(folder / "ran", " ".join(words))
     if "--version" in words:

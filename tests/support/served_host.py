@@ -42,7 +42,6 @@ def secret_file(path: Path, token: str) -> Path:
 
 
 def headers_with(token: str = "") -> dict[str, str]:
-    """What each request carries."""
     ours = {"content-type": "application/json", PROTOCOL_HEADER: str(PROTOCOL_VERSION)}
     return ours | ({"authorization": f"Bearer {token}"} if token else {})
 
@@ -92,7 +91,6 @@ class ServedHost:
         return HostAddress(token_of(name), self.socket)
 
     def client(self, token: str = "", timeout: float = ANSWER_S) -> httpx2.Client:
-        """Asks it with a token."""
         trusted = ssl.create_default_context(cafile=self.ca_file) if self.ca_file else True
         transport = None if self.url else httpx2.HTTPTransport(uds=str(self.socket))
         return httpx2.Client(
@@ -105,7 +103,6 @@ class ServedHost:
 
     @property
     def log(self) -> str:
-        """What it has printed so far."""
         return (self.folder / "log").read_text("utf-8", "replace")
 
     def until(self, condition: Callable[[], object]) -> None:
@@ -123,7 +120,6 @@ class ServedHost:
             self.until(lambda: http.get("/health").status_code == 200)
 
     def memory_bytes(self) -> int:
-        """What it has in memory."""
         lines = Path(f"/proc/{self.process.pid}/status").read_text().splitlines()
         return 1024 * next(int(line.split()[1]) for line in lines if line.startswith("VmRSS"))
 
@@ -194,7 +190,6 @@ class RemoteHost:
 
     @property
     def settings(self) -> dict[str, str]:
-        """The server's settings that reach it."""
         return {
             "host_url": self.url,
             "token_file": str(self.token_file),
@@ -202,7 +197,6 @@ class RemoteHost:
         }
 
     def num_requests(self) -> float:
-        """How many completions it has been asked for."""
         with self.host.client(self.token) as http:
             page = http.get("/metrics").text
         counted = [line for line in page.splitlines() if line.startswith("foregram_requests_total")]

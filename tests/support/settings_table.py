@@ -10,7 +10,6 @@ HEAD = "| setting | variable | values | default | meaning |\n| --- | --- | --- |
 
 
 def settings_table() -> str:
-    """The table, in Markdown."""
     return HEAD + "".join(map(_table_row, msgspec.structs.fields(Settings)))
 
 

@@ -67,7 +67,6 @@ def written_behind(
 
 
 def text_of(steps: Iterable[VerifiedStep]) -> list[int]:
-    """The tokens that steps wrote."""
     return [int(token) for step in steps for token in step.token_ids]
 
 

@@ -34,12 +34,10 @@ class StubHost:
 
     @property
     def starts(self) -> list[int]:
-        """The process ids of all stubs that were started."""
         return [int(line.split()[0]) for line in self._started()]
 
     @property
     def directories(self) -> list[str]:
-        """Where they stood."""
         return [line.split(maxsplit=1)[1] for line in self._started()]
 
     def _started(self) -> list[str]:
@@ -47,7 +45,6 @@ class StubHost:
         return path.read_text().splitlines() if path.exists() else []
 
     def command(self, *options: str) -> list[str]:
-        """Start the stub."""
         folder = self.folder
         places = ["--socket", str(folder.socket_path), "--token-file", str(folder.token_path)]
         starts = ["--starts", str(folder.path / "starts")]

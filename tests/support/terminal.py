@@ -22,12 +22,10 @@ class Terminal:
         output(*self._tmux, "send-keys", *names)
 
     def type(self, text: str) -> None:
-        """Type a text, key by key."""
         output(*self._tmux, "send-keys", "-l", text)
 
     @property
     def screen(self) -> str:
-        """What the terminal shows."""
         return output(*self._tmux, "capture-pane", "-p")
 
     @property
@@ -40,7 +38,6 @@ class Terminal:
         return until(condition, lambda: f"{wanted}; it shows\n{self.screen}", limit_s=limit_s)
 
     def shows(self, text: str, *, limit_s: float = LIMIT_S) -> str:
-        """The screen once the text stands on it."""
         self.until(lambda: text in self.screen, text, limit_s=limit_s)
         return self.screen
 
@@ -64,7 +61,6 @@ def terminal(
 
 
 def output(*command: object, environ: dict[str, str] | None = None) -> str:
-    """What a program printed."""
     words = [str(word) for word in command]
     done = subprocess.run(words, env=environ, check=True, text=True, stdout=subprocess.PIPE)
     return done.stdout

@@ -27,7 +27,6 @@ def path_to(tree: TokenTree, row: int) -> list[int]:
 
 
 def tokens_to(tree: TokenTree, row: int) -> list[int]:
-    """Tokens from the root to `row`, both included."""
     return [int(tree.token_ids[row]) for row in path_to(tree, row)]
 
 

@@ -102,7 +102,6 @@ class Screen:
 
     @property
     def document(self) -> str:
-        """What stands in the document."""
         own = [line for line in self.lines if not line or any(not is_ghost for is_ghost, _ in line)]
         return "\n".join("".join(text for is_ghost, text in line if not is_ghost) for line in own)
 
@@ -123,13 +122,11 @@ def begin_watching(page: Page) -> None:
 
 
 def end_watching(page: Page) -> Watched:
-    """What was seen since `begin_watching`."""
     seen = page.evaluate("() => foregramTest.end()")
     return Watched(seen["polls"], seen["gaps"], tuple(seen["previews"]))
 
 
 def read_screen(page: Page) -> Screen:
-    """The active editor."""
     prepare(page)
     lines: list[Any] = page.evaluate("() => foregramTest.lines()")
     return Screen(tuple(tuple((one, text) for one, text in line) for line in lines))
@@ -141,7 +138,6 @@ def prepare(page: Page) -> None:
 
 
 def read_status(page: Page) -> StatusItem | None:
-    """Our entry in the status bar, if it is there."""
     found = page.evaluate(_STATUS, STATUS_ID)
     if found is None:
         return None
@@ -151,6 +147,5 @@ def read_status(page: Page) -> StatusItem | None:
 
 
 def read_messages(page: Page) -> list[str]:
-    """The notifications that are on the screen."""
     messages: list[str] = page.evaluate(_MESSAGES)
     return messages

@@ -69,7 +69,6 @@ class CodeServer:
         return {key: value for text in texts for key, value in json.loads(text).items()}
 
     def address(self, place: Path) -> str:
-        """Where a browser finds a window on this folder or `.code-workspace`."""
         kind = "folder" if place.is_dir() else "workspace"
         return f"http://127.0.0.1:{self.port}/?{kind}={place}"
 
@@ -167,7 +166,6 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 def _group(group: int) -> dict[int, str]:
-    """The processes of a process group and what they run."""
     found = {}
     for entry in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):

@@ -35,8 +35,6 @@ _CARET = ".part.editor .editor-group-container.active .editor-instance"
 
 @dataclass
 class Window:
-    """One window of VS Code."""
-
     page: Page
     server: CodeServer
     folder: Path
@@ -49,7 +47,6 @@ class Window:
             shutil.rmtree(path) if path.is_dir() else path.unlink()
 
     def close_all(self) -> None:
-        """Close what is open, with all changes."""
         self.press("Escape", "Escape")
         self.until(self._is_tidy, lambda: f"no document; there are {self.tabs()}")
 
@@ -78,11 +75,9 @@ class Window:
         self.go_to(place.line, place.column)
 
     def type(self, text: str, *, pause_ms: float = 30) -> None:
-        """Press the keys of a text."""
         self.page.keyboard.type(text, delay=pause_ms)
 
     def press(self, *keys: str) -> None:
-        """Press keys, named as Playwright names them."""
         for key in keys:
             self.page.keyboard.press(key)
 
@@ -92,7 +87,6 @@ class Window:
         self._choose(f">{title}", f'{_QUICK_ROWS}[aria-label^="{title}"]')
 
     def click_status(self) -> None:
-        """Click our entry in the status bar."""
         self.page.wait_for_selector(_QUICK_ROWS, state="hidden")
         self.page.click(f'.statusbar-item[id$="{STATUS_ID}"] .statusbar-item-label')
 
@@ -103,7 +97,6 @@ class Window:
         row.wait_for(state="hidden")  # else a next list would be taken for this one
 
     def answer(self, text: str) -> None:
-        """Fill the input box that has opened."""
         self.page.wait_for_selector(_QUICK_INPUT)
         self.page.fill(_QUICK_INPUT, text)
         self.page.keyboard.press("Enter")
@@ -123,17 +116,14 @@ class Window:
         return str(self.page.get_attribute(f"{_QUICK_ROWS}.focused", "aria-label"))
 
     def press_button(self, label: str) -> None:
-        """Press a button of a notification."""
         self.page.click(f".notification-list-item .monaco-button:has-text('{label}')")
 
     def dialog(self) -> Locator:
-        """The modal dialog that has opened."""
         box = self.page.locator(".monaco-dialog-box")
         box.wait_for()
         return box
 
     def wait_for_settings(self, query: str) -> None:
-        """Wait until the settings that a search finds are shown."""
         searched = self.page.locator(".settings-editor .search-container .view-lines")
         self.until(lambda: query in "".join(searched.all_text_contents()), f"settings of {query}")
 
@@ -152,7 +142,6 @@ class Window:
         return self.screen().document
 
     def choices(self) -> list[str]:
-        """The entries of the list that has opened."""
         self.page.wait_for_selector(f"{_QUICK_ROWS}.focused")
         labels = self.page.locator(_QUICK_ROWS).evaluate_all(
             "(rows) => rows.map((row) => row.getAttribute('aria-label'))"
@@ -174,11 +163,9 @@ class Window:
         return end_watching(self.page)
 
     def screen(self) -> Screen:
-        """The active editor."""
         return read_screen(self.page)
 
     def ghost(self) -> str:
-        """The ghost text; empty where there is none."""
         return self.screen().ghost
 
     def wait_for_ghost(self, limit_s: float = _ANSWER_S) -> Screen:
@@ -194,14 +181,12 @@ class Window:
         return seen[-1]
 
     def wait_for_document(self, text: str) -> None:
-        """Wait until exactly this stands in the document."""
         self.until(
             lambda: self.screen().document == text,
             lambda: f"{text!r}; there is {self.screen().document!r}",
         )
 
     def status(self) -> StatusItem:
-        """Our entry in the status bar."""
         found = self.until(lambda: read_status(self.page), "foregram's entry in the status bar")
         assert found is not None
         return found
@@ -225,15 +210,12 @@ class Window:
         return self.wait_for_status("sparkle", saying=" on cpu", limit_s=limit_s)
 
     def status_bar(self) -> str:
-        """All that the status bar says."""
         return " | ".join(self.page.locator(".statusbar-item").all_text_contents())
 
     def messages(self) -> list[str]:
-        """The notifications that are on the screen."""
         return read_messages(self.page)
 
     def wait_for_message(self, text: str, limit_s: float = _ANSWER_S) -> str:
-        """The first notification that holds this text."""
         return self.until(
             lambda: next((one for one in self.messages() if text in one), ""),
             lambda: f"a message with {text!r}; there are {self.messages()}",
@@ -241,17 +223,14 @@ class Window:
         )
 
     def tabs(self) -> list[str]:
-        """The names of the open files."""
         return self._tabs(".tab")
 
     def is_dirty(self) -> bool:
-        """Whether the active file has changes that are not saved."""
         return bool(self.page.locator(".tabs-container .tab.active.dirty").count())
 
     def until(
         self, condition: Callable[[], _Value], what: What, *, limit_s: float = 30.0
     ) -> _Value:
-        """The first true value of `condition`."""
         return until(condition, what, limit_s=limit_s, pause=self._pause)
 
     def _is_tidy(self) -> bool:

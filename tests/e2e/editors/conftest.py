@@ -56,7 +56,6 @@ def remote(tmp_path_factory: pytest.TempPathFactory, cache_folder: Path) -> Iter
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
-    """The browser of all windows of VS Code."""
     with chromium() as started:
         yield started
 

@@ -144,7 +144,6 @@ def type_along(editor: _VsCode | _Neovim, ghost: str) -> list[float]:
 
 @contextmanager
 def vscode(environ: Mapping[str, str], file: Path) -> Iterator[_VsCode]:
-    """The file in VS Code."""
     with (
         chromium() as browser,
         code_server(environ, foregram_extension()) as server,
@@ -158,7 +157,6 @@ def vscode(environ: Mapping[str, str], file: Path) -> Iterator[_VsCode]:
 
 @contextmanager
 def vim(version: str, ghost_text: str, environ: Mapping[str, str], file: Path) -> Iterator[_Neovim]:
-    """The file in Neovim."""
     options = {"cmd": [str(COMMAND), "lsp"], "ghost_text": ghost_text}
     with neovim(version, environ, file.parent / "xdg", file, options=options) as editor:
         editor.until_ready()

@@ -37,7 +37,6 @@ def bare_server(environ, tmp_path_factory):
 
 
 def without_requirements(extension, target):
-    """The extension, with nothing to download."""
     with zipfile.ZipFile(extension) as packed, zipfile.ZipFile(target, "w") as emptied:
         for name in packed.namelist():
             is_locked = name.startswith("extension/requirements/")

@@ -57,7 +57,6 @@ def offered(log: str) -> list[dict[str, Any]]:
 
 @pytest.fixture
 def file(shop: Path) -> Path:
-    """A file of a project."""
     return shop / "inventory.py"
 
 

@@ -55,7 +55,6 @@ def status(environ):
 
 
 def record_messages(editor):
-    """Keep what the plugin tells the server."""
     editor.lua("""
         _G.sent = {}
         local rpc = require("foregram.client").get().rpc
@@ -234,7 +233,6 @@ return vim.tbl_map(function(one) return one.file .. " " .. one.reason end, _G.an
 
 
 def servers(editor) -> list[int]:
-    """Processes that Neovim has started and that run."""
     return list(editor.lua("return vim.api.nvim_get_proc_children(vim.uv.os_getpid())"))
 
 

@@ -21,7 +21,6 @@ def fails_with(editor, *words):
 
 
 def shows_why(editor, *words):
-    """`:Foregram why` says all this."""
     editor.type("<Esc>:Foregram why<CR>")
     editor.until(lambda: all(word in editor.text() for word in words), str(words))
     editor.type("q")
@@ -74,7 +73,6 @@ def test_a_server_that_ends_again_and_again_is_left_alone_after_three_times(
 
 @pytest.fixture
 def none_left(script):
-    """No server outlives its Neovim."""
     yield
     until(lambda: not script.processes, "the end of all servers", limit_s=10)
 

@@ -55,7 +55,6 @@ def to_svg(captured: str, *, title: str, width: int) -> str:
 
 
 def colours_of(captured: str, words: str) -> str:
-    """The colour in which a terminal shows words."""
     line = next(line for line in captured.splitlines() if words in line)
     return line.partition(words)[0].rpartition("\x1b[")[2].partition("m")[0]
 

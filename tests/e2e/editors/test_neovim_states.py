@@ -15,8 +15,6 @@ DRAWN = pytest.mark.parametrize("scripted_neovim", WAYS, indirect=True, ids="-".
 
 @pytest.fixture
 def start(scripted_neovim):
-    """Starts Neovim, and waits for its server."""
-
     def started(text="total = 1\n", **given):
         editor = scripted_neovim(text, **given)
         running = "return require('foregram.client').get() ~= nil"

@@ -33,7 +33,6 @@ def type_total(window):
 
 
 def own_messages(window):
-    """The notifications that are foregram's."""
     return [one for one in window.messages() if "foregram" in one]
 
 

@@ -17,7 +17,6 @@ def type_total(window, name="inventory.py"):
 
 
 def shows_ghost_text(window, name="inventory.py"):
-    """Type there, and see the answer."""
     type_total(window, name)
     return window.wait_for_ghost(limit_s=120)
 

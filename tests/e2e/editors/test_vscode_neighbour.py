@@ -40,7 +40,6 @@ _VSIX = """<?xml version="1.0" encoding="utf-8"?>
 
 
 def neighbour_extension(folder):
-    """Pack it."""
     path = folder / "neighbour.vsix"
     with zipfile.ZipFile(path, "w") as packed:
         packed.writestr("extension.vsixmanifest", _VSIX)

@@ -66,7 +66,6 @@ def code(browser, server):
 
 @pytest.fixture(scope="module")
 def bare(code, tmp_path_factory):
-    """A window without anything beside its editor."""
     with code.window(tmp_path_factory.mktemp("shop")) as opened:
         opened.wait_until_ready()
         opened.press("Control+b")
@@ -78,7 +77,6 @@ def bare(code, tmp_path_factory):
 
 @pytest.fixture
 def window(bare):
-    """The shop in that window, and nothing else."""
     bare.close_all()
     bare.open_at(SHOP, "shop.py")
     return bare

@@ -16,7 +16,6 @@ SETTINGS = [field.name for field in msgspec.structs.fields(Settings)]
 
 
 def read(options):
-    """The configuration, and the sentences."""
     given, problems = config.read(load.lists(options))
     return given, list(problems.values())
 
@@ -26,7 +25,6 @@ def options(fields):
 
 
 def lua_text(value):
-    """A value as one writes it in Lua."""
     if value is None:
         return "nil"
     if isinstance(value, str):
