@@ -188,7 +188,7 @@ def encoder(tokenizer):
     return lambda text: tokenizer.encode(text).ids
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=100)
 @given(texts, edits)
 def test_tokens_after_any_edits_are_those_of_the_whole_text(splitting, text, changes):
     encode = encoder(splitting)

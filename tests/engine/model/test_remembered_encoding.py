@@ -106,7 +106,7 @@ def tokenizer(request):
     return trained(SPLITTERS[request.param])
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=100)
 @given(texts, edits)
 def test_tokens_after_any_edits_are_those_of_the_whole_text(tokenizer, text, changes):
     remembered = made(lambda text: tokenizer.encode(text).ids)

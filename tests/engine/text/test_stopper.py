@@ -186,7 +186,7 @@ def sure(*texts):
     StopRules(min_confidence=0.5),
     FinishReason.END_TOKEN,
 )
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_what_was_streamed_is_never_taken_back(tokens, prefix, suffix, rules, end):
     stopper = Stopper(rules, prefix, suffix)
     streamed = ""

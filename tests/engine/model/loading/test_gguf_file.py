@@ -139,7 +139,7 @@ def test_two_tensors_of_one_name_are_refused(path: Path, tmp_path: Path) -> None
         GgufFile(tmp_path / "odd.gguf")
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=100)
 @given(data=st.data())
 def test_damage_in_the_header_never_ends_in_anything_but_a_clear_error(
     path: Path, tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
