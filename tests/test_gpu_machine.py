@@ -24,6 +24,16 @@ CARRIED = (
 )  # fmt: skip
 
 
+_FINDER = """
+from importlib.machinery import PathFinder
+
+find = PathFinder.find_spec
+PathFinder.find_spec = classmethod(
+    lambda _, name, *rest: None if name in MISSING else find(name, *rest)
+)
+"""
+
+
 def missing_modules():
     """The modules of all packages that are installed here, and neither there nor needed by those."""
     there, waiting = {"foregram"}, [*THERE, *CARRIED]
@@ -48,9 +58,7 @@ def python(tmp_path_factory):
     """Runs an interpreter without those modules, as are those that it starts."""
     folder, missing = tmp_path_factory.mktemp("machine"), missing_modules()
     assert {"lsprotocol", "prometheus_client", "pygls", "uvicorn"} <= missing
-    (folder / "sitecustomize.py").write_text(
-        f"import sys\n\nsys.modules |= dict.fromkeys({missing})\n"
-    )
+    (folder / "sitecustomize.py").write_text(f"MISSING = {missing}\n{_FINDER}")
     names = ("HOME", "FOREGRAM_CACHE", "FOREGRAM_RUNTIME", "TRITON_CACHE_DIR")
     environment = {name: str(folder / name.lower()) for name in names}
     environment |= {"PATH": os.defpath, "PYTHONPATH": f"{folder}{os.pathsep}{ROOT}"}
