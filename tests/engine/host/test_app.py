@@ -24,6 +24,7 @@ from engine.host.protocol import (
     SyncRequest,
 )
 from engine.host.quotas import QuotaKeeper
+from engine.host.server import follow_tokens
 from engine.host.service import CompletionJob, CompletionService
 from engine.request import ClosedBuffers, CompletionRequest, Snippet
 from tests.support.held_engine import HeldEngine
@@ -508,6 +509,10 @@ async def test_all_that_a_client_sent_is_forgotten_with_its_last_buffer_and_when
 ADA, EVE = "the secret token of ada", "the secret token of eve"
 
 
+def take_tokens(host):
+    follow_tokens(host.service, host.server._principals, is_told=True)
+
+
 @asynccontextmanager
 async def team_host(folder, engine, **options):
     """A host of two principals; its client has the token of ada, and eve's headers."""
@@ -622,7 +627,7 @@ async def test_who_is_no_longer_in_the_token_file_leaves_nothing_behind(tmp_path
         content = msgspec.json.encode(ask(buffer("y")))
         await host.client.post("/v1/complete", content=content, headers=eves)
         secret_file(tmp_path / "tokens", f"ada:{ADA}")
-        host.server._reload()
+        take_tokens(host)
         assert (await host.client.get("/v1/status", headers=eves)).status_code == 401
         assert [one.principal for one in host.service.buffers.clients] == ["ada"]
         await collected(host.complete(ask()))
@@ -638,7 +643,7 @@ async def test_a_drop_in_client_that_is_no_longer_in_the_token_file_leaves_nothi
         await host.client.post("/v1/completions", json={"prompt": "y"}, headers=eves)
         assert host.service.clients.last_prompt("eve")
         secret_file(tmp_path / "tokens", f"ada:{ADA}")
-        host.server._reload()
+        take_tokens(host)
         assert host.service.clients.last_prompt("eve") is None
         assert "eve" not in host.service.clients._known
         await collected(host.complete(ask(buffer("x"))))
@@ -652,7 +657,7 @@ async def test_what_runs_for_a_token_that_is_taken_away_ends_and_is_not_remember
         asking = asyncio.ensure_future(posting)
         await asyncio.to_thread(engine.began.acquire)
         secret_file(tmp_path / "tokens", f"ada:{ADA}")
-        host.server._reload()
+        take_tokens(host)
         answer = await asking
         assert (answer.status_code, answer.json()["error"]["code"]) == (401, "wrong_token")
         assert "eve" not in host.service.clients._known
@@ -686,7 +691,7 @@ async def test_a_body_that_comes_when_its_token_was_taken_away_is_refused(tmp_pa
             while not host.service.limits.num_open("eve"):
                 await asyncio.sleep(0)
             secret_file(tmp_path / "tokens", f"ada:{ADA}")
-            host.server._reload()
+            take_tokens(host)
             yield whole[5:]
 
         length = {"content-type": "application/json", "content-length": str(len(whole))}
@@ -704,7 +709,7 @@ async def test_a_body_that_comes_when_another_token_was_taken_away_is_answered(t
             while not host.service.limits.num_open("ada"):
                 await asyncio.sleep(0)
             secret_file(tmp_path / "tokens", f"ada:{ADA}")
-            host.server._reload()
+            take_tokens(host)
             yield b'pt": "y"}'
 
         headers = {"content-type": "application/json", "content-length": "15"}

@@ -62,14 +62,12 @@ def test_paths_of_the_native_protocol_stay_its_own(path):
     assert ALL.at(path) is None
 
 
-@pytest.mark.asyncio
 async def test_what_is_switched_off_is_not_there(tmp_path):
     async with running_host(tmp_path, HeldEngine(), apis=EnabledApis()) as host:
         for path in (COMPLETIONS, "/v1/models", "/v1/health"):
             assert (await host.client.get(path)).status_code == 404
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize(
     ("path", "told"),
     [
@@ -89,7 +87,6 @@ async def test_a_client_of_another_api_hears_which_one_to_switch_on(tmp_path, pa
     assert ours.status_code == 426
 
 
-@pytest.mark.asyncio
 async def test_a_body_of_an_api_that_is_switched_off_is_told_so(tmp_path):
     async with running_host(tmp_path, HeldEngine()) as host:
         body = {"segments": {"prefix": "x"}}
@@ -98,7 +95,6 @@ async def test_a_body_of_an_api_that_is_switched_off_is_told_so(tmp_path):
     assert "--api openai,tabby" in response.json()["error"]["message"]
 
 
-@pytest.mark.asyncio
 async def test_the_advice_keeps_the_apis_of_other_paths_switched_on(tmp_path):
     spoken = EnabledApis.named("openai,mistral")
     async with running_host(tmp_path, HeldEngine(), apis=spoken) as host:
@@ -106,7 +102,6 @@ async def test_the_advice_keeps_the_apis_of_other_paths_switched_on(tmp_path):
     assert "--api openai,mistral,tabby" in response.json()["error"]["message"]
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize(
     ("content", "named"),
     [
@@ -130,7 +125,6 @@ async def test_a_malformed_body_is_400_in_the_form_of_the_api(tmp_path, content,
 _NEUTRAL = {"max_tokens": 64.0, "n_predict": 64.0, "n": 1.0, "best_of": 1.0, "n_cmpl": 1.0}
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize("api", REQUESTS)
 async def test_a_whole_number_may_be_written_with_a_point(tmp_path, api):
     path, body, names = REQUESTS[api]
@@ -158,7 +152,6 @@ _NULLS = {
 }
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize("api", REQUESTS)
 async def test_a_field_that_is_null_is_as_if_it_were_not_there(tmp_path, api):
     path, body, _ = REQUESTS[api]
@@ -170,7 +163,6 @@ async def test_a_field_that_is_null_is_as_if_it_were_not_there(tmp_path, api):
             assert response.json().keys() == without.json().keys()
 
 
-@pytest.mark.asyncio
 async def test_null_in_what_is_nested_is_as_if_it_were_not_there(tmp_path):
     snippet = {"filepath": None, "body": "b"}
     tabby = {"prefix": "x", "suffix": None, "filepath": None, "declarations": [snippet]}
@@ -185,14 +177,12 @@ async def test_null_in_what_is_nested_is_as_if_it_were_not_there(tmp_path):
             assert response.status_code == 200, response.text
 
 
-@pytest.mark.asyncio
 async def test_a_stream_says_its_character_set_once(tmp_path):
     async with running_host(tmp_path, HeldEngine()) as host:
         response = await host.client.post(COMPLETIONS, json={"prompt": "x", "stream": True})
     assert response.headers["content-type"] == "text/event-stream; charset=utf-8"
 
 
-@pytest.mark.asyncio
 async def test_a_body_over_the_limit_is_413_in_the_form_of_the_api(tmp_path, monkeypatch):
     monkeypatch.setattr("engine.host.app.MAX_BODY_BYTES", 1000)
     async with running_host(tmp_path, HeldEngine()) as host:
@@ -201,7 +191,6 @@ async def test_a_body_over_the_limit_is_413_in_the_form_of_the_api(tmp_path, mon
     assert response.json()["error"]["type"] == "invalid_request_error"
 
 
-@pytest.mark.asyncio
 async def test_while_the_model_loads_who_asks_hears_when_to_come_back(tmp_path):
     may_load = threading.Event()
     load = engine_after(may_load, HeldEngine())
@@ -229,7 +218,6 @@ class Breaking(HeldEngine):
         raise self.error
 
 
-@pytest.mark.asyncio
 async def test_a_completion_that_breaks_before_its_first_word_is_500_without_its_text(tmp_path):
     engine = Breaking(words=())
     async with running_host(tmp_path, engine) as host:
@@ -241,7 +229,6 @@ async def test_a_completion_that_breaks_before_its_first_word_is_500_without_its
             assert "secret" not in response.text
 
 
-@pytest.mark.asyncio
 async def test_a_stream_that_breaks_later_ends_with_the_error(tmp_path):
     async with running_host(tmp_path, Breaking()) as host:
         response = await host.client.post(COMPLETIONS, json={"prompt": "x", "stream": True})
@@ -250,7 +237,6 @@ async def test_a_stream_that_breaks_later_ends_with_the_error(tmp_path):
     assert msgspec.json.decode(last)["error"]["code"] == "internal_error"
 
 
-@pytest.mark.asyncio
 async def test_what_cannot_be_completed_is_400_also_in_a_stream(tmp_path):
     engine = Breaking(words=())
     engine.error = InputError("the prompt has too many tokens")
@@ -260,7 +246,6 @@ async def test_what_cannot_be_completed_is_400_also_in_a_stream(tmp_path):
     assert "too many" in response.json()["error"]["message"]
 
 
-@pytest.mark.asyncio
 async def test_what_is_refused_is_let_go_at_once(tmp_path):
     """Its error knew itself: bodies of 30 MB stayed until a collector of cycles came by."""
     engine, prompt = Breaking(words=()), "a prompt of its own" * 9
@@ -276,7 +261,6 @@ async def test_what_is_refused_is_let_go_at_once(tmp_path):
     assert prompt not in [one.prefix for one in held]
 
 
-@pytest.mark.asyncio
 async def test_a_stream_that_waits_is_kept_alive_by_comments(tmp_path, monkeypatch):
     monkeypatch.setattr(answering, "_KEEP_ALIVE_S", 0.02)
     engine = HeldEngine(is_held=True)
@@ -290,7 +274,6 @@ async def test_a_stream_that_waits_is_kept_alive_by_comments(tmp_path, monkeypat
     assert rest[-2:] == ["data: [DONE]", ""]
 
 
-@pytest.mark.asyncio
 async def test_requests_that_name_no_document_leave_each_other_alone(tmp_path):
     engine = HeldEngine()
     async with running_host(tmp_path, engine) as host:
@@ -300,7 +283,6 @@ async def test_requests_that_name_no_document_leave_each_other_alone(tmp_path):
     assert [one.status_code for one in answers] == [200] * 5
 
 
-@pytest.mark.asyncio
 async def test_the_line_ends_of_the_file_come_back(tmp_path):
     engine = HeldEngine(words=("one\n", "two"))
     async with running_host(tmp_path, engine) as host:
@@ -312,7 +294,6 @@ async def test_the_line_ends_of_the_file_come_back(tmp_path):
     assert request.stop.strings == ("\n\n",)
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize(
     ("path", "body"),
     [
@@ -339,7 +320,6 @@ def error_of(api, answer):
     return answer.json()["error"] if api in ("openai", "llama-cpp") else answer.json()
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize(
     ("api", "kind", "fields"),
     [

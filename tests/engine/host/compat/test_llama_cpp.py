@@ -116,7 +116,6 @@ def test_what_would_change_the_answer_is_refused_by_name(given, named):
     assert named in str(refused.value)
 
 
-@pytest.mark.asyncio
 async def test_an_answer_has_the_text_and_its_cost(tmp_path):
     async with running_host(tmp_path, HeldEngine(), apis=APIS) as host:
         response = await host.client.post("/infill", json=AROUND | {"id_slot": 2})
@@ -132,7 +131,6 @@ async def test_an_answer_has_the_text_and_its_cost(tmp_path):
     assert answer["generation_settings"]["n_ctx"] == INFO.context_len
 
 
-@pytest.mark.asyncio
 async def test_other_files_reach_prompt_and_pool_as_open_ones_do(tmp_path):
     engine = HeldEngine()
     async with running_host(tmp_path, engine, apis=APIS) as host:
@@ -145,7 +143,6 @@ async def test_other_files_reach_prompt_and_pool_as_open_ones_do(tmp_path):
     assert first == second != other
 
 
-@pytest.mark.asyncio
 async def test_llama_vim_finds_the_content_by_its_pattern(tmp_path):
     """It looks for `"content":"` before it reads the answer, so no blank may stand there."""
     async with running_host(tmp_path, HeldEngine(), apis=APIS) as host:
@@ -158,7 +155,6 @@ async def test_llama_vim_finds_the_content_by_its_pattern(tmp_path):
     assert answers[2].json() == {"content": "one two three"}
 
 
-@pytest.mark.asyncio
 async def test_the_fields_that_are_wanted_come_by_their_whole_names(tmp_path):
     fields = ["content", "timings/predicted_n", "truncated", "tokens_cached", "none/such"]
     async with running_host(tmp_path, HeldEngine(), apis=APIS) as host:
@@ -171,7 +167,6 @@ async def test_the_fields_that_are_wanted_come_by_their_whole_names(tmp_path):
     }
 
 
-@pytest.mark.asyncio
 async def test_several_completions_are_a_list_of_the_one_there_is(tmp_path):
     """A greedy text is the same each time; llama.vscode shows equal ones once."""
     async with running_host(tmp_path, HeldEngine(), apis=APIS) as host:
@@ -179,7 +174,6 @@ async def test_several_completions_are_a_list_of_the_one_there_is(tmp_path):
     assert [one["content"] for one in response.json()] == ["one two three"]
 
 
-@pytest.mark.asyncio
 async def test_a_stream_ends_with_the_cost(tmp_path):
     engine = HeldEngine(ending=FinishReason.MAX_TOKENS)
     async with running_host(tmp_path, engine, apis=APIS) as host:
@@ -192,7 +186,6 @@ async def test_a_stream_ends_with_the_cost(tmp_path):
     assert engine.requests[0].is_raw
 
 
-@pytest.mark.asyncio
 async def test_requests_of_one_slot_do_not_end_each_other(tmp_path):
     """Two windows use slot 0, and llama.vim reads its pieces ahead while it completes."""
     engine = HeldEngine(is_held=True)
@@ -210,7 +203,6 @@ async def test_requests_of_one_slot_do_not_end_each_other(tmp_path):
     assert [one.status_code for one in answers] == [200, 200, 200]
 
 
-@pytest.mark.asyncio
 async def test_props_describe_the_host(tmp_path):
     async with running_host(tmp_path, HeldEngine(), apis=APIS) as host:
         props = (await host.client.get("/props")).json()

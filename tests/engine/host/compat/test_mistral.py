@@ -10,8 +10,6 @@ from engine.host.compat.apis import EnabledApis
 from tests.support.held_engine import HeldEngine
 from tests.support.running_host import running_host
 
-pytestmark = pytest.mark.asyncio
-
 FIM = "/v1/fim/completions"
 # What Continue, minuet and Zed send of their own accord.
 CONTINUE: dict[str, Any] = {

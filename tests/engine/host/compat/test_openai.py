@@ -8,8 +8,6 @@ from engine import FinishReason
 from tests.support.held_engine import HeldEngine
 from tests.support.running_host import running_host
 
-pytestmark = pytest.mark.asyncio
-
 COMPLETIONS = "/v1/completions"
 
 

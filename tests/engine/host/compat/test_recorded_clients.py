@@ -7,13 +7,9 @@ import json
 import re
 from pathlib import Path
 
-import pytest
-
 from engine.host.compat.apis import NAMES, EnabledApis
 from tests.support.held_engine import HeldEngine
 from tests.support.running_host import running_host
-
-pytestmark = pytest.mark.asyncio
 
 CLIENTS = Path(__file__).parents[3] / "data/clients"
 # What llama.vim looks for before it reads an answer: without it, it takes it for none.

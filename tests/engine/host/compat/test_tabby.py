@@ -64,7 +64,6 @@ def test_what_is_not_served_is_refused_by_name():
         read(BODY | {"mode": "next_edit_suggestion"})
 
 
-@pytest.mark.asyncio
 async def test_an_answer_is_one_text_under_the_name_that_events_call_it(tmp_path):
     engine = HeldEngine()
     async with running_host(tmp_path, engine, apis=APIS) as host:
@@ -85,7 +84,6 @@ async def test_an_answer_is_one_text_under_the_name_that_events_call_it(tmp_path
     assert "foregram_accepted_characters_total 13.0" in page
 
 
-@pytest.mark.asyncio
 async def test_events_of_lines_and_of_unknown_completions_do_no_harm(tmp_path):
     async with running_host(tmp_path, HeldEngine(), apis=APIS) as host:
         answer = (await host.client.post(COMPLETIONS, json=BODY)).json()
@@ -103,7 +101,6 @@ async def test_events_of_lines_and_of_unknown_completions_do_no_harm(tmp_path):
     assert "foregram_accepted_characters_total 0.0" in page
 
 
-@pytest.mark.asyncio
 async def test_nobody_counts_for_another(tmp_path):
     file = tmp_path / "tokens"
     tokens = {name: f"the-token-of-{name}-for-this-test" for name in ("ada", "eve")}
@@ -121,7 +118,6 @@ async def test_nobody_counts_for_another(tmp_path):
     assert "foregram_accepted_characters_total 0.0" in page
 
 
-@pytest.mark.asyncio
 async def test_a_body_tells_which_api_it_means(tmp_path):
     async with running_host(tmp_path, HeldEngine(), apis=APIS) as host:
         openai = await host.client.post(COMPLETIONS, json={"prompt": "x"})
@@ -136,7 +132,6 @@ async def test_a_body_tells_which_api_it_means(tmp_path):
         assert "`prompt`" in one.text
 
 
-@pytest.mark.asyncio
 async def test_health_says_what_the_agent_asks_before_anything_else(tmp_path):
     async with running_host(tmp_path, HeldEngine(), apis=APIS) as host:
         for method in ("GET", "POST"):

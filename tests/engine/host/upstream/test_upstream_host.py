@@ -14,8 +14,6 @@ from engine.request import Chunk
 from tests.support.fake_upstream import event, fake_upstream, said
 from tests.support.running_host import ask, buffer, running_host
 
-pytestmark = pytest.mark.asyncio
-
 LINES = ("def f(self):", "    return sel")
 
 
