@@ -15,8 +15,7 @@ from engine.errors import ConfigurationError
 Layout = Literal["line", "psm"]
 Mode = Literal["auto", "off", "fixed"]
 
-# (W, N, G) by name. `coding`, `general` and `predictable` are Baseten's presets,
-# `tensorrt` the defaults of TensorRT-LLM, `h100-7b` and `two-gpus-32b` NVIDIA's published recipes.
+# (W, N, G) by name: three presets of Baseten, TensorRT-LLM's defaults, two recipes of NVIDIA.
 PRESETS: dict[str, tuple[int, int, int]] = {
     "coding": (1, 8, 3),
     "general": (3, 8, 3),
@@ -25,8 +24,6 @@ PRESETS: dict[str, tuple[int, int, int]] = {
     "h100-7b": (8, 8, 8),
     "two-gpus-32b": (15, 15, 15),
 }
-
-
 _MAX_STOP_STRINGS = 64  # Continue sends the beginnings of a language's blocks
 _MAX_STOP_CHARS = 512  # of each
 _MOST_TOKENS = 2**24  # beyond any model's context

@@ -1,7 +1,6 @@
-"""What a model's name can mean, judged by the name alone, without disk or network.
+"""What a model's name can mean, judged by how it is written, without disk or network.
 
-A folder in the current directory must not take the place of a model of the hub, so a path is
-recognised by how it is written.
+So no folder in the current directory takes the place of a model of the hub.
 """
 
 import difflib

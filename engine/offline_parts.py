@@ -1,7 +1,6 @@
-"""The embedded models: GGUF files that come in parts, as data packages from PyPI.
+"""The embedded models: GGUF files in parts, as data packages of third parties.
 
-The packages are third parties'. None of their code is imported, and the checksum of the joined file
-has to be the known one.
+None of their code is imported, and the checksum of the joined file has to be the known one.
 """
 
 import hashlib

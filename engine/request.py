@@ -79,8 +79,8 @@ class Snippet(Message, frozen=True):
 class CompletionRequest:
     """Text around a cursor and how to continue it. `prefix + suffix` is the whole document.
 
-    Where the request `is_raw`, `prefix` is the whole prompt as its caller laid it out: the names of
-    special tokens in it are these tokens, and nothing is added, left out or healed.
+    Where it `is_raw`, `prefix` is the whole prompt as its caller laid it out: names of special
+    tokens are these tokens, and nothing is added, left out or healed.
     """
 
     prefix: str
@@ -109,9 +109,7 @@ class Cost(Message, frozen=True):
     reused_tokens: int  # of the prompt, whose keys and values were held already
     prefill_ms: float
     decode_ms: float
-    accepted_by_source: dict[
-        str, int
-    ]  # tokens by the drafter that proposed them, `model` for its own
+    accepted_by_source: dict[str, int]  # tokens by the drafter that proposed them, or `model`
     neighbour_tokens: int = 0  # of the prompt, that show other open files
     neighbours: tuple[str, ...] = ()  # the paths of these files
     num_open: int = 0  # other files that were open
@@ -155,8 +153,7 @@ class TokenText(Message, frozen=True):
 class Chunk(Message, frozen=True, tag="chunk", omit_defaults=True):
     """Text that is final: no later stop rule takes it back.
 
-    `tokens` are those whose text is whole by now, where they were asked for: all chunks together
-    have the same text in both.
+    `tokens`, where they were asked for, are those whose text is whole by now.
     """
 
     text: str

@@ -1,10 +1,8 @@
 """Picks lines of other files about the names around the cursor; the model reads them first.
 
-Of files that are not open come snippets that the client has chosen: they have a part of the room.
-
-A line is worth what it says about those names; a rare name counts more than a frequent one. It is
-also worth half of what the line is worth that opens its block: a class that is named near the
-cursor brings its fields and the heads of its methods along.
+A line is worth what it says about those names, a rare name more than a frequent one, and half of
+what the line is worth that opens its block: a class that is named near the cursor brings its fields
+and the heads of its methods along. Of files that are not open the client has chosen snippets.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -40,8 +38,7 @@ Count = Callable[[str], int]
 class Neighbours:
     """Chooses from the open buffers what fits a prompt; `count` tells the tokens of a text.
 
-    What was looked at is kept for the next request of the principal's workspace, and for nobody
-    else's.
+    What was looked at is kept for the next request of the principal's workspace.
     """
 
     def __init__(self, count: Count) -> None:
@@ -188,10 +185,7 @@ def _within(buffers: Sequence[Buffer], most_chars: int) -> list[Buffer]:
 
 
 def _present(snippets: Sequence[Snippet], buffers: Sequence[Buffer]) -> tuple[Snippet, ...]:
-    """What is shown of a file that is open must be in its text, which may not be saved yet.
-
-    Nothing is shown of one that is longer than any in an index: this is looked at with each key.
-    """
+    """What is shown of a file that is open must be in its text, which may not be saved yet."""
     texts = {buffer.path: buffer.text for buffer in buffers}
     held: dict[str, frozenset[str]] = {}  # lines by path, of which there may be several snippets
     present = []
@@ -200,7 +194,7 @@ def _present(snippets: Sequence[Snippet], buffers: Sequence[Buffer]) -> tuple[Sn
             continue
         text = one.text
         if one.path in texts:
-            if len(texts[one.path]) > _MOST_INDEXED_CHARS:
+            if len(texts[one.path]) > _MOST_INDEXED_CHARS:  # to split it takes long at each key
                 continue
             if one.path not in held:
                 held[one.path] = frozenset(pieces(texts[one.path]))

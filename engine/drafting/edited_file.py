@@ -2,8 +2,7 @@
 
 It stays from one request to the next and is tokenised only where it changed, so a key costs a few
 lines, however long the file. Of a long one each completion adds a part, the nearest text first. The
-text near before the cursor, of which each key makes other tokens, is added for one completion at a
-time, as are the tokens that are generated behind it.
+text near before the cursor is added for one completion at a time, as each key changes its tokens.
 """
 
 from bisect import bisect_left, bisect_right

@@ -1,8 +1,7 @@
 """Token recycling: after a token, what the model last held likely after it.
 
-Every verified row leaves its top tokens behind, accepted or not, in a table of a few ids per token
-of the vocabulary. A draft walks this table from the current token, likeliest paths first
-(Luo et al. 2024, arXiv 2408.08696).
+Every verified row, accepted or not, leaves its top tokens in a table by token. A draft walks it from
+the current token, likeliest paths first (Luo et al. 2024, arXiv 2408.08696).
 """
 
 import numpy as np

@@ -1,8 +1,8 @@
 """The first step's draft goes by text: the cursor may stand where no token of the file ends.
 
 A prefix that ends in indentation or half a word ends in tokens that the same text elsewhere does
-not have. So the tokens before that piece are looked up, also without their last ones, what follows
-them elsewhere is kept where its bytes begin with the piece, and the rest is tokenised again.
+not have. So the tokens before that piece are looked up, also without their last ones; what follows
+them is kept where its bytes begin with the piece, and tokenised again behind it.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -70,8 +70,7 @@ class TextLookup:
     ) -> Continuation:
         """The first tokens of a continuation anew, without its first `skipped` bytes.
 
-        Behind the first block, tokens are what they were; all are where none are skipped, as they
-        begin where the context ends.
+        Behind the first block, tokens are what they were.
         """
         tokens = continuation.tokens[:num_tokens]
         if not skipped:

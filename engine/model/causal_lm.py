@@ -32,10 +32,7 @@ class CacheSlot(Protocol):
         ...
 
     def copy_from(self, other: Self, length: int) -> None:
-        """Hold the first `length` tokens of another slot of this model, and nothing else.
-
-        Raises ValueError where they are not there or do not fit.
-        """
+        """Hold the first `length` tokens of another slot. Raises ValueError where that cannot be."""
         ...
 
     def commit(self, rows: Sequence[int]) -> None:
@@ -49,15 +46,12 @@ class CacheSlot(Protocol):
 
 @dataclass(slots=True, eq=False)
 class StepInput:
-    """One sequence's part of a forward pass.
-
-    Without a head the rows, a chain, are only read. `allowed` None leaves all ids to all rows.
-    """
+    """One sequence's part of a forward pass; without a head the rows, a chain, are only read."""
 
     slot: Any  # the model's own `CacheSlot`
     tree: TokenTree
     sampling: Sampling = field(default_factory=Sampling)
-    allowed: Allowed | None = None
+    allowed: Allowed | None = None  # None: all ids in all rows
     has_head: bool = True
     wants_logits: bool = False  # of all rows; a benchmark looks at them
     is_dropped: bool = False  # nobody waits for its output any more

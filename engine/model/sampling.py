@@ -1,8 +1,6 @@
-"""Which token follows each row of logits: the largest, or a draw whose noise is keyed by position.
+"""Which token follows each row of logits, and the natural logarithm of its probability.
 
-And how probable the model finds it, as a logarithm in natural units.
-
-A draw is `argmax(logits / T + Gumbel(seed, position, id))` over the ids that the constraint leaves.
+It is the largest, or a draw whose noise is keyed by position. A draw is `argmax(logits / T + Gumbel(seed, position, id))` over the ids that the constraint leaves.
 The noise depends on nothing but its key, and a row is handled by itself, so the text of a seed is
 the same whatever was drafted (Gumbel-max: Maddison et al. 2014).
 """
@@ -141,8 +139,8 @@ def log_probs(
 ) -> np.ndarray:
     """float32 [len(rows)]: of the ids that rows of `logits` [all rows, vocab] have `chosen`.
 
-    `rows` and `chosen` int64 [len(rows)]. Where a constraint leaves few ids, the probability is
-    among these. Each row is summed by itself in one order, so the bits are those of plain decoding.
+    `rows` and `chosen` int64 [len(rows)]; the probability is among the `allowed` ids. Each row is
+    summed by itself in one order, so the bits are those of plain decoding.
     """
     values, places = _on_host(logits, rows)
     found = np.empty(len(rows), np.float32)

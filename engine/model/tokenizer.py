@@ -1,7 +1,6 @@
 """Text to token ids and back. Strings that name special tokens are plain text here.
 
-Special tokens enter a prompt by id, from `engine.model.fim`, never from a user's text, unless their
-names are meant: in a prompt that somebody has laid out for this model.
+Special tokens enter a prompt by id, from `engine.model.fim`, or by name in a raw prompt.
 """
 
 import json
@@ -24,8 +23,7 @@ from engine.model_names import printable
 class TokenizerDocument:
     """`plain` is a tokenizer.json that knows no special tokens; `specials` are their ids by name.
 
-    `start_ids` are what the model expects before any text; `byte_level` tells how the vocabulary
-    writes bytes.
+    `start_ids` stand before any text; `byte_level` tells how the vocabulary writes bytes.
     """
 
     plain: str
@@ -60,8 +58,7 @@ def _is_text(token: dict[str, Any]) -> bool:
 def _plain(content: dict[str, Any]) -> dict[str, Any]:
     """Return the tokenizer without what would read special tokens into a text, or change a text.
 
-    Blanks put before the text belong to whole documents, but we encode pieces of one. Unicode
-    normalisation would give the editor another text than the user's.
+    A blank before the text belongs to whole documents, and we encode pieces of one.
     """
     plain = dict(content)
     plain["added_tokens"] = [token for token in content["added_tokens"] if _is_text(token)]
@@ -101,7 +98,7 @@ def _start_ids(content: dict[str, Any]) -> tuple[int, ...]:
     return ()
 
 
-_LONG_CHARS = 10_000  # about 10 ms
+_LONG_CHARS = 10_000  # about 10 ms; a batch, even of one text, lets other threads run
 _MOST_IDS = 2**24  # far beyond any vocabulary; a list is kept of them all
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -110,10 +107,7 @@ class Tokenizer:
     """A model's tokenizer. Encoding what `decode` returns gives the same text, in any script."""
 
     def __init__(self, document: TokenizerDocument, end_ids: Iterable[int] = ()) -> None:
-        """Build the tokenizer; `end_ids` are ends of text that the model's configuration names.
-
-        Raises UnsupportedModelError.
-        """
+        """`end_ids` are ends of text that a configuration names. Raises UnsupportedModelError."""
         try:
             self._backend = Backend.from_str(document.plain)
         except Exception as error:  # tokenizers raises it bare
@@ -145,7 +139,7 @@ class Tokenizer:
     def within(self, num_ids: int) -> Self:
         """The same for a model of so many tokens: names of special ones beyond them are plain text.
 
-        Raises ModelCorruptError where a text, or what stands before any, has tokens beyond.
+        Raises ModelCorruptError where a text may have tokens beyond.
         """
         if (most := max(self.text_ids, *(1 + one for one in self.start_ids), 0)) > num_ids:
             raise ModelCorruptError(
@@ -164,10 +158,7 @@ class Tokenizer:
         return cls(TokenizerDocument.read(text), end_ids)
 
     def encode(self, text: str) -> list[int]:
-        """Token ids of a text. Lone surrogates, which no encoding has, become U+FFFD.
-
-        A long one is encoded as a batch of one, in which tokenizers lets other threads run.
-        """
+        """Token ids of a text. Lone surrogates, which no encoding has, become U+FFFD."""
         plain = encodable(text)
         if len(text) < _LONG_CHARS:
             encoding = self._backend.encode(plain, add_special_tokens=False)

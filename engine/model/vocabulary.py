@@ -60,11 +60,7 @@ class Vocabulary:
 
     @cached_property
     def spellings(self) -> tuple[np.ndarray, np.ndarray]:
-        """What `bytes_of` says of all ids, for kernels.
-
-        The bytes of all tokens in a row, uint8, and where in them each begins, int64 [tokens + 1]:
-        the last is their end.
-        """
+        """The bytes of all tokens in a row, uint8, and where each begins, int64 [tokens + 1]."""
         starts = np.fromiter(accumulate(map(len, self._bytes), initial=0), np.int64)
         return np.frombuffer(b"".join(self._bytes), np.uint8), starts
 

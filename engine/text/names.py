@@ -57,10 +57,7 @@ def is_import(line: str) -> bool:
 
 
 def block_heads(upwards: Iterable[str]) -> Iterator[tuple[int, str]]:
-    """Of a line and those above it, each with its number, the ones that open its blocks.
-
-    By their indentation. The first that is not blank is among them.
-    """
+    """Of a line and those above it, by number, the ones that open its blocks, and the first filled."""
     limit = None
     for number, line in enumerate(upwards):
         if line.strip() and (limit is None or indent_of(line) < limit):

@@ -154,7 +154,7 @@ def _placed(
 def _on_cpu(model: str, cache_folder: Path, progress: Progress) -> Iterator[_Quantized]:
     loaded = load_model(model, cache_folder, progress, quantization="int8", device_name="cpu")
     own = int8_model(loaded.causal_lm)
-    yield own.dtype_name, own.weight_bytes, own
+    yield own.dtype_name, own.weights.num_bytes + own._embedding.nbytes, own
 
 
 def quantization_json(figures: Sequence[QuantizationFigures]) -> Mapping[str, Any]:

@@ -129,15 +129,9 @@ def test_what_was_completed_before_is_drafted_until_it_is_forgotten(engine):
     assert again.token_ids == first.token_ids
     assert again.cost.accepted_by_source.get("previous_completion", 0) > 0
     engine.forget_completions()
+    complete(engine, request, "off")  # a plain one is not remembered
     forgotten = complete(engine, request, "auto")
     assert "previous_completion" not in forgotten.cost.accepted_by_source
-
-
-def test_a_plain_completion_is_not_remembered(engine):
-    request = ask("line", Sampling())
-    engine.forget_completions()
-    complete(engine, request, "off")
-    assert "previous_completion" not in (complete(engine, request, "auto").cost.accepted_by_source)
 
 
 def test_no_completion_outgrows_the_models_context(engine):

@@ -4,9 +4,7 @@ import hashlib
 import io
 import re
 import sys
-from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -26,18 +24,24 @@ _MODEL = EmbeddedModel(
 )
 
 
-def _install(folder: Path, contents: Sequence[bytes], version: str = "1.0") -> None:
-    for number, content in enumerate(contents, start=1):
-        package = f"foregram_tiny_part{number}"
-        data = folder / package / "data" / f"part{number:02}.bin"
-        data.parent.mkdir(parents=True)
-        data.write_bytes(content)
-        (folder / package / "__init__.py").write_text("raise RuntimeError('imported')")
-        info = folder / f"{package}-{version}.dist-info"
-        info.mkdir()
-        metadata = f"Metadata-Version: 2.1\nName: foregram-tiny-part{number}\nVersion: {version}\n"
-        (info / "METADATA").write_text(metadata)
-        (info / "RECORD").write_text(f"{package}/__init__.py,,\n{package}/data/{data.name},,\n")
+@pytest.fixture
+def install(tmp_path, monkeypatch):
+    def installed(contents, version="1.0"):
+        for number, content in enumerate(contents, start=1):
+            package = f"foregram_tiny_part{number}"
+            data = tmp_path / package / "data" / f"part{number:02}.bin"
+            data.parent.mkdir(parents=True)
+            data.write_bytes(content)
+            (tmp_path / package / "__init__.py").write_text("raise RuntimeError('imported')")
+            info = tmp_path / f"{package}-{version}.dist-info"
+            info.mkdir()
+            name = f"Name: foregram-tiny-part{number}\nVersion: {version}\n"
+            (info / "METADATA").write_text(f"Metadata-Version: 2.1\n{name}")
+            files = f"{package}/__init__.py,,\n{package}/data/{data.name},,\n"
+            (info / "RECORD").write_text(files)
+        monkeypatch.syspath_prepend(tmp_path)
+
+    return installed
 
 
 def _joined(model: EmbeddedModel) -> bytes:
@@ -46,31 +50,22 @@ def _joined(model: EmbeddedModel) -> bytes:
     return target.getvalue()
 
 
-def test_parts_are_joined_in_order_and_never_imported(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    _install(tmp_path, _CONTENT)
-    monkeypatch.syspath_prepend(tmp_path)
+def test_parts_are_joined_in_order_and_never_imported(install) -> None:
+    install(_CONTENT)
     assert _joined(_MODEL) == b"first part, second part"
     assert not any(name.startswith("foregram_tiny") for name in sys.modules)
 
 
-def test_a_missing_part_is_named_with_what_to_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    _install(tmp_path, _CONTENT[:1])
-    monkeypatch.syspath_prepend(tmp_path)
+def test_a_missing_part_is_named_with_what_to_run(install) -> None:
+    install(_CONTENT[:1])
     with pytest.raises(ModelNotFoundError) as caught:
         find_parts(_MODEL)
     assert "foregram-tiny-part2" in str(caught.value)
     assert "foregram models install offline-tiny" in str(caught.value)
 
 
-def test_parts_of_another_version_do_not_count(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    _install(tmp_path, _CONTENT, version="1.1")
-    monkeypatch.syspath_prepend(tmp_path)
+def test_parts_of_another_version_do_not_count(install) -> None:
+    install(_CONTENT, version="1.1")
     with pytest.raises(ModelNotFoundError, match=r"not of version 1\.0"):
         find_parts(_MODEL)
 
@@ -84,30 +79,23 @@ def test_parts_of_another_version_do_not_count(
     ],
 )
 def test_a_damaged_part_is_refused_with_what_to_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, contents: list[bytes], message: str
+    install, contents: list[bytes], message: str
 ) -> None:
-    _install(tmp_path, contents)
-    monkeypatch.syspath_prepend(tmp_path)
+    install(contents)
     with pytest.raises(ModelCorruptError, match=message) as caught:
         _joined(_MODEL)
     assert "foregram models install offline-tiny" in str(caught.value)
 
 
-def test_a_part_whose_file_is_gone_counts_as_missing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    _install(tmp_path, _CONTENT)
+def test_a_part_whose_file_is_gone_counts_as_missing(install, tmp_path) -> None:
+    install(_CONTENT)
     (tmp_path / "foregram_tiny_part1" / "data" / "part01.bin").unlink()
-    monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(ModelNotFoundError, match="foregram-tiny-part1"):
         find_parts(_MODEL)
 
 
-def test_more_parts_than_ten_are_found_by_two_digits(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    _install(tmp_path, [b"x"] * 11)
-    monkeypatch.syspath_prepend(tmp_path)
+def test_more_parts_than_ten_are_found_by_two_digits(install) -> None:
+    install([b"x"] * 11)
     names = [path.name for path in find_parts(replace(_MODEL, num_parts=11))]
     assert names == [f"part{number:02}.bin" for number in range(1, 12)]
 

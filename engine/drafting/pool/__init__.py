@@ -67,11 +67,6 @@ class NgramPool:
         return self._log.length
 
     @property
-    def memory_bytes(self) -> int:
-        """Memory in use by what is held."""
-        return self._log.bytes_used
-
-    @property
     def wasteful(self) -> bool:
         """True when a third of the log is dead: `compact` in a quiet moment."""
         return 2 * len(self) > 3 * self._num_tokens.total() + (1 << 12)

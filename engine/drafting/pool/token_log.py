@@ -1,6 +1,6 @@
 """The pool's memory: an append-only row of tokens with a source byte each, chained by n-gram.
 
-13 bytes a token, and the heads of its chains. Pages that nothing was written to cost no memory.
+It takes 13 bytes a token, and the heads of its chains.
 """
 
 import mmap
@@ -70,7 +70,6 @@ class TokenLog:
             np.full(1 << MIN_HEAD_BITS, -1, np.int32),
         )
         self._found = np.empty(MAX_FOUND, FOUND)
-        # No more are made than occurrences exist and nodes are drafted.
         self._pending = np.empty(MAX_FOUND + MAX_NODES, PENDING)
         self._nodes = np.empty(MAX_NODES, NODE)
         self._columns = tuple(self._nodes[name] for name in NODE.names or ())
@@ -80,12 +79,6 @@ class TokenLog:
     def free(self) -> int:
         """Slots left."""
         return self.capacity - self.length
-
-    @property
-    def bytes_used(self) -> int:
-        """Memory of the slots written to and of the heads."""
-        slot = sum(a.itemsize for a in (self.tokens, self.sources, *self._links[:2]))
-        return self.length * slot + self._links.head1.nbytes + self._links.head4.nbytes
 
     def clear(self) -> None:
         """Forget all."""

@@ -35,11 +35,6 @@ class Int8Qwen2(EagerModel):
         threads = torch.get_num_threads()
         self.runner = Runner(self.weights, config.hidden_size, MAX_ROWS, threads)
 
-    @property
-    def weight_bytes(self) -> int:
-        """Memory of all weights; a step reads a row of the embedding for each token."""
-        return self.weights.num_bytes + self._embedding.nbytes
-
     def compile(self, progress: Progress) -> None:
         """Compile the pass for this processor, where no start before has done it."""
         task = "compiling for this processor, once on this machine, about half a minute"

@@ -61,9 +61,7 @@ class SafetensorsWriter:
         file.write(bytes(8 + _HEADER_ROOM))
 
     def write(self, name: str, tensor: torch.Tensor) -> int:
-        """Append a tensor and return its bytes. Raises ValueError for a name written before."""
-        if name in self._entries:
-            raise ValueError(f"the tensor {name} was written before")
+        """Append a tensor of another name, and return its bytes."""
         if gap := -self._end % _ALIGNMENT:
             self._append(f"{PADDING}{self._end}", torch.zeros(gap, dtype=torch.uint8))
         return self._append(name, tensor)

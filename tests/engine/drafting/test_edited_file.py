@@ -212,20 +212,6 @@ def test_a_tokenizer_that_joins_lines_is_asked_for_the_whole_text(joining, text,
         assert tokenised.token_ids.tolist() == encode(text)
 
 
-def test_a_keystroke_tokenises_few_lines(splitting):
-    asked = []
-
-    def encode(text):
-        asked.append(len(text))
-        return splitting.encode(text).ids
-
-    text = "def f(x):\n    return x\n\n" * 200
-    tokenised = TokenisedText(text, encode)
-    asked.clear()
-    tokenised.become(text[:2020] + "x" + text[2020:])
-    assert sum(asked) < 100
-
-
 @settings(deadline=None, max_examples=100)
 @given(text=texts, other=texts)
 def test_a_text_may_become_any_other(splitting, text, other):

@@ -2,6 +2,7 @@
 
 import importlib.util
 import shutil
+from contextlib import contextmanager
 from types import SimpleNamespace
 
 import pytest
@@ -215,17 +216,13 @@ def test_a_macs_bandwidth_is_that_of_the_first_chip_of_its_kind(monkeypatch, chi
 def test_a_gpu_is_made_the_threads_current_one(monkeypatch):
     current = []
 
-    class Device:
-        def __init__(self, chosen):
-            self.chosen = chosen
+    @contextmanager
+    def chosen(one):
+        current.append(one)
+        yield
+        current.pop()
 
-        def __enter__(self):
-            current.append(self.chosen)
-
-        def __exit__(self, *_):
-            current.pop()
-
-    monkeypatch.setattr(torch.cuda, "device", Device)
+    monkeypatch.setattr(torch.cuda, "device", chosen)
     with made_current(torch.device("cuda:1")):
         assert current == [torch.device("cuda:1")]
     assert current == []

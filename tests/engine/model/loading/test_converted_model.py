@@ -48,14 +48,6 @@ def test_every_tensor_starts_at_a_multiple_of_64_bytes(tmp_path: Path) -> None:
             assert (content.index(stored, data_start) - data_start) % 64 == 0, name
 
 
-def test_a_name_is_written_once(tmp_path: Path) -> None:
-    with (tmp_path / "a").open("wb") as file:
-        writer = SafetensorsWriter(file)
-        writer.write("x", torch.zeros(1))
-        with pytest.raises(ValueError, match="x was written before"):
-            writer.write("x", torch.zeros(1))
-
-
 def test_too_many_names_for_the_header_are_refused(tmp_path: Path) -> None:
     with (tmp_path / "a").open("wb") as file:
         writer = SafetensorsWriter(file)
