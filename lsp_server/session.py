@@ -82,7 +82,7 @@ class Session:
         loaded = load_settings(self._command_line, *self._options.values())
         if loaded.settings != self.settings:
             self._wanted_at = boot_s()
-            self.completer.configured()
+            self.completer.cache.clear()  # what the former ones made is shown no more
         self.workspace.settings, self.problems = loaded.settings, loaded.problems
         self._judge_anew()
 
@@ -198,7 +198,7 @@ class Session:
     def _paused(self, uri: str) -> None:
         """Nobody has typed for a moment."""
         self._pauses.pop(uri, None)
-        if self.completer.catch_up(uri):  # the next stretch behind what others wait for
+        if self.completer.places.catch_up(uri):  # the next stretch behind what others wait for
             self._pause(uri, 0)
             return
         self._begin(self._send_ahead(uri))

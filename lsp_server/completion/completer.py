@@ -38,8 +38,8 @@ class InlineCompleter:
     def __init__(self, workspace: Workspace, link: HostLink) -> None:
         self._workspace = workspace
         self._link = link
-        self._cache = SuggestionCache()
-        self._places = Places()
+        self.cache = SuggestionCache()
+        self.places = Places()
         self._running: dict[str, InFlightCompletion] = {}  # by document
         self._ahead: InFlightCompletion | None = None
         self._prefill: asyncio.Task[None] | None = None
@@ -59,7 +59,7 @@ class InlineCompleter:
         silence = self._silence(anchor.document)
         if silence is not None and anchor.is_invoked:
             anchor = replace(anchor, is_invoked=False, is_guess=True)
-        found: list[Suggestion] | Reason = self._cache.suggestions(anchor)
+        found: list[Suggestion] | Reason = self.cache.suggestions(anchor)
         if anchor.is_invoked or not found:
             if silence is not None and not anchor.is_guess:
                 return silence
@@ -112,18 +112,10 @@ class InlineCompleter:
             return snapshot
         return self._workspace.permissions.refusal(snapshot) or self._silence(snapshot)
 
-    def catch_up(self, uri: str) -> bool:
-        """Parse some of what was put off while the user typed; whether there is more."""
-        return self._places.catch_up(uri)
-
-    def configured(self) -> None:
-        """The settings are others now: what was made by the former ones is shown no more."""
-        self._cache.clear()
-
     def forget(self, uri: str) -> None:
         """A document was closed."""
-        self._cache.forget(uri)
-        self._places.forget(uri)
+        self.cache.forget(uri)
+        self.places.forget(uri)
         self._last_positions.pop(uri, None)
         self._stop(uri)
 
@@ -193,17 +185,17 @@ class InlineCompleter:
         """Ask for several completions while that is quick; some turn out to be equal."""
         began, wanted = time.monotonic(), self._workspace.settings.num_candidates
         outcome = await self._begun(anchor)
-        best = self._cache.suggestions(anchor)[:1]
+        best = self.cache.suggestions(anchor)[:1]
         for number in range(1, 2 * wanted - 1):
-            count = len(_distinct(self._cache.suggestions(anchor)))
+            count = len(_distinct(self.cache.suggestions(anchor)))
             is_late = time.monotonic() - began > (_THIRD_S if count > 1 else _SECOND_S)
             is_over = outcome in HOST_TROUBLES | WITHDRAWN or outcome is Reason.QUOTA
             if is_over or is_late or count >= wanted:
                 break
             await self._begun(anchor, Sampling(_VARIETY, number))
         for one in best:
-            self._cache.prefer(one.completion_id)
-        return _distinct(self._cache.suggestions(anchor)) or outcome
+            self.cache.prefer(one.completion_id)
+        return _distinct(self.cache.suggestions(anchor)) or outcome
 
     async def _begun(self, anchor: Anchor, sampling: Sampling | None = None) -> Suggestion | Reason:
         """Complete in place of what runs for the document."""
@@ -225,7 +217,7 @@ class InlineCompleter:
         if self._workspace.is_outdated(anchor):
             return
         anchor = anchor.accepting(shown.text, shown.replaced_chars_after_cursor)
-        if self._cache.suggestions(anchor):
+        if self.cache.suggestions(anchor):
             return
         ahead = self._ahead
         # Typing along what is shown leads to the same text, in another version.
@@ -237,10 +229,10 @@ class InlineCompleter:
     def _started(
         self, anchor: Anchor, sampling: Sampling | None = None, *, is_ahead: bool = False
     ) -> InFlightCompletion:
-        plan = Plan.at(anchor, self._places, self._workspace.settings, is_ahead=is_ahead)
+        plan = Plan.at(anchor, self.places, self._workspace.settings, is_ahead=is_ahead)
         events = self._link.complete(anchor, plan.stop, sampling, is_prefetch=is_ahead)
         rest_s = LOOK_S if is_ahead and self._link.search.is_shared else 0.0
-        return InFlightCompletion(plan, events, self._cache.remember, rest_s)
+        return InFlightCompletion(plan, events, self.cache.remember, rest_s)
 
     async def _read(self, anchor: Anchor) -> None:
         with suppress(HostGoneError, HostRefusedError):

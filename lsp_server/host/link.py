@@ -86,7 +86,7 @@ class HostLink:
     async def reconnect(self) -> None:
         """Leave the host for the one that is found now."""
         await self._close(CloseRequest(self.known_as))
-        self._sync.leave()
+        self._sync = HostSync(self._workspace)
         await self.search.restart()
 
     @property
@@ -198,17 +198,17 @@ class HostLink:
 
     async def close_documents(self, uris: Iterable[str]) -> None:
         """The editor closed documents."""
-        if known := tuple(filter(self._sync.knows, uris)):
+        if known := tuple(uri for uri in uris if uri in self._sync):
             await self._withdraw(known)
 
     def knows(self, uri: str) -> bool:
         """Whether the host may hold a document."""
-        return self._sync.knows(uri)
+        return uri in self._sync
 
     async def retract(self) -> tuple[str, ...]:
         """Have the host close what it may no longer hold; the URIs of those documents."""
         unwanted: list[str] = []
-        for _ in range(0, self._sync.num_sent, _JUDGED_AT_ONCE):
+        for _ in range(0, len(self._sync), _JUDGED_AT_ONCE):
             unwanted += await self._retract_some()
             await asyncio.sleep(0)  # what arrived meanwhile goes first
         return tuple(unwanted)
@@ -341,13 +341,13 @@ class HostLink:
         if self.search.client is None:
             raise HostGoneError("the host is not there")
         if self._holder != self.search.num_hosts:
-            self._sync.leave()
+            self._sync = HostSync(self._workspace)
         self._holder = self.search.num_hosts
         return self.search.client
 
     async def _lost(self, client: HostClient) -> None:
         if self._replica:  # another may hold what it had before that one
-            self._sync.leave()
+            self._sync = HostSync(self._workspace)
             self.known_as, self._replica = uuid.uuid4().hex, ""
         await self.search.lost(client)
 

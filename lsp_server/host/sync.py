@@ -23,8 +23,8 @@ class Syncs(NamedTuple):
 class HostSync:
     """Follows what one host holds of the documents.
 
-    Only what the host has acknowledged counts as held. If that is wrong, it says so (409), and
-    what it names is sent anew.
+    It contains what the host may hold; only what that has acknowledged counts as held. If that is
+    wrong, the host says so (409), and what it names is sent anew.
     """
 
     def __init__(self, workspace: Workspace) -> None:
@@ -57,13 +57,10 @@ class HostSync:
         held = self._sent.get(snapshot.uri)
         return held is not None and host_version(held) > host_version(snapshot)
 
-    def knows(self, uri: str) -> bool:
-        """Whether the host may hold a document."""
+    def __contains__(self, uri: str) -> bool:
         return uri in self._sent
 
-    @property
-    def num_sent(self) -> int:
-        """How many documents the host may hold."""
+    def __len__(self) -> int:
         return len(self._sent)
 
     def unwanted(self, most: int | None = None) -> tuple[str, ...]:
@@ -84,10 +81,6 @@ class HostSync:
     def forget(self, uris: Iterable[str] | None = None) -> None:
         """The host does not hold these, or any, as it should; or it may hold them still."""
         self._sent |= dict.fromkeys(self._sent if uris is None else uris)
-
-    def leave(self) -> None:
-        """There will be another host."""
-        self._sent.clear()
 
     def _is_wanted(self, uri: str) -> bool:
         snapshot = self._documents.snapshot(uri)

@@ -475,7 +475,7 @@ async def test_other_settings_show_nothing_that_the_former_ones_made(tmp_path):
     async with connected(tmp_path, engine, speculate=False) as editor:
         editor.open(SOURCE)
         assert await editor.texts() == [TEXT]
-        editor.completer.configured()
+        editor.completer.cache.clear()
         engine.words = ("pass",)
         assert await editor.texts() == ["pass"]
 

@@ -36,10 +36,10 @@ def test_what_was_sent_is_wanted_as_long_as_it_may_be_sent(documents):
     assert sync.unwanted() == ()
     hidden.add(B)
     assert sync.unwanted() == (B,)
-    assert sync.knows(B)
+    assert B in sync
     sync.closed([B])
     assert sync.unwanted() == ()
-    assert not sync.knows(B)
+    assert B not in sync
     hidden.clear()
     sent = sync.syncs(documents.snapshot(A))
     assert {buffer.uri for buffer in sent.buffers} == {A, B}
@@ -84,13 +84,6 @@ def test_of_many_documents_those_are_judged_that_have_not_been_for_longest(docum
     for _ in range(3):
         sync.unwanted(1)
     assert judged == [A, B, A]
-
-
-def test_another_host_holds_nothing(documents):
-    sync = HostSync(workspace_of(documents))
-    sync.syncs(documents.snapshot(A))
-    sync.leave()
-    assert sync.unwanted() == ()
 
 
 @pytest.mark.asyncio

@@ -77,7 +77,7 @@ class Seat:
         )
         self._link.search.patience_s = _READY_S
         self._completer = InlineCompleter(workspace, self._link)
-        self._completer._places = _PlacesByText()
+        self._completer.places = _PlacesByText()
 
     @property
     def is_waiting(self) -> bool:
