@@ -1,6 +1,6 @@
 """Sums over many measured requests: tokens per step, speed, identity.
 
-Ratios are of speeds over all tokens, on over off and ours over a peer's: above 1 we are faster.
+A ratio is of speeds over all tokens, on over off: above 1 lookahead is faster.
 """
 
 from collections import Counter
@@ -10,7 +10,7 @@ from typing import Self
 
 import numpy as np
 
-from engine.bench.measured import Measured, PeerRun
+from engine.bench.measured import Measured
 from engine.request import Cost
 
 
@@ -23,7 +23,7 @@ class Speed:
     ms_per_token_p95: float
 
     @classmethod
-    def of(cls, runs: Sequence[Cost] | Sequence[PeerRun]) -> Self:
+    def of(cls, runs: Sequence[Cost]) -> Self:
         """Sum up items; those without a token only count for the total time."""
         total_ms = sum(run.decode_ms for run in runs)
         each = [run.decode_ms / run.tokens for run in runs if run.tokens]
@@ -37,14 +37,6 @@ class Speed:
     def over(self, other: "Speed") -> float:
         """How many times as fast as `other` this is."""
         return self.tokens_per_second / other.tokens_per_second
-
-
-@dataclass(frozen=True, slots=True)
-class PeerFigures:
-    """A peer's speed, and ours with lookahead over it on the same items."""
-
-    speed: Speed
-    on_over_peer: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +54,6 @@ class SpeedFigures:
     on_over_off: float
     accepted_by_source: Mapping[str, int]
     finish_reasons: Mapping[str, int]
-    peers: Mapping[str, PeerFigures]
 
 
 def speed_figures(runs: Sequence[Measured]) -> SpeedFigures:
@@ -73,7 +64,6 @@ def speed_figures(runs: Sequence[Measured]) -> SpeedFigures:
     accepted = Counter[str]()
     for one in stats:
         accepted.update(one.accepted_by_source)
-    peers = dict.fromkeys(name for run in runs for name in run.peers)  # in their order
     return SpeedFigures(
         items=len(runs),
         identical=sum(run.is_identical for run in runs) / len(runs),
@@ -86,7 +76,6 @@ def speed_figures(runs: Sequence[Measured]) -> SpeedFigures:
         on_over_off=on.over(off),
         accepted_by_source=dict(accepted.most_common()),
         finish_reasons=dict(Counter(run.on.finish_reason.value for run in runs).most_common()),
-        peers={name: _peer_figures(runs, name) for name in peers},
     )
 
 
@@ -94,10 +83,3 @@ def percentile(values: Iterable[float], percent: float) -> float:
     """Interpolated percentile; NaN of nothing."""
     known = list(values)
     return float(np.percentile(known, percent)) if known else np.nan
-
-
-def _peer_figures(runs: Sequence[Measured], name: str) -> PeerFigures:
-    """Compare on the items that the peer was asked for."""
-    asked = [run for run in runs if name in run.peers]
-    speed = Speed.of([run.peers[name] for run in asked])
-    return PeerFigures(speed, Speed.of([run.on.cost for run in asked]).over(speed))

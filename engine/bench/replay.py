@@ -7,18 +7,19 @@ from typing import Any
 from rich.console import Group
 
 from engine.bench.figures import speed_figures
-from engine.bench.measured import Bench, Measured, request_for
+from engine.bench.measured import Measured, measure, request_for
 from engine.bench.report import Setting, defects, drafting_table, item_json, plain, speed_table
 from engine.bench.task_sets import ReplayItem
+from engine.engine import Engine
 from engine.request import CompletionRequest
 
 Runs = Mapping[str, list[Measured]]  # of every item, by kind: completions, edits
 
 
-def run_replay(bench: Bench, items: Iterable[ReplayItem], decoding: CompletionRequest) -> Runs:
+def run_replay(engine: Engine, items: Iterable[ReplayItem], decoding: CompletionRequest) -> Runs:
     """Measure every item, off and on in alternating order."""
     runs: dict[str, list[Measured]] = {}
-    for item, run in bench.measure(items, partial(request_for, decoding=decoding)):
+    for item, run in measure(engine, items, partial(request_for, decoding=decoding)):
         runs.setdefault(item.kind, []).append(run)
     return runs
 

@@ -3,7 +3,7 @@
 import os
 import platform
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -24,7 +24,6 @@ class Setting:
 
     engine: EngineInfo
     decoding: CompletionRequest  # without a text
-    builds: Mapping[str, str] = field(default_factory=dict)  # of the peers, by name
 
     @property
     def line(self) -> str:
@@ -36,7 +35,6 @@ class Setting:
             f"{stop.max_tokens} tokens, temperature {self.decoding.sampling.temperature:g}"
             + (f", confidence {stop.min_confidence:g}" if stop.min_confidence else "")
             + self._caveat
-            + "".join(f"; {name}: {build}" for name, build in self.builds.items())
         )
 
     @property
@@ -66,7 +64,6 @@ class Setting:
             "lookahead": self._lookahead,
             **msgspec.structs.asdict(self.decoding.sampling),
             **msgspec.structs.asdict(self.decoding.stop),
-            "builds": dict(self.builds),
             "threads": torch.get_num_threads(),
             "machine": _machine(),
             "load": round(_load(), 2),
@@ -74,18 +71,17 @@ class Setting:
 
 
 def speed_table(title: str, figures: SpeedFigures) -> Table:
-    """How fast tokens were decoded, with lookahead, without it, and by peers."""
+    """How fast tokens were decoded, with lookahead and without."""
     numbers = ("tokens/s", "ms p50", "ms p95", "on / this")
     caption = "ms per token over items; on / this compares speeds"
     table = figure_table(["decoding alone"], numbers, title=title, caption=caption)
-    table.add_row("lookahead on", *_speed_cells(figures.on), "")
-    table.add_row("lookahead off", *_speed_cells(figures.off), f"{figures.on_over_off:.2f}")
-    for name, peer in figures.peers.items():
-        table.add_row(name, *_speed_cells(peer.speed), f"{peer.on_over_peer:.2f}")
+    table.add_row("lookahead on", *speed_cells(figures.on), "")
+    table.add_row("lookahead off", *speed_cells(figures.off), f"{figures.on_over_off:.2f}")
     return table
 
 
-def _speed_cells(speed: Speed) -> list[str]:
+def speed_cells(speed: Speed) -> list[str]:
+    """Tokens a second, and the median and the 95th percentile of ms a token."""
     values = (speed.tokens_per_second, speed.ms_per_token_p50, speed.ms_per_token_p95)
     return [f"{value:.1f}" for value in values]
 
@@ -130,7 +126,6 @@ def item_json(run: Measured) -> dict[str, Any]:
         "decode_ms_on": on.decode_ms,
         "decode_ms_off": off.decode_ms,
         "speed_up": run.speed_up,
-        "peers": {name: peer.ms_per_token for name, peer in run.peers.items()},
     }
 
 

@@ -3,8 +3,7 @@
 import argparse
 import json
 import sys
-from collections.abc import Mapping
-from contextlib import AbstractContextManager, closing, nullcontext
+from contextlib import closing
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -25,7 +24,6 @@ from engine.bench.gpu.run import (
     profile_sections,
 )
 from engine.bench.gpu.shapes import ALL_SHAPES, PROFILE_SHAPES, QUICK_SHAPES, parse_shapes
-from engine.bench.measured import Bench, Peer
 from engine.bench.replay import replay_json, replay_tables, run_replay
 from engine.bench.report import Setting
 from engine.bench.step import CASES, int8_model, measure_steps, steps_json, steps_table
@@ -41,20 +39,13 @@ from lsp_server.settings import Settings
 _PIPED_COLUMNS = 180  # the width of tables where no terminal has one
 
 
-def bench_replay(
-    arguments: argparse.Namespace,
-    settings: Settings,
-    peers: AbstractContextManager[Mapping[str, Peer]] | None = None,
-) -> None:
-    """Decode a replay set with lookahead off and on, and by the peers."""
+def bench_replay(arguments: argparse.Namespace, settings: Settings) -> None:
+    """Decode a replay set with lookahead off and on."""
     items = load_replay_items(arguments.file, arguments.count)
     wanted = decoding(arguments)
-    with (
-        closing(load_engine(arguments, settings, ProgressBars())) as engine,
-        peers or nullcontext({}) as opened,
-    ):
-        runs = run_replay(Bench(engine, opened), tracked(items, "items"), wanted)
-        setting = Setting(engine.info, wanted, {name: one.build for name, one in opened.items()})
+    with closing(load_engine(arguments, settings, ProgressBars())) as engine:
+        runs = run_replay(engine, tracked(items, "items"), wanted)
+        setting = Setting(engine.info, wanted)
     print_figures(arguments, replay_json(runs, setting), replay_tables(runs, setting))
 
 

@@ -2,7 +2,7 @@
 
 import re
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
@@ -15,16 +15,28 @@ from typing import Any
 import httpx2
 import torch
 
-from engine.bench.measured import Peer, PeerRun
 from engine.errors import ConfigurationError
 from engine.model.loading.catalog import locate, on_disk
 from engine.model.loading.folder_model import FolderModel
 from engine.progress import Progress
+from engine.request import Cost
 from tests.support.ports import free_port
 
 _SILENT, _TELLING = -1, "4"  # levels of llama.cpp's log
 _LOADING_S, _ANSWER_S = 120.0, 600.0
 _POLL_S = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class Peer:
+    """A llama.cpp with the weights of our model.
+
+    `decode` writes so many tokens greedily behind the prompt's ids, whatever they are. `build` says
+    which build of it this is, and what of the processor it uses.
+    """
+
+    decode: Callable[[Sequence[int], int], Cost]
+    build: str
 
 
 @contextmanager
@@ -61,7 +73,7 @@ def wheel(model: Path, context: int) -> Peer:
     parameters.verbosity = _SILENT
     server = xllamacpp.Server(parameters)
 
-    def decode(prompt_ids: Sequence[int], num_tokens: int) -> PeerRun:
+    def decode(prompt_ids: Sequence[int], num_tokens: int) -> Cost:
         return _run_of(server.handle_completions(_request(prompt_ids, num_tokens)))
 
     build = f"wheel, build {xllamacpp.BUILD_INFO['build_number']}"
@@ -107,7 +119,7 @@ def server(program: Path, model: Path, context: int) -> Iterator[Peer]:
     """Run the llama-server `program` until the block ends. Raises as `started` does."""
     with started(program, model, {"-c": str(context), "--cache-ram": "0"}) as running:
 
-        def decode(prompt_ids: Sequence[int], num_tokens: int) -> PeerRun:
+        def decode(prompt_ids: Sequence[int], num_tokens: int) -> Cost:
             return _run_of(_ask(f"{running.url}/completion", _request(prompt_ids, num_tokens)))
 
         yield Peer(decode, running.build)
@@ -161,12 +173,13 @@ def _request(prompt_ids: Sequence[int], num_tokens: int) -> dict[str, Any]:
     }
 
 
-def _run_of(answer: dict[str, Any]) -> PeerRun:
+def _run_of(answer: dict[str, Any]) -> Cost:
     if "timings" not in answer:
         raise ConfigurationError(f"llama.cpp refuses: {answer['error']['message']}")
     times = answer["timings"]
-    # Its clock for decoding starts when the first token is there.
-    return PeerRun(times["predicted_n"] - 1, times["predicted_ms"])
+    # Its clock for decoding starts when the first token is there. Nothing else is compared.
+    tokens, ms = times["predicted_n"] - 1, times["predicted_ms"]
+    return Cost(tokens, tokens, tokens, 0, 0, prefill_ms=0.0, decode_ms=ms, accepted_by_source={})
 
 
 def _instructions(system_info: str) -> str:

@@ -1,18 +1,32 @@
 """`python -m tests.bench replay`: the product's, beside llama.cpp on the same weights and prompts."""
 
 import argparse
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
-from engine.bench.measured import Peer
+from rich.console import Group
+from rich.table import Table
+
+from engine.bench.figures import Speed
+from engine.bench.measured import Measured, measure, request_for
+from engine.bench.replay import replay_json, replay_tables
+from engine.bench.report import Setting, figure_table, plain, speed_cells
+from engine.bench.task_sets import ReplayItem, load_replay_items
+from engine.engine import Engine
 from engine.errors import ConfigurationError
 from engine.model_names import DEFAULT_MODEL
+from engine.request import CompletionRequest, Cost
 from lsp_server.cli.bench import bench_replay
 from lsp_server.cli.bench_arguments import add_replay
-from lsp_server.cli.terminal import ProgressBars
+from lsp_server.cli.engine_arguments import decoding
+from lsp_server.cli.engine_loading import load_engine
+from lsp_server.cli.terminal import ProgressBars, print_figures, tracked
 from lsp_server.settings import Settings
 from tests.bench import llama_cpp
+from tests.bench.llama_cpp import Peer
 
 _CONTEXT = 4096  # tokens of the longest prompt with its answer
 
@@ -33,16 +47,65 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def bench(arguments: argparse.Namespace, settings: Settings) -> None:
     if arguments.llama_server and not arguments.compare:
         raise ConfigurationError("--llama-server says which llama.cpp: add --compare llama-cpp")
+    if not arguments.compare:
+        bench_replay(arguments, settings)
+        return
+    items, wanted = load_replay_items(arguments.file, arguments.count), decoding(arguments)
     model = arguments.model or settings.model or DEFAULT_MODEL
-    peers = _llama_cpp(model, arguments.llama_server) if arguments.compare else None
-    bench_replay(arguments, settings, peers)
+    with (
+        closing(load_engine(arguments, settings, ProgressBars())) as engine,
+        _llama_cpp(model, arguments.llama_server) as peer,
+    ):
+        runs, compared = run_beside(engine, peer, tracked(items, "items"), wanted)
+        setting = Setting(engine.info, wanted)
+    figures = {kind: peer_figures(some) for kind, some in compared.items()}
+    told = replay_json(runs, setting) | {"llama.cpp": plain(figures), "build": peer.build}
+    print_figures(arguments, told, Group(replay_tables(runs, setting), _table(peer, figures)))
+
+
+@dataclass(frozen=True, slots=True)
+class PeerFigures:
+    """A peer's speed, and ours with lookahead over it on the same items."""
+
+    speed: Speed
+    on_over_peer: float
+
+
+def run_beside(
+    engine: Engine, peer: Peer, items: Iterable[ReplayItem], wanted: CompletionRequest
+) -> tuple[dict[str, list[Measured]], dict[str, list[tuple[Cost, Cost]]]]:
+    """Measure items as the product does; by kind also what we and the peer took for as many tokens.
+
+    The peer's first token belongs to its prefill, so it is not asked for a single one.
+    """
+    runs: dict[str, list[Measured]] = {}
+    compared: dict[str, list[tuple[Cost, Cost]]] = {}
+    for item, run in measure(engine, items, partial(request_for, decoding=wanted)):
+        runs.setdefault(item.kind, []).append(run)
+        if (tokens := run.on.cost.tokens) > 1:
+            ids = engine.prompt(request_for(item, wanted)).ids
+            compared.setdefault(item.kind, []).append((run.on.cost, peer.decode(ids, tokens)))
+    return runs, compared
+
+
+def peer_figures(compared: Sequence[tuple[Cost, Cost]]) -> PeerFigures:
+    ours, theirs = (Speed.of(costs) for costs in zip(*compared, strict=True))
+    return PeerFigures(theirs, ours.over(theirs))
+
+
+def _table(peer: Peer, figures: Mapping[str, PeerFigures]) -> Table:
+    numbers = ("tokens/s", "ms p50", "ms p95", "on / this")
+    table = figure_table(["llama.cpp"], numbers, title="beside llama.cpp", caption=peer.build)
+    for kind, one in figures.items():
+        table.add_row(kind, *speed_cells(one.speed), f"{one.on_over_peer:.2f}")
+    return table
 
 
 @contextmanager
-def _llama_cpp(model: str, program: Path | None) -> Iterator[Mapping[str, Peer]]:
+def _llama_cpp(model: str, program: Path | None) -> Iterator[Peer]:
     with llama_cpp.gguf_file(model, ProgressBars()) as file:
         if program is None:
-            yield {"llama.cpp": llama_cpp.wheel(file, _CONTEXT)}
+            yield llama_cpp.wheel(file, _CONTEXT)
         else:
             with llama_cpp.server(program, file, _CONTEXT) as peer:
-                yield {"llama.cpp": peer}
+                yield peer

@@ -5,12 +5,19 @@ from contextlib import nullcontext
 
 import pytest
 
-from engine.bench.measured import Peer, PeerRun
 from engine.errors import ModelNotFoundError
+from engine.request import CompletionRequest
 from lsp_server.cli import bench
-from tests.bench import crossfile_bench, fim_bench, llama_cpp
+from tests.bench import crossfile_bench, fim_bench, llama_cpp, replay_bench
 from tests.bench.__main__ import main
-from tests.support.replayed import ScriptedEngine, twice_as_fast, write_replay_set
+from tests.bench.replay_bench import run_beside
+from tests.support.replayed import (
+    ScriptedEngine,
+    replay_item,
+    result,
+    twice_as_fast,
+    write_replay_set,
+)
 from tests.support.tiny_models import save_model, tiny_model
 
 
@@ -19,6 +26,7 @@ def engine(monkeypatch):
     engine = ScriptedEngine(twice_as_fast)
     monkeypatch.setattr(bench, "load_engine", lambda *_: engine)
     monkeypatch.setattr(fim_bench, "load_engine", lambda *_: engine)
+    monkeypatch.setattr(replay_bench, "load_engine", lambda *_: engine)
     return engine
 
 
@@ -45,14 +53,31 @@ def tasks_path(tmp_path):
 def test_a_peer_stands_beside_the_engine_in_the_replay_of_the_product(
     engine, replay_path, monkeypatch, capsys
 ):
-    peer = Peer(lambda _, tokens: PeerRun(tokens - 1, 70.0), "build 1")
+    asked = []
+
+    def decode(prompt_ids, num_tokens):
+        asked.append((prompt_ids, num_tokens))
+        return result(tokens=num_tokens - 1, decode_ms=140.0).cost
+
+    peer = llama_cpp.Peer(decode, "build 1")
     monkeypatch.setattr(llama_cpp, "gguf_file", lambda *_: nullcontext("model.gguf"))
     monkeypatch.setattr(llama_cpp, "wheel", lambda *_: peer)
     words = ["replay", str(replay_path), "--compare", "llama-cpp", "--json"]
     assert main(words) == 0
     answer = json.loads(capsys.readouterr().out)
-    assert answer["builds"] == {"llama.cpp": "build 1"}
-    assert answer["sets"]["edit"]["peers"]["llama.cpp"]["speed"]["ms_per_token_p50"] == 10.0
+    assert answer["build"] == "build 1"
+    assert answer["llama.cpp"]["edit"]["speed"]["ms_per_token_p50"] == 20.0
+    assert answer["llama.cpp"]["edit"]["on_over_peer"] == 4.0
+    assert asked == [(tuple(b"x%d = " % number), 8) for _ in range(2) for number in range(3)]
+    assert main(words[:-1]) == 0
+    assert "beside llama.cpp" in capsys.readouterr().out
+
+
+def test_a_peer_is_not_asked_where_nothing_was_written():
+    peer = llama_cpp.Peer(lambda *_: pytest.fail("it was asked"), "build 1")
+    engine = ScriptedEngine(lambda request: result("", tokens=0, steps=1))
+    _, compared = run_beside(engine, peer, [replay_item("a = 1")], CompletionRequest("", ""))
+    assert compared == {}
 
 
 def test_fim_prints_one_object_with_scores(engine, tasks_path, capsys):
@@ -116,7 +141,7 @@ def test_bad_input_is_refused_before_a_model_is_loaded(
     def load(*_):
         raise ModelNotFoundError("nothing should be loaded")
 
-    for module in (crossfile_bench, bench, fim_bench):
+    for module in (crossfile_bench, bench, fim_bench, replay_bench):
         monkeypatch.setattr(module, "load_engine", load)
     assert main([*(word.format(set=replay_path) for word in arguments)]) == 2
     assert complaint in capsys.readouterr().err

@@ -10,7 +10,7 @@ from engine.bench.figures import speed_figures
 from engine.bench.gpu.forced import ForcedModel
 from engine.bench.gpu.lab import Lab
 from engine.bench.gpu.shapes import SHAPES, Shape
-from engine.bench.measured import Bench, Measured, request_for, without_rules
+from engine.bench.measured import Measured, measure, request_for, without_rules
 from engine.bench.task_sets import ReplayItem, grouped
 from engine.engine import Engine
 from engine.learning import Learning
@@ -86,7 +86,7 @@ class ForcedEngine:
             return replace(request, stop=without_rules(max(1, len(self.model.target))))
 
         runs: dict[str, list[tuple[Measured, bool]]] = {}
-        for item, run in Bench(self.engine).measure(items, ask):
+        for item, run in measure(self.engine, items, ask):
             is_exact = run.off.token_ids == run.on.token_ids == tuple(self.model.target)
             runs.setdefault(item.kind, []).append((run, is_exact))
         return runs

@@ -3,7 +3,7 @@ import math
 import pytest
 
 from engine.bench.figures import Speed, percentile, speed_figures
-from engine.bench.measured import Measured, PeerRun
+from engine.bench.measured import Measured
 from tests.support.replayed import result
 
 
@@ -16,7 +16,8 @@ def measured(*, on_ms=40.0, off_ms=80.0, tokens=8, steps=2):
 
 
 def speed_of(tokens, decode_ms):
-    return Speed.of([PeerRun(n, ms) for n, ms in zip(tokens, decode_ms, strict=True)])
+    costs = zip(tokens, decode_ms, strict=True)
+    return Speed.of([result(tokens=count, decode_ms=ms).cost for count, ms in costs])
 
 
 def test_totals_weigh_tokens_and_medians_weigh_items():
@@ -36,7 +37,6 @@ def test_nothing_written_has_no_speed_and_no_ratio():
     speed = speed_of([0], [0.0])
     assert math.isnan(speed.tokens_per_second)
     assert math.isnan(speed.over(speed))
-    assert math.isnan(PeerRun(0, 0.0).ms_per_token)
     assert math.isnan(percentile([], 50))
 
 

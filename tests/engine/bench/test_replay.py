@@ -7,9 +7,6 @@ from engine.bench.figures import speed_figures
 from engine.bench.measured import (
     OFF,
     WARM_UP,
-    Bench,
-    Peer,
-    PeerRun,
     request_for,
     without_rules,
 )
@@ -17,7 +14,7 @@ from engine.bench.replay import run_replay
 from engine.bench.task_sets import ReplayItem, load_replay_items
 from engine.config import Lookahead, Sampling
 from engine.request import Buffer, CompletionRequest, FinishReason
-from tests.support.replayed import FAST, SLOW, ScriptedEngine, result, twice_as_fast
+from tests.support.replayed import FAST, SLOW, ScriptedEngine, twice_as_fast
 
 ITEM = ReplayItem(
     id="completion/p/1/p/a.py:3",
@@ -32,17 +29,6 @@ ITEM = ReplayItem(
 
 
 DECODING = CompletionRequest("", "")
-
-
-class Counter:
-    """A peer that counts what it is asked for."""
-
-    def __init__(self):
-        self.asked = []
-
-    def decode(self, prompt_ids, num_tokens):
-        self.asked.append((tuple(prompt_ids), num_tokens))
-        return PeerRun(num_tokens - 1, 140.0)
 
 
 def test_reads_the_items_of_a_replay_set(tmp_path):
@@ -70,7 +56,7 @@ def test_without_stop_rules_only_the_number_of_tokens_ends_a_completion():
 def test_runs_off_and_on_in_alternating_order_after_a_warm_up_that_is_no_item():
     engine = ScriptedEngine(twice_as_fast)
     decoding = replace(DECODING, lookahead=Lookahead.parse("coding"))
-    run_replay(Bench(engine), [ITEM] * 4, decoding)
+    run_replay(engine, [ITEM] * 4, decoding)
     assert engine.requests[0] == WARM_UP
     on = request_for(ITEM, decoding)
     off = replace(on, lookahead=OFF)
@@ -79,14 +65,14 @@ def test_runs_off_and_on_in_alternating_order_after_a_warm_up_that_is_no_item():
 
 def test_a_request_without_lookahead_is_decoded_once():
     engine = ScriptedEngine(twice_as_fast)
-    runs = run_replay(Bench(engine), [ITEM] * 2, replace(DECODING, lookahead=OFF))
+    runs = run_replay(engine, [ITEM] * 2, replace(DECODING, lookahead=OFF))
     assert len(engine.requests) == 1 + 2
     assert speed_figures(runs["completion"]).on_over_off == 1.0
 
 
 def test_sums_up_by_kind():
     items = [ITEM, replace(ITEM, kind="edit"), replace(ITEM, kind="edit")]
-    runs = run_replay(Bench(ScriptedEngine(twice_as_fast)), items, DECODING)
+    runs = run_replay(ScriptedEngine(twice_as_fast), items, DECODING)
     assert {kind: len(some) for kind, some in runs.items()} == {"completion": 1, "edit": 2}
     figures = speed_figures(runs["edit"])
     assert (figures.tokens_per_step, figures.identical) == (4.0, 1.0)
@@ -104,21 +90,5 @@ def test_sums_up_by_kind():
 )
 def test_an_item_that_changed_with_lookahead_is_not_identical(other):
     engine = ScriptedEngine(lambda request: SLOW if request.lookahead == OFF else other)
-    runs = run_replay(Bench(engine), [ITEM], DECODING)
+    runs = run_replay(engine, [ITEM], DECODING)
     assert speed_figures(runs["completion"]).identical == 0.0
-
-
-def test_a_peer_writes_as_many_tokens_behind_the_same_prompt():
-    engine, peer = ScriptedEngine(twice_as_fast), Counter()
-    runs = run_replay(Bench(engine, {"counter": Peer(peer.decode, "counts")}), [ITEM], DECODING)
-    assert peer.asked == [(engine.prompt(request_for(ITEM, DECODING)).ids, 8)]
-    figures = speed_figures(runs["completion"]).peers["counter"]
-    assert figures.speed.ms_per_token_p50 == 20.0
-    assert figures.on_over_peer == pytest.approx(4.0)
-
-
-def test_a_peer_is_not_asked_where_nothing_was_written():
-    engine, peer = ScriptedEngine(lambda request: result("", tokens=0, steps=1)), Counter()
-    runs = run_replay(Bench(engine, {"counter": Peer(peer.decode, "counts")}), [ITEM], DECODING)
-    assert peer.asked == []
-    assert runs["completion"][0].peers == {}

@@ -4,7 +4,7 @@ import json
 import pytest
 from rich.console import Console
 
-from engine.bench.measured import Measured, PeerRun
+from engine.bench.measured import Measured
 from engine.bench.replay import replay_json, replay_tables
 from engine.bench.report import Setting
 from engine.request import CompletionRequest
@@ -16,7 +16,6 @@ GOOD = Measured(
     id="good",
     off=result(decode_ms=80.0),
     on=result(steps=2, decode_ms=40.0, sources={"open_buffer": 6}),
-    peers={"llama.cpp": PeerRun(7, 70.0)},
 )
 BAD = Measured("bad", off=result("a"), on=result("b"))
 EMPTY = Measured("empty", off=result("", tokens=0), on=result("", tokens=0))
@@ -38,7 +37,6 @@ def test_json_holds_every_figure_of_a_set():
     assert figures["off"]["ms_per_token_p95"] == 10.0
     assert figures["identical"] == 1.0
     assert figures["accepted_by_source"] == {"open_buffer": 6}
-    assert figures["peers"]["llama.cpp"]["on_over_peer"] == 2.0
     assert report["items"][0]["speed_up"] == 2.0
     assert report["threads"] >= 1
 
@@ -49,9 +47,9 @@ def test_json_has_null_and_not_nan_where_nothing_was_written():
     assert report["sets"]["edit"]["on"]["tokens_per_second"] is None
 
 
-def test_tables_show_speeds_ratios_and_peers():
+def test_tables_show_speeds_and_ratios():
     text = shown(replay_tables({"edit": [GOOD]}, SETTING))
-    for piece in ("edit, 1 items", "200.0", "2.00", "llama.cpp", "open_buffer 6", "fake-1b"):
+    for piece in ("edit, 1 items", "200.0", "2.00", "open_buffer 6", "fake-1b"):
         assert piece in text
 
 
