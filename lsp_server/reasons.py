@@ -1,7 +1,7 @@
 """Why an answer is empty, in the one vocabulary that there is, and what a person can do."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable
 from enum import StrEnum
 from itertools import groupby
 from typing import Any, Self
@@ -52,6 +52,7 @@ _IN_TERMINAL = {
     "showLogs": "run `foregram logs`",
 }
 
+# By codes of failures; "" is a host that does not answer, and what has no remedy of its own.
 _HELP = {
     "bad_configuration": OPEN_SETTINGS,
     "model_corrupt": CHOOSE_MODEL,
@@ -59,20 +60,20 @@ _HELP = {
     "model_unsupported": CHOOSE_MODEL,
     "no_space": CHOOSE_MODEL,
 }
-_HELP_HERE = {
+_HELP_HERE = _HELP | {
+    "": DOCTOR,
     "device_lost": RESTART,
     "host_unavailable": SHOW_LOGS,  # it crashed soon after its start
     "wrong_protocol": RESTART,
     "wrong_token": RESTART,
 }
-_HELP_ELSEWHERE = {"wrong_token": SET_TOKEN, "wrong_protocol": DOCTOR}
+_HELP_ELSEWHERE = _HELP | {"": CHOOSE_HOST, "wrong_token": SET_TOKEN, "wrong_protocol": DOCTOR}
 
 
 def host_remedy(code: str, *, is_remote: bool) -> Remedy:
-    """What helps against a host's failure of this code; "" is a host that does not answer."""
-    if is_remote:
-        return _HELP_ELSEWHERE.get(code) or _HELP.get(code) or CHOOSE_HOST
-    return _HELP_HERE.get(code) or _HELP.get(code) or DOCTOR
+    """What helps against a host's failure of this code."""
+    table = _HELP_ELSEWHERE if is_remote else _HELP_HERE
+    return table.get(code, table[""])
 
 
 class Reason(StrEnum):
@@ -164,9 +165,8 @@ class EmptyAnswer(msgspec.Struct, frozen=True):
     """One empty answer. It holds where in the document, but never its text."""
 
     time_s: float  # since the epoch
-    file: str  # its name, as people may see it
     reason: Reason
-    uri: str = ""
+    uri: str
     line: int | None = None  # from 1
     detail: str = ""  # what a person needs beside the reason's sentence
 
@@ -178,7 +178,7 @@ class EmptyAnswer(msgspec.Struct, frozen=True):
     def shown(self) -> dict[str, Any]:
         """As editors and `foregram why --json` get it."""
         known = {
-            "file": self.file,
+            "file": shown_name(self.uri),
             "line": self.line,
             "reason": self.reason.value,
             "sentence": self.sentence,
@@ -189,7 +189,7 @@ class EmptyAnswer(msgspec.Struct, frozen=True):
         return {key: value for key, value in known.items() if value is not None}
 
 
-def notable(answers: Sequence[EmptyAnswer]) -> list[EmptyAnswer]:
+def notable(answers: Iterable[EmptyAnswer]) -> list[EmptyAnswer]:
     """The answers that somebody waited for, without repetitions of one reason on one line.
 
     The oldest comes first.

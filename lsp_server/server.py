@@ -4,8 +4,9 @@ import asyncio
 import gc
 import logging
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -30,21 +31,12 @@ _LOG = logging.getLogger(__name__)
 
 SECTION = "foregram"
 CONFIGURATION = "the editor's settings"
-PARTIAL_ACCEPT = "textDocument/didPartiallyAcceptCompletion"
-SHOWN = "textDocument/didShowCompletion"
-FOCUS = "textDocument/didFocus"
-CURSOR = "foregram/cursor"
-WHY = "foregram.why"
-COST = "foregram.cost"
-CHECK_MODEL = "foregram.checkModel"
-HOST_USE = "foregram.hostUse"
 _SETTINGS_S = 3.0  # to wait for the client's settings before the host is looked for
 _MODEL_KEYS = ("model", "FOREGRAM_MODEL")
 _KINDS = types.InlineCompletionTriggerKind
 _MENU_S = 20.0  # a menu waits for the slowest of its servers
 _ASKS_AGAIN = "asksAgain"
-# Not settings.
-_EDITOR_KEYS = ("editorInfo", "editorPluginInfo", _ASKS_AGAIN)
+_EDITOR_KEYS = ("editorInfo", "editorPluginInfo", _ASKS_AGAIN)  # not settings
 
 
 class ForegramServer(DocumentServer):
@@ -129,38 +121,6 @@ class ForegramServer(DocumentServer):
             self.window_show_message(params)
 
 
-def create_server(command_line: Layer) -> ForegramServer:
-    """Build the server of one connection."""
-    # pygls' own log holds whole messages, and with them the user's text.
-    logging.getLogger("pygls").setLevel(logging.CRITICAL)
-    server = ForegramServer(command_line)
-    server.feature(types.INITIALIZED)(initialized)
-    server.feature(types.TEXT_DOCUMENT_INLINE_COMPLETION, types.InlineCompletionOptions())(
-        complete_inline
-    )
-    server.feature(types.TEXT_DOCUMENT_DID_CHANGE)(changed)
-    server.feature(types.TEXT_DOCUMENT_DID_OPEN)(opened)
-    server.feature(types.TEXT_DOCUMENT_DID_CLOSE)(closed)
-    server.feature(types.TEXT_DOCUMENT_DID_SAVE)(saved)
-    server.feature(types.WORKSPACE_DID_CHANGE_WATCHED_FILES)(files_changed)
-    server.feature(types.NOTEBOOK_DOCUMENT_DID_OPEN)(notebook_opened)
-    server.feature(types.NOTEBOOK_DOCUMENT_DID_CHANGE)(notebook_changed)
-    server.feature(types.NOTEBOOK_DOCUMENT_DID_CLOSE)(notebook_closed)
-    server.feature(types.WORKSPACE_DID_CHANGE_CONFIGURATION)(configured)
-    server.feature(types.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS)(moved)
-    server.feature(types.SHUTDOWN)(leaves)
-    server.feature(SHOWN)(shown)
-    server.feature(PARTIAL_ACCEPT)(partly_accepted)
-    server.feature(FOCUS)(focused)
-    server.feature(CURSOR)(cursor_rests)
-    server.command(ACCEPT_COMMAND)(accepted)
-    server.command(WHY)(why)
-    server.command(COST)(cost)
-    server.command(CHECK_MODEL)(check_model)
-    server.command(HOST_USE)(host_use)
-    return server
-
-
 async def initialized(server: ForegramServer, _params: types.InitializedParams) -> None:
     """The client is ready: look for the host, and for the client's settings."""
     if not gc.isenabled():  # the first client of this process
@@ -172,13 +132,6 @@ async def initialized(server: ForegramServer, _params: types.InitializedParams) 
         await server.session.connect()
         await server.session.files.begin()
         server.watch_files()
-
-
-async def complete_inline(
-    server: ForegramServer, params: types.InlineCompletionParams
-) -> types.InlineCompletionList:
-    """Ghost text at a position."""
-    return types.InlineCompletionList(await server.session.complete(params))
 
 
 async def complete_in_menu(
@@ -199,49 +152,15 @@ async def complete_in_menu(
     context = types.InlineCompletionContext(kind)
     inline = types.InlineCompletionParams(context, params.text_document, params.position)
     snapshot = server.documents.snapshot(uri)
-    items: list[types.InlineCompletionItem] = []
+    entries: list[types.CompletionItem] = []
     with suppress(TimeoutError):
-        items = await asyncio.wait_for(server.session.complete(inline), _MENU_S)
-    entries = []
-    if isinstance(snapshot, Snapshot):
-        entries = [menu_entry(item, snapshot, params.position) for item in items]
+        found = await asyncio.wait_for(server.session.complete(inline), _MENU_S)
+        if isinstance(snapshot, Snapshot):
+            entries = [menu_entry(item, snapshot, params.position) for item in found.items]
     return types.CompletionList(is_incomplete=True, items=entries)
 
 
-def opened(server: ForegramServer, params: types.DidOpenTextDocumentParams) -> None:
-    """A document was opened."""
-    server.session.refresh(params.text_document.uri)
-
-
-def changed(server: ForegramServer, params: types.DidChangeTextDocumentParams) -> None:
-    """A document was edited."""
-    server.session.changed(params.text_document.uri, params.content_changes)
-
-
-def saved(server: ForegramServer, params: types.DidSaveTextDocumentParams) -> None:
-    """A document was written to its file."""
-    server.session.files_changed([params.text_document.uri])
-
-
-def files_changed(server: ForegramServer, params: types.DidChangeWatchedFilesParams) -> None:
-    """Files changed, came or went."""
-    server.session.files_changed([change.uri for change in params.changes])
-
-
-async def closed(server: ForegramServer, params: types.DidCloseTextDocumentParams) -> None:
-    """A document was closed."""
-    await server.session.closed(params.text_document.uri)
-
-
-def notebook_opened(server: ForegramServer, params: types.DidOpenNotebookDocumentParams) -> None:
-    """A notebook was opened, and all its cells with it."""
-    for cell in params.cell_text_documents:
-        server.session.refresh(cell.uri)
-
-
-async def notebook_changed(
-    server: ForegramServer, params: types.DidChangeNotebookDocumentParams
-) -> None:
+def notebook_changed(server: ForegramServer, params: types.DidChangeNotebookDocumentParams) -> None:
     """Cells came, went, moved, or were edited."""
     cells = params.change.cells
     if cells is None:
@@ -251,14 +170,7 @@ async def notebook_changed(
     if cells.structure is not None:
         for added in cells.structure.did_open or ():
             server.session.refresh(added.uri)
-        await server.session.closed(*(one.uri for one in cells.structure.did_close or ()))
-
-
-async def notebook_closed(
-    server: ForegramServer, params: types.DidCloseNotebookDocumentParams
-) -> None:
-    """A notebook was closed, and all its cells with it."""
-    await server.session.closed(*(cell.uri for cell in params.cell_text_documents))
+        server.session.closed(*(one.uri for one in cells.structure.did_close or ()))
 
 
 async def configured(server: ForegramServer, params: types.DidChangeConfigurationParams) -> None:
@@ -271,26 +183,18 @@ async def configured(server: ForegramServer, params: types.DidChangeConfiguratio
     await server.session.connect()
 
 
-def moved(server: ForegramServer, params: types.DidChangeWorkspaceFoldersParams) -> None:
-    """Folders were added or removed."""
-    server.session.move(
-        added=[folder.uri for folder in params.event.added],
-        removed=[folder.uri for folder in params.event.removed],
-    )
-
-
 async def leaves(server: ForegramServer, _params: None) -> None:
     """The client shuts the server down."""
     await server.session.leave()
 
 
-async def shown(server: ForegramServer, params: object) -> None:
+def shown(server: ForegramServer, params: object) -> None:
     """A completion is on the screen."""
     if completion_id := read(params, ItemParams).item.completion_id:
         server.session.shown(completion_id)
 
 
-async def partly_accepted(server: ForegramServer, params: object) -> None:
+def partly_accepted(server: ForegramServer, params: object) -> None:
     """A part of a completion was accepted; the client counts UTF-16 units of its text."""
     message = read(params, ItemParams)
     if completion_id := message.item.completion_id:
@@ -307,14 +211,14 @@ async def focused(server: ForegramServer, params: object) -> None:
         await server.session.looked_at(document.uri)
 
 
-async def cursor_rests(server: ForegramServer, params: object) -> None:
+def cursor_rests(server: ForegramServer, params: object) -> None:
     """The cursor was moved, and stays where it is for a moment."""
     place = read(params, PlaceParams)
     if place.text_document is not None and place.position is not None:
         server.session.rested(place.text_document.uri, place.position)
 
 
-async def accepted(server: ForegramServer, completion_id: str) -> None:
+def accepted(server: ForegramServer, completion_id: str) -> None:
     """A whole completion was accepted."""
     server.session.accepted(completion_id)
 
@@ -383,3 +287,58 @@ def _roots(params: types.InitializeParams) -> list[str]:
     if params.workspace_folders:
         return [folder.uri for folder in params.workspace_folders]
     return [params.root_uri] if params.root_uri else []
+
+
+_HANDLERS: dict[str, Callable[..., object]] = {
+    types.INITIALIZED: initialized,
+    types.SHUTDOWN: leaves,
+    types.TEXT_DOCUMENT_DID_CHANGE: lambda ls, params: ls.session.changed(
+        params.text_document.uri, params.content_changes
+    ),
+    types.TEXT_DOCUMENT_DID_CLOSE: lambda ls, params: ls.session.closed(params.text_document.uri),
+    types.TEXT_DOCUMENT_DID_OPEN: lambda ls, params: ls.session.refresh(params.text_document.uri),
+    types.TEXT_DOCUMENT_DID_SAVE: lambda ls, params: ls.session.files_changed(
+        [params.text_document.uri]
+    ),
+    types.NOTEBOOK_DOCUMENT_DID_CHANGE: notebook_changed,
+    types.NOTEBOOK_DOCUMENT_DID_CLOSE: lambda ls, params: ls.session.closed(
+        *(cell.uri for cell in params.cell_text_documents)
+    ),
+    types.NOTEBOOK_DOCUMENT_DID_OPEN: lambda ls, params: ls.session.refresh(
+        *(cell.uri for cell in params.cell_text_documents)
+    ),
+    types.WORKSPACE_DID_CHANGE_CONFIGURATION: configured,
+    types.WORKSPACE_DID_CHANGE_WATCHED_FILES: lambda ls, params: ls.session.files_changed(
+        [change.uri for change in params.changes]
+    ),
+    types.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS: lambda ls, params: ls.session.move(
+        added=[folder.uri for folder in params.event.added],
+        removed=[folder.uri for folder in params.event.removed],
+    ),
+    "foregram/cursor": cursor_rests,
+    "textDocument/didFocus": focused,
+    "textDocument/didPartiallyAcceptCompletion": partly_accepted,
+    "textDocument/didShowCompletion": shown,
+}
+_COMMANDS: dict[str, Callable[..., object]] = {
+    ACCEPT_COMMAND: accepted,
+    "foregram.checkModel": check_model,
+    "foregram.cost": cost,
+    "foregram.hostUse": host_use,
+    "foregram.why": why,
+}
+
+
+def create_server(command_line: Layer) -> ForegramServer:
+    """Build the server of one connection."""
+    # pygls' own log holds whole messages, and with them the user's text.
+    logging.getLogger("pygls").setLevel(logging.CRITICAL)
+    server = ForegramServer(command_line)
+    complete = partial(server.session.complete)  # pygls notes something at what it calls
+    options = types.InlineCompletionOptions()
+    server.feature(types.TEXT_DOCUMENT_INLINE_COMPLETION, options)(complete)
+    for method, handler in _HANDLERS.items():
+        server.feature(method)(handler)
+    for name, handler in _COMMANDS.items():
+        server.command(name)(handler)
+    return server

@@ -9,7 +9,6 @@ from typing import Any
 from lsprotocol import types
 
 from engine.host.protocol import Feedback, FeedbackKind, Position
-from lsp_server.answer_log import AnswerLog
 from lsp_server.completion.completer import InlineCompleter
 from lsp_server.documents.document import Snapshot
 from lsp_server.documents.documents import Documents
@@ -26,7 +25,7 @@ from lsp_server.reasons import HIDING, HOST_TROUBLES, Reason, host_reason, notab
 from lsp_server.setting_layers import Layer, SettingsProblem
 from lsp_server.settings import Settings, load_settings
 from lsp_server.status import StatusLine
-from lsp_server.why import prompt_sentence
+from lsp_server.why import AnswerLog
 from lsp_server.workspace import Workspace
 from lsp_server.workspace_files import WorkspaceFiles
 
@@ -116,10 +115,8 @@ class Session:
         self.files.enter(folders)
         self._begin(self._retract())
 
-    async def complete(
-        self, params: types.InlineCompletionParams
-    ) -> list[types.InlineCompletionItem]:
-        """Answer a request, and note the reason if the answer is empty."""
+    async def complete(self, params: types.InlineCompletionParams) -> types.InlineCompletionList:
+        """Ghost text at a position; if there is none, the reason is noted."""
         uri = params.text_document.uri
         if uri != self._focused:
             self.focus(uri)
@@ -140,7 +137,7 @@ class Session:
         is_about_document = reason is not None or params.context.trigger_kind is not _INVOKED
         if is_about_document and uri == self._focused:
             self._status.looks_at(reason)
-        return [] if isinstance(answer, Reason) else answer
+        return types.InlineCompletionList([] if isinstance(answer, Reason) else answer)
 
     def why_here(self, uri: str, line: int | None) -> dict[str, Any]:
         """The empty answers in a document, the newest first, and why nothing would be shown now."""
@@ -151,13 +148,8 @@ class Session:
         now = None if reason is None else self.answers.explained(uri, reason, line).shown()
         if now is not None and reason in HOST_TROUBLES:
             now |= self._status.of_host
-        last = self.link.last
-        is_here = last is not None and last[0] == uri
-        return {
-            "now": now,
-            "answers": [answer.shown() for answer in reversed(answers)],
-            "prompt": prompt_sentence(last[1], self.files.trouble) if last and is_here else None,
-        }
+        shown = [answer.shown() for answer in reversed(answers)]
+        return {"now": now, "answers": shown, "prompt": self.answers.prompt_of(uri)}
 
     def focus(self, uri: str) -> None:
         """The user works in this document; "" is none that we know of."""
@@ -169,9 +161,9 @@ class Session:
             reason = self.completer.left_alone(uri) if uri else None
             self._status.looks_at(reason, is_another=is_another)
 
-    def refresh(self, uri: str = "") -> None:
-        """A document was opened or closed, or the settings changed: what it shows may be wrong."""
-        if uri in ("", self._focused):
+    def refresh(self, *uris: str) -> None:
+        """Documents were opened or closed, or the settings changed: what they show may be wrong."""
+        if not uris or self._focused in uris:
             self.focus(self._focused)
 
     def changed(self, uri: str, changes: Sequence[types.TextDocumentContentChangeEvent]) -> None:
@@ -222,14 +214,14 @@ class Session:
         if any(uri.endswith((*IGNORE_FILES, "/info/exclude")) for uri in uris):
             self.workspace.permissions.outdate()
 
-    async def closed(self, *uris: str) -> None:
+    def closed(self, *uris: str) -> None:
         """Documents were closed."""
+        self.refresh(*uris)
         for uri in uris:
-            self.refresh(uri)
             self._edited.discard(uri)
             self.completer.forget(uri)
             self.workspace.permissions.forget(uri)
-        await self.link.close_documents(uris)
+        self._begin(self.link.close_documents(uris))
 
     def shown(self, completion_id: str) -> None:
         """A completion is on the screen; the one that it replaces was rejected."""

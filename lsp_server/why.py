@@ -1,7 +1,12 @@
-"""What `foregram why` shows: kept by each language server in files of its own, without any text."""
+"""Why answers were empty, and what prompts were made of: kept for `foregram why`, without any text.
 
+Each language server has a file of its own.
+"""
+
+import asyncio
 import time
-from collections.abc import Collection, Sequence
+from collections import deque
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -13,10 +18,16 @@ from engine.host.protocol import Done
 from engine.host.runtime import RuntimeFolder
 from engine.model_names import printable
 from engine.request import Cost
-from lsp_server.reasons import EmptyAnswer, shown_name
+from lsp_server.documents.document import Snapshot
+from lsp_server.host.link import HostLink
+from lsp_server.reasons import EmptyAnswer, Reason
+from lsp_server.workspace import Workspace
+from lsp_server.workspace_files import WorkspaceFiles
 
 _FOLDER = "why"
 _KEPT_S = 24 * 3600.0
+_WRITE_S = 1.0  # seconds from an answer until it is written down
+_MOST_ANSWERS = 100
 
 
 class LastPrompt(msgspec.Struct, frozen=True):
@@ -24,8 +35,82 @@ class LastPrompt(msgspec.Struct, frozen=True):
 
     time_s: float  # since the epoch
     uri: str
-    file: str
     sentence: str
+
+
+class Kept(msgspec.Struct, frozen=True):
+    """The last empty answers of one language server, the oldest first, and its last prompt."""
+
+    answers: tuple[EmptyAnswer, ...] = ()
+    prompt: LastPrompt | None = None
+
+    @classmethod
+    def read_all(cls, runtime_folder: Path) -> list["Kept"]:
+        """What all servers keep; files that are older than a day are removed."""
+        _remove_old(runtime_folder / _FOLDER)
+        found = (read_kept(path, cls) for path in (runtime_folder / _FOLDER).glob("*.json"))
+        return [one for one in found if one]  # a damaged file hides no other
+
+    def write(self, runtime_folder: Path, client_id: str) -> None:
+        """Replace what a server keeps; if that fails, go without."""
+        with suppress(OSError, ForegramError):
+            folder = RuntimeFolder.open(runtime_folder).path / _FOLDER  # made private, or checked
+            path = folder / f"{client_id}.json"
+            if not path.exists():
+                _remove_old(folder)
+            with atomic_write(path) as file:
+                file.write(msgspec.json.encode(self))
+
+
+class AnswerLog:
+    """The last empty answers of one editor, and its last prompt, written down soon."""
+
+    def __init__(self, workspace: Workspace, link: HostLink, files: WorkspaceFiles) -> None:
+        self.kept: deque[EmptyAnswer] = deque(maxlen=_MOST_ANSWERS)  # the oldest first
+        self._workspace = workspace
+        self._link = link
+        self._files = files
+        self._timer: asyncio.TimerHandle | None = None
+        self._last: tuple[str, Done] | None = None  # the prompt that was written last
+        self._prompt: LastPrompt | None = None
+
+    def note(self, uri: str, reason: Reason | None, line: int) -> None:
+        """A request was answered: write soon, not at every key, which may change both."""
+        if reason is not None:
+            self.kept.append(self.explained(uri, reason, line))
+        if self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(_WRITE_S, self.write)
+
+    def explained(self, uri: str, reason: Reason, line: int | None) -> EmptyAnswer:
+        """An empty answer of now, with where the secret is, or what failed."""
+        snapshot, secret = self._workspace.documents.snapshot(uri), None
+        if reason is Reason.SECRET_FILE and isinstance(snapshot, Snapshot):
+            secret = self._workspace.permissions.secret(snapshot)
+        said = {Reason.QUOTA: self._link.quota, Reason.HOST_FAILED: self._link.failure}
+        detail = said.get(reason, "") if secret is None else secret.sentence
+        return EmptyAnswer(time.time(), reason, _writable(uri), line, detail)
+
+    def prompt_of(self, uri: str) -> str | None:
+        """What the last prompt was made of, if it was of this document."""
+        last = self._link.last
+        return prompt_sentence(last[1], self._files.trouble) if last and last[0] == uri else None
+
+    def write(self) -> None:
+        """Write both."""
+        self._timer = None
+        last = self._link.last
+        if last is not None and last is not self._last:  # else it would look new
+            self._last = last
+            told = prompt_sentence(last[1], self._files.trouble)
+            self._prompt = LastPrompt(time.time(), _writable(last[0]), told)
+        kept = Kept(tuple(self.kept), self._prompt)
+        kept.write(self._workspace.settings.runtime_folder, self._link.client_id)
+
+    def close(self) -> None:
+        """The editor leaves."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self.write()
 
 
 def prompt_sentence(done: Done, trouble: str = "") -> str:
@@ -56,34 +141,6 @@ def _listed(names: Sequence[str]) -> str:
     return f" ({', '.join(map(printable, names))})" if any(names) else ""
 
 
-def write_reasons(runtime_folder: Path, client_id: str, answers: Collection[EmptyAnswer]) -> None:
-    """Keep a server's last empty answers."""
-    _write(runtime_folder, f"{client_id}.json", msgspec.json.encode(list(answers)))
-
-
-def write_last_prompt(
-    runtime_folder: Path, client_id: str, uri: str, done: Done, trouble: str = ""
-) -> None:
-    """Keep what a server's last prompt, of a completion that has just ended, was made of."""
-    prompt = LastPrompt(time.time(), uri, shown_name(uri), prompt_sentence(done, trouble))
-    _write(runtime_folder, f"{client_id}.prompt", msgspec.json.encode(prompt))
-
-
-def read_reasons(runtime_folder: Path) -> list[EmptyAnswer]:
-    """All that is kept, the oldest first; files that are older than a day are removed."""
-    _remove_old(runtime_folder / _FOLDER)
-    answers: list[EmptyAnswer] = []
-    for path in (runtime_folder / _FOLDER).glob("*.json"):
-        answers += read_kept(path, list[EmptyAnswer]) or ()  # a damaged file hides no other
-    return sorted(answers, key=lambda answer: answer.time_s)
-
-
-def read_last_prompts(runtime_folder: Path) -> list[LastPrompt]:
-    """The last prompt of each language server."""
-    found = (read_kept(path, LastPrompt) for path in (runtime_folder / _FOLDER).glob("*.prompt"))
-    return [prompt for prompt in found if prompt]
-
-
 def _remove_old(folder: Path) -> None:
     for path in folder.glob("*.*"):
         with suppress(OSError):  # it is gone
@@ -91,11 +148,6 @@ def _remove_old(folder: Path) -> None:
                 path.unlink()
 
 
-def _write(runtime_folder: Path, name: str, content: bytes) -> None:
-    """Write a file of the folder, a server's first after the old ones; if that fails, go without."""
-    with suppress(OSError, ForegramError):
-        folder = RuntimeFolder.open(runtime_folder).path / _FOLDER  # made private, or checked
-        if not (folder / name).exists():
-            _remove_old(folder)
-        with atomic_write(folder / name) as file:
-            file.write(content)
+def _writable(uri: str) -> str:
+    """A client may send half a surrogate pair, which no file can hold."""
+    return uri.encode("utf-8", "replace").decode()

@@ -10,39 +10,36 @@ import msgspec
 
 from engine.model_names import printable
 from lsp_server.documents.file_path import possible_paths
-from lsp_server.reasons import EmptyAnswer, notable
+from lsp_server.reasons import EmptyAnswer, notable, shown_name
 from lsp_server.settings import Settings
-from lsp_server.why import read_last_prompts, read_reasons
+from lsp_server.why import Kept
 
 _MINUTE_S, _HOUR_S = 60.0, 3600.0
 
 
 def show_why(arguments: argparse.Namespace, settings: Settings) -> int:
     """Print the last empty answers, the latest at the end."""
-    answers = read_reasons(settings.runtime_folder)
-    answers = [one for one in answers if _is_about(one.uri, arguments.file)]
-    answers, now = notable(answers)[-arguments.lines :], time.time()
+    kept, now, file = Kept.read_all(settings.runtime_folder), time.time(), arguments.file
+    found = [one for each in kept for one in each.answers if _is_about(one.uri, file)]
+    answers = notable(sorted(found, key=lambda one: one.time_s))[-arguments.lines :]
     if arguments.json:
         shown = [answer.shown() for answer in answers]
         sys.stdout.write(msgspec.json.encode(shown).decode() + "\n")
         return 0
-    # The files were written by language servers, of other versions perhaps.
-    for answer in answers:
-        sys.stdout.write(printable(_line(answer, now)) + "\n")
-    if not answers:
-        sys.stdout.write("no empty answers are known\n")
-    prompts = read_last_prompts(settings.runtime_folder)
-    prompts = [one for one in prompts if _is_about(one.uri, arguments.file)]
+    lines = [_line(answer, now) for answer in answers] or ["no empty answers are known"]
+    prompts = [one.prompt for one in kept if one.prompt and _is_about(one.prompt.uri, file)]
     if last := max(prompts, key=lambda one: one.time_s, default=None):
-        age = _age(now - last.time_s)
-        told = f"the last prompt, for {last.file} {age}: {last.sentence}"
-        sys.stdout.write(printable(told) + "\n")
+        name, age = shown_name(last.uri), _age(now - last.time_s)
+        lines.append(f"the last prompt, for {name} {age}: {last.sentence}")
+    # The files were written by language servers, of other versions perhaps.
+    sys.stdout.writelines(f"{printable(line)}\n" for line in lines)
     return 0
 
 
 def _line(answer: EmptyAnswer, now_s: float) -> str:
     clock = time.strftime("%H:%M:%S", time.localtime(answer.time_s))
-    where = answer.file if answer.line is None else f"{answer.file}:{answer.line}"
+    name = shown_name(answer.uri)
+    where = name if answer.line is None else f"{name}:{answer.line}"
     help_ = answer.reason.remedy.in_terminal if answer.reason.remedy else ""
     why = f"{where}: {answer.sentence} ({answer.reason})"
     return f"{clock}, {_age(now_s - answer.time_s)}  " + "; ".join(filter(None, (why, help_)))

@@ -19,6 +19,7 @@ pytestmark = pytest.mark.asyncio
 
 SOURCE = "def total(items):\n    |\n"
 WORDS = ("return ", "sum(", "items", ")")
+PULLS = types.ClientCapabilities(workspace=types.WorkspaceClientCapabilities(configuration=True))
 
 
 @asynccontextmanager
@@ -41,6 +42,16 @@ async def served(tmp_path, engine, *, load=None, requested_model="", **options):
         editor(environ=environ, is_process=False, **options) as shown,
     ):
         yield shown, host
+
+
+def configure(shown, **settings):
+    changed = types.DidChangeConfigurationParams({"foregram": settings})
+    shown.client.workspace_did_change_configuration(changed)
+
+
+def focus(shown):
+    document = {"textDocument": {"uri": shown.uri}}
+    shown.client.protocol.notify("textDocument/didFocus", document)
 
 
 async def test_says_what_it_can_do(tmp_path):
@@ -71,19 +82,6 @@ async def test_options_of_the_client_hold_and_wrong_ones_are_named(tmp_path):
     assert "debounceMs" in told
 
 
-async def test_an_editor_that_cannot_tell_its_settings_gets_completions_all_the_same(tmp_path):
-    knows = types.ClientCapabilities(
-        workspace=types.WorkspaceClientCapabilities(configuration=True)
-    )
-    options = {"settings": RuntimeError("no settings here"), "capabilities": knows}
-    async with served(tmp_path, HeldEngine(WORDS), **options) as (shown, _):
-        shown.open(SOURCE)
-        assert await shown.items()
-
-
-PULLS = types.ClientCapabilities(workspace=types.WorkspaceClientCapabilities(configuration=True))
-
-
 async def test_settings_that_come_late_are_taken(tmp_path):
     """They were dropped after three seconds, so that what is switched off completed."""
     may_answer = threading.Event()
@@ -97,7 +95,9 @@ async def test_settings_that_come_late_are_taken(tmp_path):
             await shown.items()
 
 
-@pytest.mark.parametrize("settings", [None, 7, "x", [], {"enable": None}, {"foregram": {}}])
+@pytest.mark.parametrize(
+    "settings", [None, 7, "x", [], {"enable": None}, {"foregram": {}}, RuntimeError("no settings")]
+)
 async def test_settings_of_any_form_keep_nobody_from_completing(tmp_path, settings):
     options = {"settings": settings, "capabilities": PULLS}
     async with served(tmp_path, HeldEngine(WORDS), **options) as (shown, _):
@@ -111,22 +111,15 @@ async def test_what_was_switched_off_is_not_said_any_more_once_it_is_on(tmp_path
         shown.open(SOURCE)
         assert await shown.items() == []
         assert shown.statuses[-1]["kind"] == "Inactive"
-        changed = {"foregram": {"languages": {"python": True}}}
-        shown.client.workspace_did_change_configuration(types.DidChangeConfigurationParams(changed))
+        configure(shown, languages={"python": True})
         await shown.run("foregram.why")
         assert shown.statuses[-1]["kind"] == "Normal"
 
 
 async def test_settings_that_are_pulled_hold_beside_those_of_the_start(tmp_path):
     engine = HeldEngine(WORDS)
-    able = types.ClientCapabilities(workspace=types.WorkspaceClientCapabilities(configuration=True))
-    async with served(
-        tmp_path,
-        engine,
-        capabilities=able,
-        options={"languages": {"go": False}},
-        settings={"temperature": 0.5},
-    ) as (shown, _):
+    options = {"options": {"languages": {"go": False}}, "settings": {"temperature": 0.5}}
+    async with served(tmp_path, engine, capabilities=PULLS, **options) as (shown, _):
         shown.open(SOURCE, language="go")
         assert await shown.items() == []
         shown.close()
@@ -139,8 +132,7 @@ async def test_a_change_of_configuration_switches_it_off_and_on(tmp_path):
     async with served(tmp_path, HeldEngine(WORDS)) as (shown, _):
         shown.open(SOURCE)
         for enable in (False, True):
-            changed = types.DidChangeConfigurationParams({"foregram": {"enable": enable}})
-            shown.client.workspace_did_change_configuration(changed)
+            configure(shown, enable=enable)
             assert bool(await shown.items()) is enable
 
 
@@ -246,8 +238,7 @@ async def test_a_document_that_is_looked_at_is_sent_before_it_is_asked_for(tmp_p
         shown.open(SOURCE)
         await shown.items()
         shown.type("x = 1\n    ")
-        focus = {"textDocument": {"uri": shown.uri}}
-        shown.client.protocol.notify("textDocument/didFocus", focus)
+        focus(shown)
         while not any(
             "    x = 1" in held.lines
             for client in host.service.buffers._clients.values()
@@ -275,8 +266,7 @@ async def test_a_document_that_is_looked_at_again_is_read_where_it_was_completed
     async with served(tmp_path, engine, options={"speculate": True}) as (shown, _):
         shown.open(SOURCE)
         await shown.items()
-        focus = {"textDocument": {"uri": shown.uri}}
-        shown.client.protocol.notify("textDocument/didFocus", focus)
+        focus(shown)
         while len(engine.requests) < 2:
             await asyncio.sleep(0.005)
     first, again = engine.requests
@@ -315,7 +305,7 @@ async def test_the_state_is_never_that_of_another_document(tmp_path):
     uri = "file:///shop/.env"
     async with served(tmp_path, engine, uri=uri, options=ours()) as (shown, _):
         shown.open("KEY=|", language="dotenv")
-        shown.client.protocol.notify("textDocument/didFocus", {"textDocument": {"uri": uri}})
+        focus(shown)
         await shown.run("foregram.why")
         secret = shown.states[-1]
         assert (secret["kind"], secret["reason"]) == ("Inactive", "secret_file")
@@ -345,8 +335,7 @@ async def test_what_holds_for_two_documents_is_told_of_each(tmp_path):
             shown.uri = f"{secret}{name}"
             shown.open("KEY=|", language="dotenv")
             before = len(shown.states)
-            focused = {"textDocument": {"uri": shown.uri}}
-            shown.client.protocol.notify("textDocument/didFocus", focused)
+            focus(shown)
             await shown.run("foregram.why")
             told = [one.get("reason") for one in shown.states[before:]]
             assert "secret_file" in told
@@ -606,8 +595,7 @@ async def test_who_switched_it_off_pays_for_no_host(tmp_path):
         shown.open(SOURCE)
         assert await shown.items() == []
         assert host.service.buffers.usage_of().clients == 0
-        changed = types.DidChangeConfigurationParams({"foregram": {"enable": True}})
-        shown.client.workspace_did_change_configuration(changed)
+        configure(shown, enable=True)
         assert await shown.items()
 
 
@@ -679,8 +667,7 @@ async def test_settings_that_hide_a_file_take_it_from_the_host(tmp_path):
         shown.open(SOURCE)
         assert await shown.items()
         await held(host, 1)
-        changed = types.DidChangeConfigurationParams({"foregram": {"allowSecretFiles": []}})
-        shown.client.workspace_did_change_configuration(changed)
+        configure(shown, allowSecretFiles=[])
         await held(host, 0)
 
 
@@ -692,8 +679,7 @@ async def test_a_file_that_is_hidden_while_its_request_waits_is_not_sent(tmp_pat
         shown.open(SOURCE)
         asked = shown.ask()
         await shown.run("foregram.why")  # so that it waits by now
-        changed = types.DidChangeConfigurationParams({"foregram": {"allowSecretFiles": []}})
-        shown.client.workspace_did_change_configuration(changed)
+        configure(shown, allowSecretFiles=[])
         await shown.run("foregram.why")
         may_load.set()
         assert not (await asked).items

@@ -14,7 +14,7 @@ from lsp_server.session import INITIAL, Session
 from lsp_server.setting_layers import Layer
 from lsp_server.status import StatusLine
 from lsp_server.transport.protocol import DocumentServer
-from lsp_server.why import read_reasons
+from lsp_server.why import Kept
 from tests.support.stub_host import stub_host
 
 
@@ -132,7 +132,8 @@ async def ask(session, uri, line):
         types.TextDocumentIdentifier(uri),
         types.Position(line, 0),
     )
-    assert await session.complete(params) == []
+    assert (await session.complete(params)).items == []
+    assert session.answers.kept[-1].reason is Reason.UNKNOWN_DOCUMENT
 
 
 @pytest.mark.asyncio
@@ -142,7 +143,7 @@ async def test_the_last_hundred_empty_answers_are_kept(asked):
         await ask(session, "file:///work/a.py", line)
     answers = session.answers.kept
     assert [(answers[0].line, answers[-1].line), len(answers)] == [(2, 101), 100]
-    assert {answer.file for answer in answers} == {"a.py"}
+    assert {answer.uri for answer in answers} == {"file:///work/a.py"}
 
 
 @pytest.mark.asyncio
@@ -152,8 +153,8 @@ async def test_a_place_that_can_be_none_keeps_no_other_answer_from_being_noted(a
     await ask(session, "file:///work/\ud800.py", 3)
     await ask(session, "file:///work/a.py", 2**31 - 1)
     session.answers.write()
-    kept = read_reasons(session.settings.runtime_folder)
-    assert [answer.line for answer in kept] == [4, 2**31]
+    [kept] = Kept.read_all(session.settings.runtime_folder)
+    assert [answer.line for answer in kept.answers] == [4, 2**31]
 
 
 @pytest.mark.asyncio

@@ -14,17 +14,20 @@ from engine.host.protocol import Done
 from engine.host.runtime import RuntimeFolder
 from engine.request import Cost, FinishReason
 from lsp_server.cli.why import show_why
-from lsp_server.reasons import EmptyAnswer, Reason, shown_name
+from lsp_server.reasons import EmptyAnswer, Reason
 from lsp_server.settings import Settings
-from lsp_server.why import read_last_prompts, read_reasons, write_last_prompt, write_reasons
+from lsp_server.why import Kept, LastPrompt, prompt_sentence
 
 
-def log(*reasons: Reason, at: float = 0.0, file: str = "a.py", line: int = 3) -> list[EmptyAnswer]:
+def log(*reasons: Reason, at: float = 0.0, file: str = "a.py", line: int = 3) -> Kept:
     uri = f"file:///work/{file}"
-    return [
-        EmptyAnswer(at + number, shown_name(uri), reason, uri, line)
-        for number, reason in enumerate(reasons)
-    ]
+    answers = (EmptyAnswer(at + number, reason, uri, line) for number, reason in enumerate(reasons))
+    return Kept(tuple(answers))
+
+
+def prompt(cost: Cost) -> Kept:
+    sentence = prompt_sentence(Done("1", "x", FinishReason.END_TOKEN, cost))
+    return Kept(prompt=LastPrompt(time.time(), "file:///work/cart.py", sentence))
 
 
 @pytest.fixture
@@ -53,8 +56,7 @@ def test_where_nothing_is_known_it_says_so_and_makes_no_folder(folder, shown):
 def test_the_last_prompt_is_told_with_its_files(folder, shown):
     alone = Cost(8, 8, 8, 812, 790, 1.0, 1.0, {})
     shows = replace(alone, neighbour_tokens=301, neighbours=("models.py", "\x1b[31m"), num_open=3)
-    done = Done("1", "x", FinishReason.END_TOKEN, shows)
-    write_last_prompt(folder, "one", "file:///work/cart.py", done)
+    prompt(shows).write(folder, "one")
     told = (
         "the last prompt, for cart.py 0 s ago: 812 tokens, 790 of them cached; "
         "301 from 2 of 3 other open files (models.py, \N{REPLACEMENT CHARACTER}[31m)\n"
@@ -62,16 +64,16 @@ def test_the_last_prompt_is_told_with_its_files(folder, shown):
     assert shown() == f"no empty answers are known\n{told}"
     assert shown(file=Path("/work/cart.py")).endswith(told)
     assert shown(file=Path("/work/other.py")) == "no empty answers are known\n"
-    write_last_prompt(folder, "one", "file:///work/cart.py", replace(done, cost=alone))
+    prompt(alone).write(folder, "one")
     assert shown().endswith(": 812 tokens, 790 of them cached; no other file was open\n")
     found = replace(alone, repository_tokens=99, repository=("store.py",))
-    write_last_prompt(folder, "one", "file:///work/cart.py", replace(done, cost=found))
+    prompt(found).write(folder, "one")
     assert shown().endswith("was open; 99 from 1 file of the repository (store.py)\n")
 
 
 def test_the_answers_of_all_servers_stand_in_the_order_of_time(folder, shown):
-    write_reasons(folder, "one", log(Reason.BLANK, Reason.DISABLED, at=100.0))
-    write_reasons(folder, "two", log(Reason.BINARY, at=100.5, file="b.bin"))
+    log(Reason.BLANK, Reason.DISABLED, at=100.0).write(folder, "one")
+    log(Reason.BINARY, at=100.5, file="b.bin").write(folder, "two")
     answers = json.loads(shown(as_json=True))
     assert [answer["reason"] for answer in answers] == ["blank", "binary", "disabled"]
     text = shown(lines=2).splitlines()
@@ -81,18 +83,14 @@ def test_the_answers_of_all_servers_stand_in_the_order_of_time(folder, shown):
     ]
 
 
-def test_answers_are_read_as_they_were_written_and_those_of_an_older_server_too(folder):
-    answers = log(Reason.SUPERSEDED, Reason.BLANK, at=2.0)
-    write_reasons(folder, "one", answers)
-    old = b'[{"time_s":1.0,"file":"a.py","reason":"blank"}]'
-    (folder / "why" / "two.json").write_bytes(old)
-    (oldest, *others) = read_reasons(folder)
-    assert others == answers
-    assert (oldest.file, oldest.line) == ("a.py", None)
+def test_answers_are_read_as_they_were_written(folder):
+    kept = log(Reason.SUPERSEDED, Reason.BLANK, at=2.0)
+    kept.write(folder, "one")
+    assert Kept.read_all(folder) == [kept]
 
 
 def test_an_answer_tells_its_age_and_what_to_run(folder, shown):
-    write_reasons(folder, "one", log(Reason.HOST_UNREACHABLE, at=time.time() - 250))
+    log(Reason.HOST_UNREACHABLE, at=time.time() - 250).write(folder, "one")
     assert ", 4 min ago  a.py:3: " in shown()
     assert shown().endswith("(host_unreachable); run `foregram doctor`\n")
     (answer,) = json.loads(shown(as_json=True))
@@ -101,55 +99,55 @@ def test_an_answer_tells_its_age_and_what_to_run(folder, shown):
 
 
 def test_a_file_is_told_apart_by_its_path(folder, shown):
-    write_reasons(folder, "one", log(Reason.BLANK, file="one/a.py"))
-    write_reasons(folder, "two", log(Reason.BINARY, file="two/a.py"))
+    log(Reason.BLANK, file="one/a.py").write(folder, "one")
+    log(Reason.BINARY, file="two/a.py").write(folder, "two")
     (answer,) = json.loads(shown(as_json=True, file=Path("/work/two/a.py")))
     assert answer["reason"] == "binary"
     assert shown(file=Path("/work/a.py")) == "no empty answers are known\n"
 
 
 def test_what_was_withdrawn_is_left_out_as_after_an_accept(folder, shown):
-    write_reasons(folder, "one", log(Reason.CANCELLED, Reason.SUPERSEDED, Reason.BLANK))
+    log(Reason.CANCELLED, Reason.SUPERSEDED, Reason.BLANK).write(folder, "one")
     assert [answer["reason"] for answer in json.loads(shown(as_json=True))] == ["blank"]
-    write_reasons(folder, "one", log(Reason.CANCELLED))
+    log(Reason.CANCELLED).write(folder, "one")
     assert json.loads(shown(as_json=True)) == []
 
 
 def test_what_each_key_repeats_is_told_once(folder, shown):
-    write_reasons(folder, "one", log(Reason.PROSE, Reason.PROSE, Reason.BLANK, at=1.0))
+    log(Reason.PROSE, Reason.PROSE, Reason.BLANK, at=1.0).write(folder, "one")
     answers = json.loads(shown(as_json=True))
     assert [(one["reason"], one["time_s"]) for one in answers] == [("prose", 2.0), ("blank", 3.0)]
 
 
 def test_a_name_cannot_speak_to_the_terminal(folder, shown):
-    write_reasons(folder, "one", log(Reason.BLANK, file="%1b%5d0;owned%07%0a.py"))
-    (folder / "why" / "two.json").write_text(
-        '[{"time_s": 1, "file": "\\u001b[2J\\r.py", "reason": "binary"}]'
-    )
+    log(Reason.BLANK, file="%1b%5d0;owned%07%0a.py").write(folder, "one")
+    log(Reason.BINARY, file="\x1b[2J\r.py").write(folder, "two")
     assert shown().isprintable() is False  # its line ends
     assert all(line.isprintable() for line in shown().splitlines())
     assert len(shown().splitlines()) == 2
 
 
 def test_a_server_replaces_what_it_wrote_before(folder, shown):
-    write_reasons(folder, "one", log(Reason.BLANK))
-    write_reasons(folder, "one", log(Reason.BLANK, Reason.BINARY))
+    log(Reason.BLANK).write(folder, "one")
+    log(Reason.BLANK, Reason.BINARY).write(folder, "one")
     assert len(json.loads(shown(as_json=True))) == 2
 
 
 def test_what_is_damaged_or_cannot_be_read_hides_nothing_else(folder, shown):
     for client in ("a", "m", "z"):
-        write_reasons(folder, client, log(Reason.BLANK, file=f"{client}.py"))
-    (folder / "why" / "b.json").write_text('[{"time_s": 1, "file": "x", "reason": "of old"}]')
-    (folder / "why" / "c.json").write_bytes(b"\xff{")
+        log(Reason.BLANK, file=f"{client}.py").write(folder, client)
+    of_old = b'{"answers": [{"time_s": 1, "uri": "x", "reason": "of old"}]}'
+    damaged = {"b": of_old, "c": b"\xff{", "f": b'{"answers": [{"uri": "\xff"}]}', "g": b"[]"}
+    for name, content in damaged.items():
+        (folder / "why" / f"{name}.json").write_bytes(content)
     (folder / "why" / "d.json").mkdir()
     (folder / "why" / "e.json").symlink_to("nowhere")
     assert len(json.loads(shown(as_json=True))) == 3
 
 
 def test_what_is_older_than_a_day_is_removed(folder, shown):
-    write_reasons(folder, "old", log(Reason.BLANK))
-    write_reasons(folder, "new", log(Reason.BINARY))
+    log(Reason.BLANK).write(folder, "old")
+    log(Reason.BINARY).write(folder, "new")
     long_ago = time.time() - 25 * 3600
     os.utime(folder / "why" / "old.json", (long_ago, long_ago))
     assert [answer["reason"] for answer in json.loads(shown(as_json=True))] == ["binary"]
@@ -157,41 +155,30 @@ def test_what_is_older_than_a_day_is_removed(folder, shown):
 
 
 def test_a_runtime_folder_that_it_makes_can_be_used_by_a_host(folder):
-    write_reasons(folder, "one", log(Reason.BLANK))
+    log(Reason.BLANK).write(folder, "one")
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
     assert RuntimeFolder.open(folder).token()
 
 
 def test_nothing_is_written_where_others_look(folder):
     folder.mkdir(mode=0o755)
-    write_reasons(folder, "one", log(Reason.BLANK))
+    log(Reason.BLANK).write(folder, "one")
     assert not list(folder.iterdir())
 
 
 def test_where_nothing_can_be_written_a_server_goes_on(tmp_path):
     (tmp_path / "file").touch()
-    write_reasons(tmp_path / "file" / "run", "one", log(Reason.BLANK))
+    log(Reason.BLANK).write(tmp_path / "file" / "run", "one")
 
 
 def test_a_month_of_sessions_leaves_no_more_than_a_day(folder):
-    done = Done("1", "x", FinishReason.END_TOKEN, Cost(8, 8, 8, 812, 790, 1.0, 1.0, {}))
     now = time.time()
     counts = []
     for day in range(30):
         for number in range(20):
-            name = f"session-{day}-{number}"
-            write_reasons(folder, name, log(Reason.UNSURE))
-            write_last_prompt(folder, name, "file:///work/cart.py", done)
+            log(Reason.UNSURE).write(folder, f"session-{day}-{number}")
         for path in (folder / "why").iterdir():  # as if each day's were as old
             written = now - 86_500 * (day + 1 - int(path.name.split("-")[1]))
             os.utime(path, (written, written))
         counts.append(len(list((folder / "why").iterdir())))
-    assert max(counts) <= 2 * 2 * 20
-
-
-def test_a_file_that_is_not_utf_8_hides_no_other(folder):
-    write_reasons(folder, "one", log(Reason.UNSURE))
-    for name, content in {"two.json": b'[{"uri": "\xff"}]', "two.prompt": b"\xff"}.items():
-        (folder / "why" / name).write_bytes(content)
-    assert [answer.reason for answer in read_reasons(folder)] == [Reason.UNSURE]
-    assert read_last_prompts(folder) == []
+    assert max(counts) <= 2 * 20
