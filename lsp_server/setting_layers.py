@@ -1,13 +1,10 @@
-"""The layers that settings come from: read, named, checked. It knows no setting by name.
-
-A field's type says what its value has to be, its metadata what it means and what it is called.
-"""
+"""The layers that settings come from: read, named, checked. A field's type says what is valid."""
 
 import difflib
 import reprlib
 import sys
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -43,14 +40,6 @@ class GoneSetting:
     meaning: str
     value: object
 
-    def holds(self, given: object) -> bool:
-        """Whether nothing changes for a person who has set this, or has not."""
-        return given in (None, "") or str(given).lower() == str(self.value).lower()
-
-
-class GoneSettingError(ConfigurationError):
-    """A setting is not there any more."""
-
 
 @dataclass(frozen=True, slots=True)
 class SettingsProblem:
@@ -68,51 +57,55 @@ class SettingsProblem:
 def usable_values(
     layer: Layer,
     names: Mapping[str, FieldInfo],
+    shared: Collection[str],
     gone: Mapping[str, GoneSetting],
     problems: list[SettingsProblem],
 ) -> Iterator[tuple[str, object]]:
     """The valid values of `layer`, by the fields in `names`; the others are added to `problems`.
 
-    A setting in `gone` is passed over where it says what holds anyway: older plugins send such ones.
+    A layer whose user has own settings elsewhere may set those in `shared` alone. A setting in `gone` is passed over where it says what holds anyway: older plugins send such ones.
     """
     for key, given in layer.values.items():
+        if (field := names.get(key)) is None:
+            problems += _unknown(layer.source, key, given, names, gone)
+            continue
         try:
-            if key not in names:
-                _refuse(key, given, names, gone)
-                continue
-            field = names[key]
             # Nobody loses anything by an empty list of exceptions.
-            if layer.own_elsewhere and given not in (None, []) and is_own(field):
+            is_own = field.name not in shared
+            if is_own and layer.own_elsewhere and given not in (None, []):
                 raise ConfigurationError(f"{key} is taken only from {layer.own_elsewhere}")
             if given is not None and (given != "" or field.default is not None):
                 yield field.name, _converted(key, given, field, layer)
         except ConfigurationError as error:
-            is_gone = isinstance(error, GoneSettingError)
-            problems.append(SettingsProblem(layer.source, key, str(error), is_gone))
+            problems.append(SettingsProblem(layer.source, key, str(error)))
 
 
-def _refuse(
-    key: str, given: object, names: Mapping[str, FieldInfo], gone: Mapping[str, GoneSetting]
-) -> None:
-    """Raise ConfigurationError for a key that is no setting, unless it was one and changes nothing."""
+def _unknown(
+    source: str,
+    key: str,
+    given: object,
+    names: Iterable[str],
+    gone: Mapping[str, GoneSetting],
+) -> Iterator[SettingsProblem]:
     name = key.removeprefix("FOREGRAM_").replace("_", "").lower()  # however its layer spells it
     for one, setting in gone.items():
         if name == one.replace("_", ""):
-            if setting.holds(given):
-                return
-            raise GoneSettingError(f"the setting {key} is gone, remove it: {setting.meaning}")
+            if given not in (None, "") and str(given).lower() != str(setting.value).lower():
+                told = f"the setting {key} is gone, remove it: {setting.meaning}"
+                yield SettingsProblem(source, key, told, is_gone=True)
+            return
     close = difflib.get_close_matches(key, names, n=1, cutoff=0.8)
     hint = "".join(f"; did you mean {name}?" for name in close)
-    raise ConfigurationError(f"unknown setting {key}{hint}")
+    yield SettingsProblem(source, key, f"unknown setting {key}{hint}")
 
 
 def _converted(key: str, given: object, field: FieldInfo, layer: Layer) -> object:
-    kind = metadata_of(field)
+    kind = inspect.type_info(field.type)
     raw = _split(str(given), kind) if layer.is_text else given
     try:
         value = msgspec.convert(raw, field.type, strict=not layer.is_text, dec_hook=_as_path)
     except msgspec.ValidationError as error:
-        wrong = "a value" if (kind.extra or {}).get("secret") else reprlib.repr(given)
+        wrong = "a value" if field.name == "token" else reprlib.repr(given)
         raise ConfigurationError(f"{key} is {wrong}, not {expected(kind)}") from error
     if field.name == "lookahead":
         Lookahead.parse(value)
@@ -130,23 +123,22 @@ def model_name(name: str, layer: Layer, key: str) -> str:
 
 
 def _placed(path: Path, layer: Layer, key: str, given: object) -> Path:
-    """The path as an absolute one. Raises ConfigurationError."""
     if layer.folder is not None:
         return layer.folder / path
-    if not path.is_absolute():
-        raise ConfigurationError(
-            f"{key} is {reprlib.repr(given)}, a different file in every folder: write the whole "
-            "path, from / or ~"
-        )
-    return path
+    if path.is_absolute():
+        return path
+    raise ConfigurationError(
+        f"{key} is {reprlib.repr(given)}, a different file in every folder: write the whole path, "
+        "from / or ~"
+    )
 
 
-def _split(text: str, kind: inspect.Metadata) -> object:
+def _split(text: str, kind: inspect.Type) -> object:
     """Lists and tables as a variable holds them: `*.md,*.txt` and `python=true,markdown=false`."""
     parts = [part.strip() for part in text.split(",") if part.strip()]
-    if isinstance(kind.type, inspect.VarTupleType):
+    if isinstance(kind, inspect.VarTupleType):
         return parts
-    if isinstance(kind.type, inspect.DictType):
+    if isinstance(kind, inspect.DictType):
         pairs = (part.partition("=") for part in parts)
         return {name.strip(): value.strip() for name, _, value in pairs}
     return text
@@ -208,12 +200,9 @@ def file_layer(environ: Mapping[str, str], problems: list[SettingsProblem]) -> L
 
 
 def environment_layer(environ: Mapping[str, str]) -> Layer:
-    """The variables that begin with FOREGRAM_."""
-    ours = {
-        name: text or None  # an empty variable is as good as none
-        for name, text in environ.items()
-        if name.startswith("FOREGRAM_") and name != "FOREGRAM_CONFIG"
-    }
+    """The variables that begin with FOREGRAM_; an empty one is as good as none."""
+    ours = {name: text or None for name, text in environ.items() if name.startswith("FOREGRAM_")}
+    ours.pop("FOREGRAM_CONFIG", None)
     return Layer("environment", ours, is_text=True)
 
 
@@ -232,22 +221,3 @@ def _ours(environ: Mapping[str, str], variable: str, on_mac: str, elsewhere: str
         home = Path(environ.get("HOME") or Path.home())
         folder = home / (on_mac if sys.platform == "darwin" else elsewhere)
     return folder / "foregram"
-
-
-def variable_of(field: FieldInfo) -> str:
-    """The environment variable that sets the field."""
-    extra = metadata_of(field).extra or {}
-    return str(extra.get("variable", f"FOREGRAM_{field.name.upper()}"))
-
-
-def is_own(field: FieldInfo) -> bool:
-    """Whether only the user may set it: it decides where text goes, or what is loaded."""
-    return bool((metadata_of(field).extra or {}).get("own"))
-
-
-def metadata_of(field: FieldInfo) -> inspect.Metadata:
-    """The field's type with its description, which every setting has to have."""
-    kind = inspect.type_info(field.type)
-    if not isinstance(kind, inspect.Metadata):
-        raise TypeError(f"the setting {field.name} has no description")
-    return kind

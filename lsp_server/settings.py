@@ -25,7 +25,6 @@ from lsp_server.setting_layers import (
     environment_layer,
     file_layer,
     usable_values,
-    variable_of,
 )
 
 Lines = Literal["auto", "single", "multi"]
@@ -55,123 +54,55 @@ _Dtype = Annotated[
 ]
 
 
-def _about(description: str, **extra: object) -> Meta:
-    """What a setting means."""
-    return Meta(description=description, extra=extra)
-
-
-def _own(description: str, **extra: object) -> Meta:
-    """The same of a setting that neither a client over TCP nor a workspace may change."""
-    return _about(description, own=True, **extra)
+# What a workspace may set, too. All else is the user's own: it decides where text goes, or what is
+# loaded.
+SHARED = frozenset(
+    (
+        *("enable", "languages", "disabled_globs", "layout", "lookahead", "temperature"),
+        *("max_tokens", "prompt_tokens", "time_limit_ms", "min_confidence", "lines"),
+        *("debounce_ms", "speculate", "num_candidates", "completion_fallback", "line_ends"),
+    )
+)
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """Choices that hold for every command until an option overrides them."""
+    """Choices that hold for every command until an option overrides them.
 
-    cache_folder: Annotated[
-        Path,
-        _own(
-            "converted models, learned acceptance",
-            variable="FOREGRAM_CACHE",
-            default="`~/.cache/foregram`",
-        ),
-    ]
-    runtime_folder: Annotated[
-        Path,
-        _own(
-            "socket, token and log of the local host",
-            variable="FOREGRAM_RUNTIME",
-            default="`$XDG_RUNTIME_DIR/foregram`",
-        ),
-    ]
-    model: Annotated[
-        str | None, _own("`auto`, an alias, a hub id, a local folder or a `.gguf` file")
-    ] = None
-    device: Annotated[_Device, _own("where the model runs")] = "auto"
-    dtype: Annotated[
-        _Dtype | None,
-        _own("how weights are held; unset: `int8`, on a GPU as the file has them, or `bfloat16`"),
-    ] = None
-    threads: Annotated[_Threads | None, _own("threads that torch uses")] = None
-    kv_budget_mb: Annotated[_Megabytes | None, _own("memory for the prompt cache")] = None
-    idle_exit_s: Annotated[
-        _Seconds, _own("the local host ends after this many idle seconds; 0: never")
-    ] = 1800
-    host_url: Annotated[_Url | None, _own("a remote host instead of a local one")] = None
-    token_file: Annotated[Path | None, _own("holds the remote host's token")] = None
-    token: Annotated[
-        str | None,
-        _own("the remote host's token itself, for editors that keep secrets", secret=True),
-    ] = None
-    insecure_http: Annotated[
-        bool,
-        _own(
-            "`host_url` may be plain http to another machine: others on the way can "
-            "read code and token"
-        ),
-    ] = False
-    ca_file: Annotated[Path | None, _own("certificates to trust in addition to the system's")] = (
-        None
-    )
-    enable: Annotated[bool, _about("suggest at all")] = True
-    languages: Annotated[
-        dict[str, bool],
-        _about(
-            "languages turned on or off, by the name that any editor has for one; "
-            "prose, such as `markdown` and `plaintext`, is quiet until turned on"
-        ),
-    ] = {}
-    disabled_globs: Annotated[tuple[str, ...], _about("files in which nothing is suggested")] = ()
-    repository: Annotated[
-        tuple[str, ...],
-        _own(
-            "`on`: suggestions know the files of the workspace that are not open; `off`: they do "
-            "not; or patterns of the files that they know"
-        ),
-    ] = ("on",)
-    allow_secret_files: Annotated[tuple[str, ...], _own("files that look secret and are not")] = ()
-    layout: Annotated[
-        Layout, _about("the last lines up to the cursor after the middle token, or in the prefix")
-    ] = "line"
-    lookahead: Annotated[
-        str, _about("`auto`, `off`, a preset or `W,N,G`: how far a step drafts ahead")
-    ] = "auto"
-    temperature: Annotated[float, Meta(ge=0, le=10), _about("how tokens are drawn; 0: greedy")] = (
-        0.0
-    )
-    max_tokens: Annotated[_Written, _about("the longest suggestion")] = 128
-    prompt_tokens: Annotated[
-        _Read | None, _about("the longest prompt; unset: what the machine reads in time")
-    ] = None
-    time_limit_ms: Annotated[
-        _Milliseconds | None,
-        _about("a suggestion ends at the first line end after this many milliseconds"),
-    ] = None
-    min_confidence: Annotated[
-        float,
-        Meta(ge=0, le=1),
-        _about(
-            "the model's own probability of a suggestion that comes by itself, at least; 0: any"
-        ),
-    ] = 0.5
-    lines: Annotated[
-        Lines, _about("of a suggestion: as the place asks for, one, or several wherever they fit")
-    ] = "auto"
-    debounce_ms: Annotated[
-        int, Meta(ge=0, le=10_000), _about("wait for this many milliseconds after a key")
-    ] = 0
-    speculate: Annotated[bool, _about("compute ahead what follows the suggestion shown")] = True
-    num_candidates: Annotated[
-        int, Meta(ge=1, le=10), _about("suggestions of an explicit request")
-    ] = 3
-    completion_fallback: Annotated[
-        bool, _about("answer `textDocument/completion` too, for clients without ghost text")
-    ] = False
-    line_ends: Annotated[
-        Literal["auto", "lf", "document"],
-        _about("of items: by client, line feeds, or the document's"),
-    ] = "auto"
-    debug: Annotated[bool, _own("show the stack of an unexpected failure")] = False
+    `lsp_server/README.md` says what each of them means.
+    """
+
+    cache_folder: Path
+    runtime_folder: Path
+    model: str | None = None
+    device: _Device = "auto"
+    dtype: _Dtype | None = None
+    threads: _Threads | None = None
+    kv_budget_mb: _Megabytes | None = None
+    idle_exit_s: _Seconds = 1800
+    host_url: _Url | None = None
+    token_file: Path | None = None
+    token: str | None = None
+    insecure_http: bool = False
+    ca_file: Path | None = None
+    enable: bool = True
+    languages: dict[str, bool] = {}
+    disabled_globs: tuple[str, ...] = ()
+    repository: tuple[str, ...] = ("on",)
+    allow_secret_files: tuple[str, ...] = ()
+    layout: Layout = "line"
+    lookahead: str = "auto"
+    temperature: Annotated[float, Meta(ge=0, le=10)] = 0.0
+    max_tokens: _Written = 128
+    prompt_tokens: _Read | None = None
+    time_limit_ms: _Milliseconds | None = None
+    min_confidence: Annotated[float, Meta(ge=0, le=1)] = 0.5
+    lines: Lines = "auto"
+    debounce_ms: Annotated[int, Meta(ge=0, le=10_000)] = 0
+    speculate: bool = True
+    num_candidates: Annotated[int, Meta(ge=1, le=10)] = 3
+    completion_fallback: bool = False
+    line_ends: Literal["auto", "lf", "document"] = "auto"
+    debug: bool = False
 
     @property
     def repository_globs(self) -> tuple[str, ...] | None:
@@ -222,13 +153,18 @@ def load_settings(*layers: Layer, environ: Mapping[str, str] | None = None) -> L
     }
     for layer in (file_layer(variables, problems), environment_layer(variables), *layers):
         names = _BY_VARIABLE if layer.is_text else _BY_KEY
-        values: dict[str, Any] = dict(usable_values(layer, names, GONE, problems))
+        values: dict[str, Any] = dict(usable_values(layer, names, SHARED, GONE, problems))
         if layer.own_elsewhere and "disabled_globs" in values:  # it may hide more, and show no more
             values["disabled_globs"] = *chosen.get("disabled_globs", ()), *values["disabled_globs"]
         chosen.update(values)
     return LoadedSettings(Settings(**chosen), tuple(problems))
 
 
+def variable_of(name: str) -> str:
+    """The environment variable of a setting."""
+    return "FOREGRAM_" + name.removesuffix("_folder").upper()
+
+
 _FIELDS = msgspec.structs.fields(Settings)
-_BY_VARIABLE = {variable_of(field): field for field in _FIELDS}
+_BY_VARIABLE = {variable_of(field.name): field for field in _FIELDS}
 _BY_KEY = {name: field for field in _FIELDS for name in (field.name, field.encode_name)}

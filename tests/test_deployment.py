@@ -19,14 +19,13 @@ import yaml
 from engine.host.protocol import Feedback
 from engine.model_names import kind_of
 from lsp_server.cli.arguments import build_parser
-from lsp_server.setting_layers import variable_of
-from lsp_server.settings import Settings
+from lsp_server.settings import Settings, variable_of
 from tests.support.held_engine import HeldEngine
 from tests.support.running_host import ask, buffer, running_host
 
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "engine/host/deploy"
-VARIABLES = {variable_of(field) for field in msgspec.structs.fields(Settings)}
+VARIABLES = {variable_of(field.name) for field in msgspec.structs.fields(Settings)}
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 PROJECT = PYPROJECT["project"]
 

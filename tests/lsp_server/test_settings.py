@@ -7,7 +7,6 @@ import pytest
 
 from lsp_server.setting_layers import Layer
 from lsp_server.settings import Settings, load_settings
-from tests.support.settings_table import settings_table
 
 
 @pytest.fixture
@@ -88,18 +87,6 @@ def test_settings_are_shown_in_camel_case(environ):
     shown = msgspec.to_builtins(Settings.from_environment(environ), enc_hook=str)
     assert shown["kvBudgetMb"] is None
     assert shown["idleExitS"] == 1800
-
-
-def test_the_table_has_a_full_row_for_each_setting():
-    rows = settings_table().splitlines()
-    assert len(rows) == 2 + len(msgspec.structs.fields(Settings))
-    assert (
-        "| `num_candidates` | `FOREGRAM_NUM_CANDIDATES` | a whole number from 1 to 10 | `3` "
-        "| suggestions of an explicit request |"
-    ) in rows
-    assert "| `cache_folder` | `FOREGRAM_CACHE` | a path | `~/.cache/foregram` |" in "".join(rows)
-    assert all(row.count("|") == 6 for row in rows)
-    assert not any(row.endswith("|  |") for row in rows)
 
 
 def _loaded(*layers, environ):

@@ -1,29 +1,31 @@
-"""The table of settings that the documentation shows, made of the settings themselves."""
+"""What the documentation says of each setting, made of the settings themselves."""
 
 import msgspec
+from msgspec import inspect
 from msgspec.structs import FieldInfo
 
-from lsp_server.setting_layers import expected, metadata_of, variable_of
-from lsp_server.settings import Settings
+from lsp_server.setting_layers import expected
+from lsp_server.settings import Settings, variable_of
 
-HEAD = "| setting | variable | values | default | meaning |\n| --- | --- | --- | --- | --- |\n"
+_FOLDERS = {
+    "cache_folder": "`~/.cache/foregram`",
+    "runtime_folder": "`$XDG_RUNTIME_DIR/foregram`",
+}
 
 
-def settings_table() -> str:
-    return HEAD + "".join(map(_table_row, msgspec.structs.fields(Settings)))
+def settings_rows() -> list[str]:
+    """How the rows of the table begin, in Markdown; what a setting means follows."""
+    return [_row(field) for field in msgspec.structs.fields(Settings)]
 
 
-def _table_row(field: FieldInfo) -> str:
-    kind = metadata_of(field)
-    meaning = (kind.extra_json_schema or {})["description"]
-    default = (kind.extra or {}).get("default") or _default(field)
-    variable = variable_of(field)
-    return f"| `{field.name}` | `{variable}` | {expected(kind)} | {default} | {meaning} |\n"
+def _row(field: FieldInfo) -> str:
+    values, default = expected(inspect.type_info(field.type)), _default(field)
+    return f"| `{field.name}` | `{variable_of(field.name)}` | {values} | {default} | "
 
 
 def _default(field: FieldInfo) -> str:
     if field.default in (None, "", (), msgspec.NODEFAULT):
-        return ""
+        return _FOLDERS.get(field.name, "")
     if isinstance(field.default, tuple):
         return ", ".join(f"`{one}`" for one in field.default)
     return f"`{str(field.default).lower()}`"

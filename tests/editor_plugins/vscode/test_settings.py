@@ -10,8 +10,7 @@ import pytest
 
 from engine.model_names import ALIASES, AUTO_MODEL
 from engine.version import VERSION
-from lsp_server.setting_layers import is_own
-from lsp_server.settings import Settings
+from lsp_server.settings import SHARED, Settings
 
 ROOT = Path(__file__).parents[3]
 _ELSEWHERE = {"order", "markdownDescription", "enumDescriptions", "scope"}  # what others test
@@ -90,7 +89,8 @@ def test_no_repository_can_choose_what_runs_or_who_gets_the_text(manifest):
 
 def test_what_no_client_over_tcp_may_set_no_repository_may(manifest):
     declared = declared_settings(manifest)
-    own = {field.encode_name for field in msgspec.structs.fields(Settings) if is_own(field)}
+    fields = msgspec.structs.fields(Settings)
+    own = {field.encode_name for field in fields if field.name not in SHARED}
     assert {"hostUrl", "token", "tokenFile", "caFile", "model", "runtimeFolder"} <= own
     for name in own - {"token"}:  # which the extension itself names
         assert declared[f"foregram.{name}"]["scope"] == "machine"
