@@ -6,6 +6,7 @@ import platform
 import sys
 import time
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
 from rich.console import Console
@@ -13,22 +14,8 @@ from rich.table import Table
 from rich.text import Text
 
 from engine.errors import ForegramError
+from lsp_server.cli import host_checks, machine_checks
 from lsp_server.cli.gpu_check import check_gpu
-from lsp_server.cli.host_checks import (
-    check_backend,
-    check_host,
-    check_latency,
-    check_tls,
-    check_token,
-)
-from lsp_server.cli.machine_checks import (
-    check_cache,
-    check_kernels,
-    check_processor,
-    check_repository,
-    check_runtime_folder,
-    check_torch,
-)
 from lsp_server.cli.messages import visible
 from lsp_server.host.address import HostAddress, HostError, host_address
 from lsp_server.host.daemon import ensure_host, explained
@@ -37,23 +24,36 @@ from lsp_server.host.probe import ProbeResult, probe
 from lsp_server.model_choice import Check, check_model, failure
 from lsp_server.settings import LoadedSettings, Settings, load_settings
 
+if TYPE_CHECKING:
+    from engine.model.gpu.fit import Fit
+
 SICK = 1  # exit status where something has failed
 POLL_S = 0.2
 LOAD_LIMIT_S = 300.0  # for a model that `--start` loads; the first time it is converted
 _STYLES = {"ok": "green", "warning": "yellow", "failed": "red"}
+_CARDS_HEAD = (
+    f"    {'model':<5} {'held as':<9} {'weights':>8} {'buffers':>8} {'cache':>8} {'room for':>17}"
+    f" {'floor':>9}\n"
+)
+_CARDS_LEGEND = """\
+* model = auto
+Q8_0 and Q4_K_M are forms of a model's file, the others values of dtype.
+The floor is how long reading takes: the weights, and the keys and values of 2,048 tokens, at the
+bandwidth that the card's maker states. No step takes less; `foregram bench gpu` measures how much more.
+"""
 _Examine = Callable[[Settings], Check | None]
 _WHERE_A_MODEL_RUNS: dict[str, _Examine] = {  # a remote host has these of its own
-    "torch": check_torch,
-    "processor": check_processor,
+    "torch": machine_checks.check_torch,
+    "processor": machine_checks.check_processor,
     "device": lambda settings: check_gpu(settings.device),
-    "kernels": check_kernels,
+    "kernels": machine_checks.check_kernels,
     "model": lambda settings: check_model(settings.model),
 }
 _EVERYWHERE: dict[str, _Examine] = {
-    "cache": check_cache,
-    "repository": check_repository,
-    "runtime folder": check_runtime_folder,
-    "token": check_token,
+    "cache": machine_checks.check_cache,
+    "repository": machine_checks.check_repository,
+    "runtime folder": machine_checks.check_runtime_folder,
+    "token": host_checks.check_token,
 }
 
 
@@ -73,14 +73,35 @@ def show_doctor(arguments: argparse.Namespace, _settings: Settings) -> int:
 
 
 def _show_cards(*, as_json: bool) -> int:
+    """Print what fits cards of all sizes, the largest model first."""
     try:
         with Console(stderr=True).status("computing"):
-            from lsp_server.cli.cards import show_cards
+            from engine.model.gpu.fit import PLANNED_CARDS, fits, pick
     except (ImportError, OSError) as error:  # OSError: of torch's own libraries
         problem = f"which models fit needs torch, which cannot be loaded: {visible(str(error))}"
         sys.stdout.write("[]\n" if as_json else f"{problem}\n")
         return SICK
-    return show_cards(as_json=as_json)
+    cards = {
+        f"{card.memory_gib:.0f} GB, as an {card.name}": (pick(card), [*fits(card)])
+        for card in PLANNED_CARDS
+    }
+    if as_json:
+        shown = [{"card": card, "picked": one[0], "fits": one[1]} for card, one in cards.items()]
+        sys.stdout.write(msgspec.json.encode(shown).decode() + "\n")
+        return 0
+    sys.stdout.write(_CARDS_HEAD)
+    for card, (best, found) in cards.items():
+        sys.stdout.write(f"{card}\n")
+        sys.stdout.writelines(f"  {'*' if one == best else ' '} {_fit(one)}\n" for one in found)
+    sys.stdout.write(_CARDS_LEGEND)
+    return 0
+
+
+def _fit(fit: "Fit") -> str:
+    plan = fit.plan
+    sizes = " ".join(f"{one / 1e9:5.1f} GB" for one in (plan.weights, plan.working, plan.cache))
+    context = f"{plan.positions:,} tokens"
+    return f"{fit.model:<5} {fit.form:<9} {sizes} {context:>17} {fit.floor_ms:6.1f} ms"
 
 
 def examine(loaded: LoadedSettings, *, start: bool) -> list[Check]:
@@ -106,12 +127,9 @@ async def examine_host(settings: Settings, *, start: bool) -> list[Check]:
         return [failure("host", error, "`foregram logs` says more")]
     except (ForegramError, OSError, ValueError) as error:  # ValueError: an impossible host name
         return [failure("host", error)]
-    host = check_host(answer, is_remote=settings.host_url is not None)
-    checks = [*filter(None, [check_tls(address)]), host]
-    if host.state == "ok" and answer.status is not None:
-        checks += [check_backend(answer.status)] if answer.status.lost else []
-        checks.append(await check_latency(address))
-    return checks
+    host = host_checks.check_host(answer, is_remote=settings.host_url is not None)
+    checks = [*filter(None, [host_checks.check_tls(address)]), host]
+    return [*checks, await host_checks.check_latency(address)] if host.state == "ok" else checks
 
 
 async def _loaded(address: HostAddress) -> ProbeResult:

@@ -9,7 +9,6 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import Literal
 
 import msgspec
 
@@ -22,22 +21,8 @@ OTHER_NODES = ("/dev/dxg", "/dev/kfd", "/dev/dri")  # WSL's, AMD's, Intel's; tor
 _PROBE = ("-m", "lsp_server.cli.gpu_check")
 _OUR_FOLDER = Path(__file__).parents[2]  # the user's may hold an `engine`, and -m looks there first
 _MOSTLY = 0.8  # the share of a card's memory that is free where nothing large runs
-_UNSEEN = "there is a GPU, but torch cannot use it"
+_UNSEEN = "CPU (there is a GPU, but torch cannot use it)"
 _DRIVER = "install a build of torch for CUDA, or a newer driver; device cpu needs neither"
-
-
-class GpuAnswer(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The GPU that a device name selects, what our kernels lack there, or why it selects none.
-
-    `lack` is the GPU's own, `triton_lack` what can be installed. `memory` says what is free and
-    which model `auto` takes there. All are empty where torch sees no GPU.
-    """
-
-    gpu: str = ""
-    lack: str = ""
-    triton_lack: str = ""
-    problem: str = ""
-    memory: str = ""
 
 
 def check_gpu(device: str) -> Check:
@@ -46,33 +31,17 @@ def check_gpu(device: str) -> Check:
         return Check("device", "ok", "CPU, as device says")
     is_nvidia = shutil.which("nvidia-smi") is not None or Path(NVIDIA_NODE).exists()
     may_be_any = platform.system() == "Darwin" or any(Path(one).exists() for one in OTHER_NODES)
-    answer = _asked(device) if is_nvidia or may_be_any else GpuAnswer()
-    if answer.gpu:
-        return _chosen(answer)
-    if answer.problem and device != "auto":
-        return failure("device", ConfigurationError(answer.problem))
-    if is_nvidia and not answer.problem:
-        state: Literal["warning", "failed"] = "warning" if device == "auto" else "failed"
-        return Check("device", state, f"CPU ({_UNSEEN})", _DRIVER)
-    why = answer.problem or "no GPU found"
+    if (is_nvidia or may_be_any) and (found := _asked(device)):
+        return found
+    if is_nvidia:
+        return Check("device", "warning" if device == "auto" else "failed", _UNSEEN, _DRIVER)
     if device == "auto":
-        return Check("device", "ok", f"CPU ({why})")
+        return Check("device", "ok", "CPU (no GPU found)")
     advice = "set device to auto, or install the driver of the GPU"
-    return Check("device", "failed", f"device is {device}, but {why}", advice)
+    return Check("device", "failed", f"device is {device}, but no GPU found", advice)
 
 
-def _chosen(answer: GpuAnswer) -> Check:
-    room = f"; {answer.memory}" if answer.memory else ""
-    if answer.lack:
-        return Check("device", "ok", f"{answer.gpu}, by PyTorch: {answer.lack}{room}")
-    if answer.triton_lack:
-        slower = f"{answer.gpu}, by PyTorch and several times slower than by our kernels"
-        why, _, advice = answer.triton_lack.rpartition(": ")
-        return Check("device", "warning", f"{slower}: {why}", advice)
-    return Check("device", "ok", f"{answer.gpu}, by our kernels{room}")
-
-
-def _asked(device: str) -> GpuAnswer:
+def _asked(device: str) -> Check | None:
     """What the process that knows torch answers; nothing if it fails, or takes too long."""
     try:
         said = subprocess.run(
@@ -84,31 +53,36 @@ def _asked(device: str) -> GpuAnswer:
             timeout=GPU_LIMIT_S,
         ).stdout
         # The last line: libraries may print something before it.
-        return msgspec.json.decode(said.strip().rpartition("\n")[2], type=GpuAnswer)
+        return msgspec.json.decode(said.strip().rpartition("\n")[2], type=Check | None)
     except (OSError, subprocess.SubprocessError, msgspec.MsgspecError):
-        return GpuAnswer()
+        return None
 
 
-def engine_answer(device: str) -> GpuAnswer:
-    """Choose as the engine does; it loads torch."""
+def engine_check(device: str) -> Check | None:
+    """What the engine chooses; None where torch sees no GPU. It loads torch."""
     from engine.model.device import DeviceChoice, accelerators, hardware_lack, triton_lack
     from engine.model.gpu.fit import Card, pick
 
     if not accelerators():
-        return GpuAnswer()
+        return None
     try:
         choice = DeviceChoice.of(device)
     except ConfigurationError as error:
-        return GpuAnswer(problem=str(error))
+        return failure("device", error)
     if choice.is_cpu:
-        return GpuAnswer(problem=choice.why)
-    card = Card.of(choice)
-    memory, best = f"{card.free / 1e9:.1f} GB free", pick(card)
-    if best:
+        return Check("device", "ok", f"CPU ({choice.why})")
+    lack = hardware_lack(choice.device)
+    if not lack and (missing := triton_lack()):
+        slower = f"{choice.name}, by PyTorch and several times slower than by our kernels"
+        why, _, advice = missing.rpartition(": ")
+        return Check("device", "warning", f"{slower}: {why}", advice)
+    card, means = Card.of(choice), f"by PyTorch: {lack}" if lack else "by our kernels"
+    what = f"{choice.name}, {means}; {card.free / 1e9:.1f} GB free"
+    if best := pick(card):
         is_idle = card.free > _MOSTLY * card.memory_gib * 2**30  # else often our own host runs
-        memory += f": {'' if is_idle else 'beside what runs there now, '}model auto is {best}"
-    return GpuAnswer(choice.name, hardware_lack(choice.device), triton_lack(), memory=memory)
+        what += f": {'' if is_idle else 'beside what runs there now, '}model auto is {best}"
+    return Check("device", "ok", what)
 
 
 if __name__ == "__main__":
-    sys.stdout.write(msgspec.json.encode(engine_answer(sys.argv[1])).decode() + "\n")
+    sys.stdout.write(msgspec.json.encode(engine_check(sys.argv[1])).decode() + "\n")

@@ -15,13 +15,11 @@ from engine.host.protocol import (
     BufferSync,
     CloseRequest,
     CompleteRequest,
-    Done,
     Failed,
     Position,
-    Problem,
-    Status,
 )
 from engine.host.runtime import RuntimeFolder
+from engine.request import Chunk
 from lsp_server.host.address import HostAddress, host_address
 from lsp_server.host.client import HostClient, HostGoneError, HostRefusedError
 from lsp_server.host.probe import ProbeResult, version_sentence
@@ -47,12 +45,30 @@ _REMOTE_ADVICE = {
 
 def check_host(answer: ProbeResult, *, is_remote: bool) -> Check:
     """Whether there is a host, and whether it serves."""
-    if answer.status is not None:
-        return _check_status(answer.status, is_remote=is_remote)
-    if answer.kind == "absent" and not is_remote:
-        advice = "editors start one; so does `foregram doctor --start`"
-        return Check("host", "warning", answer.reason, advice)
-    return Check("host", "failed", answer.reason, _advice(answer.code, is_remote=is_remote))
+    advice = _REMOTE_ADVICE if is_remote else _LOCAL_ADVICE
+    status = answer.status
+    if status is None and answer.kind == "absent" and not is_remote:
+        start = "editors start one; so does `foregram doctor --start`"
+        return Check("host", "warning", answer.reason, start)
+    if status is None:
+        return Check("host", "failed", answer.reason, advice.get(answer.code, advice[""]))
+    if status.protocol != PROTOCOL_VERSION:
+        what = f"it speaks protocol {status.protocol}, not {PROTOCOL_VERSION}"
+        return Check("host", "failed", what, advice["wrong_protocol"])
+    if status.state == "ready":
+        model = " ".join(filter(None, (status.model, status.dtype)))
+        what = f"ready: {model} on {status.device}, protocol {status.protocol}"
+        other = version_sentence(status, is_remote=is_remote)
+        lost = f"so users go without {'; '.join(status.lost)}" if status.lost else ""
+        return Check("host", "ok", "; ".join(filter(None, (what, other, lost))))
+    if status.state == "failed":
+        reason = status.problem.message if status.problem else "for an unknown reason"
+        again = "fix that, then run `foregram stop`: the next host tries again"
+        return Check("host", "failed", f"the model cannot be loaded: {reason}", again)
+    if status.state == "stopping":
+        return Check("host", "warning", "it is shutting down", "run `foregram doctor` again")
+    task = f": {status.progress.task}" if status.progress else " its model"
+    return Check("host", "warning", f"loading{task}", "wait; `foregram status` shows the progress")
 
 
 def check_token(settings: Settings) -> Check:
@@ -98,12 +114,6 @@ def check_tls(address: HostAddress) -> Check | None:
     return None if is_long else Check("tls", "warning", what, "renew it on the host's machine")
 
 
-def check_backend(status: Status) -> Check:
-    """What users go without, as another program generates."""
-    what = f"{status.device} generates, so users go without {'; '.join(status.lost)}"
-    return Check("backend", "ok", what)
-
-
 async def check_latency(address: HostAddress) -> Check:
     """How long a completion of a few tokens takes."""
     host = HostClient(address.client(PROBE_LIMIT_S), address.endpoint)
@@ -120,62 +130,26 @@ async def check_latency(address: HostAddress) -> Check:
     )
     begin = time.perf_counter()
     try:
-        async with asyncio.timeout(PROBE_LIMIT_S):  # for all of it, however slowly it comes
-            done = await _completed(host, request)
+        async with (
+            asyncio.timeout(PROBE_LIMIT_S),  # for all of it, however slowly it comes
+            aclosing(host.complete(request)) as events,
+        ):
+            [end] = [event async for event in events if not isinstance(event, Chunk)]
     except (HostGoneError, HostRefusedError, TimeoutError) as error:
-        reason = str(error) or f"it took more than {PROBE_LIMIT_S:.0f} s"
-        what = f"a completion of three lines failed: {reason}"
-        return Check("latency", "failed", what, "the host's log may say why")
+        end = Failed("", str(error) or f"it took more than {PROBE_LIMIT_S:.0f} s")
     finally:
         with suppress(HostGoneError, HostRefusedError):
             await host.close_buffers(CloseRequest(client_id))
         await host.close()
-    return _latency(1000 * (time.perf_counter() - begin), done)
-
-
-def _check_status(status: Status, *, is_remote: bool) -> Check:
-    if status.protocol != PROTOCOL_VERSION:
-        what = f"it speaks protocol {status.protocol}, not {PROTOCOL_VERSION}"
-        return Check("host", "failed", what, _advice("wrong_protocol", is_remote=is_remote))
-    if status.state == "ready":
-        model = " ".join(filter(None, (status.model, status.dtype)))
-        what = f"ready: {model} on {status.device}, protocol {status.protocol}"
-        other = version_sentence(status, is_remote=is_remote)
-        return Check("host", "ok", "; ".join(filter(None, (what, other))))
-    if status.state == "failed":
-        reason = status.problem.message if status.problem else "for an unknown reason"
-        advice = "fix that, then run `foregram stop`: the next host tries again"
-        return Check("host", "failed", f"the model cannot be loaded: {reason}", advice)
-    if status.state == "stopping":
-        return Check("host", "warning", "it is shutting down", "run `foregram doctor` again")
-    task = f": {status.progress.task}" if status.progress else " its model"
-    return Check("host", "warning", f"loading{task}", "wait; `foregram status` shows the progress")
-
-
-def _advice(code: str, *, is_remote: bool) -> str:
-    advice = _REMOTE_ADVICE if is_remote else _LOCAL_ADVICE
-    return advice.get(code, advice[""])
-
-
-async def _completed(host: HostClient, request: CompleteRequest) -> Done:
-    async with aclosing(host.complete(request)) as events:
-        async for event in events:
-            if isinstance(event, Failed):
-                raise HostRefusedError(Problem(event.code, event.message))
-            if isinstance(event, Done):
-                return event
-    raise HostGoneError("the response was cut off")
-
-
-def _latency(total_ms: float, done: Done) -> Check:
-    cost = done.cost
+    if isinstance(end, Failed):
+        what = f"a completion of three lines failed: {end.message}"
+        return Check("latency", "failed", what, "the host's log may say why")
+    total_ms, cost = 1000 * (time.perf_counter() - begin), end.cost
     what = (
         f"{total_ms:.0f} ms for {cost.tokens} tokens: waiting {cost.queue_ms:.0f}, "
         f"prefill {cost.prefill_ms:.0f}, decode {cost.decode_ms:.0f}"
     )
-    if total_ms > SLOW_MS:
-        advice = (
-            "choose a smaller model or a remote host, or see whether other programs use the CPU"
-        )
-        return Check("latency", "warning", what, advice)
-    return Check("latency", "ok", what)
+    if total_ms <= SLOW_MS:
+        return Check("latency", "ok", what)
+    advice = "choose a smaller model or a remote host, or see whether other programs use the CPU"
+    return Check("latency", "warning", what, advice)

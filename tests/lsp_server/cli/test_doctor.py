@@ -16,7 +16,7 @@ import pytest
 from engine.host.protocol import PROTOCOL_VERSION, Done, Failed, Problem, Status
 from engine.request import Chunk, Cost, FinishReason
 from lsp_server.cli import command_line as cli
-from lsp_server.cli import doctor, gpu_check
+from lsp_server.cli import doctor, gpu_check, host_checks
 from lsp_server.cli.doctor import show_doctor
 from lsp_server.settings import load_settings
 from tests.support.stub_host import Handler, stub_host
@@ -192,6 +192,14 @@ def test_a_host_that_does_not_serve_says_why_and_what_to_do(stub, examined, host
     assert "latency" not in found
 
 
+def test_a_slow_completion_is_a_warning(stub, examined, monkeypatch):
+    monkeypatch.setattr(host_checks, "SLOW_MS", 0.0)
+    with running(stub):
+        found, status = examined()
+    assert (status, found["latency"]["state"]) == (0, "warning")
+    assert found["latency"]["what"].endswith(" ms for 3 tokens: waiting 1, prefill 20, decode 30")
+
+
 @pytest.mark.parametrize("events", [[Failed("out_of_memory", "no memory")], [Chunk("pas")]])
 def test_a_probe_without_an_end_is_a_failure(stub, examined, events):
     with running(stub, events=events):
@@ -252,7 +260,7 @@ def test_what_fits_which_card_is_a_table_with_what_auto_takes(stub, capsys):
 
 @pytest.mark.parametrize(("as_json", "start"), [(True, "[]\n"), (False, "which models fit needs")])
 def test_without_torch_there_is_no_table_of_cards(stub, monkeypatch, capsys, as_json, start):
-    monkeypatch.setitem(sys.modules, "lsp_server.cli.cards", None)
+    monkeypatch.setitem(sys.modules, "engine.model.gpu.fit", None)
     assert shown_doctor(stub.environ, json=as_json, start=False, cards=True) == 1
     assert capsys.readouterr().out.startswith(start)
 

@@ -3,21 +3,22 @@
 import json
 import subprocess
 import sys
-from dataclasses import replace
 
 import pytest
+import torch
 
+from engine.errors import ConfigurationError
+from engine.model import device
+from engine.model.device import DeviceChoice
+from engine.model.gpu.fit import Card
 from lsp_server.cli import gpu_check
-from lsp_server.cli.gpu_check import GpuAnswer, check_gpu, engine_answer
+from lsp_server.cli.gpu_check import check_gpu, engine_check
 
 
-def saying(**choice):
+def saying(what):
     """A program that prints what the engine chooses."""
-    return ("-c", f"print({json.dumps(json.dumps(choice))})")
-
-
-H200 = saying(gpu="H200")
-NO_CODE = "GTX 1080 has compute capability 6.1, which this build of torch has no code for"
+    check = {"name": "device", "state": "ok", "what": what}
+    return ("-c", f"print('a library'); print({json.dumps(json.dumps(what and check))})")
 
 
 @pytest.fixture
@@ -44,68 +45,42 @@ def test_the_engine_is_asked_in_a_process_of_its_own():
     said = subprocess.run(
         command, cwd=gpu_check._OUR_FOLDER, capture_output=True, text=True, check=True
     )
-    assert json.loads(said.stdout) == {}
+    assert json.loads(said.stdout) is None
 
 
-def test_the_engines_answer_names_the_gpu_and_what_our_kernels_lack(monkeypatch):
-    import torch
+@pytest.fixture
+def chosen(monkeypatch):
+    """What is found where the engine chooses a device, with so much of its memory free."""
 
-    from engine.model import device
-    from engine.model.gpu.fit import Card
+    def chosen(kind, name, free=12_000_000_000, **known):
+        choice = DeviceChoice(torch.device(kind), name, **known)
+        monkeypatch.setattr(device, "accelerators", lambda: ["one"])
+        monkeypatch.setattr(DeviceChoice, "of", lambda name: choice)
+        card = Card(name, 12, 100, free, has_kernels=False)
+        monkeypatch.setattr(Card, "of", lambda choice: card)
+        return engine_check("auto")
 
-    assert engine_answer("auto") == GpuAnswer()
-    monkeypatch.setattr(device, "accelerators", lambda: ["one"])
-    unfit = device.DeviceChoice(torch.device("cpu"), "CPU", why="it is too small")
-    monkeypatch.setattr(device.DeviceChoice, "of", lambda name: unfit)
-    assert engine_answer("auto").problem == "it is too small"
-    mac = device.DeviceChoice(torch.device("mps"), "Apple M2's GPU", "lack")
-    monkeypatch.setattr(device.DeviceChoice, "of", lambda name: mac)
-    card = Card("Apple M2's GPU", 12, 100, 12_000_000_000, has_kernels=False)
-    monkeypatch.setattr(Card, "of", lambda choice: card)
-    said = engine_answer("auto")
-    assert (said.gpu, said.lack) == ("Apple M2's GPU", "our kernels are for NVIDIA GPUs")
-    assert said.memory.startswith("12.0 GB free: model auto is 0.5b in bfloat16, ")
-    assert said.memory.endswith("a step at the least")
-    taken = replace(card, free=6_000_000_000)
-    monkeypatch.setattr(Card, "of", lambda choice: taken)
-    assert "6.0 GB free: beside what runs there now, " in engine_answer("auto").memory
+    return chosen
 
 
-def test_an_unfit_gpu_is_fine_unless_it_is_asked_for(gpu):
-    gpu(saying(problem=NO_CODE))
-    assert (check_gpu("auto").state, check_gpu("auto").what) == ("ok", f"CPU ({NO_CODE})")
-    gpu(saying(problem=f"device cuda: {NO_CODE}; device = cpu works"))
-    check = check_gpu("cuda")
-    assert (check.state, check.what) == ("failed", f"device cuda: {NO_CODE}")
-    assert check.advice == "device = cpu works"
+def test_without_an_accelerator_the_engine_has_nothing_to_say():
+    assert engine_check("auto") is None
 
 
-def test_a_gpu_that_our_kernels_do_not_run_on_is_used_and_says_so(gpu):
-    gpu(saying(gpu="RTX 2080", lack="it has compute capability 7.5, and our kernels need 8.0"))
-    check = check_gpu("auto")
+def test_a_gpu_is_named_with_what_our_kernels_lack_and_what_fits(chosen):
+    check = chosen("mps", "Apple M2's GPU")
+    lack = "Apple M2's GPU, by PyTorch: our kernels are for NVIDIA GPUs; 12.0 GB free"
     assert check.state == "ok"
-    assert check.what.startswith("RTX 2080, by PyTorch: it has compute capability 7.5")
+    assert check.what.startswith(f"{lack}: model auto is 0.5b in bfloat16, ")
+    assert check.what.endswith("a step at the least")
+    taken = chosen("mps", "Apple M2's GPU", free=6_000_000_000)
+    assert "6.0 GB free: beside what runs there now, " in taken.what
 
 
-@pytest.mark.parametrize("sign", ["a Mac", "a node"])
-def test_without_anything_of_nvidia_the_engine_is_asked_too(no_nvidia, monkeypatch, tmp_path, sign):
-    if sign == "a Mac":
-        monkeypatch.setattr("platform.system", lambda: "Darwin")
-    else:
-        monkeypatch.setattr(gpu_check, "OTHER_NODES", (str(tmp_path),))
-    lack = "our kernels are for NVIDIA GPUs"
-    monkeypatch.setattr(gpu_check, "_PROBE", saying(gpu="Apple M2's GPU", lack=lack))
-    assert check_gpu("auto").what == f"Apple M2's GPU, by PyTorch: {lack}"
-    monkeypatch.setattr(gpu_check, "_PROBE", saying())
-    assert check_gpu("auto").state == "ok"
-
-
-def test_without_nvidia_smi_the_driver_is_a_sign(no_nvidia, monkeypatch, tmp_path):
-    monkeypatch.setattr(gpu_check, "NVIDIA_NODE", str(tmp_path))
-    monkeypatch.setattr(gpu_check, "_PROBE", H200)
-    assert check_gpu("auto").what == "H200, by our kernels"
-    monkeypatch.setattr(gpu_check, "_PROBE", saying())
-    assert check_gpu("auto").state == "warning"
+def test_a_gpu_of_ours_says_so(chosen, monkeypatch):
+    monkeypatch.setattr(device, "hardware_lack", lambda one: "")
+    monkeypatch.setattr(device, "triton_lack", lambda: "")
+    assert chosen("cuda", "H200").what.startswith("H200, by our kernels; 12.0 GB free")
 
 
 @pytest.mark.parametrize(
@@ -115,28 +90,64 @@ def test_without_nvidia_smi_the_driver_is_a_sign(no_nvidia, monkeypatch, tmp_pat
         ("our kernels need Triton, and Triton a C compiler", "install gcc or clang"),
     ],
 )
-def test_a_gpu_whose_kernels_cannot_be_compiled_is_a_warning_with_its_way_out(gpu, lack, advice):
-    gpu(saying(gpu="H200", triton_lack=f"{lack}: {advice}"))
-    check = check_gpu("auto")
+def test_a_gpu_whose_kernels_cannot_be_compiled_is_a_warning_with_its_way_out(
+    chosen, monkeypatch, lack, advice
+):
+    monkeypatch.setattr(device, "hardware_lack", lambda one: "")
+    monkeypatch.setattr(device, "triton_lack", lambda: f"{lack}: {advice}")
+    check = chosen("cuda", "H200")
     assert (check.state, check.advice) == ("warning", advice)
     assert check.what.endswith(f": {lack}")
 
 
-@pytest.mark.parametrize("answer", [saying(), "import nothing_like_torch"])
-@pytest.mark.parametrize(("device", "state"), [("auto", "warning"), ("cuda:1", "failed")])
-def test_a_gpu_that_torch_cannot_use_matters_where_it_is_asked_for(gpu, answer, device, state):
+def test_an_unfit_gpu_is_fine_unless_it_is_asked_for(chosen, monkeypatch):
+    check = chosen("cpu", "CPU", why="it is too small")
+    assert (check.state, check.what) == ("ok", "CPU (it is too small)")
+
+    def of(name):
+        raise ConfigurationError(f"device {name}: it is too small; device = cpu works")
+
+    monkeypatch.setattr(DeviceChoice, "of", of)
+    check = engine_check("cuda")
+    assert (check.state, check.what) == ("failed", "device cuda: it is too small")
+    assert check.advice == "device = cpu works"
+
+
+@pytest.mark.parametrize("sign", ["a Mac", "a node"])
+def test_without_anything_of_nvidia_the_engine_is_asked_too(no_nvidia, monkeypatch, tmp_path, sign):
+    if sign == "a Mac":
+        monkeypatch.setattr("platform.system", lambda: "Darwin")
+    else:
+        monkeypatch.setattr(gpu_check, "OTHER_NODES", (str(tmp_path),))
+    monkeypatch.setattr(gpu_check, "_PROBE", saying("Apple M2's GPU"))
+    assert check_gpu("auto").what == "Apple M2's GPU"
+    monkeypatch.setattr(gpu_check, "_PROBE", saying(None))
+    assert check_gpu("auto").state == "ok"
+
+
+def test_without_nvidia_smi_the_driver_is_a_sign(no_nvidia, monkeypatch, tmp_path):
+    monkeypatch.setattr(gpu_check, "NVIDIA_NODE", str(tmp_path))
+    monkeypatch.setattr(gpu_check, "_PROBE", saying("H200"))
+    assert check_gpu("auto").what == "H200"
+    monkeypatch.setattr(gpu_check, "_PROBE", saying(None))
+    assert check_gpu("auto").state == "warning"
+
+
+@pytest.mark.parametrize("answer", [saying(None), ("-c", "import nothing_like_torch")])
+@pytest.mark.parametrize(("name", "state"), [("auto", "warning"), ("cuda:1", "failed")])
+def test_a_gpu_that_torch_cannot_use_matters_where_it_is_asked_for(gpu, answer, name, state):
     gpu(answer)
-    assert check_gpu(device).state == state
+    assert check_gpu(name).state == state
 
 
 def test_torch_has_a_time_limit(gpu, monkeypatch):
-    gpu("import time; time.sleep(60)")
+    gpu(("-c", "import time; time.sleep(60)"))
     monkeypatch.setattr(gpu_check, "GPU_LIMIT_S", 0.1)
     assert check_gpu("auto").what == "CPU (there is a GPU, but torch cannot use it)"
 
 
-@pytest.mark.parametrize(("device", "state"), [("auto", "ok"), ("cuda", "failed")])
-def test_no_gpu_is_fine_unless_it_is_asked_for(no_nvidia, device, state):
-    check = check_gpu(device)
+@pytest.mark.parametrize(("name", "state"), [("auto", "ok"), ("cuda", "failed")])
+def test_no_gpu_is_fine_unless_it_is_asked_for(no_nvidia, name, state):
+    check = check_gpu(name)
     assert check.state == state
     assert ("CPU" in check.what) == (state == "ok")

@@ -10,8 +10,6 @@ import msgspec
 import pytest
 
 from engine.errors import ConfigurationError
-from engine.host.protocol import Done
-from engine.request import Cost, FinishReason
 from lsp_server.cli import host_checks
 from lsp_server.cli.host_checks import (
     check_host,
@@ -66,13 +64,6 @@ def test_a_remote_host_cannot_be_stopped_from_here(code, advice):
     check = check_host(ProbeResult("refused", reason="no", code=code), is_remote=True)
     assert advice in check.advice
     assert "foregram stop" not in check.advice
-
-
-def test_a_slow_completion_is_a_warning():
-    done = Done("1", "x", FinishReason.END_TOKEN, Cost(8, 8, 8, 30, 0, 2500.0, 500.0, {}))
-    check = host_checks._latency(3000.0, done)
-    assert check.state == "warning"
-    assert check.what == "3000 ms for 8 tokens: waiting 0, prefill 2500, decode 500"
 
 
 @pytest.mark.asyncio

@@ -116,10 +116,10 @@ def test_without_the_parsers_of_sources_that_is_what_the_check_says(tmp_path):
 import sys
 from pathlib import Path
 sys.modules["tree_sitter"] = None
-from lsp_server.cli import doctor
+from lsp_server.cli import machine_checks
 from lsp_server.settings import Settings
 settings = Settings(cache_folder=Path({str(tmp_path)!r}), runtime_folder=Path({str(tmp_path)!r}))
-print(doctor.check_repository(settings))
+print(machine_checks.check_repository(settings))
 """
     told = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     assert "no file can be indexed: " in told.stdout
