@@ -1,11 +1,83 @@
 """The command line: commands, options and their defaults. It runs nothing."""
 
 import argparse
+from functools import partial
 from pathlib import Path
 
 from engine.version import VERSION
-from lsp_server.cli.command_parser import Command, CommandParser, add_commands, add_json, positive
+from lsp_server.cli.command_parser import (
+    Command,
+    CommandParser,
+    add_commands,
+    add_json,
+    add_options,
+)
 from lsp_server.cli.engine_arguments import add_decoding, add_model
+
+_SERVE = {
+    "address": {
+        "--socket PATH": "listen on a Unix socket",
+        "--host ADDRESS": "listen on this address; 127.0.0.1 by default",
+        "--port PORT": "and on this port; 8012 by default",
+        "--token-file FILE": "clients have to send a token of this file: one token, or lines "
+        "NAME:TOKEN (or NAME:sha256:HEX), read again upon SIGHUP; without it, the host serves only "
+        "this machine, and creates a token that your own clients find",
+        "--tls-cert FILE": "serve over TLS with this certificate (PEM)",
+        "--tls-key FILE": "the certificate's private key (PEM)",
+        "--insecure": "serve other machines without TLS: anyone on the network can read code and "
+        "token",
+    },
+    "an engine that runs already": {
+        "--backend foregram|openai": "what generates: a model that is loaded here (foregram, the "
+        "default), or an engine behind OpenAI's /v1/completions, such as vLLM, SGLang, TensorRT-LLM "
+        "or llama.cpp; --model then says which model that runs, where its name does not",
+        "--upstream URL": "its address",
+        "--upstream-model NAME": "what it calls the model; needed if it has several",
+        "--upstream-token-file FILE": "holds the token that it wants",
+        "--upstream-ca-file FILE": "certificates to trust for it in addition to the system's",
+        "--upstream-context N": "tokens of prompt and completion that it has room for; asked of it "
+        "by default",
+        "--upstream-insecure": "ask it without TLS on another machine: anyone on the network can "
+        "read code and token",
+    },
+    "several hosts under one address": {
+        "--replicas MIN[-MAX]": "so many hosts on Ray Serve (the extra `scale`), of which each keeps "
+        "its workspaces; between two numbers, as many as the load wants",
+        "--replica-load N": "requests that run or wait at each, at which the number of replicas "
+        "aims; 8 by default",
+        "--cluster ADDRESS": "a Ray that runs already, or auto for the one that this machine is part "
+        "of; it is started on this machine by default",
+    },
+    "resources": {
+        "--kv-budget MB": "memory for cached prompts",
+        "--threads N": "threads that torch uses",
+        "--prompt-tokens N": "the longest prompt",
+        "--cache-folder DIR": "converted models, learned acceptance",
+    },
+}
+_QUOTA = (
+    "what each user of the token file may have: clients, buffers, megabytes of them, tokens of a "
+    "completion, requests (a second), waiting and running ones"
+)
+_API = (
+    "speak these APIs of other programs besides: openai (the default), mistral, llama-cpp, tabby; or "
+    "none; may be given again"
+)
+_GPU = {
+    "--count N": "items of each kind in the sets; 30 by default, 8 with --quick",
+    "--shapes NAMES": "models with random weights: 0.5b,1.5b,7b,32b; all of them by default, 0.5b,7b "
+    "with --profile",
+    "--quick": "only 0.5b, and few of everything",
+    "--tokenizer DIR": "a folder with a tokenizer.json for the sets; the offline model's by default",
+    "--dtype bfloat16|fp8|int4": "how weights are held; bfloat16 by default",
+    "--save PREFIX": "write PREFIX.json after every section; gpu-bench by default",
+    "--plot FILE.png": "draw the steps' times by their rows, and their floors",
+}
+_GPU_INSTEAD = {
+    "--check": "only check that the kernels are right here, and a row the same whatever is beside "
+    "it; PREFIX.json is a report to send us: it names no file of yours",
+    "--profile": "measure only where a step's time goes, operation by operation",
+}
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -17,225 +89,126 @@ def build_parser() -> argparse.ArgumentParser:
         epilog="example:\n  foregram complete src/shop.py:41 --open src/orders.py\n\n"
         "Settings come from foregram.toml, FOREGRAM_* variables and options; see the README.",
     )
-    parser.add_argument(
-        "--version",
-        action="version",
-        version=f"foregram {VERSION}",
-        help="print the version and exit",
-    )
+    version = {"--version": "print the version and exit"}
+    add_options(parser, version, action="version", version=f"foregram {VERSION}")
     add_commands(parser, "command", _COMMANDS)
     return parser
 
 
-def _add_benchmarks(parser: CommandParser) -> None:
-    from lsp_server.cli.bench_arguments import add_benchmarks
-
-    add_benchmarks(parser)
-
-
 def _add_complete(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "where",
-        metavar="FILE:LINE[:COL]",
-        help="the cursor, counted from 1: before the character COL, or at the line's end",
+    where = "the cursor, counted from 1: before the character COL, or at the line's end"
+    add_options(parser, {"where FILE:LINE[:COL]": where})
+    others = (
+        "other open files, most related first: the model reads excerpts of them, and drafts come "
+        "from their text"
     )
-    parser.add_argument(
-        "--open",
-        metavar="FILE",
-        type=Path,
-        nargs="+",
-        action="extend",
-        default=[],
-        help="other open files, most related first: the model reads excerpts of them, and "
-        "drafts come from their text",
-    )
+    add_options(parser, {"--open FILE": others}, nargs="+", action="extend", default=[])
     add_model(parser)
     add_decoding(parser, max_tokens=256)
     add_json(parser)
 
 
+def add_replay(parser: argparse.ArgumentParser) -> None:
+    """What a replay decodes, and how."""
+    add_replay_set(parser)
+    add_model(parser)
+    add_decoding(parser, max_tokens=64)
+    add_json(parser)
+
+
+def add_replay_set(parser: argparse.ArgumentParser) -> None:
+    """What is decoded, and how much of it."""
+    count = "only the first COUNT items"
+    add_options(parser, {"file FILE.jsonl": "a replay set", "--count COUNT": count})
+
+
+def _add_step(parser: argparse.ArgumentParser) -> None:
+    add_model(parser)
+    add_json(parser)
+
+
+def _add_gpu(parser: argparse.ArgumentParser) -> None:
+    sets = "replay sets; the model is made to write their text"
+    add_options(parser, {"sets SET.jsonl": sets}, nargs="*")
+    add_options(parser, _GPU)
+    add_options(parser.add_mutually_exclusive_group(), _GPU_INSTEAD)
+    add_json(parser)
+    parser.set_defaults(save=Path("gpu-bench"))
+
+
 def _add_serve(parser: argparse.ArgumentParser) -> None:
     add_model(parser)
-    _add_upstream(parser)
-    group = parser.add_argument_group("address")
-    group.add_argument("--socket", metavar="PATH", type=Path, help="listen on a Unix socket")
-    group.add_argument(
-        "--host", metavar="ADDRESS", help="listen on this address; 127.0.0.1 by default"
-    )
-    group.add_argument("--port", type=int, help="and on this port; 8012 by default")
-    group.add_argument(
-        "--token-file",
-        metavar="FILE",
-        type=Path,
-        help="clients have to send a token of this file: one token, or lines NAME:TOKEN (or "
-        "NAME:sha256:HEX), read again upon SIGHUP; without it, the host serves only this machine, "
-        "and creates a token that your own clients find",
-    )
-    group.add_argument(
-        "--tls-cert", metavar="FILE", type=Path, help="serve over TLS with this certificate (PEM)"
-    )
-    group.add_argument(
-        "--tls-key", metavar="FILE", type=Path, help="the certificate's private key (PEM)"
-    )
-    group.add_argument(
-        "--insecure",
-        action="store_true",
-        help="serve other machines without TLS: anyone on the network can read code and token",
-    )
-    parser.add_argument(
-        "--api",
-        metavar="NAME[,NAME]",
-        dest="apis",
-        action="append",
-        help="speak these APIs of other programs besides: openai (the default), mistral, "
-        "llama-cpp, tabby; or none; may be given again",
-    )
-    parser.add_argument(
-        "--idle-exit", metavar="S", type=float, help="exit after S seconds without a request"
-    )
-    parser.add_argument(
-        "--record", metavar="FILE", type=Path, help="empty this file when the host ends well"
-    )
-    _add_replicas(parser)
-    group = parser.add_argument_group("resources")
-    group.add_argument(
-        "--kv-budget",
-        metavar="MB",
-        dest="kv_budget_mb",
-        type=positive,
-        help="memory for cached prompts",
-    )
-    group.add_argument(
-        "--quota",
-        metavar="NAME=VALUE",
-        dest="quotas",
-        action="append",
-        default=[],
-        help="what each user of the token file may have: clients, buffers, megabytes of them, tokens "
-        "of a completion, requests (a second), waiting and running ones",
-    )
-    group.add_argument("--threads", metavar="N", type=positive, help="threads that torch uses")
-    group.add_argument("--prompt-tokens", metavar="N", type=positive, help="the longest prompt")
-    group.add_argument(
-        "--cache-folder", metavar="DIR", type=Path, help="converted models, learned acceptance"
-    )
-
-
-def _add_replicas(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("several hosts under one address")
-    group.add_argument(
-        "--replicas",
-        metavar="N|MIN-MAX",
-        help="so many hosts on Ray Serve (the extra `scale`), of which each keeps its workspaces; "
-        "between two numbers, as many as the load wants",
-    )
-    group.add_argument(
-        "--replica-load",
-        metavar="N",
-        type=positive,
-        help="requests that run or wait at each, at which the number of replicas aims; 8 by default",
-    )
-    group.add_argument(
-        "--cluster",
-        metavar="ADDRESS",
-        help="a Ray that runs already, or auto for the one that this machine is part of; it is "
-        "started on this machine by default",
-    )
-
-
-def _add_upstream(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("an engine that runs already")
-    group.add_argument(
-        "--backend",
-        choices=("foregram", "openai"),
-        default="foregram",
-        help="what generates: a model that is loaded here (default), or an engine behind OpenAI's "
-        "/v1/completions, such as vLLM, SGLang, TensorRT-LLM or llama.cpp; --model then says which "
-        "model that runs, where its name does not",
-    )
-    group.add_argument("--upstream", metavar="URL", help="its address")
-    group.add_argument(
-        "--upstream-model", metavar="NAME", help="what it calls the model; needed if it has several"
-    )
-    group.add_argument(
-        "--upstream-token-file", metavar="FILE", type=Path, help="holds the token that it wants"
-    )
-    group.add_argument(
-        "--upstream-ca-file",
-        metavar="FILE",
-        type=Path,
-        help="certificates to trust for it in addition to the system's",
-    )
-    group.add_argument(
-        "--upstream-context",
-        metavar="N",
-        type=positive,
-        help="tokens of prompt and completion that it has room for; asked of it by default",
-    )
-    group.add_argument(
-        "--upstream-insecure",
-        action="store_true",
-        help="ask it without TLS on another machine: anyone on the network can read code and token",
-    )
+    for title, options in _SERVE.items():
+        add_options(parser.add_argument_group(title), options)
+    add_options(parser, {"--api NAME[,NAME]": _API}, dest="apis", action="append")
+    add_options(parser, {"--quota NAME=VALUE": _QUOTA}, dest="quotas", action="append")
+    seconds = "exit after so many seconds without a request"
+    record = "empty this file when the host ends well"
+    add_options(parser, {"--idle-exit SECONDS": seconds, "--record FILE": record})
+    parser.set_defaults(backend="foregram", quotas=[])
 
 
 def _add_lsp(parser: argparse.ArgumentParser) -> None:
     group = parser.add_mutually_exclusive_group()
-    group.add_argument("--stdio", action="store_true", help="talk over stdin and stdout (default)")
-    group.add_argument("--socket", metavar="PATH", type=Path, help="listen on a Unix socket")
-    group.add_argument("--port", help=argparse.SUPPRESS)  # gone, and named so
-    parser.add_argument("--model", metavar="NAME", help="the model of a host that is started")
-    parser.add_argument("--host-url", metavar="URL", help="use this remote host")
-
-
-def _add_stop(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--force", action="store_true", help="even if editors are using it")
+    stdio = "talk over stdin and stdout (default)"
+    add_options(group, {"--stdio": stdio, "--socket PATH": "listen on a Unix socket"})
+    add_options(group, {"--port PORT": argparse.SUPPRESS})  # gone, and named so
+    model = "the model of a host that is started"
+    add_options(parser, {"--model NAME": model, "--host-url URL": "use this remote host"})
 
 
 def _add_logs(parser: argparse.ArgumentParser) -> None:
     _add_lines(parser, 50)
-    parser.add_argument("-f", "--follow", action="store_true", help="continue until Ctrl-C")
+    add_options(parser, {"-f --follow": "continue until Ctrl-C"})
 
 
 def _add_why(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", metavar="FILE", type=Path, nargs="?", help="only of this file")
+    add_options(parser, {"file FILE": "only of this file"}, nargs="?")
     _add_lines(parser, 20)
     add_json(parser)
 
 
 def _add_models(parser: argparse.ArgumentParser) -> None:
-    actions = ("list", "install", "remove")
-    parser.add_argument(
-        "action", nargs="?", choices=actions, default="list", help="list by default"
+    add_options(
+        parser, {"action list|install|remove": "list by default"}, nargs="?", default="list"
     )
-    parser.add_argument("name", metavar="NAME", nargs="?", help="as the setting `model` takes it")
-
-
-def _add_uninstall(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--yes", action="store_true", help="do not ask")
+    add_options(parser, {"name NAME": "as the setting `model` takes it"}, nargs="?")
 
 
 def _add_doctor(parser: argparse.ArgumentParser) -> None:
     add_json(parser)
-    parser.add_argument("--start", action="store_true", help="start the host if none is running")
-    parser.add_argument(
-        "--cards",
-        action="store_true",
-        help="print instead which models fit GPUs of 8 to 140 GB, and which one `auto` takes",
-    )
+    cards = "print instead which models fit GPUs of 8 to 140 GB, and which one `auto` takes"
+    add_options(parser, {"--start": "start the host if none is running", "--cards": cards})
 
 
 def _add_lines(parser: argparse.ArgumentParser, default: int) -> None:
-    parser.add_argument(
-        "-n",
-        "--lines",
-        metavar="N",
-        type=positive,
-        default=default,
-        help=f"only the last N lines; {default} by default",
-    )
+    last = f"only the last N lines; {default} by default"
+    add_options(parser, {"-n --lines N": last}, default=default)
 
 
+_BENCHMARKS = (
+    Command(
+        "replay",
+        "decode real insertions and edits, with lookahead and without",
+        "insertions.jsonl --count 20",
+        add_replay,
+        "bench:bench_replay",
+    ),
+    Command(
+        "step",
+        "measure what a step takes on this processor",
+        "--json",
+        _add_step,
+        "bench:bench_step",
+    ),
+    Command(
+        "gpu",
+        "check an NVIDIA GPU's kernels, and measure steps, prompts and replays",
+        "insertions.jsonl --quick",
+        _add_gpu,
+        "bench:bench_gpu",
+    ),
+)
 _COMMANDS = (
     Command(
         "complete",
@@ -248,7 +221,7 @@ _COMMANDS = (
         "bench",
         "measure how fast text is decoded here",
         "replay insertions.jsonl --count 20",
-        _add_benchmarks,
+        partial(add_commands, noun="benchmark", commands=_BENCHMARKS),
     ),
     Command(
         "serve",
@@ -263,7 +236,13 @@ _COMMANDS = (
     Command(
         "status", "show what the host is doing", "--json", add_json, "host_commands:show_status"
     ),
-    Command("stop", "stop the local host", "", _add_stop, "host_commands:stop"),
+    Command(
+        "stop",
+        "stop the local host",
+        "",
+        partial(add_options, options={"--force": "even if editors are using it"}),
+        "host_commands:stop",
+    ),
     Command(
         "logs", "show the local host's log", "-n 200 --follow", _add_logs, "host_commands:show_logs"
     ),
@@ -286,7 +265,7 @@ _COMMANDS = (
         "uninstall",
         "remove the environment, models, state and caches, after asking",
         "--yes",
-        _add_uninstall,
+        partial(add_options, options={"--yes": "do not ask"}),
         "uninstall:uninstall",
     ),
 )

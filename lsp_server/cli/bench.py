@@ -31,8 +31,7 @@ from engine.bench.task_sets import load_replay_items
 from engine.errors import ConfigurationError
 from engine.loader import wanted_model
 from engine.model.device import gpu_quantization
-from lsp_server.cli.engine_arguments import decoding
-from lsp_server.cli.engine_loading import engine_options, load_engine
+from lsp_server.cli.engine_arguments import decoding, engine_options, load_engine
 from lsp_server.cli.terminal import ProgressBars, print_figures, tracked
 from lsp_server.settings import Settings
 

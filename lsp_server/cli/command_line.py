@@ -59,17 +59,19 @@ def main(
         # The reader of our output is gone: the interpreter must not flush into the void at its end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return BROKEN_PIPE
-    except OSError as error:
-        if error.errno != errno.ENOSPC:
-            return _fail_internally(error, debug=debug)
-        if error.filename is None:
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        what = error.filename or "the output"
-        return _fail(f"{what} cannot be written: {error.strerror}", IO_ERROR)
     except MemoryError:
         return _fail("out of memory; a smaller --model needs less", INTERNAL_ERROR)
     except Exception as error:  # noqa: BLE001 - the last line of defence, at the program's edge
-        return _fail_internally(error, debug=debug)
+        if isinstance(error, OSError) and error.errno == errno.ENOSPC:
+            if error.filename is None:
+                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            what = error.filename or "the output"
+            return _fail(f"{what} cannot be written: {error.strerror}", IO_ERROR)
+        if debug:
+            traceback.print_exc()
+        hint = "" if debug else " (FOREGRAM_DEBUG=1 shows where)"
+        reason = " ".join(f"{type(error).__name__}: {error}".split())
+        return _fail(f"internal error: {reason}{hint}", INTERNAL_ERROR)
 
 
 def _place(arguments: argparse.Namespace, folder: Path) -> None:
@@ -137,14 +139,6 @@ def _make_private(cache: Path) -> None:
 def _fail(sentence: str, status: int) -> int:
     note(sentence)
     return status
-
-
-def _fail_internally(error: Exception, *, debug: bool) -> int:
-    if debug:
-        traceback.print_exc()
-    hint = "" if debug else " (FOREGRAM_DEBUG=1 shows where)"
-    reason = " ".join(f"{type(error).__name__}: {error}".split())
-    return _fail(f"internal error: {reason}{hint}", INTERNAL_ERROR)
 
 
 _GROUPS: tuple[list[str], ...] = ([], ["bench"])  # they show their help without a command

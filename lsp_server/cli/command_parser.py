@@ -4,8 +4,9 @@ import argparse
 import re
 import reprlib
 import sys
-from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple, NoReturn
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, NoReturn
 
 from lsp_server.cli.messages import visible
 
@@ -87,14 +88,43 @@ def add_commands(
         added.add_options = command.add_options
 
 
-def add_json(parser: argparse.ArgumentParser) -> None:
-    """Let a command print what programs read."""
-    parser.add_argument("--json", action="store_true", help="print one line of JSON instead")
-
-
 def positive(text: str) -> int:
     """A whole number from 1, as options take it."""
     if not _NUMBER.fullmatch(text) or int(text) < 1:
         shown = reprlib.repr(text)
         raise argparse.ArgumentTypeError(f"{shown} is not a positive number of at most 9 digits")
     return int(text)
+
+
+_TYPES: dict[str, Callable[[str], object]] = {  # by how help calls a value; else it is a string
+    **dict.fromkeys(("DIR", "FILE", "FILE.jsonl", "FILE.png", "PATH", "PREFIX", "SET.jsonl"), Path),
+    **dict.fromkeys(("COUNT", "MB", "N"), positive),
+    **dict.fromkeys(("P", "SECONDS", "T"), float),
+    **dict.fromkeys(("PORT", "SEED"), int),
+}
+
+
+def add_options(
+    parser: argparse._ActionsContainer,
+    options: Mapping[str, str],
+    **more: Any,  # noqa: ANN401 - as argparse takes it
+) -> None:
+    """Let `parser`, or a group of one, take options, each as help shows it, with its purpose.
+
+    `--port PORT` has a value of the type of that name, `--layout line|psm` one of these; what has
+    none is a flag. `more` holds for each of them.
+    """
+    for option, purpose in options.items():
+        *names, value = option.split()
+        if value.startswith("-"):
+            names.append(value)
+            kind: dict[str, Any] = {"action": "store_true"}
+        else:
+            choices = value.split("|") if "|" in value else None
+            kind = {"metavar": value, "type": _TYPES.get(value), "choices": choices}
+        parser.add_argument(*names, help=purpose, **kind | more)
+
+
+def add_json(parser: argparse.ArgumentParser) -> None:
+    """Let a command print what programs read."""
+    add_options(parser, {"--json": "print one line of JSON instead"})

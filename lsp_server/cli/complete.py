@@ -8,6 +8,7 @@ from contextlib import closing, contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from threading import Event
 from types import FrameType
 
 from lsprotocol import types
@@ -26,7 +27,7 @@ from lsp_server.cli.completion_report import (
     print_plain,
     print_view,
 )
-from lsp_server.cli.engine_arguments import decoding
+from lsp_server.cli.engine_arguments import decoding, load_engine
 from lsp_server.cli.messages import INTERRUPTED, note
 from lsp_server.cli.source_file import Location, SourceFile
 from lsp_server.cli.terminal import ProgressBars
@@ -43,17 +44,6 @@ from lsp_server.reasons import Reason
 from lsp_server.settings import Settings
 
 
-def plan_at(source: SourceFile, offset: int, settings: Settings) -> Plan:
-    """How a text at a cursor ends and what of it is shown, as on an editor's explicit request."""
-    item = types.TextDocumentItem(source.path.absolute().as_uri(), "", 1, source.text)
-    snapshot = Document(item, 1).snapshot()
-    head = source.text[:offset]
-    position = Position(head.count("\n"), len(last_line(head)))
-    is_guess = Permissions([], settings).silence(snapshot) is not None
-    anchor = replace(Anchor.of(snapshot, position), is_invoked=not is_guess, is_guess=is_guess)
-    return Plan.at(anchor, Places(), settings)
-
-
 def show_completion(arguments: argparse.Namespace, settings: Settings) -> int:
     """Complete at a cursor in a file and show it. Raises ForegramError."""
     location = Location.parse(arguments.where)
@@ -62,20 +52,17 @@ def show_completion(arguments: argparse.Namespace, settings: Settings) -> int:
     refuse_hidden(source, settings.allow_secret_files)
     if source.is_damaged:
         note(f"{source.path} is not all UTF-8; other bytes were replaced")
-    plan = plan_at(source, offset, settings)
-    wanted = decoding(arguments)
+    plan, wanted, folder = _plan(source, offset, settings), decoding(arguments), arguments.given_in
     request = replace(
         wanted,
         prefix=source.text[:offset],
         suffix=source.text[offset:],
-        path=_named(source.path, arguments.given_in),
-        open_buffers=open_buffers(
-            arguments.open, source.path, settings.allow_secret_files, arguments.given_in
-        ),
+        path=_named(source.path, folder),
+        open_buffers=open_buffers(arguments.open, source.path, settings.allow_secret_files, folder),
         stop=structs.replace(
             wanted.stop,
-            max_tokens=min(plan.stop.max_tokens, wanted.stop.max_tokens),
             single_line=plan.stop.single_line,
+            max_tokens=min(plan.stop.max_tokens, wanted.stop.max_tokens),
             min_confidence=max(plan.stop.min_confidence, wanted.stop.min_confidence),
         ),
     )
@@ -91,6 +78,17 @@ def show_completion(arguments: argparse.Namespace, settings: Settings) -> int:
     return INTERRUPTED if report.result.finish_reason is FinishReason.CANCELLED else 0
 
 
+def _plan(source: SourceFile, offset: int, settings: Settings) -> Plan:
+    """How a text ends and what of it is shown, as on an editor's explicit request."""
+    item = types.TextDocumentItem(source.path.absolute().as_uri(), "", 1, source.text)
+    snapshot = Document(item, 1).snapshot()
+    head = source.text[:offset]
+    position = Position(head.count("\n"), len(last_line(head)))
+    is_guess = Permissions([], settings).silence(snapshot) is not None
+    anchor = replace(Anchor.of(snapshot, position), is_invoked=not is_guess, is_guess=is_guess)
+    return Plan.at(anchor, Places(), settings)
+
+
 def _named(path: Path, folder: Path) -> str:
     """What the model reads of a file's name: no more than the user has written."""
     return str(path.relative_to(folder) if path.is_relative_to(folder) else path)
@@ -100,8 +98,6 @@ def _load_engine(arguments: argparse.Namespace, settings: Settings) -> ServedEng
     if sys.stderr.isatty():  # somebody is waiting, and torch alone may take half a minute
         is_first = not (settings.cache_folder / "models").exists()
         note("loading the model" + ("; the first time takes a few minutes" if is_first else ""))
-    from lsp_server.cli.engine_loading import load_engine
-
     return load_engine(arguments, settings, ProgressBars())
 
 
@@ -110,22 +106,20 @@ def refuse_hidden(source: SourceFile, allowed: Sequence[str]) -> None:
     path = source.path.absolute()
     root = next((up for up in path.parents if (up / ".foregramignore").exists()), None)
     files = HiddenFiles([root] if root else [], allowed=allowed)
-    if not files.allows(path) and (why := _why_hidden(files, path, source.text)):
-        raise InputError(
-            f"{source.path}: {why}; to allow it, name it in the setting "
-            f"allow_secret_files (FOREGRAM_ALLOW_SECRET_FILES={path.name})"
-        )
-
-
-def _why_hidden(files: HiddenFiles, path: Path, text: str) -> str:
+    if files.allows(path):
+        return
     if reason := files.reason(path):
-        return reason.sentence
-    secret = SecretLines().follow(text.split("\n"))
-    if secret is None:
-        return ""
-    if secret.reason is Reason.LINE_TOO_LONG:
-        return f"line {secret.row + 1} is too long to be checked for secrets"
-    return f"{secret.reason.sentence} ({secret.sentence})"
+        why = reason.sentence
+    elif (secret := SecretLines().follow(source.text.split("\n"))) is None:
+        return
+    elif secret.reason is Reason.LINE_TOO_LONG:
+        why = f"line {secret.row + 1} is too long to be checked for secrets"
+    else:
+        why = f"{secret.reason.sentence} ({secret.sentence})"
+    raise InputError(
+        f"{source.path}: {why}; to allow it, name it in the setting "
+        f"allow_secret_files (FOREGRAM_ALLOW_SECRET_FILES={path.name})"
+    )
 
 
 def open_buffers(
@@ -170,18 +164,15 @@ def complete(
 @contextmanager
 def _interrupt_as_flag() -> Iterator[Callable[[], bool]]:
     """A function that says whether Ctrl-C was pressed; a second one interrupts as usual."""
-    is_interrupted = False
+    interrupted, previous = Event(), signal.getsignal(signal.SIGINT)
 
     def note(_signal: int, _frame: FrameType | None) -> None:
-        nonlocal is_interrupted
-        is_interrupted = True
+        interrupted.set()
         signal.signal(signal.SIGINT, previous)
 
-    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # nohup: Ctrl-C is for others
-        yield lambda: False
-        return
-    previous = signal.signal(signal.SIGINT, note)
+    if previous is not signal.SIG_IGN:  # nohup: Ctrl-C is for others
+        signal.signal(signal.SIGINT, note)
     try:
-        yield lambda: is_interrupted
+        yield interrupted.is_set
     finally:
         signal.signal(signal.SIGINT, previous)

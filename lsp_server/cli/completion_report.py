@@ -32,6 +32,12 @@ _ENDINGS = {
 }
 
 
+_COSTS = (
+    *("tokens", "steps", "tokens_per_step", "rows_per_step", "prompt_tokens", "neighbour_tokens"),
+    *("neighbours", "prefill_ms", "decode_ms", "tokens_per_second", "accepted_by_source"),
+)
+
+
 @dataclass(frozen=True, slots=True)
 class CompletionReport:
     """A completion with the file's own line ends in `text`, and the engine that wrote it."""
@@ -63,27 +69,17 @@ class CompletionReport:
 
     def as_json(self) -> dict[str, Any]:
         """The fields of `--json`, in their order. Times in ms, memory in units of 2**20 bytes."""
-        cost = self.result.cost
-        return {
+        known = {
             "text": self.text,
             "replaced_chars_after_cursor": self.replaced,
-            "tokens": cost.tokens,
-            "steps": cost.steps,
-            "tokens_per_step": round(cost.tokens_per_step, 3),
-            "rows_per_step": round(cost.rows_per_step, 3),
-            "prompt_tokens": cost.prompt_tokens,
-            "neighbour_tokens": cost.neighbour_tokens,
-            "neighbours": list(cost.neighbours),
-            "prefill_ms": round(cost.prefill_ms, 2),
-            "decode_ms": round(cost.decode_ms, 2),
-            "tokens_per_second": round(cost.tokens_per_second, 2),
-            "accepted_by_source": dict(cost.accepted_by_source),
+            **{name: getattr(self.result.cost, name) for name in _COSTS},
             "model": self.engine.model,
             "device": self.engine.device,
             "dtype": self.engine.dtype,
-            "peak_memory_mb": round(self.peak_memory_mb, 1),
+            "peak_memory_mb": self.peak_memory_mb,
             "finish_reason": self.result.finish_reason.value,
         }
+        return {key: round(one, 3) if type(one) is float else one for key, one in known.items()}
 
 
 def print_json(report: CompletionReport) -> None:

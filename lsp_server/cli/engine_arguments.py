@@ -1,84 +1,57 @@
-"""The options of commands that load a model: which one, where it runs, how it decodes."""
+"""The options of commands that load a model: which one, where it runs, how it decodes.
+
+Importing this loads no torch; what makes an engine of the options does.
+"""
 
 import argparse
+from typing import TYPE_CHECKING
 
 from engine import CompletionRequest, Lookahead, Sampling, StopRules
 from engine.model_names import ALIASES
-from lsp_server.cli.command_parser import positive
+from engine.progress import Progress
+from lsp_server.cli.command_parser import add_options
+from lsp_server.settings import Settings
 
-DTYPES = ("int8", "float32", "bfloat16", "fp8", "int4")
+if TYPE_CHECKING:
+    from engine.engine import Engine
+    from engine.loader import EngineOptions
+
+_MEGABYTE = 1024 * 1024
+DEVICE = {"--device DEVICE": "where the model runs: auto (default), cpu, cuda, cuda:N, mps or xpu"}
+_MODEL = {
+    "--model NAME": f"auto (what fits the GPU), an alias ({', '.join(ALIASES)}), a hub id, a local "
+    "folder or a .gguf file; the embedded offline model by default",
+    "--dtype int8|float32|bfloat16|fp8|int4": "the weights' format: int8 (default) or floats on a "
+    "CPU; on a GPU bfloat16, fp8 or int4, by default as the model's file has them",
+}
+_DECODING = {
+    "--max-tokens N": "the longest completion; a line has about 10 tokens; %(default)s by default",
+    "--layout line|psm": "where the last lines up to the cursor stand in the prompt: after the "
+    "middle token, with token healing (line, the default), or in the prefix (psm)",
+    "--lookahead MODE": "how far a step drafts ahead, which changes the speed, not the text: auto, "
+    "off, a preset (coding, general, predictable, ...) or W,N,G",
+    "--temperature T": "0 (default) takes the likeliest token; higher values, up to 10, vary more",
+    "--seed SEED": "with a temperature, the same seed gives the same text in every run; 0 by default",
+    "--min-confidence P": "the text stops where the model's confidence falls below P; 0, the "
+    "default, never stops it",
+}
 
 
 def add_model(parser: argparse.ArgumentParser) -> None:
     """Which model, held how, where."""
-    group = parser.add_argument_group("model")
-    group.add_argument(
-        "--model",
-        metavar="NAME",
-        help=f"auto (what fits the GPU), an alias ({', '.join(ALIASES)}), a hub id, a local folder or "
-        "a .gguf file; the embedded offline model by default",
-    )
-    group.add_argument(
-        "--dtype",
-        choices=DTYPES,
-        help="the weights' format: int8 (default) or floats on a CPU; on a GPU bfloat16, fp8 or "
-        "int4, by default as the model's file has them",
-    )
-    add_device(group)
-
-
-def add_device(group: argparse._ActionsContainer) -> None:
-    """Where it runs."""
-    group.add_argument(
-        "--device", help="where the model runs: auto (default), cpu, cuda, cuda:N, mps or xpu"
-    )
+    add_options(parser.add_argument_group("model"), _MODEL | DEVICE)
 
 
 def add_decoding(parser: argparse.ArgumentParser, max_tokens: int) -> None:
     """How text is made."""
-    group = parser.add_argument_group("decoding")
-    group.add_argument(
-        "--max-tokens",
-        metavar="N",
-        type=positive,
-        default=max_tokens,
-        help=f"the longest completion; a line has about 10 tokens; {max_tokens} by default",
-    )
-    group.add_argument(
-        "--layout",
-        choices=("line", "psm"),
-        default="line",
-        help="where the last lines up to the cursor stand in the prompt: after the middle token, with "
-        "token healing (line), or in the prefix (psm)",
-    )
-    group.add_argument(
-        "--lookahead",
-        metavar="MODE",
-        default="auto",
-        help="how far a step drafts ahead, which changes the speed, not the text: auto, off, a "
-        "preset (coding, general, predictable, ...) or W,N,G",
-    )
-    group.add_argument(
-        "--temperature",
-        metavar="T",
-        type=float,
-        default=0.0,
-        help="0 (default) takes the likeliest token; higher values, up to 10, vary more",
-    )
-    group.add_argument(
-        "--seed",
-        metavar="S",
-        type=int,
-        default=0,
-        help="with a temperature, the same seed gives the same text in every run; 0 by default",
-    )
-    group.add_argument(
-        "--min-confidence",
-        metavar="P",
-        type=float,
-        default=0.0,
-        help="the text stops where the model's confidence falls below P; 0, "
-        "the default, never stops it",
+    add_options(parser.add_argument_group("decoding"), _DECODING)
+    parser.set_defaults(
+        max_tokens=max_tokens,
+        layout="line",
+        lookahead="auto",
+        temperature=0.0,
+        seed=0,
+        min_confidence=0.0,
     )
 
 
@@ -92,3 +65,26 @@ def decoding(arguments: argparse.Namespace) -> CompletionRequest:
         sampling=Sampling(temperature=arguments.temperature, seed=arguments.seed),
         stop=StopRules(max_tokens=arguments.max_tokens, min_confidence=arguments.min_confidence),
     )
+
+
+def load_engine(arguments: argparse.Namespace, settings: Settings, progress: Progress) -> "Engine":
+    """Load what the command line asks for, or else the settings. Raises ForegramError."""
+    from engine.loader import load_engine as load
+
+    return load(engine_options(arguments, settings), progress)
+
+
+def engine_options(arguments: argparse.Namespace, settings: Settings) -> "EngineOptions":
+    """What the options say that a command has, or else the settings.
+
+    The length of prompts is for the commands that have an option for it.
+    """
+    from engine.loader import EngineOptions
+
+    given = vars(arguments)
+    names = ["cache_folder", "model", "dtype", "device", "threads"]
+    if "prompt_tokens" in given:
+        names.append("prompt_tokens")
+    chosen = {name: given.get(name) or getattr(settings, name) for name in names}
+    kv_budget_mb = given.get("kv_budget") or settings.kv_budget_mb
+    return EngineOptions(**chosen, kv_bytes=kv_budget_mb and kv_budget_mb * _MEGABYTE)

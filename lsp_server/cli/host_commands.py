@@ -4,7 +4,6 @@ import argparse
 import asyncio
 import sys
 import time
-from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 
@@ -72,19 +71,18 @@ def show_logs(arguments: argparse.Namespace, settings: Settings) -> int:
     if not begin:
         note("there is no log yet: a host writes it from its start on")
     if arguments.follow:
-        for text in _following(path, begin):
-            sys.stdout.write(visible(text))
-            sys.stdout.flush()
+        _follow(path, begin)
     return 0
 
 
-def _following(path: Path, begin: int) -> Iterator[str]:
+def _follow(path: Path, begin: int) -> None:
     path.touch()
     with path.open(encoding="utf-8", errors="replace") as file:
         file.seek(begin)
         while True:
             if text := file.read():
-                yield text
+                sys.stdout.write(visible(text))
+                sys.stdout.flush()
             elif path.stat().st_size < file.tell():
                 file.seek(0)  # it became too long and was emptied
             else:
@@ -93,7 +91,6 @@ def _following(path: Path, begin: int) -> Iterator[str]:
 
 def _table(status: Status, endpoint: str, settings: Settings) -> Table:
     table = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
-    version = f"{status.version}, protocol {status.protocol}"
     other = version_sentence(status, is_remote=settings.host_url is not None)
     rows = {
         "state": _state(status),
@@ -102,7 +99,7 @@ def _table(status: Status, endpoint: str, settings: Settings) -> Table:
         "without": "; ".join(status.lost),
         "address": endpoint,
         "process": f"{status.pid}, up {timedelta(seconds=int(status.uptime_s))}",
-        "version": "; ".join(filter(None, (version, other))),
+        "version": f"{status.version}, protocol {status.protocol}{other and f'; {other}'}",
         "requests": f"{status.num_running} running, {status.num_waiting} waiting",
         "clients": f"{status.num_clients}, {_counted(status.num_buffers, 'buffer')}",
         "last prompt": prompt_summary(status.last_prompt) if status.last_prompt else "",
@@ -113,6 +110,13 @@ def _table(status: Status, endpoint: str, settings: Settings) -> Table:
         if value:
             table.add_row(name, Text(visible(value)))
     return table
+
+
+def _state(status: Status) -> str:
+    now = None if status.problem else status.progress
+    told = status.problem.message if status.problem else now.task if now else ""
+    share = f", {100 * now.done // now.total} %" if now and now.total else ""
+    return f"{status.state}: {told}{share}" if told else status.state
 
 
 def _model(status: Status, settings: Settings) -> str:
@@ -127,14 +131,3 @@ def _model(status: Status, settings: Settings) -> str:
 
 def _counted(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"
-
-
-def _state(status: Status) -> str:
-    if status.problem:
-        return f"{status.state}: {status.problem.message}"
-    if status.progress and not status.progress.total:
-        return f"{status.state}: {status.progress.task}"
-    if status.progress:
-        percent = 100 * status.progress.done // status.progress.total
-        return f"{status.state}: {status.progress.task}, {percent} %"
-    return status.state

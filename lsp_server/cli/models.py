@@ -3,7 +3,6 @@
 import argparse
 import asyncio
 import json
-import os
 import shutil
 import subprocess
 import sys
@@ -56,10 +55,9 @@ def manage_models(arguments: argparse.Namespace, settings: Settings) -> int:
 
 def disk_use(path: Path) -> int:
     """The bytes that a file, or all that is in a folder, takes on disk; links are not followed."""
-    inside = (Path(at, name) for at, *names in os.walk(path) for name in (*names[0], *names[1]))
     total = 0
-    for one in (path, *inside):
-        with suppress(OSError):
+    with suppress(OSError):  # it is gone
+        for one in (path, *path.rglob("*")):
             total += one.lstat().st_blocks * 512  # units of stat, whatever the disk's blocks are
     return total
 
@@ -156,8 +154,8 @@ def _pip(*words: str) -> Iterator[str]:
 
 def _remove(name: str, cache_folder: Path) -> int:
     """Remove all of a model; the bytes that it took. Raises ModelNotFoundError."""
-    title = EMBEDDED.get(name) or HUB_ALIASES.get(name, gguf_tag(name)[0])
-    title = title_of(name) if kind_of(name) == "path" else title
+    titles = EMBEDDED | HUB_ALIASES
+    title = title_of(name) if kind_of(name) == "path" else titles.get(name, gguf_tag(name)[0])
     freed = 0
     if (model := OFFLINE_MODELS.get(name)) and (freed := installed_bytes(model)):
         remove_packages(model)

@@ -33,6 +33,7 @@ from engine.host.service import CompletionService
 from engine.host.upstream.options import UpstreamOptions
 from engine.model_names import DEFAULT_MODEL
 from engine.progress import Progress
+from lsp_server.cli.engine_arguments import load_engine
 from lsp_server.settings import Settings
 
 _ADDRESS, _PORT = "127.0.0.1", 8012
@@ -46,11 +47,11 @@ def serve(arguments: argparse.Namespace, settings: Settings) -> int:
     """Run the host until it is stopped. Raises ForegramError if it cannot begin."""
     _set_up_log(is_debugging=settings.debug)
     check_device_name(arguments.device or settings.device)
-    has_replicas = _wants_replicas(arguments)
+    _check_scale(arguments)
     options = _host_options(arguments, settings)
     load, model = chosen_engine(arguments, settings)
     limits = QuotaKeeper(arguments.quotas)
-    if has_replicas:
+    if arguments.replicas is not None:
         file = options.token_file
         plan = ReplicaPlan(
             service=partial(_replica, load, model, limits, is_debugging=settings.debug),
@@ -60,7 +61,7 @@ def serve(arguments: argparse.Namespace, settings: Settings) -> int:
             count=replica_range(arguments.replicas),
             target_load=arguments.replica_load or _REPLICA_LOAD,
             cluster=arguments.cluster,
-            device=arguments.device or settings.device or "auto",
+            device=arguments.device or settings.device,
             threads=arguments.threads or settings.threads,
         )
         start_replicas(plan, options)
@@ -126,22 +127,19 @@ def _rotate_log(record: Path) -> None:
 
 
 def _host_options(arguments: argparse.Namespace, settings: Settings) -> HostOptions:
-    token, folder = None, None
     if arguments.socket is not None and (arguments.host or arguments.port) is not None:
         raise ConfigurationError(
             "--socket goes without --host and --port: a host listens in one place"
         )
     address = arguments.host or _ADDRESS
-    is_local = arguments.socket is None and is_loopback(address)
-    if arguments.token_file is None and is_local:
-        token, folder = new_secret(), RuntimeFolder.open(settings.runtime_folder)
+    makes_token = arguments.token_file is None and arguments.socket is None and is_loopback(address)
     return HostOptions(
         socket=arguments.socket,
         address=address,
         port=_PORT if arguments.port is None else arguments.port,
-        token=token,
+        token=new_secret() if makes_token else None,
         token_file=arguments.token_file,
-        token_folder=folder,
+        token_folder=RuntimeFolder.open(settings.runtime_folder) if makes_token else None,
         tls_cert=arguments.tls_cert,
         tls_key=arguments.tls_key,
         idle_exit_s=arguments.idle_exit or None,  # 0 is never, as in the settings
@@ -150,17 +148,13 @@ def _host_options(arguments: argparse.Namespace, settings: Settings) -> HostOpti
     )
 
 
-def _wants_replicas(arguments: argparse.Namespace) -> bool:
-    """Whether there are to be several hosts. Raises ConfigurationError where options do not fit."""
-    if arguments.replicas is None:
-        for name in ("cluster", "replica_load"):
-            if getattr(arguments, name) is not None:
-                raise ConfigurationError(f"--{name.replace('_', '-')} goes with --replicas")
-        return False
-    for name in ("socket", "idle_exit", "record"):
+def _check_scale(arguments: argparse.Namespace) -> None:
+    """Raise ConfigurationError where options are for one host and others for several."""
+    several = arguments.replicas is not None
+    why = "is for a host that is alone" if several else "goes with --replicas"
+    for name in ("socket", "idle_exit", "record") if several else ("cluster", "replica_load"):
         if getattr(arguments, name) is not None:
-            raise ConfigurationError(f"--{name.replace('_', '-')} is for a host that is alone")
-    return True
+            raise ConfigurationError(f"--{name.replace('_', '-')} {why}")
 
 
 def chosen_engine(arguments: argparse.Namespace, settings: Settings) -> tuple[LoadEngine, str]:
@@ -175,7 +169,7 @@ def chosen_engine(arguments: argparse.Namespace, settings: Settings) -> tuple[Lo
         raise ConfigurationError("--upstream goes with --backend openai")
     model = arguments.model or settings.model or DEFAULT_MODEL
     kept = msgspec.structs.replace(settings, token=None)  # it may be pickled, and is a secret
-    return partial(_load_own, arguments, kept), model
+    return partial(load_engine, arguments, kept), model
 
 
 def _upstream_options(arguments: argparse.Namespace, settings: Settings) -> UpstreamOptions:
@@ -206,12 +200,3 @@ def _load_upstream(options: UpstreamOptions, progress: Progress) -> ServedEngine
     from engine.host.upstream.upstream_engine import UpstreamEngine
 
     return UpstreamEngine.load(options, progress)
-
-
-def _load_own(
-    arguments: argparse.Namespace, settings: Settings, progress: Progress
-) -> ServedEngine:
-    # On the engine's thread, so that the host answers before torch is there.
-    from lsp_server.cli.engine_loading import load_engine
-
-    return load_engine(arguments, settings, progress)

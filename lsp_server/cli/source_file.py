@@ -1,6 +1,7 @@
 """Files and cursors as the command line names them. The engine sees only LF line ends."""
 
 import re
+import stat
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
@@ -83,16 +84,13 @@ class Location:
 
 def _read_bytes(path: Path) -> bytes:
     try:
-        if path.is_dir():
-            raise InputError(f"{path} is a folder")
-        if path.exists() and not path.is_file():
+        found = path.stat()
+        if not stat.S_ISREG(found.st_mode):
             raise InputError(f"{path} is not a regular file")
-        size = path.stat().st_size
-        if size > MAX_BYTES:
-            raise InputError(f"{path} has {size:,} bytes; at most {MAX_BYTES:,} are read")
+        if found.st_size > MAX_BYTES:
+            raise InputError(f"{path} has {found.st_size:,} bytes; at most {MAX_BYTES:,} are read")
         return path.read_bytes()
     except FileNotFoundError:
         raise InputError(f"there is no file {path}") from None
     except (OSError, ValueError) as error:  # ValueError: a name that no system can hold
-        reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise InputError(f"{path} cannot be read: {reason}") from None
+        raise InputError(f"{path} cannot be read: {getattr(error, 'strerror', error)}") from None

@@ -4,7 +4,7 @@ import argparse
 import asyncio
 import shutil
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -60,16 +60,27 @@ def uninstall(arguments: argparse.Namespace, settings: Settings) -> int:
     asyncio.run(stop_host(msgspec.structs.replace(settings, host_url=None), note))
     for model in models:
         remove_packages(model)
-    removed = [path for paths in _ours(settings).values() for path in paths]
-    for path in removed:
-        _remove(path)
-    tops = {settings.cache_folder, settings.runtime_folder}
-    emptied = {up for path in removed for up in path.parents if tops & {up, *up.parents}}
-    for folder in sorted(tops | emptied, reverse=True):  # those inside first
-        with suppress(OSError):  # where others keep something, too
-            folder.rmdir()
+    _remove([path for paths in _ours(settings).values() for path in paths], settings)
     sys.stdout.write("foregram is removed\n")
     return 0
+
+
+def _remove(paths: Iterable[Path], settings: Settings) -> None:
+    """Remove all of it, and the folders of ours that are empty then. Raises CacheError."""
+    tops = {settings.cache_folder, settings.runtime_folder}
+    emptied = set(tops)
+    for path in paths:
+        try:
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path)
+            else:
+                path.unlink()
+        except OSError as error:
+            raise CacheError(f"{path} cannot be removed: {error.strerror}") from error
+        emptied |= {up for up in path.parents if tops & {up, *up.parents}}
+    for folder in sorted(emptied, reverse=True):  # those inside first
+        with suppress(OSError):  # where others keep something, too
+            folder.rmdir()
 
 
 def _ours(settings: Settings) -> dict[str, list[Path]]:
@@ -96,13 +107,3 @@ def _is_own_environment() -> bool:
     prefix = Path(sys.prefix)
     is_ours = (prefix / _READY).exists() or prefix.parent.name == _EXTENSION
     return is_ours and sys.prefix != sys.base_prefix
-
-
-def _remove(path: Path) -> None:
-    try:
-        if path.is_dir() and not path.is_symlink():
-            shutil.rmtree(path)
-        else:
-            path.unlink()
-    except OSError as error:
-        raise CacheError(f"{path} cannot be removed: {error.strerror}") from error

@@ -12,8 +12,7 @@ from tempfile import TemporaryDirectory
 from engine.bench.report import Setting
 from engine.request import Buffer, Snippet
 from lsp_server.cli.command_parser import add_json, positive
-from lsp_server.cli.engine_arguments import add_decoding, add_model, decoding
-from lsp_server.cli.engine_loading import load_engine
+from lsp_server.cli.engine_arguments import add_decoding, add_model, decoding, load_engine
 from lsp_server.cli.terminal import ProgressBars, print_figures, tracked
 from lsp_server.repository.cursor_view import CursorView
 from lsp_server.repository.indexer import scan

@@ -16,8 +16,7 @@ from engine.bench.task_sets import grouped
 from engine.model_names import printable
 from engine.request import CompletionRequest, CompletionResult
 from lsp_server.cli.command_parser import add_json, positive
-from lsp_server.cli.engine_arguments import add_decoding, add_model, decoding
-from lsp_server.cli.engine_loading import load_engine
+from lsp_server.cli.engine_arguments import add_decoding, add_model, decoding, load_engine
 from lsp_server.cli.terminal import ProgressBars, print_figures, tracked
 from lsp_server.settings import Settings
 from tests.bench.scoring import Score, score

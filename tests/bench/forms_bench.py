@@ -34,9 +34,9 @@ from engine.model_names import DEFAULT_MODEL
 from engine.progress import Progress
 from kernels.operations import PORTABLE
 from kernels.weight import Quantization, Weight
-from lsp_server.cli.bench_arguments import add_replay_set
-from lsp_server.cli.command_parser import add_json
-from lsp_server.cli.engine_arguments import add_device
+from lsp_server.cli import command_parser
+from lsp_server.cli.arguments import add_replay_set
+from lsp_server.cli.engine_arguments import DEVICE
 from lsp_server.cli.terminal import ProgressBars, print_figures, tracked
 from lsp_server.settings import Settings
 
@@ -46,11 +46,9 @@ _POSITIONS = 1024
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     add_replay_set(parser)
-    parser.add_argument(
-        "--model", metavar="NAME", help="which model; the embedded offline model by default"
-    )
-    add_device(parser)
-    add_json(parser)
+    model = {"--model NAME": "which model; the embedded offline model by default"}
+    command_parser.add_options(parser, model | DEVICE)
+    command_parser.add_json(parser)
 
 
 def bench(arguments: argparse.Namespace, settings: Settings) -> None:

@@ -19,10 +19,9 @@ from engine.engine import Engine
 from engine.errors import ConfigurationError
 from engine.model_names import DEFAULT_MODEL
 from engine.request import CompletionRequest, Cost
+from lsp_server.cli.arguments import add_replay
 from lsp_server.cli.bench import bench_replay
-from lsp_server.cli.bench_arguments import add_replay
-from lsp_server.cli.engine_arguments import decoding
-from lsp_server.cli.engine_loading import load_engine
+from lsp_server.cli.engine_arguments import decoding, load_engine
 from lsp_server.cli.terminal import ProgressBars, print_figures, tracked
 from lsp_server.settings import Settings
 from tests.bench import llama_cpp

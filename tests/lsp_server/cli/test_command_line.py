@@ -242,8 +242,8 @@ def test_a_terminal_is_told_of_the_loading_before_it_begins(
     monkeypatch.setenv("FOREGRAM_CACHE", str(source_path.parent))
     if not is_first:
         (source_path.parent / "models").mkdir()
-    loading = _Loading("lsp_server.cli.engine_loading")
-    monkeypatch.setitem(sys.modules, "lsp_server.cli.engine_loading", loading)
+    loading = _Loading("engine.loader")
+    monkeypatch.setitem(sys.modules, "engine.loader", loading)
     monkeypatch.setattr(sys.stderr, "isatty", lambda: is_terminal)
     cli.main(["complete", f"{source_path}:1"])
     assert loading.said == said

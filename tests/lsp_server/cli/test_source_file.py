@@ -3,8 +3,6 @@
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from engine.errors import InputError
 from lsp_server.cli.source_file import MAX_BYTES, Location, SourceFile
@@ -54,10 +52,9 @@ def test_what_is_no_text_is_refused(tmp_path, content, complaint):
 def test_a_missing_file_a_folder_and_a_device_are_refused(tmp_path):
     with pytest.raises(InputError, match="there is no file"):
         SourceFile.read(tmp_path / "missing.py")
-    with pytest.raises(InputError, match="is a folder"):
-        SourceFile.read(tmp_path)
-    with pytest.raises(InputError, match="not a regular file"):
-        SourceFile.read(Path("/dev/null"))
+    for path in (tmp_path, Path("/dev/null")):
+        with pytest.raises(InputError, match="not a regular file"):
+            SourceFile.read(path)
 
 
 def test_a_name_that_no_system_can_hold_is_refused(tmp_path):
@@ -142,8 +139,9 @@ def test_a_cursor_outside_the_file_is_refused_with_what_there_is(line, column, c
         Location(Path("a.py"), line, column).offset_in(TEXT)
 
 
-@given(st.text(alphabet="ab🦉é\n", max_size=40), st.data())
-def test_every_offset_has_a_location_that_leads_back(text, data):
-    offset = data.draw(st.integers(0, len(text)))
-    before = text[:offset].split("\n")
-    assert Location(Path("a"), len(before), len(before[-1]) + 1).offset_in(text) == offset
+def test_every_offset_has_a_location_that_leads_back():
+    text = "ab\n\n🦉é\na"
+    for offset in range(len(text) + 1):
+        before = text[:offset].split("\n")
+        location = Location(Path("a"), len(before), len(before[-1]) + 1)
+        assert location.offset_in(text) == offset
