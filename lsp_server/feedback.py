@@ -7,16 +7,14 @@ from lsprotocol import types
 
 from engine.errors import InputError
 
-
-class _Message(msgspec.Struct, frozen=True, rename="camel"):
-    """A part of a message; fields that we do not use are ignored."""
+_Read = TypeVar("_Read", bound=msgspec.Struct)
 
 
-class _Command(_Message, frozen=True):
+class _Command(msgspec.Struct, frozen=True):
     arguments: tuple[Any, ...] = ()
 
 
-class Item(_Message, frozen=True):
+class Item(msgspec.Struct, frozen=True, rename="camel"):
     """An item as the server sent it; its command carries the completion's id."""
 
     insert_text: Any = ""
@@ -29,7 +27,7 @@ class Item(_Message, frozen=True):
         return first if isinstance(first, str) else None
 
 
-class ItemParams(_Message, frozen=True):
+class ItemParams(msgspec.Struct, frozen=True, rename="camel"):
     """`textDocument/didShowCompletion` and `textDocument/didPartiallyAcceptCompletion`.
 
     The second counts UTF-16 units from the text's start.
@@ -39,14 +37,11 @@ class ItemParams(_Message, frozen=True):
     accepted_length: int = 0
 
 
-class PlaceParams(_Message, frozen=True):
+class PlaceParams(msgspec.Struct, frozen=True, rename="camel"):
     """`textDocument/didFocus`, `foregram/cursor` and the argument of `foregram.why`."""
 
     text_document: types.TextDocumentIdentifier | None = None
     position: types.Position | None = None
-
-
-_Read = TypeVar("_Read", bound=_Message)
 
 
 def read(params: object, kind: type[_Read]) -> _Read:

@@ -152,7 +152,6 @@ def _add_lsp(parser: argparse.ArgumentParser) -> None:
     group = parser.add_mutually_exclusive_group()
     stdio = "talk over stdin and stdout (default)"
     add_options(group, {"--stdio": stdio, "--socket PATH": "listen on a Unix socket"})
-    add_options(group, {"--port PORT": argparse.SUPPRESS})  # gone, and named so
     model = "the model of a host that is started"
     add_options(parser, {"--model NAME": model, "--host-url URL": "use this remote host"})
 

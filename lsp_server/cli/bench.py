@@ -61,10 +61,8 @@ def bench_gpu(arguments: argparse.Namespace, settings: Settings) -> None:
         raise ConfigurationError("--profile and --check replay nothing: they take no sets")
     if arguments.plot and arguments.check:
         raise ConfigurationError("--check times no steps: it takes no --plot")
-    plot, saved = (
-        StepPlot(arguments.plot) if arguments.plot else None,
-        Path(f"{arguments.save}.json"),
-    )
+    plot = StepPlot(arguments.plot) if arguments.plot else None
+    saved = Path(f"{arguments.save}.json")
     sections = _sections(arguments, settings)
     # A device that has none of our kernels can be checked all the same.
     portable = Machine.without_kernels() if arguments.check else None

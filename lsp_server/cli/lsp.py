@@ -10,7 +10,6 @@ from functools import partial
 
 from pygls.io_ import StdoutWriter
 
-from engine.errors import ConfigurationError
 from engine.host.socket_file import listening
 from lsp_server.cli.messages import note
 from lsp_server.server import ForegramServer, create_server
@@ -25,9 +24,6 @@ def serve_editor(arguments: argparse.Namespace, settings: Settings) -> int:
     given = {"model": arguments.model, "host_url": arguments.host_url}
     command_line = Layer("command line", {key: one for key, one in given.items() if one})
     create = partial(create_server, command_line)
-    if arguments.port is not None:
-        advice = "have the editor start `foregram lsp`, or connect to `foregram lsp --socket PATH`"
-        raise ConfigurationError(f"--port is gone: {advice}")
     if arguments.socket is not None:
         with listening(arguments.socket) as listener:
             asyncio.run(_serve_all(listener, create))
@@ -42,7 +38,6 @@ async def _serve_stdio(server: ForegramServer) -> int:
 
 
 async def _serve_all(listener: socket.socket, create: Callable[[], ForegramServer]) -> None:
-    """Serve each connection with a server of its own."""
     connected = partial(serve_connection, create)
     await asyncio.start_unix_server(connected, sock=listener, limit=HEADER_BYTES)
     note(f"language server on {listener.getsockname()}")

@@ -130,13 +130,6 @@ async def _gone(_params: None) -> None:
     """There is no server to shut down any more."""
 
 
-async def test_a_port_is_no_way_any_more_and_says_what_is():
-    result = await asyncio.to_thread(run, "--port", "2087")
-    assert result.returncode == 2
-    assert result.stderr.startswith(b"foregram: --port is gone: have the editor start ")
-    assert result.stderr.count(b"\n") == 1
-
-
 async def test_a_socket_file_is_its_users_alone_(tmp_path):
     path = tmp_path / "lsp.sock"
     with language_server(tmp_path, "--socket", str(path)) as (process, line):
