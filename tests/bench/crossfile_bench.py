@@ -11,7 +11,8 @@ from tempfile import TemporaryDirectory
 
 from engine.bench.report import Setting
 from engine.request import Buffer, Snippet
-from lsp_server.cli.command_parser import add_json, positive
+from lsp_server.cli import command_parser
+from lsp_server.cli.command_parser import add_json
 from lsp_server.cli.engine_arguments import add_decoding, add_model, decoding, load_engine
 from lsp_server.cli.terminal import ProgressBars, print_figures, tracked
 from lsp_server.repository.cursor_view import CursorView
@@ -32,27 +33,17 @@ from tests.bench.tasks import CrossfileTask, load_crossfile_tasks
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", metavar="SET.jsonl", type=Path, help="a task set")
-    parser.add_argument(
-        "--trees",
-        metavar="DIR",
-        type=Path,
-        help="the packages' files; `trees` beside the set by default",
-    )
-    parser.add_argument("--count", type=positive, help="only COUNT tasks of each stratum")
-    parser.add_argument(
-        "--arm",
-        dest="arms",
-        choices=ARMS,
-        action="append",
-        help="only this arm beside none: what the prompt may show of other files",
-    )
-    parser.add_argument(
-        "--prompt-tokens",
-        metavar="N",
-        type=positive,
-        help="the longest prompt; by default that of a host on this machine",
-    )
+    options = {
+        "file SET.jsonl": "a task set",
+        "--trees DIR": "the packages' files; `trees` beside the set by default",
+        "--count COUNT": "only COUNT tasks of each stratum",
+        "--prompt-tokens N": "the longest prompt; by default that of a host on this machine",
+    }
+    command_parser.add_options(parser, options)
+    arm = {
+        f"--arm {'|'.join(ARMS)}": "only this arm beside none: what the prompt may show of others"
+    }
+    command_parser.add_options(parser, arm, dest="arms", action="append")
     add_model(parser)
     add_decoding(parser, max_tokens=96)
     add_json(parser)

@@ -11,7 +11,8 @@ from pathlib import Path
 
 from engine.errors import ConfigurationError
 from engine.model_names import DEFAULT_MODEL
-from lsp_server.cli.command_parser import add_json, positive
+from lsp_server.cli import command_parser
+from lsp_server.cli.command_parser import add_json
 from lsp_server.cli.terminal import ProgressBars, print_figures, tracked
 from lsp_server.settings import Settings
 from tests.bench.llama_cpp import gguf_file
@@ -27,31 +28,21 @@ _ELSEWHERE = ("sh", "-c", 'cd / && exec "$0" "$@"')
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", metavar="SET.jsonl", type=Path, help="a replay set")
-    parser.add_argument("--count", metavar="N", type=positive, help="only the first N insertions")
-    parser.add_argument(
-        "--seed", metavar="S", type=int, default=1, help="the person's pace; 1 by default"
-    )
-    parser.add_argument("--model", metavar="NAME", help="the model of the hosts that are started")
-    parser.add_argument(
-        "--against",
-        metavar="PATH",
-        type=Path,
-        help="another foregram, as of an older checkout, beside which the same is typed in turn",
-    )
-    parser.add_argument(
-        "--compare",
-        choices=("llama-cpp",),
-        action="append",
-        default=[],
-        help="also type beside llama.cpp's server on the same weights, asked as llama.vim asks",
-    )
-    parser.add_argument(
-        "--llama-server",
-        metavar="PATH",
-        type=Path,
-        help="the llama.cpp to compare with; the llama-server that a shell finds by default",
-    )
+    options = {
+        "file SET.jsonl": "a replay set",
+        "--count N": "only the first N insertions",
+        "--model NAME": "the model of the hosts that are started",
+        "--against PATH": "another foregram, as of an older checkout, beside which the same is typed "
+        "in turn",
+        "--llama-server PATH": "the llama.cpp to compare with; the llama-server that a shell finds "
+        "by default",
+    }
+    command_parser.add_options(parser, options)
+    seed = {"--seed SEED": "the person's pace; 1 by default"}
+    command_parser.add_options(parser, seed, default=1)
+    peer = "also type beside llama.cpp's server on the same weights, asked as llama.vim asks"
+    choices = {"choices": ("llama-cpp",), "action": "append", "default": []}
+    command_parser.add_options(parser, {"--compare NAME": peer}, **choices)
     add_json(parser)
 
 

@@ -2,11 +2,10 @@
 
 from pathlib import Path
 
-import msgspec
 import pytest
 
 from lsp_server.setting_layers import Layer
-from lsp_server.settings import Settings, load_settings
+from lsp_server.settings import load_settings
 
 
 @pytest.fixture
@@ -19,17 +18,6 @@ def write_file(tmp_path):
     path = tmp_path / "config" / "foregram" / "foregram.toml"
     path.parent.mkdir(parents=True)
     return path.write_text
-
-
-def test_model_threads_and_debug_are_read():
-    values = {
-        "HOME": "/home/ada",
-        "FOREGRAM_MODEL": "1.5b",
-        "FOREGRAM_THREADS": "2",
-        "FOREGRAM_DEBUG": "1",
-    }
-    settings = Settings.from_environment(values)
-    assert (settings.model, settings.threads, settings.debug) == ("1.5b", 2, True)
 
 
 def test_each_layer_wins_over_the_one_before(environ, write_file):
@@ -81,12 +69,6 @@ def test_a_token_of_the_wrong_type_is_named_and_not_shown(environ):
     settings, problems = _loaded(Layer("initializationOptions", {"token": 4711}), environ=environ)
     assert settings.token is None
     assert problems == ["initializationOptions: token is a value, not a string"]
-
-
-def test_settings_are_shown_in_camel_case(environ):
-    shown = msgspec.to_builtins(Settings.from_environment(environ), enc_hook=str)
-    assert shown["kvBudgetMb"] is None
-    assert shown["idleExitS"] == 1800
 
 
 def _loaded(*layers, environ):
