@@ -63,7 +63,8 @@ def usable_values(
 ) -> Iterator[tuple[str, object]]:
     """The valid values of `layer`, by the fields in `names`; the others are added to `problems`.
 
-    A layer whose user has own settings elsewhere may set those in `shared` alone. A setting in `gone` is passed over where it says what holds anyway: older plugins send such ones.
+    A layer whose user has own settings elsewhere may set those in `shared` alone. A setting in
+    `gone` is passed over where it says what holds anyway: older plugins send such ones.
     """
     for key, given in layer.values.items():
         if (field := names.get(key)) is None:

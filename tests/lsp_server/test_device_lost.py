@@ -18,17 +18,10 @@ from lsp_server.host.address import HostError
 from lsp_server.host.daemon import ensure_host, serve_command
 from lsp_server.host.probe import host_status
 from tests.support.held_engine import DEVICE_FAULT as FAULT
-from tests.support.stub_host import stub_host
 from tests.support.workspaces import link_of, workspace_of
 
 URI = "file:///shop/a.py"
 LOST = Failed("device_lost", FAULT)
-
-
-@pytest.fixture
-def stub():
-    with stub_host() as stub:
-        yield stub
 
 
 def command(stub, losses):

@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from engine.errors import ConfigurationError
 from lsp_server.setting_layers import Layer
-from lsp_server.settings import load_settings
+from lsp_server.settings import GONE, Settings, load_settings
 
 
 @pytest.fixture
@@ -69,6 +70,186 @@ def test_a_token_of_the_wrong_type_is_named_and_not_shown(environ):
     settings, problems = _loaded(Layer("initializationOptions", {"token": 4711}), environ=environ)
     assert settings.token is None
     assert problems == ["initializationOptions: token is a value, not a string"]
+
+
+def test_without_variables_the_cache_is_the_users_own():
+    settings = Settings.from_environment({"HOME": "/home/ada"})
+    assert settings.cache_folder.name == "foregram"
+    assert settings.cache_folder.is_relative_to("/home/ada")
+    assert (settings.model, settings.threads, settings.debug) == (None, None, False)
+
+
+def test_our_own_variable_wins_over_the_desktops():
+    values = {"HOME": "/home/ada", "XDG_CACHE_HOME": "/scratch"}
+    assert Settings.from_environment(values).cache_folder == Path("/scratch/foregram")
+    values["FOREGRAM_CACHE"] = "/models"
+    assert Settings.from_environment(values).cache_folder == Path("/models")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("FOREGRAM_THREADS", "0"), ("FOREGRAM_THREADS", "two"), ("FOREGRAM_X", "")]
+)
+def test_a_wrong_or_unknown_variable_is_named(name, value):
+    with pytest.raises(ConfigurationError, match=name):
+        Settings.from_environment({"HOME": "/home/ada", name: value})
+
+
+def test_an_empty_variable_is_as_good_as_none(environ):
+    assert Settings.from_environment(environ | {"FOREGRAM_THREADS": ""}).threads is None
+
+
+def test_lists_and_tables_of_variables_are_separated_by_commas(environ):
+    environ["FOREGRAM_DISABLED_GLOBS"] = "*.md, *.txt"
+    environ["FOREGRAM_LANGUAGES"] = "python=true, markdown=0"
+    settings = Settings.from_environment(environ)
+    assert settings.disabled_globs == ("*.md", "*.txt")
+    assert settings.languages == {"python": True, "markdown": False}
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "complaint"),
+    [
+        ("hostUrl", "example.org", "not an http:// or https:// address"),
+        ("dtype", "int2", "not one of `int8`, `float32`, `bfloat16`, `fp8`, `int4`"),
+        ("device", "gpu", "not `auto`, `cpu`, `cuda`, `cuda:N`, `mps` or `xpu`"),
+        ("lookahead", "fastest", "lookahead 'fastest' is none of"),
+        ("temperature", -1, "not a number from 0 to 10"),
+        ("idleExitS", -1, "not a whole number from 0"),
+        ("languages", ["python"], "not a table of booleans"),
+        ("disabledGlobs", "*.md", "not a list of strings"),
+        ("cacheFolder", "", "not a path"),
+        ("temperature", float("nan"), "not a number from 0 to 10"),
+        ("maxTokens", 1025, "not a whole number from 1 to 1,024"),
+        ("maxTokens", 10**400, "not a whole number from 1 to 1,024"),
+        ("timeLimitMs", 10**400, "not a whole number from 1 to 3,600,000"),
+        ("kvBudgetMb", 2**63, "not a whole number from 1 to 10,000,000"),
+        ("threads", 10**9, "not a whole number from 1 to 1,024"),
+        ("idleExitS", 10**300, "not a whole number from 0 to 31,536,000"),
+        ("lookahead", "9" * 5_000 + ",1,1", "is none of"),
+        ("tokenFile", 3, "not a path"),
+        ("model", 3, "not a string"),
+    ],
+)
+def test_values_are_checked(environ, key, value, complaint):
+    settings, [problem] = _loaded(Layer("options", {key: value}), environ=environ)
+    assert complaint in problem
+    assert settings == Settings.from_environment(environ)
+
+
+def test_what_an_editor_leaves_empty_is_left_to_other_layers(environ):
+    environ |= {"FOREGRAM_MODEL": "3b", "FOREGRAM_MAX_TOKENS": "7"}
+    empty = {"model": "", "hostUrl": "", "tokenFile": None, "maxTokens": None}
+    settings, problems = _loaded(Layer("options", empty), environ=environ)
+    assert problems == []
+    assert (settings.model, settings.host_url, settings.max_tokens) == ("3b", None, 7)
+
+
+@pytest.mark.parametrize("name", GONE)
+def test_a_setting_that_is_gone_is_named_in_any_spelling_with_what_to_do(environ, name):
+    head, *rest = name.split("_")
+    for key in (name, head + "".join(map(str.title, rest)), f"FOREGRAM_{name.upper()}"):
+        settings, [problem] = _loaded(Layer("source", {key: "any"}), environ=environ)
+        assert problem == f"source: the setting {key} is gone, remove it: {GONE[name].meaning}"
+        assert settings == Settings.from_environment(environ)
+
+
+@pytest.mark.parametrize("name", GONE)
+def test_a_setting_that_is_gone_and_says_what_holds_is_passed_over(environ, name):
+    """As an older plugin sends it, whatever its user has set."""
+    for given in (GONE[name].value, str(GONE[name].value).lower(), None, ""):
+        _, problems = _loaded(Layer("source", {name: given}), environ=environ)
+        assert problems == []
+
+
+def test_a_setting_that_is_gone_stops_no_command(environ, write_file):
+    write_file("seed = 3\n")
+    assert Settings.from_environment(environ) == load_settings(environ=environ).settings
+    write_file("seed = 3\nsede = 4\n")
+    with pytest.raises(ConfigurationError, match="unknown setting sede"):
+        Settings.from_environment(environ)
+
+
+def test_a_file_that_is_no_toml_is_one_problem(environ, write_file):
+    write_file("model = \n")
+    _, [problem] = _loaded(environ=environ)
+    assert "foregram.toml: cannot be read: Invalid value (at line 1" in problem
+
+
+def test_a_file_that_is_asked_for_has_to_be_there(environ, tmp_path):
+    environ["FOREGRAM_CONFIG"] = str(tmp_path / "mine.toml")
+    with pytest.raises(ConfigurationError, match=r"mine\.toml: there is no such file"):
+        Settings.from_environment(environ)
+    (tmp_path / "mine.toml").write_text("hostUrl = 'https://gpu.example.org:8443'\n")
+    assert Settings.from_environment(environ).host_url == "https://gpu.example.org:8443"
+
+
+def test_a_path_may_begin_with_the_home_folder(environ, write_file, monkeypatch):
+    monkeypatch.setenv("HOME", "/home/ada")
+    write_file("token_file = '~/token'\n")
+    assert Settings.from_environment(environ).token_file == Path("/home/ada/token")
+
+
+PATHS = ("cacheFolder", "runtimeFolder", "tokenFile", "caFile")
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [*((key, "here/file") for key in PATHS), ("model", "./7b"), ("model", "7b.gguf")],
+)
+def test_a_relative_path_of_an_editor_or_a_variable_is_refused(environ, key, value):
+    """It would name what a repository holds, wherever an editor is started in one."""
+    for layer in (Layer("options", {key: value}), Layer("command line", {key: value})):
+        settings, [problem] = _loaded(layer, environ=environ)
+        assert f"{key} is '{value}'" in problem
+        assert "write the whole path, from / or ~" in problem
+        assert settings == Settings.from_environment(environ)
+
+
+@pytest.mark.parametrize("variable", ["FOREGRAM_TOKEN_FILE", "FOREGRAM_MODEL", "FOREGRAM_CACHE"])
+def test_a_relative_path_in_a_variable_is_refused(environ, variable):
+    with pytest.raises(ConfigurationError, match=f"{variable} is './here'"):
+        Settings.from_environment(environ | {variable: "./here"})
+
+
+def test_a_relative_path_in_the_file_lies_beside_it(environ, write_file, tmp_path):
+    write_file("token_file = 'token'\nca_file = '/etc/ca.pem'\nmodel = './models/7b'\n")
+    settings = Settings.from_environment(environ)
+    beside = tmp_path / "config" / "foregram"
+    assert settings.token_file == beside / "token"
+    assert settings.ca_file == Path("/etc/ca.pem")
+    assert settings.model == str(beside / "models" / "7b")
+
+
+def test_a_model_of_the_hub_is_no_path(environ, write_file):
+    write_file("model = 'Qwen/Qwen2.5-Coder-7B'\n")
+    assert Settings.from_environment(environ).model == "Qwen/Qwen2.5-Coder-7B"
+
+
+def test_a_settings_file_of_the_folder_that_an_editor_is_started_in_is_not_read(
+    environ, tmp_path, monkeypatch
+):
+    (tmp_path / "foregram.toml").write_text("model = 'theirs/model'\n")
+    monkeypatch.chdir(tmp_path)
+    settings, [problem] = _loaded(environ=environ | {"FOREGRAM_CONFIG": "foregram.toml"})
+    assert settings.model is None
+    assert "FOREGRAM_CONFIG is a relative path" in problem
+
+
+def test_folders_of_the_desktop_that_are_relative_are_ignored(environ, tmp_path, monkeypatch):
+    """Its specification says so."""
+    (tmp_path / "run").mkdir()
+    monkeypatch.chdir(tmp_path)
+    relative = {"XDG_CONFIG_HOME": ".", "XDG_CACHE_HOME": "cache", "XDG_RUNTIME_DIR": "run"}
+    settings = Settings.from_environment(environ | relative)
+    assert settings.cache_folder.is_relative_to(environ["HOME"])
+    assert settings.runtime_folder.is_absolute()
+
+
+def test_a_home_folder_of_nobody_is_one_problem(environ):
+    _, [problem] = _loaded(
+        Layer("options", {"tokenFile": "~nobody-of-that-name/x"}), environ=environ
+    )
+    assert "not a path" in problem
 
 
 def _loaded(*layers, environ):

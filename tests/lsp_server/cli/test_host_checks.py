@@ -20,13 +20,6 @@ from lsp_server.cli.host_checks import (
 from lsp_server.host import client as host_client
 from lsp_server.host.address import HostAddress
 from lsp_server.host.probe import ProbeResult, probe
-from tests.support.stub_host import stub_host
-
-
-@pytest.fixture
-def stub():
-    with stub_host() as stub:
-        yield stub
 
 
 @pytest.fixture

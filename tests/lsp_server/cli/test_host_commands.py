@@ -18,15 +18,8 @@ from lsp_server.cli.host_commands import show_logs, show_status, stop
 from lsp_server.host.address import HostError
 from lsp_server.host.daemon import ensure_host
 from lsp_server.host.probe import ProbeResult
-from tests.support.stub_host import stub_host
 
 STATUS = Status(1, "0.1.0", "ready", 42, 3661.5, model="0.5b", kv_bytes=2**20, pool_tokens=1234)
-
-
-@pytest.fixture
-def stub():
-    with stub_host() as stub:
-        yield stub
 
 
 @pytest.fixture

@@ -12,7 +12,6 @@ from engine.errors import InputError
 from lsp_server.cli import uninstall as command
 from lsp_server.cli.uninstall import uninstall
 from lsp_server.host.daemon import ensure_host
-from tests.support.stub_host import stub_host
 
 MODEL = "models/tiny-0123456789abcdef-int8-v3"
 OURS = (
@@ -21,12 +20,6 @@ OURS = (
     *("repository/0123.sqlite", "repository/0123.sqlite.lock", "gpu-checks/0123.json"),
     *("numba/cpu_forward_0123/forward.nbi", "numba/cpu_forward_0123/forward.1.nbc"),
 )
-
-
-@pytest.fixture
-def stub():
-    with stub_host() as stub:
-        yield stub
 
 
 @pytest.fixture
