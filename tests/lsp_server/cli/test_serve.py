@@ -3,7 +3,6 @@
 import msgspec
 import pytest
 
-from engine.engine import Engine
 from engine.errors import ConfigurationError
 from engine.host.engine_thread import EngineThread
 from engine.host.runtime import MAX_LOG_BYTES, HostRecord
@@ -46,7 +45,7 @@ def served(monkeypatch, tmp_path):
     monkeypatch.setattr(module, "HostServer", EndingServer)
     monkeypatch.setattr(module, "become_host", lambda: None)
     monkeypatch.setattr(module, "kept_for_good", lambda load: load)
-    monkeypatch.setattr(Engine, "load", lambda options, _: loaded.append(options))
+    monkeypatch.setattr("engine.loader.load_engine", lambda options, _: loaded.append(options))
     environ = {"HOME": str(tmp_path), "FOREGRAM_THREADS": "7", "FOREGRAM_CACHE": "/cache"}
     environ["FOREGRAM_RUNTIME"] = str(tmp_path / "run")
     settings = Settings.from_environment(environ)
