@@ -54,13 +54,11 @@ class LogFile:
 
     def read(self, lines: int) -> list[str]:
         """The last `lines` lines that the host printed."""
-        try:
-            with self.path.open("rb") as file:
-                file.seek(max(0, self.path.stat().st_size - MAX_LOG_BYTES))
-                text = file.read().decode("utf-8", "replace")
-        except FileNotFoundError:
-            return []
-        return text.splitlines()[-lines:] if lines > 0 else []
+        with suppress(FileNotFoundError), self.path.open("rb") as file:
+            file.seek(max(0, self.path.stat().st_size - MAX_LOG_BYTES))
+            text = file.read().decode("utf-8", "replace")
+            return text.splitlines()[-lines:] if lines > 0 else []
+        return []
 
 
 class RuntimeFolderError(ForegramError):
@@ -145,11 +143,9 @@ class RuntimeFolder:
 
     def port_token(self, address: str, port: int) -> str | None:
         """The token of the user's host on a port of this machine, if there is one."""
-        path = self._port_token_path(address, port)
-        try:
-            return _token_in(path)
-        except FileNotFoundError:
-            return None
+        with suppress(FileNotFoundError):
+            return _token_in(self._port_token_path(address, port))
+        return None
 
     @contextmanager
     def kept_port_token(self, address: str, port: int, token: str) -> Iterator[Path]:
@@ -213,13 +209,11 @@ class RuntimeFolder:
 
     def host_is_alive(self) -> bool:
         """Whether the process of the record still runs."""
-        try:
-            with self.record_path.open("rb") as file:
+        with suppress(FileNotFoundError), self.record_path.open("rb") as file:
+            try:
                 fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
-        except FileNotFoundError:
-            return False
+            except BlockingIOError:
+                return True
         return False
 
     def write_record(self, record: HostRecord) -> None:

@@ -113,9 +113,7 @@ def _refusal(failed: Failed) -> RefusalError:
 
 
 async def _unless_gone(request: Request[Any, Any, Any], work: Coroutine[Any, Any, _T]) -> _T:
-    """Await `work`. Raises HTTPException where the client goes away meanwhile."""
-    done = await unless_gone(request.receive, work)
-    if done is None:
+    if (done := await unless_gone(request.receive, work)) is None:
         raise HTTPException(status_code=499, detail="the client is gone")  # nginx's status
     return done
 
@@ -125,7 +123,7 @@ async def _with_crlf(events: AsyncGenerator[CompleteEvent]) -> AsyncGenerator[Co
     async with aclosing(events):
         async for told in events:
             if isinstance(told, Chunk):
-                tokens = tuple(_replaced(one) for one in told.tokens)
+                tokens = tuple(map(_replaced, told.tokens))
                 yield msgspec.structs.replace(_replaced(told), tokens=tokens)
             else:
                 yield told if isinstance(told, Failed) else _replaced(told)

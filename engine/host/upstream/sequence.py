@@ -52,10 +52,7 @@ class UpstreamAnswer:
             if self._ends(token) or self.text.is_ended:
                 break
         if delta.finish_reason and not self.text.is_ended:
-            if self.owed:
-                raise RepeatMissedError
-            reason = _REASONS.get(delta.finish_reason, FinishReason.END_TOKEN)
-            self.text.finish(reason)
+            self._finish(_REASONS.get(delta.finish_reason, FinishReason.END_TOKEN))
         self.text.send()
         return self.text.is_ended
 
@@ -74,22 +71,21 @@ class UpstreamAnswer:
         if before or not starts:
             self.text.grow(said, token.log_prob)
         if starts and not self.text.is_ended:
-            if self.owed:
-                raise RepeatMissedError
-            self.text.finish(FinishReason.FIM_TOKEN)
+            self._finish(FinishReason.FIM_TOKEN)
         return bool(starts)
+
+    def _finish(self, reason: FinishReason) -> None:
+        if self.owed:
+            raise RepeatMissedError
+        self.text.finish(reason)
 
     def _unrepeated(self, said: str) -> str:
         """What is new of a piece of the answer."""
-        if not self.owed:
-            return said
-        if said.startswith(self.owed):
-            said, self.owed = said.removeprefix(self.owed), ""
-            return said
-        if self.owed.startswith(said):
-            self.owed = self.owed.removeprefix(said)
-            return ""
-        raise RepeatMissedError
+        num_shared = min(len(said), len(self.owed))
+        if said[:num_shared] != self.owed[:num_shared]:
+            raise RepeatMissedError
+        self.owed = self.owed[num_shared:]
+        return said[num_shared:]
 
 
 @dataclass(slots=True, eq=False)

@@ -160,29 +160,6 @@ LONG = b"1" * 5000  # Python neither reads nor prints it
 PLAIN = msgspec.json.encode(ask(buffer("x")))
 
 
-@pytest.mark.parametrize(
-    ("content", "named"),
-    [
-        (b"[" * 200_000, "object"),
-        (b'{"client":' + b"[" * 200_000, "client"),
-        (b'{"client":"\xff"}', "not UTF-8"),
-        (PLAIN.replace(b'"timeLimitMs":null', b'"timeLimitMs":' + HUGE), "time_limit_ms"),
-        (PLAIN.replace(b'"timeLimitMs":null', b'"timeLimitMs":' + LONG), "stop.timeLimitMs"),
-        (PLAIN.replace(b'"maxTokens":128', b'"maxTokens":16777217'), "max_tokens"),
-        (PLAIN.replace(b'"seed":0', b'"seed":' + HUGE), "seed"),
-        (PLAIN.replace(b'"line":0', b'"line":' + HUGE), "position.line"),
-        (PLAIN.replace(b'"version":1', b'"version":' + HUGE), "version"),
-        (PLAIN.replace(b'"auto"', b'"' + LONG + b',1,1"'), "lookahead"),
-        (PLAIN.replace(b'"auto"', b'"9999999999,1,1"'), "9999999999"),
-    ],
-)
-async def test_what_no_number_or_stack_holds_is_400_and_named(tmp_path, content, named):
-    async with running_host(tmp_path, HeldEngine()) as host:
-        response = await host.client.post("/v1/complete", content=content)
-    assert response.status_code == 400
-    assert named in msgspec.json.decode(response.content, type=Problem).message
-
-
 async def test_a_route_that_fails_says_so_and_logs_the_place_but_no_text(
     tmp_path, monkeypatch, caplog
 ):
@@ -231,6 +208,17 @@ async def test_there_are_no_pages_that_load_scripts_from_elsewhere(tmp_path, pat
         (msgspec.json.encode(ask(buffer("x"), line=3)), "line 3"),
         (msgspec.json.encode(ask(buffer("x"), character=2)), "character 2"),
         (msgspec.json.encode(ask(buffer("x"), overlay=(LineSplice(0, 5, ()),))), "0 to 5"),
+        (b"[" * 200_000, "object"),
+        (b'{"client":' + b"[" * 200_000, "client"),
+        (b'{"client":"\xff"}', "not UTF-8"),
+        (PLAIN.replace(b'"timeLimitMs":null', b'"timeLimitMs":' + HUGE), "time_limit_ms"),
+        (PLAIN.replace(b'"timeLimitMs":null', b'"timeLimitMs":' + LONG), "stop.timeLimitMs"),
+        (PLAIN.replace(b'"maxTokens":128', b'"maxTokens":16777217'), "max_tokens"),
+        (PLAIN.replace(b'"seed":0', b'"seed":' + HUGE), "seed"),
+        (PLAIN.replace(b'"line":0', b'"line":' + HUGE), "position.line"),
+        (PLAIN.replace(b'"version":1', b'"version":' + HUGE), "version"),
+        (PLAIN.replace(b'"auto"', b'"' + LONG + b',1,1"'), "lookahead"),
+        (PLAIN.replace(b'"auto"', b'"9999999999,1,1"'), "9999999999"),
     ],
 )
 async def test_a_malformed_request_is_400_and_names_what_is_wrong(tmp_path, content, named):
@@ -257,13 +245,6 @@ async def test_the_token_is_asked_for_everywhere_but_for_health(tmp_path):
             alone = await host.client.head("/health", headers=wrong)
             assert (alone.status_code, alone.content) == (200, b"")
         assert (await host.client.get("/v1/status")).status_code == 200
-
-
-async def test_another_protocol_version_is_refused_with_a_sentence(tmp_path):
-    async with running_host(tmp_path, HeldEngine()) as host:
-        response = await host.client.get("/v1/status", headers={"foregram-protocol": "1"})
-    assert response.status_code == 426
-    assert "one version of foregram" in response.json()["message"]
 
 
 async def test_who_stops_listening_ends_the_work_within_a_step(tmp_path):

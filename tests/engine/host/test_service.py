@@ -46,57 +46,35 @@ def heard(relay):
     return [relay.events.get_nowait() for _ in range(relay.events.qsize())]
 
 
-async def test_the_first_text_is_heard_at_once(relay, loop):
-    relay.tell(Chunk("a"))
-    loop.turn()
-    assert heard(relay) == [Chunk("a")]
+A, B, C = Chunk("a"), Chunk("b"), Chunk("c")
+TURN, WAIT = "turn", "wait"  # the loop comes as it was woken, or to look by itself
 
 
-async def test_what_was_told_before_the_loop_came_wakes_it_once(relay, loop):
-    relay.tell(Chunk("a"))
-    relay.tell(ENDED)
-    loop.turn()
-    assert not loop.woken
-    assert heard(relay) == [Chunk("a"), ENDED]
-
-
-async def test_text_soon_after_text_waits_for_the_next_look(relay, loop):
-    relay.tell(Chunk("a"))
-    loop.turn()
-    relay.tell(Chunk("b"))
-    relay.tell(Chunk("c"))
-    assert not loop.woken
-    loop.wait()
-    assert heard(relay) == [Chunk("a"), Chunk("b"), Chunk("c")]
-
-
-async def test_the_end_never_waits_for_a_look_and_brings_the_text_before_it(relay, loop):
-    relay.tell(Chunk("a"))
-    loop.turn()
-    relay.tell(Chunk("b"))
-    relay.tell(ENDED)
-    loop.turn()
-    assert heard(relay) == [Chunk("a"), Chunk("b"), ENDED]
-    loop.wait()
-    assert not loop.later
-
-
-async def test_after_a_look_that_found_nothing_text_wakes_the_loop_again(relay, loop):
-    relay.tell(Chunk("a"))
-    loop.turn()
-    loop.wait()
-    relay.tell(Chunk("b"))
-    loop.turn()
-    assert heard(relay) == [Chunk("a"), Chunk("b")]
-
-
-async def test_a_look_may_come_before_a_waking_that_then_finds_nothing(relay, loop):
-    relay.tell(Chunk("a"))
-    loop.turn()
-    relay.tell(ENDED)
-    loop.wait()
-    loop.turn()
-    assert heard(relay) == [Chunk("a"), ENDED]
+@pytest.mark.parametrize(
+    "steps",
+    [
+        pytest.param([A, TURN, [A]], id="the first text is heard at once"),
+        pytest.param([A, ENDED, TURN, [A, ENDED]], id="what came before the loop wakes it once"),
+        pytest.param([A, TURN, [A], B, C, WAIT, [B, C]], id="text soon after text waits"),
+        pytest.param([A, TURN, [A], B, ENDED, TURN, [B, ENDED], WAIT], id="the end never waits"),
+        pytest.param([A, TURN, WAIT, [A], B, TURN, [B]], id="after a look without text it wakes"),
+        pytest.param([A, TURN, [A], ENDED, WAIT, TURN, [ENDED]], id="a look comes before a waking"),
+    ],
+)
+async def test_the_loop_is_woken_as_seldom_as_can_be(relay, loop, steps):
+    for step in steps:
+        if step == TURN:
+            loop.turn()
+            assert not loop.woken
+        elif step == WAIT:
+            loop.wait()
+        elif isinstance(step, list):
+            assert heard(relay) == step
+            assert not loop.woken
+        else:
+            relay.tell(step)
+    if steps[-1] == WAIT:
+        assert not loop.later
 
 
 async def test_nobody_listens_to_a_loop_that_is_closed(relay, loop):
