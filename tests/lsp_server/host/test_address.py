@@ -13,13 +13,6 @@ from engine.host.runtime import RuntimeFolderError
 from lsp_server.host.address import HostAddress, SocketTransport, host_address
 from lsp_server.host.daemon import ensure_host
 from lsp_server.host.probe import host_status
-from tests.support.stub_host import stub_host
-
-
-@pytest.fixture
-def stub():
-    with stub_host() as stub:
-        yield stub
 
 
 def answer(stub):

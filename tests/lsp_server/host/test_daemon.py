@@ -26,7 +26,6 @@ from lsp_server.host.daemon import ensure_host, serve_command, stop_host
 from lsp_server.host.failures import boot_s
 from lsp_server.host.probe import host_status
 from tests.support.polling import until
-from tests.support.stub_host import stub_host
 
 ASK = """
 import asyncio, json, sys
@@ -49,12 +48,6 @@ class Teapot(socketserver.StreamRequestHandler):
     def handle(self):
         self.rfile.readline()
         self.wfile.write(b"HTTP/1.1 418 I'm a teapot\r\nContent-Length: 0\r\n\r\n")
-
-
-@pytest.fixture
-def stub():
-    with stub_host() as stub:
-        yield stub
 
 
 def ensure(stub, *options):

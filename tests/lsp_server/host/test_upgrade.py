@@ -19,7 +19,6 @@ from lsp_server.host.daemon import ensure_host, stop_host
 from lsp_server.host.failures import boot_s
 from lsp_server.host.probe import IDLE_S, ProbeResult, host_status, is_idle, precedes
 from tests.support.polling import until
-from tests.support.stub_host import stub_host
 
 OLD, NEW = "0.9.0", "0.10.0"
 ASK = """
@@ -39,12 +38,6 @@ async def main():
     print(status.version)
 asyncio.run(main())
 """
-
-
-@pytest.fixture
-def stub():
-    with stub_host() as stub:
-        yield stub
 
 
 @pytest.fixture
