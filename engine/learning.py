@@ -1,5 +1,6 @@
 """What the engine learns on one machine with one model, and keeps for its next start."""
 
+import math
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +12,7 @@ from msgspec import Meta
 
 from engine.atomic_write import atomic_write, read_kept
 from engine.drafting.acceptance import AcceptanceTable, AcceptanceTables
-from engine.drafting.budget import ROW_COUNTS, SWEEP_ROUNDS, Budget, StepCost, sweep
+from engine.drafting.budget import Budget, StepCost
 from engine.drafting.pool.expansion import prior_acceptance
 from engine.drafting.recycler import RECYCLER_PRIOR
 from engine.drafting.window import WINDOW_PRIOR
@@ -19,6 +20,8 @@ from engine.model.causal_lm import CausalModel, StepInput, prefill, run_step
 from engine.model.token_tree import MAX_ROWS, TokenTree
 from engine.progress import Progress, shown
 
+_ROW_COUNTS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)
+_SWEEP_ROUNDS = 3
 _SWEPT_CONTEXT = 512  # tokens behind which steps are timed; prompts hold up to 1024
 _SWEPT_BRANCH = 4  # rows of a branch: real drafts have about four
 _SWEEP_LIMIT = 4.0  # stop at the row count that costs this many one-row steps
@@ -97,12 +100,15 @@ class _StepTimer:
 
 
 def _sweep(model: CausalModel, progress: Progress) -> dict[int, float]:
-    counts = sorted({1, *model.row_buckets}) if model.row_buckets else ROW_COUNTS
-    with shown(progress, "timing this machine's decoding steps", SWEEP_ROUNDS * len(counts)):
+    """Time steps of growing row counts. The fastest of several rounds counts: noise only adds."""
+    counts = sorted({1, *model.row_buckets}) if model.row_buckets else _ROW_COUNTS
+    costs: dict[int, float] = {}
+    with shown(progress, "timing this machine's decoding steps", _SWEEP_ROUNDS * len(counts)):
         timer = _StepTimer(model, _SWEPT_CONTEXT)
-
-        def timed(rows: int) -> float:
-            progress.advance(1)
-            return timer.ms(rows)
-
-        return sweep(timed, counts, limit_factor=_SWEEP_LIMIT)
+        for _ in range(_SWEEP_ROUNDS):
+            for rows in counts:
+                progress.advance(1)
+                costs[rows] = min(timer.ms(rows), costs.get(rows, math.inf))
+                if costs[rows] > _SWEEP_LIMIT * costs[1]:
+                    break
+    return costs

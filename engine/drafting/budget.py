@@ -1,13 +1,12 @@
 """How many drafted rows a step can afford: calibrated probabilities against measured costs."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from kernels.compiled import njit
 
-ROW_COUNTS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)
-SWEEP_ROUNDS = 3
+_MOST_ROWS = 128
 _CLIP = 1.5  # a step that took longer than this times its estimate was disturbed
 _LEARNING_RATE = 0.05
 _RATE_MEMORY = 0.98
@@ -27,7 +26,7 @@ class StepCost:
         counts = sorted(swept)
         # A wider step is never cheaper than a narrower one: what looks so is noise.
         costs = np.maximum.accumulate([swept[count] for count in counts])
-        rows = np.arange(1, ROW_COUNTS[-1] + 1)
+        rows = np.arange(1, _MOST_ROWS + 1)
         self._ms = np.interp(rows, counts, costs)
         if len(counts) > 1:  # beyond the sweep a row costs what the last ones did
             slope = (costs[-1] - costs[-2]) / (counts[-1] - counts[-2])
@@ -67,29 +66,13 @@ def _follow(costs: np.ndarray, padded: np.ndarray, rows: int, ms: float) -> None
     costs[:] = costs[padded]
 
 
-def sweep(
-    step: Callable[[int], float], counts: Sequence[int] = ROW_COUNTS, *, limit_factor: float
-) -> dict[int, float]:
-    """Measure `step(rows) -> ms` for growing row `counts`, up to `limit_factor` one-row steps.
-
-    The fastest of several rounds counts: noise comes in bursts and only ever adds.
-    """
-    costs: dict[int, float] = {}
-    for _ in range(SWEEP_ROUNDS):
-        for rows in counts:
-            costs[rows] = min(step(rows), costs.get(rows, float("inf")))
-            if costs[rows] > limit_factor * costs[1]:
-                break
-    return costs
-
-
 class Budget:
     """Chooses the drafted nodes of each step so that none costs more than it should win.
 
     `num_sequences` share each step: a sequence then pays its part of what all rows cost.
     """
 
-    def __init__(self, cost: StepCost, most_rows: int = ROW_COUNTS[-1]) -> None:
+    def __init__(self, cost: StepCost, most_rows: int = _MOST_ROWS) -> None:
         """`most_rows` is what a step may have, those of all sequences together."""
         self.cost = cost
         self._most_rows = most_rows

@@ -89,6 +89,13 @@ def test_on_a_machine_that_is_never_at_leisure_little_is_timed(tmp_path, monkeyp
     assert machine.num_sweeps <= 4
 
 
+def test_a_sweep_ends_where_steps_become_too_slow(tmp_path, monkeypatch):
+    machine = Machine(monkeypatch)
+    machine.ms = float  # whatever a row takes
+    monkeypatch.setattr(learning, "_StepTimer", lambda *_: machine)
+    assert list(machine.learning(tmp_path)._costs) == [1, 2, 3, 4, 6]
+
+
 def test_tables_are_found_again(tmp_path, model):
     learned = load(tmp_path, model)
     table = learned.tables["recycler"]
