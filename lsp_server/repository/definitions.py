@@ -182,9 +182,9 @@ def _definition(
     parent = _parent(node, classes, is_own="self" in captures)
     if parent is None:
         return None
-    head = _head(node, kind, rows)
+    head, closing = _head(node, kind, rows)
     text = b"".join(rows[head.start : head.stop]).decode("utf-8", "replace")
-    text = text[:_MOST_CHARS].rstrip() + _closing(node, head) + "\n"
+    text = f"{text[:_MOST_CHARS].rstrip()}{closing}\n"
     return Definition(path, _text(name), parent, kind == "class", head.start, text)
 
 
@@ -202,26 +202,20 @@ def _parent(node: Node, classes: Mapping[int, str], *, is_own: bool) -> str | No
     return None
 
 
-def _head(node: Node, kind: str, rows: list[bytes]) -> range:
-    """The lines of a head, with the first line of documentation in its body."""
+def _head(node: Node, kind: str, rows: list[bytes]) -> tuple[range, str]:
+    """The lines of a head, with the first one of the documentation in its body, and how that ends."""
     first, last = node.start_point.row, node.end_point.row
     body = node.child_by_field_name("body")
+    doc = None if body is None else _documentation(body)
     if body is not None and kind != "value":
         last = max(first, body.start_point.row - (body.type == "block" and _is_python(body)))
-        if _is_python(body) and (doc := _documentation(body)) is not None:
+        if doc is not None and _is_python(body):
             last = doc.start_point.row
     above = rows[first - 1].strip().decode("utf-8", "replace") if first else ""
     first -= above.startswith(_PYTHON_HINTS)
-    return range(first, min(last + 1, first + _MOST_LINES))
-
-
-def _closing(node: Node, head: range) -> str:
-    """The end of documentation whose first line alone is in the head."""
-    body = node.child_by_field_name("body")
-    doc = None if body is None else _documentation(body)
-    if doc is None or doc.start_point.row not in head or doc.end_point.row in head:
-        return ""
-    return _text(doc)[-3:]
+    head = range(first, min(last + 1, first + _MOST_LINES))
+    is_cut = doc is not None and doc.start_point.row < head.stop <= doc.end_point.row
+    return head, _text(doc)[-3:] if doc is not None and is_cut else ""
 
 
 def _is_python(body: Node) -> bool:

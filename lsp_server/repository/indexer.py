@@ -95,15 +95,13 @@ def do_job(job: IndexJob, report: OnReport) -> None:
     with FileLock(f"{index}.lock", timeout=_OTHERS_S, mode=0o600):
         if job.is_damaged:
             remove_store(index)
-        if not index.exists():
-            job = msgspec.structs.replace(job, paths=None)
         try:
             _fill(job, report)
         except StoreError as error:
             if error.is_passing:
                 raise
             remove_store(index)
-            _fill(msgspec.structs.replace(job, paths=None), report)
+            _fill(job, report)
         os.utime(index)  # it is in use
 
 

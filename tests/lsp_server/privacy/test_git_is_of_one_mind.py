@@ -24,25 +24,10 @@ SIGNS = r"""
     * ** *** ? \* \a [ab] [!a] [^b] [a-c] []a] [a-] [!]-a] [a-c-e] [\]a] [[:alpha:]] [[:upper:]]
     [[:digit:]x]
 """
-NONSENSE = [
-    *(
-        "[z-a]",
-        "[a",
-        "\\",
-        "[[:foo:]]",
-        "#",
-        "!",
-        " ",
-        "\\ ",
-        "\t",
-        "\r",
-        "[[:alpha:",
-        "[",
-        "]",
-        "[]",
-    ),
-    *("[!]", "[[:alpha:]-z]", "[a/b]", "[\\"),
-]
+NONSENSE = r"""
+    [z-a] [a \ [[:foo:]] # ! [[:alpha: [ ] [] [!] [[:alpha:]-z] [a/b] [\
+"""
+BLANKS = [" ", "\\ ", "\t", "\r"]
 STARS = r"""
     ** /** **/ **/a a/** a/**/b a**/b a**/* **a/b a/**b ab**/c a** a*/** **/a/** a/* */ ?*/ a//b
     a// //a a/b**/c [a]**/b /**\/a
@@ -56,7 +41,7 @@ def pattern(rng: random.Random) -> str:
         "".join(rng.choices(LETTERS + SIGNS.split(), k=rng.randint(1, 3))) for _ in range(3)
     ]
     if rng.random() < 0.25:
-        segments[rng.randrange(3)] += rng.choice(NONSENSE)
+        segments[rng.randrange(3)] += rng.choice(NONSENSE.split() + BLANKS)
     inner = "/".join(segments[: rng.randint(1, 3)])
     ending = rng.choice(["", "", "", "/", " ", "  ", "\\ ", "\r", " \r"])
     return rng.choice(["", "", "", "/", "!"]) + inner + ending

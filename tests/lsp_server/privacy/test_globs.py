@@ -35,11 +35,8 @@ def decision(patterns, path, *, is_folder=False):
         ("a\\ ", "a ", True),
         ("a  ", "a", True),
         ("!a", "a", False),
-        (
-            "data**/*.csv",
-            "data1/deep/a.csv",
-            True,
-        ),  # a pattern begins anew behind its first letters
+        # A pattern begins anew behind its first letters.
+        ("data**/*.csv", "data1/deep/a.csv", True),
         ("customers**/notes.md", "customers/2024/notes.md", True),
         ("a/x**", "a/x/y", True),
         ("?", "é", None),  # of two bytes

@@ -297,12 +297,6 @@ def test_the_host_hears_of_no_folder_outside_of_the_workspace(root, uri, path):
     assert judge.path_of(uri.replace("ROOT", str(root))) == path
 
 
-def test_without_a_workspace_names_alone_are_told(tmp_path):
-    judge = Permissions([], Settings(cache_folder=tmp_path, runtime_folder=tmp_path))
-    assert judge.path_of("file:///home/ada/a.py") == "a.py"
-    assert judge.refusal(document("file:///home/ada/.env")) is Reason.SECRET_FILE
-
-
 async def test_a_long_text_is_hidden_until_it_was_searched_beside_the_event_loop(root):
     """A text of 20 MB was searched for 0.8 s, in which no other document was answered."""
     lines = ("def f(a, b): return [a, {b: (a, b)}]",) * 50_000

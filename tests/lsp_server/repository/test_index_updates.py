@@ -114,14 +114,10 @@ async def test_many_changes_are_a_look_at_all_files(root):
     assert await updates.after(*(f"build/{number}.py" for number in range(100_001))) == [None]
 
 
-async def test_without_an_index_all_files_are_looked_at(root):
+async def test_without_an_index_that_is_whole_all_files_are_looked_at(root):
     updates = await watched(root)
     (root.parent / "indexes" / "one.sqlite").unlink()
     assert await updates.after("a.py") == [None]
-
-
-async def test_an_index_that_is_not_whole_is_a_look_at_all_files(root):
-    updates = await watched(root)
     with closing(Store.build(root.parent / "indexes" / "one.sqlite", root)) as store:
         store.keep_whole(is_whole=False)
     assert await updates.after("a.py") == [None]

@@ -49,10 +49,9 @@ def settings(tmp_path: Path, **chosen) -> Settings:
     )
 
 
-def question(work: Path, *opened: str, is_quick: bool = True) -> Question:
+def question(work: Path) -> Question:
     lines = ["from store import load_order", "load_order("]
-    files = frozenset(work / name for name in opened)
-    return Question("file:///c", work / "cart.py", lines, 1, 11, files, is_quick)
+    return Question("file:///c", work / "cart.py", lines, 1, 11, frozenset(), is_quick=True)
 
 
 async def found(repository: Repository, asked: Question) -> list[str]:
@@ -113,11 +112,6 @@ async def test_a_folder_is_indexed_in_the_users_cache_as_the_setting_says(
         path = index_path(settings(tmp_path, repository=(chosen,)), work)
         assert path.exists() is (chosen != "off")
         assert await repository.shown(question(tmp_path / "elsewhere")) == ()
-
-
-async def test_of_open_files_definitions_are_shown(work, tmp_path):
-    async with entered(work, tmp_path) as repository:
-        assert await found(repository, question(work, "store.py")) == ["store.py"]
 
 
 async def test_what_changes_is_followed_and_what_becomes_ignored_is_gone(work, tmp_path):
