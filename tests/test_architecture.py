@@ -7,7 +7,6 @@ import sys
 import tomllib
 from pathlib import Path
 
-import engine
 from engine.offline_parts import OFFLINE_MODELS
 from engine.version import VERSION
 from lsp_server.prompt.grammars import GRAMMARS
@@ -53,16 +52,6 @@ def test_importing_the_kernels_needs_no_triton():
     """transformers may import our `kernels` in its search for the hub's package of that name."""
     blocked = "import sys; sys.modules['triton'] = None; import kernels; print('imported')"
     assert fresh_interpreter(blocked) == "imported"
-
-
-def test_the_engine_exports_exactly_what_its_face_lists():
-    code = "import engine; print(*(n for n in vars(engine) if not n.startswith('_')))"
-    importable = set(fresh_interpreter(code).split())
-    submodules = {path.stem for path in (ROOT / "engine").glob("*") if path.stem in importable}
-    assert importable - submodules == set(engine.__all__)
-    assert list(engine.__all__) == sorted(
-        engine.__all__, key=lambda name: (not name.isupper(), name)
-    )
 
 
 def test_transformers_does_not_take_our_kernels_for_its_own():

@@ -13,8 +13,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from pkgutil import resolve_name
 
-from engine import ForegramError
-from engine.errors import CacheError
+from engine.errors import CacheError, ForegramError
 from engine.model_names import kind_of, path_of
 from lsp_server.cli.arguments import build_parser
 from lsp_server.cli.messages import INTERRUPTED, note

@@ -15,11 +15,11 @@ from lsprotocol import types
 from msgspec import structs
 from rich.console import Console
 
-from engine import Buffer, CompletionRequest, FinishReason
 from engine.completer import ServedEngine
 from engine.errors import InputError
 from engine.host.protocol import Position
 from engine.memory import peak_resident_bytes
+from engine.request import Buffer, CompletionRequest, FinishReason
 from engine.text.lines import last_line
 from lsp_server.cli.completion_report import (
     CompletionReport,

@@ -8,8 +8,8 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from engine import CompletionResult, FinishReason
 from engine.completer import EngineInfo
+from engine.request import CompletionResult, FinishReason
 from lsp_server.cli.messages import visible
 from lsp_server.reasons import Reason
 

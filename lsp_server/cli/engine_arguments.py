@@ -6,9 +6,10 @@ Importing this loads no torch; what makes an engine of the options does.
 import argparse
 from typing import TYPE_CHECKING
 
-from engine import CompletionRequest, Lookahead, Sampling, StopRules
+from engine.config import Lookahead, Sampling, StopRules
 from engine.model_names import ALIASES
 from engine.progress import Progress
+from engine.request import CompletionRequest
 from lsp_server.cli.command_parser import add_options
 from lsp_server.settings import Settings
 

@@ -5,9 +5,9 @@ from typing import Self
 
 from msgspec.structs import replace
 
-from engine import FinishReason
 from engine.config import StopRules
 from engine.host.protocol import Done
+from engine.request import FinishReason
 from lsp_server.completion.cursor_context import CursorContext
 from lsp_server.completion.postprocess import process
 from lsp_server.completion.suggestions import Suggestion

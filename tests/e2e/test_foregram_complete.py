@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from engine import FinishReason
+from engine.request import FinishReason
 from tests.support.tiny_models import save_model, tiny_model
 
 DEMO = Path(__file__).parents[1] / "data" / "demo"

@@ -91,8 +91,8 @@ def test_on_a_machine_that_is_never_at_leisure_little_is_timed(tmp_path, monkeyp
 
 def test_a_sweep_ends_where_steps_become_too_slow(tmp_path, monkeypatch):
     machine = Machine(monkeypatch)
-    machine.ms = float  # whatever a row takes
-    monkeypatch.setattr(learning, "_StepTimer", lambda *_: machine)
+    timer = SimpleNamespace(ms=float)  # each row takes a millisecond
+    monkeypatch.setattr(learning, "_StepTimer", lambda *_: timer)
     assert list(machine.learning(tmp_path)._costs) == [1, 2, 3, 4, 6]
 
 

@@ -10,9 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine import Buffer, CompletionRequest
 from engine.related_file import LineIndex, line_index
-from engine.request import Snippet
+from engine.request import Buffer, CompletionRequest, Snippet
 from engine.snippets import Neighbours, _around, _present
 from engine.text.names import CursorNames
 

@@ -8,16 +8,16 @@ from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from engine import (
+from engine.completer import EngineInfo, EngineUsage
+from engine.errors import DeviceLostError
+from engine.request import (
     Chunk,
+    ClosedBuffers,
     CompletionRequest,
     CompletionResult,
     Cost,
     FinishReason,
 )
-from engine.completer import EngineInfo, EngineUsage
-from engine.errors import DeviceLostError
-from engine.request import ClosedBuffers
 
 INFO = EngineInfo("fake-1b", "cpu", "float32")
 DEVICE_FAULT = "the device cuda:0 is lost: CUDA error: unknown error"

@@ -5,12 +5,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from engine import CompletionRequest, CompletionResult, Cost, FinishReason
 from engine.bench.measured import OFF
 from engine.bench.task_sets import ReplayItem
 from engine.engine import Engine
 from engine.model.prompt import Prompt
-from engine.request import Buffer
+from engine.request import Buffer, CompletionRequest, CompletionResult, Cost, FinishReason
 from tests.support.held_engine import INFO
 
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from engine import Buffer
 from engine.drafting.open_buffers import MOST_CHARS, OpenBuffers
 from engine.drafting.pool import NgramPool, PoolFullError
+from engine.request import Buffer
 
 
 def drafted(pool: NgramPool, context: str) -> str:

@@ -8,8 +8,8 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from engine import FinishReason, ModelNotFoundError
 from engine.config import StopRules
+from engine.errors import ModelNotFoundError
 from engine.host.app import create_app
 from engine.host.auth import NATIVE_PATHS
 from engine.host.protocol import (
@@ -26,7 +26,7 @@ from engine.host.protocol import (
 from engine.host.quotas import QuotaKeeper
 from engine.host.server import follow_tokens
 from engine.host.service import CompletionJob, CompletionService
-from engine.request import ClosedBuffers, CompletionRequest, Snippet
+from engine.request import ClosedBuffers, CompletionRequest, FinishReason, Snippet
 from tests.support.held_engine import HeldEngine
 from tests.support.running_host import ask, buffer, running_host
 from tests.support.served_host import secret_file

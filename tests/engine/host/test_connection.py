@@ -6,8 +6,8 @@ import logging
 import msgspec
 import pytest
 
-from engine import FinishReason
 from engine.host import connection, draining_server
+from engine.request import FinishReason
 from tests.support.held_engine import HeldEngine
 from tests.support.raw_requests import HEAD, connected, ended, is_served
 from tests.support.running_host import ask, buffer, running_host

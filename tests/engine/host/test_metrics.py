@@ -2,8 +2,8 @@
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from engine import Cost, FinishReason
 from engine.host.metrics import Metrics, joined_pages
+from engine.request import Cost, FinishReason
 
 COST = Cost(12, 4, 16, 100, 90, 50.0, 80.0, {"pool": 7, "model": 5}, queue_ms=15.0)
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from engine import CompletionRequest, FinishReason
 from engine.errors import InputError
+from engine.request import CompletionRequest, FinishReason
 from lsp_server.cli import command_line
 from lsp_server.cli import complete as module
 from lsp_server.cli.complete import complete, open_buffers, refuse_hidden

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from engine import CompletionRequest
+from engine.request import CompletionRequest
 from lsp_server.cli.complete import complete
 from lsp_server.cli.completion_report import CONTEXT_LINES, print_view
 from lsp_server.cli.source_file import SourceFile

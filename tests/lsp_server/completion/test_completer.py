@@ -7,11 +7,11 @@ import time
 import pytest
 from lsprotocol import types
 
-from engine import FinishReason
 from engine.errors import DeviceLostError
 from engine.host.buffers import ClientId
 from engine.host.protocol import Position
 from engine.host.quotas import Quotas
+from engine.request import FinishReason
 from lsp_server.reasons import Reason
 from tests.support.connected import URI, connected, texts_of
 from tests.support.held_engine import HeldEngine

@@ -9,7 +9,7 @@ import httpx2
 import msgspec
 import pytest
 
-from engine import FinishReason, ModelNotFoundError
+from engine.errors import ModelNotFoundError
 from engine.host import http_client
 from engine.host.protocol import (
     BufferSync,
@@ -20,7 +20,7 @@ from engine.host.protocol import (
     Problem,
     SyncRequest,
 )
-from engine.request import Chunk, Cost
+from engine.request import Chunk, Cost, FinishReason
 from lsp_server.host import client as host_client
 from lsp_server.host.address import HostAddress
 from lsp_server.host.client import (

@@ -7,9 +7,9 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from engine import FinishReason
 from engine.config import Sampling, StopRules
 from engine.host.protocol import CompleteEvent, Done, Failed
+from engine.request import FinishReason
 from lsp_server.documents.anchor import Anchor
 from lsp_server.host.client import HostRefusedError
 from lsp_server.host.link import ANY_LENGTH, HostLink

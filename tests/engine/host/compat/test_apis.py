@@ -8,12 +8,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from engine import FinishReason
 from engine.errors import ConfigurationError, InputError
 from engine.host.compat import answering
 from engine.host.compat.apis import NAMES, EnabledApis
 from engine.host.compat.drop_in_api import TextRequest
 from engine.host.protocol import PROTOCOL_HEADER
+from engine.request import FinishReason
 from tests.support.held_engine import HeldEngine
 from tests.support.running_host import engine_after, running_host
 

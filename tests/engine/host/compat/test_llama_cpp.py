@@ -5,14 +5,13 @@ import json
 
 import pytest
 
-from engine import FinishReason
 from engine.completer import EngineInfo
 from engine.errors import InputError
 from engine.host.compat.apis import EnabledApis
 from engine.host.compat.drop_in_api import TextRequest
 from engine.host.compat.llama_cpp import LLAMA_CPP
 from engine.host.protocol import MAX_TOKENS
-from engine.request import Buffer
+from engine.request import Buffer, FinishReason
 from tests.support.held_engine import INFO, HeldEngine
 from tests.support.running_host import running_host
 

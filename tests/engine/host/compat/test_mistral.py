@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from engine import FinishReason
 from engine.host.compat.apis import EnabledApis
+from engine.request import FinishReason
 from tests.support.held_engine import HeldEngine
 from tests.support.running_host import running_host
 

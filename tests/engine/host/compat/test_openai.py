@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from engine import FinishReason
+from engine.request import FinishReason
 from tests.support.held_engine import HeldEngine
 from tests.support.running_host import running_host
 

@@ -5,7 +5,7 @@ import asyncio
 import openai
 import pytest
 
-from engine import FinishReason
+from engine.request import FinishReason
 from tests.support.held_engine import HeldEngine
 from tests.support.running_host import TOKEN, dropped_in_host
 from tests.support.tiny_models import tiny_engine
