@@ -26,11 +26,3 @@ def common_end(one: Sequence[object], other: Sequence[object]) -> int:
         else:
             high = middle - 1
     return low
-
-
-def num_changed(former: str, text: str) -> int:
-    """How many characters of a text stand between what it has in common with a former one."""
-    if former == text:
-        return 0
-    start = common_start(former, text)
-    return len(text) - start - common_end(former[start:], text[start:])

@@ -62,7 +62,7 @@ class ServedEngine(Protocol):
         on_chunk: Callable[[Chunk], None] = lambda _: None,
         cancelled: Callable[[], bool] = lambda: False,
     ) -> CompletionResult:
-        """Complete one; `on_chunk` gets text once it is final, `cancelled` is asked at each step."""
+        """Complete one; `on_chunk` gets text once it is final, `cancelled` is called at each step."""
         one = self.sequence(
             request, on_chunk=on_chunk, is_cancelled=cancelled, on_end=lambda _: None
         )
@@ -81,7 +81,7 @@ class ServedEngine(Protocol):
         is_cancelled: Callable[[], bool],
         on_end: Callable[[ServedSequence], None],
     ) -> ServedSequence:
-        """A completion; `is_cancelled` is asked before every step, `on_end` hears of the last."""
+        """A completion; `is_cancelled` is called before every step, `on_end` after the last."""
         ...
 
     def forget(self, closed: ClosedBuffers) -> None:

@@ -41,7 +41,7 @@ class Decoder:
     _draft: Draft | None = field(default=None, init=False)  # of the step under way
     _step: StepInput | None = field(default=None, init=False)
     _constraints: Sequence[Constraint | None] = field(default=(), init=False)  # of its rows
-    _verified: VerifiedStep | None = field(default=None, init=False)  # nobody has heard of it yet
+    _verified: VerifiedStep | None = field(default=None, init=False)  # not passed on yet
 
     def next_step(self) -> StepInput | None:
         """Draft; None where no step is to follow: `max_tokens` are there, or the slot is full."""

@@ -47,7 +47,7 @@ def run(
     admit: Callable[[], Collection[Sequence]],
     on_batch: Callable[[int], None] = lambda _: None,
 ) -> None:
-    """The step loop. `on_batch` hears how many go on side by side, before they draft."""
+    """The step loop. `on_batch` gets how many go on side by side, before they draft."""
     while running := admit():
         on_batch(len(running))
         _step(model, running)

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from typing import TypeVar
 
 T = TypeVar("T")
-_SOON_S = 1.0  # nobody needs to be told of what takes no longer
+_SOON_S = 1.0  # what takes no longer is not shown
 
 
 class Progress:
@@ -26,7 +26,7 @@ class Progress:
 
 
 class NoProgress(Progress):
-    """Where nobody looks."""
+    """Shows nothing."""
 
 
 @contextmanager

@@ -69,7 +69,7 @@ class CacheLease:
         self._entry.held = [*self.token_ids, *token_ids][: self.slot.length]
 
     def spoil(self) -> None:
-        """A step failed: nobody knows what the slot holds, and nobody is to build on it."""
+        """A step failed: what the slot holds is unknown, and is not to be used."""
         self._entry.is_unwanted = True
 
     def close(self) -> None:

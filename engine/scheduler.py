@@ -301,6 +301,6 @@ def _client(job: Job) -> tuple[str, str]:
 
 
 def _replaces(job: Job, older: Job) -> bool:
-    """Whether nobody needs `older` any more; a prefetch never takes a user's own job away."""
+    """Whether `older` is superseded; a prefetch never takes a user's own job away."""
     is_same_document = (*_client(job), job.document) == (*_client(older), older.document)
     return is_same_document and (older.is_prefetch or not job.is_prefetch)

@@ -128,7 +128,7 @@ class Sequence:
                 self._lease.commit_read(self._step.tree.num_rows)
 
     def fail(self, error: Exception) -> None:
-        """End with an error, unless it is done. Nobody builds on what the slot holds by then."""
+        """End with an error, unless it is done. What the slot holds by then is not used."""
         if self.is_done:
             return
         self.error = error
@@ -209,7 +209,7 @@ class Sequence:
         self._held.close()  # after the end was told: to put things in order may take a while
 
     def _finish(self) -> None:
-        """Tell the end, and know the slot no more: its memory is free once nobody does."""
+        """Tell the end, and drop the slot: its memory is free once nothing refers to it."""
         self.is_done, self._ended = True, time.perf_counter()
         self._lease = self._decoder = self._step = None
         self.on_end(self)

@@ -22,7 +22,7 @@ _MOST_TOKENS = 4_000_000  # of a principal's pools, beside the one that was used
 class DraftState:
     """A pool, and what it holds of the workspace that was completed here last."""
 
-    principal: str  # whose texts it holds, and nobody else's
+    principal: str  # whose texts alone it holds
     recycler: Recycler
     pool: NgramPool
     buffers: OpenBuffers
@@ -84,7 +84,7 @@ class DraftStates:
 
     @contextmanager
     def take(self, workspace: str, principal: str = "") -> Iterator[DraftState]:
-        """Have a state for oneself: the workspace's own, one that nobody has any more, or a new one."""
+        """Have a state for oneself: the workspace's own, one that is left over, or a new one."""
         state = self._idle(workspace, principal)
         state.workspace, state.is_taken = workspace, True
         try:

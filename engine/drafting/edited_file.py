@@ -13,7 +13,7 @@ from typing import Literal
 
 import numpy as np
 
-from engine.common_start import common_end, common_start, num_changed
+from engine.common_start import common_end, common_start
 from engine.drafting.pool import DocumentId, NgramPool, PoolFullError
 from engine.drafting.tree import Source
 from engine.model.remembered_encoding import Encode, allows_blocks, split_blocks
@@ -82,7 +82,8 @@ class EditedFile:
         if held is None or held.longest_block <= _NEAR_CHARS:  # a longer one is all tokenised again
             reach = min(reach + _NEW_CHARS, _MOST_CHARS[part])
         text, former = text_within(reach), held.text if held else ""
-        if num_changed(former, text) > 2 * _NEW_CHARS:
+        start, end = _changed(former, text)
+        if len(text) - len(former) + end - start > 2 * _NEW_CHARS:
             reach = _NEW_CHARS
             text = text_within(reach)
             self._texts.pop(part, None)
@@ -99,6 +100,14 @@ class EditedFile:
         else:
             self._texts[part] = TokenisedText(text, self._encode)
         return self._texts[part].token_ids
+
+
+def _changed(former: str, text: str) -> tuple[int, int]:
+    """What of `former` is no longer there, or where something else is put in."""
+    if former == text:
+        return 0, 0
+    start = common_start(former, text)
+    return start, len(former) - common_end(former[start:], text[start:])
 
 
 def _start(end: int, num_chars: int) -> int:
@@ -133,8 +142,7 @@ class TokenisedText:
     def become(self, text: str) -> None:
         """Become another text."""
         former = self.text
-        start = common_start(former, text)
-        end = len(former) - common_end(former[start:], text[start:])
+        start, end = _changed(former, text)
         ends, grown = list(accumulate(self._lens)), len(text) - len(former)
         last_block = len(ends) - 1
         # The block before keeps its first line whatever happens behind it: a safe place to begin.

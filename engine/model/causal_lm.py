@@ -54,7 +54,7 @@ class StepInput:
     allowed: Allowed | None = None  # None: all ids in all rows
     has_head: bool = True
     wants_logits: bool = False  # of all rows; a benchmark looks at them
-    is_dropped: bool = False  # nobody waits for its output any more
+    is_dropped: bool = False  # its output is not wanted any more
 
 
 @dataclass(frozen=True, slots=True)

@@ -142,7 +142,7 @@ def name_of(device: torch.device) -> str:
 
 
 def free_bytes(device: torch.device) -> int:
-    """Memory that nobody has; on a Mac what the system would let a GPU have."""
+    """Memory that is free; on a Mac what the system would let a GPU have."""
     if device.type == "mps":
         return torch.mps.recommended_max_memory() - torch.mps.driver_allocated_memory()
     if device.type == "xpu":

@@ -78,13 +78,13 @@ class EagerModel(ABC):
 
     @abstractmethod
     def _forward(self, step: StepInput) -> Logits:
-        """Run the rows and write their keys and values. Without a head nobody looks at the logits."""
+        """Run the rows and write their keys and values. Without a head the logits are not used."""
 
 
 def _on_path(
     logits: torch.Tensor, path: np.ndarray, chosen: np.ndarray, allowed: Allowed | None
 ) -> np.ndarray:
-    """float32 [rows]: nan for the rows that nobody will ask about."""
+    """float32 [rows]: nan for all other rows."""
     found = np.full(len(chosen), np.nan, np.float32)
     found[path] = log_probs(logits, path, chosen[path], allowed)
     return found

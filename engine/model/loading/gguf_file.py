@@ -155,7 +155,7 @@ class _Header:
         )
 
     def _string(self) -> str:
-        """What is no UTF-8 comes as lone surrogates: most of metadata nobody needs."""
+        """What is no UTF-8 comes as lone surrogates, as most of metadata is not needed."""
         (length,) = self._unpack("Q")
         return str(self._take(length), "utf-8", "surrogateescape")
 

@@ -123,7 +123,7 @@ def check_sums(folder: Path, progress: Progress, pattern: str = "*.safetensors")
     for path in sorted(folder.glob(pattern)):
         stored = path.resolve()
         checked = stored.with_name(f"{stored.name}.checked")
-        is_others = not os.access(stored.parent, os.W_OK)  # who downloads may write there
+        is_others = not os.access(stored.parent, os.W_OK)
         if not _SHA256.fullmatch(stored.name) or checked.exists() or is_others:
             continue
         if _sum_of(stored, progress) != stored.name:
