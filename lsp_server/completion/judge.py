@@ -61,7 +61,6 @@ class LineJudge:
         )
 
     def _leaves_open(self, _text: str, now: Balance) -> bool:
-        """A string goes on at the end that was not open before."""
         return now.quote is not None and self._was.quote is None
 
     @property

@@ -31,7 +31,6 @@ class SocketTransport(httpx2.AsyncHTTPTransport):
     """A transport to the host that listens on a socket; it is used on one event loop."""
 
     def __init__(self, path: Path) -> None:
-        """Connect where a request needs it."""
         super().__init__(verify=False, uds=str(path))  # certificates would take 40 ms to read
         self._pool = httpcore2.AsyncConnectionPool(
             uds=str(path),

@@ -254,9 +254,9 @@ class HostLink:
     async def _uncut(
         self, opening: asyncio.Task[AsyncGenerator[CompleteEvent]]
     ) -> AsyncGenerator[CompleteEvent]:
-        """The events of a request, which goes out even if it is cancelled before it is accepted.
+        """The events of a request. Cancelled before it is accepted, it goes out all the same.
 
-        Else what the host holds would not be known.
+        Else it would not be known what the host holds.
         """
         try:
             return await asyncio.shield(opening)

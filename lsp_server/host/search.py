@@ -178,7 +178,6 @@ class HostSearch:
             await asyncio.sleep(_POLL_S)
 
     def _change(self, report: LinkReport) -> None:
-        """Wake the waiting requests, and call the watcher."""
         self._report = report
         self._wake()
         try:

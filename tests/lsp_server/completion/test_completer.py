@@ -3,6 +3,7 @@
 import asyncio
 import threading
 import time
+from contextlib import asynccontextmanager
 
 import pytest
 from lsprotocol import types
@@ -24,9 +25,16 @@ WORDS = ("return ", "sum(", "items", ")")
 TEXT = "return sum(items)"
 
 
-async def test_the_hosts_text_becomes_an_item_at_the_cursor(tmp_path):
-    async with connected(tmp_path, HeldEngine(WORDS)) as editor:
+@asynccontextmanager
+async def editing(folder, engine, **options):
+    """An editor with `SOURCE` open."""
+    async with connected(folder, engine, **options) as editor:
         editor.open(SOURCE)
+        yield editor
+
+
+async def test_the_hosts_text_becomes_an_item_at_the_cursor(tmp_path):
+    async with editing(tmp_path, HeldEngine(WORDS)) as editor:
         (item,) = await editor.ask()
     assert item.insert_text == TEXT
     assert item.range == types.Range(types.Position(1, 4), types.Position(1, 4))
@@ -36,8 +44,7 @@ async def test_the_hosts_text_becomes_an_item_at_the_cursor(tmp_path):
 
 
 async def test_typing_along_is_answered_from_memory(tmp_path):
-    async with connected(tmp_path, HeldEngine(WORDS)) as editor:
-        editor.open(SOURCE)
+    async with editing(tmp_path, HeldEngine(WORDS)) as editor:
         await editor.ask()
         for number in range(1, 8):
             editor.type(TEXT[number - 1])
@@ -47,8 +54,7 @@ async def test_typing_along_is_answered_from_memory(tmp_path):
 
 async def test_who_types_along_while_it_runs_joins_it(tmp_path):
     engine = HeldEngine(WORDS, is_held=True)
-    async with connected(tmp_path, engine) as editor:
-        editor.open(SOURCE)
+    async with editing(tmp_path, engine) as editor:
         first = editor.ask()
         await editor.begun()
         editor.type("re")
@@ -61,8 +67,7 @@ async def test_who_types_along_while_it_runs_joins_it(tmp_path):
 
 async def test_who_types_something_else_gets_another(tmp_path):
     engine = HeldEngine(WORDS, is_held=True)
-    async with connected(tmp_path, engine) as editor:
-        editor.open(SOURCE)
+    async with editing(tmp_path, engine) as editor:
         first = editor.ask()
         await editor.begun()
         engine.permits.release()  # "return " is out
@@ -78,8 +83,7 @@ async def test_who_types_something_else_gets_another(tmp_path):
 
 async def test_a_cancelled_request_ends_the_work_once_nobody_joins(tmp_path):
     engine = HeldEngine(WORDS, is_held=True)
-    async with connected(tmp_path, engine) as editor:
-        editor.open(SOURCE)
+    async with editing(tmp_path, engine) as editor:
         asked = editor.ask()
         await editor.begun()
         asked.cancel()
@@ -90,8 +94,7 @@ async def test_a_cancelled_request_ends_the_work_once_nobody_joins(tmp_path):
 
 async def test_what_follows_an_accept_is_there_before_it_is_asked_for(tmp_path):
     engine = HeldEngine(WORDS)
-    async with connected(tmp_path, engine, speculate=True) as editor:
-        editor.open(SOURCE)
+    async with editing(tmp_path, engine, speculate=True) as editor:
         await editor.ask()
         await editor.begun()
         await editor.begun()  # ahead of the user
@@ -102,8 +105,7 @@ async def test_what_follows_an_accept_is_there_before_it_is_asked_for(tmp_path):
 async def test_what_follows_is_asked_for_once_however_many_keys_are_typed_along(tmp_path):
     """Each key began it anew, so that it never ended."""
     engine = HeldEngine(("return sum(item for item in items)",))
-    async with connected(tmp_path, engine, speculate=True) as editor:
-        editor.open(SOURCE)
+    async with editing(tmp_path, engine, speculate=True) as editor:
         (text,) = await editor.texts()
         await editor.begun()
         engine.is_held = True
@@ -184,8 +186,7 @@ async def test_who_has_used_up_its_quota_is_told_so(tmp_path):
 
 
 async def test_a_short_wait_that_the_host_asks_for_is_waited(tmp_path):
-    async with connected(tmp_path, HeldEngine(WORDS)) as editor:
-        editor.open(SOURCE)
+    async with editing(tmp_path, HeldEngine(WORDS)) as editor:
         await editor.ask()
         requests = editor.host.service.limits._requests[""]
         requests.quotas, requests.left = Quotas(requests=1), 0.0
@@ -229,8 +230,7 @@ async def test_all_who_joined_hear_why_the_host_failed(tmp_path):
         raise RuntimeError("broken")
 
     engine.completing = breaking  # type: ignore[method-assign] # a staged fault
-    async with connected(tmp_path, engine) as editor:
-        editor.open(SOURCE)
+    async with editing(tmp_path, engine) as editor:
         asked = [editor.ask(), editor.ask()]
         await editor.begun()
         engine.permits.release(9)
@@ -257,8 +257,7 @@ async def test_a_host_that_ends_without_its_gpu_is_no_mere_failure(tmp_path):
 
 async def test_a_reopened_document_is_another_text_at_the_same_version(tmp_path):
     engine = HeldEngine(WORDS)
-    async with connected(tmp_path, engine) as editor:
-        editor.open(SOURCE)
+    async with editing(tmp_path, engine) as editor:
         await editor.ask()
         editor.documents.close(URI)
         editor.open("other = |")
@@ -408,8 +407,7 @@ async def test_a_request_that_waits_ends_when_its_text_is_another_one(tmp_path):
     """Nobody waits for it any more, whatever becomes of the host."""
     may_load, engine = threading.Event(), HeldEngine(WORDS)
     load = engine_after(may_load, engine)
-    async with connected(tmp_path, engine, load=load) as editor:
-        editor.open(SOURCE)
+    async with editing(tmp_path, engine, load=load) as editor:
         first = editor.ask()
         await asyncio.sleep(0)
         editor.type("re")
@@ -447,8 +445,7 @@ async def test_a_file_with_a_line_that_takes_long_to_judge_is_left_alone(tmp_pat
 
 async def test_what_was_asked_for_does_not_come_again_by_itself_but_to_who_types_along(tmp_path):
     engine = HeldEngine(WORDS)
-    async with connected(tmp_path, engine, num_candidates=1, speculate=False) as editor:
-        editor.open(SOURCE)
+    async with editing(tmp_path, engine, num_candidates=1, speculate=False) as editor:
         assert await editor.texts(invoked=True) == [TEXT]
         engine.words = ()
         assert await editor.ask() is Reason.MODEL_SAID_NOTHING
@@ -459,8 +456,7 @@ async def test_what_was_asked_for_does_not_come_again_by_itself_but_to_who_types
 
 async def test_a_request_that_waits_for_what_another_asked_for_gets_its_own(tmp_path):
     engine = HeldEngine(WORDS, is_held=True)
-    async with connected(tmp_path, engine, num_candidates=1, speculate=False) as editor:
-        editor.open(SOURCE)
+    async with editing(tmp_path, engine, num_candidates=1, speculate=False) as editor:
         asked_for = editor.ask(invoked=True)
         await editor.begun()
         by_itself = editor.ask()
@@ -472,8 +468,7 @@ async def test_a_request_that_waits_for_what_another_asked_for_gets_its_own(tmp_
 
 async def test_other_settings_show_nothing_that_the_former_ones_made(tmp_path):
     engine = HeldEngine(WORDS)
-    async with connected(tmp_path, engine, speculate=False) as editor:
-        editor.open(SOURCE)
+    async with editing(tmp_path, engine, speculate=False) as editor:
         assert await editor.texts() == [TEXT]
         editor.completer.cache.clear()
         engine.words = ("pass",)
@@ -482,8 +477,7 @@ async def test_other_settings_show_nothing_that_the_former_ones_made(tmp_path):
 
 async def test_a_stump_is_no_alternative_to_what_it_begins(tmp_path):
     engine = HeldEngine(("return ",), ending=FinishReason.UNSURE)
-    async with connected(tmp_path, engine, num_candidates=1) as editor:
-        editor.open(SOURCE)
+    async with editing(tmp_path, engine, num_candidates=1) as editor:
         assert await editor.texts() == ["return"]
         engine.words, engine.ending = WORDS, FinishReason.END_TOKEN
         assert await editor.texts(invoked=True) == [TEXT]
@@ -499,8 +493,7 @@ async def test_an_engine_that_breaks_says_so_and_the_next_request_is_served(tmp_
         return complete(request, **callbacks)
 
     engine.completing = breaking  # type: ignore[method-assign] # a staged fault
-    async with connected(tmp_path, engine) as editor:
-        editor.open(SOURCE)
+    async with editing(tmp_path, engine) as editor:
         assert await editor.ask() is Reason.HOST_FAILED
         assert editor.link.failure.startswith("the completion failed; the log names ")
         assert await editor.texts() == [TEXT]
@@ -508,8 +501,7 @@ async def test_an_engine_that_breaks_says_so_and_the_next_request_is_served(tmp_
 
 
 async def test_where_no_host_answers_the_reason_comes_at_once(tmp_path):
-    async with connected(tmp_path, HeldEngine(WORDS)) as editor:
-        editor.open(SOURCE)
+    async with editing(tmp_path, HeldEngine(WORDS)) as editor:
         await editor.ask()
         editor.host.server.stop()
         while (tmp_path / "host.sock").exists() and editor.host.service.state != "stopping":
@@ -521,8 +513,7 @@ async def test_where_no_host_answers_the_reason_comes_at_once(tmp_path):
 
 async def test_a_new_line_is_read_before_it_is_asked_for(tmp_path):
     engine = HeldEngine(WORDS)
-    async with connected(tmp_path, engine) as editor:
-        editor.open(SOURCE)
+    async with editing(tmp_path, engine) as editor:
         await editor.ask()
         editor.type("x = 1\n    ")
         editor.completer.prefill(
