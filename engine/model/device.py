@@ -126,7 +126,8 @@ def gpu_quantization(wanted: str | None) -> Quantization:
 
 def accelerators() -> list[torch.device]:
     """What torch can compute on beside the CPU."""
-    found = [torch.device("cuda", index) for index in range(_num_cuda())]
+    num_cuda = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    found = [torch.device("cuda", index) for index in range(num_cuda)]
     if torch.xpu.is_available():
         found.append(torch.device("xpu", 0))
     if torch.backends.mps.is_available():
@@ -258,10 +259,6 @@ def _intel_free_bytes(device: torch.device) -> int:
 def _properties(device: torch.device) -> Any:  # noqa: ANN401 - torch says no more
     module = torch.xpu if device.type == "xpu" else torch.cuda
     return module.get_device_properties(device.index)
-
-
-def _num_cuda() -> int:
-    return torch.cuda.device_count() if torch.cuda.is_available() else 0
 
 
 def _check_there(device: torch.device) -> None:

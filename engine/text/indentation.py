@@ -37,8 +37,10 @@ class IndentationRule:
         line = written.growing
         if line is None or not written.lines:
             return None  # the first line is the cursor's own
-        if self.is_block and not line.indent and _is_blank_before(written.text, line.start):
-            return line.start
+        if self.is_block and not line.indent:
+            before = last_line(written.text[: line.start - 1])
+            if not before.strip():
+                return line.start
         if line.words.startswith("#"):
             return None  # preprocessor lines and comments stand where they like
         floor = min(self.floor, written.lines[0].indent) if self.is_free else self.floor
@@ -59,7 +61,3 @@ def _block_indent(prefix: str) -> int:
     if current and not current.strip():
         return indent_of(current)
     return indent_of(first_of_last(["", *filter(str.strip, prefix[-_NEAR:].split("\n"))]))
-
-
-def _is_blank_before(text: str, start: int) -> bool:
-    return not last_line(text[: start - 1]).strip()
