@@ -52,7 +52,6 @@ async def linked(stub, losses):
         await link.leave()
 
 
-@pytest.mark.asyncio
 async def test_the_next_completion_comes_from_another_host(stub):
     async with linked(stub, losses=1) as ask:
         assert await ask() == LOST
@@ -64,7 +63,6 @@ async def test_the_next_completion_comes_from_another_host(stub):
     assert stub.folder.read_record().failures == 1
 
 
-@pytest.mark.asyncio
 async def test_a_device_that_is_lost_again_and_again_is_not_tried_for_ever(stub):
     async with linked(stub, losses=9) as ask:
         assert [await ask(), await ask()] == [LOST, LOST]
@@ -73,7 +71,6 @@ async def test_a_device_that_is_lost_again_and_again_is_not_tried_for_ever(stub)
     assert len(stub.starts) == 2
 
 
-@pytest.mark.asyncio
 async def test_the_process_ends_with_a_status_of_its_own(stub):
     stub.folder.record_path.touch()
     stub.folder.write_record(HostRecord(1, started_at=0.0))

@@ -5,8 +5,6 @@ import random
 from contextlib import asynccontextmanager
 from functools import partial
 
-import pytest
-
 from lsp_server.server import create_server
 from lsp_server.setting_layers import Layer
 from lsp_server.transport.stream import HEADER_BYTES, serve_connection
@@ -14,8 +12,6 @@ from tests.support.held_engine import HeldEngine
 from tests.support.polling import until
 from tests.support.raw_messages import framed, read_message
 from tests.support.running_host import running_host
-
-pytestmark = pytest.mark.asyncio
 
 NOTEBOOK = "file:///shop/n.ipynb"
 KEY = "AKIA" + "J3Q5X7B2M4N6P7R2"

@@ -15,8 +15,6 @@ from tests.support.editor import editor
 from tests.support.held_engine import HeldEngine
 from tests.support.running_host import engine_after, running_host
 
-pytestmark = pytest.mark.asyncio
-
 SOURCE = "def total(items):\n    |\n"
 WORDS = ("return ", "sum(", "items", ")")
 PULLS = types.ClientCapabilities(workspace=types.WorkspaceClientCapabilities(configuration=True))

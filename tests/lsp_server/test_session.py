@@ -44,7 +44,6 @@ def asked(monkeypatch, tmp_path):
     return session, look
 
 
-@pytest.mark.asyncio
 async def test_a_start_and_a_changed_setting_ask_for_a_host_and_an_equal_one_does_not(asked):
     """So a host that failed again and again is tried once more, and not at each message."""
     session, look = asked
@@ -70,7 +69,6 @@ OWN = {
 }
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize("key", OWN)
 async def test_what_a_workspace_may_have_written_changes_no_setting_of_the_users_own(asked, key):
     session, _ = asked
@@ -81,7 +79,6 @@ async def test_what_a_workspace_may_have_written_changes_no_setting_of_the_users
     assert f"{key} is taken only from foregram.toml and the environment, and from" in str(problem)
 
 
-@pytest.mark.asyncio
 async def test_a_workspace_hides_more_files_and_shows_no_more(asked):
     session, _ = asked
     session.configure({"disabledGlobs": ["*.key"]}, INITIAL)
@@ -91,7 +88,6 @@ async def test_a_workspace_hides_more_files_and_shows_no_more(asked):
     assert session.settings.disabled_globs == ("*.key",)
 
 
-@pytest.mark.asyncio
 async def test_what_an_editor_repeats_of_its_initial_settings_is_no_news(asked):
     session, _ = asked
     session.configure(OWN, INITIAL)
@@ -100,7 +96,6 @@ async def test_what_an_editor_repeats_of_its_initial_settings_is_no_news(asked):
     assert (session.settings.host_url, session.settings.max_tokens) == (OWN["hostUrl"], 7)
 
 
-@pytest.mark.asyncio
 async def test_a_model_that_could_not_be_loaded_is_undone_by_the_setting(monkeypatch):
     """At once: no editor shows the failure of a model that nobody asks for any more."""
     with stub_host() as stub:
@@ -136,7 +131,6 @@ async def ask(session, uri, line):
     assert session.answers.kept[-1].reason is Reason.UNKNOWN_DOCUMENT
 
 
-@pytest.mark.asyncio
 async def test_the_last_hundred_empty_answers_are_kept(asked):
     session, _ = asked
     for line in range(101):
@@ -146,7 +140,6 @@ async def test_the_last_hundred_empty_answers_are_kept(asked):
     assert {answer.uri for answer in answers} == {"file:///work/a.py"}
 
 
-@pytest.mark.asyncio
 async def test_a_place_that_can_be_none_keeps_no_other_answer_from_being_noted(asked):
     """Half a surrogate pair is in no name; one such answer once ended all notes."""
     session, _ = asked
@@ -157,7 +150,6 @@ async def test_a_place_that_can_be_none_keeps_no_other_answer_from_being_noted(a
     assert [answer.line for answer in kept.answers] == [4, 2**31]
 
 
-@pytest.mark.asyncio
 async def test_a_failure_of_the_host_is_told_in_its_own_words(asked):
     session, _ = asked
     session.link.failure = "the upstream http://there is busy; it can be asked again in 7 s"
@@ -165,7 +157,6 @@ async def test_a_failure_of_the_host_is_told_in_its_own_words(asked):
     assert told == f"the model reported a failure ({session.link.failure})"
 
 
-@pytest.mark.asyncio
 async def test_the_answers_of_a_file_are_not_those_of_its_namesake(asked):
     """The newest comes first."""
     session, _ = asked

@@ -56,7 +56,6 @@ def enter(files: WorkspaceFiles, *repository: str) -> None:
     files.enter([WORK])
 
 
-@pytest.mark.asyncio
 async def test_there_is_none_before_the_client_is_ready_nor_where_it_is_off(files):
     enter(files, "on")
     assert heard == []
@@ -68,19 +67,16 @@ async def test_there_is_none_before_the_client_is_ready_nor_where_it_is_off(file
     assert heard[0].entered == [(WORK,), (WORK,)]
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize("listed", [(), ("off",), ("off", "src/**")])
 async def test_where_nothing_is_listed_or_off_is_nothing_is_indexed(listed):
     assert chosen(*listed).repository_globs is None
 
 
-@pytest.mark.asyncio
 async def test_on_is_every_file_and_else_those_that_are_listed():
     assert chosen("on").repository_globs == ()
     assert chosen("src/**").repository_globs == ("src/**",)
 
 
-@pytest.mark.asyncio
 async def test_a_question_brings_the_lines_that_were_edited_elsewhere(monkeypatch):
     monkeypatch.setattr("lsp_server.repository.repository.Repository", Heard)
     heard.clear()
@@ -103,7 +99,6 @@ async def test_a_question_brings_the_lines_that_were_edited_elsewhere(monkeypatc
     assert (question.path, question.row, question.is_quick) == (WORK / "a.py", 51, True)
 
 
-@pytest.mark.asyncio
 async def test_files_are_looked_at_where_the_client_does_not_watch_them(files):
     files.look()
     enter(files, "on")

@@ -59,7 +59,6 @@ def test_a_remote_host_cannot_be_stopped_from_here(code, advice):
     assert "foregram stop" not in check.advice
 
 
-@pytest.mark.asyncio
 async def test_a_completion_that_drips_is_not_waited_for_without_end(monkeypatch):
     """Each byte comes in time, and the last one never."""
     monkeypatch.setattr(host_checks, "PROBE_LIMIT_S", 0.3)

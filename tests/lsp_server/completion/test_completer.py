@@ -18,8 +18,6 @@ from tests.support.connected import URI, connected, texts_of
 from tests.support.held_engine import HeldEngine
 from tests.support.running_host import engine_after
 
-pytestmark = pytest.mark.asyncio
-
 SOURCE = "def total(items):\n    |\n"
 WORDS = ("return ", "sum(", "items", ")")
 TEXT = "return sum(items)"

@@ -48,7 +48,6 @@ def begun(anchor):
     return begin
 
 
-@pytest.mark.asyncio
 async def test_the_host_is_asked_at_once_for_what_somebody_waits_for(anchor, begun):
     events = Events()
     running = begun(events, 600.0)
@@ -57,14 +56,12 @@ async def test_the_host_is_asked_at_once_for_what_somebody_waits_for(anchor, beg
     assert await running.outcome(anchor) is Reason.HOST_FAILED
 
 
-@pytest.mark.asyncio
 async def test_the_host_is_asked_after_a_rest_that_nobody_ended(begun):
     events = Events()
     begun(events, 0.01)
     await asyncio.wait_for(events.is_asked.wait(), 5)
 
 
-@pytest.mark.asyncio
 async def test_what_is_cancelled_in_its_rest_is_never_asked_for(anchor, begun):
     events = Events()
     running = begun(events, 600.0)

@@ -99,7 +99,6 @@ def test_this_machine_and_tls_are_fine(stub, url):
     assert host_address(settings).url == url
 
 
-@pytest.mark.asyncio
 async def test_no_proxy_sees_what_stays_on_this_machine(monkeypatch):
     """Neither the code nor the token: whoever set the proxy did not think of them."""
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:1")
@@ -187,14 +186,12 @@ async def always(reader, writer):
         writer.write(ANSWER)
 
 
-@pytest.mark.asyncio
 async def test_requests_share_a_connection(path):
     async with answering(path, always) as connections, client(path) as http:
         assert [(await http.get("/")).text for _ in range(3)] == ["ok"] * 3
     assert len(connections) == 1
 
 
-@pytest.mark.asyncio
 async def test_a_connection_that_the_host_has_closed_is_not_used_again(path):
     async def once(reader, writer):
         await reader.readuntil(b"\r\n\r\n")
@@ -209,14 +206,12 @@ async def test_a_connection_that_the_host_has_closed_is_not_used_again(path):
     assert len(connections) == 2
 
 
-@pytest.mark.asyncio
 async def test_no_host_is_a_connect_error(path):
     async with client(path) as http:
         with pytest.raises(httpx2.ConnectError):
             await http.get("/")
 
 
-@pytest.mark.asyncio
 async def test_a_host_that_says_nothing_is_a_timeout(path):
     async def silent(reader, _):
         await reader.read()
@@ -226,7 +221,6 @@ async def test_a_host_that_says_nothing_is_a_timeout(path):
             await http.get("/")
 
 
-@pytest.mark.asyncio
 async def test_a_host_that_goes_in_the_middle_is_a_protocol_error(path):
     async def broken(reader, writer):
         await reader.readuntil(b"\r\n\r\n")
@@ -237,7 +231,6 @@ async def test_a_host_that_goes_in_the_middle_is_a_protocol_error(path):
             await http.get("/")
 
 
-@pytest.mark.asyncio
 async def test_requests_that_end_while_their_answers_arrive_leave_nothing_in_the_log(path, caplog):
     """anyio's streams left an InvalidStateError where both happened in one turn of the loop."""
     async with answering(path, always), client(path) as http:

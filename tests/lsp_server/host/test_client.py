@@ -35,8 +35,6 @@ from lsp_server.host.probe import probe
 from tests.support.held_engine import HeldEngine
 from tests.support.running_host import ask, buffer, running_host
 
-pytestmark = pytest.mark.asyncio
-
 STREAM = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n"
 CHUNK = msgspec.json.encode(Chunk("one ")) + b"\n"
 

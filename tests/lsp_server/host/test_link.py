@@ -68,7 +68,6 @@ async def serving(port, token, folder):
     await task
 
 
-@pytest.mark.asyncio
 async def test_a_host_that_was_started_anew_is_asked_with_its_new_token():
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
@@ -89,7 +88,6 @@ async def test_a_host_that_was_started_anew_is_asked_with_its_new_token():
             await link.leave()
 
 
-@pytest.mark.asyncio
 async def test_what_a_request_shows_of_other_files_is_asked_when_it_goes_out(tmp_path):
     """While it waited for its host, a file may have become secret."""
     (documents, snapshot), engine, states = opened(), HeldEngine(), list[str]()
@@ -153,7 +151,6 @@ def shown(engine):
     return {buffer.path for buffer in engine.requests[-1].open_buffers}
 
 
-@pytest.mark.asyncio
 async def test_another_of_several_hosts_gets_all_documents_under_another_name(tmp_path):
     engine = HeldEngine()
     async with running_host(tmp_path, engine) as host:
@@ -168,7 +165,6 @@ async def test_another_of_several_hosts_gets_all_documents_under_another_name(tm
         await moving.link.leave()
 
 
-@pytest.mark.asyncio
 async def test_a_host_that_got_a_document_alone_gets_the_others_with_the_next_request(tmp_path):
     engine = HeldEngine()
     async with running_host(tmp_path, engine) as host:
@@ -185,7 +181,6 @@ async def test_a_host_that_got_a_document_alone_gets_the_others_with_the_next_re
         await moving.link.leave()
 
 
-@pytest.mark.asyncio
 @pytest.mark.parametrize("said", [b"", b"HTTP/1.1 200 OK\r\ncontent-length: 900\r\n\r\n{"])
 async def test_a_host_that_stands_still_is_left_with_a_reason(monkeypatch, said):
     """Nobody answered for 20 s and more, and nothing was said."""
@@ -221,7 +216,6 @@ async def test_a_host_that_stands_still_is_left_with_a_reason(monkeypatch, said)
     listener.close()
 
 
-@pytest.mark.asyncio
 async def test_a_conflict_has_those_documents_sent_again_that_it_names(tmp_path):
     async with connected(tmp_path, HeldEngine()) as editor:
         editor.open("b = 1\n|", uri="file:///shop/b.py")
@@ -235,7 +229,6 @@ async def test_a_conflict_has_those_documents_sent_again_that_it_names(tmp_path)
         assert [one.uri for one in sent[-1].sync if one.lines] == [URI_A]
 
 
-@pytest.mark.asyncio
 async def test_a_host_that_was_lost_and_is_the_same_gets_what_changed(tmp_path):
     async with connected(tmp_path, HeldEngine()) as editor:
         editor.open("b = 1\n|", uri="file:///shop/b.py")
@@ -251,7 +244,6 @@ async def test_a_host_that_was_lost_and_is_the_same_gets_what_changed(tmp_path):
     assert [[one.lines for one in request.sync] for request in sent] == [[None]]
 
 
-@pytest.mark.asyncio
 async def test_a_host_is_not_brought_back_to_a_text_that_it_is_past(tmp_path):
     """A key may come between what is computed ahead and its turn: whole files would go out."""
     async with connected(tmp_path, HeldEngine()) as editor:

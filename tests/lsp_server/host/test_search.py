@@ -11,8 +11,6 @@ from tests.support.held_engine import HeldEngine
 from tests.support.running_host import running_host
 from tests.support.workspaces import nothing
 
-pytestmark = pytest.mark.asyncio
-
 
 @pytest.fixture(autouse=True)
 def _impatient(monkeypatch):

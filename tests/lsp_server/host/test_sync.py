@@ -86,7 +86,6 @@ def test_of_many_documents_those_are_judged_that_have_not_been_for_longest(docum
     assert judged == [A, B, A]
 
 
-@pytest.mark.asyncio
 async def test_a_neighbour_into_which_a_key_is_pasted_leaves_the_host(tmp_path, monkeypatch):
     monkeypatch.setattr(host_link, "_JUDGE_S", 0.0)
     engine = HeldEngine(("return ", "1"))
@@ -109,7 +108,6 @@ async def test_a_neighbour_into_which_a_key_is_pasted_leaves_the_host(tmp_path, 
         assert engine.forgotten[0].cache_keys == keys
 
 
-@pytest.mark.asyncio
 async def test_before_a_request_few_documents_are_judged_and_at_a_pause_all(tmp_path, monkeypatch):
     """Each costs a look at its folders, and nothing else is done meanwhile."""
     monkeypatch.setattr(host_link, "_JUDGE_S", 0.0)
@@ -135,7 +133,6 @@ async def test_before_a_request_few_documents_are_judged_and_at_a_pause_all(tmp_
         assert set(judged) == uris | {A}
 
 
-@pytest.mark.asyncio
 async def test_a_host_that_did_not_hear_is_told_again(tmp_path, monkeypatch):
     engine = HeldEngine(("return ", "1"))
     async with connected(tmp_path, engine) as editor:
@@ -152,7 +149,6 @@ async def test_a_host_that_did_not_hear_is_told_again(tmp_path, monkeypatch):
         assert editor.host.service.buffers.usage_of().buffers == 0
 
 
-@pytest.mark.asyncio
 async def test_reports_that_no_request_came_after_are_sent_as_the_editor_leaves(tmp_path):
     async with connected(tmp_path, HeldEngine(("return ", "1"))) as editor:
         editor.open(SOURCE, A)
@@ -165,7 +161,6 @@ async def test_reports_that_no_request_came_after_are_sent_as_the_editor_leaves(
     assert 'foregram_feedback_total{kind="accepted"} 1.0' in page
 
 
-@pytest.mark.asyncio
 async def test_a_request_takes_the_last_reports_along(tmp_path):
     async with connected(tmp_path, HeldEngine(("return ", "1"))) as editor:
         editor.open(SOURCE, A)

@@ -12,8 +12,6 @@ from lsp_server.repository.index_updates import IndexUpdates
 from lsp_server.repository.indexer import IndexJob, IndexReport, do_job
 from lsp_server.repository.store import Store
 
-pytestmark = pytest.mark.asyncio
-
 
 @pytest.fixture
 def root(tmp_path):

@@ -20,8 +20,6 @@ from lsp_server.repository.repository import Repository, Worker
 from lsp_server.repository.store import remove_store
 from lsp_server.settings import Settings
 
-pytestmark = pytest.mark.asyncio
-
 
 @pytest.fixture(autouse=True)
 def _patient(monkeypatch):

@@ -156,9 +156,6 @@ def at(line, start, end, text):
     return {"range": where, "text": text}
 
 
-# --- Initialization ------------------------------------------------------------
-
-
 def test_inline_completion_and_the_sync_of_texts_and_notebooks_are_advertised(client):
     capabilities = client.initialize({"notebookDocument": {"synchronization": {}}})
     assert capabilities["inlineCompletionProvider"] == {}
@@ -203,9 +200,6 @@ def test_who_has_not_initialized_may_go(client):
     client.open("x = 1")
     client.notify("exit")
     assert client.is_closed()
-
-
-# --- Params that LSP does not foresee ------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -279,9 +273,6 @@ def test_an_unknown_method_is_answered(initialized):
     initialized.send(id=0, method="foregram/nothing")
     error = initialized.ask("foregram/nothing")["error"]
     assert error["code"] == types.ErrorCodes.MethodNotFound
-
-
-# --- Documents -----------------------------------------------------------------
 
 
 def test_changes_arrive_in_their_order_and_before_the_handlers(initialized, server):
@@ -415,9 +406,6 @@ def test_a_notebook_change_that_cannot_be_read_puts_its_cells_out_of_step(initia
     assert server.documents.snapshot(f"{NOTEBOOK}#a") is Reason.OUT_OF_STEP
 
 
-# --- Failures ------------------------------------------------------------------
-
-
 def test_a_request_that_fails_is_answered_with_one_sentence_and_no_stack(initialized):
     params = {"textDocument": {"uri": URI}, "position": {"line": 0, "character": 0}}
     answer = initialized.ask("textDocument/hover", params)
@@ -437,9 +425,6 @@ def test_what_is_no_message_at_all_does_not_stop_the_server(initialized):
         initialized._to_server.write(b"Content-Length: %d\r\n\r\n%s" % (len(body), body))
     assert text_of(initialized.ask_inline()) == "Automatic|"
     assert all("Traceback" not in str(told) for told in initialized.notifications)
-
-
-# --- Speed ---------------------------------------------------------------------
 
 
 def typed(rng, version, num_lines):

@@ -19,8 +19,6 @@ from lsp_server.transport.stream import (
 )
 from tests.support.raw_messages import framed, read_message
 
-pytestmark = pytest.mark.asyncio
-
 
 def reader_of(said):
     """A stream of what was said; the other side may say more."""
