@@ -12,8 +12,7 @@ from tests.support import polling
 from tests.support.completion_hosts import metric
 from tests.support.editor_home import COMMAND
 from tests.support.editor_parts import part
-from tests.support.emacs import emacs
-from tests.support.emacs_lsp_mode import GhostText, lsp_mode_init
+from tests.support.emacs import GhostText, emacs, lsp_mode_init
 from tests.support.sources import SHOP
 
 HEAD = "def average_price(items):"

@@ -6,7 +6,7 @@ import pytest
 
 from engine.version import VERSION
 from tests.support.editor_parts import part
-from tests.support.emacs_lsp_mode import PACKAGE
+from tests.support.emacs import PACKAGE
 
 STRICT = "(setq byte-compile-error-on-warn t)"
 HEADER = """
