@@ -250,6 +250,25 @@ async def kill_one_after_the_other(people: list[Person], hosts: Replicas) -> Non
     await all_served(people, 5)
 
 
+async def test_figures_are_of_all_replicas_and_a_new_token_reaches_them(two):
+    another = replace(two.address, token=f"another{TOKEN}")
+    before = await serving(two)
+    async with two.address.client() as http:
+        page = (await http.get("/metrics")).text
+    assert len(set(re.findall(r'replica="([^"]+)"', page))) == 2
+    two.tokens.write_text(another.token)
+    two.process.send_signal(signal.SIGHUP)
+    assert await serving(two, address=another) == before  # they go on
+    while await is_let_in(two.address):
+        await asyncio.sleep(0.05)
+    two.tokens.write_text("short")
+    await replaced(two, another)  # new ones start with the tokens of the plan
+    two.tokens.write_text(TOKEN)  # which is read without a signal
+    while await is_let_in(another):
+        await asyncio.sleep(0.05)
+    await serving(two)
+
+
 async def test_no_request_fails_and_workspaces_stay_while_replicas_are_killed(monkeypatch, two):
     monkeypatch.setattr(host_search, "_RETRY_S", 0.05)
     before = await serving(two)
@@ -289,25 +308,6 @@ def tell_and_check(people: list[Person]) -> None:
     if KILL_S:
         assert stay.share > 0.95
         assert stay.warm > 0.95 or not MODEL
-
-
-async def test_figures_are_of_all_replicas_and_a_new_token_reaches_them(two):
-    another = replace(two.address, token=f"another{TOKEN}")
-    before = await serving(two)
-    async with two.address.client() as http:
-        page = (await http.get("/metrics")).text
-    assert len(set(re.findall(r'replica="([^"]+)"', page))) == 2
-    two.tokens.write_text(another.token)
-    two.process.send_signal(signal.SIGHUP)
-    assert await serving(two, address=another) == before  # they go on
-    while await is_let_in(two.address):
-        await asyncio.sleep(0.05)
-    two.tokens.write_text("short")
-    await replaced(two, another)  # new ones start with the tokens of the plan
-    two.tokens.write_text(TOKEN)  # which is read without a signal
-    while await is_let_in(another):
-        await asyncio.sleep(0.05)
-    await serving(two)
 
 
 async def is_let_in(address: HostAddress) -> bool:
