@@ -334,7 +334,7 @@ def create_server(command_line: Layer) -> ForegramServer:
     # pygls' own log holds whole messages, and with them the user's text.
     logging.getLogger("pygls").setLevel(logging.CRITICAL)
     server = ForegramServer(command_line)
-    complete = partial(server.session.complete)  # pygls notes something at what it calls
+    complete = partial(server.session.complete)  # pygls sets attributes, which no method has
     options = types.InlineCompletionOptions()
     server.feature(types.TEXT_DOCUMENT_INLINE_COMPLETION, options)(complete)
     for method, handler in _HANDLERS.items():

@@ -71,13 +71,12 @@ class Session:
         What an editor sends later may be what a workspace says: of the user's own settings it
         changes none. Those that it repeats are no news.
         """
-        elsewhere = ""
+        layer = Layer(source, options)
         if source != INITIAL:
-            elsewhere = _OWN
             initial = self._options[INITIAL].values if INITIAL in self._options else {}
-            news = ((key, one) for key, one in options.items() if initial.get(key) != one)
-            options = dict(news)
-        self._options[source] = Layer(source, options, own_elsewhere=elsewhere)
+            news = {key: one for key, one in options.items() if initial.get(key) != one}
+            layer = Layer(source, news, own_elsewhere=_OWN)
+        self._options[source] = layer
         loaded = load_settings(self._command_line, *self._options.values())
         if loaded.settings != self.settings:
             self._wanted_at = boot_s()

@@ -50,7 +50,6 @@ def stop(arguments: argparse.Namespace, settings: Settings) -> int:
 
 
 def _may_stop(settings: Settings) -> bool:
-    """Whether nobody uses the host, or the user agrees. Raises HostError."""
     status = asyncio.run(host_status(settings)).status
     if status is None or not status.num_clients:
         return True

@@ -79,7 +79,6 @@ def remove_packages(model: EmbeddedModel) -> None:
 
 
 def _listed(settings: Settings) -> Iterator[str]:
-    """A line for each embedded model, and for what else holds something on this machine."""
     status = asyncio.run(host_status(msgspec.structs.replace(settings, host_url=None))).status
     folders = _folders(settings.cache_folder)
     for title in sorted({*EMBEDDED.values(), *folders}):

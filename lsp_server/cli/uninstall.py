@@ -84,7 +84,7 @@ def _remove(paths: Iterable[Path], settings: Settings) -> None:
 
 
 def _ours(settings: Settings) -> dict[str, list[Path]]:
-    """What there is of ours; the environment, from which this runs, comes last."""
+    # The environment, from which this runs, comes last.
     cache, runtime = settings.cache_folder, settings.runtime_folder
     found = {
         "state and logs": [path for one in _IN_RUNTIME for path in sorted(runtime.glob(one))],

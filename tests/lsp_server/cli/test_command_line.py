@@ -150,11 +150,7 @@ def test_no_failure_shows_a_stack(error, status, sentence, source_path, capsys, 
 
 def test_a_file_that_cannot_be_written_is_named(source_path, capsys, monkeypatch):
     error = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "/run/foregram/token-127.0.0.1-1")
-
-    def fail(*_):
-        raise error
-
-    monkeypatch.setattr(complete, "_load_engine", fail)
+    monkeypatch.setattr(complete, "_load_engine", _raiser(error))
     assert cli.main(["complete", f"{source_path}:1"]) == cli.IO_ERROR
     assert "/run/foregram/token-127.0.0.1-1 cannot be written: No space" in capsys.readouterr().err
 

@@ -23,18 +23,7 @@ from tests.support.stub_host import Handler, stub_host
 
 READY = Status(PROTOCOL_VERSION, "0.1.0", "ready", 1, 2.0, model="tiny", dtype="int8", device="cpu")
 DONE = Done("1", "pass", FinishReason.END_TOKEN, Cost(3, 1, 3, 30, 0, 20.0, 30.0, {}, queue_ms=1.0))
-LOCAL = (
-    "python",
-    "settings",
-    "torch",
-    "processor",
-    "device",
-    "model",
-    "cache",
-    "repository",
-    "runtime folder",
-    "token",
-)
+LOCAL = ("python", "settings", "torch", "processor", "device", "model", "cache", "repository")
 
 
 class Host(Handler):
@@ -120,7 +109,7 @@ def test_all_is_well(stub, examined):
     with running(stub) as host:
         found, status = examined()
     assert status == 0
-    assert tuple(found) == (*LOCAL, "host", "latency")
+    assert tuple(found) == (*LOCAL, "runtime folder", "token", "host", "latency")
     assert {check["state"] for check in found.values()} == {"ok"}
     assert found["host"]["what"] == f"ready: tiny int8 on cpu, protocol {PROTOCOL_VERSION}"
     assert found["latency"]["what"].endswith("prefill 20, decode 30")
@@ -241,15 +230,8 @@ def test_what_fits_which_card_is_a_table_with_what_auto_takes(stub, capsys):
     assert shown.startswith(
         "    model held as    weights  buffers    cache          room for     floor\n"
     )
-    assert re.findall(r"^(\d+) GB, as an ", shown, re.M) == [
-        "8",
-        "12",
-        "16",
-        "24",
-        "48",
-        "80",
-        "140",
-    ]
+    sizes = re.findall(r"^(\d+) GB, as an ", shown, re.M)
+    assert sizes == ["8", "12", "16", "24", "48", "80", "140"]
     assert re.search(r"^  \* 7b    fp8 +\d+\.\d GB +\d\.\d GB .* tokens +\d+\.\d ms$", shown, re.M)
     assert len(re.findall(r"^  \* ", shown, re.M)) == 7
     assert "No step takes less" in shown

@@ -60,17 +60,6 @@ def test_an_embedded_model_that_is_not_installed_names_the_command(monkeypatch):
     assert check.advice == "run foregram models install offline"
 
 
-def test_a_model_on_disk_is_looked_at(tmp_path):
-    assert check_model(str(tmp_path)).what.endswith("holds no config.json")
-    (tmp_path / "config.json").touch()
-    assert check_model(str(tmp_path)).state == "ok"
-    weights = tmp_path / "tiny.gguf"
-    assert check_model(str(weights)).what == f"there is no {weights}"
-    weights.touch()
-    assert check_model(str(weights)).state == "ok"
-    assert check_model(str(tmp_path / "config.json")).what.endswith("is not a .gguf file")
-
-
 def test_a_folder_here_is_no_model_of_the_hub(tmp_path, monkeypatch):
     (tmp_path / "Qwen" / "Coder").mkdir(parents=True)
     monkeypatch.chdir(tmp_path)

@@ -14,9 +14,6 @@ def written(tmp_path, content, name="a.py"):
     return path
 
 
-# --- Files ---------------------------------------------------------------------
-
-
 def test_reads_utf8_with_emoji_or_a_byte_order_mark(tmp_path):
     assert SourceFile.read(written(tmp_path, "x = '🦉é'\n".encode())).text == "x = '🦉é'\n"
     assert SourceFile.read(written(tmp_path, b"\xef\xbb\xbfx\n")).text == "x\n"
@@ -70,9 +67,6 @@ def test_an_enormous_file_is_refused_before_it_is_read(tmp_path):
         file.truncate(MAX_BYTES + 1)
     with pytest.raises(InputError, match="bytes"):
         SourceFile.read(path)
-
-
-# --- Cursors -------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
