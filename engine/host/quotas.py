@@ -120,11 +120,6 @@ class QuotaKeeper:
         """The quotas of a principal."""
         return self._named if principal else self._nameless
 
-    def num_open(self, principal: str) -> int:
-        """Requests of a principal that are not answered yet."""
-        requests = self._requests.get(principal)
-        return requests.num_open if requests else 0
-
     @contextmanager
     def request_of(self, principal: str, body_bytes: int = 0) -> Iterator[None]:
         """Let a request of a principal through, until it is answered. Raises QuotaError."""

@@ -1,27 +1,36 @@
-"""The drop-in APIs by name, and the routes of those that are switched on.
+"""The drop-in APIs by name, their routes, and how a request is answered: whole, or as events.
 
-What goes wrong there is what goes wrong in the native API, told in another form.
+What goes wrong is what goes wrong in the native API, told in another form. A client that stops
+listening cancels the completion, also while it waits or its prompt is read.
+https://html.spec.whatwg.org/multipage/server-sent-events.html
 """
 
+import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine
+from contextlib import aclosing
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 from litestar import Request, Response, post, route
+from litestar.exceptions import HTTPException
 from litestar.handlers import HTTPRouteHandler
+from litestar.response import Stream
 
 from engine.errors import ConfigurationError, InputError
-from engine.host.bodies import decoded
-from engine.host.compat.answering import answered
-from engine.host.compat.drop_in_api import Body, DropInApi, Json
+from engine.host.bodies import decoded, unless_gone
+from engine.host.compat.drop_in_api import Body, DropInApi, DropInCompletion, Json, event
 from engine.host.compat.llama_cpp import LLAMA_CPP
 from engine.host.compat.mistral import MISTRAL
 from engine.host.compat.openai import OPENAI
 from engine.host.compat.tabby import TABBY
+from engine.host.failures import RefusalError
+from engine.host.principals import principal_of
+from engine.host.protocol import CompleteEvent, Done, Failed, Problem
 from engine.host.service import CompletionService
+from engine.request import Chunk, TokenText
 
 NONE = "none"
 _ALL = (OPENAI, MISTRAL, LLAMA_CPP, TABBY)
@@ -33,8 +42,24 @@ ErrorHandlers = dict[int | type[Exception], ErrorHandler]
 
 _HEALTH = "/v1/health"  # of all drop-in APIs
 _API = "api"  # in a request's state: the one that its body is for
-_NOT_IMPLEMENTED = 501
 _LARGEST = 2**53  # up to which a number with a fraction tells whole ones apart
+_KEEP_ALIVE_S = 15.0
+_STATUSES = {
+    "bad_input": 400,
+    "bad_configuration": 400,
+    "upstream_refused": 400,
+    "wrong_token": 401,
+    "superseded": 409,
+    "model_unsupported": 501,
+    "no_space": 503,
+    "stopping": 503,
+    "stopped": 503,
+    "upstream_busy": 503,
+    "upstream_timeout": 504,
+}
+_HEADERS = {"cache-control": "no-cache", "x-accel-buffering": "no"}  # proxies pass events on
+_T = TypeVar("_T")
+_Said = TypeVar("_Said", Chunk, Done, TokenText)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +131,7 @@ def _completing(service: CompletionService, path: str, enabled: EnabledApis) -> 
             completion = api.read(path, body, service.engine_thread.ready_engine().info)
         except msgspec.ValidationError as error:
             raise InputError(str(error)) from error
-        return await answered(request, service, api, completion)
+        return await _answered(request, service, api, completion)
 
     return complete
 
@@ -151,6 +176,98 @@ def _tell(
         return response
     problem, status = response.content, response.status_code or 500
     if problem.code == "model_unsupported":
-        status = _NOT_IMPLEMENTED
+        status = _STATUSES[problem.code]
     content = api.refusal(status, problem)
     return Response(content, status_code=status, headers=response.headers)
+
+
+async def _answered(
+    request: AnyRequest,
+    service: CompletionService,
+    api: DropInApi,
+    completion: DropInCompletion,
+) -> Response[Any]:
+    """Complete. Raises RefusalError, and what a job raises."""
+    events = completion.request.events(service, principal_of(request.scope))
+    if completion.request.has_crlf:
+        events = _with_crlf(events)
+    if not completion.is_streamed:
+        return Response(await _unless_gone(request, _whole(events, completion)), status_code=200)
+    first = asyncio.ensure_future(anext(events))
+    try:
+        await _unless_gone(request, asyncio.wait({first}, timeout=_KEEP_ALIVE_S))
+    except BaseException:
+        first.cancel()
+        raise
+    if first.done() and isinstance(failed := first.result(), Failed):
+        raise _refusal(failed)
+    sent = _sent(events, first, api, completion)
+    return Stream(sent, media_type="text/event-stream", headers=_HEADERS)
+
+
+async def _whole(events: AsyncGenerator[CompleteEvent], completion: DropInCompletion) -> object:
+    chunks: list[Chunk] = []
+    async with aclosing(events):
+        async for told in events:
+            if isinstance(told, Failed):
+                raise _refusal(told)
+            if isinstance(told, Done):
+                return completion.answer(chunks, told)
+            chunks.append(told)
+    raise AssertionError("the completion has no end")
+
+
+async def _sent(
+    events: AsyncGenerator[CompleteEvent],
+    first: asyncio.Task[CompleteEvent],
+    api: DropInApi,
+    completion: DropInCompletion,
+) -> AsyncIterator[bytes]:
+    """What is sent of a stream whose `first` event is awaited already."""
+    pending = first
+    try:
+        while True:
+            if not (await asyncio.wait({pending}, timeout=_KEEP_ALIVE_S))[0]:
+                yield b": keep-alive\n\n"
+                continue
+            told = pending.result()
+            if isinstance(told, Done):
+                yield completion.end(told)
+                return
+            if isinstance(told, Failed):
+                error = _refusal(told)
+                yield event(api.refusal(error.status, error.problem))
+                return
+            yield completion.piece(told)
+            pending = asyncio.ensure_future(anext(events))
+    finally:
+        if not pending.cancel():  # else its end is that of the events
+            await events.aclose()
+
+
+def _refusal(failed: Failed) -> RefusalError:
+    """A completion that failed before anything of it was sent."""
+    otherwise = 502 if failed.code.startswith("upstream_") else 500
+    status = _STATUSES.get(failed.code, otherwise)
+    return RefusalError(status, Problem(failed.code, failed.message), failed.retry_after_s)
+
+
+async def _unless_gone(request: AnyRequest, work: Coroutine[Any, Any, _T]) -> _T:
+    if (done := await unless_gone(request.receive, work)) is None:
+        raise HTTPException(status_code=499, detail="the client is gone")  # nginx's status
+    return done
+
+
+async def _with_crlf(events: AsyncGenerator[CompleteEvent]) -> AsyncGenerator[CompleteEvent]:
+    """The events with the line ends of the client's file."""
+    async with aclosing(events):
+        async for told in events:
+            if isinstance(told, Chunk):
+                tokens = tuple(map(_replaced, told.tokens))
+                yield msgspec.structs.replace(_replaced(told), tokens=tokens)
+            else:
+                yield told if isinstance(told, Failed) else _replaced(told)
+
+
+def _replaced(said: _Said) -> _Said:
+    return msgspec.structs.replace(said, text=said.text.replace("\n", "\r\n"))

@@ -19,7 +19,7 @@ from engine.host.upstream.prompt_writer import (
     UpstreamPrompt,
     names_by_model,
 )
-from engine.host.upstream.wire import BodyWriter, Delta, ServerKind, read_delta
+from engine.host.upstream.wire import TITLES, BodyWriter, Delta, ServerKind, read_delta
 from engine.model.prompt import Prompt
 from engine.model_names import kind_of, title_of, why_unknown
 
@@ -28,7 +28,6 @@ _MOST_SEQUENCES = 64  # where it does not say: what one GPU serves well
 _LEAST_CONTEXT, _LARGEST_CONTEXT = 512, 2**24
 _LARGEST_SEQUENCES = 1024  # more than any engine runs side by side
 _FEW_NAMES = 3  # prefix, suffix and middle, without which there is no format
-_KINDS: tuple[ServerKind, ...] = ("llamacpp", "vllm", "sglang", "tensorrt_llm")
 _LEAST_PROMPT, _MOST_PROMPT = 1024, 8192
 _READ_MS = 2400.0  # for a full prompt, as of a model on this machine; most of it is read before
 _PROBE_WORDS = 96  # of three or four tokens each
@@ -55,8 +54,8 @@ class UpstreamIdentity:
 async def identify(channel: UpstreamChannel, options: UpstreamOptions) -> UpstreamIdentity:
     """Ask an upstream what it is. Raises UpstreamError and ConfigurationError."""
     models = await _models(channel)
-    owners = [str(model.get("owned_by", "")).lower() for model in models]
-    kind: ServerKind = next((one for owner in owners for one in _KINDS if one == owner), "other")
+    owners = {str(model.get("owned_by", "")).lower() for model in models}
+    kind: ServerKind = next((one for one in TITLES if one in owners), "other")
     chosen = _chosen(models, options, kind)
     context = _positive(chosen.get("max_model_len"), _LARGEST_CONTEXT) or _CONTEXT
     found = UpstreamIdentity(kind, chosen["id"], context, other_names=_names(chosen, "root"))

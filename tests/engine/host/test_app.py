@@ -669,7 +669,7 @@ async def test_a_body_that_comes_when_its_token_was_taken_away_is_refused(tmp_pa
 
         async def body():
             yield whole[:5]
-            while not host.service.limits.num_open("eve"):
+            while "eve" not in host.service.limits._requests:
                 await asyncio.sleep(0)
             secret_file(tmp_path / "tokens", f"ada:{ADA}")
             take_tokens(host)
@@ -687,7 +687,7 @@ async def test_a_body_that_comes_when_another_token_was_taken_away_is_answered(t
 
         async def body():
             yield b'{"prom'
-            while not host.service.limits.num_open("ada"):
+            while "ada" not in host.service.limits._requests:
                 await asyncio.sleep(0)
             secret_file(tmp_path / "tokens", f"ada:{ADA}")
             take_tokens(host)

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from engine.errors import ConfigurationError, InputError
-from engine.host.compat import answering
+from engine.host.compat import apis as module
 from engine.host.compat.apis import NAMES, EnabledApis
 from engine.host.compat.drop_in_api import TextRequest
 from engine.host.protocol import PROTOCOL_HEADER
@@ -262,7 +262,7 @@ async def test_what_is_refused_is_let_go_at_once(tmp_path):
 
 
 async def test_a_stream_that_waits_is_kept_alive_by_comments(tmp_path, monkeypatch):
-    monkeypatch.setattr(answering, "_KEEP_ALIVE_S", 0.02)
+    monkeypatch.setattr(module, "_KEEP_ALIVE_S", 0.02)
     engine = HeldEngine(is_held=True)
     async with running_host(tmp_path, engine) as host:
         body = {"prompt": "x", "stream": True}
