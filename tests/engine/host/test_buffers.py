@@ -210,9 +210,6 @@ def test_long_names_count_as_text_does():
         buffers.sync(ONE, "/", [whole("file:///" + "x" * 1_000_000)])
 
 
-LINES = st.lists(st.text("ab\u2028é", max_size=3), max_size=5).map(tuple)
-
-
 def test_each_splice_stands_upon_the_one_before():
     splices = [LineSplice(0, 0, ("a", "b")), LineSplice(2, 2, ("c",)), LineSplice(0, 1, ())]
     assert spliced((), splices) == ("b", "c")

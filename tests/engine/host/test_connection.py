@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from contextlib import asynccontextmanager
 
 import msgspec
 import pytest
@@ -24,6 +25,15 @@ def completion():
     return head.encode() + body
 
 
+@asynccontextmanager
+async def talking(folder, engine):
+    """A host, and a connection to it."""
+    async with running_host(folder, engine) as host:
+        reader, writer = await connected(folder)
+        yield host, reader, writer
+        writer.close()
+
+
 @pytest.fixture
 def limits(monkeypatch):
     """Sets limits, and has connections looked at often."""
@@ -39,29 +49,25 @@ def limits(monkeypatch):
 async def test_a_body_that_was_refused_is_read_no_further_and_the_answer_reaches_its_client(
     tmp_path,
 ):
-    async with running_host(tmp_path, HeldEngine()) as host:
-        reader, writer = await connected(tmp_path)
+    async with talking(tmp_path, HeldEngine()) as (host, reader, writer):
         writer.write(f"{HEAD.format('POST', 'nothing')}content-length: 30000000\r\n\r\n".encode())
         assert (await reader.readline()).startswith(b"HTTP/1.1 404")
         writer.write(b"x" * 20_000_000)
         with pytest.raises(OSError):  # noqa: PT011 - which one is the system's choice
             await writer.drain()
         assert await is_served(host)
-        writer.close()
 
 
 @pytest.mark.parametrize(
     "line", [b"x-name: value\r\n", b"x" * 1000, b"x: " + b"y" * 1000], ids=["many", "name", "value"]
 )
 async def test_headers_without_an_end_are_refused_with_a_sentence(tmp_path, line):
-    async with running_host(tmp_path, HeldEngine()) as host:
-        reader, writer = await connected(tmp_path)
+    async with talking(tmp_path, HeldEngine()) as (host, reader, writer):
         writer.write(b"GET /v1/status HTTP/1.1\r\nhost: host\r\n")
         writer.write(line * (1 + 2**16 // len(line)))
         answer = await reader.read()
         assert answer.startswith(b"HTTP/1.1 400")
         assert await is_served(host)
-        writer.close()
 
 
 @pytest.mark.parametrize("before", [b"", completion()], ids=["first", "behind another"])
@@ -69,22 +75,19 @@ async def test_headers_without_an_end_are_refused_with_a_sentence(tmp_path, line
     "fields", [b"x:\r\n" * 257, b"x: " + b"y" * 2**14 + b"\r\n"], ids=["many", "long"]
 )
 async def test_a_long_head_that_comes_at_once_is_refused(tmp_path, before, fields):
-    async with running_host(tmp_path, HeldEngine()) as host:
-        reader, writer = await connected(tmp_path)
+    async with talking(tmp_path, HeldEngine()) as (host, reader, writer):
         writer.write(before + STATUS[:-2] + fields + b"\r\n")
         answers = await reader.read()
         assert answers.count(b"HTTP/1.1 200") == bool(before)
         assert b"HTTP/1.1 400" in answers
         assert b"bytes of headers" in answers
         assert await is_served(host)
-        writer.close()
 
 
 @pytest.mark.parametrize("is_apart", [True, False])
 async def test_empty_lines_behind_a_body_are_no_request(tmp_path, is_apart):
     engine = HeldEngine(is_held=True)
-    async with running_host(tmp_path, engine):
-        reader, writer = await connected(tmp_path)
+    async with talking(tmp_path, engine) as (_, reader, writer):
         writer.write(completion() if is_apart else completion() + b"\r\n")
         await asyncio.to_thread(engine.began.acquire)
         engine.is_held = False
@@ -94,14 +97,12 @@ async def test_empty_lines_behind_a_body_are_no_request(tmp_path, is_apart):
         writer.write(b"\r\n" + STATUS)
         assert b"one two three" in answer
         assert await reader.readline() == b"HTTP/1.1 200 OK\r\n"
-        writer.close()
 
 
 @pytest.mark.parametrize("more", [b"\r\n", b"\r\n" + STATUS], ids=["empty line", "request"])
 async def test_what_follows_the_last_request_is_not_read(tmp_path, more):
     engine = HeldEngine(is_held=True)
-    async with running_host(tmp_path, engine):
-        reader, writer = await connected(tmp_path)
+    async with talking(tmp_path, engine) as (_, reader, writer):
         writer.write(completion().replace(b"\r\n\r\n", b"\r\nconnection: close\r\n\r\n", 1))
         await asyncio.to_thread(engine.began.acquire)
         writer.write(more)
@@ -111,7 +112,6 @@ async def test_what_follows_the_last_request_is_not_read(tmp_path, more):
         answer = await reader.read()
         assert b"one two three" in answer
         assert answer.count(b"HTTP/1.1") == 1
-        writer.close()
 
 
 @pytest.mark.parametrize("is_streamed", [True, False])
@@ -120,11 +120,9 @@ async def test_an_answer_to_http_1_0_has_no_chunks_and_ends_with_its_connection(
 ):
     body = msgspec.json.encode({"prompt": "x", "stream": is_streamed})
     head = "POST /v1/completions HTTP/1.0\r\ncontent-type: application/json\r\n"
-    async with running_host(tmp_path, HeldEngine()):
-        reader, writer = await connected(tmp_path)
+    async with talking(tmp_path, HeldEngine()) as (_, reader, writer):
         writer.write(f"{head}content-length: {len(body)}\r\n\r\n".encode() + body)
         answer = (await reader.read()).decode()
-        writer.close()
     head, _, content = answer.partition("\r\n\r\n")
     assert head.startswith("HTTP/1.1 200")
     assert "connection: close" in head.lower()
@@ -137,43 +135,36 @@ async def test_an_answer_to_http_1_0_has_no_chunks_and_ends_with_its_connection(
 
 
 async def test_a_long_body_is_no_head(tmp_path):
-    async with running_host(tmp_path, HeldEngine()):
-        reader, writer = await connected(tmp_path)
+    async with talking(tmp_path, HeldEngine()) as (_, reader, writer):
         body = b'{"unknown": "' + b"x" * 300_000 + b'"}'
         head = f"{HEAD.format('POST', 'complete')}content-length: {len(body)}\r\n\r\n"
         writer.write(head.encode() + body)
         answer = await reader.readuntil(b"}")
         assert b"content-type: application/json" in answer  # it was read, and is no completion's
-        writer.close()
 
 
 async def test_requests_that_come_at_once_are_answered_in_their_order(tmp_path):
-    async with running_host(tmp_path, HeldEngine()):
-        reader, writer = await connected(tmp_path)
+    async with talking(tmp_path, HeldEngine()) as (_, reader, writer):
         last = STATUS.replace(b"\r\n\r\n", b"\r\nconnection: close\r\n\r\n")
         writer.write(completion() + STATUS.replace(b"status", b"nothing") + last)
         answers = await reader.read()
         assert [one[:3] for one in answers.split(b"HTTP/1.1 ")[1:]] == [b"200", b"404", b"200"]
         assert answers.index(b"one two three") < answers.index(b"404 Not Found")
-        writer.close()
 
 
 async def test_of_requests_that_came_at_once_the_one_that_runs_ends_with_its_client(tmp_path):
     engine = HeldEngine(is_held=True)
-    async with running_host(tmp_path, engine):
-        _, writer = await connected(tmp_path)
+    async with talking(tmp_path, engine) as (_, _, writer):
         writer.write(completion() + STATUS)
         await asyncio.to_thread(engine.began.acquire)
         writer.transport.abort()
         while FinishReason.CANCELLED not in engine.ended:
             await asyncio.sleep(0.01)
-        writer.close()
 
 
 async def test_what_is_no_request_is_refused_behind_the_answer_that_is_under_way(tmp_path):
     engine = HeldEngine(is_held=True)
-    async with running_host(tmp_path, engine):
-        reader, writer = await connected(tmp_path)
+    async with talking(tmp_path, engine) as (_, reader, writer):
         writer.write(completion())
         await asyncio.to_thread(engine.began.acquire)
         engine.permits.release()
@@ -184,7 +175,6 @@ async def test_what_is_no_request_is_refused_behind_the_answer_that_is_under_way
         done, refused = answer.split(b"0\r\n\r\n", 1)
         assert b"one two three" in done
         assert refused.startswith(b"HTTP/1.1 400")
-        writer.close()
 
 
 @pytest.mark.parametrize(
@@ -193,21 +183,18 @@ async def test_what_is_no_request_is_refused_behind_the_answer_that_is_under_way
 async def test_a_body_that_does_not_tell_its_length_is_refused_and_what_follows_is_not_read(
     tmp_path, more
 ):
-    async with running_host(tmp_path, HeldEngine()) as host:
-        reader, writer = await connected(tmp_path)
+    async with talking(tmp_path, HeldEngine()) as (host, reader, writer):
         writer.write(CHUNKED.replace(b"transfer", more + b"transfer") + b"0\r\n\r\n" + STATUS)
         answers = await reader.read()
         assert answers.startswith(b"HTTP/1.1 411")
         assert answers.count(b"HTTP/1.1") == 1
         assert await is_served(host)
-        writer.close()
 
 
 async def test_a_protocol_that_is_not_spoken_here_is_not_changed_to(tmp_path):
     """Java's own client wishes for HTTP/2 so, with its first request."""
     wish = b"connection: upgrade, http2-settings\r\nupgrade: h2c\r\nhttp2-settings: AAA\r\n\r\n"
-    async with running_host(tmp_path, HeldEngine()):
-        reader, writer = await connected(tmp_path)
+    async with talking(tmp_path, HeldEngine()) as (_, reader, writer):
         head, _, body = completion().partition(b"\r\n\r\n")
         for parts in ((head + b"\r\n" + wish + body,), (head + b"\r\n" + wish, body)):
             for part in parts:
@@ -217,7 +204,6 @@ async def test_a_protocol_that_is_not_spoken_here_is_not_changed_to(tmp_path):
             await reader.readuntil(b"0\r\n\r\n")
         writer.write(STATUS.replace(b"\r\n\r\n", b"\r\n" + wish))
         assert await reader.readline() == b"HTTP/1.1 200 OK\r\n"
-        writer.close()
 
 
 @pytest.mark.parametrize(
@@ -242,29 +228,25 @@ async def test_a_protocol_that_is_not_spoken_here_is_not_changed_to(tmp_path):
     ],
 )
 async def test_what_is_no_request_is_refused_with_a_sentence(tmp_path, caplog, sent):
-    async with running_host(tmp_path, HeldEngine()) as host:
-        reader, writer = await connected(tmp_path)
+    async with talking(tmp_path, HeldEngine()) as (host, reader, writer):
         writer.write(sent)
         answer = await reader.read()
         assert answer.startswith(b"HTTP/1.1 400")
         assert answer.partition(b"\r\n\r\n")[2]
         assert "Traceback" not in caplog.text
         assert await is_served(host)
-        writer.close()
 
 
 @pytest.mark.parametrize("sent", [b"", b"POST /v1/complete HTTP/1.1\r\nhost: h"])
 async def test_headers_that_do_not_end_are_waited_for_no_longer(tmp_path, caplog, limits, sent):
     limits(HEADERS_S=0.2)
-    async with running_host(tmp_path, HeldEngine()) as host:
-        reader, writer = await connected(tmp_path)
+    async with talking(tmp_path, HeldEngine()) as (host, reader, writer):
         writer.write(sent)
         assert await reader.read() == b""
         await ended(
             caplog, "a connection was ended: its request had no end of headers within 0.2 s"
         )
         assert await is_served(host)
-        writer.close()
 
 
 async def test_many_connections_that_are_ended_leave_a_line_a_minute(tmp_path, caplog, limits):
@@ -281,33 +263,28 @@ async def test_a_further_request_on_a_connection_has_no_more_time_for_its_header
     tmp_path, caplog, limits
 ):
     limits(HEADERS_S=0.2)
-    async with running_host(tmp_path, HeldEngine()):
-        reader, writer = await connected(tmp_path)
+    async with talking(tmp_path, HeldEngine()) as (_, reader, writer):
         writer.write(f"{HEAD.format('GET', 'status')}\r\n".encode())
         assert (await reader.readline()).startswith(b"HTTP/1.1 200")
         writer.write(b"GET /v1/sta")
         await reader.read()
         await ended(caplog, "its request had no end of headers")
-        writer.close()
 
 
 async def test_a_body_that_does_not_end_is_waited_for_no_longer(tmp_path, caplog, limits):
     limits(BODY_S=0.2)
-    async with running_host(tmp_path, HeldEngine()) as host:
-        reader, writer = await connected(tmp_path)
+    async with talking(tmp_path, HeldEngine()) as (host, reader, writer):
         writer.write(f"{HEAD.format('POST', 'complete')}content-length: 99\r\n\r\n{{".encode())
         assert await reader.read() == b""
         await ended(caplog, "its request had no end of body within 0.2 s")
         assert await is_served(host)
-        writer.close()
 
 
 async def test_a_stream_that_is_not_read_is_ended_and_others_are_served(tmp_path, caplog, limits):
     limits(UNREAD_S=0.3)
     engine = HeldEngine(words=("x" * 100_000,) * 200)
     body = msgspec.json.encode(ask(buffer("x")))
-    async with running_host(tmp_path, engine) as host:
-        reader, writer = await connected(tmp_path)
+    async with talking(tmp_path, engine) as (host, reader, writer):
         head = f"{HEAD.format('POST', 'complete')}content-length: {len(body)}\r\n\r\n"
         writer.write(head.encode() + body)
         await reader.readline()  # and not another byte
@@ -348,13 +325,11 @@ async def test_a_body_that_comes_after_its_refusal_leaves_nothing_to_wait_for(
         return made
 
     monkeypatch.setattr(draining_server, "_config", quick)
-    async with running_host(tmp_path, HeldEngine()):
-        reader, writer = await connected(tmp_path)
+    async with talking(tmp_path, HeldEngine()) as (_, reader, writer):
         writer.write(f"{HEAD.format('POST', 'nothing')}content-length: 2\r\n\r\n".encode())
         assert (await reader.readline()).startswith(b"HTTP/1.1 404")
         writer.write(b"{}")
         await reader.read()
-        writer.close()
     assert "was ended" not in caplog.text
 
 
