@@ -9,7 +9,7 @@ from engine.host.upstream.options import UpstreamOptions
 @pytest.mark.parametrize(
     "url", ["http://127.0.0.1:8000", "http://127.0.0.1:8000/", "http://127.0.0.1:8000/v1/"]
 )
-def test_an_address_may_be_written_with_its_v1(url, tmp_path):
+def test_an_address_may_be_written_with_its_v1(url):
     options = UpstreamOptions(url)
     assert options.base_url == "http://127.0.0.1:8000"
     assert options.is_local
@@ -28,18 +28,18 @@ def test_an_address_may_be_written_with_its_v1(url, tmp_path):
         ("http://10.0.0.7:8000", "is not encrypted"),
     ],
 )
-def test_what_cannot_be_used_is_a_sentence(url, words, tmp_path):
+def test_what_cannot_be_used_is_a_sentence(url, words):
     with pytest.raises(ConfigurationError, match=words) as wrong:
         UpstreamOptions(url)
     assert "secret@" not in str(wrong.value)
 
 
-def test_another_machine_is_asked_over_tls_or_by_the_users_own_word(tmp_path):
+def test_another_machine_is_asked_over_tls_or_by_the_users_own_word():
     assert not UpstreamOptions("https://there").is_local
     assert UpstreamOptions("http://there", is_insecure=True).base_url == "http://there"
 
 
-def test_the_token_is_not_shown_and_is_one_line(tmp_path):
+def test_the_token_is_not_shown_and_is_one_line():
     assert "word" not in repr(UpstreamOptions("https://there", token="word"))
     with pytest.raises(ConfigurationError, match="not a line of ASCII"):
         UpstreamOptions("https://there", token="one\ntwo")

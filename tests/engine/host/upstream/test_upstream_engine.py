@@ -28,7 +28,7 @@ REQUEST = CompletionRequest(PREFIX, SUFFIX, "shop.py", stop=StopRules(max_tokens
 
 
 @contextmanager
-def engine_of(upstream: FakeUpstream, tmp_path, **options: Any):
+def engine_of(upstream: FakeUpstream, **options: Any):
     """An engine that has asked who is there."""
     given = UpstreamOptions(upstream.url, **options)
     with closing(UpstreamEngine.load(given, NoProgress())) as engine:
@@ -36,9 +36,9 @@ def engine_of(upstream: FakeUpstream, tmp_path, **options: Any):
 
 
 @contextmanager
-def serving(tmp_path, **options: Any):
+def serving(**options: Any):
     """A fake upstream, and an engine of it."""
-    with fake_upstream(**options) as upstream, engine_of(upstream, tmp_path) as engine:
+    with fake_upstream(**options) as upstream, engine_of(upstream) as engine:
         yield upstream, engine
 
 
@@ -65,8 +65,8 @@ def completed(engine, request=REQUEST, *, is_cancelled=lambda: False):
     return sequence.result(), chunks
 
 
-def test_text_streams_and_is_counted(tmp_path):
-    with serving(tmp_path, answer=lambda _: said(" item", ".price")) as (upstream, engine):
+def test_text_streams_and_is_counted():
+    with serving(answer=lambda _: said(" item", ".price")) as (upstream, engine):
         result, chunks = completed(engine)
         assert engine.info.device == "vLLM"  # status tells no address
         assert upstream.url not in str(engine.info)
@@ -75,7 +75,7 @@ def test_text_streams_and_is_counted(tmp_path):
     assert (result.cost.prompt_tokens, result.cost.reused_tokens) == (77, 70)
 
 
-def test_a_prompt_is_the_models_own_with_other_files_before_it(tmp_path):
+def test_a_prompt_is_the_models_own_with_other_files_before_it():
     request = CompletionRequest(
         PREFIX,
         SUFFIX,
@@ -85,7 +85,7 @@ def test_a_prompt_is_the_models_own_with_other_files_before_it(tmp_path):
         sampling=Sampling(0.4, seed=2**40 + 7),
         stop=StopRules(max_tokens=9),
     )
-    with serving(tmp_path) as (upstream, engine):
+    with serving() as (upstream, engine):
         result, _ = completed(engine, request)
     prompt = upstream.asked.pop("prompt")
     assert prompt.startswith("<|repo_name|>repository\n<|file_sep|>orders.py\n")
@@ -109,10 +109,10 @@ def test_a_prompt_is_the_models_own_with_other_files_before_it(tmp_path):
     assert (result.cost.neighbours, result.cost.repository) == (("orders.py",), ("db.py",))
 
 
-def test_what_one_principal_has_written_speeds_up_no_other(tmp_path):
+def test_what_one_principal_has_written_speeds_up_no_other():
     """vLLM looks a prompt's beginning up among those with the same salt."""
     principals = ("", "ada", "ada", "bob")
-    with serving(tmp_path, answer=lambda _: said(" x")) as (upstream, engine):
+    with serving(answer=lambda _: said(" x")) as (upstream, engine):
         for one in principals:
             result, _ = completed(engine, replace(REQUEST, principal=one))
             assert result.cost.reused_tokens == (0 if one else 70)
@@ -122,52 +122,52 @@ def test_what_one_principal_has_written_speeds_up_no_other(tmp_path):
     assert "ada" not in ada
 
 
-def test_the_users_own_words_are_never_special_tokens(tmp_path):
+def test_the_users_own_words_are_never_special_tokens():
     request = CompletionRequest('MIDDLE = "<|fim_middle|>"\nx = ', '\ny = "<|fim_pad|>"\n')
-    with serving(tmp_path, answer=lambda _: said(' "<|fim_pad|>', '"')) as (upstream, engine):
+    with serving(answer=lambda _: said(' "<|fim_pad|>', '"')) as (upstream, engine):
         result, _ = completed(engine, request)
     assert upstream.asked["prompt"].count("<|fim_middle|>") == 1
     assert "< |fim_middle|>" in upstream.asked["prompt"]
     assert result.text == '"<|fim_pad|>"'  # the document speaks of it, so it is text
 
 
-def test_a_special_token_ends_the_text(tmp_path):
-    with serving(tmp_path, answer=lambda _: said(" 1", "<|fim_pad|>", " junk")) as (_, engine):
+def test_a_special_token_ends_the_text():
+    with serving(answer=lambda _: said(" 1", "<|fim_pad|>", " junk")) as (_, engine):
         result, _ = completed(engine)
     assert (result.text, result.finish_reason) == ("1", FinishReason.FIM_TOKEN)
 
 
-def test_our_rules_end_it_and_the_upstream_hears_of_it_at_once(tmp_path):
+def test_our_rules_end_it_and_the_upstream_hears_of_it_at_once():
     never = threading.Event()
     words = [" item", "\n", "    return", " result", "\n", "\n", "def"]
     steps = [*map(event, words), never]
-    with serving(tmp_path, answer=lambda _: steps) as (upstream, engine):
+    with serving(answer=lambda _: steps) as (upstream, engine):
         result, _ = completed(engine)
         assert upstream.gone.acquire(timeout=20)
     assert (result.text, result.finish_reason) == ("item", FinishReason.SUFFIX)
 
 
-def test_a_text_that_gets_unlikely_ends_before_that_word(tmp_path):
+def test_a_text_that_gets_unlikely_ends_before_that_word():
     request = CompletionRequest(PREFIX, SUFFIX, stop=StopRules(min_confidence=0.5))
     steps = [event(" item", -0.1), event(".price", -0.2), event(" +", -2.0), threading.Event()]
-    with serving(tmp_path, answer=lambda _: steps) as (upstream, engine):
+    with serving(answer=lambda _: steps) as (upstream, engine):
         result, _ = completed(engine, request)
         assert upstream.gone.acquire(timeout=20)
     assert (result.text, result.finish_reason) == ("item.price", FinishReason.UNSURE)
 
 
-def test_without_probabilities_nothing_is_held_back(tmp_path):
+def test_without_probabilities_nothing_is_held_back():
     request = CompletionRequest(PREFIX, SUFFIX, stop=StopRules(min_confidence=0.9))
     steps = [event(" item", None), event(finish="stop")]
-    with serving(tmp_path, answer=lambda _: steps) as (_, engine):
+    with serving(answer=lambda _: steps) as (_, engine):
         result, _ = completed(engine, request)
     assert (result.text, result.log_probs) == ("item", ())
 
 
-def test_whoever_cancels_ends_the_upstreams_work(tmp_path):
+def test_whoever_cancels_ends_the_upstreams_work():
     cancelled = threading.Event()
     steps = [event(" item"), event("s"), threading.Event()]
-    with serving(tmp_path, answer=lambda _: steps) as (upstream, engine):
+    with serving(answer=lambda _: steps) as (upstream, engine):
 
         def cancel():
             upstream.began.acquire()
@@ -179,15 +179,15 @@ def test_whoever_cancels_ends_the_upstreams_work(tmp_path):
     assert result.finish_reason is FinishReason.CANCELLED
 
 
-def test_a_prompt_is_read_ahead_and_nothing_of_the_answer_told(tmp_path):
-    with serving(tmp_path) as (upstream, engine):
+def test_a_prompt_is_read_ahead_and_nothing_of_the_answer_told():
+    with serving() as (upstream, engine):
         result, chunks = completed(engine, replace(REQUEST, stop=StopRules(max_tokens=0)))
     assert (result.text, chunks, upstream.bodies) == ("", [], [])
 
 
-def test_many_go_on_side_by_side(tmp_path):
+def test_many_go_on_side_by_side():
     everyone = threading.Event()
-    with serving(tmp_path, answer=lambda _: [everyone, *said(" item")]) as (upstream, engine):
+    with serving(answer=lambda _: [everyone, *said(" item")]) as (upstream, engine):
         sequences = [
             engine.sequence(
                 REQUEST, on_chunk=lambda _: None, is_cancelled=lambda: False, on_end=lambda _: None
@@ -205,15 +205,15 @@ def test_many_go_on_side_by_side(tmp_path):
     assert [one.result().text for one in sequences] == ["item"] * 40
 
 
-def test_a_connection_is_used_again(tmp_path):
-    with serving(tmp_path, answer=lambda _: said(" x")) as (upstream, engine):
+def test_a_connection_is_used_again():
+    with serving(answer=lambda _: said(" x")) as (upstream, engine):
         for _ in range(5):
             completed(engine)
     assert len(upstream.connections) == 1
 
 
-def test_a_kept_connection_that_was_closed_meanwhile_costs_nobody_anything(tmp_path):
-    with serving(tmp_path) as (upstream, engine):
+def test_a_kept_connection_that_was_closed_meanwhile_costs_nobody_anything():
+    with serving() as (upstream, engine):
         upstream.num_dropped = 1
         assert completed(engine)[0].text == "x"
         upstream.num_dropped = 2
@@ -222,30 +222,30 @@ def test_a_kept_connection_that_was_closed_meanwhile_costs_nobody_anything(tmp_p
 
 
 @pytest.mark.parametrize("size", [1, 2, 7])
-def test_parts_may_end_anywhere(tmp_path, size):
+def test_parts_may_end_anywhere(size):
     whole = b"".join([b": hello\r\n\r\n", *said(" größe", "🙂日本", "\u2028x")])
     parts = [whole[start : start + size] for start in range(0, len(whole), size)]
-    with serving(tmp_path, answer=lambda _: parts) as (_, engine):
+    with serving(answer=lambda _: parts) as (_, engine):
         result, _ = completed(engine)
     assert result.text == "größe🙂日本\u2028x"
 
 
-def test_empty_deltas_are_no_tokens(tmp_path):
+def test_empty_deltas_are_no_tokens():
     steps = [event(), event(" item"), event(), data({"choices": []}), event(finish="length")]
-    with serving(tmp_path, answer=lambda _: steps) as (_, engine):
+    with serving(answer=lambda _: steps) as (_, engine):
         result, _ = completed(engine)
     assert (result.text, result.cost.tokens) == ("item", 1)
     assert result.finish_reason is FinishReason.MAX_TOKENS
 
 
-def test_an_end_without_its_mark_is_an_end(tmp_path):
-    with serving(tmp_path, answer=lambda _: [event(" item", finish="stop")]) as (_, engine):
+def test_an_end_without_its_mark_is_an_end():
+    with serving(answer=lambda _: [event(" item", finish="stop")]) as (_, engine):
         assert completed(engine)[0].text == "item"
 
 
-def test_a_mark_without_a_reason_is_an_end(tmp_path):
+def test_a_mark_without_a_reason_is_an_end():
     steps = [event(" item"), b"data: [DONE]\n\n"]
-    with serving(tmp_path, answer=lambda _: steps) as (_, engine):
+    with serving(answer=lambda _: steps) as (_, engine):
         assert completed(engine)[0].text == "item"
 
 
@@ -269,9 +269,9 @@ def test_a_mark_without_a_reason_is_an_end(tmp_path):
         ),
     ],
 )
-def test_a_stream_that_breaks_is_a_sentence(tmp_path, steps, code, words):
+def test_a_stream_that_breaks_is_a_sentence(steps, code, words):
     with (
-        serving(tmp_path, answer=lambda _: steps) as (_, engine),
+        serving(answer=lambda _: steps) as (_, engine),
         fails(code, words),
     ):
         completed(engine)
@@ -292,8 +292,8 @@ def test_a_stream_that_breaks_is_a_sentence(tmp_path, steps, code, words):
         ),
     ],
 )
-def test_a_refusal_is_a_sentence_and_the_next_one_is_served(tmp_path, status, content, code, words):
-    with serving(tmp_path) as (upstream, engine):
+def test_a_refusal_is_a_sentence_and_the_next_one_is_served(status, content, code, words):
+    with serving() as (upstream, engine):
         upstream.refuse("/v1/completions", status, content)
         with fails(code, words):
             completed(engine)
@@ -301,8 +301,8 @@ def test_a_refusal_is_a_sentence_and_the_next_one_is_served(tmp_path, status, co
         assert completed(engine)[0].text == "x"
 
 
-def test_a_busy_upstream_is_left_alone_for_as_long_as_it_says(tmp_path):
-    with serving(tmp_path) as (upstream, engine):
+def test_a_busy_upstream_is_left_alone_for_as_long_as_it_says():
+    with serving() as (upstream, engine):
         upstream.refuse("/v1/completions", 429, {"error": "slow down"}, retry_after="7")
         with fails("upstream_busy", "busy; it can be asked again in 7 s") as busy:
             completed(engine)
@@ -312,39 +312,39 @@ def test_a_busy_upstream_is_left_alone_for_as_long_as_it_says(tmp_path):
         assert len(upstream.bodies) == 1
 
 
-def test_an_upstream_that_falls_silent_is_a_sentence(tmp_path, monkeypatch):
+def test_an_upstream_that_falls_silent_is_a_sentence(monkeypatch):
     monkeypatch.setattr(channel_module, "_SILENT_S", 0.2)
     steps = [event(" item"), threading.Event()]
     with (
-        serving(tmp_path, answer=lambda _: steps) as (_, engine),
+        serving(answer=lambda _: steps) as (_, engine),
         fails("upstream_timeout", "has said nothing for"),
     ):
         completed(engine)
 
 
-def test_an_upstream_that_is_gone_is_a_sentence(tmp_path):
+def test_an_upstream_that_is_gone_is_a_sentence():
     with ExitStack() as alive:
         upstream = alive.enter_context(fake_upstream())
-        with engine_of(upstream, tmp_path) as engine:
+        with engine_of(upstream) as engine:
             alive.close()
             with fails("upstream_unreachable", "cannot be reached"):
                 completed(engine)
 
 
-def test_fields_that_a_gateway_refuses_are_left_out_from_then_on(tmp_path):
+def test_fields_that_a_gateway_refuses_are_left_out_from_then_on():
     refused = ("min_p", "stream_options", "logprobs")
-    with serving(tmp_path, unknown=refused, answer=lambda _: said(" x")) as (upstream, engine):
+    with serving(unknown=refused, answer=lambda _: said(" x")) as (upstream, engine):
         for _ in range(2):
             assert completed(engine)[0].text == "x"
     assert len(upstream.bodies) == 2
     assert not set(upstream.asked) & set(refused)
 
 
-def test_the_token_goes_in_a_header_and_into_no_log(tmp_path, caplog):
+def test_the_token_goes_in_a_header_and_into_no_log(caplog):
     caplog.set_level(logging.DEBUG)
     with (
         fake_upstream() as upstream,
-        engine_of(upstream, tmp_path, token="a-secret-word") as engine,
+        engine_of(upstream, token="a-secret-word") as engine,
     ):
         completed(engine)
         upstream.refuse("/v1/completions", 401, {"error": "who are you"})
@@ -366,13 +366,13 @@ def test_a_certificate_has_to_be_trusted(tmp_path):
     with fake_upstream(certificate=(cert, key)) as upstream:
         with fails("upstream_untrusted", "not accepted: self-signed certificate; "):
             UpstreamEngine.load(UpstreamOptions(upstream.url), NoProgress())
-        with engine_of(upstream, tmp_path, ca_file=cert) as engine:
+        with engine_of(upstream, ca_file=cert) as engine:
             assert completed(engine)[0].text == "x"
         with pytest.raises(ConfigurationError, match=r"--upstream-ca-file .* cannot be used"):
             UpstreamEngine.load(UpstreamOptions(upstream.url, ca_file=key), NoProgress())
 
 
-def test_an_upstream_that_still_starts_is_waited_for(tmp_path, monkeypatch):
+def test_an_upstream_that_still_starts_is_waited_for(monkeypatch):
     monkeypatch.setattr("engine.host.upstream.upstream_engine._PAUSE_S", 0.01)
     told: list[str] = []
     sentences: list[str] = []
@@ -396,7 +396,7 @@ def test_an_upstream_that_still_starts_is_waited_for(tmp_path, monkeypatch):
     assert sentences == [reason]  # in the log, once, however often it is asked
 
 
-def test_what_an_upstream_claims_of_its_size_is_bounded(tmp_path):
+def test_what_an_upstream_claims_of_its_size_is_bounded():
     """Each slot is a line of `/slots`."""
     claims = {"total_slots": 2_000_000, "default_generation_settings": {"n_ctx": 10**12}}
     with (
@@ -407,7 +407,7 @@ def test_what_an_upstream_claims_of_its_size_is_bounded(tmp_path):
         assert engine.info.context_len == 2**24
 
 
-def test_several_models_are_named_and_one_has_to_be_chosen(tmp_path):
+def test_several_models_are_named_and_one_has_to_be_chosen():
     names = ("Qwen/Qwen2.5-Coder-7B", "starcoder2-3b")
     load = partial(UpstreamEngine.load, progress=NoProgress())
     with fake_upstream(names=names) as upstream:
@@ -421,7 +421,7 @@ def test_several_models_are_named_and_one_has_to_be_chosen(tmp_path):
     assert upstream.asked["prompt"].startswith("<fim_prefix>")
 
 
-def test_an_answer_that_does_not_begin_as_it_should_is_asked_for_again(tmp_path):
+def test_an_answer_that_does_not_begin_as_it_should_is_asked_for_again():
     """Without a grammar nothing makes it repeat the piece at the cursor, which the prompt lacks."""
     request = CompletionRequest("def f(self):\n    return sel", "\n")
     never = threading.Event()
@@ -430,25 +430,25 @@ def test_an_answer_that_does_not_begin_as_it_should_is_asked_for_again(tmp_path)
         is_first = body["prompt"].endswith("return")
         return [event(" other"), never] if is_first else said("f", ".x")
 
-    with serving(tmp_path, answer=answer) as (upstream, engine):
+    with serving(answer=answer) as (upstream, engine):
         result, chunks = completed(engine, request)
         assert upstream.gone.acquire(timeout=20)
     assert (result.text, "".join(chunks)) == ("f.x", "f.x")
     assert upstream.asked["prompt"].endswith("return sel<|fim_suffix|>\n<|fim_middle|>")
 
 
-def test_an_answer_that_repeats_the_piece_at_the_cursor_is_shown_without_it(tmp_path):
+def test_an_answer_that_repeats_the_piece_at_the_cursor_is_shown_without_it():
     request = CompletionRequest("def f(self):\n    return sel", "\n")
-    with serving(tmp_path, answer=lambda _: said(" self", ".x")) as (upstream, engine):
+    with serving(answer=lambda _: said(" self", ".x")) as (upstream, engine):
         result, _ = completed(engine, request)
     assert (result.text, len(upstream.bodies)) == ("f.x", 1)
 
 
-def test_what_nothing_tells_has_to_be_said(tmp_path):
+def test_what_nothing_tells_has_to_be_said():
     with fake_upstream(names=("my-model",)) as upstream:
         with pytest.raises(ConfigurationError, match="my-model fills in the middle; pass --model"):
             UpstreamEngine.load(UpstreamOptions(upstream.url), NoProgress())
-        with engine_of(upstream, tmp_path, known_as="7b") as engine:
+        with engine_of(upstream, known_as="7b") as engine:
             completed(engine)
     assert upstream.asked["model"] == "my-model"
     assert "<|fim_prefix|>" in upstream.asked["prompt"]
@@ -462,16 +462,16 @@ def tokenised(body):
 
 
 @pytest.mark.parametrize("name", ["my-model", "Qwen/CodeQwen1.5-7B"])
-def test_an_upstream_that_tells_its_tokens_needs_no_known_name(tmp_path, name):
+def test_an_upstream_that_tells_its_tokens_needs_no_known_name(name):
     with (
         fake_upstream(names=(name,), routes={"/tokenize": tokenised}) as upstream,
-        engine_of(upstream, tmp_path) as engine,
+        engine_of(upstream) as engine,
     ):
         completed(engine)
     assert upstream.asked["prompt"].startswith("<fim_prefix>")
 
 
-def test_a_known_model_with_other_tokens_than_the_upstreams_is_refused(tmp_path):
+def test_a_known_model_with_other_tokens_than_the_upstreams_is_refused():
     with (
         fake_upstream(names=("my-model",), routes={"/tokenize": tokenised}) as upstream,
         pytest.raises(ConfigurationError, match="my-model has other tokens than 7b; pass --model"),
@@ -485,29 +485,29 @@ RAW_REQUEST = CompletionRequest(
 )
 
 
-def test_a_prompt_that_a_client_laid_out_goes_on_as_it_is(tmp_path):
+def test_a_prompt_that_a_client_laid_out_goes_on_as_it_is():
     words = (" item", " <|fim_pad|>")
-    with serving(tmp_path, answer=lambda _: said(*words)) as (upstream, engine):
+    with serving(answer=lambda _: said(*words)) as (upstream, engine):
         result, _ = completed(engine, RAW_REQUEST)
     assert upstream.asked["prompt"] == RAW
     assert (result.text, result.finish_reason) == (" item ", FinishReason.FIM_TOKEN)
 
 
-def test_a_stop_string_of_the_caller_ends_a_text_of_an_upstream_too(tmp_path):
-    with serving(tmp_path, answer=lambda _: said("a = 1\n", "E", "ND", "b")) as (_, engine):
+def test_a_stop_string_of_the_caller_ends_a_text_of_an_upstream_too():
+    with serving(answer=lambda _: said("a = 1\n", "E", "ND", "b")) as (_, engine):
         result, chunks = completed(engine, RAW_REQUEST)
     assert (result.text, result.finish_reason) == ("a = 1\n", FinishReason.STOP_STRING)
     assert "".join(chunks) == result.text
 
 
-def test_a_clients_prompt_beyond_the_upstreams_context_is_refused(tmp_path):
+def test_a_clients_prompt_beyond_the_upstreams_context_is_refused():
     request = CompletionRequest("x = 1\n" * 20_000, "", is_raw=True)
-    with serving(tmp_path) as (_, engine), pytest.raises(InputError, match="8,191"):
+    with serving() as (_, engine), pytest.raises(InputError, match="8,191"):
         completed(engine, request)
 
 
-def test_log_probabilities_that_an_upstream_does_not_tell_are_refused(tmp_path):
-    with serving(tmp_path) as (_, engine):
+def test_log_probabilities_that_an_upstream_does_not_tell_are_refused():
+    with serving() as (_, engine):
         engine._model.tells_probabilities = False
         with pytest.raises(InputError, match="logprobs"):
             completed(engine, RAW_REQUEST)
