@@ -78,9 +78,7 @@ def test_parts_of_another_version_do_not_count(install) -> None:
         ([_CONTENT[0], b""], "truncated: 12 bytes of 23"),
     ],
 )
-def test_a_damaged_part_is_refused_with_what_to_run(
-    install, contents: list[bytes], message: str
-) -> None:
+def test_a_damaged_part_is_refused_with_what_to_run(install, contents, message):
     install(contents)
     with pytest.raises(ModelCorruptError, match=message) as caught:
         _joined(_MODEL)

@@ -47,9 +47,7 @@ def test_tokens_of_equal_bytes_are_all_found_and_empty_ones_never() -> None:
 
 
 @given(_REMAINING, st.data())
-def test_any_walk_along_allowed_tokens_pays_what_is_owed(
-    remaining: bytes, data: st.DataObject
-) -> None:
+def test_any_walk_along_allowed_tokens_pays_what_is_owed(remaining, data):
     constraint, text = healed_start(remaining, TRIE), b""
     while constraint is not None:
         token_id = data.draw(st.sampled_from(constraint.allowed_ids.tolist()))

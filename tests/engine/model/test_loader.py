@@ -82,9 +82,7 @@ def test_a_llama_from_a_folder_is_run_by_us(tmp_path: Path, quantization: str) -
         )
 
 
-def test_the_queries_and_keys_of_a_llama_in_a_gguf_file_are_put_in_our_order(
-    tmp_path: Path,
-) -> None:
+def test_the_queries_and_keys_of_a_llama_in_a_gguf_file_are_put_in_our_order(tmp_path):
     """As transformers puts them, and as they were before the file was written."""
     path = write_tiny_gguf(tmp_path / "tiny.gguf", architecture="llama")
     source, stored, written = GgufModel(path), GgufFile(path), tiny_tensors()
@@ -137,9 +135,7 @@ def test_a_gguf_file_of_another_architecture_is_refused(tmp_path: Path) -> None:
         ({"llama.expert_count": 8}, "experts"),
     ],
 )
-def test_a_gguf_file_with_more_than_we_know_is_refused(
-    tmp_path: Path, entry: dict[str, str | int], words: str
-) -> None:
+def test_a_gguf_file_with_more_than_we_know_is_refused(tmp_path, entry, words):
     path = write_tiny_gguf(tmp_path / "tiny.gguf", architecture="llama", more=entry)
     with pytest.raises(UnsupportedModelError, match=rf"has {words}, .*folder or hub id"):
         prepare(str(path), "float32", tmp_path / "cache", NoProgress())
@@ -163,9 +159,7 @@ def test_a_scaling_by_nothing_is_none(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("token_id", [VOCAB_SIZE, 10**6])
 @pytest.mark.parametrize("family", ["qwen2", "mistral"])
-def test_a_control_token_beyond_the_rows_of_the_embedding_is_plain_text(
-    tmp_path: Path, family: str, token_id: int
-) -> None:
+def test_a_control_token_beyond_the_rows_of_the_embedding_is_plain_text(tmp_path, family, token_id):
     """A row that is not there would fail all requests of a forward."""
     folder = save_model(tiny_model(family), tmp_path / family)
     content = json.loads((folder / "tokenizer.json").read_text("utf-8"))

@@ -91,9 +91,7 @@ def test_reads_back_what_it_writes(content: dict[str, Any]) -> None:
         ),
     ],
 )
-def test_a_model_with_more_than_our_forward_knows_is_not_plain(
-    content: dict[str, Any], change: dict[str, Any], deviation: str
-) -> None:
+def test_a_model_with_more_than_our_forward_knows_is_not_plain(content, change, deviation):
     config = ModelConfig.from_hugging_face(content | change)
     assert config.deviations == (deviation,)
 

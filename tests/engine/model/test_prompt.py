@@ -217,9 +217,7 @@ def test_behind_a_suffix_the_line_stays_in_the_prefix_without_the_cut_word(templ
 
 @pytest.mark.parametrize("template", _SUFFIX_FIRST)
 @pytest.mark.parametrize("layout", ["line", "psm"])
-def test_behind_a_suffix_typing_and_new_lines_change_the_end_only(
-    template: str, layout: Layout
-) -> None:
+def test_behind_a_suffix_typing_and_new_lines_change_the_end_only(template, layout):
     tokenizer, fim = _made_for(template, *_TEMPLATES[template])
     typed = "    value = compute(first, second)\n    return value\n\n\ndef g(x):\n    pass"
     prompts = [
@@ -296,9 +294,7 @@ def test_seed_coder_is_shown_other_files_inside_the_prefix() -> None:
 
 @pytest.mark.parametrize("template", [next(iter(_TEMPLATES)), *_SUFFIX_FIRST[:2]])
 @given(prefix=st.text("ab (:=\n", max_size=900), budget=st.integers(64, 400))
-def test_a_prompt_beside_other_files_keeps_to_its_budget(
-    template: str, prefix: str, budget: int
-) -> None:
+def test_a_prompt_beside_other_files_keeps_to_its_budget(template, prefix, budget):
     tokenizer, fim = _made_for(template, *_TEMPLATES[template])
     snippets = [Snippet("a.py", "b = 1\n" * 9), Snippet("long.py", "x" * 9000)]
     prompt = build_prompt(
@@ -369,9 +365,7 @@ _LAYOUTS: st.SearchStrategy[Layout] = st.sampled_from(["line", "psm"])
 
 
 @given(prefix=_LINES, suffix=_LINES, layout=_LAYOUTS, budget=st.integers(8, 400))
-def test_a_prompt_keeps_to_its_budget_and_to_the_text_at_the_cursor(
-    prefix: str, suffix: str, layout: Layout, budget: int
-) -> None:
+def test_a_prompt_keeps_to_its_budget_and_to_the_text_at_the_cursor(prefix, suffix, layout, budget):
     prompt = _build(prefix, suffix, layout, budget)
     assert len(prompt.ids) <= budget
     written = _read(prompt)

@@ -2,7 +2,6 @@
 
 import os
 import re
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -76,9 +75,7 @@ def test_a_folder_here_does_not_take_the_place_of_a_model_of_the_hub(
 
 
 @pytest.mark.parametrize("begin", ["./", "../{here}/", "{parent}/"])
-def test_a_folder_is_written_as_a_path(
-    folder: Path, hub_requests: list[str], monkeypatch: pytest.MonkeyPatch, begin: str
-) -> None:
+def test_a_folder_is_written_as_a_path(folder, hub_requests, monkeypatch, begin):
     monkeypatch.chdir(folder.parent)
     located = locate(begin.format(here=folder.parent.name, parent=folder.parent) + folder.name)
     assert isinstance(located, FolderModel)
@@ -187,9 +184,7 @@ def _refusal(path: Path, cache: Path) -> str:
         (b"output.weight", [64, 192]),
     ],
 )
-def test_a_tensor_of_another_shape_in_a_gguf_file_is_named(
-    tmp_path: Path, tensor: bytes, dims: list[int]
-) -> None:
+def test_a_tensor_of_another_shape_in_a_gguf_file_is_named(tmp_path, tensor, dims):
     path = write_tiny_gguf(tmp_path / "tiny.gguf")
     parts = GgufParts.read(path)
     held = next(one for one in parts.tensors if one[0] == tensor)
@@ -248,9 +243,7 @@ def _short(tensors: dict[str, torch.Tensor]) -> None:
         (_short, "embed_tokens.weight has the shape"),
     ],
 )
-def test_a_tensor_that_does_not_fit_in_a_folder_is_named(
-    tmp_path: Path, change: Callable[[dict[str, torch.Tensor]], None], words: str
-) -> None:
+def test_a_tensor_that_does_not_fit_in_a_folder_is_named(tmp_path, change, words):
     folder = save_model(tiny_model("qwen2", tie_word_embeddings=True), tmp_path / "tiny")
     tensors = load_file(folder / "model.safetensors")
     change(tensors)
@@ -267,9 +260,7 @@ def test_a_tensor_that_does_not_fit_in_a_folder_is_named(
         ("scales", "do not fit each other"),
     ],
 )
-def test_parts_of_four_bits_that_do_not_fit_each_other_are_refused(
-    tmp_path: Path, method: str, part: str, words: str
-) -> None:
+def test_parts_of_four_bits_that_do_not_fit_each_other_are_refused(tmp_path, method, part, words):
     folder = save_model(
         tiny_model("qwen2", hidden_size=128, intermediate_size=256), tmp_path / method
     )
@@ -282,9 +273,7 @@ def test_parts_of_four_bits_that_do_not_fit_each_other_are_refused(
 
 
 @pytest.mark.parametrize("form", ["int8", "file"])
-def test_a_kept_conversion_whose_shapes_were_changed_is_made_anew_with_one_sentence(
-    tmp_path: Path, form: str
-) -> None:
+def test_a_kept_conversion_whose_shapes_were_changed_is_made_anew_with_one_sentence(tmp_path, form):
     """Though neither its size nor its time tells."""
     path = write_tiny_gguf(tmp_path / "tiny.gguf")
     kept = prepare(str(path), form, tmp_path, NoProgress())

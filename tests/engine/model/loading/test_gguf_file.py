@@ -71,9 +71,7 @@ def test_a_truncated_file_is_refused_with_the_bytes_that_it_has(path: Path, tmp_
     ("kind", "called"),
     [(31, r"31 \(Q4_0_4_4\)"), (99, "99"), (4, r"4 \(Q4_2\)"), (2**31, "2147483648")],
 )
-def test_an_unknown_quantization_type_is_named_with_its_tensor(
-    path: Path, tmp_path: Path, kind: int, called: str
-) -> None:
+def test_an_unknown_quantization_type_is_named_with_its_tensor(path, tmp_path, kind, called):
     parts = GgufParts.read(path)
     parts.tensors[3][2] = kind
     parts.write(tmp_path / "odd.gguf")

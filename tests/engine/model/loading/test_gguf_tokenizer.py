@@ -84,9 +84,7 @@ def test_words_are_cut_as_the_model_cuts_them(file: GgufFile, rule: str, text: s
         ("it's(é)", ["it", "'", "s", "(", "é", ")"]),
     ],
 )
-def test_a_file_that_names_no_rule_is_cut_as_llama_cpp_does(
-    file: GgufFile, text: str, words: list[str]
-) -> None:
+def test_a_file_that_names_no_rule_is_cut_as_llama_cpp_does(file, text, words):
     metadata = {name: one for name, one in file.metadata.items() if not name.endswith(".pre")}
     document = json.loads(gguf_tokenizer.tokenizer_json(metadata))
     steps = document["pre_tokenizer"]["pretokenizers"][:-1]  # the last one spells bytes
@@ -105,17 +103,13 @@ def test_a_token_that_is_no_utf8_is_refused(file: GgufFile, text: bytes) -> None
 
 
 @pytest.mark.parametrize(("adds", "starts"), [(True, (2,)), (False, ())])
-def test_a_start_of_text_stands_before_one_where_the_file_says_so(
-    file: GgufFile, *, adds: bool, starts: tuple[int, ...]
-) -> None:
+def test_a_start_of_text_stands_before_one_where_the_file_says_so(file, *, adds, starts):
     more = {"tokenizer.ggml.bos_token_id": 2, "tokenizer.ggml.add_bos_token": adds}
     tokenizer = Tokenizer.from_json(gguf_tokenizer.tokenizer_json(file.metadata | more))
     assert tokenizer.start_ids == starts
 
 
-def test_control_tokens_are_special_and_padding_is_no_token(
-    file: GgufFile, tokenizer: Tokenizer
-) -> None:
+def test_control_tokens_are_special_and_padding_is_no_token(file, tokenizer):
     document = json.loads(gguf_tokenizer.tokenizer_json(file.metadata))
     assert [token["content"] for token in document["added_tokens"]] == list(CONTROL_TOKENS)
     vocabulary = tokenizer.vocabulary

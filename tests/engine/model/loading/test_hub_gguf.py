@@ -83,9 +83,7 @@ def test_a_file_of_the_cache_is_taken_as_it_is(fake_hub: FakeHub, tmp_path: Path
     assert not fake_hub.downloaded
 
 
-def test_without_a_tag_what_is_cached_of_others_is_not_taken(
-    fake_hub: FakeHub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_a_tag_what_is_cached_of_others_is_not_taken(fake_hub, tmp_path, monkeypatch):
     """Whoever asked for 2 bits once has those of 4 bits all the same, unless there is no network."""
     (tmp_path / "files").mkdir()
     write_tiny_gguf(tmp_path / "files" / "x-Q2_K.gguf")
@@ -108,9 +106,7 @@ def test_without_a_tag_what_is_cached_of_others_is_not_taken(
     ("file", "is_certain"),
     [("m.gguf", True), ("m-q4_k_m.gguf", True), ("x.IQ2_XS.gguf", False), ("x-bf16.gguf", False)],
 )
-def test_a_cached_file_is_meant_where_its_name_says_no_other_quantization(
-    file: str, *, is_certain: bool
-) -> None:
+def test_a_cached_file_is_meant_where_its_name_says_no_other_quantization(file, *, is_certain):
     assert is_meant("owner/x-GGUF", Path(file)) == is_certain
     assert is_meant("owner/x-GGUF:BF16", Path(file))
 
@@ -149,9 +145,7 @@ def test_a_download_is_checked_against_its_sum(fake_hub: FakeHub) -> None:
         hub_gguf("owner/x-GGUF", NoProgress())
 
 
-def test_without_a_network_the_name_is_told(
-    fake_hub: FakeHub, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_a_network_the_name_is_told(fake_hub, monkeypatch):
     def fails(*_: object, **__: object) -> None:
         raise ConnectionError("no network")
 

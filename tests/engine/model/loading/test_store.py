@@ -48,9 +48,7 @@ def _entries(cache: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("quantization", PACKERS)
-def test_a_converted_model_holds_what_packing_makes(
-    cache: Path, gguf: GgufModel, quantization: str
-) -> None:
+def test_a_converted_model_holds_what_packing_makes(cache, gguf, quantization):
     model = _obtain(cache, gguf, quantization)
     source = GgufModel(gguf.path)
     packed = dict(PACKERS[quantization](source.config, source.read))
@@ -82,9 +80,7 @@ def test_a_conversion_removes_what_an_older_version_wrote(cache: Path, gguf: Ggu
     assert _entries(cache) == sorted([folder.name, other.name])
 
 
-def test_of_a_file_that_changed_four_times_the_newest_conversion_stays(
-    cache: Path, gguf: GgufModel, tmp_path: Path
-) -> None:
+def test_of_a_file_that_changed_four_times_the_newest_conversion_stays(cache, gguf, tmp_path):
     path = Path(shutil.copy(gguf.path, tmp_path / "tiny.gguf"))
     beside = _obtain(cache, gguf, "int8").folder  # of another file with the same name
     other = _obtain(cache, GgufModel(path), "float32").folder
@@ -97,9 +93,7 @@ def test_of_a_file_that_changed_four_times_the_newest_conversion_stays(
     assert locks == {f".{one.name}.lock" for one in (beside, other, folders[-1])}
 
 
-def test_an_unknown_form_is_refused_before_anything_is_written(
-    cache: Path, gguf: GgufModel
-) -> None:
+def test_an_unknown_form_is_refused_before_anything_is_written(cache, gguf):
     with pytest.raises(ConfigurationError, match="dtype 'int2' is none of bfloat16, float32, int8"):
         _obtain(cache, gguf, "int2")
     assert not cache.exists()
@@ -108,9 +102,7 @@ def test_an_unknown_form_is_refused_before_anything_is_written(
 @pytest.mark.parametrize(
     "file", ["model.safetensors", "tokenizer.json", "config.json", "marks.json"]
 )
-def test_a_truncated_file_of_the_cache_is_found_and_converted_again(
-    cache: Path, gguf: GgufModel, file: str
-) -> None:
+def test_a_truncated_file_of_the_cache_is_found_and_converted_again(cache, gguf, file):
     folder = _obtain(cache, gguf).folder
     content = (folder / file).read_bytes()
     (folder / file).write_bytes(content[:-10])
@@ -145,9 +137,7 @@ def test_a_garbled_manifest_is_an_error_of_ours(cache: Path, gguf: GgufModel, co
 
 @pytest.mark.parametrize("wrong", [None, 5, "many", []])
 @pytest.mark.parametrize("key", ["name", "fingerprint", "variant", "bytes"])
-def test_so_is_a_manifest_with_a_value_of_the_wrong_type(
-    cache: Path, gguf: GgufModel, key: str, wrong: object
-) -> None:
+def test_so_is_a_manifest_with_a_value_of_the_wrong_type(cache, gguf, key, wrong):
     folder = _obtain(cache, gguf).folder
     manifest = json.loads((folder / "manifest.json").read_text())
     place = manifest["files"]["config.json"] if key == "bytes" else manifest
@@ -161,26 +151,20 @@ def _have_free(monkeypatch: pytest.MonkeyPatch, num_bytes: int) -> None:
     monkeypatch.setattr(shutil, "disk_usage", lambda _folder: SimpleNamespace(free=num_bytes))
 
 
-def test_no_space_is_said_before_anything_is_written(
-    cache: Path, gguf: GgufModel, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_space_is_said_before_anything_is_written(cache, gguf, monkeypatch):
     _have_free(monkeypatch, 1_000_000)
     with pytest.raises(CacheError, match=r"no space to convert tiny: .* 0\.1 GB .* 0\.0 GB are fr"):
         obtain(cache, gguf, "int8", NoProgress())
     assert _entries(cache) == []
 
 
-def test_the_joined_file_of_an_embedded_model_counts(
-    cache: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_joined_file_of_an_embedded_model_counts(cache, monkeypatch):
     _have_free(monkeypatch, 400_000_000)
     with pytest.raises(CacheError, match=r"it needs 0\.5 GB in .* where 0\.4 GB are free"):
         obtain(cache, OFFLINE_MODELS["offline"], "int8", NoProgress())
 
 
-def test_a_disk_that_fills_up_on_the_way_leaves_nothing(
-    cache: Path, gguf: GgufModel, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_disk_that_fills_up_on_the_way_leaves_nothing(cache, gguf, monkeypatch):
     told = Said()
 
     def full(name: str, tensor: torch.Tensor) -> int:
@@ -263,9 +247,7 @@ def processes() -> Iterator[list[subprocess.Popen[str]]]:
         process.wait()
 
 
-def test_two_processes_convert_once_between_them(
-    cache: Path, gguf: GgufModel, processes: list[subprocess.Popen[str]]
-) -> None:
+def test_two_processes_convert_once_between_them(cache, gguf, processes):
     """Both wait for a lock held here, then one converts and the other finds the model there."""
     folder = _obtain(cache, gguf).folder
     lock = folder.with_name(f".{folder.name}.lock")
