@@ -12,7 +12,7 @@ from typing import Literal, Self
 
 import torch
 
-from kernels.blocks import UNPACK, bytes_of, four_bit_codes, pack_six_bits, six_bits, words_of
+from kernels.blocks import bytes_of, four_bit_codes, pack_six_bits, six_bits, unpacked, words_of
 
 Quantization = Literal["float", "fp8", "int4", "q8_0", "q4_k", "q6_k", "q6_k_min", "int4_zeros"]
 # That model files hold.
@@ -80,7 +80,7 @@ class Weight:
             return self.values.float() * self.scales[:, None]
         if self.quantization == "int4":
             return _unpack_int4(self.values, self.scales)
-        return UNPACK[self.quantization](self.values, self.scales)
+        return unpacked(self.quantization, self.values, self.scales)
 
     def rows(self, outputs: torch.Tensor) -> torch.Tensor:
         """The weights of some outputs in float32 [outputs, K]; not of fp8, whose scales lie otherwise."""

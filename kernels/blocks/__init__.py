@@ -31,60 +31,34 @@ int4_zeros: `values` uint8 [N, K / 2] like int4. `scales` int32 [K / 128, N]: a 
     the code of zero, 0 to 16.
 """
 
-from collections.abc import Callable
-
 import torch
 
-Unpack = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
 # Where the bytes of a word begin; no tensor, which would have to be copied to the device.
 _BYTES = range(0, 32, 8)
 _MASKS = 0x3F3F3F3F, 0x0F0F0F0F, 0x30303030  # 6, the low 4 and the high 2 of each byte
 
 
-def unpack_q8_0(values: torch.Tensor, scales: torch.Tensor) -> torch.Tensor:
-    """w = scale code, float32 [N, K]."""
-    factors = torch.stack([_float16(scales), _float16(scales >> 16)], dim=1).flatten(0, 1)
-    return _scaled(values.float(), factors)
-
-
-def unpack_q4_k(values: torch.Tensor, scales: torch.Tensor) -> torch.Tensor:
-    """w = scale code - minimum, float32 [N, K]."""
-    codes = four_bit_codes(values, 32).float()
-    head, *packed = scales.unbind(dim=1)
-    factors, minima = (bytes_of(words).float() for words in six_bits(*packed))
-    return _scaled(codes, factors * _float16(head)[:, None]) - _spread(
-        minima * _float16(head >> 16)[:, None], codes.shape[1]
-    )
-
-
-def unpack_q6_k(values: torch.Tensor, scales: torch.Tensor) -> torch.Tensor:
-    """w = scale (code - 32), float32 [N, K]."""
-    head, codes = scales[:, 0], _six_bit_codes(values)
-    factors = bytes_of(scales[:, 1:5]).to(torch.int8).float()
-    return _scaled(codes, factors * _float16(head)[:, None])
-
-
-def unpack_q6_k_min(values: torch.Tensor, scales: torch.Tensor) -> torch.Tensor:
-    """w = scale (code - 32) - minimum, float32 [N, K]."""
-    minima = bytes_of(scales[:, 5:]).float() * _float16(scales[:, 0] >> 16)[:, None]
-    weights = unpack_q6_k(values, scales)
-    return weights - _spread(minima, weights.shape[1])
-
-
-def unpack_int4_zeros(values: torch.Tensor, scales: torch.Tensor) -> torch.Tensor:
-    """w = scale (code - zero), float32 [N, K]."""
-    codes = four_bit_codes(values, 64).float()
-    zeros = _spread((scales >> 16).float(), codes.shape[1])
-    return _scaled(codes - zeros, _float16(scales))
-
-
-UNPACK: dict[str, Unpack] = {
-    "q8_0": unpack_q8_0,
-    "q4_k": unpack_q4_k,
-    "q6_k": unpack_q6_k,
-    "q6_k_min": unpack_q6_k_min,
-    "int4_zeros": unpack_int4_zeros,
-}
+def unpacked(form: str, values: torch.Tensor, scales: torch.Tensor) -> torch.Tensor:
+    """The weights that a form holds, float32 [N, K]."""
+    if form == "q8_0":
+        factors = torch.stack([_float16(scales), _float16(scales >> 16)], dim=1)
+        return _scaled(values.float(), factors)
+    if form == "int4_zeros":
+        codes = four_bit_codes(values, 64).float()
+        zeros = _spread((scales >> 16).float(), codes.shape[1])
+        return _scaled(codes - zeros, _float16(scales))
+    head = scales[:, 0]
+    if form == "q4_k":
+        codes = four_bit_codes(values, 32).float()
+        factors, minima = map(bytes_of, six_bits(*scales[:, 1:].unbind(dim=1)))
+    else:
+        codes = _six_bit_codes(values)
+        factors, minima = bytes_of(scales[:, 1:5]).to(torch.int8), bytes_of(scales[:, 5:])
+    weights = _scaled(codes, factors.float() * _float16(head)[:, None])
+    if form == "q6_k":
+        return weights
+    subtracted = minima.float() * _float16(head >> 16)[:, None]
+    return weights - _spread(subtracted, codes.shape[1])
 
 
 def six_bits(

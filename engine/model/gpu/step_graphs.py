@@ -44,8 +44,8 @@ OF_KERNELS = StepSizes(ROW_BUCKETS, READ_BUCKETS, SEQUENCE_BUCKETS, ROW_BUCKETS[
 class StepGraphs:
     """The launches of a model, one for each shape that was asked for.
 
-    Where the operations ask the host, they run one by one, and copies are waited for; else, on a GPU,
-    each is one graph. `note`: what became worse since, in a sentence.
+    Where the operations ask the host, they run one by one; else, on a GPU, each is one graph.
+    `note`: what became worse since, in a sentence.
     """
 
     forward: Forward

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Self
 
 import torch
@@ -151,9 +152,7 @@ def _place_layer(
 ) -> GpuLayer:
     qkv_size = (config.num_heads + 2 * config.num_kv_heads) * config.head_dim
 
-    def paired(matrix: torch.Tensor) -> torch.Tensor:
-        return pair_rotated(config, matrix)
-
+    paired = partial(pair_rotated, config)
     norm = source.tensor(f"{name}.qkv.norm").float()
     # Where there is none, the kernel adds zeros: a branch of its own would be one more to compile.
     bias = (

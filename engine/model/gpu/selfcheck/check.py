@@ -42,10 +42,8 @@ class FormCheck:
         lengths = rows.fitted(self.model, self.extent.lengths)
         try:
             with shown(progress, "checking the kernels", len(lengths) + 2):
-                for length in lengths:
-                    rows.check_trees(self.model, length, self.extent.most_rows)
+                for _ in rows.checks(self.model, self.extent):
                     progress.advance(1)
-                rows.check_beside(self.model, self.extent.most_rows)
                 self._check_replays()
                 progress.advance(1)
                 note = self._compare_with_pytorch(lengths)

@@ -95,14 +95,21 @@ class CheckedTree:
 def has_equal_rows(model: GpuQwen2, extent: Extent) -> bool:
     """Whether each row has the same bits beside any others: of a model that PyTorch runs."""
     try:
-        for length in fitted(model, extent.lengths):
-            check_trees(model, length, extent.most_rows)
-        check_beside(model, extent.most_rows)
+        for _ in checks(model, extent):
+            pass
     except DifferenceError:
         return False
     finally:
         clear(model)
     return True
+
+
+def checks(model: GpuQwen2, extent: Extent) -> Iterator[None]:
+    """Compare rows of all trees and of several texts, a part at a time. Raises DifferenceError."""
+    for length in fitted(model, extent.lengths):
+        _check_trees(model, length, extent.most_rows)
+        yield
+    _check_beside(model, extent.most_rows)
 
 
 def clear(model: GpuQwen2) -> None:
@@ -114,11 +121,8 @@ def clear(model: GpuQwen2) -> None:
             held.zero_()
 
 
-def check_trees(model: GpuQwen2, length: int, most_rows: int) -> None:
-    """Compare rows of trees of all sizes with each other, and with plain decoding.
-
-    Raises DifferenceError.
-    """
+def _check_trees(model: GpuQwen2, length: int, most_rows: int) -> None:
+    """Compare rows of trees of all sizes with each other, and with plain decoding."""
     slot, plain = slot_behind(model, length), slot_behind(model, length, first=_ODD)
     tokens, decoded = _decoded(model, plain, text_of(model, length)[-1])
     tree = CheckedTree(model.vocab_size, tokens[:-1])
@@ -140,8 +144,8 @@ def check_trees(model: GpuQwen2, length: int, most_rows: int) -> None:
         compare({name: one}, {name: other}, "however a text was read")
 
 
-def check_beside(model: GpuQwen2, most_rows: int) -> None:
-    """Compare rows of several texts alone with all in one step. Raises DifferenceError."""
+def _check_beside(model: GpuQwen2, most_rows: int) -> None:
+    """Compare rows of several texts alone with all in one step."""
     texts = _short_texts(model, sizes_of(model, most_rows)[0])
     for sampling, has_logits in product((GREEDY, DRAWN), (True, False)):
         steps = [StepInput(*text, sampling, wants_logits=has_logits) for text in texts]
