@@ -17,7 +17,7 @@ _OF_SEQUENCE = (
 class Span:
     """One sequence of a step. All but the tensors are known on the host.
 
-    Arena positions from `base` on hold `length` committed tokens, `rows` are those of the step.
+    Arena positions from `base` on hold `length` committed tokens. Its `rows` are `num_rows` of the step.
     Of the step before, `num_kept` rows are to be moved behind position `kept_end`.
     `tail` int64 [U, C, 128]: the arena positions of what each of U runs reads behind the last full
     chunk; `hidden` bool [U C, R, 1, 128]: what of it each row does not see.
@@ -27,15 +27,11 @@ class Span:
     base: int
     length: int
     rows: slice
+    num_rows: int
     num_kept: int
     kept_end: int
     tail: torch.Tensor
     hidden: torch.Tensor
-
-    @property
-    def num_rows(self) -> int:
-        """How many of the step's rows are its."""
-        return self.rows.stop - self.rows.start  # type: ignore[no-any-return]  # a slice has no types
 
     @property
     def num_chunks(self) -> int:
@@ -66,7 +62,7 @@ def _span(arrays: Mapping[str, np.ndarray], place: int, device: torch.device) ->
     )
     rows = slice(first_row, first_row + num_rows)
     held = (_on(one, device) for one in _tail(arrays, rows, base, length))
-    return Span(place, base, length, rows, num_kept, base + kept_length, *held)
+    return Span(place, base, length, rows, num_rows, num_kept, base + kept_length, *held)
 
 
 def _tail(

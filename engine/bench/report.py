@@ -40,11 +40,8 @@ class Setting:
     @property
     def _lookahead(self) -> str:
         one = self.decoding.lookahead
-        return (
-            one.mode
-            if one.mode != "fixed"
-            else f"{one.window_size},{one.ngram_size},{one.guess_size}"
-        )
+        fixed = f"{one.window_size},{one.ngram_size},{one.guess_size}"
+        return fixed if one.mode == "fixed" else one.mode
 
     @property
     def _caveat(self) -> str:
