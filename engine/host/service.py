@@ -113,11 +113,6 @@ class CompletionService:
         return self.state == "loading" or any(self.scheduler.load_of())
 
     @property
-    def idle_s(self) -> float:
-        """Seconds since the last message of a client; 0 while the host is busy."""
-        return 0.0 if self.is_busy else time.monotonic() - self.used_at
-
-    @property
     def served_s(self) -> float:
         """Seconds since the first completion was done; 0 before."""
         return 0.0 if self.served_since is None else time.monotonic() - self.served_since
@@ -174,7 +169,8 @@ class CompletionService:
             memory_mb=own["memory_bytes"] / 1e6,
             last_prompt=self.clients.last_prompt(principal),
             lost=shown.lost,
-            idle_s=0.0 if principal else self.idle_s,  # others' use is their own affair
+            # Others' use is their own affair.
+            idle_s=0.0 if principal or self.is_busy else time.monotonic() - self.used_at,
         )
 
     def metrics_page(self) -> bytes:

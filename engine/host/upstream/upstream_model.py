@@ -28,6 +28,14 @@ _MOST_SEQUENCES = 64  # where it does not say: what one GPU serves well
 _LEAST_CONTEXT, _LARGEST_CONTEXT = 512, 2**24
 _LARGEST_SEQUENCES = 1024  # more than any engine runs side by side
 _FEW_NAMES = 3  # prefix, suffix and middle, without which there is no format
+_LOST = (
+    "drafts from open buffers",
+    "the promise of equal text whatever is decoded beside it",
+    "prompts cached by the host: the upstream's cache is its own",
+    "exact token healing: an answer must repeat the piece at the cursor by itself",
+    "exact prompt lengths: they are estimated",
+)
+_LOST_WITHOUT_PROBABILITIES = "`min_confidence`: the upstream tells no probabilities"
 _LEAST_PROMPT, _MOST_PROMPT = 1024, 8192
 _READ_MS = 2400.0  # for a full prompt, as of a model on this machine; most of it is read before
 _PROBE_WORDS = 96  # of three or four tokens each
@@ -51,7 +59,7 @@ class UpstreamIdentity:
         return PurePath(name).name or name if name.startswith("/") else name
 
 
-async def identify(channel: UpstreamChannel, options: UpstreamOptions) -> UpstreamIdentity:
+async def _identify(channel: UpstreamChannel, options: UpstreamOptions) -> UpstreamIdentity:
     """Ask an upstream what it is. Raises UpstreamError and ConfigurationError."""
     models = await _models(channel)
     owners = {str(model.get("owned_by", "")).lower() for model in models}
@@ -71,7 +79,7 @@ async def identify(channel: UpstreamChannel, options: UpstreamOptions) -> Upstre
     return found
 
 
-async def special_tokens(
+async def _special_tokens(
     channel: UpstreamChannel, identity: UpstreamIdentity, options: UpstreamOptions
 ) -> tuple[str, ...]:
     """The names of the model's special tokens: by its name, or by how the upstream reads them.
@@ -86,7 +94,7 @@ async def special_tokens(
     # Of paths the ends: a folder may be called anything.
     if names := names_by_model(*(PurePath(name).name or name for name in said)):
         few = names[:_FEW_NAMES]
-        if len(await tokenised(channel, identity, "".join(few))) in (0, len(few)):
+        if await _num_tokens(channel, identity, "".join(few)) in (0, len(few)):
             return names
         if options.known_as:
             raise ConfigurationError(
@@ -95,7 +103,7 @@ async def special_tokens(
             )
     for most in (None, _FEW_NAMES):
         for names in (names[:most] for _, names in FAMILIES):
-            num_tokens = len(await tokenised(channel, identity, "".join(names)))
+            num_tokens = await _num_tokens(channel, identity, "".join(names))
             if num_tokens == len(names):
                 return names
             if not num_tokens:
@@ -106,15 +114,14 @@ async def special_tokens(
     )
 
 
-async def tokenised(channel: UpstreamChannel, identity: UpstreamIdentity, text: str) -> list[int]:
-    """The upstream's tokens of a text, special ones by their names; none where it does not tell."""
+async def _num_tokens(channel: UpstreamChannel, identity: UpstreamIdentity, text: str) -> int:
+    """The upstream's tokens of a text, special ones by their names; 0 where it does not tell."""
     if identity.kind == "llamacpp":
         body: dict[str, Any] = {"content": text, "parse_special": True, "add_special": False}
     else:
         body = {"model": identity.model_name, "prompt": text, "add_special_tokens": False}
-    answer = await _told(channel, "/tokenize", body)
-    ids = answer.get("tokens")
-    return [one for one in ids if isinstance(one, int)] if isinstance(ids, list) else []
+    tokens = (await _told(channel, "/tokenize", body)).get("tokens")
+    return len(tokens) if isinstance(tokens, list) else 0
 
 
 async def _models(channel: UpstreamChannel) -> list[dict[str, Any]]:
@@ -198,8 +205,8 @@ class UpstreamModel:
     @classmethod
     async def connect(cls, channel: UpstreamChannel, options: UpstreamOptions) -> "UpstreamModel":
         """Ask who is there, and try it. Raises ForegramError of every kind."""
-        identity = await identify(channel, options)
-        names = await special_tokens(channel, identity, options)
+        identity = await _identify(channel, options)
+        names = await _special_tokens(channel, identity, options)
         writer = PromptWriter(names, identity.model_name)
         bodies = BodyWriter(identity.kind, identity.model_name, writer.special)
         model = cls(channel, identity, writer, bodies)
@@ -210,16 +217,7 @@ class UpstreamModel:
     @property
     def lost(self) -> tuple[str, ...]:
         """What users go without."""
-        lost = [
-            "drafts from open buffers",
-            "the promise of equal text whatever is decoded beside it",
-            "prompts cached by the host: the upstream's cache is its own",
-            "exact token healing: an answer must repeat the piece at the cursor by itself",
-            "exact prompt lengths: they are estimated",
-        ]
-        if not self.tells_probabilities:
-            lost.append("`min_confidence`: the upstream tells no probabilities")
-        return tuple(lost)
+        return _LOST if self.tells_probabilities else (*_LOST, _LOST_WITHOUT_PROBABILITIES)
 
     def room(self, prompt: UpstreamPrompt) -> int:
         """The tokens that a text may have behind a prompt."""
