@@ -85,6 +85,9 @@ def test_fim_prints_one_object_with_scores(engine, tasks_path, capsys):
     answer = json.loads(capsys.readouterr().out)
     assert answer["layout"] == "psm"
     assert answer["languages"]["py"]["pass_at_1"] == 0.0  # the script says "ab", not "1"
+    assert answer["tasks"][0]["edit_similarity"] == 0.0
+    assert main(["fim", str(tasks_path)]) == 0
+    assert "edit similarity" in capsys.readouterr().out
 
 
 @pytest.fixture

@@ -29,8 +29,6 @@ TRACE = Trace(
 
 
 class KnowingEngine(HeldEngine):
-    """Says what is still to be typed, line by line."""
-
     def completing(self, request, **how):
         written = request.prefix.rpartition(TRACE.before + TRACE.approach)[2]
         self.words = tuple(TRACE.target.removeprefix(written).splitlines(keepends=True))

@@ -34,12 +34,6 @@ def test_a_key_waits_until_ghost_text_stands_there_whatever_is_typed_meanwhile()
     assert list(waits(typed)) == [0.5, 0.25, 0.0]
 
 
-def test_shares_of_keys_within_limits():
-    typed = trace([key(0.0), key(1.0), key(2.0), key(3.0)], visible=[(0.5, 0.8), (1.1, 2.5)])
-    shares = typing_figures([AssistedTrace(typed, Effort())]).keys_with_ghost
-    assert shares == pytest.approx({"0": 1 / 3, "200": 2 / 3, "500": 1.0, "1000": 1.0})
-
-
 def test_wrong_characters_are_a_share_of_those_shown():
     shown = [suggestion(chars=30, wrong=20), suggestion(chars=10, wrong=10)]
     figures = typing_figures([AssistedTrace(trace([key(1.0)], suggestions=shown), Effort())])
@@ -55,10 +49,7 @@ def test_text_from_memory_has_no_generation_to_wait_for():
 def test_tokens_are_counted_against_the_characters_that_were_taken():
     typed = trace([key(0.1), key(0.2, "word", 4), key(0.3, "line", 4)])
     figures = typing_figures([AssistedTrace(typed, Effort(tokens=16))])
-    assert (figures.accepts, figures.tokens_per_accepted_char) == (
-        {"word": 1, "line": 1},
-        2.0,
-    )
+    assert (figures.accepts, figures.tokens_per_accepted_char) == ({"word": 1, "line": 1}, 2.0)
 
 
 def test_nothing_taken_and_nothing_shown_is_no_number():

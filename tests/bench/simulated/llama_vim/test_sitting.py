@@ -94,10 +94,8 @@ async def test_what_is_shown_is_asked_on_behind(sitting, server):
     server.text = "    return x"
     assert await shown(watched(sitting)) == "return x"
     await server.wait_for(2)
-    assert (server.asked[1]["prompt"], server.asked[1]["t_max_predict_ms"]) == (
-        "    return x",
-        1000,
-    )
+    second = server.asked[1]
+    assert (second["prompt"], second["t_max_predict_ms"]) == ("    return x", 1000)
 
 
 async def test_a_request_that_runs_is_not_cancelled_and_the_next_one_waits(sitting, server):
