@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
@@ -51,7 +51,7 @@ def bench_sections(
     replayed = first_of_each_kind(items, sizes.items)
     replay = partial(measure_replays, items=replayed, read_tokenizer=read_tokenizer)
     return {
-        **_before_steps(sizes),
+        "bandwidth": partial(_bandwidth, numbers=sizes.numbers),
         **_of_each(shapes, "steps", partial(measure_steps, cases=cases)),
         **_of_each(shapes, "prefill", partial(measure_prefill, lengths=sizes.prompts)),
         **_of_each(shapes if items else (), "replay", replay),
@@ -62,7 +62,7 @@ def profile_sections(shapes: Sequence[Shape], sizes: Sizes) -> Sections:
     """Where a step's time goes, in the operations of each shape."""
     cases = [(rows, sizes.contexts[1]) for rows in _FEW_ROWS if rows in sizes.rows]
     return {
-        **_before_steps(sizes),
+        "bandwidth": partial(_bandwidth, numbers=sizes.numbers),
         **_of_each(shapes, "steps", partial(measure_steps, cases=cases)),
         **_of_each(shapes, "operations", partial(measure_operations, cases=cases)),
     }
@@ -73,16 +73,14 @@ def check_sections(shapes: Sequence[Shape]) -> Sections:
     return _of_each(shapes, "kernels", check_shape)
 
 
-def _of_each(shapes: Sequence[Shape], kind: str, measure: Any) -> Sections:  # noqa: ANN401 - of a lab and a shape
+def _of_each(
+    shapes: Sequence[Shape], kind: str, measure: Callable[..., Iterable[object]]
+) -> Sections:
     return {f"{kind} {one.full_name}": partial(measure, shape=one) for one in shapes}
 
 
-def _before_steps(sizes: Sizes) -> Sections:
-    """What steps are held against."""
-    return {"bandwidth": partial(_bandwidth, numbers=sizes.numbers)}
-
-
 def _bandwidth(lab: Lab, numbers: int) -> Iterator[Bandwidth]:
+    """What steps are held against, so it comes before them."""
     lab.bandwidth = measure_bandwidth(lab.machine, numbers)
     yield lab.bandwidth
 
