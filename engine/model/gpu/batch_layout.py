@@ -15,7 +15,7 @@ _BY_SEQUENCE = ("bases", "lengths", "first_rows", "num_rows", "commit_counts", "
 _BY_BLOCK = ("block_sequences", "block_starts", "block_first_runs", "block_end_runs")
 
 
-class Kept(NamedTuple):
+class KeptRows(NamedTuple):
     """Rows of a slot's last step that stand: `length` tokens were committed before them."""
 
     length: int

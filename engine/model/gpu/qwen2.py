@@ -9,7 +9,7 @@ import torch
 
 from engine.model.causal_lm import StepInput, check_room
 from engine.model.gpu.arena import KVArena
-from engine.model.gpu.batch_layout import Kept
+from engine.model.gpu.batch_layout import KeptRows
 from engine.model.gpu.flight import GpuFlight
 from engine.model.gpu.step_graphs import ROW_BUCKETS, StepGraphs
 
@@ -26,7 +26,7 @@ class GpuSlot:
         self.base = arena.take(capacity)
         weakref.finalize(self, arena.give_back, self.base, capacity)
         self.length = 0
-        self.kept: Kept | None = None
+        self.kept: KeptRows | None = None
         self.places = np.zeros(0, np.int64)  # of the last step's rows, behind its first one
 
     @property
@@ -44,7 +44,7 @@ class GpuSlot:
         """Keep the path `rows` of the last step; what stands in its place already stays."""
         offsets = self.places[np.asarray(rows, np.int64)]
         is_moved = (offsets != np.arange(len(offsets))).any()
-        self.kept = Kept(self.length, offsets) if is_moved else None
+        self.kept = KeptRows(self.length, offsets) if is_moved else None
         self.length += len(rows)
 
     def copy_from(self, other: Self, length: int) -> None:
@@ -64,7 +64,7 @@ class GpuSlot:
             raise ValueError(f"cannot truncate {self.length} tokens to {length}")
         if self.kept is not None:
             offsets = self.kept.offsets[: max(0, length - self.kept.length)]
-            self.kept = Kept(self.kept.length, offsets) if len(offsets) else None
+            self.kept = KeptRows(self.kept.length, offsets) if len(offsets) else None
         self.length = length
 
     def _move_kept(self) -> None:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.model.causal_lm import StepInput
-from engine.model.gpu.batch_layout import Kept, batch_shapes, pack
+from engine.model.gpu.batch_layout import KeptRows, batch_shapes, pack
 from engine.model.token_tree import TokenTree
 from tests.support.batches import POISON, Tree, build_batch
 from tests.support.trees import random_tree
@@ -31,7 +31,7 @@ def packed(steps, *, rows=128, group=7):
 def some_steps(draw):
     sizes = draw(st.lists(st.integers(1, 30), min_size=1, max_size=SEQUENCES))
     rng = np.random.default_rng(draw(st.integers(0, 10**6)))
-    kept = [draw(st.sampled_from([None, Kept(40 + n, np.array([0, 3, 5 + n]))])) for n in sizes]
+    kept = [draw(st.sampled_from([None, KeptRows(40 + n, np.array([0, 3, 5 + n]))])) for n in sizes]
     return [
         StepInput(slot_at(1000 * n, 50 + n, kept[n]), random_tree(rng, size, 1000))
         for n, size in enumerate(sizes)
