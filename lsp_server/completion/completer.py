@@ -100,7 +100,7 @@ class InlineCompleter:
     def rested(self, uri: str, position: types.Position) -> None:
         """The cursor rests there: have its prompt read, unless it was completed there last."""
         snapshot = self._workspace.documents.snapshot(uri)
-        if isinstance(snapshot, Snapshot):
+        if isinstance(snapshot, Snapshot) and position.line < len(snapshot.lines):
             there = snapshot.position(position)
             if there != self._last_positions.get(uri):
                 self.prefill(uri, there)
@@ -152,6 +152,7 @@ class InlineCompleter:
         """Wait for a host, then complete; if it ends in the middle of it, once more by the next."""
         found: list[Suggestion] | Suggestion | Reason = Reason.HOST_UNREACHABLE
         for _ in range(2):
+            self._drop_ended(anchor.document.uri)
             state = await self._link.search.ready(lambda: not self._workspace.is_outdated(anchor))
             if state != "ready":
                 is_outdated = self._workspace.is_outdated(anchor)
@@ -163,10 +164,13 @@ class InlineCompleter:
                 found = await self._joined(anchor) or await self._begun(anchor)
             if found is not Reason.HOST_UNREACHABLE or self._workspace.is_outdated(anchor):
                 break
-        running = self._running.get(anchor.document.uri)
-        if running is not None and running.end is not None:
-            del self._running[anchor.document.uri]  # its trees are large
+        self._drop_ended(anchor.document.uri)
         return [found] if isinstance(found, Suggestion) else found
+
+    def _drop_ended(self, uri: str) -> None:
+        running = self._running.get(uri)
+        if running is not None and running.end is not None:
+            del self._running[uri]  # its trees are large
 
     async def _joined(self, anchor: Anchor) -> Suggestion | Reason | None:
         """What comes of a completion that runs and matches; None where another is to begin."""
@@ -181,7 +185,7 @@ class InlineCompleter:
                 return outcome
         return None
 
-    async def _candidates(self, anchor: Anchor) -> list[Suggestion] | Suggestion | Reason:
+    async def _candidates(self, anchor: Anchor) -> list[Suggestion] | Reason:
         """Ask for several completions while that is quick; some turn out to be equal."""
         began, wanted = time.monotonic(), self._workspace.settings.num_candidates
         outcome = await self._begun(anchor)
@@ -195,7 +199,9 @@ class InlineCompleter:
             await self._begun(anchor, Sampling(_VARIETY, number))
         for one in best:
             self.cache.prefer(one.completion_id)
-        return _distinct(self.cache.suggestions(anchor)) or outcome
+        found = _distinct(self.cache.suggestions(anchor))
+        # A text of its own that the cache let go of is of settings that have changed.
+        return found or (outcome if isinstance(outcome, Reason) else Reason.MODEL_SAID_NOTHING)
 
     async def _begun(self, anchor: Anchor, sampling: Sampling | None = None) -> Suggestion | Reason:
         """Complete in place of what runs for the document."""

@@ -35,7 +35,10 @@ def menu_entry(
     """The item from the start of the word before the cursor: clients filter by that word."""
     assert item.range is not None  # noqa: S101 - every item of ours has one
     here = snapshot.position(cursor)
-    start = Position(here.line, len(re.sub(r"\w+\Z", "", snapshot.prefix_of_line(here))))
+    line = snapshot.prefix_of_line(here)
+    # Read backwards: a search for `\w+\Z` tries each character of a long word again.
+    word = re.split(r"\W", line[::-1], maxsplit=1)[0]
+    start = Position(here.line, len(line) - len(word))
     before = snapshot.prefix_of_line(snapshot.position(item.range.start))
     text = (before + str(item.insert_text))[start.character :]
     first_line = text.strip().split("\n", 1)[0].rstrip()
