@@ -169,7 +169,7 @@ def notebook_changed(server: ForegramServer, params: types.DidChangeNotebookDocu
         server.session.changed(content.document.uri, content.changes)
     if cells.structure is not None:
         for added in cells.structure.did_open or ():
-            server.session.refresh(added.uri)
+            server.session.refresh([added.uri])
         server.session.closed(*(one.uri for one in cells.structure.did_close or ()))
 
 
@@ -296,7 +296,7 @@ _HANDLERS: dict[str, Callable[..., object]] = {
         params.text_document.uri, params.content_changes
     ),
     types.TEXT_DOCUMENT_DID_CLOSE: lambda ls, params: ls.session.closed(params.text_document.uri),
-    types.TEXT_DOCUMENT_DID_OPEN: lambda ls, params: ls.session.refresh(params.text_document.uri),
+    types.TEXT_DOCUMENT_DID_OPEN: lambda ls, params: ls.session.refresh([params.text_document.uri]),
     types.TEXT_DOCUMENT_DID_SAVE: lambda ls, params: ls.session.files_changed(
         [params.text_document.uri]
     ),
@@ -305,7 +305,7 @@ _HANDLERS: dict[str, Callable[..., object]] = {
         *(cell.uri for cell in params.cell_text_documents)
     ),
     types.NOTEBOOK_DOCUMENT_DID_OPEN: lambda ls, params: ls.session.refresh(
-        *(cell.uri for cell in params.cell_text_documents)
+        cell.uri for cell in params.cell_text_documents
     ),
     types.WORKSPACE_DID_CHANGE_CONFIGURATION: configured,
     types.WORKSPACE_DID_CHANGE_WATCHED_FILES: lambda ls, params: ls.session.files_changed(

@@ -2,7 +2,7 @@
 
 import asyncio
 import re
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -160,9 +160,9 @@ class Session:
             reason = self.completer.left_alone(uri) if uri else None
             self._status.looks_at(reason, is_another=is_another)
 
-    def refresh(self, *uris: str) -> None:
-        """Documents were opened or closed, or the settings changed: what they show may be wrong."""
-        if not uris or self._focused in uris:
+    def refresh(self, uris: Iterable[str] | None = None) -> None:
+        """These documents, or all, were opened, closed or judged anew: what is shown may be wrong."""
+        if uris is None or self._focused in uris:
             self.focus(self._focused)
 
     def changed(self, uri: str, changes: Sequence[types.TextDocumentContentChangeEvent]) -> None:
@@ -215,7 +215,7 @@ class Session:
 
     def closed(self, *uris: str) -> None:
         """Documents were closed."""
-        self.refresh(*uris)
+        self.refresh(uris)
         for uri in uris:
             self._edited.discard(uri)
             self.completer.forget(uri)

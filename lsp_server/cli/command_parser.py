@@ -121,7 +121,8 @@ def add_options(
             kind: dict[str, Any] = {"action": "store_true"}
         else:
             choices = value.split("|") if "|" in value else None
-            kind = {"metavar": value, "type": _TYPES.get(value), "choices": choices}
+            metavar = None if choices else value
+            kind = {"metavar": metavar, "type": _TYPES.get(value), "choices": choices}
         parser.add_argument(*names, help=purpose, **kind | more)
 
 

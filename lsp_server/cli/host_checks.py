@@ -59,7 +59,11 @@ def check_host(answer: ProbeResult, *, is_remote: bool) -> Check:
         model = " ".join(filter(None, (status.model, status.dtype)))
         what = f"ready: {model} on {status.device}, protocol {status.protocol}"
         other = version_sentence(status, is_remote=is_remote)
-        lost = f"so users go without {'; '.join(status.lost)}" if status.lost else ""
+        lost = (
+            f"{status.device} generates, so users go without {'; '.join(status.lost)}"
+            if status.lost
+            else ""
+        )
         return Check("host", "ok", "; ".join(filter(None, (what, other, lost))))
     if status.state == "failed":
         reason = status.problem.message if status.problem else "for an unknown reason"
@@ -134,7 +138,8 @@ async def check_latency(address: HostAddress) -> Check:
             asyncio.timeout(PROBE_LIMIT_S),  # for all of it, however slowly it comes
             aclosing(host.complete(request)) as events,
         ):
-            [end] = [event async for event in events if not isinstance(event, Chunk)]
+            ends = (event async for event in events if not isinstance(event, Chunk))
+            end = await anext(ends, Failed("", "it ended in the middle"))
     except (HostGoneError, HostRefusedError, TimeoutError) as error:
         end = Failed("", str(error) or f"it took more than {PROBE_LIMIT_S:.0f} s")
     finally:

@@ -3,6 +3,7 @@
 import argparse
 import asyncio
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -55,9 +56,10 @@ def manage_models(arguments: argparse.Namespace, settings: Settings) -> int:
 
 def disk_use(path: Path) -> int:
     """The bytes that a file, or all that is in a folder, takes on disk; links are not followed."""
+    inside = (Path(at, name) for at, *names in os.walk(path) for name in (*names[0], *names[1]))
     total = 0
-    with suppress(OSError):  # it is gone
-        for one in (path, *path.rglob("*")):
+    for one in (path, *inside):
+        with suppress(OSError):  # it is gone
             total += one.lstat().st_blocks * 512  # units of stat, whatever the disk's blocks are
     return total
 

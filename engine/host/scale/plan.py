@@ -14,14 +14,17 @@ from engine.host.principals import Principals
 from engine.host.runtime import new_secret
 from engine.host.service import CompletionService
 
+_MOST_REPLICAS = 1000
+
 
 def replica_range(text: str) -> tuple[int, int]:
     """Read `N` or `MIN-MAX`: as many as the load wants between both. Raises ConfigurationError."""
     if found := re.fullmatch(r"([1-9][0-9]{0,3})(?:-([1-9][0-9]{0,3}))?", text):
         least, most = int(found[1]), int(found[2] or found[1])
-        if least <= most:
+        if least <= most <= _MOST_REPLICAS:
             return least, most
-    raise ConfigurationError(f"--replicas is a number or a range like 2-8, not {text!r}")
+    what = f"a number or a range like 2-8, of at most {_MOST_REPLICAS:,}"
+    raise ConfigurationError(f"--replicas is {what}, not {text!r}")
 
 
 @dataclass(frozen=True, slots=True)
