@@ -28,11 +28,14 @@ def hub_folder(repository: str, progress: Progress) -> Path:
 
     Raises ModelNotFoundError, and ModelCorruptError for a download with other bytes than it names.
     """
-    local = cached_snapshot(repository)
-    if local is not None and _is_whole(local):
-        check_sums(local, progress)
-        return local
-    folder = _downloaded(repository, _FILES, progress)
+    folder = cached_snapshot(repository, _FILES)
+    if folder is None or not _is_whole(folder):
+        try:
+            folder = _downloaded(repository, _FILES, progress)
+        except ModelNotFoundError:
+            folder = cached_snapshot(repository)  # one that lacks a file without which a model runs
+            if folder is None or not _is_whole(folder):
+                raise
     check_sums(folder, progress)
     return folder
 
@@ -68,12 +71,17 @@ def hub_gguf(name: str, progress: Progress) -> Path:
         return cached
     place = f"{repository}@{revision}" if revision else repository
     path = _downloaded(place, [chosen], progress) / chosen
+    if not path.exists():
+        raise _not_downloaded(name)
     check_sums(path.parent, progress, path.name)
     return path
 
 
 def _downloaded(place: str, patterns: list[str], progress: Progress) -> Path:
-    """The folder that holds these files of `owner/name[@revision]`. Raises ModelNotFoundError."""
+    """The folder of `owner/name[@revision]` with these files; where the hub fails, with those cached.
+
+    Raises ModelNotFoundError.
+    """
     # Takes a quarter of a second to import, which other models are spared.
     from huggingface_hub import snapshot_download  # noqa: PLC0415 - see above
 
@@ -87,6 +95,9 @@ def _downloaded(place: str, patterns: list[str], progress: Progress) -> Path:
     )
     try:
         missing = sum(one.file_size for one in download(dry_run=True) if one.will_download)
+    except Exception:  # noqa: BLE001 - the download takes what is cached, or says what is wrong
+        missing = 0
+    try:
         with shown(progress, f"downloading {place}", missing):
             return Path(download())
     except Exception as error:  # the errors of its HTTP library come through as they are

@@ -5,7 +5,7 @@ tag it is the only file, else that of four bits, else that of eight.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from engine.errors import ModelNotFoundError
@@ -17,19 +17,19 @@ _PART = re.compile(r"-\d{5}-of-\d{5}\.gguf$")
 _NO_MODEL = "mmproj"  # the images' side of another model
 
 
-def cached_snapshot(name: str) -> Path | None:
+def cached_snapshot(name: str, patterns: Sequence[str] = ()) -> Path | None:
     """The folder of `owner/name[@revision]` in the local cache, whole or not.
 
-    Raises ModelNotFoundError for no name of the hub.
+    None where it is known to lack files of these patterns. Raises ModelNotFoundError for no name of the hub.
     """
     # Takes a quarter of a second to import, which other models are spared.
     from huggingface_hub import errors, snapshot_download  # noqa: PLC0415 - see above
 
     repository, revision = pinned(name)
     try:
-        # Of no pattern, as the client finds a snapshot incomplete that lacks files of the repository.
+        # No patterns ask for no file; the client's default asks for all of the repository.
         folder = snapshot_download(
-            repository, revision=revision, allow_patterns=[], local_files_only=True
+            repository, revision=revision, allow_patterns=list(patterns), local_files_only=True
         )
         return Path(folder)
     except errors.LocalEntryNotFoundError:

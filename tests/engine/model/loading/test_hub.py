@@ -1,29 +1,32 @@
 """A model of the hub comes from the local cache when it is whole there."""
 
 import hashlib
+import json
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import huggingface_hub
 import pytest
+from huggingface_hub import constants
 
 from engine.errors import ModelCorruptError, ModelNotFoundError
 from engine.model.loading import hub
 from engine.progress import NoProgress
 from tests.support.tiny_hub import cache_model
 
+DOWNLOAD = huggingface_hub.snapshot_download
+
 
 @pytest.fixture(autouse=True)
 def _no_network(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Whatever the cache, a folder of the test's, lacks fails as without network."""
-    download = huggingface_hub.snapshot_download
 
-    def snapshot(
-        repository: str, *, revision: str | None, local_files_only: bool = False, **_: object
-    ):
+    def snapshot(repository: str, *, local_files_only: bool = False, **options: Any):
         if not local_files_only:
             raise ConnectionError("no network")
         cache = tmp_path / "hub"
-        return download(repository, revision=revision, cache_dir=cache, local_files_only=True)
+        return DOWNLOAD(repository, cache_dir=cache, local_files_only=True, **options)
 
     monkeypatch.setattr(huggingface_hub, "snapshot_download", snapshot)
 
@@ -99,6 +102,48 @@ def test_all_files_of_an_index_have_to_be_there(tmp_path: Path) -> None:
     cache_model(tmp_path / "hub", "owner/model", folder)
     with pytest.raises(ModelNotFoundError):
         hub.hub_folder("owner/model", NoProgress())
+
+
+@pytest.fixture
+def offline_client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The hub's own client, told that there is no network."""
+    client = partial(DOWNLOAD, cache_dir=tmp_path / "hub")
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", client)
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+
+
+@pytest.mark.usefixtures("offline_client")
+def test_a_hub_that_tells_no_sizes_leaves_what_is_cached_under_other_names(tmp_path: Path) -> None:
+    folder = _model(tmp_path / "files", config="{}", tokenizer="{}")
+    (folder / "gptq_model-4bit-128g.safetensors").write_text("")
+    snapshot = cache_model(tmp_path / "hub", "owner/model", folder)
+    assert hub.hub_folder("owner/model", NoProgress()) == snapshot
+    with pytest.raises(ModelNotFoundError, match=r"owner/other .* could not be downloaded"):
+        hub.hub_folder("owner/other", NoProgress())
+
+
+def test_a_snapshot_without_a_file_that_its_repository_has_is_the_last_resort(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = _model(tmp_path / "files", config="{}", tokenizer="{}", weights="")
+    snapshot = cache_model(tmp_path / "hub", "owner/model", folder)
+    listed = ["config.json", "tokenizer.json", "model.safetensors", "generation_config.json"]
+    files = {name: {"size": 2, "blob_id": "0" * 40} for name in listed}
+    trees = snapshot.parents[1] / "trees"
+    trees.mkdir()
+    tree = json.dumps({"format_version": 1, "files": files})
+    (trees / f"{snapshot.name}.json").write_text(tree)
+    assert hub.hub_folder("owner/model", NoProgress()) == snapshot
+    whole = _model(tmp_path / "whole", config="{}", tokenizer="{}", weights="")
+
+    def snapshot_download(*args: Any, local_files_only: bool = False, **options: Any) -> Any:
+        if local_files_only:
+            return local(*args, local_files_only=True, **options)
+        return [] if options.get("dry_run") else str(whole)
+
+    local = huggingface_hub.snapshot_download
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", snapshot_download)
+    assert hub.hub_folder("owner/model", NoProgress()) == whole
 
 
 def test_a_model_that_is_nowhere_says_what_else_there_is() -> None:

@@ -145,6 +145,13 @@ def test_a_download_is_checked_against_its_sum(fake_hub: FakeHub) -> None:
         hub_gguf("owner/x-GGUF", NoProgress())
 
 
+def test_a_download_that_brings_no_such_file_is_none(fake_hub, monkeypatch):
+    """The hub's client returns the folder that it has, whatever is in it."""
+    monkeypatch.setattr(fake_hub, "download", lambda *_: str(fake_hub.folder))
+    with pytest.raises(ModelNotFoundError, match=r"owner/x-GGUF:Q8_0 is not in the local"):
+        hub_gguf("owner/x-GGUF:Q8_0", NoProgress())
+
+
 def test_without_a_network_the_name_is_told(fake_hub, monkeypatch):
     def fails(*_: object, **__: object) -> None:
         raise ConnectionError("no network")
