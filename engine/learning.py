@@ -1,10 +1,11 @@
 """What the engine learns on one machine with one model, and keeps for its next start."""
 
+import logging
 import math
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Self
 
 import msgspec
 import numpy as np
@@ -26,18 +27,59 @@ _SWEPT_CONTEXT = 512  # tokens behind which steps are timed; prompts hold up to 
 _SWEPT_BRANCH = 4  # rows of a branch: real drafts have about four
 _SWEEP_LIMIT = 4.0  # stop at the row count that costs this many one-row steps
 _PROBED_CONTEXT = 16  # a start has no time to fill more
-_FASTER = 1.5  # a step that is so many times as fast as it was shows that the machine was busy then
+_PROBED_ROWS = 8
+_AGREEMENT = 1.35
+_MOST_SWEEPS = 1000  # 1.35 to the power of it is still a float
+_LOG = logging.getLogger("foregram.learning")
 
 _Milliseconds = Annotated[float, Meta(gt=0, le=1e9)]  # a step takes time, and not for ever
 _Rows = Annotated[int, Meta(ge=1, le=4096)]
 
 
-class _Kept(msgspec.Struct):
-    costs: dict[_Rows, _Milliseconds]  # as swept
-    tables: dict[str, list[list[float]]] = {}
+class Probe(msgspec.Struct, frozen=True):
+    """What a one-row and a wider step took behind a short context: how fast the machine was."""
+
+    one_ms: _Milliseconds
+    many_ms: _Milliseconds
+
+    @classmethod
+    def take(cls, model: CausalModel) -> Self:
+        """Time two steps of each width, and keep the faster: noise only ever adds."""
+        timer = _StepTimer(model, _PROBED_CONTEXT)
+        return cls(*(min(timer.ms(rows) for _ in range(2)) for rows in (1, _PROBED_ROWS)))
+
+    def quicker(self, other: "Probe") -> "Probe":
+        """What both allow: noise only ever adds."""
+        return Probe(min(self.one_ms, other.one_ms), min(self.many_ms, other.many_ms))
+
+
+class SweptCosts(Probe, frozen=True):
+    """What steps took, by their rows, on a machine as fast as the probe says."""
+
+    costs: dict[_Rows, _Milliseconds]
+    num_sweeps: Annotated[int, Meta(ge=1, le=_MOST_SWEEPS)] = 1
 
     def __post_init__(self) -> None:
         StepCost(self.costs)  # checks them
+
+    def is_outdated_by(self, now: Probe) -> bool:
+        """Whether steps are to be swept again: they got faster, or their relation changed.
+
+        Not while they are slower than they were: what is known is then better than what could be
+        measured beside other work. After each sweep more has to change before the next one: a
+        machine that is never at leisure would be swept at each start.
+        """
+        agreement = _AGREEMENT**self.num_sweeps
+        if now.one_ms > self.one_ms * agreement:
+            return False
+        change = (now.many_ms / now.one_ms) / (self.many_ms / self.one_ms)
+        is_faster = now.one_ms * agreement < self.one_ms
+        return is_faster or not 1 / agreement <= change <= agreement
+
+
+class _Kept(msgspec.Struct):
+    swept: SweptCosts
+    tables: dict[str, list[list[float]]] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +89,7 @@ class Learning:
     tables: AcceptanceTables
     budget: Budget
     file: Path
-    _costs: dict[int, float]
+    _swept: SweptCosts
 
     @classmethod
     def load(cls, folder: Path, key: str, model: CausalModel, progress: Progress) -> "Learning":
@@ -61,27 +103,44 @@ class Learning:
             }
         )
         kept = read_kept(file, _Kept)
+        is_damaged = kept is None and file.exists()
         if kept is not None:
-            with suppress(LookupError, ValueError):
+            try:
                 tables.restore(kept.tables)
-        is_known = kept is not None and not _is_outdated(kept.costs, model)
-        costs = kept.costs if kept and is_known else _sweep(model, progress)
-        budget = Budget(StepCost(costs, model.row_buckets), model.most_rows)
-        learning = cls(tables, budget, file, costs)
-        if not is_known:
-            learning.save()
+            except (LookupError, ValueError):
+                is_damaged = True
+        if is_damaged:
+            _LOG.warning("%s is damaged, and what was learned is learned anew", file)
+        former = None if kept is None else kept.swept
+        swept = _up_to_date(former, model, progress)
+        budget = Budget(StepCost(swept.costs, model.row_buckets), model.most_rows)
+        learning = cls(tables, budget, file, swept)
+        if swept is not former:
+            learning._write(swept)
         return learning
 
     def save(self) -> None:
-        """Write the file. A full or read-only disk loses what was learned, nothing else."""
+        """Write the tables beside the costs of the latest sweep, which another process may have made.
+
+        A full or read-only disk loses what was learned, nothing else.
+        """
+        kept = read_kept(self.file, _Kept)
+        self._write(kept.swept if kept else self._swept)
+
+    def _write(self, swept: SweptCosts) -> None:
         with suppress(OSError), atomic_write(self.file) as file:
-            file.write(msgspec.json.encode(_Kept(self._costs, self.tables.counts())))
+            file.write(msgspec.json.encode(_Kept(swept, self.tables.counts())))
 
 
-def _is_outdated(costs: dict[int, float], model: CausalModel) -> bool:
-    """Whether other work slowed the sweep. Noise only ever adds, so one look is enough."""
-    timer = _StepTimer(model, _PROBED_CONTEXT)
-    return _FASTER * min(timer.ms(1) for _ in range(2)) < costs[1]
+def _up_to_date(known: SweptCosts | None, model: CausalModel, progress: Progress) -> SweptCosts:
+    """What is known, unless there is nothing or two looks agree that it is outdated."""
+    probe = Probe.take(model)
+    if known is not None and known.is_outdated_by(probe):
+        probe = probe.quicker(Probe.take(model))
+    if known is not None and not known.is_outdated_by(probe):
+        return known
+    num_sweeps = 1 if known is None else min(known.num_sweeps + 1, _MOST_SWEEPS)
+    return SweptCosts(probe.one_ms, probe.many_ms, _sweep(model, progress), num_sweeps)
 
 
 class _StepTimer:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from engine import learning
 from engine.drafting.pool.expansion import prior_acceptance
-from engine.learning import Learning
+from engine.learning import Learning, Probe, SweptCosts
 from engine.progress import NoProgress
 from tests.support.own_qwen2 import own_qwen2
 from tests.support.tiny_models import tiny_model
@@ -29,23 +29,52 @@ def load(folder, model):
     return Learning.load(folder, "key", model, NoProgress())
 
 
-def keep(folder, **held):
-    (folder / "key.json").write_text(json.dumps(held))
+def keep(folder, one_ms, many_ms, costs):
+    swept = {"one_ms": one_ms, "many_ms": many_ms, "costs": costs}
+    (folder / "key.json").write_text(json.dumps({"swept": swept}))
+
+
+def kept(folder):
+    return json.loads((folder / "key.json").read_text())["swept"]
+
+
+@pytest.fixture
+def steady(monkeypatch):
+    """A machine whose steps take what they always took."""
+    monkeypatch.setattr(Probe, "take", lambda _: Probe(10.0, 14.0))
 
 
 def test_a_first_start_times_steps_and_keeps_what_they_took(tmp_path, model):
     assert load(tmp_path, model).budget.cost.ms(1) > 0
-    assert "1" in json.loads((tmp_path / "key.json").read_text())["costs"]
+    assert "1" in kept(tmp_path)["costs"]
 
 
+@pytest.mark.usefixtures("steady")
 def test_a_second_start_takes_over_what_steps_took(tmp_path, model):
-    keep(tmp_path, costs={"1": 1e-3, "8": 15, "128": 90})
+    keep(tmp_path, 10, 14, {"1": 10, "8": 15, "128": 90})
     assert load(tmp_path, model).budget.cost.ms(8) == 15
 
 
+@pytest.mark.usefixtures("steady")
 def test_steps_are_timed_again_once_the_machine_is_less_busy(tmp_path, model):
-    keep(tmp_path, costs={"1": 16600, "8": 17100})
+    keep(tmp_path, 16600, 17100, {"1": 16600, "8": 17100})
     assert load(tmp_path, model).budget.cost.ms(1) < 16000  # a tiny model's step
+    assert kept(tmp_path)["one_ms"] == 10
+
+
+@pytest.mark.parametrize(
+    ("now", "is_outdated"),
+    [
+        (Probe(20.0, 30.0), False),
+        (Probe(24.0, 36.0), False),  # a little slower
+        (Probe(166.0, 170.0), False),  # busy now: its costs would mislead
+        (Probe(12.0, 18.0), True),  # it was busy then
+        (Probe(20.0, 60.0), True),  # other threads, another library: wide steps cost more
+        (Probe(20.0, 20.0), True),  # or less
+    ],
+)
+def test_costs_are_outdated_by_a_faster_machine_or_another_relation(now, is_outdated):
+    assert SweptCosts(20.0, 30.0, {1: 20.0}).is_outdated_by(now) == is_outdated
 
 
 class Machine(NoProgress):
@@ -93,7 +122,17 @@ def test_a_sweep_ends_where_steps_become_too_slow(tmp_path, monkeypatch):
     machine = Machine(monkeypatch)
     timer = SimpleNamespace(ms=float)  # each row takes a millisecond
     monkeypatch.setattr(learning, "_StepTimer", lambda *_: timer)
-    assert list(machine.learning(tmp_path)._costs) == [1, 2, 3, 4, 6]
+    machine.learning(tmp_path)
+    assert list(kept(tmp_path)["costs"]) == ["1", "2", "3", "4", "6"]
+
+
+@pytest.mark.usefixtures("steady")
+def test_what_another_process_timed_meanwhile_is_kept_at_the_end(tmp_path, model):
+    keep(tmp_path, 10, 14, {"1": 10})
+    learned = load(tmp_path, model)
+    keep(tmp_path, 5, 7, {"1": 5})
+    learned.save()
+    assert kept(tmp_path)["costs"] == {"1": 5}
 
 
 def test_tables_are_found_again(tmp_path, model):
@@ -113,26 +152,31 @@ def test_tables_are_found_again(tmp_path, model):
         b"[]",
         b'{"1": "x"}',
         b"\xff\x00",
-        b'{"costs": {"2": 3}}',
-        b'{"costs": {"1": 0}}',
-        b'{"costs": {"1": 1e300}}',
-        b'{"costs": {"1": 3, "-7": 1e308}}',
-        b'{"costs": {"1": 3}, "tables": {"pool": [[1]]}}',
+        b'{"swept": {"one_ms": 1, "many_ms": 2, "costs": {"2": 3}}}',
+        b'{"swept": {"one_ms": 0, "many_ms": 2, "costs": {"1": 3}}}',
+        b'{"swept": {"one_ms": 1, "many_ms": 2, "costs": {"1": 3}, "num_sweeps": 100000}}',
+        b'{"swept": {"one_ms": 1e300, "many_ms": 1e-300, "costs": {"1": 3}}}',
+        b'{"swept": {"one_ms": 1, "many_ms": 2, "costs": {"1": 3, "-7": 1e308}}}',
+        b'{"swept": {"one_ms": 1, "many_ms": 2, "costs": {"1": 3}}, "tables": {"pool": [[1]]}}',
         b"[" * 100_000,
     ],
 )
-def test_a_damaged_file_is_measured_and_learned_anew(tmp_path, model, content):
+def test_a_damaged_file_is_measured_and_learned_anew(tmp_path, model, content, caplog):
     (tmp_path / "key.json").write_bytes(content)
     learned = load(tmp_path, model)
     assert learned.budget.cost.ms(1) > 0
     np.testing.assert_allclose(learned.tables["pool"].probs, prior_acceptance())
+    assert [one.getMessage().partition(" is damaged")[0] for one in caplog.records] == [
+        str(learned.file)
+    ]
 
 
 @given(st.data())
 @settings(deadline=None, max_examples=25)
 def test_whatever_bytes_are_changed_nothing_is_raised(data):
     tables = {"pool": np.zeros((2, len(prior_acceptance()))).tolist()}
-    changed = bytearray(json.dumps({"costs": {"1": 1, "8": 2}, "tables": tables}).encode()[:300])
+    swept = {"one_ms": 1, "many_ms": 2, "costs": {"1": 1, "8": 2}}
+    changed = bytearray(json.dumps({"swept": swept, "tables": tables}).encode())
     for _ in range(data.draw(st.integers(1, 8))):
         changed[data.draw(st.integers(0, len(changed) - 1))] = data.draw(st.integers(0, 255))
     with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
