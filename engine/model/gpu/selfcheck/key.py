@@ -1,4 +1,4 @@
-"""What a verdict holds for: this device and driver, these libraries and kernels, a model's shapes."""
+"""What a verdict holds for: device, driver, libraries, kernels or the lack of them, a model's shapes."""
 
 import hashlib
 import platform
@@ -31,6 +31,7 @@ def key_of(forward: Forward) -> dict[str, str]:
         "torch": str(torch.__version__),
         "triton": triton_version(),
         "kernels": _sources(),
+        "run by": "PyTorch" if forward.operations.asks_host else "kernels",
         "shape": ", ".join(f"{name} {value}" for name, value in shape.items() if value),
         "weights": ", ".join(sorted(held)),
         "numbers": str(forward.arena.keys.dtype).removeprefix("torch."),

@@ -81,6 +81,14 @@ def test_the_second_load_checks_nothing(load, unchecked):
     assert first.sentences == second.sentences == [sentence] == [model.checked]
 
 
+def test_kernels_are_checked_once_they_can_be_compiled_and_not_run_where_they_cannot(load):
+    for _ in range(2):
+        portable, verdict = load(PORTABLE)
+        assert (portable.graphs.forward.operations, verdict.runs) == (PORTABLE, "pytorch")
+        model, verdict = load()
+        assert (model.graphs.forward.operations, verdict.runs) == (STAND_INS, "kernels")
+
+
 FAULTS = {
     "wrong row": wrong_row,
     "wrong order": wrong_order,
