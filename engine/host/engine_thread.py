@@ -167,12 +167,15 @@ class EngineThread:
             self.lose(error)
         except ForegramError as error:
             _log.error("the model cannot be loaded: %s", error)
-            self.problem = Problem(error.code, error.told)
+            self._note_failure(Problem(error.code, error.told))
         except BaseException as error:  # noqa: BLE001 - the thread would end in silence
             _log.exception("the model cannot be loaded")
-            self.problem = Problem("internal_error", f"the model cannot be loaded: {error}")
-        self._failed_at.append(time.monotonic())
+            self._note_failure(Problem("internal_error", f"the model cannot be loaded: {error}"))
         return None
+
+    def _note_failure(self, problem: Problem) -> None:
+        self._failed_at.append(time.monotonic())  # first: `load_again` looks for it at a problem
+        self.problem = problem
 
     def _fail(self, problem: Problem) -> None:
         """End the host; the next request starts another."""

@@ -86,6 +86,28 @@ def test_a_model_that_could_not_be_loaded_is_tried_again_when_asked_for(monkeypa
     engine_thread._thread.join(10)
 
 
+def test_a_request_at_the_moment_of_a_failure_waits_for_the_next_try():
+    """Whoever finds the problem finds when it was, too."""
+    tried, refused = [], []
+
+    def load(progress):
+        tried.append(progress)
+        raise NoSpaceError("too little")
+
+    class Asked(EngineThread):
+        def __setattr__(self, name, value):
+            super().__setattr__(name, value)
+            if name == "problem" and value is not None:
+                with pytest.raises(NotReadyError, match="too little") as refusal:
+                    self.ready_engine()
+                refused.append(refusal)
+
+    engine_thread = Asked(load, Scheduler())
+    engine_thread.start()
+    engine_thread._thread.join(10)
+    assert (len(tried), len(refused)) == (1, 1)
+
+
 def test_a_collection_of_garbage_does_not_look_through_what_was_loaded():
     script = """
 import gc
