@@ -121,7 +121,7 @@ async def _num_tokens(channel: UpstreamChannel, identity: UpstreamIdentity, text
     else:
         body = {"model": identity.model_name, "prompt": text, "add_special_tokens": False}
     tokens = (await _told(channel, "/tokenize", body)).get("tokens")
-    return len(tokens) if isinstance(tokens, list) else 0
+    return sum(isinstance(one, int) for one in tokens) if isinstance(tokens, list) else 0
 
 
 async def _models(channel: UpstreamChannel) -> list[dict[str, Any]]:

@@ -471,6 +471,16 @@ def test_an_upstream_that_tells_its_tokens_needs_no_known_name(name):
     assert upstream.asked["prompt"].startswith("<fim_prefix>")
 
 
+def test_tokens_that_are_told_in_another_form_tell_nothing():
+    told = {"tokens": [{"id": 1}]}
+    with (
+        fake_upstream(names=("my-model",), routes={"/tokenize": lambda _: told}) as upstream,
+        engine_of(upstream, known_as="7b") as engine,
+    ):
+        completed(engine)
+    assert "<|fim_prefix|>" in upstream.asked["prompt"]
+
+
 def test_a_known_model_with_other_tokens_than_the_upstreams_is_refused():
     with (
         fake_upstream(names=("my-model",), routes={"/tokenize": tokenised}) as upstream,
