@@ -57,11 +57,13 @@ def create_app(
     stop: Callable[[], None] | None,
     apis: EnabledApis = EnabledApis(),  # noqa: B008 - frozen
     ask_all: AskAll = _ask_none,
+    replica: str = "",
 ) -> Litestar:
     """Build the application, with the drop-in APIs that are switched on.
 
     `stop` ends the server that runs it; None: no client may do that. `ask_all` calls a method of
-    this and all other hosts behind one address, by its name; it never raises.
+    this and all other hosts behind one address, by its name; it never raises. `replica` is the name
+    of this one, where there are several.
     """
     began = time.monotonic()
 
@@ -119,8 +121,8 @@ def create_app(
     async def metrics(request: AnyRequest) -> bytes:
         """Count for Prometheus: the figures of all together are for none of several principals."""
         _check_sees_all(request)
-        pages = dict(await ask_all("metrics"))
-        return joined_pages(pages) if pages else service.metrics_page()
+        own = {replica: service.metrics_page()}
+        return joined_pages(dict(await ask_all("metrics")) | own) if replica else own[replica]
 
     handlers: Any = {
         RefusalError: partial(_on_refusal, service.metrics),
@@ -151,7 +153,8 @@ def guarded_app(
     replica: str = "",
 ) -> AuthMiddleware:
     """The application behind its authentication."""
-    app: Any = create_app(service, stop, apis, ask_all)  # its types are narrower than ASGI's
+    # Its types are narrower than ASGI's.
+    app: Any = create_app(service, stop, apis, ask_all, replica)
     return AuthMiddleware(
         app, principals, is_loopback, service.limits, apis, service.metrics, replica=replica
     )

@@ -56,7 +56,8 @@ class Principals:
 
     tokens: tuple[KnownToken, ...] = ()
     file: Path | None = None  # where they are from
-    _changed_ns: int = field(default=-1, compare=False, repr=False)  # the file, as it was last read
+    _read_ns: int = field(default=-1, compare=False, repr=False)  # the file, as it was last read
+    _seen_ns: int = field(default=-1, compare=False, repr=False)  # as it was last looked at
 
     @classmethod
     def of(cls, token: str | None) -> Self:
@@ -67,19 +68,22 @@ class Principals:
     def read(cls, path: Path) -> Self:
         """Those of a token file. Raises ConfigurationError."""
         principals = cls(file=path)
-        principals.follow()
+        principals.follow(is_told=True)
         return principals
 
     def follow(self, *, is_told: bool = False) -> bool:
-        """Read the file again, if it changed since it was last read or `is_told`.
+        """Read the file again if `is_told`, or if it changed, though not since the last call.
 
-        Where it is no good, what is known stays. Raises ConfigurationError, once for a change.
+        So nothing is read that is still being saved. Where the file is no good, what is known stays.
+        Raises ConfigurationError, once for a change.
         """
         if self.file is None:
             return False
-        former, self._changed_ns = self._changed_ns, _changed_ns(self.file)
-        if self._changed_ns == former and not is_told:
+        former, self._seen_ns = self._seen_ns, _changed_ns(self.file)
+        is_settled = self._read_ns != self._seen_ns == former
+        if not (is_told or is_settled):
             return False
+        self._read_ns = self._seen_ns
         self.tokens = _tokens_in(self.file)
         return True
 

@@ -21,20 +21,32 @@ from engine.host.socket_file import identity
 from engine.memory import return_free_memory
 
 _WATCH_S = 5.0
+_AS_THEY_WERE = "the tokens stay as they were: %s"
 _SERVED_S = 60.0  # a host that has served for so long did not fail at its start
 _log = logging.getLogger("foregram.host")
 
 
-def follow_tokens(
-    service: CompletionService, principals: Principals, *, is_told: bool = False
-) -> None:
-    """Read the token file again, where it changed or the host `is_told` to; a bad one is logged."""
+def read_tokens(service: CompletionService, principals: Principals) -> None:
+    """Read the token file again; a bad one is logged."""
     try:
-        if principals.follow(is_told=is_told):
-            service.clients.keep_only(principals.every)
-            _log.info("the token file was read again")
+        if principals.follow(is_told=True):
+            _keep_known(service, principals)
     except ConfigurationError as error:
-        _log.error("the tokens stay as they were: %s", error)
+        _log.error(_AS_THEY_WERE, error)
+
+
+async def _follow_tokens(service: CompletionService, principals: Principals) -> None:
+    """The same where the file changed, which may lie on a slow file system."""
+    try:
+        if await asyncio.to_thread(principals.follow):
+            _keep_known(service, principals)
+    except ConfigurationError as error:
+        _log.error(_AS_THEY_WERE, error)
+
+
+def _keep_known(service: CompletionService, principals: Principals) -> None:
+    service.clients.keep_only(principals.every)
+    _log.info("the token file was read again")
 
 
 async def keep_up(
@@ -47,7 +59,7 @@ async def keep_up(
     while True:
         await asyncio.sleep(pause_s)
         service.clients.leave_silent()
-        follow_tokens(service, principals)
+        await _follow_tokens(service, principals)
         await asyncio.to_thread(return_free_memory)
         then()
 
@@ -93,19 +105,21 @@ class HostServer:
         engine_thread, loop = self._service.engine_thread, asyncio.get_running_loop()
         with self._server.capture_signals(), host_listener(self._options) as listener:
             if self._options.token_file is not None:
-                follow = partial(follow_tokens, self._service, self._principals, is_told=True)
-                loop.add_signal_handler(signal.SIGHUP, follow)
+                read = partial(read_tokens, self._service, self._principals)
+                loop.add_signal_handler(signal.SIGHUP, read)
             engine_thread.start(self.stop)
             # Often, so that the idle time begins soon after the model is loaded.
             pause_s = min(_WATCH_S, (self._options.idle_exit_s or math.inf) / 4)
             look = partial(self._look, listener, identity(self._options.socket))
-            watch = asyncio.create_task(keep_up(self._service, self._principals, pause_s, look))
+            # A token file of many is read upon SIGHUP only.
+            followed = self._principals if self._options.socket is not None else Principals()
+            watch = asyncio.create_task(keep_up(self._service, followed, pause_s, look))
             try:
                 await self._server.serve(sockets=[listener])
             finally:
                 watch.cancel()
-                loop.remove_signal_handler(signal.SIGHUP)
                 await engine_thread.stop()
+                loop.remove_signal_handler(signal.SIGHUP)  # now it would end the process
         if engine_thread.lost is not None:
             raise engine_thread.lost
 

@@ -23,7 +23,7 @@ from engine.host.compat.apis import EnabledApis
 from engine.host.draining_server import kept_token, port_listener
 from engine.host.options import HostOptions
 from engine.host.scale.plan import ReplicaPlan
-from engine.host.server import follow_tokens, keep_up
+from engine.host.server import keep_up, read_tokens
 
 _APP = "foregram"
 _ROUTER = "ray.serve.experimental.consistent_hash_router.ConsistentHashRouter"
@@ -58,16 +58,17 @@ def serve_replicas(plan: ReplicaPlan, host: HostOptions) -> None:
             stack.callback(serve.shutdown)
             port_listener(host).close()  # its message is better than Ray's
         _listen(host, "EveryNode" if plan.cluster else "HeadOnly")
-        _deploy(plan)
+        _deploy(plan, is_waited_for=True)
         stack.enter_context(kept_token(host, host.address, host.port))
         _log.info("listening on %s:%s", host.address, host.port)
         while number := wishes.get():
             try:
                 if number == signal.SIGUSR1:
-                    _deploy(plan)
+                    _log.info("the replicas are replaced")
+                    _deploy(plan, is_waited_for=False)
                 else:
                     plan.principals.follow(is_told=True)
-            except ForegramError as error:
+            except Exception as error:  # noqa: BLE001 - whatever Ray meets, the replicas go on
                 _log.error("nothing was changed: %s", error)
     if plan.cluster is not None:
         _log.info("the replicas go on; `serve.shutdown()` of Ray ends them")
@@ -94,7 +95,7 @@ def _listen(host: HostOptions, proxy_location: str) -> None:
     serve.start(proxy_location=proxy_location, http_options=http, logging_config=_LOGGING)
 
 
-def _deploy(plan: ReplicaPlan) -> None:
+def _deploy(plan: ReplicaPlan, *, is_waited_for: bool) -> None:
     """Have Ray run the replicas, in the place of those that run. Raises ClusterError."""
     least, most = plan.count
     processors = [node["Resources"].get("CPU", 0) for node in ray.nodes() if node["Alive"]]
@@ -121,8 +122,9 @@ def _deploy(plan: ReplicaPlan) -> None:
             "runtime_env": {"env_vars": {"GOMP_SPINCOUNT": "20000"}},
         },
     )
+    target = serve.RunTarget(deployment.bind(plan), name=_APP, route_prefix="/")
     try:
-        serve.run(deployment.bind(plan), name=_APP, route_prefix="/")
+        serve.run_many([target], wait_for_applications_running=is_waited_for)
     except (RuntimeError, ray.exceptions.RayError) as error:
         raise ClusterError(f"the replicas cannot be started: {error}") from error
 
@@ -138,7 +140,7 @@ class Replica:
         while self._service.state == "loading":
             await asyncio.sleep(0.05)
         self.check_health()
-        follow_tokens(self._service, plan.principals)  # they may have changed meanwhile
+        read_tokens(self._service, plan.principals)  # they may have changed meanwhile
         self._upkeep = asyncio.create_task(keep_up(self._service, plan.principals))
 
     def __serve_build_asgi_app__(self) -> Application:
@@ -174,7 +176,9 @@ class Replica:
 async def _ask_all(method: str, *values: object) -> list[Any]:
     """What a method of each replica returns, where it answers in time."""
     try:
-        answers = serve.get_app_handle(_APP).broadcast(method, *values)
+        context = serve.get_replica_context()
+        handle = serve.get_deployment_handle(context.deployment, context.app_name)
+        answers = handle.broadcast(method, *values)
         found = await answers.results_async(timeout_s=2.0, return_exceptions=True)
         return [one for one in found if not isinstance(one, BaseException)]
     except Exception as error:  # noqa: BLE001 - whatever Ray meets, this host is there

@@ -3,15 +3,19 @@
 import asyncio
 import threading
 from contextlib import aclosing, asynccontextmanager
+from math import inf
 
+import httpx2
 import msgspec
 import pytest
 from msgspec.structs import replace
 
 from engine.config import StopRules
 from engine.errors import ModelNotFoundError
-from engine.host.app import create_app
+from engine.host.app import create_app, guarded_app
 from engine.host.auth import NATIVE_PATHS
+from engine.host.compat.apis import EnabledApis
+from engine.host.principals import Principals
 from engine.host.protocol import (
     BufferSync,
     CloseRequest,
@@ -24,7 +28,7 @@ from engine.host.protocol import (
     SyncRequest,
 )
 from engine.host.quotas import QuotaKeeper
-from engine.host.server import follow_tokens
+from engine.host.server import read_tokens
 from engine.host.service import CompletionJob, CompletionService
 from engine.request import ClosedBuffers, CompletionRequest, FinishReason, Snippet
 from tests.support.held_engine import HeldEngine
@@ -447,7 +451,8 @@ async def test_who_is_cancelled_while_it_waits_counts_as_cancelled(tmp_path):
     assert 'foregram_requests_total{outcome="cancelled"} 1.0' in page
 
 
-async def test_clients_take_turns(tmp_path):
+async def test_clients_take_turns(tmp_path, monkeypatch):
+    monkeypatch.setattr("engine.scheduler._STALE_S", inf)  # or the order depends on the time
     engine = HeldEngine(is_held=True)
     async with running_host(tmp_path, engine) as host:
         tasks = []
@@ -491,7 +496,7 @@ ADA, EVE = "the secret token of ada", "the secret token of eve"
 
 
 def take_tokens(host):
-    follow_tokens(host.service, host.server._principals, is_told=True)
+    read_tokens(host.service, host.server._principals)
 
 
 @asynccontextmanager
@@ -696,3 +701,18 @@ async def test_a_body_that_comes_when_another_token_was_taken_away_is_answered(t
         headers = {"content-type": "application/json", "content-length": "15"}
         answer = await host.client.post("/v1/completions", content=body(), headers=headers)
         assert answer.status_code == 200
+
+
+@pytest.mark.parametrize("others", [[], [("two", b"# no figures\n")]])
+async def test_one_of_several_hosts_tells_its_own_figures_whoever_answers(others):
+    async def ask_all(*_):
+        return others
+
+    service = CompletionService(lambda _: HeldEngine())
+    app = guarded_app(
+        *(service, EnabledApis(), Principals()), is_loopback=False, ask_all=ask_all, replica="one"
+    )
+    transport = httpx2.ASGITransport(app)
+    async with httpx2.AsyncClient(transport=transport, base_url="http://host") as client:
+        page = (await client.get("/metrics")).text
+    assert 'foregram_running{replica="one"} 0.0' in page.splitlines()

@@ -269,3 +269,23 @@ async def test_each_answer_of_several_hosts_tells_its_replica():
     for given in ("Bearer right", "Bearer wrong"):
         sent = await knock(token="right", authorization=given, replica="one")
         assert (b"foregram-replica", b"one") in sent[0]["headers"]
+
+
+async def test_an_event_that_is_sent_again_has_the_name_of_its_replica_once():
+    again = {"type": "http.response.start", "status": 200, "headers": [(b"a", b"b")]}
+    sent = []
+
+    async def app(scope, receive, send):
+        await send(again)
+
+    async def receive():
+        raise AssertionError("nothing reads the body")
+
+    async def send(event):
+        sent.append(event)
+
+    auth = AuthMiddleware(app, Principals(), is_loopback=False, replica="one")
+    for _ in range(2):
+        await auth({"type": "http", "path": "/health", "headers": []}, receive, send)
+    assert sent == 2 * [again | {"headers": [(b"a", b"b"), (b"foregram-replica", b"one")]}]
+    assert again["headers"] == [(b"a", b"b")]

@@ -127,15 +127,18 @@ def test_a_file_that_is_broken_when_it_is_read_again_changes_nothing(token_file)
 def test_a_file_is_followed_where_it_changed_and_complained_of_once(token_file):
     path = token_file("ada:short")
     known = Principals((KnownToken.of(ADA, "ada"),), path)
+    assert not known.follow()
     with pytest.raises(ConfigurationError):
         known.follow()
     assert not known.follow()
     assert known.named_by(ADA.encode()) == "ada"
     token_file(f"bob:{BOB}")
+    assert not known.follow()
     assert known.follow()
     assert known.every == {"bob"}
     assert not known.follow()
     path.unlink()
+    assert not known.follow()
     with pytest.raises(ConfigurationError):
         known.follow()
     assert known.named_by(BOB.encode()) == "bob"

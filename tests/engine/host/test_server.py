@@ -287,6 +287,35 @@ async def test_a_hangup_has_the_token_file_read_again_and_a_broken_one_keeps_the
     assert former not in caplog.text
 
 
+async def test_a_host_on_a_port_reads_its_token_file_upon_a_hangup_only(tmp_path, monkeypatch):
+    """A file that is half saved would end requests of those whose lines are not there yet."""
+    rounds = []
+    monkeypatch.setattr("engine.host.server._WATCH_S", 0.001)
+    monkeypatch.setattr("engine.host.server.return_free_memory", lambda: rounds.append(1))
+    path = secret_file(tmp_path / "tokens", TOKEN)
+    async with serving(HostOptions(port=free_port(), token_file=path)) as client:
+        path.write_text("another token of a test")
+        former = len(rounds)
+        while len(rounds) < former + 5:
+            await asyncio.sleep(0.001)
+        bearer = {"authorization": f"Bearer {TOKEN}"}
+        assert (await client.get("/v1/status", headers=bearer)).status_code == 200
+
+
+async def test_a_hangup_does_not_end_a_host_that_saves_what_it_learned(tmp_path):
+    handlers = []
+
+    class Saving(HeldEngine):
+        def close(self):
+            handlers.append(signal.getsignal(signal.SIGHUP))
+
+    path = secret_file(tmp_path / "tokens", TOKEN)
+    async with running_host(tmp_path, Saving(), token=TOKEN, token_file=path):
+        pass
+    assert len(handlers) == 1
+    assert handlers[0] is not signal.SIG_DFL
+
+
 async def collected(events):
     return [event async for event in events]
 
