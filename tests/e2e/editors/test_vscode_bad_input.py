@@ -11,6 +11,7 @@ from tests.support.sources import LOOP
 
 START_LIMIT_S = 38.0  # the extension waits 30 s for a server's first answer
 MAX_BYTES = 4 * 2**20  # the server's limit for one document
+WRONG = {"maxTokens": "many", "languages": ["python"], "enable": "perhaps"}
 
 
 @pytest.fixture
@@ -168,3 +169,12 @@ def test_the_settings_of_a_workspace_cannot_name_a_command_or_a_host(code, folde
         type_total(window)
         assert window.wait_for_ghost().ghost
     assert script.ran == []
+
+
+def test_settings_of_wrong_types_are_named_and_the_rest_works(code, folder):
+    settings = {f"foregram.{key}": value for key, value in WRONG.items()}
+    with code.window(folder, settings) as window:
+        told = lambda: " ".join(window.messages())  # noqa: E731 - asked again and again
+        window.until(lambda: all(key in told() for key in WRONG), told)
+        type_total(window)
+        assert window.wait_for_ghost().ghost

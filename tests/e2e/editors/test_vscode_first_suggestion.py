@@ -94,6 +94,18 @@ def test_what_was_typed_while_the_model_loads_gets_its_ghost_text_without_anothe
     assert {one["context"]["triggerKind"] for one in script.heard(INLINE)} == {AUTOMATIC}
 
 
+def test_what_was_typed_while_a_host_restarts_gets_its_ghost_text_too(script, window):
+    type_unanswered(script, window, " + 2 ")
+    becomes_ready(script, window)
+    window.wait_for_ghost()
+    script.answers(INLINE, {"items": []})
+    script.status("the completion host starts again", **LOADING | {"state": "starting"})
+    window.wait_for_status("loading")
+    type_unanswered(script, window, "+ 3 ")
+    becomes_ready(script, window)
+    assert first_line(window.wait_for_ghost()) == "total = 0 + 2 + 3 + 1"
+
+
 def test_what_was_typed_before_a_look_at_the_logs_gets_its_ghost_text_on_the_way_back(
     script, window
 ):

@@ -74,6 +74,23 @@ def test_a_wrong_token_is_told_and_the_right_one_mends_it(code, remote, tmp_path
         assert shows_ghost_text(window).ghost
 
 
+def test_a_certificate_that_is_trusted_at_last_brings_the_ghost_text(code, remote, tmp_path):
+    settings = {
+        "foregram.hostUrl": remote.url,
+        "foregram.tokenFile": str(remote.token_file),
+    }
+    with code.window(tmp_path, settings) as window:
+        window.wait_for_status("error", saying="certificate")
+        type_total(window)
+        window.command("foregram: Why No Suggestion")
+        assert "certificate" in window.wait_for_message("inventory.py")
+        code.server.configure({**code.settings, **settings, "foregram.caFile": str(remote.ca_file)})
+        window.wait_until_ready()
+        window.press("Backspace")
+        window.type("l")
+        assert window.wait_for_ghost(limit_s=120).ghost
+
+
 def test_windows_share_one_host(code, environ, tmp_path):
     with ExitStack() as stack:
         windows = []
