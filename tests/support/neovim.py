@@ -21,6 +21,7 @@ LIMIT_S = 60.0  # on a busy machine the model may take its time
 POLL_S = 0.02
 # A version and an option: ghost text that the plugin draws, and what Neovim draws itself.
 WAYS = (("0.11", "auto"), ("0.12", "auto"))
+ALL_WAYS = (*WAYS, ("0.12", "own"))  # the last: the plugin draws what Neovim could
 _Found = TypeVar("_Found")
 
 # The ghost text on the screen: what one reads from the cursor on, whoever draws it.

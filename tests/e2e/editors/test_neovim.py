@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.completion_hosts import host_status
 from tests.support.editor_home import COMMAND
-from tests.support.neovim import LIMIT_S, WAYS
+from tests.support.neovim import ALL_WAYS, LIMIT_S, WAYS
 from tests.support.neovim_watch import watch, watched
 from tests.support.polling import until
 from tests.support.served_host import secret_file
@@ -23,9 +23,7 @@ REST_S = 1.0  # long enough for whatever the server has to say
 
 
 DRAWN = pytest.mark.parametrize("start", WAYS, indirect=True, ids="-".join)
-DRAWN_IN_ALL = pytest.mark.parametrize(
-    "start", [*WAYS, ("0.12", "own")], indirect=True, ids="-".join
-)
+DRAWN_IN_ALL = pytest.mark.parametrize("start", ALL_WAYS, indirect=True, ids="-".join)
 
 
 @pytest.fixture

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.neovim import PLUGIN, WAYS
+from tests.support.neovim import ALL_WAYS, PLUGIN
 from tests.support.polling import until
 
 INLINE = "textDocument/inlineCompletion"
 SECRET = {"sentence": "the file may hold secrets", "age_s": 3}
-DRAWN = pytest.mark.parametrize("scripted_neovim", WAYS, indirect=True, ids="-".join)
+DRAWN = pytest.mark.parametrize("scripted_neovim", ALL_WAYS, indirect=True, ids="-".join)
 
 
 @pytest.fixture
