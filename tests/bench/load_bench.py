@@ -182,7 +182,7 @@ def _read_tokens(path: Path, most: int) -> Sequence[tuple[str, str]]:
         reason = error.strerror if isinstance(error, OSError) else "it is no ASCII"
         raise InputError(f"{path} cannot be read: {reason}") from error
     lines = [line for line in lines if line and not line.startswith("#")]
-    tokens = [(name, token) for name, _, token in (line.rpartition(":") for line in lines)]
+    tokens = [line.partition(":")[::2] if ":" in line else ("", line) for line in lines]
     if all(name == METRICS_NAME for name, _ in tokens):
         raise InputError(f"{path} holds no token of a person")
     if any("sha256:" in line for line in lines):

@@ -17,7 +17,7 @@ from tests.bench.simulated.load.crowd import CrowdRun
 from tests.bench.simulated.load.host_requests import HostRequest
 
 READY = Status(PROTOCOL_VERSION, "1", "ready", 1, 1.0, model="tiny", device="cpu", dtype="int8")
-OTHER_TOKENS = "ada:aaaaaaaaaaaaaaaaaaaa\n# on leave\n\nbob:bbbbbbbbbbbbbbbbbbbb\n"
+OTHER_TOKENS = "ada:aaaaaaaaaa:aaaaaaaaa\n# on leave\n\nbob:bbbbbbbbbbbbbbbbbbbb\n"
 
 
 @pytest.fixture
@@ -72,7 +72,7 @@ def test_each_person_has_the_token_of_a_line(bench, tmp_path):
     file = tmp_path / "tokens"
     file.write_text(OTHER_TOKENS)
     crowds, hosts = bench("--local", "--people", "2", "--tokens", file)
-    assert [one.token[0] for one in crowds[0].addresses] == ["a", "b"]
+    assert [one.token for one in crowds[0].addresses] == ["aaaaaaaaaa:aaaaaaaaa", "b" * 20]
     [(options, token, _)] = hosts
     assert options[:2] == ["--token-file", str(file)]
     assert token[0] == "a"
