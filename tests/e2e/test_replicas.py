@@ -256,14 +256,16 @@ async def test_figures_are_of_all_replicas_and_a_new_token_reaches_them(two):
     async with two.address.client() as http:
         page = (await http.get("/metrics")).text
     assert len(set(re.findall(r'replica="([^"]+)"', page))) == 2
-    two.tokens.write_text(another.token)
-    two.process.send_signal(signal.SIGHUP)
-    assert await serving(two, address=another) == before  # they go on
-    while await is_let_in(two.address):
-        await asyncio.sleep(0.05)
-    two.tokens.write_text("short")
-    await replaced(two, another)  # new ones start with the tokens of the plan
-    two.tokens.write_text(TOKEN)  # which is read without a signal
+    try:
+        two.tokens.write_text(another.token)
+        two.process.send_signal(signal.SIGHUP)
+        assert await serving(two, address=another) == before  # they go on
+        while await is_let_in(two.address):
+            await asyncio.sleep(0.05)
+        two.tokens.write_text("short")
+        await replaced(two, another)  # new ones start with the tokens of the plan
+    finally:
+        two.tokens.write_text(TOKEN)  # which is read without a signal
     while await is_let_in(another):
         await asyncio.sleep(0.05)
     await serving(two)

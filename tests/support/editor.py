@@ -195,6 +195,7 @@ def hostless(folder: Path) -> dict[str, str]:
     return {
         "FOREGRAM_RUNTIME": str(folder / "run"),
         "FOREGRAM_CACHE": str(folder / "cache"),
+        "FOREGRAM_CONFIG": os.devnull,  # read before what `HOME` and `XDG_CONFIG_HOME` name
         "FOREGRAM_HOST_URL": "http://127.0.0.1:9",
         "HOME": str(folder),
     }
@@ -218,8 +219,10 @@ async def _connected(
             create = partial(create_server, Layer("command line", {}))
             serving = asyncio.create_task(serve_connection(create, *stream))
             _listen(client, *await asyncio.open_connection(sock=ours))
-            yield
-            await serving
+            try:
+                yield
+            finally:
+                await serving
 
 
 def _listen(client: LanguageClient, reader: StreamReader, writer: StreamWriter) -> None:
