@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import signal
 import subprocess
 import sys
 from contextlib import contextmanager
@@ -56,11 +57,12 @@ def test_all_people_are_answered(short_folder):
     assert not list(short_folder.glob("fg-*")), "the host's files are left"
 
 
-def test_no_host_is_left_behind(short_folder):
+@pytest.mark.parametrize(("ending", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_no_host_is_left_behind(ending, status, short_folder):
     with load("--people", "2", "--duration", "600", folder=short_folder) as process:
         host = until(lambda: host_process_id(short_folder), "a host", limit_s=START_S)
-        process.terminate()
-        assert process.wait(30) == 143
+        process.send_signal(ending)
+        assert process.wait(30) == status
     with pytest.raises(ProcessLookupError):
         os.kill(host, 0)
     assert not list(short_folder.glob("fg-*"))

@@ -27,11 +27,12 @@ def shown(*runs):
 
 
 def test_the_table_says_what_was_measured_and_what_went_wrong():
-    text = " ".join(shown(run(2, "refused", late_s=0.5, trouble="too_many")).split())
+    text = " ".join(shown(run(2, "refused", late_s=0.1, trouble="too_many")).split())
     assert "tiny int8 on cpu" in text
     assert "to the first text, ms p50" in text
     assert "too_many: 2" in text
     assert "did not keep up" in text
+    assert "did not keep up" not in " ".join(shown(run(2, late_s=0.001)).split())
 
 
 def test_the_object_can_be_read_where_nothing_was_answered():
