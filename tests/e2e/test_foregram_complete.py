@@ -83,9 +83,9 @@ def test_ctrl_c_ends_the_process_without_a_stack(tiny):
     assert b"Traceback" not in shown
 
 
-def test_a_reader_that_goes_away_is_no_failure():
-    pipe = subprocess.PIPE
-    with subprocess.Popen([*COMMAND, "models"], stdout=pipe, stderr=pipe) as process:
+def test_a_reader_that_goes_away_is_no_failure(tiny):
+    command, pipe = [*COMMAND, "complete", HOLE, "--json", *map(str, tiny)], subprocess.PIPE
+    with subprocess.Popen(command, stdout=pipe, stderr=pipe) as process:
         process.stdout.close()
         errors = process.stderr.read()
     assert process.returncode == 141

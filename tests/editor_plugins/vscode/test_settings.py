@@ -56,6 +56,13 @@ def test_package_json_has_the_servers_settings_with_their_types_and_defaults(man
     assert ours == server_settings()
 
 
+def test_the_settings_page_has_a_field_for_each_text_and_each_list(manifest):
+    """With null beside them VS Code shows a link to the file of settings."""
+    for name, schema in declared_settings(manifest).items():
+        kinds = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
+        assert "null" not in kinds or kinds[0] in ("integer", "number"), name
+
+
 def test_the_settings_page_is_in_groups_and_in_an_order_of_its_own(manifest):
     groups = manifest["contributes"]["configuration"]
     assert [group["order"] for group in groups] == list(range(len(groups)))

@@ -6,6 +6,7 @@ import pytest
 from lsprotocol import types
 
 from engine.host.protocol import Failed, Position
+from engine.request import Chunk
 from lsp_server.completion.in_flight import InFlightCompletion
 from lsp_server.completion.plan import Plan
 from lsp_server.documents.anchor import Anchor
@@ -27,13 +28,17 @@ class Events:
         yield Failed("no_text", "nothing")
 
 
-@pytest.fixture
-def anchor():
+def at_end_of(line):
     documents = Documents()
-    documents.open(types.TextDocumentItem("file:///a.py", "python", 1, "x"))
+    documents.open(types.TextDocumentItem("file:///a.py", "python", 1, line))
     snapshot = documents.snapshot("file:///a.py")
     assert isinstance(snapshot, Snapshot)
-    return Anchor.of(snapshot, Position(0, 1))
+    return Anchor.of(snapshot, Position(0, len(line)))
+
+
+@pytest.fixture
+def anchor():
+    return at_end_of("x")
 
 
 @pytest.fixture
@@ -68,3 +73,22 @@ async def test_what_is_cancelled_in_its_rest_is_never_asked_for(anchor, begun):
     running.cancel()
     assert await running.outcome(anchor) is Reason.SUPERSEDED
     assert not events.is_asked.is_set()
+
+
+async def test_what_is_written_serves_whoever_types_along_behind_it_or_ahead_of_it(begun):
+    is_written = asyncio.Event()
+
+    async def events():
+        yield Chunk("return ")
+        is_written.set()
+        await asyncio.Event().wait()
+
+    running = begun(events, 0.0)
+    await is_written.wait()
+    fits = [running.may_serve(at_end_of(f"x{typed}")) for typed in ("", "re", "return x", "ra")]
+    assert fits == [True, True, True, False]
+    joining = asyncio.create_task(running.outcome(at_end_of("xre")))
+    await asyncio.sleep(0)
+    assert not joining.done()
+    running.cancel()
+    assert await joining is Reason.SUPERSEDED

@@ -1,6 +1,7 @@
 """A text as its lines, edited as LSP edits."""
 
 import random
+import time
 
 import pytest
 from hypothesis import given
@@ -222,6 +223,16 @@ def test_two_thousand_random_edits_agree_with_a_naive_text():
         assert text_of(buffer) == model.text
         assert buffer.lines == model.lines() == mirror
         assert buffer.num_bytes == len(model.text.encode("utf-8", "surrogatepass"))
+
+
+def test_an_edit_of_fifty_thousand_lines_and_its_lines_take_few_milliseconds():
+    """Less than 3 of processor time; the bound is five times that, for busy machines."""
+    buffer = LineBuffer("    value = compute(é, 1)  # 🦉\r\n" * 50_000)
+    began = time.process_time()
+    for line in range(0, 50_000, 1_000):
+        buffer.apply(span(line, 9, line, 9), "\r\n    ")
+        assert len(buffer.lines) == buffer.num_lines
+    assert time.process_time() - began < 50 * 0.015
 
 
 TEXTS = st.text(alphabet="ab\té\u0301\u2028日🦉👩\u200d\ud83d\ude00", max_size=20).filter(

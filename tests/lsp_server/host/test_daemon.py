@@ -298,6 +298,15 @@ def test_a_host_whose_place_another_one_takes_at_once_was_stopped(stub):
     assert stub.folder.host_is_alive()
 
 
+def test_a_host_that_does_not_listen_to_reason_is_terminated(stub, monkeypatch):
+    monkeypatch.setattr(daemon, "STOP_LIMIT_S", 0.5)
+    ensure(stub, "--ignore-stop")
+    told: list[str] = []
+    assert asyncio.run(stop_host(stub.settings, told.append))
+    assert [sentence.split()[-1] for sentence in told] == ["SIGTERM"]
+    assert not stub.folder.host_is_alive()
+
+
 def test_a_host_that_listens_to_nothing_is_killed(stub, monkeypatch):
     monkeypatch.setattr(daemon, "STOP_LIMIT_S", 0.3)
     ensure(stub, "--ignore-stop", "--ignore-signals")
