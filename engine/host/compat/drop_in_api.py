@@ -160,16 +160,18 @@ def event(content: object) -> bytes:
 
 
 def read_as(kind: type[_Kind], body: Body, neutral: Mapping[str, Sequence[object]]) -> _Kind:
-    """Read a body. Raises ValidationError.
+    """Read a body without what is refused. Raises InputError and ValidationError."""
+    refuse(body, neutral)
+    return msgspec.convert(body, kind)
 
-    Raises InputError for a field that would change the answer: that has no `neutral` value.
-    """
+
+def refuse(body: Body, neutral: Mapping[str, Sequence[object]]) -> None:
+    """Raises InputError for a field that would change the answer: that has no `neutral` value."""
     for name, values in neutral.items():
         if name in body and body[name] not in values:
             told = " or ".join(_encode(one).decode() for one in values)
             otherwise = f", or let it be {told}" if told else ""
             raise InputError(f"{name} is not supported: leave it out{otherwise}")
-    return msgspec.convert(body, kind)
 
 
 def stop_strings(stop: StopField) -> tuple[str, ...]:

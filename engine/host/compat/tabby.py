@@ -27,6 +27,7 @@ from engine.host.compat.drop_in_api import (
     Json,
     TextRequest,
     read_as,
+    refuse,
 )
 from engine.host.principals import principal_of
 from engine.host.protocol import Done, Feedback, FeedbackKind, Integer
@@ -36,6 +37,10 @@ from engine.request import Chunk, Snippet
 _MAX_TOKENS = 64  # Tabby's own default, and no request says another
 _RELEASE = "v0.32.0"  # of Tabby, whose API this is: clients ask whether they may use it
 _ID_PREFIX = "cmpl-"
+_NO_DEBUGGING = {
+    "raw_prompt": (None,),
+    "disable_retrieval_augmented_code_completion": (None, False),
+}
 _KINDS: dict[str, FeedbackKind] = {"view": "shown", "select": "accepted", "dismiss": "rejected"}
 
 
@@ -61,6 +66,7 @@ class TabbyBody(msgspec.Struct, frozen=True):
     """What `/v1/completions` is asked."""
 
     segments: TabbySegments
+    debug_options: dict[str, Any] = {}
     temperature: Annotated[float, Meta(ge=0, le=10)] = 0.0
     seed: Integer | None = None
 
@@ -83,6 +89,7 @@ class TabbyCompletion(DropInCompletion):
 
 def _read(_path: str, body: Body, model: EngineInfo) -> TabbyCompletion:
     asked = read_as(TabbyBody, body, {"mode": ("standard",)})
+    refuse(asked.debug_options, _NO_DEBUGGING)
     segments = asked.segments
     snippets = (  # the best first, as Tabby orders them
         *(segments.declarations or ()),

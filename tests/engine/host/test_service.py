@@ -5,9 +5,11 @@ from collections.abc import Callable
 
 import pytest
 
+from engine.host.buffers import ClientId
 from engine.host.protocol import Failed
-from engine.host.service import EventRelay
+from engine.host.service import CompletionService, EventRelay
 from engine.request import Chunk
+from tests.support.held_engine import HeldEngine
 
 ENDED = Failed("odd", "it ended")
 
@@ -84,3 +86,16 @@ async def test_nobody_listens_to_a_loop_that_is_closed(relay, loop):
     loop.call_soon_threadsafe = closed
     relay.tell(Chunk("a"))
     assert not heard(relay)
+
+
+def test_a_host_that_tells_it_is_ready_names_its_model(monkeypatch):
+    service, gauges = CompletionService(lambda _: HeldEngine()), CompletionService.gauges
+
+    def loaded_meanwhile(self, principal):
+        service.engine_thread.engine = HeldEngine()
+        return gauges(self, principal)
+
+    monkeypatch.setattr(CompletionService, "gauges", loaded_meanwhile)
+    seen = [service.status(1.0, ClientId("", "an-editor")) for _ in range(2)]
+    assert seen[0].state == "loading"
+    assert (seen[1].state, seen[1].model) == ("ready", HeldEngine().info.model)

@@ -148,7 +148,7 @@ _NULLS = {
         *("input_extra", "prompt", "n_predict", "samplers", "seed", "stop", "stream", "grammar"),
         *("json_schema", "logit_bias", "lora", "ignore_eos", "response_fields", "n_cmpl"),
     ),
-    "tabby": ("prompt", "mode", "temperature", "seed", "user", "language"),
+    "tabby": ("prompt", "mode", "debug_options", "temperature", "seed", "user", "language"),
 }
 
 
@@ -166,10 +166,11 @@ async def test_a_field_that_is_null_is_as_if_it_were_not_there(tmp_path, api):
 async def test_null_in_what_is_nested_is_as_if_it_were_not_there(tmp_path):
     snippet = {"filepath": None, "body": "b"}
     tabby = {"prefix": "x", "suffix": None, "filepath": None, "declarations": [snippet]}
+    options = {"raw_prompt": None, "disable_retrieval_augmented_code_completion": None}
     llama = {"input_prefix": "x", "input_suffix": "y"}
     async with running_host(tmp_path, HeldEngine(), apis=ALL) as host:
         for path, body in (
-            (COMPLETIONS, {"segments": tabby}),
+            (COMPLETIONS, {"segments": tabby, "debug_options": options}),
             ("/infill", llama | {"input_extra": [{"filename": None, "text": "t"}, {"text": None}]}),
             (COMPLETIONS, {"prompt": "x", "stream_options": {"include_usage": None}}),
         ):
@@ -346,3 +347,14 @@ async def test_errors_have_the_form_of_the_api(tmp_path, api, kind, fields):
     assert wrong.json().keys() == mistaken.json().keys() == fields
     assert error_of(api, wrong).get("type") == kind
     assert "seed" in error_of(api, mistaken)["message"]
+
+
+@pytest.mark.parametrize("api", REQUESTS)
+async def test_a_wrong_method_and_a_path_below_have_the_form_of_the_api(tmp_path, api):
+    path, _, _ = REQUESTS[api]
+    async with running_host(tmp_path, HeldEngine(), apis=EnabledApis.named(api)) as host:
+        method, missing = await host.client.get(path), await host.client.post(f"{path}/x", json={})
+    assert (method.status_code, missing.status_code) == (405, 404)
+    assert "POST" in method.headers["allow"]
+    for answer in (method, missing):
+        assert error_of(api, answer)["message"]

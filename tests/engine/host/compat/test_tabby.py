@@ -62,6 +62,9 @@ def test_snippets_come_in_tabbys_order_and_under_paths():
 def test_what_is_not_served_is_refused_by_name():
     with pytest.raises(InputError, match="mode"):
         read(BODY | {"mode": "next_edit_suggestion"})
+    for name, value in (("raw_prompt", "x"), ("disable_retrieval_augmented_code_completion", True)):
+        with pytest.raises(InputError, match=name):
+            read(BODY | {"debug_options": {name: value}})
 
 
 async def test_an_answer_is_one_text_under_the_name_that_events_call_it(tmp_path):
