@@ -1,5 +1,6 @@
 """An open document and its snapshots."""
 
+import pytest
 from lsprotocol import types
 
 from engine.host.protocol import Position
@@ -12,6 +13,8 @@ def test_a_snapshot_does_not_change_with_the_document():
     document.change(2, [types.TextDocumentContentChangePartial(types.Range(at, at), "b")])
     assert (before.version, before.lines) == (1, ("a",))
     assert (document.snapshot().version, document.snapshot().lines) == (2, ("ab",))
+    with pytest.raises(AttributeError):
+        before.version = 9  # type: ignore[misc] # what is tested
 
 
 def test_positions_are_translated_both_ways():
