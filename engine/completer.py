@@ -40,6 +40,10 @@ class ServedSequence(Running, Protocol):
         """Return what became of it. Raises the error that ended it."""
         ...
 
+    def close(self) -> None:
+        """End it where the loop was left before its end."""
+        ...
+
 
 class ServedEngine(Protocol):
     """Runs many completions side by side, on one thread."""
@@ -66,7 +70,10 @@ class ServedEngine(Protocol):
         one = self.sequence(
             request, on_chunk=on_chunk, is_cancelled=cancelled, on_end=lambda _: None
         )
-        self.run(lambda: [] if one.is_done else [one])
+        try:
+            self.run(lambda: [] if one.is_done else [one])
+        finally:
+            one.close()
         return one.result()
 
     def run(self, admit: Callable[[], Sequence[Any]], /) -> None:

@@ -139,6 +139,11 @@ class Sequence:
         self._held.__exit__(type(error), error, error.__traceback__)
         self._finish()
 
+    def close(self) -> None:
+        """Give back what it holds, wherever it stands."""
+        if not self.is_done:
+            self._end()
+
     def result(self) -> CompletionResult:
         """Return what became of it. Raises its error, and ValueError before it is done."""
         if self.error is not None:

@@ -54,6 +54,19 @@ def test_a_closed_files_prompt_and_completions_are_gone(engine):
     assert again.text == first.text
 
 
+def test_the_prompt_of_an_interrupted_completion_is_gone_too(engine):
+    def interrupt(_):
+        raise KeyboardInterrupt
+
+    engine.forget(closed("a.py"))
+    held = engine.usage_of().kv_bytes
+    with pytest.raises(KeyboardInterrupt):
+        engine.complete(ASKED, on_chunk=interrupt)
+    assert engine.usage_of().kv_bytes > held
+    engine.forget(closed("a.py"))
+    assert engine.usage_of().kv_bytes == held
+
+
 def test_a_prompt_that_shows_a_closed_neighbour_is_gone_and_others_stay(engine):
     engine.complete(ASKED)
     with_neighbour = engine.complete(ASKED).cost

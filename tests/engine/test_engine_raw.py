@@ -98,6 +98,16 @@ def test_the_tokens_of_the_chunks_are_the_text(engine):
         assert [token.log_prob for token in tokens] == list(result.log_probs[: len(tokens)])
 
 
+def test_drafts_are_found_in_the_text_of_a_raw_prompt(engine):
+    lines = "    def pop(self):\n        return self.items.pop()\n" * 4
+    asked = raw(f"<|fim_prefix|>{lines}<|fim_suffix|>{BEHIND}<|fim_middle|>")
+    plain = engine.complete(asked)
+    assert plain.cost.steps >= plain.cost.tokens
+    ahead = engine.complete(replace(asked, lookahead=Lookahead()))
+    assert ahead.token_ids == plain.token_ids
+    assert ahead.cost.steps < ahead.cost.tokens
+
+
 def test_a_prompt_beyond_the_context_is_refused(engine):
     with pytest.raises(InputError, match="context"):
         engine.complete(raw("x\n" * 600))

@@ -132,6 +132,8 @@ def test_a_forward_that_fails_ends_it_and_what_holds_its_slot_is_closed(cache):
         one.step()
     one.sequence.fail(RuntimeError("the device is gone"))
     assert (closed, one.ends) == ([True], 1)
+    one.sequence.close()
+    assert one.ends == 1
 
 
 TOKENIZER = Tokenizer.from_json(byte_tokenizer().to_str())

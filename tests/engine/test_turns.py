@@ -59,6 +59,11 @@ def test_a_new_client_does_not_come_before_another_principal_whose_turn_it_is(tu
     assert turns.rank("ada", "x") < turns.rank("eve", "a name that was never heard")
 
 
+def test_new_clients_gain_nothing_beside_another_principal(turns, clock):
+    run(turns, clock, 1.0, "eve")
+    assert turns.rank("ada", "one") < turns.rank("eve", "a name that was never heard")
+
+
 def test_who_was_away_has_saved_up_no_more_than_a_bounded_credit(turns, clock):
     run(turns, clock, 100.0, "eve")
     turns.arrive("ada", ["eve"])

@@ -144,6 +144,9 @@ class HeldSequence:
         except Exception as error:  # noqa: BLE001 - as the engine's own sequences do
             self._end(None, error)
 
+    def close(self) -> None:
+        self.work.close()
+
     def result(self) -> CompletionResult:
         if self.error is not None:
             raise self.error

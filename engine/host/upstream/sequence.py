@@ -129,6 +129,10 @@ class UpstreamSequence:
             self._end()
         self.is_done = True
 
+    def close(self) -> None:
+        """Tell the end, if it was not told; nothing is held here."""
+        self._end()
+
     def result(self) -> CompletionResult:
         """Return what became of it. Raises its error, and ValueError before it has ended."""
         if self.error is not None:
