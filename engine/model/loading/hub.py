@@ -9,6 +9,7 @@ import os
 import re
 from functools import partial
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 from engine.errors import ModelCorruptError, ModelNotFoundError
@@ -108,7 +109,7 @@ def _counting(progress: Progress) -> Any:  # noqa: ANN401 - a class of the hub's
     """A bar that draws nothing, and tells `progress`; several may count the same bytes."""
     from huggingface_hub.utils.tqdm import tqdm  # noqa: PLC0415 - as in `_downloaded`
 
-    told = 0
+    told, lock = 0, Lock()  # files come on several threads
 
     class Counting(tqdm):
         def __init__(self, *args: object, **options: Any) -> None:  # noqa: ANN401 - as tqdm's
@@ -117,10 +118,11 @@ def _counting(progress: Progress) -> Any:  # noqa: ANN401 - a class of the hub's
 
         def update(self, n: float | None = 1) -> None:
             nonlocal told
-            self.num_bytes += int(n or 0) if self.is_of_bytes else 0
-            if self.num_bytes > told:
-                progress.advance(self.num_bytes - told)
-                told = self.num_bytes
+            with lock:
+                self.num_bytes += int(n or 0) if self.is_of_bytes else 0
+                if self.num_bytes > told:
+                    progress.advance(self.num_bytes - told)
+                    told = self.num_bytes
 
     return Counting
 

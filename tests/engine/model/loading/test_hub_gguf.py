@@ -1,6 +1,8 @@
 """A quantized model of the hub is one file of a repository, the one that is asked for."""
 
 import hashlib
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -128,6 +130,29 @@ def test_a_download_and_its_check_are_told_with_their_bytes(fake_hub: FakeHub) -
     tasks = ["downloading owner/x-GGUF", "checking what was downloaded"]
     assert (said.tasks, said.totals) == (tasks, [7, 7])
     assert (said.advanced, said.num_ended) == (14, 2)
+
+
+class Yielding(Said):
+    """Lets another thread go on in the middle of a sum."""
+
+    def advance(self, amount: int) -> None:
+        before = self.advanced
+        time.sleep(0)
+        self.advanced = before + amount
+
+
+def test_bytes_that_come_on_several_threads_are_each_told_once(fake_hub, monkeypatch):
+    def download(repository: str, revision: str | None, name: str, bars: Any) -> str:
+        (fake_hub.folder / name).write_text("")
+        bar = bars(unit="B")
+        with ThreadPoolExecutor(8) as threads:
+            list(threads.map(bar.update, [1] * 2000))
+        return str(fake_hub.folder)
+
+    monkeypatch.setattr(fake_hub, "download", download)
+    said = Yielding()
+    hub_gguf("owner/x-GGUF:Q8_0", said)
+    assert said.advanced == 2000
 
 
 def test_a_file_that_is_not_there_tells_which_are(fake_hub: FakeHub) -> None:
