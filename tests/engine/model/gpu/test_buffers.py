@@ -21,8 +21,8 @@ def test_every_part_is_aligned(shape):
         assert part.storage_offset() % 4 == 0
 
 
-def test_one_copy_brings_all_parts_over():
-    shape = StepShape(4, 4)
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_one_copy_brings_all_parts_over(shape):
     outputs, inputs = Outputs(shape, torch.device("cpu")), Inputs(shape, 7, torch.device("cpu"))
     for number, name in enumerate(outputs.arrays):
         getattr(outputs.acceptance, name).fill_(number + 1)

@@ -31,7 +31,7 @@ pytestmark = [pytest.mark.usefixtures("one_thread", "few_splits"), pytest.mark.t
 DEVICE = torch.device("cpu" if knobs.runtime.interpret else "cuda")
 PROMPT = [int(token) for token in np.random.default_rng(1).integers(7, 290, 260)]
 HELD = 60
-COUNT = 7
+COUNT = 8
 
 
 @cache

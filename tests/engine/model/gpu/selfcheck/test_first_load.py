@@ -103,6 +103,7 @@ FAULTS = {
     [
         *((one, "wrong row") for one in OPERATIONS),
         *(("gate_up", one) for one in list(FAULTS)[1:]),
+        *(("batch_attention", one) for one in ("leak", "race")),
     ],
 )
 def test_where_an_operation_is_wrong_the_text_is_that_of_pytorch(
