@@ -9,12 +9,12 @@ import msgspec
 import numpy as np
 import pytest
 
-from engine import learning
 from engine.config import StopRules
 from engine.drafting.lookahead import LookaheadDrafter
 from engine.host.buffers import ClientId
 from engine.host.protocol import Done
 from engine.host.service import CompletionService
+from engine.learning import SweptCosts
 from engine.loader import EngineOptions, load_engine
 from tests.support.running_host import ask, buffer
 from tests.support.tiny_models import save_model, tiny_model
@@ -34,7 +34,7 @@ def no_rates(monkeypatch):
     work has ended, would time its steps again, and verify other numbers of rows.
     """
     monkeypatch.setattr(LookaheadDrafter, "calibrate", lambda *_: None)
-    monkeypatch.setattr(learning, "_is_outdated", lambda *_: False)
+    monkeypatch.setattr(SweptCosts, "is_outdated_by", lambda *_: False)
 
 
 @pytest.fixture(scope="module")
