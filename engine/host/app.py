@@ -1,4 +1,4 @@
-"""The host's HTTP routes: each decodes a message, calls the service, and answers with one."""
+"""The host's HTTP routes: each decodes a message, calls the service, and sends its answer."""
 
 import asyncio
 import time
@@ -32,7 +32,7 @@ from engine.host.quotas import QuotaError
 from engine.host.service import CompletionService
 
 _Kind = TypeVar("_Kind", bound=msgspec.Struct)
-AskAll = Callable[..., Awaitable[list[Any]]]  # a method of each host behind one address
+AskAll = Callable[..., Awaitable[list[Any]]]  # calls a method of each host behind one address
 _CODES = {
     400: "bad_request",
     404: "not_found",
@@ -47,8 +47,8 @@ async def _ask_none(*_: object) -> list[Any]:
 
 
 async def _message(service: CompletionService, request: AnyRequest, kind: type[_Kind]) -> _Kind:
-    """Decode the body. Raises InputError where it is no message of this kind, whatever it is."""
-    service.used_at = time.monotonic()  # a message uses the host, a look at its status does not
+    """Decode the body, and note that the host is in use. Raises InputError."""
+    service.used_at = time.monotonic()
     return decoded(await request.body(), kind)
 
 
@@ -61,15 +61,14 @@ def create_app(
 ) -> Litestar:
     """Build the application, with the drop-in APIs that are switched on.
 
-    `stop` ends the server that runs it; None: no client may do that. `ask_all` calls a method of
-    this and all other hosts behind one address, by its name; it never raises. `replica` is the name
-    of this one, where there are several.
+    `stop` ends the server; with None, no client may stop it. `ask_all` calls a method by name on
+    every host behind this address, and never raises. `replica` names this host among them.
     """
     began = time.monotonic()
 
     @post("/v1/complete", status_code=200)
     async def complete(request: AnyRequest) -> EventLines:
-        """Complete at a position; lines of JSON."""
+        """Complete at a position; streams NDJSON."""
         message = await _message(service, request, CompleteRequest)
         return EventLines(service.complete(principal_of(request.scope), message))
 
@@ -86,7 +85,7 @@ def create_app(
         data = await _message(service, request, CloseRequest)
         client = ClientId(principal_of(request.scope), data.client)
         service.clients.leave(client, data.uris)
-        await ask_all("close_client", *client, data.uris)  # they may have been another's before
+        await ask_all("close_client", *client, data.uris)  # another replica may hold them
 
     @post("/v1/feedback", status_code=204)
     async def feedback(request: AnyRequest) -> None:
@@ -97,29 +96,29 @@ def create_app(
 
     @get("/v1/status")
     async def status(request: AnyRequest, client: FromQuery[str] = "") -> Status:
-        """Report what the host is doing for this principal, and the number of its other clients."""
+        """Report the host's status for this principal, with the number of its other clients."""
         asking = ClientId(principal_of(request.scope), client)
         return service.status(time.monotonic() - began, asking)
 
     @post("/v1/stop", status_code=202)
     async def stop_host(request: AnyRequest) -> None:
-        """Finish what is running, then exit."""
+        """Finish running completions, then exit."""
         asyncio.get_running_loop().call_soon(_allowed(stop, request))
 
     @get("/health")
     async def health() -> Response[dict[str, str]]:
-        """Say whether completions are served; needs no token."""
+        """Report whether completions are served. Needs no token."""
         status = "ok" if service.state == "ready" else service.state
         return Response({"status": status}, status_code=200 if status == "ok" else 503)
 
     @head("/health")
     async def health_head() -> Response[None]:
-        """Say it by the status alone."""
+        """Report health by the HTTP status alone."""
         return Response(None, status_code=200 if service.state == "ready" else 503)
 
     @get("/metrics", media_type=MediaType.TEXT)
     async def metrics(request: AnyRequest) -> bytes:
-        """Count for Prometheus: the figures of all together are for none of several principals."""
+        """Return metrics for Prometheus; of named principals only `metrics` may read them."""
         _check_sees_all(request)
         own = {replica: service.metrics_page()}
         return joined_pages(dict(await ask_all("metrics")) | own) if replica else own[replica]
@@ -152,7 +151,7 @@ def guarded_app(
     ask_all: AskAll = _ask_none,
     replica: str = "",
 ) -> AuthMiddleware:
-    """The application behind its authentication."""
+    """Build the application with authentication in front."""
     # Its types are narrower than ASGI's.
     app: Any = create_app(service, stop, apis, ask_all, replica)
     return AuthMiddleware(

@@ -1,8 +1,8 @@
-"""HTTP/1.1 with limits of size and of time, for each connection alone.
+"""HTTP/1.1 with limits on size and time for each connection.
 
-h11 bounds the headers and reads one request after the other. uvicorn itself waits for ever for
-headers, for a body, and for a client that does not read; it takes needless bodies of any length.
-Each end leaves a line in the log.
+h11 bounds the headers and reads one request after another. uvicorn alone waits forever for headers,
+a body, or a client that does not read, and accepts unwanted bodies of any length. Each connection
+ended here leaves a line in the log.
 """
 
 import asyncio
@@ -13,34 +13,34 @@ from typing import Any
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-HEADERS_S = 15.0  # from the beginning of a connection, or of a further request, to the last header
-BODY_S = 120.0  # 32 MiB at 2 Mbit/s
-UNREAD_S = 30.0  # in which a client takes nothing of what is written for it
-_LOOK_S = 1.0
-_MOST_HEAD = 2**14  # bytes of a request line and its header fields, as h11 has it
-_MOST_FIELDS = 256  # of a head
+HEADERS_S = 15.0  # seconds from the start of a connection or a later request to its last header
+BODY_S = 120.0  # seconds for a whole body: 32 MiB at 2.3 Mbit/s
+UNREAD_S = 30.0  # seconds in which a client may read nothing of its answer
+_LOOK_S = 1.0  # seconds between two checks of a connection
+_MOST_HEAD = 2**14  # bytes of request line and header fields; h11's default
+_MOST_FIELDS = 256  # header fields in a request
 _TOO_LONG = f"a request has more than {_MOST_HEAD:,} bytes of headers, or {_MOST_FIELDS} of them"
 _BLANK_LINE = re.compile(rb"\n\r?\n")
-_MOST_NEEDLESS = 2**18  # bytes of a body, that are read although its request is answered
-_LINGER_S = 1.0  # for a client that goes on with such a body to read the answer
-_QUIET_PART = 0.75  # of the connections that there may be; beyond, those go that wait for nothing
+_MOST_NEEDLESS = 2**18  # bytes read of a body whose request is already answered
+_LINGER_S = 1.0  # seconds for a client that sends more than that to read the answer
+_QUIET_PART = 0.75  # share of the allowed connections above which idle ones are closed
 
 CONNECTIONS_LOG = "foregram.host.connections"
 _log = logging.getLogger(CONNECTIONS_LOG)
 
 
 class HostConnection(H11Protocol):
-    """One connection, which is looked at every now and then."""
+    """One connection, checked against its limits every `_LOOK_S`."""
 
     def __init__(self, **given: Any) -> None:  # noqa: ANN401 - uvicorn's
-        """As uvicorn makes it, when a connection is accepted."""
+        """Called by uvicorn when it accepts a connection."""
         super().__init__(**given)
-        self.heard_at = self.loop.time()  # when anything came
-        self._headers_since: float | None = None  # None: no request is on its way
+        self.heard_at = self.loop.time()  # when data last arrived
+        self._headers_since: float | None = None  # None while no headers are awaited
         self._body_since: float | None = None
         self._unread_since: float | None = None
-        self._num_unread = 0  # bytes, at the last look
-        self._num_needless = 0  # bytes of a body that nobody waits for
+        self._num_unread = 0  # bytes at the last check
+        self._num_needless = 0  # bytes of a body that is not wanted
         self._looking: asyncio.TimerHandle | None = None
 
     @property
@@ -50,17 +50,17 @@ class HostConnection(H11Protocol):
 
     @property
     def is_quiet(self) -> bool:
-        """Whether nothing is under way on it, and it was not ended yet."""
+        """Whether it is open with no request being answered."""
         return self.is_between and not self.transport.is_closing()
 
     def end(self, reason: str) -> None:
-        """End the connection at once, with a line in the log."""
-        sender = f" from {self.client[0]}" if self.client else ""  # none on a socket
+        """Abort the connection and log why."""
+        sender = f" from {self.client[0]}" if self.client else ""  # a Unix socket has no address
         _log.warning("a connection%s was ended: %s", sender, reason)
         self.transport.abort()
 
     def end_unfinished(self) -> None:
-        """End it if a request is on its way here that is not all there."""
+        """End the connection if the body of a request is still incomplete."""
         if self._is_in_body:
             self.end("the host stops")
 
@@ -72,14 +72,14 @@ class HostConnection(H11Protocol):
         self._make_room()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """It is over."""
+        """Stop checking, and free the last request."""
         if self._looking is not None:
             self._looking.cancel()
         super().connection_lost(exc)
-        self.cycle = None  # type: ignore[assignment] # as before the first one; it holds a body
+        self.cycle = None  # type: ignore[assignment] # None before the first; frees a body
 
     def data_received(self, data: bytes) -> None:
-        """Read on, within the limits."""
+        """Read data within the limits."""
         if self.transport.is_closing():
             return
         self.heard_at = self.loop.time()
@@ -94,7 +94,7 @@ class HostConnection(H11Protocol):
             self._await_request()
 
     def handle_events(self) -> None:
-        """Read on, unless a head has come that is too long: h11 bounds only one without an end."""
+        """Handle events unless the head is too long: h11 bounds only an incomplete one."""
         if self.conn.their_state is h11.IDLE:
             self._drop_empty_lines()
             if _is_too_long(self.conn.trailing_data[0]):
@@ -103,32 +103,32 @@ class HostConnection(H11Protocol):
         super().handle_events()
 
     def shutdown(self) -> None:
-        """Close it once: over TLS a second time breaks the transport."""
+        """Close once: over TLS, closing twice breaks the transport."""
         if not self.transport.is_closing():
             super().shutdown()
 
     def send_400_response(self, msg: str) -> None:
-        """Say what is wrong, where that does not stand in the middle of another answer."""
+        """Answer 400, or end the connection if another answer is being sent."""
         if self.conn.our_state is h11.IDLE:
             super().send_400_response(msg)
         else:
             self.end(msg)
 
     def _should_upgrade(self) -> bool:
-        """No other protocol is spoken here, whatever a client wishes for: Java's own does."""
+        """Refuse every upgrade; Java's own HTTP client asks for one."""
         return False
 
     def _take(self, data: bytes) -> None:
-        """Leave out empty lines behind a body, and what follows the last request."""
+        """Skip empty lines after a body, and all data after the last request."""
         if self.transport.is_closing() or self.conn.their_state is h11.MUST_CLOSE:
             return
         if not self._is_in_body and not self.conn.trailing_data[0]:
             data = data.lstrip(b"\r\n")
-        if data:  # without any, h11 would take it for the end of the connection
+        if data:  # h11 takes empty data for the end of the connection
             super().data_received(data)
 
     def _drop_empty_lines(self) -> None:
-        """Empty lines that came at once with the request before are none of the next one."""
+        """Drop empty lines received with the previous request, before the next one."""
         received = self.conn.trailing_data[0]
         if received.startswith((b"\r", b"\n")):
             self.conn = h11.Connection(h11.SERVER, _MOST_HEAD)
@@ -136,7 +136,7 @@ class HostConnection(H11Protocol):
                 self.conn.receive_data(request)
 
     def _await_request(self) -> None:
-        """A further request has begun; or else a body has ended whose request was refused."""
+        """Note when the next request began; or, after a refused body, wait for one to begin."""
         if self.conn.trailing_data[0]:
             self._headers_since = self._headers_since or self.heard_at
             return
@@ -150,15 +150,15 @@ class HostConnection(H11Protocol):
         return bool(self.conn.their_state is h11.SEND_BODY)
 
     def _is_needless(self, data: bytes) -> bool:
-        """Whether so much came of a body whose request was refused that it is read no further."""
+        """Whether the body of a refused request exceeds `_MOST_NEEDLESS`."""
         is_refused = self.is_between and self._is_in_body
         self._num_needless = self._num_needless + len(data) if is_refused else 0
         return self._num_needless > _MOST_NEEDLESS
 
     def _make_room(self) -> None:
-        """End the connection that was quiet for longest, where there are nearly too many.
+        """Near the limit of connections, end the one idle for longest.
 
-        So a client that has a request finds a place, however many others only hold one.
+        So a client with a request gets in, however many idle connections there are.
         """
         most = self.limit_concurrency
         if most is None or len(self.connections) <= _QUIET_PART * most:
@@ -193,7 +193,7 @@ class HostConnection(H11Protocol):
         return None
 
     def _measure_unread(self, now: float) -> None:
-        """What is not read neither shrinks nor is gone in between, and does not come to its close."""
+        """Note since when the write buffer neither shrinks nor empties, or the close hangs."""
         num_unread = self.transport.get_write_buffer_size()
         is_idle = num_unread == 0 and not self.transport.is_closing()
         is_read = is_idle or num_unread < self._num_unread

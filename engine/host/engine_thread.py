@@ -1,4 +1,4 @@
-"""The engine's thread: an engine is loaded there, and runs until the host ends or it cannot go on."""
+"""The engine's thread: loads the engine, and runs it until the host stops or the engine fails."""
 
 import asyncio
 import gc
@@ -18,13 +18,13 @@ from engine.request import ClosedBuffers
 from engine.scheduler import Scheduler
 
 STOPPING = Problem("stopping", "the host is stopping")
-_JOIN_S = 10.0  # for the thread to end its step and to save what it has learned
-_PAUSES_S = (10.0, 60.0, 300.0)  # before a model that cannot be loaded is tried again
+_JOIN_S = 10.0  # seconds the thread has to end its step and save what it learned
+_PAUSES_S = (10.0, 60.0, 300.0)  # seconds before each retry of a failed load; the last repeats
 _log = logging.getLogger("foregram.host")
 
 
 class NotReadyError(RefusalError):
-    """The engine is loading, has failed, or stops; the problem says which."""
+    """The engine is loading, has failed or is stopping; the problem says which."""
 
     def __init__(self, problem: Problem) -> None:
         super().__init__(503, problem, retry_after_s=1.0)
@@ -49,12 +49,12 @@ class _LoadedSoFar(Progress):
 
 
 class EngineThread:
-    """Loads an engine, and runs what `scheduler` admits. `forget` and `lose` are for any thread."""
+    """Loads an engine and runs what `scheduler` admits. `forget` and `lose` are thread-safe."""
 
     def __init__(self, load: Callable[[Progress], ServedEngine], scheduler: Scheduler) -> None:
         self.engine: ServedEngine | None = None  # None until it is loaded
-        self.problem: Problem | None = None  # why it could not be, or cannot run any more
-        self.lost: DeviceLostError | None = None  # what ended its device, for this process
+        self.problem: Problem | None = None  # why it failed to load or to go on
+        self.lost: DeviceLostError | None = None  # why this process lost its device
         self.is_stopping = False
         self._load = load
         self._scheduler = scheduler
@@ -65,7 +65,7 @@ class EngineThread:
 
     @property
     def state(self) -> HostState:
-        """What a host of this engine is doing."""
+        """The state of the host that runs this engine."""
         if self.is_stopping:
             return "stopping"
         if self.problem is not None:
@@ -74,28 +74,28 @@ class EngineThread:
 
     @property
     def progress(self) -> LoadProgress | None:
-        """How far the engine is loaded, while it is."""
+        """The progress of loading; None when nothing is loading."""
         return self._loading.now
 
     @property
     def is_working(self) -> bool:
-        """Whether the engine's thread still loads or runs."""
+        """Whether the engine's thread is alive."""
         return self._thread.is_alive()
 
     def ready_engine(self) -> ServedEngine:
-        """The engine. Raises NotReadyError; where it could not be loaded, that is tried again soon."""
+        """Return the engine, retrying a failed load if one is due. Raises NotReadyError."""
         self.load_again()
         if self.engine is None or self.state != "ready":
             raise NotReadyError(self._not_ready())
         return self.engine
 
     def start(self, end: Callable[[], None] = lambda: None) -> None:
-        """Begin to load. `end` is called, from any thread, where the device was lost."""
+        """Start loading. Some thread calls `end` when the engine cannot go on."""
         self._end = end
         self._thread.start()
 
     def load_again(self) -> None:
-        """Load once more, a while after that failed: what was wrong may be right by now."""
+        """Retry a failed load after a pause: its cause may be gone."""
         if self.state != "failed":
             return
         pause_s = _PAUSES_S[min(len(self._failed_at), len(_PAUSES_S)) - 1]
@@ -107,39 +107,39 @@ class EngineThread:
         return threading.Thread(target=self._work, name="engine", daemon=True)
 
     def end_jobs(self) -> None:
-        """End what runs within a step; its clients are told that the host stops."""
+        """End all jobs within a step, and tell their clients that the host is stopping."""
         self.is_stopping = True
         self._scheduler.stop()
 
     async def stop(self) -> None:
-        """End what runs, and wait for the engine's thread, though not for ever."""
+        """End all jobs, and wait up to `_JOIN_S` for the engine's thread."""
         self.end_jobs()
         if self.engine is None:
-            return  # a model that still loads ends with the process
+            return  # a load in progress ends with the process
         await asyncio.to_thread(self._thread.join, _JOIN_S)
         if self._thread.is_alive():
             _log.error("the engine does not end within %.0f s, so it is left", _JOIN_S)
 
     def forget(self, closed: ClosedBuffers) -> None:
-        """Have the engine, where there is one, forget what it learned, between two steps."""
+        """Have a loaded engine forget, between two steps, what it learned from closed buffers."""
         if (engine := self.engine) is None:
             return
 
         def forget() -> None:
             try:
                 engine.forget(closed)
-            except Exception:  # noqa: BLE001 - the thread would end with it
+            except Exception:  # noqa: BLE001 - it would end the thread
                 _log.exception("closed buffers could not be forgotten")
 
         self._scheduler.run_between(forget)
 
     def lose(self, error: DeviceLostError) -> None:
-        """Serve nobody any more: another process may have the device, this one never again.
+        """Stop serving: this process can never use the device again, but another one may.
 
-        The state is `stopping`: a client that finds it waits for the end, and starts another host.
+        The state becomes `stopping`, so clients wait for the end and start another host.
         """
         if self.lost is not None:
-            return  # completions that go on side by side each hear of it
+            return  # each concurrent completion reports it
         _log.error("the host ends: %s", error)
         self.lost = error
         self._fail(Problem(error.code, str(error)))
@@ -153,14 +153,14 @@ class EngineThread:
         self._scheduler.max_sequences = engine.max_sequences
         try:
             engine.run(self._scheduler.admit)
-        except Exception as error:  # noqa: BLE001 - clients would wait for ever
+        except Exception as error:  # noqa: BLE001 - clients would wait forever
             _log.exception("the engine's loop broke")
             self._fail(Problem("internal_error", f"the engine broke: {error}"))
             return
         engine.close()
 
     def _loaded(self) -> ServedEngine | None:
-        """The engine; None where it cannot be loaded, which `problem` tells of."""
+        """Load the engine; on failure set `problem` and return None."""
         try:
             return self._load(self._loading)
         except DeviceLostError as error:
@@ -168,13 +168,13 @@ class EngineThread:
         except ForegramError as error:
             _log.error("the model cannot be loaded: %s", error)
             self._note_failure(Problem(error.code, error.told))
-        except BaseException as error:  # noqa: BLE001 - the thread would end in silence
+        except BaseException as error:  # noqa: BLE001 - the thread would die silently
             _log.exception("the model cannot be loaded")
             self._note_failure(Problem("internal_error", f"the model cannot be loaded: {error}"))
         return None
 
     def _note_failure(self, problem: Problem) -> None:
-        self._failed_at.append(time.monotonic())  # first: `load_again` looks for it at a problem
+        self._failed_at.append(time.monotonic())  # before `problem`: `load_again` then reads it
         self.problem = problem
 
     def _fail(self, problem: Problem) -> None:
@@ -193,21 +193,21 @@ class EngineThread:
 
 
 def become_host() -> None:
-    """Set this process up; to be called before there are threads."""
-    # In seconds; by default, 0.005, a request waits so long at each step of the engine's thread.
+    """Set up this process. Call it before any thread starts."""
+    # Seconds. With Python's default of 0.005, each engine step delays a request by that much.
     sys.setswitchinterval(0.0005)
     use_few_arenas()
 
 
 def kept_for_good(load: Callable[[Progress], ServedEngine]) -> Callable[[Progress], ServedEngine]:
-    """`load`, and no collection of garbage looks through what is loaded then.
+    """Wrap `load` so that the garbage collector never scans the objects it leaves.
 
-    That is some 300,000 objects, most of them torch's: 0.15 s in which everybody waits.
+    They are some 300,000, mostly torch's; scanning them stops all requests for 0.15 s.
     """
 
     def loaded(progress: Progress) -> ServedEngine:
         engine = load(progress)
-        gc.collect()  # or what loading left behind would be kept, too
+        gc.collect()  # freezing would keep the garbage of loading
         gc.freeze()
         return engine
 

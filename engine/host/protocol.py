@@ -1,25 +1,23 @@
 """The host's native protocol: the types that `foregram lsp` and `foregram serve` exchange as JSON.
 
-A document is its lines: text without line ends, which the wire does not know (a client keeps the
-line ends of its file). Positions count code points. Buffers travel as versioned splices of whole
-lines; where the host does not hold the base version it answers 409 and names the buffer, and the
-client sends the whole of it.
+A document is a list of lines without line ends; the client keeps the line ends of its file.
+Positions count code points. Buffers travel as versioned splices of whole lines. If the host lacks
+the base version, it answers 409 with the buffer's URI, and the client sends the whole buffer.
 
     POST /v1/complete        CompleteRequest -> lines of Chunk, then one Done or Failed (NDJSON)
     POST /v1/buffers         SyncRequest     -> 204, 409
     POST /v1/buffers/close   CloseRequest    -> 204
     POST /v1/feedback        Feedback        -> 204
     GET  /v1/status          Status; `?client=` names the client that asks
-    POST /v1/stop            -> 202; the host drains and exits; 403 but on a Unix socket
+    POST /v1/stop            -> 202; the host drains and exits. 403 unless on a Unix socket
     GET  /health             200 or 503, `{"status": ...}`
     GET  /metrics            Prometheus text
 
-Every failure is a `Problem` with a fitting HTTP status. All but /health ask for the token and the
-header `foregram-protocol`, /metrics for the token alone; bodies are of the type application/json
-and need a Content-Length, which a proxy between has to send, too.
-Requests that a browser sends for a web page are refused. Clients, buffers, ids and figures are those
-of the principal that the token names; beyond its quota a request is answered 429, with the seconds
-to wait in `Retry-After`.
+Every failure is a `Problem` with an HTTP status. /health needs no token, /metrics needs the token,
+and all others need the token and the header `foregram-protocol`. Bodies are application/json and
+need a Content-Length, also from a proxy. Requests from web pages are refused. Clients, buffers, ids
+and figures belong to the principal of the token. A request over its quota is answered 429, with the
+seconds to wait in `Retry-After`.
 """
 
 from typing import Annotated, Literal, Self
@@ -30,19 +28,19 @@ from engine.config import Layout, Message, Sampling, StopRules
 from engine.request import Chunk, Cost, FinishReason, Snippet
 
 PROTOCOL_VERSION = 2
-PROTOCOL_HEADER = "foregram-protocol"  # another number, or none, is answered with 426
-# Where several hosts serve under one address: what has one value of the first goes to one of them;
-# each answer names its host in the second. They share no buffers.
+PROTOCOL_HEADER = "foregram-protocol"  # a wrong or missing number is answered with 426
+# For several hosts behind one address, which share no buffers: requests of one session reach one
+# host, and each answer names its host.
 SESSION_HEADER = "x-session-id"
 REPLICA_HEADER = "foregram-replica"
 MAX_BODY_BYTES = 32 * 1024 * 1024
 
-# Numbers beyond int64 would fail later: in a float, a printed number, an array.
+# Larger numbers would fail later, when put into a float, a string or an array.
 Integer = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
 NotNegative = Annotated[int, Meta(ge=0, le=2**53 - 1)]
 
 
-# The codes of a 409: the documents that it names are held otherwise, or none of the client's is.
+# The codes of a 409: the host holds other versions of the documents, or nothing of this client.
 UNKNOWN_VERSION, UNKNOWN_CLIENT = "unknown_version", "unknown_client"
 
 
@@ -51,18 +49,18 @@ class Problem(Message, frozen=True, omit_defaults=True):
 
     code: str
     message: str
-    uris: tuple[str, ...] = ()  # 409: not held at the version that the request builds on
+    uris: tuple[str, ...] = ()  # with a 409: buffers not held at the request's base version
 
 
 class Position(Message, frozen=True):
-    """Line and code point within it, from 0."""
+    """A line and a code point in it, both from 0."""
 
     line: NotNegative
     character: NotNegative
 
 
 class LineSplice(Message, frozen=True):
-    """Lines `start` to `end` (excluded) become `lines`."""
+    """Replaces lines `start` up to, not including, `end` by `lines`."""
 
     start: Integer
     end: Integer
@@ -70,16 +68,16 @@ class LineSplice(Message, frozen=True):
 
 
 class BufferSync(Message, frozen=True):
-    """A buffer at `version`: its whole `lines`, or `splices` in their order upon `base_version`."""
+    """A buffer at `version`: all its `lines`, or `splices` applied in order to `base_version`."""
 
     uri: str
-    path: str  # for people and prompts, relative to the workspace where that is possible
+    path: str  # for people and prompts; relative to the workspace if possible
     language: str
     version: Integer
     lines: tuple[str, ...] | None = None
     base_version: Integer | None = None
     splices: tuple[LineSplice, ...] = ()
-    notebook: str = ""  # whose cell it is: its cells are one text, and no open files of each other
+    notebook: str = ""  # the notebook of a cell; its cells are one text, not separate open files
 
     def __post_init__(self) -> None:
         if (self.lines is None) == (self.base_version is None) or (self.lines and self.splices):
@@ -87,15 +85,15 @@ class BufferSync(Message, frozen=True):
 
 
 class SyncRequest(Message, frozen=True):
-    """Buffers of one client to be held from now on."""
+    """Buffers of one client for the host to hold."""
 
-    client: str  # a random name that one LSP server keeps
+    client: str  # a random name, fixed for one LSP server
     workspace: str
     buffers: tuple[BufferSync, ...]
 
 
 class CloseRequest(Message, frozen=True):
-    """Buffers to forget; None is all of them: the client leaves."""
+    """Buffers to forget; None forgets all, as the client leaves."""
 
     client: str
     uris: tuple[str, ...] | None = None
@@ -103,17 +101,17 @@ class CloseRequest(Message, frozen=True):
 
 FeedbackKind = Literal["shown", "accepted", "partly_accepted", "rejected"]
 
-MAX_TOKENS = 1024  # of a completion: nobody reads a longer one, and it keeps others waiting
-MAX_SNIPPETS = 64  # of the repository in a request
-MAX_FEEDBACK = 64  # of completions that a request comes after
-MAX_CELLS = 2_000  # of a notebook on each side
-MAX_CELL_CHARS = 2_000_000  # of all of them: more than a prompt or the pool can hold
+MAX_TOKENS = 1024  # tokens of a completion: nobody reads more, and others wait meanwhile
+MAX_SNIPPETS = 64  # repository snippets in a request
+MAX_FEEDBACK = 64  # earlier completions that a request reports on
+MAX_CELLS = 2_000  # notebook cells on each side of the one completed
+MAX_CELL_CHARS = 2_000_000  # characters of all cells: more than a prompt or the pool can hold
 
 
 class Feedback(Message, frozen=True):
     """What became of a completion.
 
-    `accepted_len` counts the code points of its text that were taken by now; None is all of them.
+    `accepted_len` is the number of code points accepted so far; None means all.
     """
 
     client: str
@@ -123,9 +121,9 @@ class Feedback(Message, frozen=True):
 
 
 class Cell(Message, frozen=True):
-    """A buffer that stands above or below the one completed; it has to be held.
+    """A buffer above or below the one completed; the host must hold it.
 
-    `sign` is that of a comment, which each line gets: the cell is prose. Code has none.
+    `sign` is the comment sign put before each line of a prose cell; it is empty for code.
     """
 
     uri: str
@@ -133,11 +131,11 @@ class Cell(Message, frozen=True):
 
 
 class CompleteRequest(Message, frozen=True):
-    """Continue a buffer at a position, as it is at `version` with `overlay` upon it.
+    """Asks to continue a buffer at a position, at `version` with `overlay` applied.
 
-    `sync` is applied first. The overlay serves this request alone: what the text would be if the
-    item selected in a menu, or the completion just shown, were accepted. A cell of a notebook is
-    continued as a part of one text, with the cells `above` and `below` in their order.
+    `sync` is applied first. The overlay is for this request only: it shows the text as if the
+    selected menu item, or the completion on screen, were accepted. A notebook cell is continued as
+    part of one text with the cells `above` and `below`, in order.
     """
 
     client: str
@@ -153,11 +151,11 @@ class CompleteRequest(Message, frozen=True):
     lookahead: Annotated[str, Meta(max_length=64)] = "auto"
     sampling: Sampling = Sampling()
     stop: StopRules = StopRules()
-    # What the client's index shows of files that are not open, the best first.
+    # Snippets from the client's index of files that are not open, best first.
     repository: Annotated[tuple[Snippet, ...], Meta(max_length=MAX_SNIPPETS)] = ()
-    # What became of earlier completions; what the host does not know by now is passed over.
+    # Reports on earlier completions; the host skips those it does not know.
     feedback: Annotated[tuple[Feedback, ...], Meta(max_length=MAX_FEEDBACK)] = ()
-    # Nobody waits for a prefetch: any other request goes first, and ends this one.
+    # Nobody waits for a prefetch: any other request goes first, and may end it.
     is_prefetch: bool = False
 
     def __post_init__(self) -> None:
@@ -167,7 +165,7 @@ class CompleteRequest(Message, frozen=True):
 
 
 class Done(Message, frozen=True, tag="done"):
-    """The last line of a completion: its whole text and what it cost."""
+    """The last line of a completion: its whole text and its cost."""
 
     id: str  # for feedback
     text: str
@@ -180,11 +178,11 @@ class Failed(Message, frozen=True, tag="failed", omit_defaults=True):
 
     code: str
     message: str
-    retry_after_s: float | None = None  # when to ask again, where that is known
+    retry_after_s: float | None = None  # seconds before a retry, if known
 
     @classmethod
     def of(cls, problem: Problem) -> Self:
-        """As a request would be refused."""
+        """Return the failure for a problem."""
         return cls(problem.code, problem.message)
 
 
@@ -195,7 +193,7 @@ HostState = Literal["loading", "ready", "failed", "stopping"]
 
 
 class LoadProgress(Message, frozen=True):
-    """How far the model is loaded."""
+    """Progress of loading the model."""
 
     task: str
     done: int
@@ -203,7 +201,7 @@ class LoadProgress(Message, frozen=True):
 
 
 class Status(Message, frozen=True):
-    """What a host is doing."""
+    """The state and figures of a host."""
 
     protocol: int
     version: str
@@ -212,19 +210,19 @@ class Status(Message, frozen=True):
     uptime_s: float
     progress: LoadProgress | None = None
     problem: Problem | None = None
-    requested_model: str = ""  # the name under which the host was told to load it
+    requested_model: str = ""  # the model's name as the host's options give it
     model: str = ""
     device: str = ""
     dtype: str = ""
-    place: str = ""  # a sentence: the device, what runs there and why, and what was found
+    place: str = ""  # a sentence about the device: what runs there and why, and what was found
     num_running: int = 0
     num_waiting: int = 0
     num_clients: int = 0
-    num_other_clients: int = 0  # than the one that `?client=` names
+    num_other_clients: int = 0  # excluding the one in `?client=`
     num_buffers: int = 0
     pool_tokens: int = 0
     kv_bytes: int = 0
     memory_mb: float = 0.0
-    last_prompt: Cost | None = None  # it names no file, as it may be another client's
-    lost: tuple[str, ...] = ()  # phrases: what there is not, as another program generates
-    idle_s: float = 0.0  # since anybody used the host; 0 while it is busy
+    last_prompt: Cost | None = None  # names no file, as it may be another client's
+    lost: tuple[str, ...] = ()  # phrases: features missing because another program generates
+    idle_s: float = 0.0  # seconds since the last use; 0 while busy

@@ -1,7 +1,7 @@
 """Completions as a service: the event loop's side of the engine's thread.
 
-The engine is loaded and runs on a thread of its own; the event loop hands it jobs and hears of
-their events. Nothing here waits for the engine but by awaiting.
+The engine loads and runs on its own thread. The event loop hands it jobs and receives their
+events; it never blocks on the engine.
 """
 
 import asyncio
@@ -42,33 +42,32 @@ from engine.request import Chunk, CompletionRequest, FinishReason
 from engine.scheduler import Dropped, Job, Scheduler
 from engine.version import VERSION
 
-# Nobody sees that text comes so much later; a small model writes several tokens in it.
+# Seconds: too short a delay to see, long enough for several tokens of a small model.
 _LOOK_S = 0.005
 
 
 @dataclass(slots=True)
 class EventRelay:
-    """Wakes the loop as seldom as can be: each time takes some from the engine's thread.
+    """Passes events to the loop in few wake-ups, as each costs the engine's thread time.
 
-    The first event and the last one wake it. Once text was told, the loop looks by itself a little
-    later, as long as more of it comes.
+    The first and the last event wake the loop. After text, the loop polls while more arrives.
     """
 
     loop: asyncio.AbstractEventLoop = field(default_factory=asyncio.get_running_loop)
     events: asyncio.Queue[CompleteEvent] = field(default_factory=asyncio.Queue)
-    _untold: list[CompleteEvent] = field(default_factory=list)  # the loop has not come to them yet
+    _untold: list[CompleteEvent] = field(default_factory=list)  # not yet taken by the loop
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _is_woken: bool = False  # the loop is about to look
-    _looks_again: bool = False  # within `_LOOK_S`
+    _looks_again: bool = False  # the loop polls within `_LOOK_S`
 
     def tell(self, event: CompleteEvent) -> None:
-        """Have the loop hear of it. Any thread may call it."""
+        """Pass an event to the loop. Thread-safe."""
         with self._lock:
             self._untold.append(event)
             can_wait = self._is_woken or (self._looks_again and isinstance(event, Chunk))
             self._is_woken = self._is_woken or not can_wait
         if not can_wait:
-            with suppress(RuntimeError):  # the loop is closed: nobody listens any more
+            with suppress(RuntimeError):  # the loop is closed
                 self.loop.call_soon_threadsafe(self._look)
 
     def _look(self) -> None:
@@ -83,7 +82,7 @@ class EventRelay:
 
 
 class CompletionService:
-    """The engine behind a queue. Its public methods are for the event loop's thread."""
+    """The engine behind a queue. Call its public methods on the event loop's thread."""
 
     def __init__(
         self,
@@ -99,32 +98,32 @@ class CompletionService:
         self.engine_thread = EngineThread(load, self.scheduler)
         self.clients = Clients(self.buffers, self.scheduler, self.engine_thread, self.metrics)
         self.log = RateLimitedLog()
-        self.used_at = time.monotonic()  # not for status, health or metrics
-        self.served_since: float | None = None  # when the first completion was done
+        self.used_at = time.monotonic()  # status, health and metrics do not count as use
+        self.served_since: float | None = None  # when the first completion finished
 
     @property
     def state(self) -> HostState:
-        """What the host is doing."""
+        """The host's state."""
         return self.engine_thread.state
 
     @property
     def is_busy(self) -> bool:
-        """Whether the model loads, or a completion runs or waits."""
+        """Whether the model is loading, or a completion is running or waiting."""
         return self.state == "loading" or any(self.scheduler.load_of())
 
     @property
     def served_s(self) -> float:
-        """Seconds since the first completion was done; 0 before."""
+        """Seconds since the first completion finished; 0 before."""
         return 0.0 if self.served_since is None else time.monotonic() - self.served_since
 
     def complete(self, principal: str, message: CompleteRequest) -> AsyncGenerator[CompleteEvent]:
-        """Sync, and complete.
+        """Sync the buffers, then complete.
 
-        Raises NotReadyError, VersionConflictError, InputError, QuotaError and ConfigurationError
-        at once.
+        Immediately raises NotReadyError, VersionConflictError, InputError, QuotaError and
+        ConfigurationError.
         """
         client = ClientId(principal, message.client)
-        for one in message.feedback:  # first: it does not come a second time
+        for one in message.feedback:  # before anything raises: a retry does not repeat it
             with suppress(UnknownCompletionError):
                 self.clients.record(principal, one)
         self.buffers.sync(client, message.workspace, message.sync)
@@ -139,10 +138,10 @@ class CompletionService:
         ).events()
 
     def status(self, uptime_s: float, asking: ClientId) -> Status:
-        """What the host is doing, as `asking` may know it."""
+        """Return the host's status, limited to what the client `asking` may see."""
         principal, thread = asking.principal, self.engine_thread
         thread.load_again()
-        # The engine's thread goes on meanwhile: what is ready has a model, so the state comes first.
+        # Read the state before the engine: both change on another thread, and ready needs a model.
         state = self.state
         own, info = self.gauges(principal), thread.engine and thread.engine.info
         shown = info or EngineInfo("", "", "")
@@ -169,16 +168,16 @@ class CompletionService:
             memory_mb=own["memory_bytes"] / 1e6,
             last_prompt=self.clients.last_prompt(principal),
             lost=shown.lost,
-            # Others' use is their own affair.
+            # A named principal may not see how others use the host.
             idle_s=0.0 if principal or self.is_busy else time.monotonic() - self.used_at,
         )
 
     def metrics_page(self) -> bytes:
-        """The figures of this host, as Prometheus reads them."""
+        """Return this host's metrics in the Prometheus text format."""
         return self.metrics.page(self.gauges())
 
     def gauges(self, principal: str = "") -> dict[str, int]:
-        """What is so now for a principal; without a name, for all of them."""
+        """Return current figures for one principal, or for all if `principal` is empty."""
         buffers, load = self.buffers.usage_of(principal), self.scheduler.load_of(principal)
         engine = self.engine_thread.engine
         usage = engine.usage_of(principal) if engine else EngineUsage()
@@ -195,15 +194,15 @@ class CompletionService:
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class CompletionJob(Job):
-    """A completion from its admission to its answer. Raises NotReadyError when it is made.
+    """A completion from its admission to its answer. The constructor raises NotReadyError.
 
-    `make` is called once, on the engine's thread, as late as can be; it returns None where nothing
-    is to be completed any more, and may raise a ForegramError.
+    `make` is called once, on the engine's thread, as late as possible. It returns None when there
+    is nothing left to complete, and may raise a ForegramError.
     """
 
     service: CompletionService
     make: Callable[[], CompletionRequest | None]
-    has_buffers: bool = False  # the host holds some of the client's, and hears of its leaving
+    has_buffers: bool = False  # the client syncs buffers, and says when it leaves
     id: str = field(default_factory=lambda: uuid.uuid4().hex)
     told: EventRelay = field(default_factory=EventRelay)
     _queued_at: float = field(default_factory=time.perf_counter)
@@ -214,7 +213,7 @@ class CompletionJob(Job):
         self._engine = self.service.engine_thread.ready_engine()
 
     async def events(self) -> AsyncGenerator[CompleteEvent]:
-        """Queue it, and hear of it; the last event is Done or Failed. To stop to listen cancels it."""
+        """Queue the job, and yield its events up to Done or Failed. Closing it cancels the job."""
         service, num_written = self.service, 0
         client = ClientId(self.principal, self.client)
         service.clients.note(client, has_buffers=self.has_buffers)
@@ -238,8 +237,8 @@ class CompletionJob(Job):
                 service.clients.note(client, has_buffers=self.has_buffers)
 
     def _as_told(self, event: CompleteEvent) -> CompleteEvent:
-        """What the host ended is no completion, whatever was written of it."""
-        if not self.service.clients.knows(self.principal):  # its token was taken away meanwhile
+        """Turn a completion that the host ended into Failed, whatever text it has."""
+        if not self.service.clients.knows(self.principal):  # its token was withdrawn meanwhile
             return Failed.of(WithdrawnError().problem)
         if not isinstance(event, Done) or event.finish_reason is not FinishReason.CANCELLED:
             return event
@@ -248,7 +247,7 @@ class CompletionJob(Job):
         return _not_run(Dropped.SUPERSEDED) if self.is_superseded else event
 
     def begin(self) -> ServedSequence | None:
-        """Begin to complete, on the engine's thread; None where nothing is to be run."""
+        """Begin on the engine's thread; None if there is nothing to run."""
         self._began_at = time.perf_counter()
         try:
             request = self.make()
@@ -259,25 +258,25 @@ class CompletionJob(Job):
                     is_cancelled=self.is_cancelled,
                     on_end=self._end,
                 )
-        except Exception as error:  # noqa: BLE001 - whatever one completion meets, the next is served
+        except Exception as error:  # noqa: BLE001 - one failed completion must not stop the next
             self._fail(error)
         else:
             self.dropped(Dropped.CANCELLED)
         return None
 
     def dropped(self, reason: Dropped) -> None:
-        """Say why there is no completion."""
+        """Report why the job did not run."""
         self.service.metrics.count_request(reason.value)
         self.told.tell(_not_run(reason))
 
     def _bounded(self, request: CompletionRequest) -> CompletionRequest:
-        """In its principal's name, and no longer than that one's may be."""
+        """Set the request's principal, and cap its tokens at that principal's quota."""
         most = min(self.service.limits.of(self.principal).tokens, MAX_TOKENS)
         stop = replace(request.stop, max_tokens=min(request.stop.max_tokens, most))
         return dataclasses.replace(request, principal=self.principal, stop=stop)
 
     def _end(self, sequence: ServedSequence) -> None:
-        """Say what became of it, on the engine's thread."""
+        """Report the result, on the engine's thread."""
         try:
             result = sequence.result()
         except Exception as error:  # noqa: BLE001 - likewise
@@ -286,7 +285,7 @@ class CompletionJob(Job):
         cost = replace(
             result.cost,
             queue_ms=1000 * (self._began_at - self._queued_at),
-            # All that is not decoding brings the prompt in: to lay it out, too.
+            # Everything but decoding counts as prefill, including laying out the prompt.
             prefill_ms=1000 * (time.perf_counter() - self._began_at) - result.cost.decode_ms,
         )
         self.service.metrics.count(result.finish_reason, cost)
@@ -301,7 +300,7 @@ class CompletionJob(Job):
         else:
             log_failure(f"completion {self.id} failed", error)
             event = Failed("internal_error", f"the completion failed; the log names {self.id}")
-        error.__traceback__ = None  # its frames know the sequence, and so the memory of its slot
+        error.__traceback__ = None  # its frames would keep the sequence's slot memory alive
         self.service.metrics.count_request("failed")
         self.told.tell(event)
 
