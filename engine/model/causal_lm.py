@@ -1,7 +1,7 @@
-"""The one interface between decoding and any causal language model: steps over token trees.
+"""The interface between decoding and any causal language model: steps over token trees.
 
-A step verifies the rows of a token tree behind what its slot holds, or, without a head, reads a
-piece of a prompt. `begin` takes the steps of all sequences at once, so that they share a forward.
+A step verifies a token tree that continues its slot. A step without a head only reads a piece of a
+prompt. `begin` takes the steps of all sequences at once, so that they share a forward pass.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,9 +14,9 @@ import torch
 from engine.config import Sampling
 from engine.model.token_tree import MAX_ROWS, TokenTree
 
-NUM_TOP = 8  # tokens of a row that are kept for later drafts; the kernels write as many
+NUM_TOP = 8  # likely tokens per row, kept for later drafts; the kernels write this many
 
-# Per row the ids that a constraint leaves (ascending int64, not empty), or None for all.
+# Per row, the ids that a constraint allows (ascending int64, not empty), or None for all ids.
 Allowed = Sequence[np.ndarray | None]
 
 
@@ -28,48 +28,47 @@ class CacheSlot(Protocol):
 
     @property
     def num_bytes(self) -> int:
-        """Memory of its keys and values."""
+        """Return the memory that its keys and values take."""
         ...
 
     def copy_from(self, other: Self, length: int) -> None:
-        """Hold the first `length` tokens of another slot. Raises ValueError where that cannot be."""
+        """Copy the first `length` tokens of another slot. Raises ValueError if either is too short."""
         ...
 
     def commit(self, rows: Sequence[int]) -> None:
-        """Keep the path `rows` of the last step, row 0 first; its other rows are forgotten."""
+        """Keep the path `rows` of the last step, row 0 first, and forget its other rows."""
         ...
 
     def truncate(self, length: int) -> None:
-        """Forget everything from position `length` on. Raises ValueError beyond `length`."""
+        """Forget everything from position `length` on. Raises ValueError if the slot is shorter."""
         ...
 
 
 @dataclass(slots=True, eq=False)
 class StepInput:
-    """One sequence's part of a forward pass; without a head the rows, a chain, are only read."""
+    """One sequence's part of a forward pass. Without a head, the tree is a chain and only read."""
 
     slot: Any  # the model's own `CacheSlot`
     tree: TokenTree
     sampling: Sampling = field(default_factory=Sampling)
     allowed: Allowed | None = None  # None: all ids in all rows
     has_head: bool = True
-    wants_logits: bool = False  # of all rows; a benchmark looks at them
-    is_dropped: bool = False  # its output is not wanted any more
+    wants_logits: bool = False  # return the logits of all rows, for benchmarks
+    is_dropped: bool = False  # nobody waits for the output
 
 
 @dataclass(frozen=True, slots=True)
 class StepOutput:
-    """What became of a step with a head; nothing of it is committed yet.
+    """The result of a step with a head, not yet committed.
 
-    `chosen` int64 [rows]: what the model draws after each row, exactly as plain decoding would.
+    `chosen` int64 [rows]: the token that the model draws after each row, as in plain decoding.
     `path` int64 [accepted + 1]: the rows that agree, row 0 first, as `verify` finds them.
-    `log_probs` float32 [rows]: of what a row chose, the logarithm of the model's probability (at
-    temperature 1, among the ids that a constraint leaves), with the bits of plain decoding; it may
-    be nan for rows beside the path.
-    `top_tokens` gives int64 [rows, NUM_TOP]: likely ids after each row, best first, -1 where there
-    are fewer. They are for drafts alone: a GPU may miss some.
-    `step_rows` are the rows that the forward took `ms` for, those of other sequences included.
-    `logits` float32 [rows, vocab] on the CPU, where they were asked for.
+    `log_probs` float32 [rows]: the log-probability of each chosen token, bit for bit that of plain
+    decoding (temperature 1, among the allowed ids). Rows off the path may be nan.
+    `top_tokens` gives int64 [rows, NUM_TOP]: likely ids after each row, best first, padded with
+    -1. They only feed drafts: a GPU may miss some.
+    `step_rows` counts the rows computed in `ms`, those of other sequences included.
+    `logits` float32 [rows, vocab] on the CPU, if requested.
     """
 
     chosen: np.ndarray
@@ -82,50 +81,50 @@ class StepOutput:
 
 
 class Flight(Protocol):
-    """A forward that was begun."""
+    """A forward pass in progress."""
 
     def finish(self) -> list[StepOutput | None]:
-        """Wait for it. None for a step without a head, and for one that was dropped meanwhile."""
+        """Wait for the outputs: None for a step without a head or dropped meanwhile."""
         ...
 
 
 class CausalModel(Protocol):
-    """A causal language model that verifies token trees. All rooms above know models by this alone."""
+    """A causal language model that verifies token trees; higher layers depend on nothing else."""
 
     vocab_size: int  # columns of the logits
     max_context: int  # positions that the model was made for
     device: str  # where it runs, for reports: `cpu`, `cuda:0`
-    dtype_name: str  # how the weights are held, for reports: `int8`, `float32`, `bfloat16`
-    # Row counts that steps are padded to, ascending; empty where each count has its cost.
+    dtype_name: str  # storage type of the weights, for reports: `int8`, `float32`, `bfloat16`
+    # Row counts that steps are padded to, ascending; empty if steps are not padded.
     row_buckets: tuple[int, ...]
-    most_rows: int  # that drafts make a step have, so that the text is that of plain decoding
-    max_sequences: int  # that go on side by side, sharing each forward
-    reserved_bytes: int  # memory that is reserved for slots ahead; 0 where each takes its own
+    most_rows: int  # most rows of a step with drafts that keep the text of plain decoding
+    max_sequences: int  # most sequences that share a forward pass
+    reserved_bytes: int  # memory reserved for all slots; 0 if each slot allocates its own
 
     @property
     def checked(self) -> str:
-        """What a check of its device found, and what became worse since; mostly nothing."""
+        """Return what the device check found and what degraded since; usually empty."""
         ...
 
     @property
     def most_read_rows(self) -> int:
-        """Rows that a step without a head may have: 128, or more where that reads faster."""
+        """Return the most rows of a step without a head: 128, or more where that reads faster."""
         ...
 
     def new_slot(self, capacity: int) -> CacheSlot:
-        """An empty slot for `capacity` tokens. Raises NoSpaceError where memory is reserved ahead."""
+        """Return an empty slot. Raises NoSpaceError if the reserved memory is too small."""
         ...
 
     def begin(self, steps: Sequence[StepInput]) -> Flight:
-        """Start one forward for the steps of different slots; `finish` may do all the work.
+        """Start one forward pass for the steps of different slots; `finish` may do all the work.
 
-        Raises ValueError where a slot has no room for its rows.
+        Raises ValueError if a slot has no room for its rows.
         """
         ...
 
 
 def prefill(model: CausalModel, slot: CacheSlot, token_ids: Sequence[int]) -> None:
-    """Commit `token_ids` behind what the slot holds, while nothing else goes on."""
+    """Append `token_ids` to the slot and commit them. No other step may be running."""
     start = 0
     while rows := piece_rows(len(token_ids) - start, model.most_read_rows):
         tree = TokenTree.chain(token_ids[start : start + rows])
@@ -135,14 +134,14 @@ def prefill(model: CausalModel, slot: CacheSlot, token_ids: Sequence[int]) -> No
 
 
 def piece_rows(unread: int, most: int) -> int:
-    """Tokens of the next piece of a prompt: 128 times a power of two within `most`, fewer at its end."""
+    """Return the size of a prompt's next piece: 128 times a power of two, or the short rest."""
     while most > MAX_ROWS and most > unread:
         most //= 2
     return min(most, unread)
 
 
 def run_step(model: CausalModel, step: StepInput) -> StepOutput:
-    """Run a step with a head while nothing else goes on; nothing of it is committed."""
+    """Run a step with a head without committing it. No other step may be running."""
     (output,) = model.begin([step]).finish()
     if output is None:
         raise ValueError("a step without a head has no output")
@@ -150,7 +149,7 @@ def run_step(model: CausalModel, step: StepInput) -> StepOutput:
 
 
 def check_room(steps: Sequence[StepInput], most_read_rows: int) -> None:
-    """Raise ValueError where a step has too many rows, for the model or for what its slot holds."""
+    """Raise ValueError if a step has too many rows for the model or for its slot."""
     for step in steps:
         length, capacity, rows = step.slot.length, step.slot.capacity, step.tree.num_rows
         most = MAX_ROWS if step.has_head else most_read_rows

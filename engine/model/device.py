@@ -1,6 +1,6 @@
-"""Where a model runs: which device a name selects, and whether our kernels run there.
+"""Choose the device that a model runs on, and find out whether our kernels run there.
 
-PyTorch runs models on any device, so one is refused only where torch itself cannot use it.
+A device without kernels runs models by PyTorch, so only one that torch cannot use is refused.
 """
 
 import importlib.util
@@ -20,9 +20,9 @@ from engine.errors import ConfigurationError
 from kernels.device_limits import LEAST_CAPABILITY, LEAST_SHARED_BYTES
 from kernels.weight import Quantization
 
-_LEAST_MEMORY = 3.5e9  # of a GPU that `auto` takes: the smallest model, CUDA itself, a cache
-# Bytes a second by words of a name, from data sheets: Apple's first chip of each kind, Intel's cards
-# for desks; others share the processor's memory.
+_LEAST_MEMORY = 3.5e9  # bytes that `auto` requires: the smallest model, CUDA itself and a cache
+# Bytes per second by a word of the device's name, from data sheets. Apple: the first chip of each
+# kind. Intel: desktop cards; "" stands for GPUs that share the processor's memory.
 _APPLE_BANDWIDTHS = {"": 68e9, "Pro": 150e9, "Max": 300e9, "Ultra": 800e9}
 _INTEL_BANDWIDTHS = {
     "A310": 124e9,
@@ -36,21 +36,21 @@ _INTEL_BANDWIDTHS = {
     "B60": 456e9,
     "": 80e9,
 }
-_INTEL_PART = 0.6  # of a GPU's memory, that is free where its driver does not say how much is
+_INTEL_PART = 0.6  # part of a GPU's memory assumed free when its driver does not report it
 _FIRST = {"cuda": "cuda:0", "xpu": "xpu:0"}
 GPU_QUANTIZATIONS: dict[str, Quantization] = {"bfloat16": "float", "fp8": "fp8", "int4": "int4"}
 
 
 class DeviceUnfitError(ConfigurationError):
-    """torch has the device, and cannot run the model there."""
+    """torch sees the device but cannot run the model on it."""
 
 
 @dataclass(frozen=True, slots=True)
 class DeviceChoice:
-    """The device that a name selects, called `name`.
+    """A selected device; `name` is what its maker calls it.
 
-    `kernel_lack` says why our kernels do not run there; empty where they do. `why` says of the CPU
-    why it is no GPU.
+    `kernel_lack` says why our kernels do not run there, and is empty if they do. `why` says why
+    the CPU was chosen over a GPU.
     """
 
     device: torch.device
@@ -65,12 +65,12 @@ class DeviceChoice:
 
     @property
     def is_cpu(self) -> bool:
-        """Whether it is no GPU."""
+        """Whether the model runs on the CPU."""
         return self.device.type == "cpu"
 
     @property
     def sentence(self) -> str:
-        """What runs a model of ours there, and why nothing better does."""
+        """Describe for users how our own forward pass runs there, and why not better."""
         if self.is_cpu:
             return f"CPU ({self.why})"
         if self.has_kernels:
@@ -79,15 +79,15 @@ class DeviceChoice:
 
     @property
     def of_transformers(self) -> str:
-        """The same of a model that transformers runs: it asks for no kernels."""
+        """Describe the same for a model run by transformers, which uses no kernels."""
         return self.sentence if self.is_cpu else f"{self.name}, by transformers"
 
     @classmethod
     def of(cls, name: str) -> Self:
-        """Read `auto`, `cpu`, `cuda`, `cuda:N`, `xpu` or `mps`; a GPU of AMD answers to `cuda`.
+        """Parse `auto`, `cpu`, `cuda`, `cuda:N`, `xpu` or `mps`; `cuda` also means an AMD GPU.
 
-        `auto` takes the first GPU that our kernels run on, or else the first that torch can use.
-        Raises ConfigurationError for a device that is not there.
+        `auto` picks the first GPU that our kernels run on, else the first that torch can use.
+        Raises ConfigurationError if the device is missing.
         """
         check_device_name(name)
         if name == "cpu":
@@ -102,7 +102,7 @@ class DeviceChoice:
 
     @classmethod
     def cpu(cls, why: str) -> Self:
-        """The CPU, for this reason."""
+        """Return the CPU, with the reason for choosing it."""
         return cls(torch.device("cpu"), "CPU", "they are for GPUs", why)
 
     @classmethod
@@ -111,12 +111,12 @@ class DeviceChoice:
         unfit = {device: _torch_lack(device) or _memory_lack(device) for device in there}
         fit = [cls(one, name_of(one), kernel_lack(one)) for one in there if not unfit[one]]
         if fit:
-            return min(fit, key=lambda choice: not choice.has_kernels)  # of equals the first
+            return min(fit, key=lambda choice: not choice.has_kernels)  # the first among equals
         return cls.cpu(next(iter(unfit.values()), "no GPU found"))
 
 
 def gpu_quantization(wanted: str | None) -> Quantization:
-    """How our kernels hold weights; None is bfloat16. Raises ConfigurationError."""
+    """Return how our kernels store weights; None means bfloat16. Raises ConfigurationError."""
     if wanted is not None and wanted not in GPU_QUANTIZATIONS:
         raise ConfigurationError(
             f"dtype {wanted} is for the CPU; a GPU holds {', '.join(GPU_QUANTIZATIONS)}"
@@ -125,7 +125,7 @@ def gpu_quantization(wanted: str | None) -> Quantization:
 
 
 def accelerators() -> list[torch.device]:
-    """What torch can compute on beside the CPU."""
+    """Return the devices that torch can use besides the CPU."""
     num_cuda = torch.cuda.device_count() if torch.cuda.is_available() else 0
     found = [torch.device("cuda", index) for index in range(num_cuda)]
     if torch.xpu.is_available():
@@ -136,14 +136,14 @@ def accelerators() -> list[torch.device]:
 
 
 def name_of(device: torch.device) -> str:
-    """What its maker calls a device."""
+    """Return the maker's name of a device."""
     if device.type == "mps":
         return f"{torch.backends.mps.get_name()}'s GPU"
     return str(_properties(device).name)
 
 
 def free_bytes(device: torch.device) -> int:
-    """Memory that is free; on a Mac what the system would let a GPU have."""
+    """Return the free memory in bytes; on a Mac, as much as the system grants a GPU."""
     if device.type == "mps":
         return torch.mps.recommended_max_memory() - torch.mps.driver_allocated_memory()
     if device.type == "xpu":
@@ -153,7 +153,7 @@ def free_bytes(device: torch.device) -> int:
 
 
 def total_bytes(device: torch.device) -> int:
-    """All of its memory; on a Mac what the system would let a GPU have."""
+    """Return the total memory in bytes; on a Mac, as much as the system grants a GPU."""
     if device.type == "mps":
         return torch.mps.recommended_max_memory()
     return int(_properties(device).total_memory)
@@ -161,7 +161,7 @@ def total_bytes(device: torch.device) -> int:
 
 @contextmanager
 def made_current(device: torch.device) -> Iterator[None]:
-    """Have what this thread launches run on a device: Triton goes by the thread's current one."""
+    """Make a device current in this thread, since Triton launches on the current device."""
     if device.type != "cuda":
         yield
         return
@@ -170,27 +170,27 @@ def made_current(device: torch.device) -> Iterator[None]:
 
 
 def memory_bandwidth(device: torch.device) -> float:
-    """Bytes a second between a GPU and its memory; 0 where torch does not say."""
+    """Return a GPU's memory bandwidth in bytes per second; 0 if torch does not report it."""
     if device.type == "mps":
         kind = torch.backends.mps.get_name().rpartition(" ")[2]
         return _APPLE_BANDWIDTHS.get(kind, _APPLE_BANDWIDTHS[""])
     if device.type == "xpu":
         words = torch.xpu.get_device_name(device).split()
         return next(speed for name, speed in _INTEL_BANDWIDTHS.items() if not name or name in words)
-    if torch.version.hip:  # it tells the clock of the memory's controller
+    if torch.version.hip:  # it reports the clock of the memory controller instead
         return 0.0
     gpu = _properties(device)
     kilohertz, bits = getattr(gpu, "memory_clock_rate", 0), getattr(gpu, "memory_bus_width", 0)
-    return 2 * 1000 * kilohertz * bits / 8  # two transfers a cycle
+    return 2 * 1000 * kilohertz * bits / 8  # two transfers per cycle
 
 
 def kernel_lack(device: torch.device) -> str:
-    """Why our kernels do not run on a device; empty where they do."""
+    """Say why our kernels do not run on a device; empty if they do."""
     return hardware_lack(device) or triton_lack()
 
 
 def triton_lack() -> str:
-    """What is missing for our kernels to be compiled, and how it is installed."""
+    """Say what is missing to compile our kernels, and how to install it; empty if nothing is."""
     if importlib.util.find_spec("triton") is None:
         return "our kernels need Triton: pip install 'foregram[gpu]'"
     if not os.environ.get("CC") and not any(map(shutil.which, ("gcc", "clang"))):
@@ -205,19 +205,19 @@ def triton_lack() -> str:
 
 def _has_headers() -> bool:
     scheme = sysconfig.get_default_scheme()
-    scheme = "posix_prefix" if scheme == "posix_local" else scheme  # Debian's own
+    scheme = "posix_prefix" if scheme == "posix_local" else scheme  # Debian's own scheme
     return (Path(sysconfig.get_path("include", scheme)) / "Python.h").exists()
 
 
 def hardware_lack(device: torch.device) -> str:
-    """What of a device our kernels do not run on; empty where it is theirs."""
+    """Say which feature our kernels need and the device lacks; empty if none."""
     if device.type != "cuda" or torch.version.hip:
         return "our kernels are for NVIDIA GPUs"
     gpu = _properties(device)
     if (gpu.major, gpu.minor) < LEAST_CAPABILITY:
         least = ".".join(map(str, LEAST_CAPABILITY))
         return f"it has compute capability {gpu.major}.{gpu.minor}, and our kernels need {least}"
-    # Where torch does not say, the GPU gets the benefit of the doubt.
+    # If torch does not report it, give the GPU the benefit of the doubt.
     shared = getattr(gpu, "shared_memory_per_block_optin", LEAST_SHARED_BYTES)
     if shared < LEAST_SHARED_BYTES:
         has = f"it has {shared:,} bytes of shared memory for a block"
@@ -226,7 +226,7 @@ def hardware_lack(device: torch.device) -> str:
 
 
 def _torch_lack(device: torch.device) -> str:
-    """Why this build of torch has no code for a GPU; its code runs on later minor versions too."""
+    """Say why this build of torch cannot use a GPU; code also runs on later minor versions."""
     built = torch.cuda.get_arch_list() if device.type == "cuda" and not torch.version.hip else []
     versions = [int(one.removeprefix("sm_").rstrip("af")) for one in built if one.startswith("sm_")]
     if not versions or any(one.startswith("compute_") for one in built):
@@ -239,7 +239,7 @@ def _torch_lack(device: torch.device) -> str:
 
 
 def _memory_lack(device: torch.device) -> str:
-    """Why `auto` passes over a device that is too small for any model."""
+    """Say why `auto` skips a device with too little memory for any model."""
     total = total_bytes(device)
     if total >= _LEAST_MEMORY:
         return ""
@@ -247,7 +247,7 @@ def _memory_lack(device: torch.device) -> str:
 
 
 def _intel_free_bytes(device: torch.device) -> int:
-    """Drivers of GPUs that share the machine's memory often do not say how much is free."""
+    """Estimate free memory where the driver reports none, as with most integrated GPUs."""
     try:
         free: int = torch.xpu.mem_get_info(device)[0]
     except RuntimeError:

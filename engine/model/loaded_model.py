@@ -1,4 +1,4 @@
-"""A model in memory with all that belongs to it."""
+"""A loaded model with its tokenizer and prompt format."""
 
 from dataclasses import dataclass
 
@@ -10,9 +10,9 @@ from engine.model.tokenizer import Tokenizer
 
 @dataclass(frozen=True, slots=True)
 class LoadedModel:
-    """Ready to run. `fingerprint` changes whenever the model's files do.
+    """A model ready to run. `fingerprint` changes whenever the model's files do.
 
-    `where` says in a sentence where it runs, and why nothing better was taken.
+    `where` is a sentence that names the device and says why no better one was chosen.
     """
 
     name: str
@@ -25,5 +25,5 @@ class LoadedModel:
 
     @property
     def place(self) -> str:
-        """Where it runs, what was found there, and what has become worse since."""
+        """Return where it runs, what the device check found, and what degraded since."""
         return "; ".join(filter(None, (self.where, self.causal_lm.checked)))

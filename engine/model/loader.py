@@ -1,4 +1,4 @@
-"""From a model's name to the model in memory, with all that belongs to it."""
+"""Load a model by name: find it, convert it once, and put it on a device."""
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ from engine.model_names import AUTO_MODEL, DEFAULT_MODEL
 from engine.progress import Progress
 
 _CPU_DEFAULT, _TRANSFORMERS_DEFAULT = "int8", "float32"
-_STORED_FOR_GPU = "bfloat16"  # fp8 and int4 are made of it on the GPU, in seconds
+_STORED_FOR_GPU = "bfloat16"  # the GPU quantizes it to fp8 or int4 in seconds
 
 
 def load_model(
@@ -37,9 +37,9 @@ def load_model(
 ) -> LoadedModel:
     """Find, convert and load a model. Raises ForegramError.
 
-    `spec` None is the embedded model, and `auto` what the machine runs well. `quantization` is a
-    value of the setting `dtype`; None is what is fastest on the device. `kv_bytes` are reserved for
-    keys and values on a GPU; None leaves that to its memory.
+    `spec` None means the embedded model; `auto` picks one that the machine runs well.
+    `quantization` is a value of the setting `dtype`; None picks the fastest on the device.
+    `kv_bytes` is the memory to reserve for keys and values on a GPU; None derives it.
     """
 
     def loaded(choice: DeviceChoice) -> LoadedModel:
@@ -50,7 +50,7 @@ def load_model(
         wanted = _Wanted(locate(name or DEFAULT_MODEL, progress), held, cache_folder, kv_bytes)
         return _loaded(wanted, choice, progress)
 
-    choice = DeviceChoice.of(device_name)  # before a model is looked for, perhaps on the hub
+    choice = DeviceChoice.of(device_name)  # fail early: finding the model may need the hub
     try:
         return loaded(choice)
     except DeviceUnfitError as error:
@@ -69,19 +69,19 @@ class _Wanted:
 
     @property
     def is_own(self) -> bool:
-        """Whether our own forward pass runs it."""
+        """Whether our own forward pass runs the model."""
         return not isinstance(self.located, FolderModel) or self.located.is_plain
 
 
 def _loaded(wanted: _Wanted, choice: DeviceChoice, progress: Progress) -> LoadedModel:
     stored_as = _stored_quantization(wanted, choice)
     model = _prepared(wanted.located, stored_as, wanted.cache_folder, progress)
-    with ThreadPoolExecutor(max_workers=1) as beside:  # torch lets other threads run meanwhile
+    with ThreadPoolExecutor(max_workers=1) as beside:  # torch releases the interpreter lock
         causal_lm = beside.submit(_causal_lm, model, wanted, choice, progress)
         tokenizer = model.tokenizer()
         trie = ByteTrie(tokenizer.vocabulary)
     loaded = causal_lm.result()
-    tokenizer = tokenizer.within(loaded.vocab_size)  # rows that are not there would be read
+    tokenizer = tokenizer.within(loaded.vocab_size)  # larger ids would read beyond the embedding
     return LoadedModel(
         name=model.name,
         where=choice.sentence if wanted.is_own else choice.of_transformers,
@@ -96,12 +96,11 @@ def _loaded(wanted: _Wanted, choice: DeviceChoice, progress: Progress) -> Loaded
 def prepare(
     spec: str, quantization: str, cache_folder: Path, progress: Progress
 ) -> ConvertedModel | FolderModel:
-    """Find the model that `spec` names and convert it unless that was done before.
+    """Find the model that `spec` names and convert it unless a converted copy exists.
 
-    `quantization` is a key of `packing.PACKERS`, or `FILE_FORMS`, which stands for bfloat16 where the
-    model's file has no form that a GPU reads; a model that is no plain Qwen2 or Llama stays the
-    folder that it is, for transformers, and `progress` is told why. Raises ForegramError of every
-    kind: not found, damaged, unsupported, no space.
+    `quantization` is a key of `packing.PACKERS` or `FILE_FORMS`. The latter falls back to bfloat16
+    if the file has no form that a GPU reads. Models other than a plain Qwen2 or Llama stay folders
+    for transformers. Raises ForegramError: not found, damaged, unsupported or no space.
     """
     return _prepared(locate(spec, progress), quantization, cache_folder, progress)
 
@@ -122,7 +121,7 @@ def _prepared(
 
 
 def _stored_quantization(wanted: _Wanted, choice: DeviceChoice) -> str:
-    """What is kept on disk. Raises ConfigurationError for what the device's path cannot hold."""
+    """Return the form kept on disk. Raises ConfigurationError if the device cannot run `dtype`."""
     dtype = wanted.quantization
     if not choice.is_cpu:
         gpu_quantization(dtype)
@@ -141,7 +140,7 @@ def _causal_lm(
     model: ConvertedModel | FolderModel, wanted: _Wanted, choice: DeviceChoice, progress: Progress
 ) -> CausalModel:
     if isinstance(model, FolderModel):
-        # takes seconds to import
+        # transformers takes seconds to import
         from engine.model.transformers.adapter import load_transformers_model  # noqa: PLC0415 - see above
 
         dtype = wanted.quantization or (_TRANSFORMERS_DEFAULT if choice.is_cpu else _STORED_FOR_GPU)

@@ -1,17 +1,16 @@
-"""A cursor in a text becomes the token ids of a fill-in-the-middle prompt.
+"""Turn a cursor in a text into the token ids of a fill-in-the-middle prompt.
 
 Layout `psm` is the model's own: prefix, suffix, middle token, or the suffix first. Layout `line`
-leaves out the piece cut at the cursor, and the answer must begin with it (token healing), as its
-tokens would differ from those of the whole word. Where the prefix stands first, it also puts the
-current line up to the cursor behind the middle token, and the lines above it back to one whose
-number is a multiple of 16, the file's first ones left out. So what is typed, Enter included, changes
-the end of the prompt only, and the suffix is read again at every 16th line. In training, too, a
-middle begins anywhere. Where the suffix stands first, the prefix ends the prompt anyhow.
+adds token healing: it drops the word cut at the cursor, whose tokens would differ from those of the
+whole word, and the answer must begin with it. If the model reads the prefix first, `line` also
+moves the current line up to the cursor behind the middle token. The lines above it move too, back
+to one whose number is a multiple of 16, except at the top of a file. So typing changes only the
+end of the prompt, and the suffix is read again only every 16 lines. In training, too, a middle
+begins anywhere. If the model reads the suffix first, the prefix ends the prompt anyway.
 
-Other files stand before this one as the model saw them in training. Qwen and Mellum have tokens that
-lead in a file. Of Seed-Coder nothing is published; it was measured on CrossCodeEval and RepoEval,
-which name other files in comments. So here each stands inside the prefix, below a comment with its
-path: its documents begin with the suffix token.
+Other files precede this one as in training. Qwen and Mellum have tokens that start a file.
+Seed-Coder publishes no format, but it was evaluated on CrossCodeEval and RepoEval, which name other
+files in comments. Its documents begin with the suffix token, so other files go inside the prefix.
 """
 
 import re
@@ -27,9 +26,9 @@ from engine.model.tokenizer import encodable
 from engine.request import Snippet
 from engine.text.lines import STEADY_LINES
 
-Snippets = Callable[[int], Sequence[Snippet]]  # those that fit so many tokens
-_REPOSITORY = "repository\n"  # a name that says nothing; its tokens are part of the layout
-_SIGNS = {  # of a comment, by what a path ends in
+Snippets = Callable[[int], Sequence[Snippet]]  # returns snippets that fit so many tokens
+_REPOSITORY = "repository\n"  # a neutral name: the format requires one
+_SIGNS = {  # comment sign by file extension
     **dict.fromkeys(("py", "pyi", "rb", "sh", "bash", "zsh", "r", "pl", "ex", "jl", "ipynb"), "#"),
     **dict.fromkeys(("yaml", "yml", "toml", "tf", "nix", "cmake", "mk", "ps1"), "#"),
     **dict.fromkeys(("lua", "sql", "hs", "elm", "ada"), "--"),
@@ -39,7 +38,7 @@ _COMMON_SIGN = "//"
 # `defer` may be one token with it), a run of punctuation with one blank, or trailing blanks.
 _PIECE = re.compile(r"(?:(?:(?<![^\w\t\r\n])[^\w\s]|[ \t])?\w{1,48}| ?[^\w\s]{1,48}|[ \t]+)\Z")
 _CONTEXT_CHARS = 1024
-_FEW_CHARS = 200  # so little text does not show the model its language
+_FEW_CHARS = 200  # a text this short does not show its language, so the path is added
 MOST_PATH_CHARS = 1000
 _FIM_TOKENS = 4  # prefix, suffix and middle token, and a lead of the prefix
 
@@ -53,12 +52,12 @@ class _Neighbour:
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """Token ids, and what drafting and healing need to know of the cursor.
+    """Token ids, and what drafting and token healing need to know about the cursor.
 
     `partial` is the text before the cursor whose tokens may change once more text follows.
-    `context_ids` are the tokens of the text before `partial`, its last hundreds of characters.
-    The answer must begin with `dropped`, which is `partial` or nothing. `neighbours` are the paths
-    of the open files that stand before this one, `repository` those of files that are not open.
+    `context_ids` are the tokens of up to 1,024 characters before `partial`.
+    The answer must begin with `dropped`, which is `partial` or empty. `neighbours` are the paths
+    of included files that are open, `repository` of those that are not.
     """
 
     ids: tuple[int, ...]
@@ -84,9 +83,9 @@ def build_prompt(
 ) -> Prompt:
     """Lay out the text around a cursor in at most `budget_tokens` tokens.
 
-    Far text is left out, three quarters of the budget going to the prefix. `snippets` is asked for
-    as many tokens as the file leaves free, at least a third of the budget; what they do not take
-    is the file's. A name that is longer than any is left out.
+    Far text is left out; the prefix gets three quarters of the budget. `snippets` may fill what the
+    file leaves free, but at least a third of the budget. The file gets the rest. A path longer
+    than `MOST_PATH_CHARS` is left out.
     """
     path = path if len(path) <= MOST_PATH_CHARS else ""
     named = bool(path) and (fim.names_file or len(prefix) + len(suffix) < _FEW_CHARS)
@@ -154,7 +153,7 @@ def _lay_out(
 
 
 def _num_above(prefix: str) -> int:
-    """How many lines above the cursor's the middle begins with."""
+    """Return how many lines above the cursor's line move behind the middle token."""
     row = prefix.count("\n")
     return row % STEADY_LINES if row >= STEADY_LINES else 0
 
@@ -182,9 +181,9 @@ def _bytes(text: str) -> bytes:
 def _chosen_neighbours(
     tokenizer: TextCodec, fim: FimFormat, path: str, snippets: Snippets, room: int
 ) -> list[_Neighbour]:
-    """Return open files by their paths, as their worth changes with each key, then the others.
+    """Return open files sorted by path, since their rank changes with each key, then the others.
 
-    Of the repository's files the best stands next to the cursor's file.
+    The best of the others comes last, next to the cursor's file.
     """
     if not fim.shows_files:
         return []
@@ -208,9 +207,9 @@ def _header(
     *,
     named: bool,
 ) -> list[int]:
-    """Return the other files as the model was trained on them: repository, files, this file.
+    """Return the other files as in training: repository, files, and this file's path.
 
-    Where it is `named`, this file's name stands there also without others.
+    With `named`, the path is there even without other files.
     """
     if not fim.shows_files or not (neighbours or named):
         return []

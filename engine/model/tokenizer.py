@@ -1,4 +1,4 @@
-"""Text to token ids and back. Strings that name special tokens are plain text here.
+"""Convert text to token ids and back. Names of special tokens in a text stay plain text.
 
 Special tokens enter a prompt by id, from `engine.model.fim`, or by name in a raw prompt.
 """
@@ -21,9 +21,9 @@ from engine.model_names import printable
 
 @dataclass(frozen=True, slots=True)
 class TokenizerDocument:
-    """`plain` is a tokenizer.json that knows no special tokens; `specials` are their ids by name.
+    """A parsed tokenizer.json: `plain` is without special tokens, `specials` maps them to ids.
 
-    `start_ids` stand before any text; `byte_level` tells how the vocabulary writes bytes.
+    `start_ids` precede any text; `byte_level` says how the vocabulary spells bytes.
     """
 
     plain: str
@@ -33,12 +33,12 @@ class TokenizerDocument:
 
     @classmethod
     def read(cls, text: str) -> Self:
-        """Take the content of a tokenizer.json apart. Raises ModelCorruptError."""
+        """Parse the content of a tokenizer.json. Raises ModelCorruptError."""
         try:
             content = json.loads(text)
             added = content["added_tokens"]
             plain = json.dumps(_plain(content), ensure_ascii=False)
-            plain.encode()  # raises for half characters, which no file holds
+            plain.encode()  # raises for lone surrogates, which no file can hold
             return cls(
                 plain=plain,
                 specials={token["content"]: token["id"] for token in added if not _is_text(token)},
@@ -51,14 +51,14 @@ class TokenizerDocument:
 
 
 def _is_text(token: dict[str, Any]) -> bool:
-    # Some vocabularies add runs of blanks as tokens; these are the only added ones found in text.
+    # Some vocabularies add runs of blanks as tokens. No other added token occurs in text.
     return not token["special"] and token["content"].replace("▁", " ").isspace()
 
 
 def _plain(content: dict[str, Any]) -> dict[str, Any]:
-    """Return the tokenizer without what would read special tokens into a text, or change a text.
+    """Remove every step that would find special tokens in a text or change the text.
 
-    A blank before the text belongs to whole documents, and we encode pieces of one.
+    Such a step may put a blank before a document, but we encode pieces of documents.
     """
     plain = dict(content)
     plain["added_tokens"] = [token for token in content["added_tokens"] if _is_text(token)]
@@ -83,7 +83,7 @@ def _without(step: dict[str, Any] | None) -> dict[str, Any] | None:
 
 
 def _start_ids(content: dict[str, Any]) -> tuple[int, ...]:
-    """Return the ids that the model's own template puts before a text."""
+    """Return the ids that the model's template puts before a text."""
     processor = content.get("post_processor") or {}
     steps = processor.get("processors", [processor])
     for step in steps:
@@ -98,23 +98,23 @@ def _start_ids(content: dict[str, Any]) -> tuple[int, ...]:
     return ()
 
 
-_LONG_CHARS = 10_000  # about 10 ms; a batch, even of one text, lets other threads run
-_MOST_IDS = 2**24  # far beyond any vocabulary; a list is kept of them all
+_LONG_CHARS = 10_000  # takes about 10 ms; only `encode_batch` lets other threads run meanwhile
+_MOST_IDS = 2**24  # far beyond any vocabulary; bounds the list that holds all ids
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class Tokenizer:
-    """A model's tokenizer. Encoding what `decode` returns gives the same text, in any script."""
+    """A model's tokenizer. Encoding and decoding a text returns the same text, in any script."""
 
     def __init__(self, document: TokenizerDocument, end_ids: Iterable[int] = ()) -> None:
-        """`end_ids` are ends of text that a configuration names. Raises UnsupportedModelError."""
+        """`end_ids` are the end tokens from the configuration. Raises UnsupportedModelError."""
         try:
             self._backend = Backend.from_str(document.plain)
-        except Exception as error:  # tokenizers raises it bare
+        except Exception as error:  # tokenizers raises a bare Exception
             reason = printable(str(error))
             raise UnsupportedModelError(f"tokenizer.json cannot be used: {reason}") from error
         plain = self._backend.get_vocab()
-        self.text_ids = 1 + max(plain.values(), default=-1)  # no text has a token beyond these
+        self.text_ids = 1 + max(plain.values(), default=-1)  # ids of text are below this
         ids = [*plain.values(), *document.specials.values()]
         if not all(
             type(one) is int and 0 <= one < _MOST_IDS for one in (*ids, *document.start_ids)
@@ -137,9 +137,9 @@ class Tokenizer:
         self._special = re.compile("|".join(map(re.escape, names)) or r"(?!)")
 
     def within(self, num_ids: int) -> Self:
-        """The same for a model of so many tokens: names of special ones beyond them are plain text.
+        """Return this tokenizer without the special tokens whose ids are `num_ids` or above.
 
-        Raises ModelCorruptError where a text may have tokens beyond.
+        Raises ModelCorruptError if a text may have such ids.
         """
         if (most := max(self.text_ids, *(1 + one for one in self.start_ids), 0)) > num_ids:
             raise ModelCorruptError(
@@ -158,7 +158,7 @@ class Tokenizer:
         return cls(TokenizerDocument.read(text), end_ids)
 
     def encode(self, text: str) -> list[int]:
-        """Token ids of a text. Lone surrogates, which no encoding has, become U+FFFD."""
+        """Return the token ids of a text. Lone surrogates become U+FFFD."""
         plain = encodable(text)
         if len(text) < _LONG_CHARS:
             encoding = self._backend.encode(plain, add_special_tokens=False)
@@ -168,9 +168,9 @@ class Tokenizer:
         return ids
 
     def remembering(self, most_chars: int) -> "Tokenizer":
-        """The same, which remembers what it was given last: a key changes little of a prompt.
+        """Return a copy that caches recent texts, since a key changes little of a prompt.
 
-        One principal's texts alone go in: another one could tell by the time what was there.
+        Use one copy per principal: response times would reveal another principal's texts.
         """
         other = copy(self)
         remembered = RememberedEncoding(self.encode, most_chars, in_blocks=self.encodes_blocks)
@@ -179,13 +179,13 @@ class Tokenizer:
 
     @cached_property
     def encodes_blocks(self) -> bool:
-        """Whether the blocks of a text have the tokens that they have in the whole."""
+        """Whether encoding a text block by block gives the tokens of the whole text."""
         return encodes_blocks(self.encode)
 
     def encode_raw(self, text: str) -> list[int]:
-        """Token ids of a text in which the names of special tokens are these tokens.
+        """Return the token ids of a text, reading names of special tokens as these tokens.
 
-        What the model expects before any text stands there once.
+        `start_ids` are added unless the text begins with them.
         """
         ids, end = list[int](), 0
         for name in self._special.finditer(text):
@@ -201,7 +201,7 @@ class Tokenizer:
 
 
 def _spelled(specials: Mapping[str, int]) -> dict[str, int]:
-    """Special tokens by what people write for them: CodeLlama's `▁<PRE>` with a blank or without."""
+    """Add the usual spellings of special tokens: `▁<PRE>` is written `<PRE>` or ` <PRE>`."""
     spelled = dict(specials)
     for name, token_id in specials.items():
         bare = name.removeprefix("▁")
@@ -211,5 +211,5 @@ def _spelled(specials: Mapping[str, int]) -> dict[str, int]:
 
 
 def encodable(text: str) -> str:
-    """Return the text with U+FFFD for its lone surrogates."""
+    """Replace lone surrogates by U+FFFD."""
     return _SURROGATE.sub("\ufffd", text)

@@ -1,4 +1,4 @@
-"""Qwen2 on a GPU, as decoding knows models: slots of an arena, steps in flights."""
+"""Qwen2 on a GPU as a `CausalModel`: slots share an arena, and steps run as flights."""
 
 import weakref
 from collections.abc import Sequence
@@ -15,9 +15,9 @@ from engine.model.gpu.step_graphs import ROW_BUCKETS, StepGraphs
 
 
 class GpuSlot:
-    """A `CacheSlot`. What a step keeps is moved at the start of the slot's next one.
+    """A `CacheSlot`. Its next step begins by moving the rows that the last one kept.
 
-    `base` is its first position in the arena; `kept` what is still to be moved.
+    `base` is its first position in the arena; `kept` are the rows still to be moved.
     """
 
     def __init__(self, arena: KVArena, graphs: StepGraphs, capacity: int) -> None:
@@ -27,28 +27,28 @@ class GpuSlot:
         weakref.finalize(self, arena.give_back, self.base, capacity)
         self.length = 0
         self.kept: KeptRows | None = None
-        self.places = np.zeros(0, np.int64)  # of the last step's rows, behind its first one
+        self.places = np.zeros(0, np.int64)  # of the last step's rows, relative to its first
 
     @property
     def num_bytes(self) -> int:
-        """Memory of its keys and values."""
+        """Return the bytes of its keys and values."""
         return self.capacity * self._arena.bytes_per_position
 
     def launched(self, order: np.ndarray) -> None:
-        """A step moves what was kept, and puts its tree's rows down in this order."""
+        """Record a launched step: kept rows are moved, and the tree's rows lie in `order`."""
         self.kept = None
         self.places = np.empty_like(order)
         self.places[order] = np.arange(len(order))
 
     def commit(self, rows: Sequence[int]) -> None:
-        """Keep the path `rows` of the last step; what stands in its place already stays."""
+        """Keep the path `rows` of the last step. Rows already in place are not moved."""
         offsets = self.places[np.asarray(rows, np.int64)]
         is_moved = (offsets != np.arange(len(offsets))).any()
         self.kept = KeptRows(self.length, offsets) if is_moved else None
         self.length += len(rows)
 
     def copy_from(self, other: Self, length: int) -> None:
-        """Hold the first `length` tokens of another slot. Raises ValueError where that cannot be."""
+        """Copy the first `length` tokens of another slot. Raises ValueError if either is too short."""
         if not 0 <= length <= min(other.length, self.capacity):
             raise ValueError(f"cannot copy {length} of {other.length} tokens to {self.capacity}")
         other._move_kept()
@@ -59,7 +59,7 @@ class GpuSlot:
         self.length, self.kept = length, None
 
     def truncate(self, length: int) -> None:
-        """Forget everything from position `length` on. Raises ValueError beyond `length`."""
+        """Forget everything from position `length` on. Raises ValueError if the slot is shorter."""
         if not 0 <= length <= self.length:
             raise ValueError(f"cannot truncate {self.length} tokens to {length}")
         if self.kept is not None:
@@ -68,7 +68,7 @@ class GpuSlot:
         self.length = length
 
     def _move_kept(self) -> None:
-        """Move now what the last step keeps, all of it or, without memory for that, nothing."""
+        """Move the rows that the last step kept: all of them, or none if memory runs out."""
         if self.kept is None:
             return
         start, offsets = self.base + self.kept.length, torch.from_numpy(self.kept.offsets)
@@ -77,13 +77,13 @@ class GpuSlot:
             rows = [held[:, :, source] for held in (self._arena.keys, self._arena.values)]
             for held, moved in zip((self._arena.keys, self._arena.values), rows, strict=True):
                 held[:, :, start : start + len(offsets)] = moved
-        self.kept = None  # not before: where that failed, it is still to be moved
+        self.kept = None  # last, so that a failed move is tried again
 
 
 class GpuQwen2:
-    """The model. Make one with `engine.model.gpu.loading`."""
+    """A `CausalModel` on a GPU, made by `engine.model.gpu.loading`."""
 
-    found = ""  # by the check of its operations, in a sentence
+    found = ""  # a sentence: the result of the self-check
 
     def __init__(self, graphs: StepGraphs, dtype_name: str) -> None:
         sizes = graphs.sizes
@@ -95,16 +95,16 @@ class GpuQwen2:
         self.graphs, self.arena = graphs, graphs.forward.arena
         self.reserved_bytes = self.arena.keys.nbytes + self.arena.values.nbytes
         self._flight = GpuFlight(graphs, ())
-        self._num_beside = 0  # sequences beside the first one, in the latest flight
+        self._num_beside = 0  # sequences of the latest flight, less one
 
     @property
     def checked(self) -> str:
-        """What the check found, and what became worse while steps were captured."""
+        """Return what the self-check found and what degraded while steps were captured."""
         return "; ".join(filter(None, (self.found, self.graphs.note)))
 
     @property
     def most_read_rows(self) -> int:
-        """What a piece of a prompt has: 128 behind a step of several sequences, which wait for its end."""
+        """Return the most rows of a prompt's piece: 128 if other sequences would have to wait."""
         return ROW_BUCKETS[-1] if self._num_beside > 0 else self.graphs.sizes.read_rows[-1]
 
     def new_slot(self, capacity: int) -> GpuSlot:
@@ -112,7 +112,7 @@ class GpuQwen2:
         return GpuSlot(self.arena, self.graphs, capacity)
 
     def begin(self, steps: Sequence[StepInput]) -> GpuFlight:
-        """Launch the steps. Where a launch fails, the slots of its steps have not changed."""
+        """Launch the steps. If a launch fails, the slots of its steps are unchanged."""
         check_room(steps, self.graphs.sizes.read_rows[-1])
         self._num_beside = len(steps) - 1
         self._flight.wait()  # a dropped flight may still run

@@ -1,4 +1,4 @@
-"""Steps of fixed shapes: captured once and replayed on a GPU, run kernel by kernel elsewhere."""
+"""Steps of fixed shapes, captured once and replayed on a GPU, or run kernel by kernel elsewhere."""
 
 import logging
 from collections.abc import Iterator
@@ -18,15 +18,15 @@ from engine.progress import Progress, shown
 _LOG = logging.getLogger("foregram.steps")
 
 ROW_BUCKETS = (1, 4, 8, 16, 32, 64, 128)
-READ_BUCKETS = (*ROW_BUCKETS, MAX_READ_ROWS)  # of steps without a head
+READ_BUCKETS = (*ROW_BUCKETS, MAX_READ_ROWS)  # rows of steps without a head
 SEQUENCE_BUCKETS = (1, 4, 16)
 
 
 @dataclass(frozen=True, slots=True)
 class StepSizes:
-    """What steps are padded to, ascending: rows with a head, rows without one, sequences.
+    """Sizes that steps are padded to, ascending: rows with a head, rows without, sequences.
 
-    `most_rows` share a step with a head, unless one sequence alone has more.
+    Sequences share a step with a head up to `most_rows` rows; one sequence alone may have more.
     """
 
     rows: tuple[int, ...]
@@ -35,17 +35,17 @@ class StepSizes:
     most_rows: int
 
 
-# Of PyTorch's products, whose bits depend on the number of rows: one number for all that is drafted.
+# The bits of PyTorch's products depend on the number of rows, so all steps with drafts have 16.
 OF_PYTORCH = StepSizes((16, 128), (128,), (1, 4), 16)
 OF_KERNELS = StepSizes(ROW_BUCKETS, READ_BUCKETS, SEQUENCE_BUCKETS, ROW_BUCKETS[-1])
 
 
 @dataclass(slots=True)
 class StepGraphs:
-    """The launches of a model, one for each shape that was asked for.
+    """The launches of a model, one per requested shape.
 
-    Where the operations ask the host, they run one by one; else, on a GPU, each is one graph.
-    `note`: what became worse since, in a sentence.
+    On a GPU each is one graph, unless the operations ask the host: then they run one by one.
+    `note` is a sentence on what degraded.
     """
 
     forward: Forward
@@ -53,7 +53,7 @@ class StepGraphs:
     device: torch.device
     note: str = ""
     _launches: dict[StepShape, Launch] = field(default_factory=dict)
-    # By rows: steps follow each other.
+    # By rows. Steps run one after another, so steps of as many rows share them.
     _activations: dict[int, Activations] = field(default_factory=dict)
     _logits: torch.Tensor | None = None
     _graphs: GraphMemory | None = field(init=False)
@@ -64,23 +64,23 @@ class StepGraphs:
 
     @property
     def asks_host(self) -> bool:
-        """Whether the operations look at what the host knows of a step, so that none is captured."""
+        """Whether the operations read a step's data on the host, so that none can be captured."""
         return self.forward.operations.asks_host
 
     @property
     def sizes(self) -> StepSizes:
-        """What steps are padded to."""
+        """Return the sizes that steps are padded to."""
         return OF_PYTORCH if self.asks_host else OF_KERNELS
 
     def launch(self, shape: StepShape) -> Launch:
-        """Return the launch of `shape`, made now if it is the first."""
+        """Return the launch of `shape`, made on first use."""
         if shape not in self._launches:
             self._launches[shape] = self._make(self._memory(shape))
         return self._launches[shape]
 
     @contextmanager
     def on_stream(self) -> Iterator[None]:
-        """Run the block behind the steps started so far, and wait for it. Raises DeviceLostError."""
+        """Run the block after all started steps, and wait for it. Raises DeviceLostError."""
         with self.watched():
             if self._graphs is None:
                 yield
@@ -91,30 +91,30 @@ class StepGraphs:
 
     @contextmanager
     def watched(self) -> Iterator[None]:
-        """Raise DeviceLostError for an error that the device does not come back from.
+        """Raise DeviceLostError for an error that the device does not recover from.
 
-        A driver's reset, a suspended machine or an illegal access end all that this process has on
-        the device: from then on every call fails, and so does the one that asks for nothing.
+        After a driver reset, a suspend or an illegal access, every call of this process fails.
+        Even `synchronize` fails then, which tells such an error from others.
         """
         try:
             yield
         except torch.OutOfMemoryError:
-            raise  # it leaves the device as it was
+            raise  # the device still works
         except RuntimeError as error:
             try:
                 self.synchronize()
             except RuntimeError:
-                reason = str(error).partition("\n")[0]  # what follows is advice on debugging
+                reason = str(error).partition("\n")[0]  # the rest is advice on debugging
                 raise DeviceLostError(f"the device {self.device} is lost: {reason}") from error
             raise
 
     def synchronize(self) -> None:
-        """Wait for all that the device was asked to do."""
+        """Wait until the device has finished all work."""
         if self.device.type != "cpu":
             torch.accelerator.synchronize(self.device)
 
     def fill(self, value: float) -> None:
-        """Overwrite what kernels hand on to each other, and the logits; PyTorch's rely on old values."""
+        """Overwrite all activations and logits, unless PyTorch runs steps: it relies on old values."""
         if self.asks_host:
             return
         by_rows = (activations.numbers for activations in self._activations.values())
@@ -128,7 +128,7 @@ class StepGraphs:
             try:
                 launch.capture(self._graphs)
             except CaptureError as error:
-                self.synchronize()  # a device that is lost says so here
+                self.synchronize()  # raises if the device is lost
                 self.note = f"some steps run kernel by kernel, as they cannot be captured: {error}"
                 _LOG.warning("%s", self.note)
         return launch
@@ -158,8 +158,8 @@ class StepGraphs:
 def warm_up(graphs: StepGraphs, progress: Progress) -> None:
     """Compile and capture the steps of one sequence, so that no request waits for it.
 
-    Those of several sequences take the same kernels. Only the plain ones of a few are captured
-    too, since everybody waits while completions meet in a new shape; others are when they do.
+    Steps of several sequences use the same kernels. Only plain steps of a few sequences are
+    captured here, since a capture delays all completions in the step. Others are captured on use.
     """
     sizes = graphs.sizes
     shapes = [StepShape(rows, 1, has_head=False) for rows in sizes.read_rows]
@@ -168,7 +168,7 @@ def warm_up(graphs: StepGraphs, progress: Progress) -> None:
         for is_sampled, has_logits in product((False, True), repeat=2)
         for rows in sizes.rows
     ]
-    # Two sequences have two rows at least.
+    # Two sequences have at least two rows.
     shapes += [StepShape(rows, sizes.sequences[1]) for rows in sizes.rows if rows > 1]
     with shown(progress, "compiling the GPU's steps", len(shapes)):
         for shape in shapes:

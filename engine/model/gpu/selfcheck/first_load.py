@@ -1,4 +1,4 @@
-"""What a model does at its first load on a device, and what it reads at all others."""
+"""Check a model at its first load on a device, and reuse the verdict at later loads."""
 
 import logging
 import re
@@ -27,16 +27,16 @@ _ENDED = (
     f"the next load checks again once the folder {FOLDER} of the cache is deleted"
 )
 _FOLDERS = re.compile(r"[^\s'\"(]*[/\\](?=[^\s/\\])")
-_MOST_CHARS = 200  # of what a compiler or a driver says
-# Of a machine, not of a kernel: a full disk, a compiler that fails, a cache that nothing may be
-# loaded from (Triton's is an ImportError), a driver that the linker does not find (AssertionError).
+_MOST_CHARS = 200  # of a compiler's or driver's message that are shown
+# Errors of the machine, not of a kernel: a full disk, a failing compiler, a cache that forbids
+# loading (Triton raises ImportError), a driver that the linker does not find (AssertionError).
 _MACHINES_ERRORS = (
     OSError, subprocess.SubprocessError, ImportError, AssertionError, NoSpaceError,
 )  # fmt: skip
 
 
 class Settled(NamedTuple):
-    """A model in the form that runs, and what was found of it."""
+    """A model in the form that runs, and its verdict."""
 
     model: GpuQwen2
     verdict: Verdict
@@ -45,11 +45,10 @@ class Settled(NamedTuple):
 def settle(
     model: GpuQwen2, cache_folder: Path, progress: Progress, extent: Extent | None = None
 ) -> Settled:
-    """Have a model run as is right on its device: by kernels, started early or not, or by PyTorch.
+    """Choose the form that computes correctly: kernels, started early or not, or PyTorch.
 
-    To be called before the first step. The verdict is kept in the cache, and the next load checks
-    nothing. Raises DeviceLostError where a form takes the device down: that is kept too, and the
-    next load does without it.
+    Call this before the first step. The verdict is cached, so the next load checks nothing. Raises
+    DeviceLostError if a form crashes the device; the next load then skips that form.
     """
     key = key_of(model.graphs.forward)
     file = VerdictFile.of(cache_folder, key)
@@ -60,7 +59,7 @@ def settle(
             model, verdict = first_load.settled(verdict)
             file.write(verdict)
             if model.graphs.device.type == "cuda":
-                torch.cuda.empty_cache()  # graphs have memory of their own
+                torch.cuda.empty_cache()  # graphs use their own memory pool
         else:
             model = in_form(model, verdict.runs)
     file.touch()
@@ -70,7 +69,7 @@ def settle(
 
 
 def in_form(model: GpuQwen2, form: Form) -> GpuQwen2:
-    """The same weights and cache, run in a form."""
+    """Return the model with the same weights and cache, run in `form`."""
     graphs = model.graphs
     operations = graphs.forward.operations
     if form == "early":
@@ -81,18 +80,18 @@ def in_form(model: GpuQwen2, form: Form) -> GpuQwen2:
 
 
 def _run_by(model: GpuQwen2, operations: Operations, dtype: torch.dtype) -> GpuQwen2:
-    """The same weights and cache; `dtype` is of what layers hand on."""
+    """Return the model with other operations; `dtype` is the type of its activations."""
     forward = replace(model.graphs.forward, operations=operations)
     return GpuQwen2(StepGraphs(forward, dtype, model.graphs.device), model.dtype_name)
 
 
 class _MachineError(Exception):
-    """The machine did not allow a check; the first argument is the cause."""
+    """The machine prevented a check; the first argument is the cause."""
 
 
 @dataclass(slots=True)
 class _FirstLoad:
-    """The forms of a model in their order, until one is right."""
+    """A search through the forms of a model, in order, until one is correct."""
 
     model: GpuQwen2
     file: VerdictFile
@@ -100,7 +99,7 @@ class _FirstLoad:
     extent: Extent
 
     def settled(self, before: Verdict) -> Settled:
-        """Check what is not known to fail. Raises DeviceLostError."""
+        """Check the forms that are not known to fail. Raises DeviceLostError."""
         known = Verdict(before.key, failed=dict(before.failed), is_lasting=False)
         if before.begun is not None:
             known.failed[before.begun] = _ENDED
@@ -130,14 +129,14 @@ class _FirstLoad:
 
     @property
     def _forms(self) -> list[Form]:
-        """Those of our kernels, the fastest first."""
+        """Return the forms that use our kernels, fastest first."""
         graphs = self.model.graphs
         if graphs.asks_host:
             return []
         return ["early", "kernels"] if can_start_early(graphs.device) else ["kernels"]
 
     def _checked(self, model: GpuQwen2, form: Form) -> str:
-        """Return what could not be compared. Raises DifferenceError and _MachineError."""
+        """Check a form and return what could not be compared. Raises DifferenceError, _MachineError."""
         plain = in_form(self.model, "kernels") if form == "early" else None
         check = FormCheck(model, _run_by(self.model, PORTABLE, torch.float32), plain, self.extent)
         try:
@@ -147,21 +146,21 @@ class _FirstLoad:
             return check.run(self.progress)
         except (DifferenceError, DeviceLostError):
             raise
-        except Exception as error:  # kernels and compilers fail in all ways
+        except Exception as error:  # kernels and compilers raise anything
             if isinstance(error, _MACHINES_ERRORS) or is_of_memory(error):
                 raise _MachineError(error) from error
             model.graphs.synchronize()
             raise DifferenceError(_phrase(error)) from error
 
     def _by_pytorch(self, known: Verdict) -> Settled:
-        """The way back: it is checked for its rows alone."""
+        """Fall back to PyTorch, checking only whether its rows are equal in all trees."""
         model = in_form(self.model, "pytorch")
         is_equal = has_equal_rows(model, self.extent)
         verdict = structs.replace(known, runs="pytorch", is_text_equal=is_equal, is_lasting=True)
         return Settled(model, verdict)
 
     def _unchecked(self, known: Verdict, cause: Exception) -> Settled:
-        """Without memory to check, kernels run as usual; where they cannot be made, PyTorch does."""
+        """Settle without a check: kernels if only memory was short, else PyTorch."""
         is_short = is_of_memory(cause) or isinstance(cause, NoSpaceError)
         form: Form = "kernels" if is_short and "kernels" not in known.failed else "pytorch"
         verdict = structs.replace(known, runs=form, note=f"no check was possible: {_phrase(cause)}")
@@ -169,6 +168,6 @@ class _FirstLoad:
 
 
 def _phrase(error: Exception) -> str:
-    """What went wrong, without the names of folders."""
+    """Describe an error without folder names."""
     text = _FOLDERS.sub("", " ".join(str(error).split()))[:_MOST_CHARS]
     return f"{type(error).__name__}: {text}"
