@@ -1,6 +1,6 @@
-"""What a caller may choose: lookahead, sampling, stop rules. Plain data, no torch.
+"""Options of a request: lookahead, sampling, stop rules. Plain data, no torch.
 
-Sampling and stop rules go over the wire as they are.
+Clients send sampling and stop rules as they are.
 """
 
 import re
@@ -24,11 +24,11 @@ PRESETS: dict[str, tuple[int, int, int]] = {
     "h100-7b": (8, 8, 8),
     "two-gpus-32b": (15, 15, 15),
 }
-_MAX_STOP_STRINGS = 64  # Continue sends the beginnings of a language's blocks
-_MAX_STOP_CHARS = 512  # of each
+_MAX_STOP_STRINGS = 64  # Continue sends one for each way a language begins a block
+_MAX_STOP_CHARS = 512  # characters of each stop string
 _MOST_TOKENS = 2**24  # beyond any model's context
-_MOST_MS = 2**31  # weeks
-MAX_DRAFT_LEN = 512  # the largest preset drafts 419, of which a step verifies the likeliest 127
+_MOST_MS = 2**31  # about 25 days
+MAX_DRAFT_LEN = 512  # rows; the largest preset drafts 419, and a step verifies the likeliest 127
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ def check_device_name(name: str) -> None:
 
 
 class Message(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
-    """What goes over the wire as JSON; unknown fields are refused by name."""
+    """A JSON message; unknown fields are refused by name."""
 
 
 class Sampling(Message, frozen=True):
@@ -101,23 +101,23 @@ class Sampling(Message, frozen=True):
         _check_range("seed", self.seed, 2**63 - 1)
 
 
-NO_LIMIT = 2**31  # of what counts lines
+NO_LIMIT = 2**31  # lines, more than any text has
 
 
 class StopRules(Message, frozen=True):
-    """When a completion ends besides the model's own end tokens. All are judged per token."""
+    """Rules that end a completion before the model's own end tokens. All are judged per token."""
 
-    max_tokens: int = 128  # 0: the prompt is only read, for later
+    max_tokens: int = 128  # 0 only reads the prompt, for a later request
     suffix: bool = True  # the tail repeats the head of the suffix, which is then trimmed
     indentation: bool = True  # a line less indented than the cursor's block
     repetition: bool = True  # the same lines again and again
     max_blank_lines: int = 2
     single_line: bool = False
     time_limit_ms: int | None = None  # judged at line ends only
-    min_confidence: float = 0.0  # the least probability of the text as a whole; 0: whatever it is
+    min_confidence: float = 0.0  # least probability of the text as a whole; 0 sets no limit
     strings: tuple[str, ...] = ()  # the text ends before the first of these
     min_indent: int = 0  # characters of white space; a later line with fewer ends the text
-    drops_blank: bool = True  # white space alone is no text
+    drops_blank: bool = True  # a text of white space alone becomes empty
 
     def __post_init__(self) -> None:
         _check_range("max_tokens", self.max_tokens, _MOST_TOKENS)
@@ -132,7 +132,7 @@ class StopRules(Message, frozen=True):
 
     @classmethod
     def verbatim(cls, max_tokens: int, strings: tuple[str, ...] = ()) -> Self:
-        """All that the model writes, up to its own end, the first of `strings` or the last token."""
+        """Rules that end only at the model's own end, at one of `strings` or at `max_tokens`."""
         return cls(
             max_tokens=max_tokens,
             suffix=False,

@@ -20,12 +20,11 @@ from engine.model.token_tree import MAX_ROWS, TokenTree
 
 @dataclass(slots=True, eq=False)
 class Decoder:
-    """One sequence's decoding behind a slot that holds all of the prompt but its last token.
+    """Decoding of one sequence, whose slot holds the prompt without its last token.
 
-    `current` is the last token, at first the prompt's; it has no keys and values yet. `context` are
-    the tokens that drafts continue, as the file reads up to the cursor; what is written follows
-    them. `on_step` hears of each step, once the next one is under way, and tells whether the text
-    ends with it.
+    `current` is the last token, at first the prompt's; it has no keys and values yet. Drafts
+    continue `context`: the file's tokens up to the cursor, then the written ones. `on_step` gets
+    each step once the next one is under way, and returns whether the text ends.
     """
 
     slot: CacheSlot
@@ -37,15 +36,15 @@ class Decoder:
     max_tokens: int
     on_step: Callable[[VerifiedStep], bool]
     is_done: bool = False
-    written_ids: list[int] = field(default_factory=list, init=False)  # by steps that were taken
+    written_ids: list[int] = field(default_factory=list, init=False)  # by all steps so far
     _draft: Draft | None = field(default=None, init=False)  # of the step under way
     _step: StepInput | None = field(default=None, init=False)
-    _constraints: Sequence[Constraint | None] = field(default=(), init=False)  # of its rows
-    _verified: VerifiedStep | None = field(default=None, init=False)  # not passed on yet
+    _constraints: Sequence[Constraint | None] = field(default=(), init=False)  # by row of the step
+    _verified: VerifiedStep | None = field(default=None, init=False)  # not yet passed to `on_step`
 
     def next_step(self) -> StepInput | None:
-        """Draft; None where no step is to follow: `max_tokens` are there, or the slot is full."""
-        end = self.slot.capacity - MAX_ROWS  # a step's rows fit behind every text, drafted or not
+        """Draft the next step; None once `max_tokens` are written or the slot is full."""
+        end = self.slot.capacity - MAX_ROWS  # the rows of any step fit, drafted or not
         room = min(self.max_tokens, end - self.slot.length)
         if room <= 0:
             return None
@@ -59,7 +58,7 @@ class Decoder:
         return self._step
 
     def settle(self) -> None:
-        """Learn from the last step while the next is under way; drop that where the text ends."""
+        """Learn from the last step while the next one runs; drop the latter if the text ends."""
         verified, self._verified = self._verified, None
         if verified is not None:
             self.drafter.calibrate(verified)
@@ -70,7 +69,7 @@ class Decoder:
             self._step.is_dropped = True
 
     def take(self, output: StepOutput | None) -> None:
-        """Commit the path that agrees; None is what becomes of a dropped step."""
+        """Commit the accepted path; `output` is None for a dropped step."""
         if output is None or self._step is None or self._draft is None:
             return
         self.slot.commit(output.path.tolist())

@@ -25,8 +25,8 @@ from engine.sequence import Completion, Sequence, TextStream
 from engine.snippets import Neighbours
 from engine.text.stopper import Stopper
 
-_DECODED_TOKENS = 256  # that a slot has room for, even where a request asks for fewer
-# Characters of a workspace's lines for each token of a prompt: several times what one has.
+_DECODED_TOKENS = 256  # written tokens that every slot has room for at least
+# Characters remembered per workspace for each prompt token, several times a token's length.
 _REMEMBERED_CHARS = 40
 _PROMPT_TOKENS = 1024
 _KV_BYTES = 512 * 1024 * 1024
@@ -34,7 +34,7 @@ _KV_BYTES = 512 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class _UnderWay:
-    """What is completed, and what was closed since it began."""
+    """A completion under way, and the buffers closed since it began."""
 
     request: CompletionRequest
     prompt: Prompt
@@ -47,16 +47,16 @@ def run(
     admit: Callable[[], Collection[Sequence]],
     on_batch: Callable[[int], None] = lambda _: None,
 ) -> None:
-    """The step loop. `on_batch` gets how many go on side by side, before they draft."""
+    """Run the step loop; `on_batch` gets the number of sequences before they draft."""
     while running := admit():
         on_batch(len(running))
         _step(model, running)
 
 
 def _step(model: CausalModel, running: Collection[Sequence]) -> None:
-    """Draft, begin one forward for all, settle the step before meanwhile, accept.
+    """Draft, start one forward pass for all, settle the previous step meanwhile, accept.
 
-    A forward that fails ends those whose steps were in it.
+    A pass that fails ends the sequences whose steps were in it.
     """
     steps = {one: step for one in running if (step := one.next_step())}
     try:
@@ -72,7 +72,7 @@ def _step(model: CausalModel, running: Collection[Sequence]) -> None:
 
 
 class Engine(ServedEngine):
-    """A loaded model, for one thread. Up to `max_sequences` completions go on side by side."""
+    """A loaded model, for one thread. It runs up to `max_sequences` completions together."""
 
     def __init__(
         self,
@@ -81,7 +81,7 @@ class Engine(ServedEngine):
         prompt_tokens: int = _PROMPT_TOKENS,
         kv_bytes: int | None = None,
     ) -> None:
-        """`kv_bytes` are for cached prompts, where the model does not reserve them ahead."""
+        """`kv_bytes` bounds the cached prompts unless the model reserves their memory."""
         causal_lm = model.causal_lm
         self.max_sequences = causal_lm.max_sequences
         self.model = model
@@ -89,7 +89,7 @@ class Engine(ServedEngine):
         self._prompt_tokens = min(prompt_tokens, causal_lm.max_context // 2)
         kv_bytes = causal_lm.reserved_bytes or kv_bytes or _KV_BYTES
         self._neighbours = Neighbours(lambda text: len(model.tokenizer.encode(text)))
-        # Most of a prompt is as it was a key ago; to encode all of it takes ten milliseconds.
+        # Most of a prompt is unchanged since the last key; encoding all of it takes 10 ms.
         most_chars = _REMEMBERED_CHARS * self._prompt_tokens
         self._tokenizers = PerWorkspace(lambda: model.tokenizer.remembering(most_chars))
         self._prompts = PromptCache(causal_lm, kv_bytes)
@@ -98,12 +98,12 @@ class Engine(ServedEngine):
         self._under_way = WeakSet[_UnderWay]()
 
     def compile(self) -> None:
-        """Compile what drafts: many seconds once on a machine. The first completion would do it."""
+        """Compile the drafters before the first completion: many seconds, once per machine."""
         self._drafters.compile()
 
     @property
     def info(self) -> EngineInfo:
-        """The model and its place, as they are now."""
+        """The model and its current device."""
         model = self.model.causal_lm
         return EngineInfo(
             self.model.name,
@@ -114,7 +114,7 @@ class Engine(ServedEngine):
         )
 
     def usage_of(self, principal: str = "") -> EngineUsage:
-        """What is held for a principal; without a name, for all. Any thread may ask."""
+        """Return the memory of one principal, or of all if unnamed. Safe from any thread."""
         return EngineUsage(
             self._draft_states.pool_tokens(principal), self._prompts.num_bytes(principal)
         )
@@ -142,7 +142,7 @@ class Engine(ServedEngine):
         return prompt, request
 
     def run(self, admit: Callable[[], Collection[Sequence]], /) -> None:
-        """Run the step loop until nothing is admitted any more."""
+        """Run the step loop until `admit` returns nothing."""
         run(self.model.causal_lm, admit, self._learning.budget.share_among)
 
     def sequence(
@@ -153,7 +153,7 @@ class Engine(ServedEngine):
         is_cancelled: Callable[[], bool],
         on_end: Callable[[Sequence], None] = lambda _: None,
     ) -> Sequence:
-        """A completion for the loop to run. Of one without `max_tokens` only the prompt is read."""
+        """Make a completion for the loop to run. With `max_tokens` 0 it only reads the prompt."""
         prompt, request = self._laid_out(request)
         stopper = Stopper(request.stop, request.prefix, request.suffix)
         completion = Completion(
@@ -176,7 +176,7 @@ class Engine(ServedEngine):
         )
 
     def forget(self, closed: ClosedBuffers) -> None:
-        """Use no longer what was learned from these buffers."""
+        """Forget everything learned from these buffers."""
         self._prompts.forget(closed)
         self._neighbours.forget(closed)
         self._tokenizers.forget(closed)
@@ -186,15 +186,15 @@ class Engine(ServedEngine):
                 one.closed.append(closed)
 
     def forget_completions(self) -> None:
-        """Draft no longer from completions written before."""
+        """Stop drafting from earlier completions."""
         self._draft_states.forget_completions()
 
     def close(self) -> None:
-        """Keep what was learned for the next start."""
+        """Save the learned costs and tables for the next start."""
         self._learning.save()
 
     def _lease(self, under_way: _UnderWay) -> CacheLease | None:
-        """A slot for all of the prompt but its last token, which the first step takes."""
+        """Lease a slot for the prompt without its last token, which the first step reads."""
         request, prompt = under_way.request, under_way.prompt
         most = self.model.causal_lm.max_context - len(prompt.ids)
         room = min(max(under_way.max_tokens, _DECODED_TOKENS), most) + MAX_ROWS
@@ -210,10 +210,10 @@ class Engine(ServedEngine):
     def _decoding(
         self, under_way: _UnderWay, completion: Completion, lease: CacheLease
     ) -> Iterator[Decoder]:
-        """Draft from a draft state while the completion goes on, and remember there what it wrote."""
+        """Draft from a draft state during the completion, then add the written tokens to it."""
         request, prompt = under_way.request, under_way.prompt
         with self._draft_states.take(request.workspace, request.principal) as state:
-            state.closed += under_way.closed  # while the prompt was read
+            state.closed += under_way.closed  # closed while the prompt was read
             with self._drafters.drafter(state, request, prompt) as drafter:
                 yield Decoder(
                     slot=lease.slot,

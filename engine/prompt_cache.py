@@ -1,4 +1,4 @@
-"""Slots that keep the keys and values of prompts, so that a similar prompt pays for its end."""
+"""Slots that keep the keys and values of prompts, so that a similar prompt pays only for its end."""
 
 import math
 import time
@@ -12,12 +12,12 @@ from engine.errors import NoSpaceError
 from engine.model.causal_lm import CacheSlot, CausalModel, piece_rows
 from engine.request import ClosedBuffers
 
-_PRESENT_S = 600.0  # whose last prompt is older has no share of the memory any more
-_CAPACITY_STEP = 512  # slots grow in these steps, lest each longer prompt ask for a new one
+_PRESENT_S = 600.0  # seconds that a principal keeps its share of the memory after its last prompt
+_CAPACITY_STEP = 512  # tokens that slots grow by, as else each longer prompt needs a new slot
 
 
 class CacheKey(NamedTuple):
-    """Whose prompt it is, and of which document."""
+    """The principal and the key of a document's prompt."""
 
     principal: str
     key: str
@@ -27,10 +27,10 @@ class CacheKey(NamedTuple):
 class _Entry:
     slot: CacheSlot
     used_at: float = 0.0
-    held: list[int] = field(default_factory=list)  # the tokens of its keys, perhaps fewer
-    neighbours: frozenset[str] = frozenset()  # whose text is among them, by path
+    held: list[int] = field(default_factory=list)  # tokens that the slot holds, perhaps fewer
+    neighbours: frozenset[str] = frozenset()  # paths of the files shown in them
     is_leased: bool = False
-    is_unwanted: bool = False  # once it is idle, nothing that it holds is to be used
+    is_unwanted: bool = False  # forgets what it holds once it is idle
 
     def release(self) -> None:
         self.is_leased = False
@@ -40,7 +40,7 @@ class _Entry:
 
 @dataclass(frozen=True, slots=True)
 class CacheLease:
-    """A slot that is its user's alone until `close`; it holds the prompt's first `reused` tokens."""
+    """Exclusive use of a slot until `close`; it holds the prompt's first `reused` tokens."""
 
     token_ids: Sequence[int]
     reused: int
@@ -49,42 +49,42 @@ class CacheLease:
 
     @property
     def slot(self) -> CacheSlot:
-        """Where the keys and values are."""
+        """The slot with the keys and values."""
         return self._entry.slot
 
     @property
     def unread(self) -> Sequence[int]:
-        """The next piece of the prompt that is to be read; empty at its end."""
+        """The next piece of the prompt to read; empty at its end."""
         start = self.slot.length
         rows = piece_rows(len(self.token_ids) - start, self._model.most_read_rows)
         return self.token_ids[start : start + rows]
 
     def commit_read(self, num_tokens: int) -> None:
-        """So many tokens of the prompt were read: the last step's rows."""
+        """Commit the last step's rows, `num_tokens` tokens of the prompt."""
         self._entry.held += self.token_ids[self.slot.length : self.slot.length + num_tokens]
         self.slot.commit(range(num_tokens))
 
     def commit_written(self, token_ids: Sequence[int]) -> None:
-        """The slot holds the prompt and what was written behind it, as far as that is committed."""
+        """Record the prompt and the written tokens, as far as the slot has committed them."""
         self._entry.held = [*self.token_ids, *token_ids][: self.slot.length]
 
     def spoil(self) -> None:
-        """A step failed: what the slot holds is unknown, and is not to be used."""
+        """Discard the slot's contents, which a failed step leaves unknown."""
         self._entry.is_unwanted = True
 
     def close(self) -> None:
-        """Let others have the slot."""
+        """Release the slot."""
         self._entry.release()
 
 
 class PromptCache:
-    """One slot for each key, the least recently used ones dropped beyond `max_bytes`.
+    """One slot for each key; beyond `max_bytes` the least recently used ones go.
 
-    A prompt starts from the longest beginning that any slot of its principal holds, of which it gets
-    a copy. A slot in use stays; a request of its key gets another one meanwhile.
+    A prompt starts from a copy of the longest beginning that any slot of its principal holds.
+    A slot in use stays; a request with its key gets another one meanwhile.
 
-    Principals that were here lately have equal shares of the memory, and more while nobody asks for
-    it: the one that holds most gives way first, and keeps its latest slots within its share.
+    Recent principals have equal shares of the memory, and more while nobody else needs it. The one
+    that holds most gives way first, and keeps its latest slots within its share.
     """
 
     def __init__(
@@ -96,7 +96,7 @@ class PromptCache:
         self._entries: OrderedDict[CacheKey, _Entry] = OrderedDict()
 
     def num_bytes(self, principal: str = "") -> int:
-        """Memory of the slots of a principal; without a name, of all. Any thread may ask."""
+        """Return the bytes of one principal's slots, or of all if unnamed. Safe from any thread."""
         entries = list(self._entries.items())
         return sum(
             one.slot.num_bytes
@@ -105,7 +105,7 @@ class PromptCache:
         )
 
     def forget(self, closed: ClosedBuffers) -> None:
-        """Use no longer what was read of closed buffers, or for them."""
+        """Forget the prompts of closed buffers and the prompts that show them."""
         for key, entry in self._of(closed.principal):
             if key.key.startswith(closed.cache_scope) and (
                 closed.is_all
@@ -127,8 +127,8 @@ class PromptCache:
     ) -> CacheLease | None:
         """Lease a slot with space for `token_ids` and `room` tokens more.
 
-        None while slots in use have all that this principal may take of reserved memory; raises
-        NoSpaceError where all of it is too little. `neighbours` are the paths in the prompt.
+        None while slots in use fill the reserved memory that this principal may take. Raises
+        NoSpaceError if all of it is too little. `neighbours` are the paths in the prompt.
         """
         try:
             entry, kept = self._begin(
@@ -145,14 +145,14 @@ class PromptCache:
         return [one for one in self._entries.items() if one[0].principal == principal]
 
     def _begin(self, key: CacheKey, token_ids: list[int], capacity: int) -> tuple[_Entry, int]:
-        """Bring the longest beginning that is held into the key's slot."""
+        """Copy the longest held beginning of `token_ids` into the key's slot."""
         longest = self._longest(key.principal, token_ids)
         entry = self._fitting(key, capacity) or self._made(key, capacity, longest)
-        longest = self._longest(key.principal, token_ids)  # to make room may have taken it
+        longest = self._longest(key.principal, token_ids)  # making room may have evicted it
         source = None if longest is None else self._entries[longest]
         kept = 0 if source is None else common_start(source.held, token_ids)
         own = common_start(entry.held, token_ids)
-        entry.held = []  # not what a copy that fails may have written over
+        entry.held = []  # a copy that fails may have overwritten it
         if source is not None and kept > own:
             entry.slot.copy_from(source.slot, kept)
         else:
@@ -163,11 +163,10 @@ class PromptCache:
         return entry, kept
 
     def _longest(self, principal: str, token_ids: list[int]) -> CacheKey | None:
-        """The key of the principal's slot that holds most of a beginning of `token_ids`."""
+        """The key of the principal's slot with the longest beginning of `token_ids`."""
         longest, most = None, -1
         for key, entry in self._of(principal):
-            # What begins with more has the next token, too; at first that is none. So hardly any
-            # prompt of another document is compared.
+            # A longer match has the next token, too (at first none); few other documents do.
             following = slice(most, most + 1)
             if entry.held[following] == token_ids[following]:
                 kept = common_start(entry.held, token_ids)
@@ -176,15 +175,15 @@ class PromptCache:
         return longest
 
     def _fitting(self, key: CacheKey, capacity: int) -> _Entry | None:
-        """The key's slot, where it is idle and large enough."""
+        """The key's slot if it is idle and large enough."""
         entry = self._entries.get(key)
         is_fit = entry is not None and not entry.is_leased and entry.slot.capacity >= capacity
         return entry if is_fit else None
 
     def _made(self, key: CacheKey, capacity: int, spared: CacheKey | None) -> _Entry:
-        """Make a slot, where need be in the place of idle ones, `spared` last.
+        """Make a slot, evicting idle ones if need be, `spared` last.
 
-        Nothing may hold an entry meanwhile: a slot's memory is free once nothing refers to it.
+        No variable may hold an entry: a slot's memory is freed with its last reference.
         """
         capacity = -(-capacity // _CAPACITY_STEP) * _CAPACITY_STEP
         while True:
@@ -197,7 +196,7 @@ class PromptCache:
                 del self._entries[next((one for one in idle if one != spared), idle[0])]
 
     def _place(self, key: CacheKey, entry: _Entry) -> None:
-        """Make the entry the latest, and drop others while all are too large."""
+        """Make the entry the latest, and evict others beyond `max_bytes`."""
         entry.used_at = self._clock()
         self._entries[key] = entry
         self._entries.move_to_end(key)
@@ -208,9 +207,9 @@ class PromptCache:
             del self._entries[others[0]]
 
     def _evictable(self, principal: str) -> list[CacheKey]:
-        """Idle slots that may go for a prompt of `principal`: its own, and those beyond a share.
+        """Idle slots to evict for `principal`: its own and those of principals beyond their share.
 
-        Those of absent principals come first, then those of the one that holds most.
+        Slots of absent principals come first, then those of the principal that holds most.
         """
         num_bytes, used_at = Counter[str](), dict[str, float]()
         for key, entry in self._entries.items():  # the latest comes last
@@ -228,7 +227,7 @@ class PromptCache:
         return sorted(idle, key=lambda key: -urgency[key.principal])
 
     def _last_resort(self) -> list[CacheKey]:
-        """What goes where memory is in pieces: no slot in use could ever make room by its end."""
+        """All slots if none is in use: else fragmented memory would never make room."""
         idle = self._idle()
         return idle if len(idle) == len(self._entries) else []
 

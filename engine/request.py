@@ -1,6 +1,6 @@
-"""What goes in and out of the engine: a request, its chunks, its result. Plain data, no torch.
+"""The engine's input and output: a request, its chunks, its result. Plain data, no torch.
 
-Snippets, chunks and costs go over the wire as they are.
+Snippets, chunks and costs are sent to clients as they are.
 """
 
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ from msgspec import Meta
 
 from engine.config import Layout, Lookahead, Message, Sampling, StopRules
 
-MAX_SNIPPET_CHARS = 16_384  # more than a prompt can show
+MAX_SNIPPET_CHARS = 16_384  # characters, more than a prompt can show
 
 
 class FinishReason(StrEnum):
@@ -25,13 +25,13 @@ class FinishReason(StrEnum):
     REPETITION = "repetition"
     BLANK_LINES = "blank_lines"
     LINE = "line"  # one line was asked for
-    STOP_STRING = "stop_string"  # it would have written one of the caller's
+    STOP_STRING = "stop_string"  # it reached one of the caller's strings
     TIME = "time"
-    UNSURE = "unsure"  # with another word it would have been too unlikely as a whole
+    UNSURE = "unsure"  # one more word would make the whole text too unlikely
     MAX_TOKENS = "max_tokens"
     CONTEXT_FULL = "context_full"
     CANCELLED = "cancelled"
-    PREFILLED = "prefilled"  # only the prompt was to be read
+    PREFILLED = "prefilled"  # the request only read its prompt
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,29 +40,29 @@ class Buffer:
 
     path: str
     text: str
-    key: str = ""  # tells buffers of one path apart; empty: the path does
+    key: str = ""  # distinguishes buffers of one path; if empty, the path is the key
 
 
 @dataclass(frozen=True, slots=True)
 class ClosedBuffers:
-    """Buffers that were closed: what was learned from their texts must not be used any more."""
+    """Closed buffers, whose texts the engine must forget."""
 
-    workspace: str = ""  # of the requests that they came with
+    workspace: str = ""  # of the requests that sent them
     keys: frozenset[str] = frozenset()
     paths: frozenset[str] = frozenset()
     cache_scope: str = ""  # prefix of the cache keys of all requests whose prompts may show them
-    cache_keys: frozenset[str] = frozenset()  # of their own requests
-    departed: str = ""  # how the workspaces are called of a client that has no other buffer open
-    principal: str = ""  # whose they are
-    is_all: bool = False  # every prompt in the scope, and all that `departed` workspaces taught
+    cache_keys: frozenset[str] = frozenset()  # of completions requested in them
+    departed: str = ""  # prefix of the workspaces of a client that has no buffer left open
+    principal: str = ""  # owner of the buffers
+    is_all: bool = False  # every prompt in the scope, and all texts of `departed` workspaces
 
     def takes_all_of(self, workspace: str) -> bool:
-        """Whether the client of a workspace has nothing open any more."""
+        """Whether the workspace's client has no buffer open."""
         return (self.is_all or bool(self.departed)) and workspace.startswith(self.departed)
 
     @classmethod
     def of_all(cls, principal: str, client: str = "") -> Self:
-        """All that a client sent that holds no buffers here; without one, all of a principal's."""
+        """Everything that a client sent; without `client`, everything of the principal."""
         scope = f"{client}\0" if client else ""
         return cls(cache_scope=scope, departed=scope, principal=principal, is_all=True)
 
@@ -72,31 +72,31 @@ class Snippet(Message, frozen=True):
 
     path: Annotated[str, Meta(max_length=1024)]
     text: Annotated[str, Meta(max_length=MAX_SNIPPET_CHARS)]
-    is_open: bool = False  # else they come from the repository's index
+    is_open: bool = False  # else it comes from the repository's index
 
 
 @dataclass(frozen=True, slots=True)
 class CompletionRequest:
     """Text around a cursor and how to continue it. `prefix + suffix` is the whole document.
 
-    Where it `is_raw`, `prefix` is the whole prompt as its caller laid it out: names of special
-    tokens are these tokens, and nothing is added, left out or healed.
+    If `is_raw`, `prefix` is the whole prompt as the caller laid it out: names of special tokens
+    stand for these tokens, and nothing is added, left out or healed.
     """
 
     prefix: str
     suffix: str
     path: str = ""
     open_buffers: tuple[Buffer, ...] = ()  # most related first
-    repository: tuple[Snippet, ...] = ()  # of files that are not open, the best first
-    workspace: str = ""  # whose open buffers these are; buffers of other workspaces stay
+    repository: tuple[Snippet, ...] = ()  # of files that are not open, best first
+    workspace: str = ""  # of the open buffers; buffers of other workspaces stay
     cache_key: str = ""  # requests with one key, usually of one document, share one cached prompt
     layout: Layout = "line"
     lookahead: Lookahead = field(default_factory=Lookahead)
     sampling: Sampling = field(default_factory=Sampling)
     stop: StopRules = field(default_factory=StopRules)
-    principal: str = ""  # whose text it is: nothing of it reaches what another one asks for
+    principal: str = ""  # owner of the text, which never reaches another principal's answers
     is_raw: bool = False
-    tells_tokens: bool = False  # its chunks say of which tokens they are
+    tells_tokens: bool = False  # chunks list their tokens
 
 
 class Cost(Message, frozen=True):
@@ -106,20 +106,20 @@ class Cost(Message, frozen=True):
     steps: int
     rows: int  # summed over the steps
     prompt_tokens: int
-    reused_tokens: int  # of the prompt, whose keys and values were held already
+    reused_tokens: int  # prompt tokens whose keys and values were cached
     prefill_ms: float
     decode_ms: float
     accepted_by_source: dict[str, int]  # tokens by the drafter that proposed them, or `model`
-    neighbour_tokens: int = 0  # of the prompt, that show other open files
+    neighbour_tokens: int = 0  # prompt tokens that show other open files
     neighbours: tuple[str, ...] = ()  # the paths of these files
-    num_open: int = 0  # other files that were open
-    repository_tokens: int = 0  # of the prompt, that show files which are not open
+    num_open: int = 0  # other open files
+    repository_tokens: int = 0  # prompt tokens that show files which are not open
     repository: tuple[str, ...] = ()  # the paths of these files
-    queue_ms: float = 0.0  # before it began
+    queue_ms: float = 0.0  # waiting time before it began
 
     @property
     def without_names(self) -> Self:
-        """The same with as many files, of which none is named."""
+        """A copy with as many files, all of them unnamed."""
         return msgspec.structs.replace(
             self, neighbours=("",) * len(self.neighbours), repository=("",) * len(self.repository)
         )
@@ -141,7 +141,7 @@ class Cost(Message, frozen=True):
 
 
 class TokenText(Message, frozen=True):
-    """A token by the text that it adds; one that ends inside a character adds none, its last does.
+    """A token and the text it adds; a character cut between tokens belongs to the last of them.
 
     `log_prob` is the natural logarithm of its probability, at temperature 1.
     """
@@ -153,7 +153,7 @@ class TokenText(Message, frozen=True):
 class Chunk(Message, frozen=True, tag="chunk", omit_defaults=True):
     """Text that is final: no later stop rule takes it back.
 
-    `tokens`, where they were asked for, are those whose text is whole by now.
+    `tokens`, if asked for, are those whose text is complete.
     """
 
     text: str

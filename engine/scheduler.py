@@ -1,7 +1,7 @@
-"""Which sequences the step loop runs: jobs of many clients in fair order, and none that is needless.
+"""Chooses the sequences for the step loop: jobs of many clients in fair order, none superseded.
 
-It knows no model: a job begins a sequence, and runs until that is done. Where one principal's jobs
-have all places and another one is far behind, one of them is paused between two steps.
+It knows no model: a job begins a sequence and runs until the sequence is done. If one principal's
+jobs fill all places while another principal is far behind, one of them pauses between two steps.
 """
 
 import threading
@@ -15,53 +15,53 @@ from typing import Any, NamedTuple, Protocol
 
 from engine.turns import Turns
 
-_MOST_PAUSED = 4  # each keeps its slot, and so memory
-# A job that has waited for so many seconds is likely to be superseded by the next key before its text
-# is there; younger and older ones come first. Else half of a busy engine's work is for nothing.
+_MOST_PAUSED = 4  # jobs; each keeps its slot and the slot's memory
+# Between these waiting times, in seconds, the next key is likely to supersede a job before its text
+# is there. Younger and older jobs go first; else half of a busy engine's work is wasted.
 _STALE_S, _WANTED_S = 0.05, 0.4
-_CROWDED = 0.5  # of the latest jobs found all places taken: nothing is computed ahead any more
-_CROWD_RATE = 0.1  # what the latest of them counts
+_CROWDED = 0.5  # share of recent jobs that found all places taken; above it, prefetches are dropped
+_CROWD_RATE = 0.1  # weight of the latest job in that share
 
 
 class Dropped(StrEnum):
-    """Why a job that waited was never run."""
+    """Why a waiting job never ran."""
 
-    # Its document has a newer one; or it is a prefetch, and others need the time.
+    # Its document has a newer job, or it is a prefetch and others need the time.
     SUPERSEDED = "superseded"
     CANCELLED = "cancelled"
-    STOPPED = "stopped"  # the scheduler ends
+    STOPPED = "stopped"  # the scheduler was stopped
 
 
 class Running(Protocol):
-    """What a job has begun."""
+    """A sequence that a job has begun."""
 
     is_done: bool  # it needs no more steps
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class Job:
-    """What a client wants to be run; a subclass says what that is.
+    """A client's piece of work, which a subclass defines.
 
-    A newer job of its document ends it, unless that one is a prefetch and this is none. A prefetch
-    waits for all others; it is ended by the next job of its own client, and by any that is no
-    prefetch and would have to wait. While most jobs have to wait for others, it is dropped at once.
+    A newer job of its document ends it, but a prefetch ends only prefetches. A prefetch runs after
+    all other jobs. It ends at its client's next job, or when a job that is no prefetch would have
+    to wait. While most jobs have to wait for others, a new prefetch is dropped.
     """
 
     client: str
     document: str
     is_prefetch: bool = False
-    principal: str = ""  # whose client it is
-    is_superseded: bool = False  # a newer one of its document ended it while it ran
-    is_paused: bool = False  # it has begun, and another one has its place
+    principal: str = ""  # that the client belongs to
+    is_superseded: bool = False  # a newer job of its document ended it while it ran
+    is_paused: bool = False  # it has begun, but another job has its place
     submitted_at: float = 0.0  # by the scheduler's clock
     _cancelled: threading.Event = field(default_factory=threading.Event)
 
     def begin(self) -> Running | None:
-        """Begin, on the engine's thread; None where there is nothing to run. May not raise."""
+        """Begin on the engine's thread; None if there is nothing to run. Must not raise."""
         raise NotImplementedError
 
     def dropped(self, reason: Dropped) -> None:
-        """Hear, on any thread, why it was never begun. May not raise."""
+        """Tell the client, from any thread, why its job never began. Must not raise."""
         raise NotImplementedError
 
     def cancel(self) -> None:
@@ -69,19 +69,19 @@ class Job:
         self._cancelled.set()
 
     def is_cancelled(self) -> bool:
-        """Whether it is no longer wanted."""
+        """Whether the job was cancelled."""
         return self._cancelled.is_set()
 
 
 class Load(NamedTuple):
-    """How many jobs wait and run."""
+    """Numbers of waiting and running jobs."""
 
     waiting: int
     running: int
 
 
 class Scheduler:
-    """Takes jobs from any thread; `admit` is for the one thread that runs them."""
+    """A queue of jobs from any thread; `admit` is for the one thread that runs them."""
 
     def __init__(
         self,
@@ -89,7 +89,7 @@ class Scheduler:
         clock: Callable[[], float] = time.monotonic,
         most_running: Callable[[str], int] = lambda _: 2**31,
     ) -> None:
-        """`max_sequences` go on side by side, of a principal `most_running`."""
+        """`max_sequences` bounds all running jobs, `most_running` those of one principal."""
         self.max_sequences = max_sequences
         self._most_running = most_running
         self._clock = clock
@@ -98,11 +98,11 @@ class Scheduler:
         self._waiting: list[Job] = []
         self._running: dict[Job, Any] = {}  # None until it has begun
         self._errands: list[Callable[[], None]] = []
-        self._crowd = 0.0  # the share of the latest jobs that found others' in all places
+        self._crowd = 0.0  # share of recent jobs that found other clients' jobs in all places
         self._is_stopped = False
 
     def load_of(self, principal: str = "") -> Load:
-        """The jobs of a principal; without a name, those of all. Any thread may ask."""
+        """Count the jobs of one principal, or of all if unnamed. Safe from any thread."""
         with self._changed:
             waiting, running = (
                 sum(not principal or job.principal == principal for job in jobs)
@@ -111,7 +111,7 @@ class Scheduler:
             return Load(waiting, running)
 
     def submit(self, job: Job) -> None:
-        """Queue a job; those it makes needless are dropped, or end if they run."""
+        """Queue a job; drop or end the jobs that it supersedes."""
         job.submitted_at = self._clock()
         with self._changed:
             present = {one.principal for one in (*self._waiting, *self._running)}
@@ -136,7 +136,7 @@ class Scheduler:
             one.dropped(reason)
 
     def cancel(self, job: Job) -> None:
-        """Drop a job that waits; end one that runs within one step."""
+        """Drop a waiting job, or end a running one within one step."""
         with self._changed:
             job.cancel()
             was_waiting = job in self._waiting
@@ -146,13 +146,13 @@ class Scheduler:
             job.dropped(Dropped.CANCELLED)
 
     def run_between(self, errand: Callable[[], None]) -> None:
-        """Have the engine's thread run `errand` soon, between two steps. It may not raise."""
+        """Run `errand` soon on the engine's thread, between two steps. It must not raise."""
         with self._changed:
             self._errands.append(errand)
             self._changed.notify_all()
 
     def stop(self) -> None:
-        """Drop what waits, end what runs, and have `admit` return nothing."""
+        """Drop waiting jobs, end running ones, and make `admit` return nothing."""
         with self._changed:
             self._is_stopped = True
             dropped, self._waiting = self._waiting, []
@@ -163,12 +163,12 @@ class Scheduler:
             job.dropped(Dropped.STOPPED)
 
     def forget(self, client: str, principal: str = "") -> None:
-        """A client has left: when it had its last job is not remembered."""
+        """Forget the turns of a client that has left."""
         with self._changed:
             self._turns.forget(principal, client)
 
     def forget_all(self, principal: str) -> None:
-        """A principal has left: its jobs end, and what it used is not remembered."""
+        """End the jobs of a principal that has left, and forget the time it used."""
         with self._changed:
             jobs = [one for one in (*self._waiting, *self._running) if one.principal == principal]
             self._turns.forget_all(principal)
@@ -176,9 +176,9 @@ class Scheduler:
             self.cancel(one)
 
     def admit(self) -> Sequence[Any]:
-        """Wait until there is something to run, and return all of it; nothing after `stop`.
+        """Wait for something to run and return all of it; nothing after `stop`.
 
-        Jobs that are done leave, errands run, and waiting jobs begin.
+        Removes finished jobs, runs errands and begins waiting jobs.
         """
         self._release()
         while self._wait():
@@ -203,7 +203,7 @@ class Scheduler:
             self._running = {job: one for job, one in self._running.items() if not one.is_done}
 
     def _going_on(self) -> list[Any]:
-        """What takes part in the next step; a job that is cancelled does, so that it ends."""
+        """Sequences of the next step, with those paused and cancelled, so that they end."""
         with self._changed:
             self._turns.begin()
             return [
@@ -211,7 +211,7 @@ class Scheduler:
             ]
 
     def _wait(self) -> bool:
-        """Wait for a job or an errand; False where there is none, as all has stopped."""
+        """Wait for a job or an errand; False if there is none after a stop."""
         with self._changed:
             self._changed.wait_for(
                 lambda: self._running or self._waiting or self._errands or self._is_stopped
@@ -225,10 +225,10 @@ class Scheduler:
             errand()
 
     def _begin(self) -> None:
-        """Begin waiting jobs, or have paused ones go on, while there is room or one makes way."""
+        """Begin waiting jobs and resume paused ones while there are places for them."""
         while (job := self._next_job()) is not None:
             self._turns.begin()
-            sequence = job.begin()  # a long text takes its time
+            sequence = job.begin()  # slow for a long text
             with self._changed:
                 self._turns.charge([job.principal])
                 if sequence is None:
@@ -237,7 +237,7 @@ class Scheduler:
                     self._running[job] = sequence
 
     def _next_job(self) -> Job | None:
-        """Give places away; return the job that is to begin, once one has a place."""
+        """Resume paused jobs that get a place; return the first waiting job that gets one."""
         with self._changed:
             if not self._may_begin_one():
                 return None
@@ -252,7 +252,7 @@ class Scheduler:
             return None
 
     def _may_begin_one(self) -> bool:
-        """Whether it is worth to look for the next job: that is asked before each step."""
+        """Whether any job may get a place: a quick check before each step."""
         going_on = [job.principal for job in self._running if not job.is_paused]
         if len(going_on) < self.max_sequences:
             return bool(self._waiting) or len(going_on) < len(self._running)
@@ -272,7 +272,7 @@ class Scheduler:
         return min(wanting, key=partial(self._urgency, self._clock()), default=None)
 
     def _has_place(self, job: Job) -> bool:
-        """Whether there is a place for it, be it that another job makes way."""
+        """Find a free place, or pause another job for this one; False if neither works."""
         running = [one for one in self._running if not one.is_paused]
         if len(running) < self.max_sequences:
             return True
@@ -288,7 +288,7 @@ class Scheduler:
     def _urgency(self, now: float, job: Job) -> tuple[bool, int, bool, int, bool, int]:
         ahead, last_turn, clients_last = self._turns.rank(job.principal, job.client)
         is_stale = not job.is_paused and _STALE_S < now - job.submitted_at < _WANTED_S
-        # A principal's own fresh keys go before its old ones, never before another's.
+        # A principal's fresh keys go before its own stale ones, never before another principal's.
         return job.is_prefetch, ahead, not job.is_paused, last_turn, is_stale, clients_last
 
     def _gives_way(self, running: Job, job: Job) -> bool:
@@ -301,6 +301,6 @@ def _client(job: Job) -> tuple[str, str]:
 
 
 def _replaces(job: Job, older: Job) -> bool:
-    """Whether `older` is superseded; a prefetch never takes a user's own job away."""
+    """Whether `job` supersedes `older`; a prefetch never replaces a user's own job."""
     is_same_document = (*_client(job), job.document) == (*_client(older), older.document)
     return is_same_document and (older.is_prefetch or not job.is_prefetch)

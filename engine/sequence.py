@@ -1,4 +1,4 @@
-"""One completion from its prompt to its last chunk, as the step loop moves it."""
+"""One completion from its prompt to its last chunk, as the step loop drives it."""
 
 import codecs
 import time
@@ -19,7 +19,7 @@ from engine.request import CompletionResult, Cost, FinishReason
 
 
 class TextStream:
-    """Decodes UTF-8 that may be cut anywhere, and skips the first `owed` bytes."""
+    """A decoder of UTF-8 cut anywhere, which skips the first `owed` bytes."""
 
     def __init__(self, owed: int) -> None:
         self._owed = owed
@@ -34,7 +34,7 @@ class TextStream:
 
 @dataclass(slots=True)
 class Completion:
-    """Takes the decoder's steps token by token, so plain and lookahead end at the same token."""
+    """An answer built token by token, so plain and lookahead decoding end at the same one."""
 
     model: LoadedModel
     text: GrowingText
@@ -45,7 +45,7 @@ class Completion:
     accepted: Counter[str] = field(default_factory=Counter)
 
     def take(self, step: VerifiedStep) -> bool:
-        """Add a step's tokens up to the one that ends the completion; tell whether one did."""
+        """Add a step's tokens up to the one that ends the completion; return whether one did."""
         self.steps += 1
         self.rows += step.rows
         sources = [source.name.lower() for source in step.sources] + ["model"]
@@ -63,7 +63,7 @@ class Completion:
         return self.text.is_ended
 
     def finish(self, reason: FinishReason) -> None:
-        """End for a reason that lies outside the text, unless it ended already."""
+        """End for a reason outside the text, unless it has ended already."""
         self.text.finish(reason)
         self.text.send()
 
@@ -77,10 +77,10 @@ class Completion:
 
 @dataclass(slots=True, eq=False, weakref_slot=True)
 class Sequence:
-    """Hands out its next step, and takes what became of it: first the prompt is read, then decoded.
+    """A completion in the step loop: it reads its prompt in pieces, then decodes.
 
-    `lease` gives it a slot, None while there is none. `decoding` is entered with the prompt in that
-    slot; None where the prompt is only read. `on_end` is called once it is done or has failed.
+    `lease` returns a slot, or None while none is free. `decoding` is entered once the slot holds
+    the prompt; None only reads the prompt. `on_end` is called when it is done or has failed.
     """
 
     prompt: Prompt
@@ -95,14 +95,14 @@ class Sequence:
     _lease: CacheLease | None = None
     _decoder: Decoder | None = None
     _step: StepInput | None = None
-    _reused: int = 0  # of the prompt
+    _reused: int = 0  # prompt tokens that the slot held already
     _held: ExitStack = field(default_factory=ExitStack)  # the lease, then what the decoder holds
     _began: float = field(default_factory=time.perf_counter)
-    _read: float = 0.0  # when the prompt was
+    _read: float = 0.0  # when the prompt had been read
     _ended: float = 0.0
 
     def next_step(self) -> StepInput | None:
-        """Return a piece of the prompt, or draft; None while there is no slot, and at the end."""
+        """Return a piece of the prompt or a draft; None without a slot and at the end."""
         self._step = None
         with self._contained():
             if not self.is_cancelled():
@@ -110,7 +110,7 @@ class Sequence:
         return self._step
 
     def settle(self) -> None:
-        """Learn from the last step and stream its text, which a rule may end here."""
+        """Learn from the last step and stream its text, which a stop rule may end."""
         with self._contained():
             if self._decoder is not None and not self.is_done:
                 self._decoder.settle()
@@ -118,7 +118,7 @@ class Sequence:
                 self._end()
 
     def take(self, output: StepOutput | None) -> None:
-        """Commit what the step read, or the path that it accepted."""
+        """Commit the piece of the prompt that the step read, or the path that it accepted."""
         with self._contained():
             if self.is_done or self._lease is None or self._step is None:
                 return
@@ -128,7 +128,7 @@ class Sequence:
                 self._lease.commit_read(self._step.tree.num_rows)
 
     def fail(self, error: Exception) -> None:
-        """End with an error, unless it is done. What the slot holds by then is not used."""
+        """End with an error unless it is done, and discard the slot's contents."""
         if self.is_done:
             return
         self.error = error
@@ -140,12 +140,12 @@ class Sequence:
         self._finish()
 
     def close(self) -> None:
-        """Give back what it holds, wherever it stands."""
+        """End early and release the slot, unless it is done."""
         if not self.is_done:
             self._end()
 
     def result(self) -> CompletionResult:
-        """Return what became of it. Raises its error, and ValueError before it is done."""
+        """Return the result. Raises the sequence's error, or ValueError before it is done."""
         if self.error is not None:
             raise self.error
         written, text, prompt = self.completion, self.completion.text, self.prompt
@@ -173,7 +173,7 @@ class Sequence:
 
     @property
     def _is_over(self) -> bool:
-        """Whether no step follows; one that waits for a slot goes on unless it is cancelled."""
+        """Whether no step follows; without a slot it waits until cancelled."""
         if self.is_done:
             return False
         if self._decoder is not None:
@@ -182,7 +182,7 @@ class Sequence:
 
     @contextmanager
     def _contained(self) -> Iterator[None]:
-        """Whatever this sequence meets ends it, and nothing that goes on beside it."""
+        """Let an error end this sequence alone."""
         try:
             yield
         except Exception as error:  # noqa: BLE001 - the loop goes on for others
@@ -205,16 +205,16 @@ class Sequence:
         return self._decoder.next_step()
 
     def _end(self) -> None:
-        """Let the text end where no rule ended it, and give back what is held."""
+        """End the text unless a rule ended it, and release the slot."""
         reason = FinishReason.CANCELLED if self.is_cancelled() else FinishReason.CONTEXT_FULL
         self.completion.finish(FinishReason.PREFILLED if self.decoding is None else reason)
         if self._lease is not None and self._decoder is not None:
             self._lease.commit_written([self.prompt.ids[-1], *self._decoder.written_ids])
         self._finish()
-        self._held.close()  # after the end was told: to put things in order may take a while
+        self._held.close()  # after `on_end`, as this may take a while
 
     def _finish(self) -> None:
-        """Tell the end, and drop the slot: its memory is free once nothing refers to it."""
+        """Report the end and drop the slot: its memory is freed with the last reference."""
         self.is_done, self._ended = True, time.perf_counter()
         self._lease = self._decoder = self._step = None
         self.on_end(self)
