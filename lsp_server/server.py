@@ -1,4 +1,4 @@
-"""The language server: its capabilities, and a thin handler for each message."""
+"""The language server: its capabilities and a thin handler for each message."""
 
 import asyncio
 import gc
@@ -31,12 +31,12 @@ _LOG = logging.getLogger(__name__)
 
 SECTION = "foregram"
 CONFIGURATION = "the editor's settings"
-_SETTINGS_S = 3.0  # to wait for the client's settings before the host is looked for
+_SETTINGS_S = 3.0  # seconds to wait for the client's settings before searching for a host
 _MODEL_KEYS = ("model", "FOREGRAM_MODEL")
 _KINDS = types.InlineCompletionTriggerKind
-_MENU_S = 20.0  # a menu waits for the slowest of its servers
+_MENU_S = 20.0  # seconds; an editor's menu waits for its slowest server
 _ASKS_AGAIN = "asksAgain"
-_EDITOR_KEYS = ("editorInfo", "editorPluginInfo", _ASKS_AGAIN)  # not settings
+_EDITOR_KEYS = ("editorInfo", "editorPluginInfo", _ASKS_AGAIN)  # options that are not settings
 
 
 class ForegramServer(DocumentServer):
@@ -46,7 +46,7 @@ class ForegramServer(DocumentServer):
         super().__init__("foregram", VERSION, Documents())
         self._is_initialized = False
         self._reported: set[str] = set()
-        self.pulls: list[asyncio.Task[None]] = []  # of the client's settings, the newest last
+        self.pulls: list[asyncio.Task[None]] = []  # requests for the client's settings, newest last
         self.status = StatusLine(self)
         self.session = Session(self.documents, command_line, self.status)
 
@@ -57,7 +57,7 @@ class ForegramServer(DocumentServer):
         await self.session.leave()
 
     def before_initialize(self, params: types.InitializeParams) -> None:
-        """Read the client's options: they decide which capabilities there are."""
+        """Read the client's options, which decide the capabilities offered."""
         given = msgspec.to_builtins(params.initialization_options) or {}
         if isinstance(given, dict):
             self.status.knows_status = "editorInfo" in given
@@ -69,7 +69,7 @@ class ForegramServer(DocumentServer):
         if self.status.can_ask_again:
             self.session.link.search.patience_s = READY_S
         window = params.capabilities.window
-        # A client that knows `askAgain` shows our status: a progress bar beside it is one too many.
+        # A client that knows `askAgain` shows our status, so it needs no progress bar.
         shows_progress = bool(window and window.work_done_progress)
         self.status.loading.is_wanted = shows_progress and not self.status.can_ask_again
         self.status.indexing.is_wanted = shows_progress
@@ -77,13 +77,13 @@ class ForegramServer(DocumentServer):
         self.session.enter(_roots(params))
 
     def begin(self) -> None:
-        """The client takes messages from now on."""
+        """Start sending messages to the client."""
         self._is_initialized = True
         self.session.refresh()
         self.report_problems()
 
     def configure(self, options: object, source: str) -> None:
-        """Take over options, and report those that are wrong."""
+        """Apply options and report invalid ones."""
         if not isinstance(options, Mapping):
             options = {}
         options = {key: value for key, value in options.items() if key not in _EDITOR_KEYS}
@@ -91,12 +91,12 @@ class ForegramServer(DocumentServer):
         wrong = (one.message for one in self.session.problems if one.key in _MODEL_KEYS)
         self.status.configure(self.session.settings, next(wrong, ""))
         if self._is_initialized:
-            self.session.refresh()  # what was switched off may be on now
+            self.session.refresh()  # completion may have been switched on
             self.report_problems()
             self.watch_files()
 
     def watch_files(self) -> None:
-        """Have the client say which files change, where it can and an index is to follow them."""
+        """Ask the client to report changed files, if it can and an index needs them."""
         workspace = self.client_capabilities.workspace
         watched = workspace.did_change_watched_files if workspace is not None else None
         can_watch = watched is not None and watched.dynamic_registration
@@ -111,7 +111,7 @@ class ForegramServer(DocumentServer):
         self.client_register_capability(types.RegistrationParams([registration]), lambda _: None)
 
     def report_problems(self) -> None:
-        """Report what is wrong in the settings, once, even if a client sends it in two ways."""
+        """Report each problem in the settings once, even if the client sends it twice."""
         problems = {one.message: one for one in self.session.problems}
         news = [str(one) for message, one in problems.items() if message not in self._reported]
         self._reported = set(problems)
@@ -122,12 +122,12 @@ class ForegramServer(DocumentServer):
 
 
 async def initialized(server: ForegramServer, _params: types.InitializedParams) -> None:
-    """The client is ready: look for the host, and for the client's settings."""
+    """Fetch the client's settings, then connect to the host."""
     if not gc.isenabled():  # the first client of this process
-        gc.freeze()  # what was created so far stays, so no collection needs to look through it
+        gc.freeze()  # objects created so far are permanent: no collection needs to scan them
         gc.enable()
     server.begin()
-    with suppress(asyncio.CancelledError):  # by Ctrl-C: pygls would print a stack
+    with suppress(asyncio.CancelledError):  # on Ctrl-C pygls would print a stack trace
         await _pull_settings(server)
         await server.session.connect()
         await server.session.files.begin()
@@ -137,10 +137,10 @@ async def initialized(server: ForegramServer, _params: types.InitializedParams) 
 async def complete_in_menu(
     server: ForegramServer, params: types.CompletionParams
 ) -> types.CompletionList:
-    """The same text as an entry of the completion menu, for clients without ghost text.
+    """Return the suggestion as a menu entry, for clients without ghost text.
 
-    They send `Invoked` at the start of a word, too. It counts as an explicit request only where
-    nothing is suggested automatically: there is no other way to ask for a suggestion there.
+    They also send `Invoked` at the start of a word. It counts as an explicit request only where
+    nothing is suggested automatically, because the user has no other way to ask there.
     """
     uri = params.text_document.uri
     is_invoked = (
@@ -161,7 +161,7 @@ async def complete_in_menu(
 
 
 def notebook_changed(server: ForegramServer, params: types.DidChangeNotebookDocumentParams) -> None:
-    """Cells came, went, moved, or were edited."""
+    """Handle added, removed, moved and edited cells."""
     cells = params.change.cells
     if cells is None:
         return
@@ -174,7 +174,7 @@ def notebook_changed(server: ForegramServer, params: types.DidChangeNotebookDocu
 
 
 async def configured(server: ForegramServer, params: types.DidChangeConfigurationParams) -> None:
-    """The client's settings changed: take those that it sends, or request them."""
+    """Apply the changed settings that the client sends, or request them."""
     given = msgspec.to_builtins(params.settings) if params.settings is not None else None
     if isinstance(given, dict) and SECTION in given:
         server.configure(given[SECTION], CONFIGURATION)
@@ -184,18 +184,18 @@ async def configured(server: ForegramServer, params: types.DidChangeConfiguratio
 
 
 async def leaves(server: ForegramServer, _params: None) -> None:
-    """The client shuts the server down."""
+    """End the session when the client sends `shutdown`."""
     await server.session.leave()
 
 
 def shown(server: ForegramServer, params: object) -> None:
-    """A completion is on the screen."""
+    """Record that a completion is on the screen."""
     if completion_id := read(params, ItemParams).item.completion_id:
         server.session.shown(completion_id)
 
 
 def partly_accepted(server: ForegramServer, params: object) -> None:
-    """A part of a completion was accepted; the client counts UTF-16 units of its text."""
+    """Record a partial acceptance, whose length the client counts in UTF-16 units."""
     message = read(params, ItemParams)
     if completion_id := message.item.completion_id:
         length = to_code_points(str(message.item.insert_text), message.accepted_length)
@@ -203,7 +203,7 @@ def partly_accepted(server: ForegramServer, params: object) -> None:
 
 
 async def focused(server: ForegramServer, params: object) -> None:
-    """The user looks at a document, or at none."""
+    """Record which document the user looks at, if any."""
     document = read(params, PlaceParams).text_document
     if document is None:
         server.session.focus("")
@@ -212,19 +212,19 @@ async def focused(server: ForegramServer, params: object) -> None:
 
 
 def cursor_rests(server: ForegramServer, params: object) -> None:
-    """The cursor was moved, and stays where it is for a moment."""
+    """Prepare for a request where the cursor has come to rest."""
     place = read(params, PlaceParams)
     if place.text_document is not None and place.position is not None:
         server.session.rested(place.text_document.uri, place.position)
 
 
 def accepted(server: ForegramServer, completion_id: str) -> None:
-    """A whole completion was accepted."""
+    """Record that a whole completion was accepted."""
     server.session.accepted(completion_id)
 
 
 async def why(server: ForegramServer, *arguments: object) -> list[dict[str, Any]] | dict[str, Any]:
-    """The last empty answers; with a document, those of it, and what holds now."""
+    """Return the last empty answers; for a document, its own and its present state."""
     await server.session.workspace.look()
     about = read(arguments[0], PlaceParams) if arguments else PlaceParams()
     if about.text_document is None:
@@ -234,13 +234,13 @@ async def why(server: ForegramServer, *arguments: object) -> list[dict[str, Any]
 
 
 def cost(server: ForegramServer) -> dict[str, Any]:
-    """What the host's last completion cost, without the text."""
+    """Return the cost of the host's last completion, without its text."""
     last = server.session.link.last
     return {} if last is None else {"id": last[1].id, **msgspec.to_builtins(last[1].cost)}
 
 
 def check_model(_server: ForegramServer, name: str) -> dict[str, Any]:
-    """Whether a model's name can be used, and which may have been meant."""
+    """Return whether a model's name is usable, and similar names."""
     from lsp_server.model_choice import check_name  # noqa: PLC0415 - no start waits for it
 
     check: dict[str, Any] = msgspec.to_builtins(check_name(name))
@@ -248,7 +248,7 @@ def check_model(_server: ForegramServer, name: str) -> dict[str, Any]:
 
 
 async def host_use(server: ForegramServer) -> dict[str, Any]:
-    """How many others a host serves, before somebody stops it."""
+    """Return the host's model and number of other clients, to show before stopping it."""
     session = server.session
     status = (await host_status(session.settings, session.link.known_as)).status
     if status is None:
@@ -267,7 +267,7 @@ async def _pull_settings(server: ForegramServer) -> None:
 
 
 async def _take_settings(server: ForegramServer) -> None:
-    """Take the client's settings whenever they come; if newer ones have, these are out of date."""
+    """Apply the client's settings when they arrive, unless newer ones came first."""
     params = types.ConfigurationParams([types.ConfigurationItem(section=SECTION)])
     pull = asyncio.current_task()
     try:
@@ -330,11 +330,11 @@ _COMMANDS: dict[str, Callable[..., object]] = {
 
 
 def create_server(command_line: Layer) -> ForegramServer:
-    """Build the server of one connection."""
-    # pygls' own log holds whole messages, and with them the user's text.
+    """Build the server for one connection."""
+    # pygls logs whole messages, including the user's text.
     logging.getLogger("pygls").setLevel(logging.CRITICAL)
     server = ForegramServer(command_line)
-    complete = partial(server.session.complete)  # pygls sets attributes, which no method has
+    complete = partial(server.session.complete)  # pygls sets attributes, which methods do not allow
     options = types.InlineCompletionOptions()
     server.feature(types.TEXT_DOCUMENT_INLINE_COMPLETION, options)(complete)
     for method, handler in _HANDLERS.items():

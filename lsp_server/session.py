@@ -1,4 +1,4 @@
-"""One editor's session: its settings, its documents, its link to the host. No LSP wiring."""
+"""One editor's session: settings, documents and the link to the host, without LSP wiring."""
 
 import asyncio
 import re
@@ -31,12 +31,12 @@ from lsp_server.workspace_files import WorkspaceFiles
 
 INITIAL = "initializationOptions"
 _OWN = f"foregram.toml and the environment, and from {INITIAL} when an editor starts foregram"
-_PAUSE_S = 0.3  # without a key: time for what was put off
+_PAUSE_S = 0.3  # seconds without a key before deferred work starts
 _INVOKED = types.InlineCompletionTriggerKind.Invoked
 
 
 class Session:
-    """All that belongs to one client, created before it initializes."""
+    """Everything that belongs to one client; created before the client initializes."""
 
     def __init__(self, documents: Documents, command_line: Layer, status: StatusLine) -> None:
         loaded = load_settings(command_line)
@@ -53,23 +53,23 @@ class Session:
         self._options: dict[str, Layer] = {}  # by source
         self._root_uris: list[str] = []
         self._host: tuple[object, ...] | None = None  # None until it is searched for
-        self._wanted_at = boot_s()  # when a person last wanted a host, by a start or a setting
-        self._focused = ""  # the URI of the document that the user works in, as far as is known
-        self._shown = ""  # the id of the completion on the screen, as far as the client reports it
+        self._wanted_at = boot_s()  # when the user last started the editor or changed a setting
+        self._focused = ""  # URI of the document that the user works in, if known
+        self._shown = ""  # id of the completion on the screen, if the client reports it
         self._pauses: dict[str, asyncio.TimerHandle] = {}  # by document
         self._edited: set[str] = set()  # open documents, by their URIs
-        self._tasks: set[asyncio.Future[None]] = set()  # asyncio itself holds them weakly
+        self._tasks: set[asyncio.Future[None]] = set()  # asyncio holds only weak references
 
     @property
     def settings(self) -> Settings:
-        """The settings that hold now."""
+        """The current settings."""
         return self.workspace.settings
 
     def configure(self, options: Mapping[str, object], source: str) -> None:
-        """Take over options; they replace those of the same source, and no others.
+        """Apply options in place of earlier ones from the same source.
 
-        What an editor sends later may be what a workspace says: of the user's own settings it
-        changes none. Those that it repeats are no news.
+        Options sent after initialization may come from the workspace, so they cannot change the
+        user's own settings. Values that repeat the initial ones are ignored.
         """
         layer = Layer(source, options)
         if source != INITIAL:
@@ -80,34 +80,34 @@ class Session:
         loaded = load_settings(self._command_line, *self._options.values())
         if loaded.settings != self.settings:
             self._wanted_at = boot_s()
-            self.completer.cache.clear()  # what the former ones made is shown no more
+            self.completer.cache.clear()  # it holds suggestions made with the old settings
         self.workspace.settings, self.problems = loaded.settings, loaded.problems
         self._judge_anew()
 
     async def connect(self) -> None:
-        """Go to the host that the settings name, unless it is that one already."""
+        """Connect to the host that the settings name, unless already connected to it."""
         if not self.settings.enable:
-            return  # nobody pays for a model that is switched off
-        wanted = self.settings  # what decides which host is used:
+            return  # a disabled model must cost nothing
+        wanted = self.settings  # the following fields decide which host is used
         remote = wanted.host_url, wanted.token, wanted.token_file, wanted.ca_file
         former, self._host = self._host, (*remote, wanted.insecure_http, wanted.runtime_folder)
         if former is not None and (former != self._host or self.link.search.state == "failed"):
             await self.link.reconnect()
         elif self.link.search.state != "ready":
-            self.link.search.begin()  # what was wrong may be right by now
+            self.link.search.begin()  # the earlier trouble may be over
 
     def enter(self, roots: Sequence[str]) -> None:
-        """The workspace folders, by their URIs."""
+        """Set the workspace folders, given as URIs."""
         self._root_uris = list(roots)
         self.workspace.root = roots[0] if roots else ""
         self._judge_anew()
 
     def move(self, *, added: list[str], removed: list[str]) -> None:
-        """Workspace folders came and went."""
+        """Add and remove workspace folders."""
         self.enter([root for root in self._root_uris if root not in removed] + added)
 
     def _judge_anew(self) -> None:
-        """The folders or the settings changed: other documents may be sent, and files indexed."""
+        """Decide again which documents may be sent and which files indexed."""
         folders = [path for root in self._root_uris if (path := file_path(root))]
         former = self.workspace.permissions
         self.workspace.permissions = Permissions(folders, self.settings, former)
@@ -115,7 +115,7 @@ class Session:
         self._begin(self._retract())
 
     async def complete(self, params: types.InlineCompletionParams) -> types.InlineCompletionList:
-        """Ghost text at a position; if there is none, the reason is noted."""
+        """Return ghost text at a position, or note why there is none."""
         uri = params.text_document.uri
         if uri != self._focused:
             self.focus(uri)
@@ -139,7 +139,7 @@ class Session:
         return types.InlineCompletionList([] if isinstance(answer, Reason) else answer)
 
     def why_here(self, uri: str, line: int | None) -> dict[str, Any]:
-        """The empty answers in a document, the newest first, and why nothing would be shown now."""
+        """Return a document's empty answers, newest first, and why it would get none now."""
         answers = notable([one for one in self.answers.kept if one.uri == uri])
         reason = self.completer.left_alone(uri)
         if reason is None and self.link.search.state != "ready":
@@ -151,7 +151,7 @@ class Session:
         return {"now": now, "answers": shown, "prompt": self.answers.prompt_of(uri)}
 
     def focus(self, uri: str) -> None:
-        """The user works in this document; "" is none that we know of."""
+        """Note the document that the user works in; "" if unknown."""
         is_another, self._focused = uri != self._focused, uri
         self._when_judged(partial(self._look_at, uri, is_another=is_another))
 
@@ -161,12 +161,12 @@ class Session:
             self._status.looks_at(reason, is_another=is_another)
 
     def refresh(self, uris: Iterable[str] | None = None) -> None:
-        """These documents, or all, were opened, closed or judged anew: what is shown may be wrong."""
+        """Update the status after these documents, or all, were opened, closed or judged anew."""
         if uris is None or self._focused in uris:
             self.focus(self._focused)
 
     def changed(self, uri: str, changes: Sequence[types.TextDocumentContentChangeEvent]) -> None:
-        """A document was edited. A new line may move the prompt, so that is prefilled already."""
+        """Note an edit. A new line may move the prompt, so the host prefills it ahead."""
         self._retry.typed()
         self._edited.add(uri)
         self.files.edited(uri, changes)
@@ -187,16 +187,16 @@ class Session:
         self._pauses[uri] = loop.call_later(delay_s, self._paused, uri)
 
     def _paused(self, uri: str) -> None:
-        """Nobody has typed for a moment."""
+        """Do deferred work, as the user has not typed for a moment."""
         self._pauses.pop(uri, None)
-        if self.completer.places.catch_up(uri):  # the next stretch behind what others wait for
+        if self.completer.places.catch_up(uri):  # parse the rest after other pending work
             self._pause(uri, 0)
             return
         self._begin(self._send_ahead(uri))
         self._begin(self._retract())
 
     def _when_judged(self, then: Callable[[], None]) -> None:
-        """Go on once the open documents are judged: at once where they are."""
+        """Call `then` once all open documents are judged, at once if they already are."""
 
         async def judge() -> None:
             await self.workspace.look()
@@ -208,13 +208,13 @@ class Session:
             self._begin(judge())
 
     def files_changed(self, uris: Sequence[str]) -> None:
-        """Files changed, came or went."""
+        """Note that files changed, appeared or disappeared."""
         self.files.changed(uris)
         if any(uri.endswith((*IGNORE_FILES, "/info/exclude")) for uri in uris):
             self.workspace.permissions.outdate()
 
     def closed(self, *uris: str) -> None:
-        """Documents were closed."""
+        """Forget closed documents and have the host close them."""
         self.refresh(uris)
         for uri in uris:
             self._edited.discard(uri)
@@ -223,7 +223,7 @@ class Session:
         self._begin(self.link.close_documents(uris))
 
     def shown(self, completion_id: str) -> None:
-        """A completion is on the screen; the one that it replaces was rejected."""
+        """Report a completion as shown and the one that it replaces as rejected."""
         former, self._shown = self._shown, completion_id
         if former not in ("", completion_id):
             self._tell(former, "rejected")
@@ -231,13 +231,13 @@ class Session:
             self._tell(completion_id, "shown")
 
     def accepted(self, completion_id: str, length: int | None = None) -> None:
-        """A completion was accepted: its first `length` code points, or all of it."""
+        """Report a completion as accepted: its first `length` code points, or all of it."""
         self._shown = ""
         kind: FeedbackKind = "accepted" if length is None else "partly_accepted"
         self._tell(completion_id, kind, length)
 
     async def looked_at(self, uri: str) -> None:
-        """The user turns to a document, and may continue where it was completed last."""
+        """Prepare the host for a document that the user turns to."""
         self.focus(uri)
         self.files.look()
         await self._send_ahead(uri)
@@ -245,12 +245,12 @@ class Session:
             self.completer.prefill(uri)
 
     def rested(self, uri: str, position: types.Position) -> None:
-        """The cursor rests in a document: after an edit there, the user may go on at this place."""
+        """Prefill the prompt where the cursor rests, if the user has edited this document."""
         if self._prefetches and uri in self._edited:
             self.completer.rested(uri, position)
 
     async def leave(self) -> None:
-        """The client goes."""
+        """End the session and release everything."""
         self.answers.close()
         self.files.close()
         self.completer.stop_all()
@@ -261,14 +261,14 @@ class Session:
         return self.settings.speculate and self.link.search.state == "ready"
 
     async def _send_ahead(self, uri: str) -> None:
-        """The host should hold a document before a request comes."""
+        """Send a document to the host before a request needs it."""
         await self.workspace.look()
         snapshot = self.workspace.documents.snapshot(uri)
         if isinstance(snapshot, Snapshot) and self.completer.left_alone(uri) is None:
             await self.link.sync(snapshot)
 
     async def _retract(self) -> None:
-        """Have the host close documents that it may not hold any more."""
+        """Have the host close documents that it may no longer hold."""
         await self.workspace.look()
         for uri in await self.link.retract():
             self.completer.forget(uri)

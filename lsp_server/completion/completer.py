@@ -1,4 +1,4 @@
-"""From a cursor to the items that an editor shows, or to the reason why there are none."""
+"""Turns a cursor position into the items that an editor shows, or the reason for none."""
 
 import asyncio
 import time
@@ -22,17 +22,17 @@ from lsp_server.prompt.syntax import Places
 from lsp_server.reasons import HOST_TROUBLES, WITHDRAWN, Reason, host_reason
 from lsp_server.workspace import Workspace
 
-_LONGEST_LINE = 100_000  # characters; nobody writes such a line by hand
+_LONGEST_LINE = 100_000  # characters; longer lines are not written by hand
 _VARIETY = 0.8  # temperature of all candidates but the first
-_THIRD_S = 3.0  # give up on a third candidate after this
-_SECOND_S = 10.0  # give up on a second one after this; the user is waiting
+_THIRD_S = 3.0  # seconds after which a third candidate is not requested
+_SECOND_S = 10.0  # seconds after which a second candidate is not requested; the user waits
 _PREFILL = StopRules(max_tokens=0)
 
 
 class InlineCompleter:
-    """Answers the requests of one editor: from memory, by what runs, or by the host.
+    """Answers one editor's requests from memory, from a running completion or from the host.
 
-    The host writes one completion for each document, and one ahead of the user.
+    The host writes one completion per document, and one ahead of the user.
     """
 
     def __init__(self, workspace: Workspace, link: HostLink) -> None:
@@ -48,10 +48,7 @@ class InlineCompleter:
     async def answer(
         self, params: types.InlineCompletionParams
     ) -> list[types.InlineCompletionItem] | Reason:
-        """The items, the best first, or why there are none.
-
-        They come from memory at once, else from what runs, else from the host.
-        """
+        """Return the items, best first, or why there are none."""
         anchor = await self._anchor(params)
         if isinstance(anchor, Reason):
             return anchor
@@ -65,22 +62,22 @@ class InlineCompleter:
                 return silence
             found = await self._ask(anchor)
         if isinstance(found, Reason):
-            # It is not sent if it became hidden meanwhile.
+            # A document that became hidden meanwhile is not sent, so report that instead.
             if found is Reason.HOST_FAILED and not self._workspace.is_outdated(anchor):
                 return self._workspace.permissions.refusal(anchor.document) or found
             return found
         if self._workspace.settings.speculate and silence is None:
-            # `call_later`, not `call_soon`: the answer goes out first.
+            # Unlike `call_soon`, `call_later` lets the answer go out first.
             asyncio.get_running_loop().call_later(0, self._prefetch, anchor, found[0])
         shown = found if anchor.is_invoked else found[:1]
         line_end = self._workspace.line_end(anchor.document)
         return [inline_item(anchor, one, line_end) for one in shown]
 
     def prefill(self, uri: str, position: Position | None = None) -> None:
-        """Have the host read a prompt that is likely to be asked for.
+        """Have the host read a prompt that a request is likely to need.
 
-        Without a position, the one where the document was completed last: other files may have
-        changed meanwhile, which stand before it in the prompt.
+        The default position is that of the document's last completion. Files that precede it in
+        the prompt may have changed since.
         """
         position = position or self._last_positions.get(uri)
         snapshot = self._workspace.documents.snapshot(uri)
@@ -92,13 +89,13 @@ class InlineCompleter:
         if is_busy or not is_there or self.left_alone(uri) is not None:
             return
         anchor = Anchor.of(snapshot, position, cells_around(self._workspace.documents, snapshot))
-        if self._matching(anchor) is None:  # else what is computed ahead has read it
+        if self._matching(anchor) is None:  # a completion ahead would have read the prompt
             if self._prefill is not None:
                 self._prefill.cancel()
             self._prefill = asyncio.create_task(self._read(anchor))
 
     def rested(self, uri: str, position: types.Position) -> None:
-        """The cursor rests there: have its prompt read, unless it was completed there last."""
+        """Prefill the prompt at the cursor, unless the last completion was there."""
         snapshot = self._workspace.documents.snapshot(uri)
         if isinstance(snapshot, Snapshot) and position.line < len(snapshot.lines):
             there = snapshot.position(position)
@@ -106,21 +103,21 @@ class InlineCompleter:
                 self.prefill(uri, there)
 
     def left_alone(self, uri: str) -> Reason | None:
-        """Why nothing is written in a document by itself; None where something is."""
+        """Return why a document gets no automatic suggestions; None if it does."""
         snapshot = self._workspace.documents.snapshot(uri)
         if isinstance(snapshot, Reason):
             return snapshot
         return self._workspace.permissions.refusal(snapshot) or self._silence(snapshot)
 
     def forget(self, uri: str) -> None:
-        """A document was closed."""
+        """Forget a closed document."""
         self.cache.forget(uri)
         self.places.forget(uri)
         self._last_positions.pop(uri, None)
         self._stop(uri)
 
     def stop_all(self) -> None:
-        """The editor disconnects."""
+        """Cancel all completions."""
         for uri in list(self._running):
             self._stop(uri)
         self._stop_ahead()
@@ -133,7 +130,7 @@ class InlineCompleter:
         await self._workspace.look()
         if documents.snapshot(document.uri) is not document:
             return Reason.SUPERSEDED
-        if _is_long(document, row):  # first: all else would look at the line
+        if _is_long(document, row):  # first, because the other checks would read the line
             return Reason.LINE_TOO_LONG
         if (reason := self._workspace.permissions.refusal(document)) is not None:
             return reason
@@ -142,14 +139,14 @@ class InlineCompleter:
         return Anchor.at(params, document, cells_around(documents, document))
 
     def _silence(self, snapshot: Snapshot) -> Reason | None:
-        """Why a document is completed only on request; a new cell of a notebook is no empty file."""
+        """Return why a document is completed only on request; a new cell is no empty file."""
         reason = self._workspace.permissions.silence(snapshot)
         if reason is not Reason.EMPTY_FILE:
             return reason
         return reason if cells_around(self._workspace.documents, snapshot) == ALONE else None
 
     async def _ask(self, anchor: Anchor) -> list[Suggestion] | Reason:
-        """Wait for a host, then complete; if it ends in the middle of it, once more by the next."""
+        """Wait for a host and complete; if it dies halfway, try the next one once."""
         found: list[Suggestion] | Suggestion | Reason = Reason.HOST_UNREACHABLE
         for _ in range(2):
             self._drop_ended(anchor.document.uri)
@@ -157,7 +154,7 @@ class InlineCompleter:
             if state != "ready":
                 is_outdated = self._workspace.is_outdated(anchor)
                 return Reason.SUPERSEDED if is_outdated else host_reason(state)
-            await self._workspace.look()  # the wait may have been long
+            await self._workspace.look()  # permissions may have changed during a long wait
             if anchor.is_invoked:
                 found = await self._candidates(anchor)
             else:
@@ -170,15 +167,15 @@ class InlineCompleter:
     def _drop_ended(self, uri: str) -> None:
         running = self._running.get(uri)
         if running is not None and running.end is not None:
-            del self._running[uri]  # its trees are large
+            del self._running[uri]  # it holds large syntax trees
 
     async def _joined(self, anchor: Anchor) -> Suggestion | Reason | None:
-        """What comes of a completion that runs and matches; None where another is to begin."""
+        """Return the outcome of a matching running completion; None if a new one must begin."""
         if wait_ms := self._workspace.settings.debounce_ms:
             await asyncio.sleep(wait_ms / 1000)
         while (running := self._matching(anchor)) is not None:
             outcome = await running.outcome(anchor)
-            # By now the user may have typed all of it, or something else.
+            # Meanwhile the user may have typed all of it, or something else.
             is_its_own = running.anchor == anchor and not running.anchor.is_invoked
             is_final = outcome in HOST_TROUBLES or (is_its_own and outcome is not Reason.SUPERSEDED)
             if is_final or isinstance(outcome, Suggestion):
@@ -186,7 +183,7 @@ class InlineCompleter:
         return None
 
     async def _candidates(self, anchor: Anchor) -> list[Suggestion] | Reason:
-        """Ask for several completions while that is quick; some turn out to be equal."""
+        """Request several completions while that is quick, as some turn out to be equal."""
         began, wanted = time.monotonic(), self._workspace.settings.num_candidates
         outcome = await self._begun(anchor)
         best = self.cache.suggestions(anchor)[:1]
@@ -200,11 +197,11 @@ class InlineCompleter:
         for one in best:
             self.cache.prefer(one.completion_id)
         found = _distinct(self.cache.suggestions(anchor))
-        # A text of its own that the cache let go of is of settings that have changed.
+        # A suggestion missing from the cache was made with settings that have since changed.
         return found or (outcome if isinstance(outcome, Reason) else Reason.MODEL_SAID_NOTHING)
 
     async def _begun(self, anchor: Anchor, sampling: Sampling | None = None) -> Suggestion | Reason:
-        """Complete in place of what runs for the document."""
+        """Replace the document's running completion by a new one."""
         if self._workspace.is_outdated(anchor):
             return Reason.SUPERSEDED
         self._stop(anchor.document.uri)
@@ -212,21 +209,21 @@ class InlineCompleter:
         return await running.outcome(anchor)
 
     def _matching(self, anchor: Anchor) -> InFlightCompletion | None:
-        """What runs for this document or is computed ahead, if its text may still fit."""
+        """Return the document's running or prefetched completion whose text may still fit."""
         for one in (self._running.get(anchor.document.uri), self._ahead):
             if one and one.end is None and one.may_serve(anchor):
                 return one
         return None
 
     def _prefetch(self, anchor: Anchor, shown: Suggestion) -> None:
-        """Complete the text as it will be if what is shown is accepted; nobody waits for it."""
+        """Complete in the background the text as it will be once `shown` is accepted."""
         if self._workspace.is_outdated(anchor):
             return
         anchor = anchor.accepting(shown.text, shown.replaced_chars_after_cursor)
         if self.cache.suggestions(anchor):
             return
         ahead = self._ahead
-        # Typing along what is shown leads to the same text, in another version.
+        # Typing along the shown text leads to the same text in another version.
         has_failed = ahead is not None and ahead.end in HOST_TROUBLES | WITHDRAWN | {Reason.QUOTA}
         if ahead is None or has_failed or ahead.place.typed_until(anchor) != "":
             self._stop_ahead()
@@ -258,7 +255,7 @@ class InlineCompleter:
 
 
 def _distinct(found: list[Suggestion]) -> list[Suggestion]:
-    """The first, and those that no other one goes on with: what came by itself may end early."""
+    """Keep the first, and drop others that are the beginning of another one."""
 
     def is_beginning(one: Suggestion) -> bool:
         return any(other.text != one.text and other.text.startswith(one.text) for other in found)

@@ -1,4 +1,4 @@
-"""A completion that the host is writing: later requests that match what is written share it."""
+"""A completion that the host is writing, shared by later requests that match its text."""
 
 import asyncio
 import logging
@@ -15,17 +15,17 @@ from lsp_server.host.client import HostGoneError, HostRefusedError
 from lsp_server.reasons import Reason, host_reason
 
 _LOG = logging.getLogger(__name__)
-_GRACE_S = 0.15  # editors cancel a request before or after they send the next one
-# Before what follows a suggestion is asked of a host that others use, too: a user that types on has
-# pressed the next key by then, and nobody has read a suggestion and taken it.
+_GRACE_S = 0.15  # seconds; editors may cancel a request just before they send the next one
+# Seconds before a prefetch from a shared host: a user that types on has pressed the next key by
+# then, and is too quick to have read and accepted a suggestion.
 LOOK_S = 0.2
 
 
 class InFlightCompletion:
-    """One running completion, which is cancelled when nobody waits for it any more.
+    """One running completion, cancelled when no request waits for it.
 
-    `events` are the host's. It is not asked before somebody waits, or `rest_s` are over. `remember`
-    takes what was written, whether somebody waits by then or not.
+    The host is not called before a request waits or `rest_s` seconds pass; then it sends `events`.
+    `remember` is called with the finished suggestion, even if no request waits for it.
     """
 
     def __init__(
@@ -47,15 +47,15 @@ class InFlightCompletion:
         self._wanted = asyncio.Event()
         self._num_waiting = 0
         self._task = asyncio.create_task(self._run())
-        # A task that is cancelled before it began runs no line of its own.
+        # A task cancelled before it starts never runs, so `_run` cannot report its end.
         self._task.add_done_callback(self._ended)
 
     def may_serve(self, anchor: Anchor) -> bool:
-        """Whether what was typed since agrees with the text so far."""
+        """Whether the text typed since agrees with the text so far."""
         return self._fits(self.place.typed_until(anchor))
 
     async def outcome(self, anchor: Anchor) -> Suggestion | Reason:
-        """What is left to type at `anchor`, at the end, or as soon as the user types otherwise."""
+        """Wait for the end, or until the user's text differs; return what is left at `anchor`."""
         typed = self.place.typed_until(anchor)
         self._num_waiting += 1
         self._wanted.set()
@@ -71,7 +71,7 @@ class InFlightCompletion:
         return self.end.rest_at(anchor, line_hashes(anchor.snapshot.lines)) or Reason.SUPERSEDED
 
     def cancel(self) -> None:
-        """End it now."""
+        """Cancel the completion at once."""
         self._task.cancel()
 
     def _fits(self, typed: str | None) -> bool:
@@ -92,7 +92,7 @@ class InFlightCompletion:
     def _take(self, event: CompleteEvent) -> None:
         if isinstance(event, Chunk):
             if not self._text:
-                self._plan.judge.prepare()  # while the host goes on
+                self._plan.judge.prepare()  # in parallel with the host
             self._text += event.text
             self._wake()
         elif isinstance(event, Done):
@@ -102,13 +102,13 @@ class InFlightCompletion:
             self._finish(host_reason(event.code))
 
     def _ended(self, task: asyncio.Task[None]) -> None:
-        if task.cancelled():  # nobody waits for it
+        if task.cancelled():  # no request waits for it
             self._finish(Reason.SUPERSEDED)
             return
         match task.exception():
             case HostRefusedError(problem=problem):
                 self._finish(host_reason(problem.code))
-            case None | HostGoneError():  # perhaps in the middle of it
+            case None | HostGoneError():  # perhaps halfway through
                 self._finish(Reason.HOST_UNREACHABLE)
             case error:
                 _LOG.error("a completion could not be finished", exc_info=error)

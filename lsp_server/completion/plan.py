@@ -1,4 +1,4 @@
-"""A completion before it is written: how much to ask for, and what of the answer is worth showing."""
+"""The plan of a completion: how much to request, and which part of the answer to show."""
 
 from dataclasses import dataclass
 from typing import Self
@@ -18,12 +18,12 @@ from lsp_server.prompt.syntax import Places
 from lsp_server.reasons import Reason
 from lsp_server.settings import Settings
 
-_FEWEST_SHOWN = 3  # characters: fewer distract
+_FEWEST_SHOWN = 3  # characters; shorter suggestions distract
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is asked of the host at `anchor`, and what its text is judged against."""
+    """The request to the host at `anchor`, and the context in which its text is judged."""
 
     anchor: Anchor
     stop: StopRules
@@ -34,9 +34,9 @@ class Plan:
     def at(
         cls, anchor: Anchor, places: Places, settings: Settings, *, is_ahead: bool = False
     ) -> Self:
-        """By the syntax tree, which knows the editor's text alone, or else by the text.
+        """Plan by the syntax tree if `anchor` has the editor's text, otherwise by the text alone.
 
-        `is_ahead`: the user goes on there after a suggestion.
+        `is_ahead`: the cursor is where it will be after the user accepts a suggestion.
         """
         snapshot, position = anchor.snapshot, anchor.position
         syntax = places.syntax(anchor.document)
@@ -57,7 +57,7 @@ class Plan:
             BOUNDS[scope],
             max_tokens=min(BOUNDS[scope].max_tokens, settings.max_tokens),
             time_limit_ms=settings.time_limit_ms or BOUNDS[scope].time_limit_ms,
-            # An explicit request shows what there is.
+            # An explicit request shows whatever there is.
             min_confidence=0.0 if anchor.is_invoked else settings.min_confidence,
         )
         line = syntax.parsed_line(anchor.document.lines, anchor.row)
@@ -65,15 +65,15 @@ class Plan:
         return cls(anchor, stop, context, judge_of(line, context, lead))
 
     def suggestion(self, done: Done) -> Suggestion | Reason:
-        """What of the host's text is worth showing, or why nothing is."""
-        if done.finish_reason == FinishReason.CANCELLED:  # another request took the place
+        """Return the part of the host's text worth showing, or why there is none."""
+        if done.finish_reason == FinishReason.CANCELLED:  # another request replaced it
             return Reason.SUPERSEDED
         is_unsure = done.finish_reason == FinishReason.UNSURE
         if not done.text:
             return Reason.UNSURE if is_unsure else Reason.MODEL_SAID_NOTHING
         made = process(done.text, self.context, self.judge)
         if isinstance(made, Reason):
-            # What is left of an unsure text may be unable to stand, or too short.
+            # An unsure text that was cut may not parse, or be too short.
             return Reason.UNSURE if is_unsure and made is Reason.BREAKS_CODE else made
         if is_unsure and len(made.text.strip()) < _FEWEST_SHOWN:
             return Reason.UNSURE
