@@ -1,1 +1,1 @@
-"""Drafting: what may come next, merged into one tree and cut to what pays."""
+"""Drafting: guesses of the next tokens, merged into one tree and cut to those that pay."""

@@ -1,4 +1,4 @@
-"""What completions draft from: each workspace, and each completion, has a pool of texts for itself."""
+"""The texts that completions draft from: a pool for each workspace and parallel completion."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -12,30 +12,30 @@ from engine.drafting.recycler import Recycler
 from engine.drafting.tree import Source
 from engine.request import ClosedBuffers
 
-MOST_STATES = 128  # of all principals
-# The workspace of a state whose client has left; a request that names none may have it, too.
+MOST_STATES = 128  # of all principals together
+# Workspace of a state whose client has left, and of requests that name none.
 _NOBODYS = ""
-_MOST_TOKENS = 4_000_000  # of a principal's pools, beside the one that was used last
+_MOST_TOKENS = 4_000_000  # in all pools of a principal, of which the last used one stays
 
 
 @dataclass(slots=True, eq=False)
 class DraftState:
-    """A pool, and what it holds of the workspace that was completed here last."""
+    """A pool, and the texts in it from the workspace that used it last."""
 
-    principal: str  # whose texts alone it holds
+    principal: str  # owner of all its texts
     recycler: Recycler
     pool: NgramPool
     buffers: OpenBuffers
-    repository: OpenBuffers  # what the prompt may show of files that are not open
+    repository: OpenBuffers  # snippets of files that are not open
     edited: EditedFile
     workspace: str = _NOBODYS
     is_taken: bool = False
-    closed: list[ClosedBuffers] = field(default_factory=list)  # meanwhile
+    closed: list[ClosedBuffers] = field(default_factory=list)  # while it was taken
 
     def forget(self, closed: ClosedBuffers) -> None:
-        """Draft no longer from buffers, nor from what was written in them.
+        """Forget buffers and the completions in them.
 
-        Of a client that has none open any more, its repository is forgotten as well.
+        If the client has no buffer left open, forget its repository as well.
         """
         self.buffers.close(closed.workspace, closed.keys)
         self.repository.close(closed.workspace, closed.paths)
@@ -48,11 +48,11 @@ class DraftState:
                 self.workspace = _NOBODYS
 
     def is_of_all(self, closed: ClosedBuffers) -> bool:
-        """Whether all that it holds is to be forgotten, what it learned from token to token too."""
+        """Whether to forget the whole state, including its recycler."""
         return closed.is_all and closed.takes_all_of(self.workspace)
 
     def leave(self) -> None:
-        """Be idle: what was put off may be done."""
+        """Become idle, and do the work that was put off."""
         self.is_taken = False
         while self.closed:
             self.forget(self.closed.pop())
@@ -61,10 +61,10 @@ class DraftState:
 
 
 class DraftStates:
-    """One for each workspace, and for each of its completions that go on side by side.
+    """A state for each workspace, and for each of its parallel completions.
 
-    Idle ones go, those that were left longest ago first: beyond `most_tokens` in a principal's
-    pools, and beyond `most` of all principals, of the one that has most.
+    The longest idle states go first: those of a principal with more than `most_tokens` in its
+    pools, and beyond `most` states in all, those of the principal that has most.
     """
 
     def __init__(
@@ -75,16 +75,16 @@ class DraftStates:
     ) -> None:
         self._make = make
         self._most, self._most_tokens = most, most_tokens
-        self._states: list[DraftState] = []  # the one that was left last comes last
+        self._states: list[DraftState] = []  # the last used one comes last
 
     def pool_tokens(self, principal: str = "") -> int:
-        """Tokens that a principal's drafts are found in; without a name, all. Any thread may ask."""
+        """Count the tokens in one principal's pools, or in all if unnamed. Safe from any thread."""
         states = list(self._states)
         return sum(len(one.pool) for one in states if not principal or one.principal == principal)
 
     @contextmanager
     def take(self, workspace: str, principal: str = "") -> Iterator[DraftState]:
-        """Have a state for oneself: the workspace's own, one that is left over, or a new one."""
+        """Take a state for one completion: the workspace's own, a left one, or a new one."""
         state = self._idle(workspace, principal)
         state.workspace, state.is_taken = workspace, True
         try:
@@ -98,7 +98,7 @@ class DraftStates:
             self._shed(principal)
 
     def forget(self, closed: ClosedBuffers) -> None:
-        """Draft no longer from buffers; where a completion is under way, as soon as it is over."""
+        """Forget buffers: at once in idle states, after the completion in others."""
         own = [state for state in self._states if state.principal == closed.principal]
         for state in own:
             if state.is_taken:
@@ -109,7 +109,7 @@ class DraftStates:
                 state.forget(closed)
 
     def forget_completions(self) -> None:
-        """Draft no longer from completions written before."""
+        """Stop drafting from earlier completions."""
         for state in self._states:
             state.pool.remove_all(Source.PREVIOUS_COMPLETION)
 
@@ -123,7 +123,7 @@ class DraftStates:
         return self._states[-1]
 
     def _shed(self, principal: str) -> None:
-        """Drop idle states of a principal whose pools have grown too large together."""
+        """Drop a principal's idle states while its pools are too large together."""
         own = [one for one in self._states if one.principal == principal]
         num_tokens = sum(len(one.pool) for one in own)
         for one in own[:-1]:
@@ -132,7 +132,7 @@ class DraftStates:
                 num_tokens -= len(one.pool)
 
     def _make_room(self) -> None:
-        """Drop idle states for one more: each takes some megabytes, whatever it holds."""
+        """Drop idle states for a new one, as even an empty one takes some megabytes."""
         while len(self._states) >= self._most:
             idle = [state for state in self._states if not state.is_taken]
             if not idle:

@@ -1,4 +1,4 @@
-"""What every drafter is: it guesses what follows, and learns from what became of its guesses."""
+"""The interface of drafters: they guess the next tokens, and learn which guesses came true."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from engine.model.token_tree import TokenTree
 
 @dataclass(frozen=True, slots=True)
 class VerifiedStep:
-    """One forward pass: what was drafted, and what the model said of it."""
+    """One forward pass: the draft, and the model's verdict on it."""
 
     tree: TokenTree
     draft: Draft
@@ -26,20 +26,20 @@ class VerifiedStep:
 
     @property
     def token_ids(self) -> np.ndarray:
-        """int64 [accepted + 1]: what was written; the last one is the model's own."""
+        """int64 [accepted + 1]: the written tokens; the last one is the model's own."""
         written: np.ndarray = self.output.chosen[self.output.path]
         return written
 
     @property
     def accepted(self) -> np.ndarray:
-        """bool [nodes]: which drafted nodes the model agreed to."""
+        """bool [nodes]: the drafted nodes that the model accepted."""
         accepted = np.zeros(len(self.draft.tokens), bool)
         accepted[self.output.path[1:] - 1] = True
         return accepted
 
     @property
     def sources(self) -> list[Source]:
-        """Who proposed each accepted token."""
+        """The source of each accepted token."""
         return [Source(source) for source in self.draft.sources[self.output.path[1:] - 1]]
 
     @property
@@ -50,14 +50,14 @@ class VerifiedStep:
 
 
 class Drafter:
-    """Guesses what follows: this one nothing, which is plain decoding. Others may be wrong, never harmful."""
+    """The drafter of plain decoding, which guesses nothing. Wrong guesses never change the text."""
 
     def draft(self, context: Sequence[int], constraint: Constraint | None, depth: int) -> Draft:  # noqa: ARG002 - it looks at nothing
         """Draft at most `depth` tokens deep below the end of `context`, all within `constraint`."""
         return EMPTY_DRAFT
 
     def update(self, step: VerifiedStep) -> None:
-        """Take what the next draft needs from a step. Called once for each."""
+        """Learn what the next draft needs. Called once for each step."""
 
     def calibrate(self, step: VerifiedStep) -> None:
-        """Take the rest, while the next step is under way. Called once for each, after `update`."""
+        """Learn the rest while the next step runs. Called once for each step, after `update`."""

@@ -1,8 +1,8 @@
-"""The file that is typed in, in the pool: what stands before the cursor and behind.
+"""The edited file in the pool: the text before the cursor and behind it.
 
-It stays from one request to the next and is tokenised only where it changed, so a key costs a few
-lines, however long the file. Of a long one each completion adds a part, the nearest text first. The
-text near before the cursor is added for one completion at a time, as each key changes its tokens.
+It stays between requests and is tokenised only where it changed, so a key costs a few lines,
+however long the file. Each completion adds a part of a long file, the nearest text first. Text
+just before the cursor is added for one completion only, as each key changes its tokens.
 """
 
 from bisect import bisect_left, bisect_right
@@ -19,12 +19,12 @@ from engine.drafting.tree import Source
 from engine.model.remembered_encoding import Encode, allows_blocks, split_blocks
 from engine.request import CompletionRequest
 
-_STEP_CHARS = 25_000  # in which the beginning of what is held moves
-_NEW_CHARS = 50_000  # of a part, that one completion tokenises: others wait for it meanwhile
+_STEP_CHARS = 25_000  # steps in which the start of the held text moves
+_NEW_CHARS = 50_000  # new text of a part that one completion tokenises while others wait
 _NEAR_CHARS = 2048  # the near text has one to two times as many, wherever its lines end
 _Part = Literal["before", "near", "behind"]
 _MOST_CHARS: dict[_Part, int] = {"before": 1_000_000, "behind": 500_000}
-_TRIED_CHARS = 4096  # of a text, by which a tokenizer is tried
+_TRIED_CHARS = 4096  # beginning of a text that shows whether the tokenizer allows blocks
 
 
 class EditedFile:
@@ -36,13 +36,13 @@ class EditedFile:
         self._workspace = self._path = ""
         self._texts: dict[_Part, TokenisedText] = {}
         self._documents: dict[_Part, DocumentId] = {}
-        self._reach: dict[_Part, int] = {}  # characters of a part that are held, or will be next
+        self._reach: dict[_Part, int] = {}  # characters of a part to hold
 
     @contextmanager
     def completed(self, request: CompletionRequest, unsettled: str) -> Iterator[None]:
-        """Hold the file for a completion; all that is added to the pool meanwhile is taken back.
+        """Hold the file for a completion, and then undo all additions to the pool since.
 
-        The newest document ends at the cursor, without `unsettled`, the text before the cursor
+        The newest document ends at the cursor, without `unsettled`: the text before the cursor
         whose tokens may still change. Generated tokens may follow it.
         """
         prefix = request.prefix
@@ -67,7 +67,7 @@ class EditedFile:
         self._reach.clear()
 
     def close_all(self, scope: str) -> None:
-        """Forget the file if it is of a workspace whose name begins so."""
+        """Forget the file if its workspace's name begins with `scope`."""
         if self._workspace.startswith(scope):
             self.close()
 
@@ -77,9 +77,9 @@ class EditedFile:
             self.close()
 
     def _hold(self, part: _Part, source: Source, text_within: Callable[[int], str]) -> None:
-        """Have a document of a text, which reaches farther each time; another text begins again."""
+        """Hold a document of a part, which reaches farther each time; a new text starts over."""
         held, reach = self._texts.get(part), self._reach.get(part, 0)
-        if held is None or held.longest_block <= _NEAR_CHARS:  # a longer one is all tokenised again
+        if held is None or held.longest_block <= _NEAR_CHARS:  # an edit tokenises all of it
             reach = min(reach + _NEW_CHARS, _MOST_CHARS[part])
         text, former = text_within(reach), held.text if held else ""
         start, end = _changed(former, text)
@@ -103,7 +103,7 @@ class EditedFile:
 
 
 def _changed(former: str, text: str) -> tuple[int, int]:
-    """What of `former` is no longer there, or where something else is put in."""
+    """Start and end of the piece of `former` that `text` replaces; equal for an insertion."""
     if former == text:
         return 0, 0
     start = common_start(former, text)
@@ -111,14 +111,14 @@ def _changed(former: str, text: str) -> tuple[int, int]:
 
 
 def _start(end: int, num_chars: int) -> int:
-    """Where so many characters before `end` begin, or some fewer: it moves in steps."""
+    """Where at most `num_chars` characters before `end` begin, in steps of `_STEP_CHARS`."""
     return -(-max(0, end - num_chars) // _STEP_CHARS) * _STEP_CHARS
 
 
 class TokenisedText:
-    """A text in blocks, with the tokens int32 of each: an edit tokenises those around it.
+    """A text in blocks with the int32 tokens of each; an edit tokenises the blocks around it.
 
-    Where the tokenizer does not allow that, as tried on the first lines, it tokenises all of it.
+    If the tokenizer does not allow blocks, as tried on the first lines, an edit tokenises all.
     """
 
     def __init__(self, text: str, encode: Encode) -> None:
@@ -136,16 +136,16 @@ class TokenisedText:
 
     @property
     def longest_block(self) -> int:
-        """Characters of the longest block, of which an edit tokenises all."""
+        """Characters of the longest block, which an edit tokenises as a whole."""
         return max(self._lens)
 
     def become(self, text: str) -> None:
-        """Become another text."""
+        """Change to `text`, tokenising only the blocks around the change."""
         former = self.text
         start, end = _changed(former, text)
         ends, grown = list(accumulate(self._lens)), len(text) - len(former)
         last_block = len(ends) - 1
-        # The block before keeps its first line whatever happens behind it: a safe place to begin.
+        # The block before keeps its first line whatever changes behind it, so it is a safe start.
         first = max(min(bisect_right(ends, start), last_block) - 1, 0)
         last = min(bisect_left(ends, end), last_block)
         offset = ends[first] - self._lens[first]

@@ -1,6 +1,6 @@
-"""Open buffers as documents of the pool: one that changed is removed and added again.
+"""Open buffers as documents of the pool: a changed one is removed and added again.
 
-A long buffer is several documents. Of much new text each completion adds a part: others wait for it.
+A long buffer is several documents. One completion adds a part of much new text, as others wait.
 """
 
 from collections import OrderedDict
@@ -13,9 +13,9 @@ from engine.drafting.tree import Source
 from engine.model.remembered_encoding import Encode
 from engine.request import Buffer
 
-MOST_CHARS = 2_000_000  # of all buffers; they leave the pool room for the edited file
+MOST_CHARS = 2_000_000  # of all buffers, which leaves the pool room for the edited file
 _DOCUMENT_CHARS = 100_000
-_NEW_CHARS = 200_000  # that one completion tokenises, or a document more: 40 ms; most have less
+_NEW_CHARS = 200_000  # that one completion tokenises (40 ms), or a document more; most have less
 
 
 class _Held(NamedTuple):
@@ -24,7 +24,7 @@ class _Held(NamedTuple):
 
 
 class OpenBuffers:
-    """Keeps documents equal to the buffers that each workspace had at its last request."""
+    """Documents kept equal to the buffers of each workspace's last request."""
 
     def __init__(
         self, pool: NgramPool, encode: Encode, source: Source = Source.OPEN_BUFFER
@@ -35,10 +35,10 @@ class OpenBuffers:
         self._held: OrderedDict[str, list[_Held]] = OrderedDict()  # by workspace
 
     def sync(self, workspace: str, buffers: Sequence[Buffer]) -> bool:
-        """Hold `buffers` of a workspace, most related first, as many as find room.
+        """Hold as many `buffers` of a workspace, most related first, as there is room for.
 
-        The pool meets its newest document first, so the most related one is added last. Of much new
-        text some comes with the next calls. Returns whether any buffer was added.
+        The pool finds its newest document first, so the most related one is added last. Later calls
+        add the rest of much new text. Returns whether any buffer was added.
         """
         held = self._held.setdefault(workspace, [])
         self._held.move_to_end(workspace)
@@ -48,7 +48,7 @@ class OpenBuffers:
         kept = 0
         while kept < min(len(wanted), len(held)) and held[kept].buffer == wanted[kept]:
             kept += 1
-        # What only changes its place, as when the user turns to another file, is not encoded again.
+        # Parts that only moved, as when the user switches files, are not encoded again.
         known = {one.buffer.text: self._pool.ids_of(one.document) for one in held[kept:]}
         self._close_from(held, kept)
         for part in wanted[kept:]:
@@ -60,14 +60,14 @@ class OpenBuffers:
         return kept < len(wanted)
 
     def close(self, workspace: str, keys: Collection[str]) -> None:
-        """Hold these buffers of a workspace no longer."""
+        """Drop these buffers of a workspace."""
         held = self._held.get(workspace, [])
         for one in [one for one in held if _key(one.buffer) in keys]:
             self._pool.remove(one.document)
             held.remove(one)
 
     def close_all(self, scope: str) -> None:
-        """Hold no buffer any longer of the workspaces whose names begin so."""
+        """Drop all buffers of the workspaces whose names begin with `scope`."""
         for workspace in [name for name in self._held if name.startswith(scope)]:
             self._close_from(self._held.pop(workspace), 0)
 
@@ -91,7 +91,7 @@ def _key(buffer: Buffer) -> str:
 
 
 def _fitting(buffers: Sequence[Buffer]) -> list[Buffer]:
-    """The first buffer of each key, without those that are too large beside the ones before."""
+    """The first buffer of each key, without those too large for the room left."""
     fitting: dict[str, Buffer] = {}
     room = MOST_CHARS
     for buffer in buffers:
@@ -102,7 +102,7 @@ def _fitting(buffers: Sequence[Buffer]) -> list[Buffer]:
 
 
 def _parts(buffer: Buffer) -> list[Buffer]:
-    """The buffer in documents that end at a line's end, where there is one."""
+    """The buffer cut into documents, at line ends where there are any."""
     text, parts = buffer.text, list[Buffer]()
     while len(text) > _DOCUMENT_CHARS:
         end = text.rfind("\n", 0, _DOCUMENT_CHARS) + 1 or _DOCUMENT_CHARS
@@ -112,7 +112,7 @@ def _parts(buffer: Buffer) -> list[Buffer]:
 
 
 def _affordable(parts: Sequence[Buffer], known: Collection[str]) -> list[Buffer]:
-    """What is known, and as much of what is not as one completion may tokenise."""
+    """The known parts, and as many new ones as one completion may tokenise."""
     affordable, room = list[Buffer](), _NEW_CHARS
     for part in parts:
         is_known = part.text in known

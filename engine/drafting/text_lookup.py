@@ -1,8 +1,8 @@
-"""The first step's draft goes by text: the cursor may stand where no token of the file ends.
+"""Drafts the first step by text, as the cursor may stand where no token of the file ends.
 
-A prefix that ends in indentation or half a word ends in tokens that the same text elsewhere does
-not have. So the tokens before that piece are looked up, also without their last ones; what follows
-them is kept where its bytes begin with the piece, and tokenised again behind it.
+A prefix that ends in indentation or half a word ends in other tokens than the same text elsewhere.
+So we look up the tokens before that piece, also without their last ones. We keep continuations
+whose bytes begin with the piece, and tokenise them again behind it.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -16,16 +16,16 @@ from engine.drafting.tree import Draft
 from engine.model.vocabulary import Vocabulary
 
 BACK = 2  # last tokens of the context whose borders may differ elsewhere
-PATHS = 64  # texts that are tokenised again, the weightiest
-FULL_PATHS = 4  # of them in their full length; the others serve short branches
+PATHS = 64  # continuations of most weight, which are tokenised again
+FULL_PATHS = 4  # paths of full length; the others become short branches
 PATH_TOKENS = 64
 
 
 @dataclass(frozen=True, slots=True)
 class TextLookup:
-    """Looks up text in a pool. `vocabulary` and `encode` are the model's tokenizer.
+    """A lookup of text in a pool. `vocabulary` and `encode` are the model's tokenizer.
 
-    `in_blocks`: the blocks of a text have the tokens that they have in the whole.
+    `in_blocks`: blocks encoded alone have the same tokens as in the whole text.
     """
 
     pool: NgramPool
@@ -54,12 +54,12 @@ class TextLookup:
     def _continuations(
         self, context_ids: Sequence[int], back: int, partial: bytes
     ) -> Iterator[tuple[Continuation, bytes]]:
-        """Continuations of the context without `back` tokens, and the bytes of these.
+        """Continuations of the context without its last `back` tokens, and their bytes.
 
-        Only those whose text is these bytes, `partial` and more.
+        Yields only continuations that begin with these bytes and `partial`, and go on.
         """
         end = len(context_ids) - back
-        left_out = context_ids[end:]  # what goes on so was found with the whole context
+        left_out = context_ids[end:]  # the whole context finds their continuations
         lead = b"".join(map(self.vocabulary.bytes_of, left_out))
         wanted = Wanted(lead + partial, self.vocabulary.spellings, tuple(left_out))
         for found in self.pool.continuations(context_ids[:end], PATH_TOKENS, wanted):
@@ -68,9 +68,9 @@ class TextLookup:
     def _retokenised(
         self, continuation: Continuation, skipped: int, num_tokens: int
     ) -> Continuation:
-        """The first tokens of a continuation anew, without its first `skipped` bytes.
+        """Tokenise a continuation again, without its first `skipped` bytes.
 
-        Behind the first block, tokens are what they were.
+        Tokens behind the first block stay as they are.
         """
         tokens = continuation.tokens[:num_tokens]
         if not skipped:
@@ -79,13 +79,13 @@ class TextLookup:
         num_anew = _first_block(texts, skipped) if self.in_blocks else 0
         text = b"".join(texts[:num_anew] if num_anew else texts)[skipped:]
         ids = self.encode(text.decode("utf-8", "ignore"))
-        # A text that was cut somewhere has a last token that is none of the whole.
+        # The last token of a cut text may not be one of the whole text.
         ids = [*ids, *tokens[num_anew:].tolist()] if num_anew else ids[:-1]
         return continuation._replace(tokens=np.array(ids, np.int32))
 
 
 def _first_block(texts: Sequence[bytes], skipped: int) -> int:
-    """How many tokens end with a block, beyond the first `skipped` bytes; 0 where none does."""
+    """Number of tokens to the first end of a block beyond `skipped` bytes; 0 if there is none."""
     end = 0
     for num_tokens, text in enumerate(texts, 1):
         end += len(text)

@@ -1,14 +1,14 @@
 """The Jacobi window of lookahead decoding: guesses for the next positions, refined a step at a time.
 
-Columns stand at the positions 0, 1, ... behind the current token. Their first tokens are the spine,
-of which column 0 has the current token itself; behind its first token a column holds up to N-2
-guesses, each chosen by the model when it saw the ones before. Column j's path is the spine up to j,
-then its guesses, so the window is a token tree (Fu et al. 2024, arXiv 2402.02057).
+Columns stand at positions 0, 1, ... behind the current token. Their first tokens form the spine,
+which begins with the current token. Behind its first token a column holds up to N-2 guesses, each
+chosen by the model after the ones before. Column j's path is the spine up to j, then its guesses,
+so the window is a token tree (Fu et al. 2024, arXiv 2402.02057).
 
-A step adds to every column what the model chose behind its last token. A column of N tokens is an
-n-gram for the pool; it then gives up its first token, and with that moves one position on. All
-columns move back by what the step wrote, however much it was. W of them are kept that fill up
-before they arrive at the current token; those in front of them are their spine.
+A step appends the model's choice to every column. A column of N tokens is an n-gram for the pool;
+it then drops its first token and so moves one position on. All columns move back by the number of
+tokens written. We keep W columns that can fill up before they reach the current token, and the
+columns in front of these as their spine.
 """
 
 from collections.abc import Sequence
@@ -19,8 +19,7 @@ from engine.drafting.tree import EMPTY_DRAFT, Draft, DraftTree, Source
 
 _COLUMNS = 8
 _LEVELS = 8
-# Until the acceptance table knows better: the guesses of column 0 have seen the true text, all
-# others a spine that is itself guessed.
+# Before any evidence: guesses of column 0 have seen the true text, all others a guessed spine.
 WINDOW_PRIOR = np.repeat([0.3, *[0.05] * (_COLUMNS - 1)], _LEVELS)
 
 
@@ -34,7 +33,7 @@ class JacobiWindow:
         context: Sequence[int],
         probs: np.ndarray = WINDOW_PRIOR,
     ) -> None:
-        """Start behind `context` (not empty), of whose tokens the first guesses are.
+        """Start behind a `context` that is not empty; its tokens are the first guesses.
 
         `probs` float64 [cells] is the acceptance table's array, read at every draft.
         """
@@ -68,10 +67,10 @@ class JacobiWindow:
         return _merged(rows, nodes)
 
     def update(self, draft: Draft, chosen: np.ndarray, num_accepted: int) -> list[np.ndarray]:
-        """Take the model's choices and move on; returns the n-grams found, int32 [N] each.
+        """Take the model's choices, move on, and return the n-grams found, int32 [N] each.
 
         `draft` is the verified tree, in which the window's nodes may be missing; `chosen`
-        int64 [nodes + 1] is what the model chose behind the root and behind each node.
+        int64 [nodes + 1] holds the model's choices behind the root and behind each node.
         """
         if not self._max_len:
             return []
@@ -95,7 +94,7 @@ class JacobiWindow:
         return grams
 
     def _capacity(self, position: int, column: list[int]) -> int:
-        """Tokens that a column may hold: only the spine's where it cannot fill up in time."""
+        """Tokens that a column may hold: only its spine token if it cannot fill up in time."""
         return self._max_len if position + len(column) >= self._max_len else 1
 
     def _filled(self, columns: dict[int, list[int]]) -> list[list[int]]:
@@ -115,7 +114,7 @@ class JacobiWindow:
 
 
 class _Choices:
-    """What the model chose behind each path of a verified tree."""
+    """The model's choices behind each path of a verified tree."""
 
     def __init__(self, draft: Draft, chosen: np.ndarray) -> None:
         edges = zip(draft.parents.tolist(), draft.tokens.tolist(), strict=True)
@@ -143,7 +142,7 @@ class _Choices:
 
 
 def _merged(rows: Sequence[tuple[int, int, float, int]], nodes: int) -> Draft:
-    """The best of the window's nodes; equal children of one parent are one."""
+    """The window's best nodes, with equal children of one parent merged."""
     if not rows:
         return EMPTY_DRAFT
     tokens, parents, probs, cells = zip(*rows, strict=True)
