@@ -1,4 +1,4 @@
-"""Bodies of requests as JSON, and those of completions: lines of JSON while it is written."""
+"""Request bodies as JSON, and completions streamed as lines of JSON."""
 
 import asyncio
 import re
@@ -15,7 +15,7 @@ from engine.host.protocol import CompleteEvent
 from engine.request import Chunk
 
 _Kind = TypeVar("_Kind")
-# A backslash and a whole pair are passed over; half a pair is the group, as an escape or as bytes.
+# Skips escaped backslashes and whole surrogate pairs; the group is half a pair, escaped or raw.
 _HALF = re.compile(
     rb"\\\\|\\ud[89ab][0-9a-f]{2}\\ud[c-f][0-9a-f]{2}"
     rb"|(\\ud[89a-f][0-9a-f]{2}|\xed[\xa0-\xbf][\x80-\xbf])",
@@ -30,9 +30,9 @@ _encode = msgspec.json.Encoder().encode
 
 
 def decoded(content: bytes, kind: type[_Kind]) -> _Kind:
-    """Decode a body. Raises InputError where it is none of this kind, whatever it is.
+    """Decode a body as `kind`. Raises InputError.
 
-    Half a surrogate pair, as a client has that cuts by UTF-16 units, becomes U+FFFD.
+    Half a surrogate pair, which clients that cut by UTF-16 units send, becomes U+FFFD.
     """
     try:
         return msgspec.json.decode(content, type=kind)
@@ -48,15 +48,15 @@ def decoded(content: bytes, kind: type[_Kind]) -> _Kind:
 
 @dataclass(frozen=True, slots=True)
 class EventLines:
-    """An answer as ASGI has it. When the client goes, the events end within a step.
+    """An ASGI response of event lines. The events end within a step of the client's leaving.
 
-    In place of litestar's own stream, whose groups of tasks take twice the time: 0.09 ms an answer.
+    It replaces litestar's stream, whose task groups take twice as long: 0.09 ms an answer.
     """
 
     events: AsyncGenerator[CompleteEvent]
 
     async def __call__(self, _scope: Scope, receive: Receive, send: Send) -> None:
-        """Write the head, which says that the request was taken, and each event as it comes."""
+        """Send the head at once, which confirms the request, and each event as it comes."""
         await unless_gone(receive, self._write(send))
 
     async def _write(self, send: Send) -> None:
@@ -72,17 +72,17 @@ class EventLines:
 
 
 async def unless_gone(receive: Receive, work: Coroutine[Any, Any, _Kind]) -> _Kind | None:
-    """Await `work`; where the client goes away meanwhile, cancel it and return None."""
+    """Await `work`; if the client disconnects meanwhile, cancel it and return None."""
     working, gone = asyncio.create_task(work), asyncio.create_task(_until_gone(receive))
     try:
         await asyncio.wait((working, gone), return_when=asyncio.FIRST_COMPLETED)
         return working.result() if working.done() else gone.result()
     finally:
-        working.cancel()  # one that is done does not mind
+        working.cancel()  # does nothing if it is done
         gone.cancel()
         await asyncio.gather(working, gone, return_exceptions=True)
-        # An error knows this frame, and through the tasks it would know itself: with the request's
-        # body, which may be large, until a collector of cycles comes by.
+        # An error refers to this frame, and by its tasks to itself: a cycle that would keep the
+        # request's body, which may be large, until the garbage collector runs.
         del working, gone
 
 

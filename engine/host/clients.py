@@ -1,4 +1,4 @@
-"""The principals and clients that a host has heard of, and the completions that feedback may name."""
+"""The principals and clients that a host knows, and the completions open to feedback."""
 
 import time
 from collections import OrderedDict
@@ -14,12 +14,12 @@ from engine.host.request_builder import closed_buffers
 from engine.request import ClosedBuffers, Cost, FinishReason
 from engine.scheduler import Scheduler
 
-_MOST_SERVED = 5000  # completions of a principal that feedback may name: minutes of a whole team
-_SILENT_S = 600.0  # a client that lives speaks more often than this
+_MOST_SERVED = 5000  # completions of a principal open to feedback: a team's last few minutes
+_SILENT_S = 600.0  # seconds of silence after which a client counts as gone
 
 
 class UnknownCompletionError(RefusalError):
-    """Feedback about a completion that this host did not serve, or has forgotten."""
+    """Feedback names a completion that this host never served or has forgotten."""
 
     def __init__(self, completion_id: str) -> None:
         problem = Problem("unknown_completion", f"there is no completion {completion_id}")
@@ -34,15 +34,15 @@ class _Served:
 
 @dataclass(slots=True)
 class _Known:
-    """A principal that has asked for completions: the engine may know something of it."""
+    """A principal that has asked for completions, so the engine may hold its data."""
 
     served: OrderedDict[str, _Served] = field(default_factory=OrderedDict)  # the latest, by id
     last_prompt: Cost | None = None
-    bufferless: dict[str, float] = field(default_factory=dict)  # drop-in clients: when they asked
+    bufferless: dict[str, float] = field(default_factory=dict)  # drop-in clients: last request
 
 
 class Clients:
-    """Belongs to the event loop. The buffers, the scheduler and the engine forget those that leave."""
+    """All clients. When one leaves, buffers, scheduler and engine forget it. Event loop only."""
 
     def __init__(
         self,
@@ -51,7 +51,7 @@ class Clients:
         engine_thread: EngineThread,
         metrics: Metrics,
     ) -> None:
-        """Count feedback in `metrics`."""
+        """Create an empty list of clients; `metrics` counts their feedback."""
         self._buffers, self._metrics = buffers, metrics
         self._scheduler, self._engine_thread = scheduler, engine_thread
         self._known: dict[str, _Known] = {}  # by principal
@@ -63,32 +63,31 @@ class Clients:
             known.bufferless[client.name] = time.monotonic()
 
     def knows(self, principal: str) -> bool:
-        """Whether a principal has asked, and may ask still."""
+        """Whether a principal has asked for completions and still has a token."""
         return principal in self._known
 
     def add(self, principal: str, completion_id: str, text_len: int) -> None:
-        """Add a completion, or say how long it is by now; the principal's old ones are dropped."""
+        """Add a completion or update its length, dropping the principal's oldest beyond a limit."""
         served = self._known[principal].served
         served.setdefault(completion_id, _Served(text_len)).text_len = text_len
         if len(served) > _MOST_SERVED:
             served.popitem(last=False)
 
     def add_done(self, principal: str, done: Done) -> None:
-        """Add a completion that is whole."""
+        """Add a finished completion."""
         self.add(principal, done.id, len(done.text))
         if done.finish_reason is not FinishReason.PREFILLED:
             self._known[principal].last_prompt = done.cost.without_names
 
     def last_prompt(self, principal: str) -> Cost | None:
-        """What the last completion of a principal cost, and its prompt was made of."""
+        """Return the cost and prompt figures of a principal's last completion."""
         known = self._known.get(principal)
         return known.last_prompt if known else None
 
     def record(self, principal: str, feedback: Feedback) -> None:
-        """Count what became of a principal's own completion. Raises UnknownCompletionError.
+        """Count feedback on a principal's own completion. Raises UnknownCompletionError.
 
-        A text that is accepted piece by piece is reported with its total length each time, so
-        nothing counts twice.
+        Each report of a partial acceptance gives the total length so far, so nothing counts twice.
         """
         self._buffers.touch(ClientId(principal, feedback.client))
         known = self._known.get(principal)
@@ -103,7 +102,7 @@ class Clients:
             served.accepted_len = max(accepted, served.accepted_len)
 
     def leave(self, client: ClientId, uris: tuple[str, ...] | None) -> None:
-        """A client closes buffers, or leaves with all of them: what they taught goes, too."""
+        """Close a client's buffers (None: all), and forget what the engine learned from them."""
         gone = self._buffers.close(client, uris)
         if uris is None:
             self._scheduler.forget(client.name, client.principal)
@@ -114,7 +113,7 @@ class Clients:
             self._engine_thread.forget(closed)
 
     def keep_only(self, principals: Collection[str]) -> None:
-        """All other principals have left, with all clients: the next one of a name finds nothing."""
+        """Forget all other principals, so that a later one of the same name finds nothing."""
         for client in self._buffers.clients:
             if client.principal not in principals:
                 self.leave(client, None)
@@ -124,7 +123,7 @@ class Clients:
             self._engine_thread.forget(ClosedBuffers.of_all(principal))
 
     def leave_silent(self) -> None:
-        """Clients that have said nothing for ten minutes count as gone."""
+        """Forget the clients that have been silent for ten minutes."""
         for client in self._buffers.silent(_SILENT_S):
             self.leave(client, None)
         oldest = time.monotonic() - _SILENT_S

@@ -1,4 +1,4 @@
-"""The HTTP server of a host: what it listens on, and how what is running comes to its end."""
+"""The HTTP server of a host: its listeners, and how it drains running requests."""
 
 import asyncio
 import logging
@@ -20,22 +20,22 @@ from engine.host.failures import RateLimitedMessages
 from engine.host.options import HostOptions
 from engine.host.socket_file import listening
 
-_HANDSHAKE_S = 15.0  # for TLS
-_GOODBYE_S = 2.0  # of TLS, which a client may leave unanswered
-_DRAIN_S = 10
-_JOBS_END_S = 8.0  # of these; then whatever still runs ends at its next step
-_OTHER_FILES = 200  # the model's, libraries', logs
+_HANDSHAKE_S = 15.0  # seconds for a TLS handshake
+_GOODBYE_S = 2.0  # seconds for a TLS shutdown, which a client may leave unanswered
+_DRAIN_S = 10  # seconds for all requests to end
+_JOBS_END_S = 8.0  # seconds of these after which running jobs end at their next step
+_OTHER_FILES = 200  # descriptors for the model, libraries and logs
 _FEWEST_CONNECTIONS = 32
-_MOST_AWAITED = 2048  # connections that nobody has accepted yet
-# Any client can cause as many lines of these as it likes.
+_MOST_AWAITED = 2048  # connections in the listen queue
+# Any client can cause any number of lines in these logs.
 _RATE_LIMITED_LOGS = ("uvicorn.error", CONNECTIONS_LOG)
 _log = logging.getLogger("foregram.host")
 
 
 class DrainingServer(uvicorn.Server):
-    """Ends what is left before its timeout: what uvicorn cancels itself it logs with a stack trace.
+    """Ends remaining requests before uvicorn's timeout, which would log a stack trace for each.
 
-    Calls `end_jobs`, and ends the connections whose requests are not all there.
+    It calls `end_jobs`, and ends connections with incomplete requests.
     """
 
     def __init__(
@@ -46,15 +46,15 @@ class DrainingServer(uvicorn.Server):
         self._end_jobs = end_jobs
 
     def handle_exit(self, sig: int, _frame: object) -> None:
-        """End as `stop` does, so that what was learned is saved; a second Ctrl-C drains no longer.
+        """End as `stop` does, so that learned data is saved; a second Ctrl-C stops draining.
 
-        uvicorn's own would raise the signal again in the end.
+        uvicorn's own handler would raise the signal again at the end.
         """
         self.force_exit = self.force_exit or (self.should_exit and sig == signal.SIGINT)
         self.should_exit = True
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Listen, with limits to the time of TLS handshakes and goodbyes: uvicorn has none."""
+        """Listen, with time limits on TLS handshakes and shutdowns, which uvicorn lacks."""
         loop: Any = asyncio.get_running_loop()
         for name in _RATE_LIMITED_LOGS:
             logging.getLogger(name).addFilter(self._rate_limit)
@@ -66,10 +66,10 @@ class DrainingServer(uvicorn.Server):
         finally:
             loop.__dict__.pop("create_server", None)
         for one in sockets or ():
-            one.listen(_MOST_AWAITED)  # more than are accepted at once
+            one.listen(_MOST_AWAITED)  # asyncio set the smaller `backlog`
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Finish what is running, within the time that it may take."""
+        """Finish running requests, up to the time limit."""
         timer = asyncio.get_running_loop().call_later(_JOBS_END_S, self._end_rest)
         try:
             await super().shutdown(sockets)
@@ -90,21 +90,21 @@ def _config(app: Application, options: HostOptions) -> uvicorn.Config:
         app,
         http=HostConnection,
         limit_concurrency=_most_connections(),
-        backlog=_OTHER_FILES // 2,  # so many are accepted before any is looked at
+        backlog=_OTHER_FILES // 2,  # asyncio accepts so many in one turn, before any is handled
         ssl_certfile=options.tls_cert,
         ssl_keyfile=options.tls_key,
-        log_config=None,  # its lines are the host's: with their time, and not too many
+        log_config=None,  # the host's logging formats and limits its lines
         log_level="warning",
         access_log=False,
         server_header=False,
-        proxy_headers=False,  # else anybody on this machine names the address that the log has
+        proxy_headers=False,  # else any local program could choose the address in the log
         ws="none",
         timeout_graceful_shutdown=_DRAIN_S,
     )
 
 
 def _most_connections() -> int | None:
-    """As many as leave some descriptors for files; more are answered 503. None: no limit."""
+    """The number that leaves descriptors for files (more get a 503); None if unlimited."""
     allowed, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if allowed == resource.RLIM_INFINITY:
         return None
@@ -113,17 +113,14 @@ def _most_connections() -> int | None:
 
 @contextmanager
 def host_listener(options: HostOptions) -> Iterator[socket.socket]:
-    """The socket, or the port with its token where clients look for it; logged once it is there.
-
-    Raises ConfigurationError.
-    """
+    """Listen on the socket or port, and publish a port's token. Raises ConfigurationError."""
     if options.socket is not None:
         with listening(options.socket) as listener:
             _log.info("listening on %s", options.socket)
             yield listener
         return
     with port_listener(options) as listener:
-        address, port = listener.getsockname()[:2]  # the port may have been the system's choice
+        address, port = listener.getsockname()[:2]  # the system chooses port 0's number
         with kept_token(options, address, port) as kept:
             _log.info("listening on %s:%s", options.address, port)
             if kept is not None:
@@ -134,14 +131,14 @@ def host_listener(options: HostOptions) -> Iterator[socket.socket]:
 def kept_token(
     options: HostOptions, address: str, port: int
 ) -> AbstractContextManager[Path | None]:
-    """Have this user's programs find the token of a port that has none of a file."""
+    """Publish a port's token to this user's programs, unless it comes from a token file."""
     if options.token and options.token_folder:
         return options.token_folder.kept_port_token(address, port, options.token)
     return nullcontext()
 
 
 def port_listener(options: HostOptions) -> socket.socket:
-    """A listener on the port. Raises ConfigurationError."""
+    """Listen on the port. Raises ConfigurationError."""
     family = socket.AF_INET6 if ":" in options.address else socket.AF_INET
     try:
         listener = socket.create_server((options.address, options.port), family=family)
@@ -149,7 +146,7 @@ def port_listener(options: HostOptions) -> socket.socket:
         reason = error.strerror or error
         where = f"{options.address}:{options.port}"
         raise ConfigurationError(f"cannot listen on {where}: {reason}") from error
-    # asyncio sets it for sockets that name TCP alone; without, an answer's body waits 40 ms for the
-    # acknowledgement of its head.
+    # asyncio sets it only for sockets created as IPPROTO_TCP. Without it, an answer's body waits
+    # 40 ms for the acknowledgement of its head.
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return listener

@@ -1,4 +1,4 @@
-"""What clients of other programs' HTTP have in common: which certificates they trust, how much they read."""
+"""Common parts of HTTP clients: trusted certificates, proxies, and limits on what they read."""
 
 import ssl
 from collections.abc import AsyncIterator, Iterator
@@ -14,25 +14,25 @@ MAX_LINE_BYTES = 2**20
 
 
 class ResponseTooLargeError(httpx2.HTTPError):
-    """More than an honest program sends, in a line or in all."""
+    """A response, or a line of it, is larger than any honest program sends."""
 
     def __init__(self, what: str, most_bytes: int) -> None:
         super().__init__(f"{what} of more than {most_bytes:,} bytes")
 
 
 def retry_after_s(response: httpx2.Response) -> float | None:
-    """The seconds after which to ask again; a date, as proxies may send, is not read."""
+    """Return the seconds in `Retry-After`; None if it is missing or a date."""
     told = response.headers.get("retry-after", "")
     return float(told) if told.isascii() and told.isdigit() else None
 
 
 async def body_of(response: httpx2.Response) -> bytes:
-    """The whole body of a response that streams. Raises httpx2.HTTPError."""
+    """Return the whole body of a streamed response. Raises httpx2.HTTPError."""
     return b"".join([part async for part in _parts(response)])
 
 
 async def lines_of(response: httpx2.Response) -> AsyncIterator[bytes]:
-    """Lines as NDJSON has them. `aiter_lines` would end one at U+2028 within a text, too."""
+    """Yield NDJSON lines; `aiter_lines` would also split at U+2028. Raises httpx2.HTTPError."""
     rest = b""
     async for part in _parts(response):
         *whole, rest = (rest + part).split(b"\n")
@@ -45,7 +45,7 @@ async def lines_of(response: httpx2.Response) -> AsyncIterator[bytes]:
 
 
 async def _parts(response: httpx2.Response) -> AsyncIterator[bytes]:
-    """The body as it was sent: a compressed one, which we do not accept, could be of any size."""
+    """Yield the raw body: a compressed one, which we do not accept, could expand to any size."""
     num_bytes = 0
     async for part in response.aiter_raw():
         num_bytes += len(part)
@@ -55,7 +55,7 @@ async def _parts(response: httpx2.Response) -> AsyncIterator[bytes]:
 
 
 def rejected_certificate(error: BaseException) -> ssl.SSLCertVerificationError | None:
-    """What of a failure to connect was a certificate."""
+    """Return the certificate error behind a failure to connect, if any."""
     cause: BaseException | None = error
     while cause is not None and not isinstance(cause, ssl.SSLCertVerificationError):
         cause = cause.__cause__ or cause.__context__
@@ -63,9 +63,9 @@ def rejected_certificate(error: BaseException) -> ssl.SSLCertVerificationError |
 
 
 def tls_context(url: str, ca_file: Path | None, called: str) -> ssl.SSLContext:
-    """Trusts what the system trusts, and `ca_file`, which messages call `called`.
+    """Return a context that trusts the system's certificates and `ca_file`, named `called`.
 
-    Where the address is none of TLS it trusts nobody and reads no file. Raises ConfigurationError.
+    For a `url` without TLS it trusts nobody and reads no file. Raises ConfigurationError.
     """
     if not url.startswith("https:"):
         return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
@@ -82,10 +82,10 @@ def tls_context(url: str, ca_file: Path | None, called: str) -> ssl.SSLContext:
 
 @contextmanager
 def usable_proxies() -> Iterator[None]:
-    """A client is made, which reads the environment's proxies. Raises ConfigurationError."""
+    """Create a client in this block. Raises ConfigurationError for an unusable proxy."""
     try:
         yield
-    except (ImportError, ValueError) as error:  # ImportError: of a package for SOCKS
+    except (ImportError, ValueError) as error:  # ImportError: SOCKS needs another package
         raise ConfigurationError(
             "the proxy that HTTPS_PROXY, HTTP_PROXY or ALL_PROXY names cannot be used: it has to "
             "begin with http:// or https://; NO_PROXY names hosts that are asked without one"

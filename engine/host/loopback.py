@@ -1,4 +1,4 @@
-"""Which names and addresses are of this machine alone."""
+"""Names and addresses that only this machine can reach."""
 
 from contextlib import suppress
 from ipaddress import ip_address
@@ -7,7 +7,7 @@ _NAME = "localhost"
 
 
 def is_loopback(name: str) -> bool:
-    """Whether a name or address is of this machine alone, whoever resolves it."""
+    """Whether a name or address is loopback, without resolving names other than localhost."""
     if name.lower() == _NAME:
         return True
     with suppress(ValueError):
@@ -16,5 +16,5 @@ def is_loopback(name: str) -> bool:
 
 
 def loopback_addresses(name: str) -> tuple[str, ...]:
-    """The addresses that a loopback name may stand for, as the system writes them."""
+    """The addresses of a loopback name, in the system's spelling."""
     return ("127.0.0.1", "::1") if name.lower() == _NAME else (str(ip_address(name)),)

@@ -1,4 +1,4 @@
-"""What the host counts, as Prometheus reads it. Labels hold no file names and no text."""
+"""The host's metrics for Prometheus. Labels hold no file names and no text."""
 
 from collections.abc import Mapping
 from types import SimpleNamespace
@@ -30,7 +30,7 @@ class Metrics:
             "cancelled", "Completions ended by their client, or for a newer one"
         )
         self.refusals = self._counter("refusals", "Requests that were not let in", "reason")
-        for reason in ("wrong_token", "quota"):  # 0 is told, so that the first one is a change
+        for reason in ("wrong_token", "quota"):  # exported as 0, so that the first is an increase
             self.refusals.labels(reason)
         self.feedback = self._counter("feedback", "What became of completions", "kind")
         self.accepted_characters = self._counter(
@@ -62,13 +62,13 @@ class Metrics:
         self._decode.observe(cost.decode_ms / 1000)
 
     def count_request(self, outcome: str) -> None:
-        """Count a request by what became of it."""
+        """Count a request by its outcome."""
         self._requests.labels(outcome).inc()
         if outcome == "cancelled":
             self._cancelled.inc()
 
     def page(self, gauges: Mapping[str, float]) -> bytes:
-        """Return the page, with the present values of `gauges`."""
+        """Return the metrics page with the current values of `gauges`."""
         for name, value in gauges.items():
             if name not in self._gauges:
                 self._gauges[name] = Gauge(f"foregram_{name}", "Now", registry=self._registry)
@@ -83,7 +83,7 @@ class Metrics:
 
 
 def joined_pages(pages: Mapping[str, bytes]) -> bytes:
-    """The samples of all pages, which are by replica, labelled with its name."""
+    """Join the replicas' pages into one, with each sample labelled by its replica."""
     joined: dict[str, Metric] = {}
     for replica, page in pages.items():
         for one in text_string_to_metric_families(page.decode()):

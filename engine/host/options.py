@@ -12,16 +12,16 @@ from engine.host.runtime import RuntimeFolder
 
 @dataclass(frozen=True, slots=True)
 class HostOptions:
-    """Where to listen, and which clients to let in. A socket, or else an address and a port.
+    """Where to listen (a socket, or else an address and a port), and which clients to let in.
 
-    Programs of the same user on this machine find the token of a port in `token_folder`.
+    The same user's programs find a port's token in `token_folder`. Raises ConfigurationError.
     """
 
     socket: Path | None = None
     address: str = "127.0.0.1"
     port: int = 8012
     token: str | None = None
-    token_file: Path | None = None  # of one principal or of several; read again upon SIGHUP
+    token_file: Path | None = None  # for one or several principals; read again upon SIGHUP
     token_folder: RuntimeFolder | None = None
     tls_cert: Path | None = None
     tls_key: Path | None = None
@@ -56,9 +56,9 @@ class HostOptions:
 
     @property
     def is_this_users(self) -> bool:
-        """Whether it serves programs of this machine by name, with a token that it made itself.
+        """Whether it serves programs of this machine by name, with a token of its own.
 
-        One with a token file may stand behind a proxy, which passes the name on that it goes by.
+        A host with a token file may be behind a proxy, and so be called by the proxy's name.
         """
         return self.socket is None and self.is_private and self.token_file is None
 
@@ -68,7 +68,7 @@ def _check_tls(cert: Path, key: Path) -> None:
         if not path.is_file():
             raise ConfigurationError(f"there is no file {path}")
     try:
-        # Without a password a key that has one would be asked for on the terminal.
+        # Without `password`, OpenSSL would ask on the terminal for that of an encrypted key.
         ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(cert, key, password="")
     except OSError as error:  # ssl.SSLError is one
         raise ConfigurationError(

@@ -1,4 +1,4 @@
-"""What one principal may hold and ask for, so that none takes what belongs to all."""
+"""Limits on what each principal may hold and request, so that all get a fair share."""
 
 import math
 import time
@@ -11,15 +11,15 @@ from engine.errors import ConfigurationError
 from engine.host.failures import RefusalError
 from engine.host.protocol import MAX_TOKENS, Problem
 
-_BURST_S = 3.0  # of requests at the full rate, that may come at once
-_COUNTED_BYTES = 100_000  # of a body, that count as one request more: to read them takes time
-_STEADY_S, _BUSY_S = 5.0, 1.0  # before what is held, and what waits, is worth another try
-_BODIES_PART = 4  # of the megabytes for buffers so many may be in bodies that wait: one takes twice
-_TEAM = 64  # people who may share one token
+_BURST_S = 3.0  # seconds of requests at the full rate that may come at once
+_COUNTED_BYTES = 100_000  # bytes of a body that count as another request, as reading takes time
+_STEADY_S, _BUSY_S = 5.0, 1.0  # seconds before a retry: too many buffers; too many open requests
+_BODIES_PART = 4  # open requests' bodies may be 1/4 of `megabytes`: reading takes twice their size
+_TEAM = 64  # people sharing one token
 
 
 class QuotaError(RefusalError):
-    """A principal would have more than its quota."""
+    """A request would exceed its principal's quota."""
 
     def __init__(self, sentence: str, retry_after_s: float) -> None:
         super().__init__(429, Problem("quota", sentence), retry_after_s)
@@ -27,15 +27,15 @@ class QuotaError(RefusalError):
 
 @dataclass(frozen=True, slots=True)
 class Quotas:
-    """Of each principal. The defaults are generous for one person with several editors open."""
+    """Limits for each principal. The defaults are generous for one person with several editors."""
 
     clients: int = 32
     buffers: int = 2_000
-    megabytes: int = 256  # of the buffers' text, as the host holds it
-    tokens: int = MAX_TOKENS  # of a completion
-    waiting: int = 64  # requests that are not answered yet, beside those that run
-    running: int = 8  # completions that go on side by side
-    requests: int = 100  # a second, of any kind
+    megabytes: int = 256  # memory of the buffers' text
+    tokens: int = MAX_TOKENS  # tokens in a completion
+    waiting: int = 64  # unanswered requests besides the running ones
+    running: int = 8  # concurrent completions
+    requests: int = 100  # requests of any kind per second
 
     def __post_init__(self) -> None:
         for one in fields(self):
@@ -44,16 +44,16 @@ class Quotas:
 
     @classmethod
     def of_a_team(cls) -> Self:
-        """Where one token, or a private socket, serves every client: they may be many."""
+        """Return quotas for a token or private socket that a whole team shares."""
         scaled = {one.name: _TEAM * int(str(one.default)) for one in fields(cls)}
         return cls(**scaled | {"megabytes": 1024, "tokens": MAX_TOKENS})
 
     def changed(self, given: Iterable[str]) -> Self:
-        """With values as `NAME=VALUE`. Raises ConfigurationError."""
+        """Return a copy with values given as `NAME=VALUE`. Raises ConfigurationError."""
         return replace(self, **dict(_parsed(one) for one in given))
 
     def check_buffers(self, num_clients: int, num_buffers: int, num_bytes: int) -> None:
-        """Raises QuotaError where a principal would hold more than this."""
+        """Raise QuotaError if a principal would hold more than this."""
         megabytes = math.ceil(num_bytes / 1e6)
         for number, quota, what in (
             (num_clients, self.clients, "editors"),
@@ -69,16 +69,16 @@ class Quotas:
 
 @dataclass(slots=True)
 class _Requests:
-    """Those of one principal: a bucket that fills again, and what is not answered yet."""
+    """Requests of one principal: a token bucket, and the unanswered ones."""
 
     quotas: Quotas
-    left: float  # plain requests that may come at once
-    at: float  # when that was so
+    left: float  # small requests allowed at once, at time `at`
+    at: float
     num_open: int = 0
-    open_bytes: int = 0  # of their bodies
+    open_bytes: int = 0  # bytes of open requests' bodies
 
     def take(self, body_bytes: int, now: float) -> None:
-        """Let one through. Raises QuotaError."""
+        """Admit one request. Raises QuotaError."""
         rate = self.quotas.requests
         most = max(1.0, _BURST_S * rate)
         cost = min(1 + body_bytes / _COUNTED_BYTES, most)
@@ -105,12 +105,12 @@ class _Requests:
 
 
 class QuotaKeeper:
-    """The quotas of all principals, and how much of those on requests is used."""
+    """The quotas of all principals, and their current requests."""
 
     def __init__(
         self, given: Iterable[str] = (), clock: Callable[[], float] = time.monotonic
     ) -> None:
-        """With `given` quotas as `NAME=VALUE`. Raises ConfigurationError."""
+        """Change default quotas by `NAME=VALUE`. Raises ConfigurationError."""
         given = tuple(given)
         self._named, self._nameless = Quotas().changed(given), Quotas.of_a_team().changed(given)
         self._clock = clock
@@ -122,7 +122,7 @@ class QuotaKeeper:
 
     @contextmanager
     def request_of(self, principal: str, body_bytes: int = 0) -> Iterator[None]:
-        """Let a request of a principal through, until it is answered. Raises QuotaError."""
+        """Admit a principal's request for as long as the block runs. Raises QuotaError."""
         now, quotas = self._clock(), self.of(principal)
         requests = self._requests.setdefault(principal, _Requests(quotas, math.inf, now))
         requests.take(body_bytes, now)

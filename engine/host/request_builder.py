@@ -1,4 +1,4 @@
-"""Turns a message and the held buffers into the request that the engine completes."""
+"""Builds the engine's request from a message and the held buffers."""
 
 import re
 from collections.abc import Callable, Collection
@@ -13,7 +13,7 @@ from engine.host.protocol import MAX_CELL_CHARS, CompleteRequest
 from engine.request import ClosedBuffers, CompletionRequest
 
 _GAP = "\n\n"  # between cells
-_HEADING = re.compile("^#{1,6} +")  # a comment that begins so would be an odd one
+_HEADING = re.compile("^#{1,6} +")  # a Markdown heading; its signs look odd in a comment
 
 
 def request_builder(
@@ -21,8 +21,8 @@ def request_builder(
 ) -> Callable[[], CompletionRequest | None]:
     """Check the message now; build the request later, on the engine's thread.
 
-    Buffers that are closed by then are left out, as nothing may be learned from them again. Where
-    the document itself was closed, None is built. Raises VersionConflictError, InputError and
+    Buffers closed by then are left out, as the engine may not learn from them again. The builder
+    returns None if the document itself is closed. Raises VersionConflictError, InputError and
     ConfigurationError.
     """
     held = buffers.get(client, message.uri, message.version)
@@ -39,7 +39,7 @@ def request_builder(
     def build() -> CompletionRequest | None:
         if not is_open(held.uri):
             return None
-        # The cells of a notebook that are still open are one text with this one.
+        # All open cells of a notebook form one text.
         before = [_cell_text(*one) + _GAP for one in above if is_open(one[0].uri)]
         behind = [_GAP + _cell_text(*one) for one in below if is_open(one[0].uri)]
         return CompletionRequest(
@@ -47,7 +47,7 @@ def request_builder(
             suffix="".join([suffix, *behind]),
             path=held.path,
             open_buffers=tuple(other.as_buffer for other in others if is_open(other.uri)),
-            # What the host shows of open files it takes from their buffers.
+            # The host takes open files from their buffers instead.
             repository=tuple(replace(one, is_open=False) for one in message.repository),
             workspace=_workspace(message.client, message.workspace),
             cache_key=_cache_key(message.workspace, held, is_next=bool(message.overlay)),
@@ -63,9 +63,9 @@ def request_builder(
 def closed_buffers(
     client: ClientId, workspace: str, buffers: Collection[HeldBuffer], *, is_last: bool
 ) -> ClosedBuffers:
-    """What an engine is to forget of buffers that a client has closed.
+    """Describe closed buffers for the engine to forget.
 
-    With its last ones goes all that it sent, in whichever workspace.
+    With a client's last buffers, the engine forgets all it sent, in every workspace.
     """
     both = (False, True)
     return ClosedBuffers(
@@ -82,7 +82,7 @@ def closed_buffers(
 
 
 def _check_length(cells: Collection[tuple[HeldBuffer, str]]) -> None:
-    """Raises InputError where cells are too long together, each line with the sign of a comment."""
+    """Raise InputError if the cells, with a comment sign on each line, are too long together."""
     num_chars = sum(
         len(one.as_buffer.text) + len(one.lines) * (len(sign) + 1) for one, sign in cells
     )
@@ -93,7 +93,7 @@ def _check_length(cells: Collection[tuple[HeldBuffer, str]]) -> None:
 
 
 def _cell_text(held: HeldBuffer, sign: str) -> str:
-    """Prose has the sign of a comment before each of its lines, and not its headings' own."""
+    """Return a cell's text; prose gets comment signs and loses its heading signs."""
     if not sign:
         return held.as_buffer.text
     lines = (_HEADING.sub("", line) for line in held.lines)
@@ -105,8 +105,8 @@ def _workspace(client: str, workspace: str) -> str:
 
 
 def _cache_key(workspace: str, held: HeldBuffer, *, is_next: bool) -> str:
-    """What follows an accept is cached under a key of its own, and leaves the text before alone.
+    """Return a document's cache key. `is_next` gives another, so an accept spares the text before.
 
-    The cells of a notebook share one: each other's texts are in their prompts.
+    Cells of a notebook share a key, as their prompts contain each other's text.
     """
     return "\0".join([workspace, held.notebook or held.uri, "next" if is_next else ""])

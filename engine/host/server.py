@@ -1,4 +1,4 @@
-"""The host as a process: signals, maintenance, and an exit when nobody needs it any more."""
+"""The host as a process: signals, maintenance, and its exit when idle."""
 
 import asyncio
 import logging
@@ -20,14 +20,14 @@ from engine.host.service import CompletionService
 from engine.host.socket_file import identity
 from engine.memory import return_free_memory
 
-_WATCH_S = 5.0
+_WATCH_S = 5.0  # seconds between two rounds of maintenance
 _AS_THEY_WERE = "the tokens stay as they were: %s"
-_SERVED_S = 60.0  # a host that has served for so long did not fail at its start
+_SERVED_S = 60.0  # seconds of service after which a crash is no failed start
 _log = logging.getLogger("foregram.host")
 
 
 def read_tokens(service: CompletionService, principals: Principals) -> None:
-    """Read the token file again; a bad one is logged."""
+    """Read the token file again, and log an invalid one."""
     try:
         if principals.follow(is_told=True):
             _keep_known(service, principals)
@@ -36,7 +36,7 @@ def read_tokens(service: CompletionService, principals: Principals) -> None:
 
 
 async def _follow_tokens(service: CompletionService, principals: Principals) -> None:
-    """The same where the file changed, which may lie on a slow file system."""
+    """Read a changed token file, on a thread as its file system may be slow."""
     try:
         if await asyncio.to_thread(principals.follow):
             _keep_known(service, principals)
@@ -55,7 +55,7 @@ async def keep_up(
     pause_s: float = _WATCH_S,
     then: Callable[[], None] = lambda: None,
 ) -> None:
-    """Forget clients and tokens that are gone, and do `then`, again and again."""
+    """Every `pause_s`, forget clients and tokens that are gone, then call `then`."""
     while True:
         await asyncio.sleep(pause_s)
         service.clients.leave_silent()
@@ -65,7 +65,7 @@ async def keep_up(
 
 
 class HostServer:
-    """Runs a service until SIGTERM, `stop`, or the idle time has passed."""
+    """Runs a service until SIGTERM, `stop` or the idle time ends it."""
 
     def __init__(
         self,
@@ -74,13 +74,13 @@ class HostServer:
         on_served: Callable[[], None] = lambda: None,
         maintain: Callable[[], None] = lambda: None,
     ) -> None:
-        """Serve by `options`.
+        """Create a server that calls `on_served` once, after a minute of service.
 
-        `on_served` is called once, when the host has served for a while, `maintain` now and then.
+        It calls `maintain` every few seconds. Raises ConfigurationError.
         """
         self._service, self._options, self._maintain = service, options, maintain
         self._on_served: Callable[[], None] | None = on_served
-        # Many may reach a port; a private socket is its user's alone.
+        # Others may reach a port; only its user reaches a private socket.
         stop = self.stop if options.socket is not None else None
         file = options.token_file
         self._principals = Principals.read(file) if file else Principals.of(options.token)
@@ -94,24 +94,21 @@ class HostServer:
         self._server = DrainingServer(guarded, options, service.engine_thread.end_jobs)
 
     def stop(self) -> None:
-        """Finish what is running, then return from `run`."""
+        """Finish running requests, then return from `run`."""
         self._server.should_exit = True
 
     async def run(self) -> None:
-        """Serve. Raises ConfigurationError where it cannot listen.
-
-        Raises DeviceLostError in the end where the engine's device was lost.
-        """
+        """Serve until stopped. Raises ConfigurationError and, at the end, DeviceLostError."""
         engine_thread, loop = self._service.engine_thread, asyncio.get_running_loop()
         with self._server.capture_signals(), host_listener(self._options) as listener:
             if self._options.token_file is not None:
                 read = partial(read_tokens, self._service, self._principals)
                 loop.add_signal_handler(signal.SIGHUP, read)
             engine_thread.start(self.stop)
-            # Often, so that the idle time begins soon after the model is loaded.
+            # Short, so that the idle time begins soon after the model is loaded.
             pause_s = min(_WATCH_S, (self._options.idle_exit_s or math.inf) / 4)
             look = partial(self._look, listener, identity(self._options.socket))
-            # A token file of many is read upon SIGHUP only.
+            # On a port, the token file is read only upon SIGHUP.
             followed = self._principals if self._options.socket is not None else Principals()
             watch = asyncio.create_task(keep_up(self._service, followed, pause_s, look))
             try:
@@ -119,12 +116,12 @@ class HostServer:
             finally:
                 watch.cancel()
                 await engine_thread.stop()
-                loop.remove_signal_handler(signal.SIGHUP)  # now it would end the process
+                loop.remove_signal_handler(signal.SIGHUP)  # it then ends the process
         if engine_thread.lost is not None:
             raise engine_thread.lost
 
     def _keep_port_token(self, listener: socket.socket) -> None:
-        """Put the token of a port back where clients look for it, if that was removed."""
+        """Publish a port's token again if its file was removed."""
         folder, token = self._options.token_folder, self._options.token
         if folder is None or token is None or self._options.socket is not None:
             return
@@ -134,11 +131,10 @@ class HostServer:
                 folder.keep_port_token(address, port, token)
 
     def _look(self, listener: socket.socket, place: tuple[int, int] | None) -> None:
-        """End once nobody has asked for anything for the idle time, or can.
+        """Stop after the idle time, or if the socket is gone.
 
-        A host whose socket is gone ends as well: cleaners of /tmp remove what is old, and the next
-        client starts another host beside it. Where they remove its token, the next client makes one;
-        that of a port is put back.
+        Cleaners of /tmp remove old sockets, and the next client then starts another host. If they
+        remove the socket's token, the next client makes one; a port's token is published again.
         """
         limit, service = self._options.idle_exit_s, self._service
         self._maintain()

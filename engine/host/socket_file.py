@@ -1,4 +1,4 @@
-"""A socket file that only its user can connect to; it is removed in the end."""
+"""A socket file that only its user can connect to, removed when its listener closes."""
 
 import os
 import socket
@@ -8,12 +8,12 @@ from pathlib import Path
 
 from engine.errors import ConfigurationError
 
-_PROBE_S = 1.0  # for a server that may listen on an existing file
+_PROBE_S = 1.0  # seconds to wait for a server on an existing socket file
 
 
 @contextmanager
 def listening(path: Path) -> Iterator[socket.socket]:
-    """A listener on `path`. Raises ConfigurationError."""
+    """Listen on `path` while the block runs. Raises ConfigurationError."""
     listener = socket.socket(socket.AF_UNIX)
     with listener:
         try:
@@ -21,19 +21,19 @@ def listening(path: Path) -> Iterator[socket.socket]:
                 path.unlink()
             _bind(listener, path)
             made = path.stat()
-        except (OSError, ValueError) as error:  # ValueError: a name that no system can hold
+        except (OSError, ValueError) as error:  # ValueError: an invalid path
             reason = getattr(error, "strerror", None) or error
             raise ConfigurationError(f"cannot listen on {path}: {reason}") from error
         try:
             yield listener
         finally:
             with suppress(FileNotFoundError):
-                if os.path.samestat(path.stat(), made):  # not another server's by now
+                if os.path.samestat(path.stat(), made):  # another server may have replaced it
                     path.unlink()
 
 
 def identity(path: Path | None) -> tuple[int, int] | None:
-    """Which file lies there; None where there is none."""
+    """The device and inode of a file; None if there is none."""
     try:
         found = None if path is None else path.stat()
     except OSError:
@@ -42,7 +42,7 @@ def identity(path: Path | None) -> tuple[int, int] | None:
 
 
 def _bind(listener: socket.socket, path: Path) -> None:
-    """The file is private from the moment it exists."""
+    """Bind so that the file is private from the moment it exists."""
     former = os.umask(0o177)
     try:
         listener.bind(str(path))
