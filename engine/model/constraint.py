@@ -1,4 +1,4 @@
-"""What the next token has to keep to. Plain and lookahead decoding apply the same constraint."""
+"""Constraints on the next token, which plain and lookahead decoding apply alike."""
 
 from bisect import bisect_left
 from dataclasses import dataclass
@@ -9,10 +9,7 @@ from engine.model.vocabulary import Vocabulary
 
 
 class ByteTrie:
-    """The vocabulary's texts in the order of their bytes, where a prefix is a range.
-
-    Special tokens are no texts.
-    """
+    """The bytes of all tokens but special ones, sorted, so that a prefix selects a range."""
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         self.vocabulary = vocabulary
@@ -25,9 +22,9 @@ class ByteTrie:
         self._bytes = [texts[token_id] for token_id in order[num_empty:]]
 
     def ids_completing(self, remaining: bytes) -> np.ndarray:
-        """Tokens that keep to `remaining`: they begin with it, or it begins with them.
+        """Return the tokens that begin with `remaining` or that it begins with.
 
-        Ascending int64 ids. Of nothing remaining, all tokens.
+        Ascending int64 ids. An empty `remaining` allows all tokens.
         """
         pieces = [self._beginning_with(remaining)]
         pieces += [self._equal_to(remaining[:length]) for length in range(1, len(remaining))]
@@ -45,24 +42,24 @@ class ByteTrie:
 
 @dataclass(frozen=True, slots=True)
 class Constraint:
-    """Token healing: the text has to begin with `owed`, the bytes that were cut off at the cursor."""
+    """Token healing: the text must begin with `owed`, the bytes dropped before the cursor."""
 
     owed: bytes
     trie: ByteTrie
 
     @property
     def allowed_ids(self) -> np.ndarray:
-        """Ascending int64 ids of the tokens that may come next."""
+        """Return the ids of the tokens that may come next, int64 ascending."""
         return self.trie.ids_completing(self.owed)
 
     def allows(self, token_id: int) -> bool:
-        """Tell whether the token is among them."""
+        """Whether the token may come next."""
         vocabulary = self.trie.vocabulary
         is_text = token_id not in vocabulary.special_ids
         return is_text and self._fits(vocabulary.bytes_of(token_id))
 
     def after(self, token_id: int) -> "Constraint | None":
-        """What is owed behind a token, if anything. Raises ValueError for one that is not allowed."""
+        """Return the constraint after a token, if any. Raises ValueError if it is not allowed."""
         token = self.trie.vocabulary.bytes_of(token_id)
         if not self._fits(token):
             raise ValueError(f"{token!r} does not keep to {self.owed!r}")
@@ -73,11 +70,11 @@ class Constraint:
 
 
 def healed_start(owed: bytes, trie: ByteTrie) -> Constraint | None:
-    """Return the constraint of a prompt that `owed` was dropped from; None: any token may come."""
+    """Return the constraint of a prompt that `owed` was dropped from; None allows all tokens."""
     return Constraint(owed, trie) if owed else None
 
 
 def _successor(start: bytes) -> bytes:
-    """Return the least bytes above all that begin with `start`; empty if there are none."""
+    """Return the least bytes above all that begin with `start`, or empty bytes."""
     stem = start.rstrip(b"\xff")
     return stem[:-1] + bytes([stem[-1] + 1]) if stem else b""

@@ -1,7 +1,6 @@
 """Fill-in-the-middle formats, found by the tokens in a vocabulary, never by a model's name.
 
-Formats: each model's own documentation; the token names that count are llama.cpp's
-(`llama-vocab.cpp`).
+Formats: each model's documentation. Token names: llama.cpp's `llama-vocab.cpp`.
 """
 
 from dataclasses import dataclass
@@ -12,7 +11,7 @@ from engine.model.vocabulary import Vocabulary
 
 
 class _Family(NamedTuple):
-    """The token names of one format, the first that fits a vocabulary."""
+    """The token names of one format. A vocabulary gets the first family that fits."""
 
     prefix: str
     suffix: str
@@ -23,11 +22,11 @@ class _Family(NamedTuple):
     suffix_first: bool = False
     names_file: bool = False
     comments_paths: bool = False
-    told_by: tuple[str, ...] = ()  # one of these, which another family with such tokens lacks
+    told_by: tuple[str, ...] = ()  # tokens, one of which must exist, to tell like families apart
 
 
 _FAMILIES = (
-    # Qwen; CodeGemma and Granite 4, which lack the tokens for other files.
+    # Qwen, and CodeGemma and Granite 4 without its tokens for other files.
     _Family(
         "<|fim_prefix|>",
         "<|fim_suffix|>",
@@ -48,8 +47,8 @@ _FAMILIES = (
     ),
     _Family("<fim_prefix>", "<fim_suffix>", "<fim_middle>"),  # StarCoder, Granite Code
     _Family("<fim-prefix>", "<fim-suffix>", "<fim-middle>"),  # SantaCoder
-    # Seed-Coder (arXiv 2506.03524): its documents begin with the suffix, and no token leads in
-    # another file, so those stand inside the prefix.
+    # Seed-Coder (arXiv 2506.03524): its documents begin with the suffix, and no token starts another
+    # file, so other files go inside the prefix.
     _Family(
         "<[fim-prefix]>",
         "<[fim-suffix]>",
@@ -58,7 +57,7 @@ _FAMILIES = (
         comments_paths=True,
     ),
     _Family("<｜fim▁begin｜>", "<｜fim▁hole｜>", "<｜fim▁end｜>"),  # noqa: RUF001 - DeepSeek-Coder's own
-    # CodeLlama's own encoding puts a blank before the prefix's first word.
+    # CodeLlama's encoding puts a blank before the prefix's first word.
     _Family("▁<PRE>", "▁<SUF>", "▁<MID>", prefix_lead=" "),
     _Family("<PRE>", "<SUF>", "<MID>", prefix_lead=" "),
     _Family("<|code_prefix|>", "<|code_suffix|>", "<|code_middle|>"),  # GLM 4.5
@@ -73,7 +72,7 @@ _FILE_NAMES = (
     "<file_sep>",
     "<filename>",
     "<[SEP▁TOKEN]>",
-    "<[begin▁of▁sentence]>",  # Seed-Coder: of another document
+    "<[begin▁of▁sentence]>",  # Seed-Coder: starts another document
 )
 
 
@@ -81,10 +80,10 @@ _FILE_NAMES = (
 class FimFormat:
     """The special tokens of fill-in-the-middle and their order.
 
-    `middle_id` is None where the answer follows the prefix. `stop_ids` end an answer besides the
-    vocabulary's ends: the model has begun another block. Other files stand before this one, each
-    led in by `file_id`, the first by `repository_id`, or, where the model `comments_paths`, inside
-    the prefix below comments. With `names_file` this file's name stands there without others, too.
+    `middle_id` is None if the answer follows the prefix. `stop_ids` end an answer, like the
+    vocabulary's end tokens: the model has begun another block. Other files precede this one, each
+    after a `file_id`, and `repository_id` comes first. With `comments_paths` they go inside the
+    prefix, below comments. With `names_file`, this file's name is there even without other files.
     """
 
     prefix_id: int
@@ -105,7 +104,7 @@ class FimFormat:
 
 
 def find_fim_format(vocabulary: Vocabulary, model_name: str) -> FimFormat:
-    """Return the format of the vocabulary. Raises UnsupportedModelError when it has none."""
+    """Return the format of the vocabulary. Raises UnsupportedModelError if it has none."""
     for family in _FAMILIES:
         if found := _format(family, vocabulary):
             return found

@@ -1,4 +1,4 @@
-"""What a model's shape is: read from a Hugging Face config.json or from GGUF metadata."""
+"""The shape of a model, read from a Hugging Face config.json or from GGUF metadata."""
 
 import reprlib
 from collections.abc import Callable, Iterator, Mapping
@@ -11,12 +11,12 @@ from engine.model_names import printable
 QWEN2, LLAMA = "Qwen2ForCausalLM", "LlamaForCausalLM"
 OWN_ARCHITECTURES = frozenset({QWEN2, LLAMA})  # that our own forward passes run
 _LLAMA_TYPE = "llama"
-_LEAST_CONTEXT = 128  # tokens; below, no prompt would be left beside an answer
-_LARGEST = 2**24  # a size far beyond any model's, and far below what no memory holds
+_LEAST_CONTEXT = 128  # tokens; a smaller context leaves no prompt beside an answer
+_LARGEST = 2**24  # far beyond the sizes of any model, and far below what exhausts memory
 
 
 def _is_size(value: object) -> bool:
-    return type(value) is int and 1 <= value <= _LARGEST  # a bool is no size
+    return type(value) is int and 1 <= value <= _LARGEST  # excludes bool
 
 
 def _is_number(value: object) -> bool:
@@ -28,10 +28,10 @@ _IS_SOUND: dict[object, Callable[[object], bool]] = {int: _is_size, float: _is_n
 
 @dataclass(frozen=True, slots=True)
 class ModelConfig:
-    """The shape of a Qwen2 or a Llama. Raises ModelCorruptError for one that cannot be.
+    """The shape of a Qwen2 or a Llama. Raises ModelCorruptError for an impossible one.
 
-    A Llama is a Qwen2 without `qkv_bias`. `deviations` names what sets a model apart from the plain
-    architecture (scaled rotary embedding, a sliding window): our own forward does not know these.
+    A Llama is a Qwen2 without `qkv_bias`. `deviations` lists features that our forward passes lack,
+    such as a scaled rotary embedding or a sliding window.
     """
 
     num_layers: int
@@ -59,7 +59,7 @@ class ModelConfig:
                 f"the model's configuration says {self.num_heads} query heads for "
                 f"{self.num_kv_heads} key-value heads"
             )
-        if self.head_dim % 2:  # the rotary embedding turns pairs
+        if self.head_dim % 2:  # the rotary embedding rotates pairs
             raise ModelCorruptError(
                 f"the model's configuration says heads of the odd size {self.head_dim}"
             )
@@ -70,7 +70,7 @@ class ModelConfig:
 
     @property
     def num_parameters(self) -> int:
-        """Weights of a model of this shape, biases and norms included."""
+        """Return the number of weights, biases and norms included."""
         hidden, kv = self.hidden_size, self.num_kv_heads * self.head_dim
         heads = self.num_heads * self.head_dim
         biases = heads + 2 * kv if self.qkv_bias else 0
@@ -81,7 +81,7 @@ class ModelConfig:
 
     @classmethod
     def from_hugging_face(cls, config: Mapping[str, Any]) -> Self:
-        """Read the content of a config.json. Raises ModelCorruptError when an entry is missing."""
+        """Read the content of a config.json. Raises ModelCorruptError if an entry is missing."""
         try:
             rope = config.get("rope_parameters") or {}
             num_heads = int(config["num_attention_heads"])
@@ -124,7 +124,7 @@ class ModelConfig:
 
 
 def is_int4(quantization: Mapping[str, Any]) -> bool:
-    """Whether a config.json's `quantization_config` tells of four bits as we read them."""
+    """Whether a `quantization_config` of a config.json is a four-bit one that we can read."""
     return quantization.get("quant_method") in ("gptq", "awq") and quantization.get("bits") == 4
 
 
@@ -143,7 +143,7 @@ def _deviations(config: Mapping[str, Any]) -> Iterator[str]:
     quantization = config.get("quantization_config")
     if quantization and not is_int4(quantization):
         yield f"{quantization.get('quant_method')} quantization"
-    # Of Llamas: theirs stand behind the attention as well, and in the layers between.
+    # A Llama with biases also has them in the attention's output or in the MLP.
     yield from (f"{part} bias" for part in ("attention", "mlp") if config.get(f"{part}_bias"))
 
 

@@ -1,7 +1,7 @@
 """Turn a cursor in a text into the token ids of a fill-in-the-middle prompt.
 
 Layout `psm` is the model's own: prefix, suffix, middle token, or the suffix first. Layout `line`
-adds token healing: it drops the word cut at the cursor, whose tokens would differ from those of the
+adds token healing: it drops the piece cut at the cursor, whose tokens may differ from those of the
 whole word, and the answer must begin with it. If the model reads the prefix first, `line` also
 moves the current line up to the cursor behind the middle token. The lines above it move too, back
 to one whose number is a multiple of 16, except at the top of a file. So typing changes only the

@@ -1,7 +1,7 @@
-"""The part of a document that fits a prompt: near text, cut at line starts.
+"""The part of a document that fits a prompt: text near the cursor, cut at line starts.
 
-The window begins at a line whose number is a multiple of 32, so that one more line in the file
-does not shift the prompt's first token and the cached keys stay valid.
+The window begins at a line whose number is a multiple of 32. So one more line in the file does not
+move the prompt's first token, and the cached keys stay valid.
 """
 
 import re
@@ -12,26 +12,26 @@ from typing import Protocol
 from engine.text.lines import STEADY_LINES
 
 _ANCHOR_LINES = 32
-_CHARS_PER_TOKEN = 6  # more than code has on average: what can hardly fit is not encoded at all
-_SUFFIX_PART = 4  # prefix to suffix as three to one
-_SUFFIX_STEPS = 8
-_FIRST_SUFFIX_STEPS = 4  # where all of the prompt stands behind the suffix
-_NEIGHBOUR_PART = 3  # other files have at least a third
-_NEIGHBOUR_STEPS = 8
-_GROWTH_PART = 6  # of a prompt is left to the lines that are typed until the next anchor
+_CHARS_PER_TOKEN = 6  # more than the average of code; text that can hardly fit is not encoded
+_SUFFIX_PART = 4  # the suffix gets a quarter of the budget
+_SUFFIX_STEPS = 8  # the suffix grows by eighths of the budget
+_FIRST_SUFFIX_STEPS = 4  # the same if the suffix comes first and moves the whole prompt
+_NEIGHBOUR_PART = 3  # other files get at least a third
+_NEIGHBOUR_STEPS = 8  # the room of other files changes by eighths of the budget
+_GROWTH_PART = 6  # a sixth of the budget stays free for lines typed before the next anchor
 
 
 class TextCodec(Protocol):
-    """A model's tokenizer, or what estimates one. Decoding what `encode` returns gives the same text."""
+    """A model's tokenizer, or an estimate of one. Decoding an encoded text returns the text."""
 
-    start_ids: tuple[int, ...]  # what the model expects before any text
+    start_ids: tuple[int, ...]  # ids that the model expects before any text
 
     def encode(self, text: str) -> list[int]:
-        """Return the ids of a text, none of them a special token's."""
+        """Return the ids of a text, without special tokens."""
         ...
 
     def decode(self, token_ids: Iterable[int], /) -> str:
-        """Return the text of the ids; bytes that are no UTF-8 become U+FFFD."""
+        """Return the text of the ids; invalid UTF-8 becomes U+FFFD."""
         ...
 
 
@@ -44,10 +44,10 @@ class Window:
 
 
 def neighbour_room(tokenizer: TextCodec, prefix: str, suffix: str, budget: int) -> int:
-    """Return how much of `budget` other files may take: what this one leaves, at least a third.
+    """Return the tokens that other files may take: the rest of `budget`, at least a third.
 
-    The other files stand before this one, and should stay while it grows. So some room is left, it
-    changes in steps at anchors, and what is typed on the cursor's line does not count.
+    Other files precede this one and should stay the same while it grows. So some room stays free,
+    the result changes only in steps at anchors, and the cursor's line does not count.
     """
     least = budget // _NEIGHBOUR_PART
     behind = suffix.partition("\n")[2]
@@ -63,11 +63,11 @@ def neighbour_room(tokenizer: TextCodec, prefix: str, suffix: str, budget: int) 
 def cut_window(
     tokenizer: TextCodec, prefix: str, suffix: str, budget: int, *, suffix_first: bool = False
 ) -> Window:
-    """Return what fits `budget` tokens; the side that needs less than its share lends the rest."""
+    """Cut the text to `budget` tokens. A side that needs less than its share lends the rest."""
     suffix_share = budget // _SUFFIX_PART
     suffix_ids = _head(tokenizer, suffix, suffix_share)
     near, num_near = _tail(tokenizer, prefix, budget - len(suffix_ids))
-    # In steps, lest each typed token move the end of the suffix, which stands before it.
+    # In steps, so that not every typed token moves the end of the suffix, which precedes it.
     step = max(1, budget // (_FIRST_SUFFIX_STEPS if suffix_first else _SUFFIX_STEPS))
     rest = (budget - num_near) // step * step
     if rest > suffix_share:
@@ -76,7 +76,7 @@ def cut_window(
 
 
 def _tail(tokenizer: TextCodec, text: str, budget: int) -> tuple[str, int]:
-    """Return the end of `text` in at most `budget` tokens, and how many it has."""
+    """Return the end of `text` that fits `budget` tokens, and its number of tokens."""
     if budget <= 0 or not text:
         return "", 0
     for start in _starts(tokenizer, text, budget):
@@ -87,7 +87,7 @@ def _tail(tokenizer: TextCodec, text: str, budget: int) -> tuple[str, int]:
 
 
 def _starts(tokenizer: TextCodec, text: str, budget: int) -> list[int]:
-    """Return the anchors behind which `text` may fit, the farthest first."""
+    """Return the anchors from which `text` may fit, farthest first."""
     anchors = _anchors(text, max(0, len(text) - budget * _CHARS_PER_TOKEN))
     ends = [*anchors, len(text)][1:]
     total, starts = 0, []
@@ -100,13 +100,13 @@ def _starts(tokenizer: TextCodec, text: str, budget: int) -> list[int]:
 
 
 def _anchors(text: str, first: int) -> list[int]:
-    """Return where every 32nd line of `text` begins, from the character `first` on."""
+    """Return the start of every 32nd line of `text`, from the character `first` on."""
     starts = [0, *(newline.end() for newline in re.finditer("\n", text))]
     return [start for start in starts[::_ANCHOR_LINES] if first <= start < len(text)]
 
 
 def _cut_tail(tokenizer: TextCodec, text: str, budget: int) -> tuple[str, int]:
-    """Cut inside a block: before a line, or inside the last line if it alone is too long."""
+    """Cut at a line start within a block, or inside the last line if it is too long."""
     ids = tokenizer.encode(text)[-budget:]
     near = tokenizer.decode(ids).lstrip("\ufffd")
     line_start = near.find("\n") + 1
@@ -116,7 +116,7 @@ def _cut_tail(tokenizer: TextCodec, text: str, budget: int) -> tuple[str, int]:
 
 
 def _head(tokenizer: TextCodec, text: str, budget: int) -> list[int]:
-    """Return the tokens of the beginning of `text`, in whole lines where one fits."""
+    """Return the first tokens of `text`, in whole lines if one fits."""
     if budget <= 0:
         return []
     near = text[: budget * _CHARS_PER_TOKEN]

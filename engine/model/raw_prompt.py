@@ -1,7 +1,7 @@
-"""A prompt that its caller has laid out: the names of special tokens in its text are these tokens.
+"""A prompt laid out by the caller: names of special tokens in its text are read as these tokens.
 
-Nothing of it is left out and nothing is healed. Where it is a fill-in-the-middle prompt of the
-model's own, drafts need to know which text stands before the cursor and which behind it.
+Nothing is left out and no token is healed. If it is a fill-in-the-middle prompt in the model's
+format, drafts need the text before the cursor and the text after it.
 """
 
 from collections.abc import Callable, Sequence
@@ -13,13 +13,13 @@ from engine.model.prompt import Prompt
 from engine.model.tokenizer import Tokenizer
 
 _CONTEXT_TOKENS = 512
-_CHARS_PER_TOKEN = 6  # more than code has on average
+_CHARS_PER_TOKEN = 6  # more than the average of code
 _PIECE_CHARS = 10_000
 
 
 @dataclass(frozen=True, slots=True)
 class RawPrompt:
-    """A prompt, and the text around the cursor as far as it can be told."""
+    """A prompt, and the text around the cursor if the prompt has a hole."""
 
     prompt: Prompt
     prefix: str
@@ -27,7 +27,7 @@ class RawPrompt:
 
 
 def raw_prompt(tokenizer: Tokenizer, fim: FimFormat, text: str, max_tokens: int) -> RawPrompt:
-    """Read a prompt. Raises InputError where it is empty or has more than `max_tokens` tokens."""
+    """Encode a prompt. Raises InputError if it is empty or has more than `max_tokens` tokens."""
     check_length(tokenizer.encode_raw, text, max_tokens)
     ids = tokenizer.encode_raw(text)
     if not ids:
@@ -42,9 +42,9 @@ def raw_prompt(tokenizer: Tokenizer, fim: FimFormat, text: str, max_tokens: int)
 
 
 def check_length(encode: Callable[[str], Sequence[int]], text: str, max_tokens: int) -> None:
-    """Raise InputError for what is far too long before all of it is encoded, which takes minutes.
+    """Raise InputError for a text that is far too long, without minutes of encoding all of it.
 
-    In pieces a text has a few tokens more than as a whole.
+    Encoded in pieces, a text has slightly more tokens than as a whole.
     """
     if len(text) <= _CHARS_PER_TOKEN * max_tokens:
         return
@@ -56,7 +56,7 @@ def check_length(encode: Callable[[str], Sequence[int]], text: str, max_tokens: 
 
 
 def too_long(num_tokens: str, max_tokens: int) -> InputError:
-    """What to raise for a prompt of more than `max_tokens` tokens."""
+    """Return the error for a prompt of more than `max_tokens` tokens."""
     return InputError(
         f"the prompt has {num_tokens} tokens, and with an answer at most {max_tokens:,} fit the "
         "model's context"
@@ -64,7 +64,7 @@ def too_long(num_tokens: str, max_tokens: int) -> InputError:
 
 
 def _around(ids: list[int], fim: FimFormat) -> tuple[list[int], list[int]]:
-    """The tokens before the cursor and behind it; all stand before it where there is no hole."""
+    """Return the tokens before the cursor and after it. Without a hole, all are before it."""
     marks = [place for place, one in enumerate(ids) if one in fim.stop_ids]
     ends = [*marks[1:], len(ids)] if marks else []
     parts = {ids[at]: ids[at + 1 : end] for at, end in zip(marks, ends, strict=True)}

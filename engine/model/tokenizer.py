@@ -196,7 +196,7 @@ class Tokenizer:
         return ids if ids[: len(start)] == start else [*start, *ids]
 
     def decode(self, token_ids: Iterable[int]) -> str:
-        """Return the text of the tokens; bytes that are no UTF-8 become U+FFFD."""
+        """Return the text of the tokens; invalid UTF-8 becomes U+FFFD."""
         return self.vocabulary.bytes_of_all(token_ids).decode("utf-8", "replace")
 
 

@@ -1,4 +1,4 @@
-"""What each token id is as bytes, for byte-level and sentencepiece vocabularies alike."""
+"""The bytes of each token id, in byte-level and sentencepiece vocabularies."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -9,7 +9,7 @@ import numpy as np
 
 _BYTE_TOKEN = re.compile(r"<0x([0-9A-F]{2})>")
 
-# Ends of text by name. A model's configuration may name only one of its own.
+# Names of end tokens. A model's configuration may list only one of several.
 _END_NAMES = (
     "<|endoftext|>",
     "<|im_start|>",
@@ -29,10 +29,7 @@ _END_NAMES = (
 
 
 class Vocabulary:
-    """Token ids, their bytes, and which of them are special tokens rather than text.
-
-    `special_ids` are never part of a text; `end_ids` end one.
-    """
+    """Token ids and their bytes. `special_ids` are never part of a text; `end_ids` end one."""
 
     def __init__(
         self,
@@ -44,7 +41,7 @@ class Vocabulary:
     ) -> None:
         self._ids = ids
         self.special_ids = frozenset(specials)
-        # Only special ones: in Qwen's vocabulary `</s>` is a common piece of HTML.
+        # Special tokens only: in Qwen's vocabulary `</s>` is plain text, common in HTML.
         known = {ids[name] for name in _END_NAMES if name in ids}
         self.end_ids = frozenset(ends) | (known & self.special_ids)
         decode = _byte_level_bytes if byte_level else _sentencepiece_bytes
@@ -60,19 +57,19 @@ class Vocabulary:
 
     @cached_property
     def spellings(self) -> tuple[np.ndarray, np.ndarray]:
-        """The bytes of all tokens in a row, uint8, and where each begins, int64 [tokens + 1]."""
+        """Return the bytes of all tokens, joined (uint8), and their offsets, int64 [tokens + 1]."""
         starts = np.fromiter(accumulate(map(len, self._bytes), initial=0), np.int64)
         return np.frombuffer(b"".join(self._bytes), np.uint8), starts
 
     def bytes_of(self, token_id: int) -> bytes:
-        """Return the bytes that the token adds to a text; its name if it is a special one.
+        """Return the bytes that the token adds to a text, or the name of a special token.
 
-        Ids beyond the vocabulary, which padded embeddings have, are empty.
+        Ids beyond the vocabulary, which padded embeddings have, give no bytes.
         """
         return self._bytes[token_id] if token_id < len(self._bytes) else b""
 
     def bytes_of_all(self, token_ids: Iterable[int]) -> bytes:
-        """Return the bytes of tokens in a row, faster than one by one."""
+        """Return the joined bytes of tokens, faster than one by one."""
         known, ids = self._bytes, list(token_ids)
         try:
             return b"".join([known[token_id] for token_id in ids])
@@ -80,12 +77,12 @@ class Vocabulary:
             return b"".join(map(self.bytes_of, ids))
 
     def id_of(self, token: str) -> int | None:
-        """Return the id of a token by the name that the vocabulary gives it."""
+        """Return the id of a token by its name in the vocabulary."""
         return self._ids.get(token)
 
 
 def _gpt2_alphabet() -> dict[str, int]:
-    """Map the printable characters that byte-level vocabularies write for bytes to the bytes."""
+    """Map the printable characters of byte-level vocabularies to the bytes they stand for."""
     kept = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
     alphabet = {chr(byte): byte for byte in kept}
     moved = (byte for byte in range(256) if chr(byte) not in alphabet)

@@ -1,4 +1,4 @@
-"""Whether a model's steps are right on this device, found out once, as a whole, and kept.
+"""Check once whether a model's steps are correct on this device, and keep the verdict.
 
-Where kernels fail, or give a row other bits beside other rows, PyTorch runs the model instead.
+PyTorch runs the model if kernels fail, or if a row's bits depend on the rows beside it.
 """

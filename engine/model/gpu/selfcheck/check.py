@@ -1,4 +1,4 @@
-"""The check of a model on a device: its rows in all trees, its numbers, its replays."""
+"""Check a model on a device: its rows in all trees, its numbers and its replays."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,23 +13,23 @@ from engine.model.gpu.selfcheck.rows import DifferenceError, Extent, StepAnswer
 from engine.model.token_tree import TokenTree
 from engine.progress import Progress, shown
 
-_PATH = (5, 6, 7, 8)  # any tokens
+_PATH = (5, 6, 7, 8)  # arbitrary tokens
 _REPLAYED_ROWS = 16
 
 
-# In standard deviations of a row's logits, by the root mean square and of one logit. Of the 0.5b in its
-# file's form kernels that sum in float32 are off by up to 0.04 and 0.2, as they round what layers hand
-# on; with a block of inputs or of outputs left out in every layer by 2.7.
+# In standard deviations of a row's logits: root mean square, and of a single logit. With the 0.5b in
+# its file's form, kernels that sum in float32 are off by up to 0.04 and 0.2 from rounding
+# activations. Leaving out a block of inputs or outputs in every layer gives 2.7.
 _MOST_ERROR, _MOST_ERROR_OF_ONE = 0.1, 1.0
-_LEAST_AGREEMENT = 0.5  # of the tokens chosen: where two are nearly equal, rounding decides
-_SUM_ERROR = 0.01  # of a log-probability against that of the same logits
+_LEAST_AGREEMENT = 0.5  # share of equal choices: rounding decides between near-equal tokens
+_SUM_ERROR = 0.01  # most difference of a log-probability from that of its own logits
 
 
 @dataclass(frozen=True, slots=True)
 class FormCheck:
-    """A model in the form that is to run, run by PyTorch in float32, and with no kernel started early.
+    """A model in the form under check, with two references that share its weights and cache.
 
-    They share weights and cache. `plain` is None where `model` is that.
+    `pytorch` runs in float32. `plain` starts no kernel early; it is None if `model` starts none.
     """
 
     model: GpuQwen2
@@ -38,7 +38,7 @@ class FormCheck:
     extent: Extent
 
     def run(self, progress: Progress) -> str:
-        """Return what could not be compared. Raises DifferenceError; the cache is left empty."""
+        """Check, clear the cache and return what could not be compared. Raises DifferenceError."""
         lengths = rows.fitted(self.model, self.extent.lengths)
         try:
             with shown(progress, "checking the kernels", len(lengths) + 2):
@@ -53,7 +53,7 @@ class FormCheck:
         return note
 
     def _check_replays(self) -> None:
-        """Run two steps over and over: a race shows by chance alone."""
+        """Run two steps many times, since a race shows only by chance."""
         for steps in self._replayed():
             first = rows.answers(self.model, steps)
             if self.plain is not None:
@@ -64,7 +64,7 @@ class FormCheck:
                     rows.compare(one, other, "from run to run")
 
     def _replayed(self) -> Iterator[list[StepInput]]:
-        """One tree behind a short text, and few rows of four texts that are long."""
+        """Yield a step with one tree after a short text, and one with four long texts."""
         *_, length = rows.fitted(self.model, self.extent.lengths, texts=4)
         tree, few = self._tree(min(_REPLAYED_ROWS, self.extent.most_rows)), self._tree(4)
         yield [StepInput(rows.slot_behind(self.model, self.extent.lengths[0]), tree, rows.DRAWN)]
@@ -75,7 +75,7 @@ class FormCheck:
         yield [StepInput(slot, few, wants_logits=True) for slot in slots]
 
     def _compare_with_pytorch(self, lengths: list[int]) -> str:
-        """Compare the rows of the largest tree: those of all others have their bits."""
+        """Compare the rows of the largest tree, whose bits all other trees share."""
         tree = self._tree(rows.sizes_of(self.model, self.extent.most_rows)[0])
         try:
             for length, sampling in product(lengths, (rows.GREEDY, rows.DRAWN)):
@@ -93,10 +93,9 @@ class FormCheck:
 
 
 def compare_numbers(found: StepAnswer, expected: StepAnswer) -> None:
-    """Raise DifferenceError where more differs than rounding explains.
+    """Raise DifferenceError if more differs than rounding explains.
 
-    A token that is nearly as good as another may be chosen in its place: probabilities are compared
-    where the choices agree.
+    Near-equal tokens may swap, so probabilities are compared only where the choices agree.
     """
     logits, right = found[rows.LOGITS], expected[rows.LOGITS]
     spread = right.std(dim=1)

@@ -1,4 +1,4 @@
-"""What a verdict holds for: device, driver, libraries, kernels or the lack of them, a model's shapes."""
+"""The key of a verdict: device, driver, libraries, kernels (if any) and the model's shapes."""
 
 import hashlib
 import platform
@@ -18,7 +18,7 @@ _ASK_DRIVER = ("nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheade
 
 
 def key_of(forward: Forward) -> dict[str, str]:
-    """All that a verdict depends on, in words that name nothing of the user's."""
+    """Return all that a verdict depends on, without any of the user's names."""
     device, weights = forward.arena.keys.device, forward.weights
     held = {f"layer {' '.join(layer.forms)}" for layer in weights.layers}
     place = "host" if weights.embedding.is_on_host else "device"
@@ -39,13 +39,13 @@ def key_of(forward: Forward) -> dict[str, str]:
 
 
 def device_name(device: torch.device) -> str:
-    """What its maker calls a device; of a CPU the architecture."""
+    """Return the maker's name of a device, or a CPU's architecture."""
     return f"CPU of {platform.machine()}" if device.type == "cpu" else name_of(device)
 
 
 @cache
 def _driver() -> str:
-    """Its version; of other GPUs than NVIDIA's the system's, with which it comes."""
+    """Return the NVIDIA driver's version, or the system's, which ships the other drivers."""
     try:
         process = subprocess.run(
             _ASK_DRIVER, capture_output=True, check=True, text=True, timeout=_DRIVER_LIMIT_S
@@ -56,7 +56,7 @@ def _driver() -> str:
 
 
 def triton_version() -> str:
-    """Its version, by whichever name it was installed; empty where it is not."""
+    """Return Triton's version, whatever package installed it, or an empty string without it."""
     try:
         import triton  # noqa: PLC0415 - not everywhere
     except ImportError:
@@ -66,7 +66,7 @@ def triton_version() -> str:
 
 @cache
 def _sources() -> str:
-    """A sum over the kernels, the steps that launch them, and what checks both."""
+    """Hash the kernels, the steps that launch them, and the code that checks both."""
     total = hashlib.sha256()
     for folder in (Path(kernels.__path__[0]), Path(__file__).parents[1]):
         for path in sorted(folder.rglob("*.py")):

@@ -1,7 +1,7 @@
-"""Rows of one text in all kinds of trees: each must have the same bits in every one.
+"""Compare the rows of one text in all kinds of trees: each must have the same bits in every tree.
 
-They are tried with the model itself, in the form that runs, so a device's own products and sums
-are tried where PyTorch runs it. Memory that was not written is NaN.
+The model itself runs them in the form under check. So if PyTorch runs it, the device's own products
+and sums are tested. Unwritten memory is NaN.
 """
 
 from collections.abc import Iterator, Sequence
@@ -18,28 +18,28 @@ from engine.model.gpu.arena import POSITION_STEP, KVArena
 from engine.model.gpu.qwen2 import GpuQwen2, GpuSlot
 from engine.model.token_tree import MAX_ROWS, TokenTree, verify
 
-StepAnswer = dict[str, torch.Tensor]  # by name, on the CPU: a row of the tree comes first
+StepAnswer = dict[str, torch.Tensor]  # by name, on the CPU; the first dimension is the tree's rows
 GREEDY, DRAWN = Sampling(), Sampling(temperature=1.0, seed=1)
-ROOM = 2 * MAX_ROWS  # positions behind a text: committed tokens, then the rows of a step
-_PATH = (0, 2, 3, 4)  # nodes that the model would write itself: not the tree's first branch
-_ODD = 13  # tokens: no power of two
-_SHORT = 64  # positions of a text beside others, and as many for its step
+ROOM = 2 * MAX_ROWS  # positions after a text: committed tokens, then the rows of a step
+_PATH = (0, 2, 3, 4)  # nodes that hold the model's own tokens: not the tree's first branch
+_ODD = 13  # tokens in a first piece: not a power of two
+_SHORT = 64  # positions of a text that shares a step, and as many again for the step
 CHOSEN, LOG_PROBS, LOGITS = "chosen tokens", "log-probabilities", "logits"
 _BITS = {2: torch.int16, 4: torch.int32, 8: torch.int64}
-# Of keys not written yet, by their bytes: a NaN that no arithmetic gives, so a written NaN shows.
+# Marks unwritten keys, by element size: a NaN that no arithmetic gives, so a written NaN shows.
 _MARKS = {2: 0x7FDE, 4: 0x7FDEADAD}
 
 
 class DifferenceError(Exception):
-    """What a check has shown, in a phrase."""
+    """A check failed; the message is a phrase."""
 
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """How much is checked: `lengths` of texts in tokens, rows of a step at most, runs of a step.
+    """How much to check: `lengths` of texts in tokens, most rows of a step, runs of a step.
 
-    Of a text of 125 tokens a tree's rows cross into the next tile of keys; behind 4,200 tokens
-    attention has several tiles in a split.
+    After 125 tokens a tree's rows cross into the next tile of keys. After 4,200 tokens a split of
+    attention has several tiles.
     """
 
     lengths: tuple[int, ...] = (40, 125, 128, 4200)
@@ -48,7 +48,7 @@ class Extent:
 
     @classmethod
     def of(cls, device: torch.device) -> Self:
-        """A CPU only stands for a GPU, where this is tried."""
+        """Return the extent for a device; a CPU, used only in tests, checks little."""
         return cls((40, 125), 8, 3) if device.type == "cpu" else cls()
 
 
@@ -56,7 +56,7 @@ class CheckedTree:
     """`parents` int32 and `tokens` int64 of 128 nodes; the nodes of `_PATH` have the path's tokens."""
 
     def __init__(self, vocab_size: int, path: Sequence[int]) -> None:
-        """Half of the nodes follow the one before them, the others any."""
+        """Make half of the nodes children of the previous node, the others of a random one."""
         rng = np.random.default_rng(0)
         self.parents = np.full(MAX_ROWS, -1, np.int32)
         for node in range(1, MAX_ROWS):
@@ -66,15 +66,15 @@ class CheckedTree:
         self.tokens[list(_PATH)] = path
 
     def of(self, nodes: Sequence[int]) -> TokenTree:
-        """These nodes as a tree, in their order."""
+        """Return a tree of these nodes, in this order."""
         place = {node: at for at, node in enumerate(nodes)}
         parents = [place.get(int(self.parents[node]), -1) for node in nodes]
         return TokenTree(self.tokens[list(nodes)], np.array(parents, np.int32))
 
     def parts(self, sizes: Sequence[int]) -> Iterator[tuple[str, tuple[int, ...]]]:
-        """Trees of these sizes, and with siblings in the other order and a part of the rows empty.
+        """Yield a name and nodes, parents first, for trees of these sizes.
 
-        Of each a name, and its nodes, each behind its parent.
+        Then come trees with reversed siblings, a quarter of whose rows are empty.
         """
         for rows in sizes:
             yield f"a tree of {rows}", tuple(range(rows))
@@ -82,7 +82,7 @@ class CheckedTree:
             yield f"a turned tree of {rows} at most", self._turned(max(1, rows * 3 // 4))
 
     def _turned(self, count: int) -> tuple[int, ...]:
-        """The first nodes, siblings in the other order."""
+        """Return the first `count` nodes with siblings reversed."""
         order, waiting = list[int](), [0]
         while waiting:
             node = waiting.pop(0)
@@ -93,7 +93,7 @@ class CheckedTree:
 
 
 def has_equal_rows(model: GpuQwen2, extent: Extent) -> bool:
-    """Whether each row has the same bits beside any others: of a model that PyTorch runs."""
+    """Whether the bits of each row are the same whatever rows are beside it."""
     try:
         for _ in checks(model, extent):
             pass
@@ -105,7 +105,7 @@ def has_equal_rows(model: GpuQwen2, extent: Extent) -> bool:
 
 
 def checks(model: GpuQwen2, extent: Extent) -> Iterator[None]:
-    """Compare rows of all trees and of several texts, a part at a time. Raises DifferenceError."""
+    """Compare rows of all trees and of several texts, yielding in between. Raises DifferenceError."""
     for length in fitted(model, extent.lengths):
         _check_trees(model, length, extent.most_rows)
         yield
@@ -113,7 +113,7 @@ def checks(model: GpuQwen2, extent: Extent) -> Iterator[None]:
 
 
 def clear(model: GpuQwen2) -> None:
-    """Leave no NaN behind."""
+    """Zero all memory, so that no NaN is left."""
     with model.graphs.on_stream():
         model.graphs.fill(0.0)
         model.graphs.forward.scratch.clear()
@@ -122,7 +122,7 @@ def clear(model: GpuQwen2) -> None:
 
 
 def _check_trees(model: GpuQwen2, length: int, most_rows: int) -> None:
-    """Compare rows of trees of all sizes with each other, and with plain decoding."""
+    """Compare rows of trees of all sizes with each other and with plain decoding."""
     slot, plain = slot_behind(model, length), slot_behind(model, length, first=_ODD)
     tokens, decoded = _decoded(model, plain, text_of(model, length)[-1])
     tree = CheckedTree(model.vocab_size, tokens[:-1])
@@ -145,7 +145,7 @@ def _check_trees(model: GpuQwen2, length: int, most_rows: int) -> None:
 
 
 def _check_beside(model: GpuQwen2, most_rows: int) -> None:
-    """Compare rows of several texts alone with all in one step."""
+    """Compare the rows of several texts, each alone, with those of one shared step."""
     texts = _short_texts(model, sizes_of(model, most_rows)[0])
     for sampling, has_logits in product((GREEDY, DRAWN), (True, False)):
         steps = [StepInput(*text, sampling, wants_logits=has_logits) for text in texts]
@@ -155,7 +155,7 @@ def _check_beside(model: GpuQwen2, most_rows: int) -> None:
 
 
 def _short_texts(model: GpuQwen2, most_rows: int) -> list[tuple[GpuSlot, TokenTree]]:
-    """Trees of few rows behind short texts, as many as share a step."""
+    """Return as many short texts with small trees as fit one step."""
     checked = CheckedTree(model.vocab_size, (0,) * len(_PATH))
     most = min(model.max_sequences, model.arena.free_positions // (2 * _SHORT))
     trees = [checked.of(range(1 + 3 * text % 5)) for text in range(most)]
@@ -166,28 +166,28 @@ def _short_texts(model: GpuQwen2, most_rows: int) -> list[tuple[GpuSlot, TokenTr
 
 
 def fitted(model: GpuQwen2, lengths: Sequence[int], texts: int = 2) -> list[int]:
-    """The lengths, each no longer than that so many such texts have room at a time."""
+    """Cap the lengths so that `texts` such texts fit the cache at a time."""
     room = model.arena.free_positions // texts - POSITION_STEP
     most = min(model.max_context, room) - ROOM
     return list(dict.fromkeys(min(length, most) for length in lengths))
 
 
 def sizes_of(model: GpuQwen2, most_rows: int) -> list[int]:
-    """Rows of steps whose rows have the same bits, the most first; one size at least."""
+    """Return the row counts, largest first, at which rows must agree; at least one."""
     most = max(min(model.most_rows, most_rows), model.row_buckets[0])
     return [rows for rows in reversed(model.row_buckets) if rows <= most]
 
 
 def text_of(model: GpuQwen2, length: int) -> list[int]:
-    """Random tokens, the same for each length."""
+    """Return random tokens, always the same for a length."""
     rng = np.random.default_rng(length)
     return [int(token) for token in rng.integers(model.vocab_size, size=length)]
 
 
 def slot_behind(model: GpuQwen2, length: int, room: int = ROOM, first: int = 0) -> GpuSlot:
-    """A slot that holds a text but for its last token, with room behind it.
+    """Return a slot that holds a text without its last token, with room after it.
 
-    Of the text `first` tokens are read by themselves, so that all pieces begin elsewhere.
+    The `first` tokens are read on their own, so that all pieces begin elsewhere.
     """
     slot, text = model.new_slot(length + room), text_of(model, length)[:-1]
     for piece in (text[:first], text[first:]):
@@ -196,7 +196,7 @@ def slot_behind(model: GpuQwen2, length: int, room: int = ROOM, first: int = 0) 
 
 
 def _decoded(model: GpuQwen2, slot: GpuSlot, token: int) -> tuple[list[int], StepAnswer]:
-    """What plain decoding writes behind a token, that first; and the rows of its steps."""
+    """Decode plainly after `token`; return it with the new tokens, and the rows of the steps."""
     tokens, steps = [token], []
     for _ in _PATH:
         steps.append(answer_of(model, slot, TokenTree.chain(tokens[-1:])))
@@ -213,17 +213,17 @@ def answer_of(
     *,
     has_logits: bool = True,
 ) -> StepAnswer:
-    """The rows of one step of one text. Raises DifferenceError."""
+    """Return the rows of one step of one text. Raises DifferenceError."""
     return answers(model, [StepInput(slot, tree, sampling, wants_logits=has_logits)])[0]
 
 
 def answers(model: GpuQwen2, steps: Sequence[StepInput]) -> list[StepAnswer]:
-    """Run a step amid NaN; of each text, what its rows say and the keys and values that they leave.
+    """Run a step amid NaN, and return each text's outputs with the keys and values it wrote.
 
-    Raises DifferenceError where keys are written beside those, or the walk takes another path.
+    Raises DifferenceError if keys are written elsewhere, or if the walk takes a wrong path.
     """
     arena = model.arena
-    # A step that moves what it keeps finds that there.
+    # A step that still has to move kept rows needs them where they are.
     filled = [step for step in steps if step.slot.kept is None]
     with model.graphs.on_stream():
         model.graphs.fill(torch.nan)
@@ -241,7 +241,7 @@ def answers(model: GpuQwen2, steps: Sequence[StepInput]) -> list[StepAnswer]:
 
 
 def _behind(arena: KVArena, slot: GpuSlot, rows: int) -> list[torch.Tensor]:
-    """The keys and values behind the rows of a slot's step, as whole numbers."""
+    """Return the keys and values after the rows of a slot's step, as integers."""
     room = slice(slot.base + slot.length + rows, slot.base + slot.capacity)
     return [_bits(held)[:, :, room] for held in (arena.keys, arena.values)]
 
@@ -262,12 +262,12 @@ def _answer(arena: KVArena, step: StepInput, output: StepOutput) -> StepAnswer:
 
 
 def rows_of(answer: StepAnswer, rows: Sequence[int]) -> StepAnswer:
-    """Some rows of it, in this order."""
+    """Return these rows of an answer, in this order."""
     return {name: values[list(rows)] for name, values in answer.items()}
 
 
 def compare(found: StepAnswer, expected: StepAnswer, where: str) -> None:
-    """Raise DifferenceError where what both have differs by a bit."""
+    """Raise DifferenceError if a tensor that both have differs by a bit."""
     for name in found:
         if name in expected and not torch.equal(_bits(found[name]), _bits(expected[name])):
             raise DifferenceError(f"{name} have other bits {where}")

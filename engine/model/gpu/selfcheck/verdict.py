@@ -1,4 +1,4 @@
-"""What a check found on a device, and the file that keeps it. Importing this loads no torch."""
+"""The verdict of a check, and the file that keeps it. Importing this loads no torch."""
 
 import atexit
 import hashlib
@@ -14,18 +14,18 @@ from filelock import FileLock, Timeout
 from engine.atomic_write import atomic_write
 from engine.progress import Progress, shown
 
-FOLDER = "gpu-checks"  # in the cache
-_OTHERS_S = 900.0  # that another process may take to check the same model
-# Kernels that start before the one ahead of them has ended, kernels that do not, and the way back.
+FOLDER = "gpu-checks"  # subfolder of the cache
+_OTHERS_S = 900.0  # seconds to wait for another process that checks the same model
+# Kernels that start before their predecessor ends, kernels that do not, and the fallback.
 Form = Literal["early", "kernels", "pytorch"]
 
 
 class Verdict(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How a model runs on a device; `key` says which.
+    """How a model runs on a device; `key` names both.
 
-    `runs` is None until that is known. `failed` are the forms that are not used, and why. `begun` is
-    the form that is being checked: a file that says so at a start tells of one that ended the
-    process. `note` is what could not be compared; not `is_lasting`: the next load checks again.
+    `runs` is None until known. `failed` maps unused forms to reasons. `begun` is the form under
+    check: if a file still names one at the next load, that form ended the process. `note` says what
+    could not be compared. Unless `is_lasting`, the next load checks again.
     """
 
     key: dict[str, str]
@@ -38,12 +38,12 @@ class Verdict(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def is_well(self) -> bool:
-        """Whether nothing is to be reported."""
+        """Whether there is nothing to report."""
         return self.is_text_equal and not self.failed
 
     @property
     def sentence(self) -> str:
-        """What runs and why, what that costs, and what it means for the text: for users."""
+        """Tell users what runs and why, what it costs, and whether the text stays the same."""
         text = "is the same" if self.is_text_equal else "may differ in places"
         parts = [self._what, self.note, f"the text {text} with lookahead and without"]
         if not self.is_lasting:
@@ -68,18 +68,18 @@ class Verdict(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class VerdictFile(msgspec.Struct, frozen=True):
-    """Where the verdict on one device, model and version of the kernels is kept."""
+    """The file of the verdict on one device, model and version of the kernels."""
 
     path: Path
 
     @classmethod
     def of(cls, cache_folder: Path, key: dict[str, str]) -> Self:
-        """The file of a key."""
+        """Return the file for a key."""
         total = hashlib.sha256(msgspec.json.encode(key, order="deterministic")).hexdigest()
         return cls(cache_folder / FOLDER / f"{total[:16]}.json")
 
     def read(self, key: dict[str, str] | None = None) -> Verdict | None:
-        """The verdict; None where there is none, or a damaged one, or one of another key."""
+        """Return the verdict, or None if it is missing, damaged or of another key."""
         try:
             total, _, body = self.path.read_bytes().partition(b"\n")
             if total.decode("ascii") != hashlib.sha256(body).hexdigest():
@@ -90,19 +90,19 @@ class VerdictFile(msgspec.Struct, frozen=True):
         return verdict if key is None or verdict.key == key else None
 
     def touch(self) -> None:
-        """Let it be the latest, where it is kept at all."""
+        """Mark the file, if there is one, as the latest."""
         with suppress(OSError):
             os.utime(self.path)
 
     def write(self, verdict: Verdict) -> None:
-        """Keep a verdict; where that cannot be, the next load checks again."""
+        """Write a verdict. If that fails, the next load checks again."""
         body = msgspec.json.format(msgspec.json.encode(verdict), indent=1)
         with suppress(OSError), atomic_write(self.path) as file:
             file.write(hashlib.sha256(body).hexdigest().encode() + b"\n" + body)
 
     @contextmanager
     def locked(self, progress: Progress) -> Iterator[None]:
-        """Let no other process check the same meanwhile, as far as the folder can be written."""
+        """Keep other processes from checking the same meanwhile, if the folder is writable."""
         lock = FileLock(self.path.with_suffix(".lock"), timeout=_OTHERS_S)
         with suppress(OSError, Timeout):
             self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -118,9 +118,9 @@ class VerdictFile(msgspec.Struct, frozen=True):
 
     @contextmanager
     def begun(self, known: Verdict, form: Form) -> Iterator[None]:
-        """While the block runs, say that a form is being checked.
+        """Record in the file that a form is being checked while the block runs.
 
-        That stays where the process is ended from within, and not where it ends as processes do.
+        The record survives a crash of the process, but not a regular exit.
         """
         self.write(msgspec.structs.replace(known, begun=form))
         atexit.register(self.write, known)
@@ -132,7 +132,7 @@ class VerdictFile(msgspec.Struct, frozen=True):
 
 
 def kept_verdicts(cache_folder: Path) -> list[Verdict]:
-    """Those of models that run, that of the latest load last."""
+    """Return the verdicts of models that run, ordered by their latest load."""
     paths = sorted((cache_folder / FOLDER).glob("*.json"), key=lambda path: path.stat().st_mtime)
     found = [VerdictFile(path).read() for path in paths]
     return [verdict for verdict in found if verdict is not None and verdict.runs is not None]
