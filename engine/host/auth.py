@@ -1,4 +1,4 @@
-"""Authentication by a request's headers, before all routes. Plain ASGI. Web pages are refused."""
+"""Authentication by headers, before all routes, as plain ASGI. Web pages are refused."""
 
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from contextlib import ExitStack
@@ -25,44 +25,44 @@ Event = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Event]]
 Send = Callable[[Event], Awaitable[None]]
 Headers = Mapping[str, bytes]
-Application = Callable[[Event, Receive, Send], Awaitable[None]]  # as ASGI has it
+Application = Callable[[Event, Receive, Send], Awaitable[None]]  # an ASGI application
 
 _OPEN_PATH = "/health"
-_PLAIN_PATH = "/metrics"  # Prometheus sends a token, and no header of ours
+_PLAIN_PATH = "/metrics"  # Prometheus sends a token, but not the protocol header
 NATIVE_PATHS = frozenset(
     f"/v1/{name}" for name in ("complete", "buffers", "buffers/close", "feedback", "status", "stop")
 )
-_LOGGED = (401, 403)  # what may be an attack
+_LOGGED = (401, 403)  # possible attacks
 _HEADERS = {
     401: {"WWW-Authenticate": "Bearer"},
-    411: {"Connection": "close"},  # proxies may find another end of such a request
+    411: {"Connection": "close"},  # proxies may disagree about where such a request ends
 }
-_MOST_DIGITS = 16  # of a body's length
-_NOT_FROM_A_PAGE = (b"", b"none")  # of Sec-Fetch-Site: no browser, or a person typed the URL
+_MOST_DIGITS = 16  # a Content-Length has fewer digits, or is capped
+_NOT_FROM_A_PAGE = (b"", b"none")  # Sec-Fetch-Site without a browser, or of a URL typed in
 
 
 @dataclass(frozen=True, slots=True)
 class AuthMiddleware:
-    """Passes requests on to `app`, with their principal in the scope."""
+    """Passes authenticated requests to `app`, with their principal in the scope."""
 
     app: Application
     principals: Principals
-    is_loopback: bool  # over TCP on this machine, where a web page must not get in by name
+    is_loopback: bool  # on a local port: Host must be a loopback name, so no web page gets in
     limits: QuotaKeeper = field(default_factory=QuotaKeeper)
     apis: EnabledApis = field(default_factory=EnabledApis)
     metrics: Metrics = field(default_factory=Metrics)
     log: RateLimitedLog = field(default_factory=RateLimitedLog)
-    replica: str = ""  # the name that each answer tells, of several hosts behind one address
+    replica: str = ""  # this host's name in each answer, if several share an address
 
     async def __call__(self, scope: Event, receive: Receive, send: Send) -> None:
-        """Handle one request, or another event, of the ASGI server."""
+        """Handle one ASGI scope: an HTTP request or a lifespan."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
         if self.replica:
             send = _naming(self.replica, send)
         with ExitStack() as request:
-            try:  # before the body is read: a refusal costs nothing
+            try:  # before the body is read, so that a refusal is cheap
                 principal = self._checked(scope)
                 if principal is not None:
                     request.enter_context(self.limits.request_of(principal, _body_bytes(scope)))
@@ -73,7 +73,7 @@ class AuthMiddleware:
                 await self.app(scope, receive, send)
 
     def _while_known(self, principal: str, receive: Receive) -> Receive:
-        """Hand out a body as long as its sender is known: the tokens may change meanwhile."""
+        """Wrap `receive` to raise WithdrawnError if the principal loses its tokens meanwhile."""
         tokens = self.principals.tokens
 
         async def received() -> Event:
@@ -86,7 +86,7 @@ class AuthMiddleware:
         return received
 
     async def _refuse(self, scope: Event, send: Send, error: RefusalError) -> None:
-        """Count it, and answer in the form of the API that the path is of."""
+        """Count the refusal, and answer in the form of the path's API."""
         status, problem = error.status, error.problem
         self.metrics.refusals.labels(problem.code).inc()
         if status in _LOGGED:
@@ -99,7 +99,7 @@ class AuthMiddleware:
         await send({"type": "http.response.body", "body": msgspec.json.encode(content)})
 
     def _checked(self, scope: Event) -> str | None:
-        """Whose request it is; None for what is open to all. Raises RefusalError."""
+        """Return the request's principal; None for an open path. Raises RefusalError."""
         path = scope["path"]
         headers = {name.decode("latin-1"): value for name, value in scope["headers"]}
         host = headers.get("host", b"").decode("latin-1")
@@ -135,7 +135,7 @@ def _naming(replica: str, send: Send) -> Send:
 
     async def named_send(event: Event) -> None:
         if event["type"] == "http.response.start":
-            # Another event: the application may send the same one again, in other answers.
+            # A copy, as the application may send the same event object in other answers.
             event = {**event, "headers": [*event["headers"], header]}
         await send(event)
 
@@ -153,7 +153,7 @@ def _body_bytes(scope: Event) -> int:
 
 
 def _bearer(headers: Headers) -> bytes:
-    """The token that a request carries; empty, as no token is, where it carries none."""
+    """Return the request's token; empty if it has none, which matches no token."""
     scheme, _, token = headers.get("authorization", b"").partition(b" ")
     return token if scheme.lower() == b"bearer" else b""
 
@@ -163,14 +163,14 @@ def _is_of_a_page(headers: Headers) -> bool:
 
 
 def _check_protocol(path: str, headers: Headers) -> None:
-    """The header is required: a page could send it only if this host agreed, which it never does.
+    """Require the protocol header. Raises RefusalError.
 
-    Raises RefusalError.
+    A web page could send it only with this host's consent (CORS), which it never gives.
     """
     version = headers.get(PROTOCOL_HEADER, b"").decode("latin-1")
     if version == str(PROTOCOL_VERSION) or path == _PLAIN_PATH:
         return
-    if path.rstrip("/") not in NATIVE_PATHS:  # no client of ours was meant
+    if path.rstrip("/") not in NATIVE_PATHS:  # not from a foregram client
         raise _refused(404, "not_found", f"there is no path {path!r} here")
     given = f"not {version}" if version else f"and the request has no header {PROTOCOL_HEADER}"
     raise _refused(

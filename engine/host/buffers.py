@@ -1,4 +1,4 @@
-"""The clients of a host, and the buffers that each keeps open: lines at one version, and splices."""
+"""The clients of a host and their open buffers: lines at one version, changed by splices."""
 
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -19,9 +19,9 @@ from engine.host.protocol import (
 from engine.host.quotas import Quotas
 from engine.request import Buffer
 
-_PLACE_BYTES = 8
-_MOST_BEFORE, _MOST_BEHIND = 1 << 15, 1 << 14  # lines around a cursor that are looked at
-_CUT_LINES = 1 << 12  # in which the cuts move on
+_PLACE_BYTES = 8  # of a reference in a tuple
+_MOST_BEFORE, _MOST_BEHIND = 1 << 15, 1 << 14  # lines used before and behind the cursor
+_CUT_LINES = 1 << 12  # the cuts move in steps of so many lines
 
 
 @dataclass(frozen=True)
@@ -32,26 +32,26 @@ class HeldBuffer:
     path: str
     version: int
     lines: tuple[str, ...]
-    notebook: str = ""  # whose cell it is
-    text_bytes: int = 0  # of memory, that the lines take
+    notebook: str = ""  # the notebook, if this is a cell
+    text_bytes: int = 0  # memory of the lines
 
     @property
     def num_bytes(self) -> int:
-        """Memory of what its client sent."""
+        """Memory of all strings in the buffer."""
         return self.text_bytes + sum(map(str.__sizeof__, (self.uri, self.path, self.notebook)))
 
     @cached_property
     def as_buffer(self) -> Buffer:
-        """As the engine takes it; one object for each version, so that it is compared once."""
+        """The engine's form; one object per version, so that it is compared only once."""
         return Buffer(self.path, "\n".join(self.lines), key=self.uri)
 
 
 def synced(held: HeldBuffer | None, sync: BufferSync) -> HeldBuffer:
-    """The buffer at its new version: whole, or with splices upon `held`."""
+    """Return a buffer's new version: sent whole, or `held` with splices. Raises InputError."""
     lines, num_bytes = sync.lines, -1
     if lines is None and held is not None:
         lines = spliced(held.lines, sync.splices)
-        if len(sync.splices) == 1:  # as with each key: not all lines are looked at
+        if len(sync.splices) == 1:  # the usual keystroke: measure only the changed lines
             (splice,) = sync.splices
             removed = held.lines[splice.start : splice.end]
             num_bytes = held.text_bytes - _text_bytes(removed) + _text_bytes(splice.lines)
@@ -62,12 +62,12 @@ def synced(held: HeldBuffer | None, sync: BufferSync) -> HeldBuffer:
 
 
 def _text_bytes(lines: Sequence[str]) -> int:
-    """Memory of lines: each is an object, and a place in a tuple."""
+    """Memory of lines: a string object and a reference in a tuple for each."""
     return sum(map(str.__sizeof__, lines)) + _PLACE_BYTES * len(lines)
 
 
 def spliced(lines: tuple[str, ...], splices: Iterable[LineSplice]) -> tuple[str, ...]:
-    """Apply splices in their order. Raises InputError."""
+    """Apply splices in order. Raises InputError."""
     splices = tuple(splices)
     if not splices:
         return lines
@@ -82,10 +82,10 @@ def spliced(lines: tuple[str, ...], splices: Iterable[LineSplice]) -> tuple[str,
 
 
 def split_at(lines: Sequence[str], position: Position) -> tuple[str, str]:
-    """Return the text before and behind a position, as far as it is near. Raises InputError.
+    """Return the nearby text before and behind a position. Raises InputError.
 
-    The cuts stay from key to key, and each line keeps what its number says in a prompt: as many as
-    are left out are a multiple of a power of two.
+    The cuts move in steps of `_CUT_LINES`, so they rarely move between keystrokes. The step is a
+    multiple of the distance between a prompt's anchors, so these stay in place.
     """
     if not 0 <= position.line < len(lines):
         raise InputError(f"there is no line {position.line} in {len(lines)} lines")
@@ -101,7 +101,7 @@ def split_at(lines: Sequence[str], position: Position) -> tuple[str, str]:
 
 
 class VersionConflictError(RefusalError):
-    """These buffers are not held at the version that a request builds on."""
+    """The host does not hold these buffers at the request's base version."""
 
     def __init__(self, uris: Sequence[str], client: "Client | None") -> None:
         code = UNKNOWN_VERSION if client and client.buffers else UNKNOWN_CLIENT
@@ -110,7 +110,7 @@ class VersionConflictError(RefusalError):
 
 
 class ClientId(NamedTuple):
-    """A client's own name, which is its own only among those of its principal."""
+    """A client's name, unique only within its principal."""
 
     principal: str
     name: str
@@ -118,9 +118,9 @@ class ClientId(NamedTuple):
 
 @dataclass(slots=True)
 class Client:
-    """What one LSP server has open; the buffer synced last comes last.
+    """The open buffers of one LSP server, the last synced last.
 
-    `buffers` is never changed, only replaced, because other threads read it.
+    `buffers` is replaced, never modified, because other threads read it.
     """
 
     workspace: str = ""
@@ -129,7 +129,7 @@ class Client:
 
 
 class BufferUsage(NamedTuple):
-    """What a principal holds."""
+    """The number and size of a principal's clients and buffers."""
 
     clients: int
     buffers: int
@@ -137,33 +137,33 @@ class BufferUsage(NamedTuple):
 
 
 class ClientBuffers:
-    """All clients. Belongs to the event loop; what it hands out never changes."""
+    """All clients' buffers. For the event loop's thread; the buffers it returns are immutable."""
 
     def __init__(self, quotas_of: Callable[[str], Quotas] = lambda _: Quotas()) -> None:
-        """Let no principal hold more than its quotas."""
+        """Create an empty store that enforces each principal's quotas."""
         self._clients: dict[ClientId, Client] = {}
         self._quotas_of = quotas_of
 
     @property
     def clients(self) -> list[ClientId]:
-        """Clients that have not left, of all principals."""
+        """The present clients of all principals."""
         return list(self._clients)
 
     def num_others(self, client_id: ClientId) -> int:
-        """Clients of the same principal that have not left, without this one."""
+        """Return the number of the principal's other clients."""
         own = {one for one in self._clients if one.principal == client_id.principal}
         return len(own - {client_id})
 
     def usage_of(self, principal: str = "") -> BufferUsage:
-        """What the clients of a principal hold together; without a name, those of all."""
+        """Return what one principal's clients hold in all; without a name, all clients."""
         own = [one for name, one in self._clients.items() if not principal or name[0] == principal]
         sizes = [held.num_bytes for one in own for held in one.buffers.values()]
         return BufferUsage(len(own), len(sizes), sum(sizes))
 
     def sync(self, client_id: ClientId, workspace: str, buffers: Iterable[BufferSync]) -> None:
-        """Bring buffers to their new versions. Those in conflict stay, all others are updated.
+        """Update buffers to their new versions, except those in conflict.
 
-        Raises VersionConflictError, InputError and, where nothing is taken over, QuotaError.
+        Raises VersionConflictError after the update; InputError and QuotaError without any update.
         """
         known = self._clients.get(client_id) or Client()
         conflicts, all_held = [], dict(known.buffers)
@@ -172,7 +172,7 @@ class ClientBuffers:
             if sync.lines is None and (held is None or held.version != sync.base_version):
                 conflicts.append(sync.uri)
                 continue
-            all_held.pop(sync.uri, None)  # the latest stands last
+            all_held.pop(sync.uri, None)  # so that the latest goes last
             all_held[sync.uri] = synced(held, sync)
         self._check(client_id, known, all_held)
         conflict = VersionConflictError(conflicts, known)
@@ -182,7 +182,7 @@ class ClientBuffers:
             raise conflict
 
     def _check(self, client_id: ClientId, known: Client, wanted: dict[str, HeldBuffer]) -> None:
-        """Nobody is refused what takes no more than before. Raises QuotaError."""
+        """Raise QuotaError if the client takes more than before, and too much."""
         is_new = client_id not in self._clients
         grown = _num_bytes(wanted) - _num_bytes(known.buffers)
         added = len(wanted) - len(known.buffers)
@@ -193,7 +193,7 @@ class ClientBuffers:
             )
 
     def get(self, client_id: ClientId, uri: str, version: int | None = None) -> HeldBuffer:
-        """Return a buffer at a version, or at any. Raises VersionConflictError if it is not held."""
+        """Return a buffer at a version, or at any version. Raises VersionConflictError."""
         client = self._clients.get(client_id)
         held = client.buffers.get(uri) if client else None
         if held is None or version not in (None, held.version):
@@ -201,7 +201,7 @@ class ClientBuffers:
         return held
 
     def holds(self, client_id: ClientId, uri: str) -> bool:
-        """Whether a client has a buffer open. Any thread may ask."""
+        """Whether a client has a buffer open. Thread-safe."""
         client = self._clients.get(client_id)
         return client is not None and uri in client.buffers
 
@@ -211,15 +211,12 @@ class ClientBuffers:
         return client is not None and bool(client.buffers)
 
     def others(self, client_id: ClientId, held: HeldBuffer) -> tuple[HeldBuffer, ...]:
-        """Return the client's other files, the one synced last first.
-
-        The cells of one notebook are one file.
-        """
+        """Return the client's other files, last synced first. A notebook's cells are one file."""
         buffers = reversed(self._clients[client_id].buffers.values())
         return tuple(one for one in buffers if not _is_same_file(one, held))
 
     def close(self, client_id: ClientId, uris: Iterable[str] | None) -> Client:
-        """Forget the buffers that a client closed, None being all. Returns what was forgotten."""
+        """Forget a client's closed buffers, or with None the client. Returns the forgotten ones."""
         client = self._clients.get(client_id) or Client()
         if uris is None:
             self._clients.pop(client_id, None)
@@ -230,7 +227,7 @@ class ClientBuffers:
         return Client(client.workspace, closed)
 
     def silent(self, for_s: float) -> list[ClientId]:
-        """The clients that have been silent for so long."""
+        """Return the clients that have been silent for so many seconds."""
         oldest = time.monotonic() - for_s
         return [name for name, client in self._clients.items() if client.seen_at < oldest]
 

@@ -1,10 +1,10 @@
 """The principals that tokens name. A host keeps what belongs to one principal from all others.
 
-A principal is a name; it is empty for the only one of its host, whose token has none.
+A principal is a name; it is empty where the host has a single, unnamed token.
 
-A token file holds one bare token, or a line for each: `ada:TOKEN`, or `ada:sha256:HEX` with the
-SHA-256 of the token. A name may have several tokens, of which one is on its way out. Empty lines
-and those that begin with `#` say nothing.
+A token file holds one bare token, or lines `ada:TOKEN` or `ada:sha256:HEX` with the SHA-256 of the
+token. A name may have several tokens, so that one can replace another. Empty lines and lines that
+begin with `#` are ignored.
 """
 
 import hashlib
@@ -20,16 +20,16 @@ from engine.host.failures import RefusalError
 from engine.host.protocol import Problem
 from engine.host.secret_file import MAKE_TOKEN, MIN_TOKEN_LEN, read_secret
 
-METRICS_NAME = "metrics"  # its token is for the figures of all, and nothing else
+METRICS_NAME = "metrics"  # its token only reads the metrics of all principals
 _SCOPE_KEY = "foregram.principal"
-_MAX_BYTES = 1_000_000
+_MAX_BYTES = 1_000_000  # size limit of a token file
 _HASHED = "sha256:"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@+-]{0,63}")
 _SHA256 = re.compile(r"[0-9a-fA-F]{64}")
 
 
 class WithdrawnError(RefusalError):
-    """The token of a request was taken away before all of the request was there."""
+    """The token of a request was withdrawn before the request was complete."""
 
     def __init__(self) -> None:
         reason = "the token of the request is none of this host's any more"
@@ -38,44 +38,44 @@ class WithdrawnError(RefusalError):
 
 @dataclass(frozen=True, slots=True)
 class KnownToken:
-    """A token as the host keeps it: its memory does not tell the token."""
+    """A token as the host keeps it: only its digest, never the token."""
 
     name: str
     digest: bytes  # SHA-256
-    line: int = 1  # of the file
+    line: int = 1  # in the token file
 
     @classmethod
     def of(cls, token: str, name: str = "", line: int = 1) -> Self:
-        """A token that is known itself."""
+        """Return the record of a plain token."""
         return cls(name, _digest(token.encode()), line)
 
 
 @dataclass(slots=True)
 class Principals:
-    """All that a host knows; one without any token serves every client that reaches it."""
+    """All principals of a host; without any token it serves every client that reaches it."""
 
     tokens: tuple[KnownToken, ...] = ()
-    file: Path | None = None  # where they are from
-    _read_ns: int = field(default=-1, compare=False, repr=False)  # the file, as it was last read
-    _seen_ns: int = field(default=-1, compare=False, repr=False)  # as it was last looked at
+    file: Path | None = None  # source of the tokens
+    _read_ns: int = field(default=-1, compare=False, repr=False)  # change time of the tokens' file
+    _seen_ns: int = field(default=-1, compare=False, repr=False)  # change time at the last check
 
     @classmethod
     def of(cls, token: str | None) -> Self:
-        """The one of `token`; None: every client is let in, as over a private socket."""
+        """Return the principal of `token`; with None, every client is let in (private socket)."""
         return cls() if token is None else cls((KnownToken.of(token),))
 
     @classmethod
     def read(cls, path: Path) -> Self:
-        """Those of a token file. Raises ConfigurationError."""
+        """Read the principals of a token file. Raises ConfigurationError."""
         principals = cls(file=path)
         principals.follow(is_told=True)
         return principals
 
     def follow(self, *, is_told: bool = False) -> bool:
-        """Read the file again if `is_told`, or if it changed, though not since the last call.
+        """Read the file again if `is_told`, or if it changed before the last call but not since.
 
-        So nothing is read that is still being saved. Where the file is no good, what is known stays.
-        Raises ConfigurationError, once for a change.
+        So a file is not read while it is being saved. An invalid file leaves the tokens unchanged.
+        Raises ConfigurationError once per change.
         """
         if self.file is None:
             return False
@@ -89,11 +89,11 @@ class Principals:
 
     @property
     def every(self) -> frozenset[str]:
-        """All that a token names."""
+        """The names of all principals."""
         return frozenset(known.name for known in self.tokens)
 
     def named_by(self, token: bytes) -> str | None:
-        """The principal of a token. It is compared with every token, in a time that tells nothing."""
+        """Return a token's principal, or None. Compares with every token in constant time."""
         if not self.tokens:
             return ""
         digest, found = _digest(token), None
@@ -104,7 +104,7 @@ class Principals:
 
 
 def principal_of(scope: Mapping[str, Any]) -> str:
-    """The principal of the request that has this ASGI scope, once it was let in."""
+    """Return the principal of an authenticated request with this ASGI scope."""
     principal: str = scope[_SCOPE_KEY]
     return principal
 
@@ -115,7 +115,7 @@ def note_principal(scope: MutableMapping[str, Any], principal: str) -> None:
 
 
 def _changed_ns(path: Path) -> int:
-    """When a file changed, its mode included, as that may be what was wrong; 0: it is not there."""
+    """Return when a file or its mode, which may have been wrong, changed; 0 without a file."""
     try:
         return path.stat().st_ctime_ns
     except OSError:
@@ -125,7 +125,7 @@ def _changed_ns(path: Path) -> int:
 def _tokens_in(path: Path) -> tuple[KnownToken, ...]:
     called = f"the token file {path}"
     known: dict[bytes, KnownToken] = {}
-    # Some editors begin a file with a mark.
+    # Some editors begin a file with a byte order mark.
     lines = read_secret(path, called, _MAX_BYTES).removeprefix("\ufeff").split("\n")
     for number, line in enumerate(map(str.strip, lines), 1):
         if not line or line.startswith("#"):
@@ -147,7 +147,7 @@ def _tokens_in(path: Path) -> tuple[KnownToken, ...]:
 
 
 def _token(line: str, number: int, where: str) -> KnownToken:
-    """Raises ConfigurationError, whose sentence never holds the token."""
+    """Parse a line. Raises ConfigurationError, whose message never holds the token."""
     name, colon, token = ("", "", line) if line.startswith(_HASHED) else line.partition(":")
     if not colon:
         name, token = "", line

@@ -1,4 +1,4 @@
-"""The folder in which a user's local host is found: its socket, lock, record, token and log."""
+"""The folder of a user's local host, with its socket, lock, record, token and log."""
 
 import fcntl
 import os
@@ -18,31 +18,31 @@ from engine.atomic_write import atomic_write, read_kept
 from engine.errors import ForegramError
 
 MAX_SOCKET_PATH = 103  # bytes; macOS takes 104 with the closing zero, Linux 108
-MAX_LOG_BYTES = 1_000_000
+MAX_LOG_BYTES = 1_000_000  # size at which a log is rotated
 
 
 @dataclass(frozen=True, slots=True)
 class LogFile:
-    """What a host prints, and the end of what it printed before that became too long."""
+    """A host's log, and the end of its predecessor."""
 
     path: Path
 
     @property
     def former_path(self) -> Path:
-        """What the log was before it became too long."""
+        """The log before its last rotation."""
         return self.path.with_name(f"{self.path.name}.1")
 
     @contextmanager
     def opened(self) -> Iterator[BinaryIO]:
-        """The log, to be appended to; for its user alone."""
+        """Open the log for appending, readable by its user alone."""
         with open(self.path, "ab", opener=partial(os.open, mode=0o600)) as file:
-            os.fchmod(file.fileno(), 0o600)  # an older version's may be readable
+            os.fchmod(file.fileno(), 0o600)  # an older version may have made it readable
             yield file
 
     def rotate(self) -> None:
-        """Copy a long log aside, over the previous one, and empty it.
+        """Move a long log's content to `former_path`, replacing the previous one.
 
-        Its writers may go on: all append. So a host can do this to its own log.
+        Writers may continue, as all append; so a host can rotate its own log.
         """
         with suppress(FileNotFoundError):
             if self.path.stat().st_size <= MAX_LOG_BYTES:
@@ -53,7 +53,7 @@ class LogFile:
             os.truncate(self.path, 0)
 
     def read(self, lines: int) -> list[str]:
-        """The last `lines` lines that the host printed."""
+        """Return the last `lines` lines of the log."""
         with suppress(FileNotFoundError), self.path.open("rb") as file:
             file.seek(max(0, self.path.stat().st_size - MAX_LOG_BYTES))
             text = file.read().decode("utf-8", "replace")
@@ -62,47 +62,47 @@ class LogFile:
 
 
 class RuntimeFolderError(ForegramError):
-    """The runtime folder, or the token in it, is not the user's own and private."""
+    """The runtime folder, or a token in it, is unusable or not private to the user."""
 
     code = "runtime_folder"
     exit_status = 4
 
 
 class HostRecord(msgspec.Struct, frozen=True, rename="camel"):
-    """The host that was started last, as `host.json` holds it."""
+    """The host started last, as stored in `host.json`."""
 
     pid: int
-    started_at: float  # this and the next in seconds since the machine was started
-    failed_at: float | None = None  # when it was noticed to have died
-    failures: int = 0  # hosts in a row that died, this one included once that is noticed
-    has_served: bool = False  # for long enough not to count as a failed start
-    version: str = ""  # of foregram
-    crashed: str = ""  # the last version whose host died before it had served
+    started_at: float  # this and `failed_at` in seconds since boot
+    failed_at: float | None = None  # when its death was noticed
+    failures: int = 0  # consecutive hosts that died, including this one once noticed
+    has_served: bool = False  # long enough not to count as a failed start
+    version: str = ""  # foregram's
+    crashed: str = ""  # the last version whose host died before `has_served`
 
 
 def new_secret() -> str:
-    """A random token."""
+    """Return a random token."""
     return secrets.token_urlsafe(32)
 
 
 def default_runtime_folder(environ: Mapping[str, str]) -> Path:
-    """`foregram` in the session's runtime folder, or else a folder of the user's under /tmp."""
+    """Return `foregram` in the session's runtime folder, or else the user's folder under /tmp."""
     session = environ.get("XDG_RUNTIME_DIR")
     if session and Path(session).is_absolute() and Path(session).is_dir():
         return Path(session) / "foregram"
-    # Not TMPDIR: each shell with a TMPDIR of its own would start a host.
+    # Not TMPDIR: each shell with its own TMPDIR would start another host.
     return Path("/tmp") / f"foregram-{os.getuid()}"  # noqa: S108 - checked to be ours when opened
 
 
 @dataclass(frozen=True, slots=True)
 class RuntimeFolder:
-    """A folder that only its user can look into. Make one with `open`."""
+    """A folder that only its user can access. Create it with `open`."""
 
     path: Path
 
     @classmethod
     def open(cls, path: Path) -> Self:
-        """Make the folder, or check the one that is there. Raises RuntimeFolderError."""
+        """Create the folder, or check an existing one. Raises RuntimeFolderError."""
         folder = cls(path)
         longest = len(os.fsencode(folder.socket_path))
         if longest > MAX_SOCKET_PATH:
@@ -123,17 +123,17 @@ class RuntimeFolder:
 
     @property
     def socket_path(self) -> Path:
-        """Where the host listens."""
+        """The socket on which the host listens."""
         return self.path / "host.sock"
 
     @property
     def lock_path(self) -> Path:
-        """The process that holds this file's lock may start a host."""
+        """The file whose lock a process must hold to start a host."""
         return self.path / "host.lock"
 
     @property
     def record_path(self) -> Path:
-        """The record of the last host, which that host keeps locked as long as it lives."""
+        """The record of the last host, which keeps it locked while it lives."""
         return self.path / "host.json"
 
     @property
@@ -142,14 +142,14 @@ class RuntimeFolder:
         return self.path / "token"
 
     def port_token(self, address: str, port: int) -> str | None:
-        """The token of the user's host on a port of this machine, if there is one."""
+        """Return the token of the user's host on a local port, if there is one."""
         with suppress(FileNotFoundError):
             return _token_in(self._port_token_path(address, port))
         return None
 
     @contextmanager
     def kept_port_token(self, address: str, port: int, token: str) -> Iterator[Path]:
-        """Keep the token of a port in a file while the block runs; yields that file."""
+        """Keep a port's token in a file while the block runs; yields the file."""
         path = self.keep_port_token(address, port, token)
         try:
             yield path
@@ -157,7 +157,7 @@ class RuntimeFolder:
             path.unlink(missing_ok=True)
 
     def keep_port_token(self, address: str, port: int, token: str) -> Path:
-        """Write the token of a port into its file, over what a killed host left. Raises OSError."""
+        """Write a port's token to its file, replacing that of a killed host. Raises OSError."""
         path = self._port_token_path(address, port)
         with atomic_write(path) as file:
             file.write(f"{token}\n".encode())
@@ -172,7 +172,7 @@ class RuntimeFolder:
         return LogFile(self.path / "host.log")
 
     def token(self) -> str:
-        """The token, made at the first call."""
+        """Return the token, creating it on the first call. Raises RuntimeFolderError."""
         path = self.token_path
         try:
             if not path.is_symlink() and not path.exists():
@@ -189,15 +189,15 @@ class RuntimeFolder:
     def _make_secret(self, path: Path) -> None:
         with NamedTemporaryFile(dir=self.path, buffering=0) as draft:
             draft.write(f"{new_secret()}\n".encode())
-            # A link is whole from its first moment, and fails where another was first.
+            # A link appears with its content complete, and fails if another process was first.
             with suppress(FileExistsError):
                 path.hardlink_to(draft.name)
 
     @contextmanager
     def claimed_record(self) -> Iterator[int]:
-        """A descriptor of the locked record: a process that inherits it is the host.
+        """Lock the record and yield its descriptor; the process that inherits it is the host.
 
-        The lock ends with the last process that has the descriptor, however that dies. A process
+        The lock ends when the last process with the descriptor ends, however that dies. A process
         number would not do, because the system may give it to another process.
         """
         descriptor = os.open(self.record_path, os.O_RDWR | os.O_CREAT, 0o600)
@@ -217,11 +217,11 @@ class RuntimeFolder:
         return False
 
     def write_record(self, record: HostRecord) -> None:
-        """Keep `record`, in the file that the host has locked."""
+        """Write `record` to the file that the host has locked."""
         self.record_path.write_bytes(msgspec.json.encode(record))
 
     def read_record(self) -> HostRecord | None:
-        """The last host; None where none was started or it was stopped."""
+        """Return the last host; None if none was started or it was stopped."""
         return read_kept(self.record_path, HostRecord)
 
     def forget_host(self) -> None:
@@ -231,7 +231,7 @@ class RuntimeFolder:
 
 
 def _token_in(path: Path) -> str:
-    """The token that a private file holds; "" where that is damaged. Raises OSError."""
+    """Return the token in a private file; "" if it is damaged. Raises OSError."""
     _check_private(path, stat.S_ISREG)
     token = path.read_text("ascii", errors="replace").strip()
     return token if token.isascii() and token.isprintable() else ""

@@ -1,1 +1,1 @@
-"""Several hosts under one address, on one machine or many: the extra `scale`, on Ray Serve."""
+"""Several hosts behind one address, on one machine or many, with Ray Serve (extra `scale`)."""

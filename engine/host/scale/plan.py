@@ -1,4 +1,4 @@
-"""What replicas are made of, how many there are, and the way to `replicas`, which imports Ray."""
+"""The plan of replicas, and the entry to `replicas`, which imports Ray."""
 
 import os
 import re
@@ -14,11 +14,11 @@ from engine.host.principals import Principals
 from engine.host.runtime import new_secret
 from engine.host.service import CompletionService
 
-_MOST_REPLICAS = 1000
+_MOST_REPLICAS = 1000  # replicas behind one address
 
 
 def replica_range(text: str) -> tuple[int, int]:
-    """Read `N` or `MIN-MAX`: as many as the load wants between both. Raises ConfigurationError."""
+    """Parse `N` or `MIN-MAX`, limits for autoscaling. Raises ConfigurationError."""
     if found := re.fullmatch(r"([1-9][0-9]{0,3})(?:-([1-9][0-9]{0,3}))?", text):
         least, most = int(found[1]), int(found[2] or found[1])
         if least <= most <= _MOST_REPLICAS:
@@ -29,34 +29,34 @@ def replica_range(text: str) -> tuple[int, int]:
 
 @dataclass(frozen=True, slots=True)
 class ReplicaPlan:
-    """How many replicas there are, what each serves, and whom it answers."""
+    """How many replicas to run, what each serves, and its principals."""
 
-    service: Callable[[], CompletionService]  # called in the process of the replica
-    principals: Principals  # of a file: each replica reads it by itself
+    service: Callable[[], CompletionService]  # called in each replica's process
+    principals: Principals  # each replica reads their file itself
     apis: str = NONE
-    is_loopback: bool = False  # it serves programs of this machine alone, by its name
-    count: tuple[int, int] = (1, 1)  # the fewest and the most
-    target_load: int = 8  # requests at a replica that autoscaling aims at
-    cluster: str | None = None  # Ray's address, or `auto`; None: Ray is started on this machine
+    is_loopback: bool = False  # serves only programs of this machine, by a loopback name
+    count: tuple[int, int] = (1, 1)  # minimum and maximum
+    target_load: int = 8  # concurrent requests per replica that autoscaling aims at
+    cluster: str | None = None  # Ray's address, or `auto`; None starts Ray on this machine
     device: str = "auto"
-    threads: int | None = None  # processors of a replica; None: an even share
+    threads: int | None = None  # processors per replica; None is an even share
 
 
 def start_replicas(plan: ReplicaPlan, host: HostOptions) -> None:
-    """Serve until SIGTERM. Raises ConfigurationError where Ray Serve is not installed."""
-    # Short, as Ray's sockets lie there; Ray opens what it makes to everybody.
+    """Serve until SIGTERM. Raises ConfigurationError, also if Ray Serve is not installed."""
+    # In /tmp, as paths of Ray's sockets must be short; private, as Ray's own files are not.
     with TemporaryDirectory(prefix="fg-ray-", dir="/tmp", ignore_cleanup_errors=True) as folder:
-        # Ray reads these when it is imported. It reports to nobody.
+        # Ray reads these on import. The first turns off its usage reports.
         os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
         if plan.cluster is None:
             os.environ |= {
-                "RAY_worker_niceness": "0",  # or others go first
-                # Of the loopback address alone Ray opens no port to other machines.
+                "RAY_worker_niceness": "0",  # Ray's default yields to other processes
+                # Keeps Ray on the loopback address, so that it opens no port to other machines.
                 "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",
                 "RAY_TMPDIR": folder,
                 "RAY_AUTH_MODE": "token",
                 "RAY_AUTH_TOKEN": new_secret(),
-                # A replica that is slow for a moment keeps its sessions.
+                # Seconds: a replica that is briefly slow keeps its sessions.
                 "RAY_SERVE_QUEUE_LENGTH_RESPONSE_DEADLINE_S": "1",
             }
         try:

@@ -1,8 +1,8 @@
-"""Replicas on Ray Serve: each is a whole host, whose application an actor holds.
+"""Replicas on Ray Serve: each is a complete host in an actor.
 
-Without a cluster, Ray is started on this machine and ends with this process. It listens on the
-loopback address; Serve opens a port of each replica on all addresses. A token that nobody else knows
-guards both. On a cluster the replicas go on when this process ends; another start replaces them.
+Without a cluster, Ray starts on this machine and ends with this process. Ray listens on loopback,
+Serve on a port of each replica on all addresses; a secret token guards both. On a cluster, replicas
+outlive this process, and another start replaces them.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ from engine.host.server import keep_up, read_tokens
 
 _APP = "foregram"
 _ROUTER = "ray.serve.experimental.consistent_hash_router.ConsistentHashRouter"
-# No completion goes through Ray's object store; its size is in bytes.
+# Completions do not use Ray's object store, so it is small (in bytes).
 _OWN_RAY = {"address": "local", "include_dashboard": False, "object_store_memory": 100 * 2**20}
 _LOGGING = {"log_level": "WARNING", "enable_access_log": False}
 _log = logging.getLogger("foregram.host")
@@ -42,8 +42,8 @@ class ClusterError(ForegramError):
 def serve_replicas(plan: ReplicaPlan, host: HostOptions) -> None:
     """Deploy, and serve until SIGTERM or SIGINT. Raises ConfigurationError and ClusterError.
 
-    SIGUSR1 replaces the replicas one after the other. Replicas follow the token file by themselves;
-    SIGHUP has it checked here, and read for replicas that come later.
+    SIGUSR1 replaces the replicas one by one. Replicas follow the token file themselves; on SIGHUP,
+    this process checks it and reads it for later replicas.
     """
     if host.port == 0:
         raise ConfigurationError("replicas need a port that is known beforehand")
@@ -56,7 +56,7 @@ def serve_replicas(plan: ReplicaPlan, host: HostOptions) -> None:
         signal.signal(signal.SIGTERM, signal.default_int_handler)
         if plan.cluster is None:
             stack.callback(serve.shutdown)
-            port_listener(host).close()  # its message is better than Ray's
+            port_listener(host).close()  # its error message is clearer than Ray's
         _listen(host, "EveryNode" if plan.cluster else "HeadOnly")
         _deploy(plan, is_waited_for=True)
         stack.enter_context(kept_token(host, host.address, host.port))
@@ -68,14 +68,14 @@ def serve_replicas(plan: ReplicaPlan, host: HostOptions) -> None:
                     _deploy(plan, is_waited_for=False)
                 else:
                     plan.principals.follow(is_told=True)
-            except Exception as error:  # noqa: BLE001 - whatever Ray meets, the replicas go on
+            except Exception as error:  # noqa: BLE001 - Ray's failure must not end the replicas
                 _log.error("nothing was changed: %s", error)
     if plan.cluster is not None:
         _log.info("the replicas go on; `serve.shutdown()` of Ray ends them")
 
 
 def _ray(cluster: str | None) -> AbstractContextManager[Any]:
-    """Ray, for as long as the block runs: that of a cluster, or one of this machine alone."""
+    """Connect to a cluster, or start Ray on this machine for the block. Raises ClusterError."""
     options: Any = {"address": cluster} if cluster else _OWN_RAY
     try:
         started = ray.init(**options, logging_level=logging.WARNING, namespace=_APP)
@@ -88,7 +88,7 @@ def _ray(cluster: str | None) -> AbstractContextManager[Any]:
 
 
 def _listen(host: HostOptions, proxy_location: str) -> None:
-    """Have Ray listen, unless it does already: then its address is what it was."""
+    """Have Ray listen; if it already does, its address stays."""
     cert, key = (path and str(path.absolute()) for path in (host.tls_cert, host.tls_key))
     http = {"host": host.address, "port": host.port, "ssl_certfile": cert, "ssl_keyfile": key}
     http["request_timeout_s"] = 600.0
@@ -96,13 +96,13 @@ def _listen(host: HostOptions, proxy_location: str) -> None:
 
 
 def _deploy(plan: ReplicaPlan, *, is_waited_for: bool) -> None:
-    """Have Ray run the replicas, in the place of those that run. Raises ClusterError."""
+    """Run the replicas, replacing existing ones. Raises ClusterError."""
     least, most = plan.count
     processors = [node["Resources"].get("CPU", 0) for node in ray.nodes() if node["Alive"]]
     share = max(1, int(min(sum(processors) // most, max(processors, default=1))))
     has_gpu = plan.device != "cpu" and ray.cluster_resources().get("GPU", 0) > 0
     deployment = serve.deployment(serve.ingress()(Replica)).options(
-        # Quickly up, slowly down: a session that moves needs its prompts read again.
+        # Scale up fast and down slowly: a session that moves has to read its prompts again.
         autoscaling_config={
             "min_replicas": least,
             "max_replicas": most,
@@ -111,7 +111,7 @@ def _deploy(plan: ReplicaPlan, *, is_waited_for: bool) -> None:
             "upscale_delay_s": 5.0,
         },
         max_constructor_retry_count=3,
-        max_ongoing_requests=10_000,  # above any quota: nobody waits for others before the proxy
+        max_ongoing_requests=10_000,  # above any quota, so that the proxy queues nothing
         health_check_period_s=2.0,
         health_check_timeout_s=15.0,
         logging_config=_LOGGING,
@@ -130,21 +130,21 @@ def _deploy(plan: ReplicaPlan, *, is_waited_for: bool) -> None:
 
 
 class Replica:
-    """Its methods are called on one event loop."""
+    """One host as a Ray actor. Its methods run on one event loop."""
 
     async def __init__(self, plan: ReplicaPlan) -> None:  # type: ignore[misc] # Ray awaits it
-        """Load the engine. Raises ForegramError; Ray routes nothing here before this returns."""
+        """Load the engine; Ray routes nothing here before this returns. Raises ForegramError."""
         self._plan, self._service = plan, plan.service()
         self._name: str = serve.get_replica_context().replica_tag
         self._service.engine_thread.start()
         while self._service.state == "loading":
             await asyncio.sleep(0.05)
         self.check_health()
-        read_tokens(self._service, plan.principals)  # they may have changed meanwhile
+        read_tokens(self._service, plan.principals)  # may have changed during the load
         self._upkeep = asyncio.create_task(keep_up(self._service, plan.principals))
 
     def __serve_build_asgi_app__(self) -> Application:
-        """The application; Ray asks for it once the engine is loaded."""
+        """Build the application; Ray calls this after the engine is loaded."""
         return guarded_app(
             *(self._service, EnabledApis.named(self._plan.apis), self._plan.principals),
             is_loopback=self._plan.is_loopback,
@@ -153,34 +153,34 @@ class Replica:
         )
 
     def check_health(self) -> None:
-        """Raises ClusterError where another has to take the place of this one."""
+        """Raise ClusterError if this replica has to be replaced."""
         if self._service.state != "ready":
             problem = self._service.engine_thread.problem
             raise ClusterError(problem.message if problem else self._service.state)
 
     def metrics(self) -> tuple[str, bytes]:
-        """The name and the figures of this replica, for one that is asked for those of all."""
+        """Return this replica's name and metrics, for a replica that joins all metrics."""
         return self._name, self._service.metrics_page()
 
     def close_client(self, principal: str, client: str, uris: tuple[str, ...] | None) -> None:
-        """Forget what a client has left here, as another replica was told."""
+        """Forget buffers that a client closed at another replica."""
         self._service.clients.leave(ClientId(principal, client), uris)
 
     async def __del__(self) -> None:
-        """Ray ends the replica, and has waited for its requests."""
+        """Stop the engine, after Ray has waited for the replica's requests."""
         if hasattr(self, "_upkeep"):
             self._upkeep.cancel()
             await self._service.engine_thread.stop()
 
 
 async def _ask_all(method: str, *values: object) -> list[Any]:
-    """What a method of each replica returns, where it answers in time."""
+    """Call a method of each replica, and return the results that arrive in time."""
     try:
         context = serve.get_replica_context()
         handle = serve.get_deployment_handle(context.deployment, context.app_name)
         answers = handle.broadcast(method, *values)
         found = await answers.results_async(timeout_s=2.0, return_exceptions=True)
         return [one for one in found if not isinstance(one, BaseException)]
-    except Exception as error:  # noqa: BLE001 - whatever Ray meets, this host is there
+    except Exception as error:  # noqa: BLE001 - Ray's failure must not end this host
         _log.warning("other replicas do not answer: %s", type(error).__name__)
         return []
