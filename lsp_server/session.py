@@ -261,14 +261,12 @@ class Session:
         return self.settings.speculate and self.link.search.state == "ready"
 
     async def _send_ahead(self, uri: str) -> None:
-        """Send a document to the host before a request needs it."""
         await self.workspace.look()
         snapshot = self.workspace.documents.snapshot(uri)
         if isinstance(snapshot, Snapshot) and self.completer.left_alone(uri) is None:
             await self.link.sync(snapshot)
 
     async def _retract(self) -> None:
-        """Have the host close documents that it may no longer hold."""
         await self.workspace.look()
         for uri in await self.link.retract():
             self.completer.forget(uri)

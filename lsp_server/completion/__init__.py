@@ -1,1 +1,1 @@
-"""From a model's text to what an editor shows. It knows no model and speaks with no client."""
+"""Turns a model's text into an editor's suggestion. It knows no model and talks to no client."""

@@ -1,4 +1,4 @@
-"""What a completion is judged against: the text around the cursor and how much was asked for."""
+"""The context in which a completion is judged: the text around the cursor, and the scope."""
 
 import re
 from collections import Counter
@@ -13,27 +13,27 @@ from lsp_server.language_names import UNPAIRED, comment_signs
 from lsp_server.prompt.place import Scope, comment_end
 
 _WINDOW = 1_000  # lines on either side
-LONGEST_SIDE = 1_000  # characters of the cursor's line on either side that are read
-_MOST_CHARS = 200_000  # around the cursor that brackets are counted in
-MOST_HEAD = 20_000  # characters before the cursor in which something may be open
-_UNIT_LINES = 100  # on either side that tell the unit of indentation
+LONGEST_SIDE = 1_000  # characters read of the cursor's line on either side
+_MOST_CHARS = 200_000  # characters around the cursor up to which brackets are counted
+MOST_HEAD = 20_000  # characters before the cursor that are searched for open brackets and strings
+_UNIT_LINES = 100  # lines on either side from which the unit of indentation is derived
 _UNITS = (2, 3, 4, 8)
 _SPANNING = re.compile("|".join((*LONG_QUOTES, "`")))
-_TABBED = ("makefile", "go", "go.mod")  # where a tab is syntax, or what the formatter writes
+_TABBED = ("makefile", "go", "go.mod")  # languages whose syntax or formatter wants tabs
 
 
 @dataclass(frozen=True, slots=True)
 class CursorContext:
-    """The lines around a cursor, near enough to matter."""
+    """The relevant lines around a cursor."""
 
     above: tuple[str, ...]
     before: str  # the cursor's line up to it
-    rest: str  # and behind it
+    rest: str  # the cursor's line after it
     below: tuple[str, ...]
     scope: Scope = Scope.SEVERAL
     unit: str | None = None  # of indentation
     comment_signs: tuple[str, ...] = ()  # of line comments
-    is_cut: bool = False  # there is more above
+    is_cut: bool = False  # whether the document has more lines above
     language_id: str = ""
     is_in_comment: bool = False
 
@@ -47,7 +47,7 @@ class CursorContext:
         language_id: str = "",
         is_in_comment: bool = False,
     ) -> Self:
-        """The context of a position in `lines`."""
+        """Return the context of a position in `lines`."""
         row, line = position.line, lines[position.line]
         near = lines[max(row - _UNIT_LINES, 0) : row + _UNIT_LINES]
         own = next(filter(str.strip, reversed(near[: min(row, _UNIT_LINES)])), "")
@@ -67,7 +67,7 @@ class CursorContext:
         )
 
     def is_free(self, text: str) -> bool:
-        """Whether brackets and quotes of `text` need no partner, in this language or comment."""
+        """Whether brackets and quotes of `text` may stay unpaired, in this language or comment."""
         stays = not any(end in text for end in ("\n", "*/", "-->"))
         return self.language_id in UNPAIRED or (self.is_in_comment and stays)
 
@@ -78,15 +78,15 @@ class CursorContext:
 
     @property
     def text_ends(self) -> list[str]:
-        """What would end a string of several lines or a comment that the cursor may stand in."""
+        """The ends of multi-line strings and comments that the cursor may be in."""
         head = self.head[-MOST_HEAD:]
         ends = [quote for quote in (*LONG_QUOTES, "`") if head.count(quote) % 2]
         return [*ends, *filter(None, [comment_end(head, self.language_id)])]
 
     def balance(self, text: str = "", replaced: int = 0) -> Balance | None:
-        """The brackets of all text with `text` in place of `replaced` characters behind the cursor.
+        """Balance the whole text with `text` in place of `replaced` characters after the cursor.
 
-        None where there is too much text to count them.
+        Returns None if there is too much text.
         """
         head, tail = self.head, "\n".join((self.rest[replaced:], *self.below))
         if len(head) + len(tail) > _MOST_CHARS:
@@ -95,9 +95,9 @@ class CursorContext:
 
 
 def _indent_unit(lines: Iterable[str], own: str) -> str | None:
-    """A tab or the blanks that one step of indentation has; None where no line tells.
+    """Return a tab or the spaces of one indentation step; None if no line tells.
 
-    `own` is a line of the cursor's block: strings and other blocks may be indented otherwise.
+    `own` is a line of the cursor's block, as strings and other blocks may be indented differently.
     """
     if own.startswith("\t"):
         return "\t"
@@ -114,7 +114,7 @@ def _indent_unit(lines: Iterable[str], own: str) -> str | None:
 
 
 def _outside_strings(lines: Iterable[str]) -> Iterator[str]:
-    """The lines that do not begin in a string: what stands there has steps of its own."""
+    """Yield the lines that do not begin inside a string, whose indentation is its own."""
     quote = ""
     for line in lines:
         if not quote:

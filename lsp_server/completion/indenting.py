@@ -1,4 +1,4 @@
-"""The indentation that the editor and the document want, in place of the model's own."""
+"""Replaces the model's indentation by that of the editor and the document."""
 
 import re
 from itertools import pairwise
@@ -8,14 +8,14 @@ from engine.text.lines import columns, first_of_last, indent_of, leading_space
 from lsp_server.completion.cursor_context import CursorContext
 
 _TAB_WIDTH = columns("\t")
-_NEAR = 50  # lines above the cursor
-_RULE = re.compile(r"[^\s#=][^#=]*:(?!=)")  # of a makefile
+_NEAR = 50  # lines above the cursor that are searched for a makefile's rule
+_RULE = re.compile(r"[^\s#=][^#=]*:(?!=)")  # the head of a makefile's rule
 
 
 def indented(text: str, context: CursorContext) -> str:
-    """The first line from where the editor has put the cursor, the others in the document's unit.
+    """Start the first line at the editor's cursor, and indent the others in the document's unit.
 
-    Blanks that a model writes for a tab, or four for two, are exchanged.
+    Spaces become tabs, and four spaces two, where the document has those.
     """
     lines = text.split("\n")
     if context.before and not context.before.strip():
@@ -32,7 +32,7 @@ def indented(text: str, context: CursorContext) -> str:
 
 
 def _first_line(line: str, context: CursorContext) -> str:
-    """Without indentation beyond what the line above asks for."""
+    """Drop indentation beyond that which the line above calls for."""
     above = next(filter(str.strip, reversed(context.above)), "")
     step = columns(context.unit or "") if above.rstrip().endswith(BLOCK_OPENERS) else 0
     missing = max(indent_of(above) + step - columns(context.before), 0)
@@ -42,7 +42,7 @@ def _first_line(line: str, context: CursorContext) -> str:
 
 
 def _recipes(lines: list[str], context: CursorContext) -> list[str]:
-    """The lines of a makefile with a tab before each command, and as they are elsewhere."""
+    """Put a tab before each command of a makefile, and leave other lines as they are."""
     above = list(context.above[-_NEAR:])
     made: list[str] = []
     for line in lines:
@@ -54,7 +54,7 @@ def _recipes(lines: list[str], context: CursorContext) -> list[str]:
 
 
 def _is_in_rule(above: list[str]) -> bool:
-    """Whether the line below these is a rule's command; one that goes on ends with a backslash."""
+    """Whether the line below these is a rule's command, unless a backslash continues the last."""
     filled = list(filter(str.strip, ["#", *above]))
     first = first_of_last(filled)
     is_whole = not filled[-1].endswith("\\")
@@ -62,7 +62,7 @@ def _is_in_rule(above: list[str]) -> bool:
 
 
 def _scale(lines: list[str], context: CursorContext, unit: int) -> tuple[int, int]:
-    """The step of the model's text and that of the document; equal if there is nothing to do."""
+    """Return the indentation steps of the model and the document; equal if nothing need change."""
     depths = [(indent_of(line), line.rstrip()) for line in lines[1:] if line.strip()]
     depths.insert(0, (indent_of(context.before + "x"), (context.before + lines[0]).rstrip()))
     steps = {

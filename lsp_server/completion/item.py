@@ -1,4 +1,4 @@
-"""A completion as an editor wants it: ghost text, or an entry of the menu, in the client's units."""
+"""A completion as ghost text or as a menu entry, in the client's units."""
 
 import re
 
@@ -15,7 +15,7 @@ ACCEPT_COMMAND = "foregram.accept"
 def inline_item(
     anchor: Anchor, rest: Suggestion, line_end: str = "\n"
 ) -> types.InlineCompletionItem:
-    """What is left to type, behind the menu's item; to accept it runs `foregram.accept`."""
+    """Return the text left to type, after the menu's item; accepting runs `foregram.accept`."""
     document, cursor = anchor.document, anchor.position
     edit = anchor.selected or LineEdit(cursor.line, cursor.character, cursor.character)
     end = edit.end + rest.replaced_chars_after_cursor
@@ -32,11 +32,11 @@ def inline_item(
 def menu_entry(
     item: types.InlineCompletionItem, snapshot: Snapshot, cursor: types.Position
 ) -> types.CompletionItem:
-    """The item from the start of the word before the cursor: clients filter by that word."""
+    """Return the item from the start of the word at the cursor, by which clients filter."""
     assert item.range is not None  # noqa: S101 - every item of ours has one
     here = snapshot.position(cursor)
     line = snapshot.prefix_of_line(here)
-    # Read backwards: a search for `\w+\Z` tries each character of a long word again.
+    # Read backwards, as a search for `\w+\Z` retries each character of a long word.
     word = re.split(r"\W", line[::-1], maxsplit=1)[0]
     start = Position(here.line, len(line) - len(word))
     before = snapshot.prefix_of_line(snapshot.position(item.range.start))
@@ -47,11 +47,11 @@ def menu_entry(
         kind=types.CompletionItemKind.Text,
         detail="foregram",
         documentation=text,
-        sort_text="!",  # first; not preselected, since Enter should still mean a new line
+        sort_text="!",  # first, but not preselected: Enter should still insert a new line
         filter_text=first_line,  # the whole text would match nearly anything
         text_edit=types.TextEdit(
             types.Range(snapshot.client_position(start), item.range.end), text
         ),
-        insert_text_mode=types.InsertTextMode.AsIs,  # it is indented already
+        insert_text_mode=types.InsertTextMode.AsIs,  # the text is already indented
         command=item.command,
     )

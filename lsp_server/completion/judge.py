@@ -1,4 +1,4 @@
-"""Whether a line stays whole with an insertion: its brackets, its quotes, its statement."""
+"""Judges whether an insertion leaves a line's brackets, quotes and statement whole."""
 
 import json
 import re
@@ -11,17 +11,17 @@ from lsp_server.completion.cursor_context import LONGEST_SIDE, MOST_HEAD, Cursor
 from lsp_server.language_names import TAGGED, UNPAIRED_CLOSERS
 from lsp_server.prompt.place import comment_end, is_header, opens_block
 
-# More of a statement than a part of its first word.
+# Matches a line with more of a statement than a part of its first word.
 _BEGUN = re.compile(r"\s*(\S+\s|[^\s(]+\(|[^\s\w])")
 READERS: dict[str, Callable[[str], object]] = {"json": json.loads, "toml": tomllib.loads}
 _OPEN_TAG = re.compile(r"(?<![\w)\]])<[a-zA-Z/][^<>]*\Z")
 _WITH_DOCUMENTS = ("shellscript", "dockerfile", "ruby", "php", "perl", "terraform")
 _DOCUMENT = re.compile(r"<<[-~<]?\s?[\"']?([A-Z_]\w*)")
 _WORD_IN_CALL = re.compile(r"\w\(.*\w\s*\Z", re.DOTALL)
-# A line that begins so closes a call above, or goes on in it.
+# Matches the start of a line that closes or continues a call above.
 _GOES_ON = re.compile(r"[^\w\s\"'@#/}\]]")
-_MOST_READ = 30_000  # characters of a document: TOML of that length takes 10 ms
-# At a cursor where something is missing, in JSON and in TOML.
+_MOST_READ = 30_000  # characters of a document; parsing so much TOML takes 10 ms
+# Tried at a cursor where JSON or TOML is incomplete.
 _FILLINGS = ("", "0", '"', '"x": 0', "x = 0", '": 0', " = 0", ": 0")
 
 
@@ -33,7 +33,7 @@ class LineJudge:
         self._before, self._rest = context.before[-LONGEST_SIDE:], context.rest[:LONGEST_SIDE]
 
     def prepare(self) -> None:
-        """Count what is open around the cursor."""
+        """Count the open brackets and quotes around the cursor."""
         _ = self._was, self._text
 
     @cached_property
@@ -42,7 +42,7 @@ class LineJudge:
 
     @cached_property
     def _text(self) -> Balance | None:
-        """What the text leaves open, which an insertion may close, and closes too much."""
+        """The document's brackets; an insertion may close those that are open."""
         return None if self._context.is_cut else self._context.balance()
 
     def accepts(self, text: str, replaced: int) -> bool:
@@ -65,11 +65,11 @@ class LineJudge:
 
     @property
     def is_begun(self) -> bool:
-        """Whether the user has written a statement's first word, and more than that."""
+        """Whether the user has written more than a statement's first word."""
         return _BEGUN.match(self._before) is not None
 
     def closers_of_header(self, text: str) -> str:
-        """What closes the block that `text` opens if it ends a header which the user has begun."""
+        """Return the closers of a block that `text` opens at the end of the user's header."""
         line = self._before + text
         is_header = self.is_begun and "\n" not in text and opens_block(line)
         if not is_header or balance(text, self._signs).open != "{":
@@ -77,32 +77,32 @@ class LineJudge:
         return balance(line, self._signs).closers
 
     def missing_brackets(self, text: str = "") -> str:
-        """What would close the brackets before the end of `text`, the innermost first."""
+        """Return the closers of all brackets open at the end of `text`, innermost first."""
         is_whole = self._text is not None and not self._text.open
         head = balance(self._context.head[-MOST_HEAD:] + text, self._signs)
         return "" if is_whole else head._replace(quote=None).closers
 
     @property
     def missing_ends(self) -> list[str]:
-        """What would end a string or a comment that may be open before the cursor."""
+        """The ends of strings and comments that may be open before the cursor."""
         ends, quote = self._context.text_ends, balance(self._before, self._signs).quote
         return [*ends, quote] if quote else ends
 
     def _closes_otherwise(self, now: Balance) -> bool:
-        """What stands behind closes something else than before, or more is closed than was open."""
+        """Whether the text after the cursor closes other brackets, or more than were open."""
         if self._context.language_id in UNPAIRED_CLOSERS or self._text is None:
             return False
         was, text = self._was.surplus, self._text
         return not was - text.surplus <= now.surplus <= was + len(text.open)
 
     def _goes_on(self, rest: str) -> bool:
-        """What stands behind belongs to a statement that has not ended."""
+        """Whether `rest` continues a statement."""
         return bool(rest) and rest[0] not in CLOSERS + ";," and not rest.startswith(self._signs)
 
     def _ends_in_header(self, text: str) -> bool:
-        """The text begins a block and nothing in it, unless the user has begun that line.
+        """Whether the text ends in a block's header, on a line that the user has not begun.
 
-        The first letters of a line are no beginning in Python, where no brace closes a block.
+        In Python, where no brace closes a block, a few first letters do not count as begun.
         """
         *above, last = text.split("\n")
         line = last if above else self._before + last
@@ -112,20 +112,20 @@ class LineJudge:
 
 
 class ApostropheJudge(LineJudge):
-    """Judges a language in which an apostrophe and a backquote are no strings."""
+    """Judges a language in which apostrophes and backquotes do not quote."""
 
     def accepts(self, text: str, _replaced: int) -> bool:
-        """Whether the text closes what it opens."""
+        """Whether the text closes the brackets and quotes that it opens."""
         own = balance(text.replace("'", " ").replace("`", " "), self._signs)
         is_in_string = self._before.count('"') % 2 == 1
         return not own.open and (own.quote is None or is_in_string)
 
 
 class DocumentJudge(LineJudge):
-    """Judges a language without a grammar; where the standard library reads it, as a whole."""
+    """Judges a language without a grammar; JSON and TOML by the whole document."""
 
     def accepts(self, text: str, replaced: int) -> bool:
-        """Whether a line that ends here is whole, and the document as readable as it may be."""
+        """Whether a line that ends here is whole, and the document as readable as before."""
         ends_line = not self._rest[replaced:].strip()
         if not super().accepts(text, replaced):
             return False
@@ -134,7 +134,7 @@ class DocumentJudge(LineJudge):
         return not (ends_line and self._is_cut(text)) and not self._is_readable
 
     def _leaves_open(self, text: str, now: Balance) -> bool:
-        """Also a comment, a here-document, or a string of several lines."""
+        """Check also for a comment, a here-document and a string of several lines."""
         if self._opens_document(text) or (not self._is_in_comment and self._ends_in_comment(text)):
             return True
         if "\n" in text and not self._is_in_string:
@@ -156,7 +156,7 @@ class DocumentJudge(LineJudge):
         return balance(self._head + text, self._signs, QUOTES).quote is not None
 
     def _opens_document(self, text: str) -> bool:
-        """A here-document whose last line stands neither in the text nor below."""
+        """Whether the text opens a here-document that ends neither in it nor below."""
         if self._context.language_id not in _WITH_DOCUMENTS:
             return False
         whole = "\n".join((text, *self._context.below))
@@ -164,7 +164,7 @@ class DocumentJudge(LineJudge):
         return not all(re.search(rf"\n\s*{one[1]}\b", whole[one.end() :]) for one in opened)
 
     def _is_cut(self, text: str) -> bool:
-        """The text ends in the user's string, in a call or a tag, or wants a value."""
+        """Whether the text ends in a string, a call or a tag, or before a value."""
         line = self._before + text
         found = balance(line, self._signs)
         is_in_line = found.quote is not None or self._is_in_call(line, found)
@@ -177,18 +177,18 @@ class DocumentJudge(LineJudge):
 
     @property
     def _takes_next_line(self) -> bool:
-        """A line that goes on below would go on with another statement."""
+        """Whether a backslash would join the next statement to this line."""
         below = self._context.below[:1]
         return any(line.strip() and not line[:1].isspace() for line in below)
 
     def _is_in_call(self, line: str, found: Balance) -> bool:
-        """The line ends with a word in a call that nothing below goes on with."""
+        """Whether the line ends with a word in a call that no line below continues."""
         before_bracket = found.starts[-1] - 1 if found.starts else -1
         is_in_call = before_bracket >= 0 and _WORD_IN_CALL.match(line, before_bracket)
         return bool(is_in_call) and _GOES_ON.match(self._below) is None
 
     def _is_in_tag(self, line: str) -> bool:
-        """The line ends in a tag that nothing below ends."""
+        """Whether the line ends in a tag that no line below ends."""
         if self._context.language_id not in TAGGED or not _OPEN_TAG.search(line):
             return False
         return ">" not in self._below.partition("<")[0]
@@ -203,7 +203,7 @@ class DocumentJudge(LineJudge):
 
     @cached_property
     def _is_readable(self) -> bool:
-        """Whether something at the cursor makes a document that can be read."""
+        """Whether some filling at the cursor makes the document readable."""
         return any(self._reads(filling + end, 0) for filling in _FILLINGS for end in ("", ",", '"'))
 
     def _reads(self, text: str, replaced: int) -> bool:

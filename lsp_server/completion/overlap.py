@@ -1,4 +1,4 @@
-"""Text that stands behind the cursor already: the rest of its line, and the lines below."""
+"""Removes or replaces text that already follows the cursor, in its line or below."""
 
 import re
 from itertools import takewhile
@@ -8,18 +8,18 @@ from engine.text.lines import indent_of, squeeze
 from engine.text.suffix import LETTERS, num_letters
 from lsp_server.completion.cursor_context import LONGEST_SIDE, CursorContext
 
-_MOST_LINES = 12  # below that are compared
-_MOST_CLOSERS = 12  # behind the cursor that are weighed
-_ENDS = ";,"  # of a statement or an argument, which may stand behind closers
+_MOST_LINES = 12  # lines below the cursor that are compared
+_MOST_CLOSERS = 12  # closing characters after the cursor that are considered
+_ENDS = ";,"  # ends of statements and arguments, which may follow closing brackets
 _WORD = re.compile(r"\w")
 _WHOLE_START = re.compile(r"\w\s*[=(.{:]|\w\s+\w|^\w{3,}\s*$|(?:^|\w\s+)[^\w\s]+\s*\w{2,}$")
 _CLOSING_LINE = re.compile(r"\n\s*[)\]}]")
 
 
 def without_start(text: str, context: CursorContext) -> str:
-    """The text without the cursor's line up to it, which some models say again.
+    """Drop the part of the line before the cursor, which some models repeat.
 
-    Items of a list and short words may well come twice. Blanks may differ.
+    Spaces may differ. List items and short words stay, as they may well occur twice.
     """
     start, blank = context.before.lstrip(), r"[ \t]*"
     if len(start) > LONGEST_SIDE or not _WHOLE_START.search(start):
@@ -30,14 +30,14 @@ def without_start(text: str, context: CursorContext) -> str:
 
 
 def not_only_next(text: str, context: CursorContext) -> str:
-    """Nothing if the text says what the next lines say."""
+    """Return an empty text if it only repeats the next lines."""
     return "" if _repeat_start(text, context) == 0 else text
 
 
 def replaced_in_line(text: str, context: CursorContext) -> int:
-    """How many characters behind the cursor the text has written itself, so that it replaces them.
+    """Count the characters after the cursor that the text repeats and so replaces.
 
-    Words must agree; for brackets and quotes what counts is that they are as balanced as before.
+    Words must agree. Brackets and quotes need only be as balanced as before.
     """
     rest = context.rest
     if not rest.strip():
@@ -54,12 +54,12 @@ def replaced_in_line(text: str, context: CursorContext) -> int:
 
 
 def num_closers(rest: str) -> int:
-    """How many closing brackets and quotes stand right behind the cursor."""
+    """Count the closing brackets and quotes right after the cursor."""
     return len(list(takewhile(CLOSERS.__contains__, rest[:_MOST_CLOSERS])))
 
 
 def without_next(text: str, context: CursorContext) -> str:
-    """The text up to where it repeats the lines below the cursor."""
+    """Cut the text where it begins to repeat the lines below the cursor."""
     start = _repeat_start(text, context)
     if start is None:
         return text
@@ -67,18 +67,18 @@ def without_next(text: str, context: CursorContext) -> str:
 
 
 def without_comment(text: str, context: CursorContext) -> str:
-    """The text up to a comment at its end, which would swallow the rest of the line."""
+    """Cut a comment at the text's end, which would swallow the rest of the line."""
     before = context.before[-LONGEST_SIDE:]
     start = balance(before + text, context.comment_signs).comment
-    if start is None or start < len(before):  # the cursor itself stands in a comment
+    if start is None or start < len(before):  # the cursor itself is in a comment
         return text
-    if not (before + text)[max(start - 1, 0)].isspace():  # `https://`, `a#b`, `$#` begin none
+    if not (before + text)[max(start - 1, 0)].isspace():  # `https://`, `a#b`, `$#`: no comment
         return text
     return text[: start - len(before)].rstrip()
 
 
 def without_surplus(text: str, context: CursorContext, replaced: int) -> str:
-    """The text without brackets that close what the lines below close already."""
+    """Drop brackets if the lines below already close theirs."""
     if context.is_cut or not balance(text, context.comment_signs).surplus:
         return text
     was, now = context.balance(), context.balance(text, replaced)
@@ -90,14 +90,14 @@ def without_surplus(text: str, context: CursorContext, replaced: int) -> str:
 
 
 def _has_written(text: str, rest: str) -> bool:
-    """The rest of the line ends the text's first line, or the whole text."""
+    """Whether the text, or its first line, ends with the rest of the line."""
     words = squeeze(rest)
     first, last = text.partition("\n")[0], text.rstrip().rpartition("\n")[2]
     return squeeze(first).endswith(words) or squeeze(last).endswith(words)
 
 
 def _partly_written(text: str, rest: str) -> int:
-    """The longest beginning of the rest, up to a word's end, that ends the text."""
+    """Return the length of the longest start of `rest`, in whole words, that ends the text."""
     for count in range(min(len(rest) - 1, len(text)), 0, -1):
         splits_word = _WORD.match(rest[count - 1]) and _WORD.match(rest[count])
         if not splits_word and text.endswith(rest[:count]):
@@ -106,7 +106,7 @@ def _partly_written(text: str, rest: str) -> int:
 
 
 def _closers_written(text: str, context: CursorContext) -> int:
-    """How many closing characters right behind the cursor the text has made superfluous."""
+    """Count the closing characters after the cursor that the text makes superfluous."""
     head, rest = context.before[-LONGEST_SIDE:], context.rest[:LONGEST_SIDE]
     for quote in LONG_QUOTES:
         if rest.startswith(quote) and text.count(quote) % 2:
@@ -124,7 +124,7 @@ def _closers_written(text: str, context: CursorContext) -> int:
 
 
 def _ends_code_in_string(text: str, head: str, signs: tuple[str, ...]) -> bool:
-    """The text closes a brace of the string that `head` ends in, as in `${name}` or f"{name}"."""
+    """Whether the text closes a brace in the string that `head` ends in, as in `${name}`."""
     if head.rfind("{") <= head.rfind("}") or balance(head, signs).quote is None:
         return False
     unopened = balance(text, signs).unopened
@@ -132,7 +132,7 @@ def _ends_code_in_string(text: str, head: str, signs: tuple[str, ...]) -> bool:
 
 
 def _repeat_start(text: str, context: CursorContext) -> int | None:
-    """The text's line from which on it says what the lines below say."""
+    """Return the number of the text's line from which it repeats the lines below."""
     lines = text.split("\n")
     own = [n for n, line in enumerate(lines) if line.strip()]
     below = [line for line in context.below if line.strip()][:_MOST_LINES]
@@ -154,11 +154,11 @@ def _is_evidence(same: list[tuple[str, str]], *, reaches_end: bool) -> bool:
 
 
 def _surplus_start(text: str, signs: tuple[str, ...]) -> int | None:
-    """Where a closing bracket without a partner can be cut off, with what follows it."""
+    """Return where to cut off an unpaired closing bracket with the text after it."""
     unopened = balance(text, signs).unopened
     last = len(text.rstrip().rstrip(";,")) - 1
     if last in unopened:
         return len(text[:last].rstrip())
-    # Or else the end of the line before the first one that begins with such a bracket.
+    # Otherwise, cut at the end of the line before the first one that begins with such a bracket.
     lines = (match for match in _CLOSING_LINE.finditer(text) if match.end() - 1 in unopened)
     return next((match.start() for match in lines), None)

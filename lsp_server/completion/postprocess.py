@@ -1,4 +1,4 @@
-"""From what the model wrote to what is worth showing: the steps in their order."""
+"""Turns the model's text into a suggestion worth showing, step by step."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator
@@ -24,7 +24,7 @@ from lsp_server.reasons import Reason
 
 Step = Callable[[str, CursorContext], str]
 
-# In their order, each with the reason why nothing is shown if it leaves nothing.
+# In order, each with the reason to report if it leaves nothing.
 _FIRST_STEPS: tuple[tuple[Step, Reason], ...] = (
     (without_start, Reason.REPEATS_ITSELF),
     (in_scope, Reason.LEFT_SCOPE),
@@ -32,15 +32,15 @@ _FIRST_STEPS: tuple[tuple[Step, Reason], ...] = (
     (not_only_next, Reason.ONLY_REPEATS_NEXT_LINES),
 )
 _BRACKETS_ONLY = re.compile(r"""[\s()\[\]{}<>"'`;,]*""")
-_MOST_CLOSERS = 3  # behind the cursor that are tried one by one
-_JOINTS = ",.=+-*/%&|^<?"  # something has to follow, as the block does behind a header
+_MOST_CLOSERS = 3  # closing characters after the cursor that are tried one by one
+_JOINTS = ",.=+-*/%&|^<?"  # characters that more text has to follow, as a block follows a header
 _TOKEN = re.compile(r"\w+|[^\w\s]")
 
 
 def process(text: str, context: CursorContext, judge: Judge | None = None) -> Suggestion | Reason:
-    """Trim and mend a finished completion; or why nothing is shown. Line ends stay LF.
+    """Trim and mend a finished completion, or return why nothing is shown. Line ends stay LF.
 
-    `judge` knows the text better than the cursor's line does.
+    `judge` defaults to one that knows the cursor's line alone.
     """
     made = trimmed(text, context)
     if isinstance(made, Reason) or context.is_free(made.text):
@@ -50,7 +50,7 @@ def process(text: str, context: CursorContext, judge: Judge | None = None) -> Su
 
 
 def trimmed(text: str, context: CursorContext) -> Suggestion | Reason:
-    """A completion without what it should not have said; it may still leave code broken."""
+    """Cut unwanted text from a completion, which may still break code."""
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     if not text:
         return Reason.MODEL_SAID_NOTHING
@@ -61,7 +61,7 @@ def trimmed(text: str, context: CursorContext) -> Suggestion | Reason:
     if context.rest[replaced:].strip():
         plainer = without_comment(text, context)
         closers = replaced_in_line(plainer, context)
-        if closers > replaced:  # else it may be no comment: prose in a string has such signs, too
+        if closers > replaced:  # otherwise it may be no comment, but prose in a string
             text, replaced = plainer, closers
     ends_line = not context.rest[replaced:].strip()
     steps: list[tuple[Step, Reason]] = [
@@ -78,7 +78,7 @@ def trimmed(text: str, context: CursorContext) -> Suggestion | Reason:
 
 
 def _after(steps: Iterable[tuple[Step, Reason]], text: str, context: CursorContext) -> str | Reason:
-    """What the steps leave of a text, or the reason of the first that leaves nothing."""
+    """Apply the steps, or return the reason of the first that leaves nothing."""
     for step, reason in steps:
         left = step(text, context)
         if text.strip() and not left.strip():
@@ -97,7 +97,7 @@ def _unless_worthless(made: Suggestion, context: CursorContext) -> Suggestion | 
 
 
 def _unbroken(made: Suggestion, context: CursorContext, judge: Judge) -> Suggestion | Reason:
-    """`made`, cut back to the longest beginning with which nothing is newly broken."""
+    """Cut `made` back to the longest beginning that breaks no code."""
     if judge.accepts(made.text, made.replaced_chars_after_cursor):
         return made
     by_tokens = (
@@ -111,9 +111,9 @@ def _unbroken(made: Suggestion, context: CursorContext, judge: Judge) -> Suggest
 
 
 def _beginnings(text: str, *, by_tokens: bool) -> Iterator[str]:
-    """The text, then fewer and fewer of its lines, then of the first line's tokens.
+    """Yield the text, then fewer and fewer of its lines, then of the first line's tokens.
 
-    Half a line is of use where something stands behind it, or the parser says that it is whole.
+    Part of a line is useful if text follows the cursor, or a parser can tell that it is whole.
     """
     lines = text.split("\n")
     for count in range(len(lines), 0, -1):
@@ -128,7 +128,7 @@ def _beginnings(text: str, *, by_tokens: bool) -> Iterator[str]:
 
 
 def _replacements(text: str, context: CursorContext) -> list[int]:
-    """How many characters behind the cursor the text may replace, the likeliest first."""
+    """Return how many characters after the cursor the text may replace, likeliest first."""
     likeliest = replaced_in_line(text, context)
     others = range(min(num_closers(context.rest), _MOST_CLOSERS) + 1)
     return [likeliest, *(count for count in others if count != likeliest)]

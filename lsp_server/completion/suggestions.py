@@ -1,4 +1,4 @@
-"""Completions that the user types through: the rest of each is answered at once, from memory."""
+"""Answers from memory while the user types along an earlier completion."""
 
 import time
 from collections.abc import Callable
@@ -17,7 +17,7 @@ HashOf = Callable[[int, int], int]
 
 
 class Suggestion(NamedTuple):
-    """What is to be typed at a cursor: text in place of characters behind it."""
+    """Text to insert at a cursor, in place of characters after it."""
 
     text: str
     replaced_chars_after_cursor: int = 0
@@ -25,19 +25,18 @@ class Suggestion(NamedTuple):
 
 
 def line_hashes(lines: tuple[str, ...]) -> HashOf:
-    """The hash of the lines `start` to `end` (excluded), which is computed once.
+    """Return a cached function that hashes the lines `start` to `end` (excluded).
 
-    A str keeps its hash, so hashing lines that have been seen before costs nanoseconds a line.
+    A str keeps its hash, so hashing known lines costs nanoseconds a line.
     """
     return cache(lambda start, end: hash(lines[start:end]))
 
 
 @dataclass(frozen=True, slots=True)
 class PlacedSuggestion:
-    """A suggestion where it was made; an empty one marks where a completion begins.
+    """A suggestion with its place; an empty one marks the start of a completion.
 
-    Above and below are hashes of lines, the cursor's own excluded; `cells` is that of a notebook's
-    other cells.
+    `above` and `below` hash the lines around the cursor's own, `cells` a notebook's other cells.
     """
 
     suggestion: Suggestion
@@ -45,14 +44,14 @@ class PlacedSuggestion:
     line: int
     above: int
     below: int
-    before: str  # on the cursor's line
+    before: str  # the cursor's line up to it
     rest: str
     cells: int
-    is_invoked: bool  # an explicit request shows what there is, however unlikely
+    is_invoked: bool  # whether an explicit request made it, which shows even unlikely text
 
     @classmethod
     def at(cls, anchor: Anchor) -> Self:
-        """Where a completion for `anchor` begins."""
+        """Return the start of a completion for `anchor`."""
         snapshot, position = anchor.snapshot, anchor.position
         return cls(
             Suggestion(""),
@@ -67,10 +66,10 @@ class PlacedSuggestion:
         )
 
     def rest_at(self, anchor: Anchor, hash_of: HashOf) -> Suggestion | None:
-        """What is left to type there, if the text around is what this was made for.
+        """Return the text left to type at `anchor`, if the text around it still matches.
 
-        `hash_of` is of the lines there. What an explicit request brought comes by itself only to a
-        user that types along it.
+        `hash_of` hashes the lines of `anchor`. An explicitly requested suggestion is shown
+        automatically only if the user types along it.
         """
         text, _, completion_id = self.suggestion
         if anchor.position.line - self.line > text.count("\n"):
@@ -89,14 +88,14 @@ class PlacedSuggestion:
         return Suggestion(rest, replaced, completion_id)
 
     def typed_until(self, later: Anchor) -> str | None:
-        """What was typed here before `later`; None where the text changed in any other way."""
+        """Return the text typed here before `later`; None after any other change."""
         typed, hash_of = self._typed(later), line_hashes(later.snapshot.lines)
         if typed is None or self._replaced(typed, later, hash_of) is None:
             return None
         return typed if hash_of(0, self.line) == self.above else None
 
     def _typed(self, later: Anchor) -> str | None:
-        """What stands between this place and `later`, if what stood before it is unchanged."""
+        """Return the text between this place and `later`, if the line before it is unchanged."""
         lines, position = later.snapshot.lines, later.position
         is_near = self.uri == later.snapshot.uri and self.line <= position.line
         if not is_near or self.cells != hash(later.cells):
@@ -106,10 +105,9 @@ class PlacedSuggestion:
         return written[len(self.before) :] if written.startswith(self.before) else None
 
     def _replaced(self, typed: str, anchor: Anchor, hash_of: HashOf) -> int | None:
-        """Characters behind the cursor that the rest replaces; None if what follows has changed.
+        """Count the characters after the cursor to replace; None if the text there has changed.
 
-        An editor that closes what was just opened adds that alone. One that lets the user type over
-        a closing bracket takes that away.
+        Closing brackets that the editor inserts, or lets the user type over, are no such change.
         """
         snapshot, position = anchor.snapshot, anchor.position
         if hash_of(position.line + 1, len(snapshot.lines)) != self.below:
@@ -125,7 +123,7 @@ class PlacedSuggestion:
         return replaced + len(added) if _contains(text[len(typed) :], added) else 0
 
     def _before_closing_line(self, typed: str, anchor: Anchor, hash_of: HashOf) -> str | None:
-        """The rest without its last line, where Enter between brackets has written that line."""
+        """Drop the last line if the editor has inserted it, at Enter between brackets."""
         lines, position = anchor.snapshot.lines, anchor.position
         below, (text, replaced, _) = position.line + 1, self.suggestion
         inner, _, last = text[len(typed) :].rpartition("\n")
@@ -137,10 +135,10 @@ class PlacedSuggestion:
 
 
 class SuggestionCache:
-    """The last completions, each found again wherever the cursor stands within its text."""
+    """The last completions, each found again wherever the cursor is within its text."""
 
     def __init__(self) -> None:
-        self._kept: dict[str, tuple[PlacedSuggestion, float]] = {}  # until when; the newest last
+        self._kept: dict[str, tuple[PlacedSuggestion, float]] = {}  # with its expiry; newest last
 
     def __len__(self) -> int:
         return len(self._kept)
@@ -154,7 +152,7 @@ class SuggestionCache:
             del self._kept[next(iter(self._kept))]
 
     def suggestions(self, anchor: Anchor) -> list[Suggestion]:
-        """What is left of completions that the text before the cursor leads into, newest first."""
+        """Return the rests of completions that the text before the cursor begins, newest first."""
         now, hash_of = time.monotonic(), line_hashes(anchor.snapshot.lines)
         self._kept = {key: one for key, one in self._kept.items() if one[1] > now}
         found: dict[str, Suggestion] = {}
@@ -164,16 +162,16 @@ class SuggestionCache:
         return list(found.values())
 
     def prefer(self, completion_id: str) -> None:
-        """Have a completion come before all others, as if it were the newest."""
+        """Put a completion before all others, as if it were the newest."""
         if (kept := self._kept.pop(completion_id, None)) is not None:
             self._kept[completion_id] = kept
 
     def clear(self) -> None:
-        """Drop everything: it was made as other settings wanted it."""
+        """Drop everything, as it was made with other settings."""
         self._kept.clear()
 
     def forget(self, uri: str) -> None:
-        """Drop what belongs to a document that was closed."""
+        """Drop the suggestions of a closed document."""
         self._kept = {key: one for key, one in self._kept.items() if one[0].uri != uri}
 
     @property
@@ -182,6 +180,6 @@ class SuggestionCache:
 
 
 def _contains(text: str, closers: str) -> bool:
-    """The text writes the closers itself, in their order."""
+    """Whether the text contains the closers in their order."""
     characters = iter(text)
     return all(closer in characters for closer in closers)

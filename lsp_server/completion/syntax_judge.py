@@ -1,4 +1,4 @@
-"""Whether the parser finds something newly broken with an insertion."""
+"""Judges by the parser whether an insertion breaks code."""
 
 from collections.abc import Iterator
 from functools import cache, cached_property
@@ -12,24 +12,24 @@ from lsp_server.completion.judge import ApostropheJudge, DocumentJudge, LineJudg
 from lsp_server.language_names import APOSTROPHES
 from lsp_server.prompt.parsed_line import EditedText, Fault, ParsedLine
 
-# Bytes that are parsed to judge, about 20 ms; what is not judged by then the line decides. Time
-# itself would have the same text judged otherwise on a busy machine.
+# Bytes to parse per judgement, about 20 ms; after that, the line alone decides. A limit in seconds
+# would make the verdict depend on the machine's load.
 _PATIENCE = 60_000
-_TRY_BYTES = 1_500  # of a try, whatever the text
-_COPIED_BYTES = 100  # of the whole text that a try copies in the time in which it parses one
-_FILLINGS = ("", "x", "x:")  # at a cursor where something is missing
-# In place of a line that nothing at its cursor makes whole.
+_TRY_BYTES = 1_500  # bytes that each try costs at least
+_COPIED_BYTES = 100  # bytes of text that a try copies in the time of parsing one
+_FILLINGS = ("", "x", "x:")  # tried at a cursor where code is missing
+# Tried in place of a line that no filling makes whole.
 _PYTHON_LINES = ("pass", "if x:", "elif x:", "except:", "case x:")
-_MOST_MISSING = 3  # brackets before the cursor that the user has not closed yet
-_MANY = 1_000  # faults
+_MOST_MISSING = 3  # most open brackets before the cursor for which closers are tried
+_MANY = 1_000  # more faults than any filling leaves
 
 
 class _Baseline(NamedTuple):
-    """The text around the cursor, with what suits it best there.
+    """The text around the cursor with the best filling.
 
-    `is_torn`: nothing mends it, nor would it be whole without the cursor's block. `faults` stand in
-    other lines whatever is inserted; at best `num_here` are left in the cursor's own, once
-    `closers` have closed what is open. `is_python`: Python reads the statements.
+    `is_torn`: no filling mends it, and it is not whole without the cursor's block either. `faults`
+    are in other lines whatever is inserted. At best `num_here` remain in the cursor's own line,
+    after `closers`. `is_python`: Python reads the statements.
     """
 
     is_torn: bool
@@ -42,8 +42,8 @@ class _Baseline(NamedTuple):
 class SyntaxJudge:
     """Judges by the parser what the cursor's line alone cannot tell.
 
-    `line` is the editor's line; what stands before the cursor is `lead`, which may be several
-    lines where a completion is taken as accepted.
+    `line` is the editor's line. `lead` is the text before the cursor, several lines if a
+    completion is taken as accepted.
     """
 
     def __init__(
@@ -52,21 +52,21 @@ class SyntaxJudge:
         self._line, self._lead, self._rest = line, lead, context.rest
         self._is_python = line.language_id == "python"
         self._by_line = LineJudge(context)
-        self._with_text = cache(line.with_text)  # some texts are asked for again
+        self._with_text = cache(line.with_text)  # some texts are tried twice
         self._patience = self._bytes_left = patience
         self._is_first = True
 
     def prepare(self) -> None:
-        """See what is wrong around the cursor, which most of the time goes into."""
+        """Find the faults around the cursor, which takes most of the time."""
         _ = self._baseline
 
     def accepts(self, text: str, replaced: int) -> bool:
-        """Whether all that is wrong is wrong without the insertion, too.
+        """Whether the insertion adds no fault.
 
-        At the end of a line what the user has begun before the cursor may stay unfinished.
+        At the end of a line, a statement that the user has begun may stay unfinished.
         """
         if not self._is_first and not self._by_line.accepts(text, replaced):
-            return False  # to parse what is open costs most
+            return False  # unclosed text takes longest to parse
         self._is_first = False
         if self._is_late:
             return self._by_line.accepts(text, replaced)
@@ -74,7 +74,7 @@ class SyntaxJudge:
         if self._is_whole(text, replaced):
             return True
         closers = self._by_line.closers_of_header(text)
-        ends = (closers, f"{closers};") if closers else ()  # of a statement, or of a value in it
+        ends = (closers, f"{closers};") if closers else ()  # ends of a statement and of a value
         return is_last and (
             self._may_grow(text, replaced)
             or any(self._is_whole(text + end, replaced) for end in ends)
@@ -95,12 +95,12 @@ class SyntaxJudge:
         if edited.tree is not None and not edited.faults:
             return edited.is_python is not False or not self._baseline.is_python
         is_old = not edited.num_here and edited.faults_around <= self._baseline.faults
-        # Where the grammar cannot read the text around, it cannot tell what an insertion breaks.
+        # A grammar that cannot read the surrounding text cannot tell what an insertion breaks.
         is_unknown = edited.tree is None or self._baseline.is_torn
         return (is_old or is_unknown) and self._by_line.accepts(text, replaced)
 
     def _may_grow(self, text: str, replaced: int) -> bool:
-        """The text goes on with what the user has begun, and leaves nothing open of its own."""
+        """Whether the text continues the user's statement and leaves nothing of its own open."""
         if not self._by_line.accepts(text, replaced):
             return False
         ends = self._ends(text)
@@ -113,7 +113,7 @@ class SyntaxJudge:
         return is_at_end and self._by_line.is_begun and self._stays_unfinished(text)
 
     def _ends(self, text: str) -> Iterator[str]:
-        """What the user may still write behind `text` to make the statement whole."""
+        """Yield endings that the user may still write after `text` to finish the statement."""
         baseline, is_python, body = self._baseline, self._is_python, self._body(text)
         both = baseline.closers, self._by_line.missing_brackets(text)[:_MOST_MISSING]
         closers = list(dict.fromkeys(one[:end] for one in both for end in range(len(one) + 1)))
@@ -121,11 +121,11 @@ class SyntaxJudge:
         if baseline.closers or baseline.num_here:  # a string or a comment may be open
             yield from self._by_line.missing_ends
         yield from [body] if is_python else filter(None, map(_with_statement_end, closers))
-        if self._by_line.is_begun:  # a header on its way
+        if self._by_line.is_begun:  # perhaps an unfinished header
             yield from (closer + (":" if is_python else "") + body for closer in closers)
 
     def _stays_unfinished(self, text: str) -> bool:
-        """No name at the cursor makes the statement whole, and with the text it may go on."""
+        """Whether no name at the cursor finishes the statement, and `text` may be continued."""
         left, edited = self._edited(""), self._edited(text)
         is_as_before = edited.num_here <= left.num_here and (
             edited.faults_around <= self._baseline.faults | left.faults_around
@@ -135,7 +135,7 @@ class SyntaxJudge:
 
     @cached_property
     def _is_mendable(self) -> bool:
-        """Whether Python, if it is that, reads the user's statement with a name at the cursor."""
+        """Whether a name at the cursor makes Python read it; True for other languages."""
         closers, ends = ("", self._baseline.closers), ("", f":{self._body()}")
         fillings = (f"x{closer}{end}" for closer in closers for end in ends)
         return any(self._edited(filling).is_python is not False for filling in fillings)
@@ -153,7 +153,7 @@ class SyntaxJudge:
 
     @cached_property
     def _baseline(self) -> _Baseline:
-        """What no filling mends, and what the best one leaves. It has a patience of its own."""
+        """The faults that no filling mends and the best one leaves, found with its own patience."""
         left, self._bytes_left = self._bytes_left, self._patience
         without = self._line.without_block()
         faults = without.faults_around
@@ -187,7 +187,7 @@ class SyntaxJudge:
 
 
 def _with_statement_end(closers: str) -> str:
-    """The closers with a semicolon before the braces that they end with; none for braces alone."""
+    """Put a semicolon before the closers' final braces; empty for braces alone."""
     inner = closers.rstrip("}")
     return f"{inner};{closers[len(inner) :]}" if inner else ""
 
@@ -196,7 +196,7 @@ Judge = LineJudge | SyntaxJudge
 
 
 def judge_of(line: ParsedLine | None, context: CursorContext, lead: str) -> Judge:
-    """What decides at a cursor: the parser where it can, or else the line alone."""
+    """Return the judge at a cursor: by the parser if it can, otherwise by the line."""
     if line is not None:
         return SyntaxJudge(line, context, lead)
     has_apostrophes = context.language_id in APOSTROPHES

@@ -1,4 +1,4 @@
-"""Text that should not have been written: other blocks, and prose."""
+"""Cuts text outside the requested scope: other blocks, and prose."""
 
 import re
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ _FENCE = re.compile(r"\s*`{3,}[\w+#.-]*\s*")
 
 
 def in_scope(text: str, context: CursorContext) -> str:
-    """As many lines as were asked for, and none outside of the cursor's block."""
+    """Keep the requested lines, and none outside the cursor's block."""
     lines = _unfenced(text.split("\n"), context)
     first = next((n for n, line in enumerate(lines) if line.strip()), None)
     if first is None:
@@ -33,10 +33,9 @@ def in_scope(text: str, context: CursorContext) -> str:
 
 
 def _unfenced(lines: list[str], context: CursorContext) -> list[str]:
-    """The lines before a Markdown fence: models end code with one as in a chat.
+    """Keep the lines before a Markdown fence, with which models end code as in a chat.
 
-    Prose has fences of its own; it stands in documents without line comments, in docstrings and in
-    comments.
+    Prose may contain fences: documents without line comments, docstrings and comments.
     """
     if not context.comment_signs or context.text_ends:
         return lines
@@ -46,7 +45,7 @@ def _unfenced(lines: list[str], context: CursorContext) -> list[str]:
 
 
 def _block_end(lines: list[str], first: int, context: CursorContext) -> int:
-    """The first line that is indented less than the cursor's block; behind it if it closes that."""
+    """Return the end of the cursor's block, which its closing line belongs to."""
     block = _block_indent(lines[first], context)
     for number in range(1, len(lines)):
         line = lines[number]
@@ -57,9 +56,9 @@ def _block_end(lines: list[str], first: int, context: CursorContext) -> int:
 
 
 def _block_indent(first_line: str, context: CursorContext) -> int:
-    """How deep the cursor's block stands; 0 where no line above can have opened one.
+    """Return the indentation of the cursor's block; 0 if no line above can have opened one.
 
-    At column 0 the text says itself which block it goes on with.
+    At column 0 the text itself decides which block it continues.
     """
     begun = first_of_last((*context.above, context.before))
     block = indent_of(begun + "x" if begun else first_line)
@@ -68,12 +67,12 @@ def _block_indent(first_line: str, context: CursorContext) -> int:
 
 
 def _is_directive(line: str, context: CursorContext) -> bool:
-    """A line of a preprocessor: those stand at column 0 in any block."""
+    """Whether the line is a preprocessor's, which may be at column 0 in any block."""
     return line.startswith("#") and "#" not in context.comment_signs
 
 
 def _closes(lines: Sequence[str], number: int, context: CursorContext) -> bool:
-    """The line closes what is open above it, and nothing behind the cursor does so already."""
+    """Whether the line closes a block that no text after the cursor already closes."""
     if _CLOSING_LINE.fullmatch(lines[number]) is None:
         return False
     was, now = context.balance(), context.balance("\n".join(lines[: number + 1]))
@@ -81,7 +80,7 @@ def _closes(lines: Sequence[str], number: int, context: CursorContext) -> bool:
 
 
 def _deeper_end(lines: list[str], first: int, context: CursorContext) -> int:
-    """The first line that is not deeper than the one that was continued, but for its closing."""
+    """Return the first line not deeper than the continued one, apart from its closing line."""
     begun = first_of_last((*context.above, context.before))
     base = indent_of(begun + "x" if context.before.strip() else lines[first])
     base = min(base, indent_of(lines[first])) if first else base
@@ -95,7 +94,7 @@ def _deeper_end(lines: list[str], first: int, context: CursorContext) -> int:
 
 
 def _ends_string(lines: list[str], number: int) -> bool:
-    """The line begins with what ends a string or a here-document that the text has begun."""
+    """Whether the line ends a string or a here-document that the text has begun."""
     line, above = lines[number].strip(), "\n".join(lines[:number])
     if line.isidentifier():
         return re.search(rf"<<\W*{line}\b", above) is not None

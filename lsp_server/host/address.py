@@ -1,4 +1,4 @@
-"""Where a completion host listens, and how a client of it is made."""
+"""The address of a completion host, and the HTTP client for it."""
 
 import asyncio
 import hmac
@@ -23,15 +23,15 @@ from lsp_server.settings import Settings
 
 _PORTS = {"http": 80, "https": 443}
 _SESSION_DIGITS = 32
-_IDLE_S = 5.0  # after which a connection is not used again; the host closes it then, too
+_IDLE_S = 5.0  # seconds until an idle connection is dropped; the host closes it then, too
 _MOST_IDLE = 20
 
 
 class SocketTransport(httpx2.AsyncHTTPTransport):
-    """A transport to the host that listens on a socket; it is used on one event loop."""
+    """A transport to a host on a Unix socket, for use on one event loop."""
 
     def __init__(self, path: Path) -> None:
-        super().__init__(verify=False, uds=str(path))  # certificates would take 40 ms to read
+        super().__init__(verify=False, uds=str(path))  # reading certificates would take 40 ms
         self._pool = httpcore2.AsyncConnectionPool(
             uds=str(path),
             max_connections=None,
@@ -42,10 +42,10 @@ class SocketTransport(httpx2.AsyncHTTPTransport):
 
 
 class _Backend(httpcore2.AsyncNetworkBackend):
-    """asyncio's own streams.
+    """Connects through asyncio's own streams.
 
-    Those of anyio, which httpx2 takes, ask the system anew at each read. Where a request ends while
-    its answer arrives, they leave an `InvalidStateError` in the log.
+    Those of anyio, httpx2's default, ask the system anew at each read. They also log an
+    `InvalidStateError` if a request ends while its answer arrives.
     """
 
     async def connect_unix_socket(
@@ -75,11 +75,11 @@ class _Stream(httpcore2.AsyncNetworkStream):
                 await self._writer.drain()
 
     async def aclose(self) -> None:
-        """Nobody waits for what is not written yet."""
+        """Drop data that is not written yet."""
         self._writer.transport.abort()
 
     def get_extra_info(self, info: str) -> Any:  # noqa: ANN401 - httpcore2's
-        """Whether a connection that should be silent has something to read, as its end."""
+        """For "is_readable", whether an idle connection has ended."""
         if info == "is_readable":
             return self._reader.at_eof() or self._writer.is_closing()
         return None
@@ -119,7 +119,7 @@ class HostAddress:
 
     @property
     def endpoint(self) -> str:
-        """For people: the socket or the address."""
+        """The socket or URL, for messages."""
         return str(self.socket_path or self.url)
 
     @property
@@ -133,7 +133,7 @@ class HostAddress:
         return self.socket_path is not None or is_loopback(self._parsed.host)
 
     def found_token(self, folder: RuntimeFolder) -> str:
-        """The token that a host on this machine has left for its user; empty if there is none."""
+        """Return the token that a host on this machine left for its user; empty if none."""
         port = self._parsed.port or _PORTS[self._parsed.scheme]
         found = (folder.port_token(one, port) for one in loopback_addresses(self._parsed.host))
         return next(filter(None, found), "")
@@ -146,16 +146,16 @@ class HostAddress:
             raise ConfigurationError(f"host_url {self.url} is not an address: {error}") from error
 
     def session_of(self, workspace: str) -> str:
-        """The name under which several hosts at one address keep a workspace on one of them.
+        """Return the session name by which a workspace stays on one of several replicas.
 
-        Nobody without the token can tell the workspace by it. People who share a token and call
-        their folders the same are told apart by their machines.
+        It does not reveal the workspace without the token. It differs between machines that share
+        a token and have equal folder names.
         """
         named = "\0".join([platform.node(), workspace])
         return hmac.digest(self.token.encode(), named.encode(), "sha256").hex()[:_SESSION_DIGITS]
 
     def client(self, timeout_s: float = 5.0, session: str = "") -> httpx2.AsyncClient:
-        """A client of this host, which the caller closes. Raises ConfigurationError."""
+        """Return a client that the caller closes. Raises ConfigurationError."""
         headers = {
             PROTOCOL_HEADER: str(PROTOCOL_VERSION),
             "content-type": "application/json",
@@ -173,16 +173,16 @@ class HostAddress:
                 timeout=timeout_s,
                 verify=self.tls_context(),
                 transport=transport,
-                trust_env=not self.is_local,  # no proxy is to see what stays on this machine
+                trust_env=not self.is_local,  # proxies must not see local traffic
             )
 
     def tls_context(self) -> ssl.SSLContext:
-        """Trusts what the system trusts, and `ca_file`. Raises ConfigurationError."""
+        """Trust the system's certificates and `ca_file`. Raises ConfigurationError."""
         return tls_context(self.url, self.ca_file, "ca_file")
 
 
 def host_address(settings: Settings) -> HostAddress:
-    """Where the settings expect a host, running or not. Raises ForegramError."""
+    """Return the address of the settings' host, running or not. Raises ForegramError."""
     if settings.host_url is None:
         folder = RuntimeFolder.open(settings.runtime_folder)
         return HostAddress(folder.token(), folder.socket_path)

@@ -1,4 +1,4 @@
-"""The requests to a host, and the ways in which they can fail."""
+"""Requests to a host, and the ways in which they can fail."""
 
 import asyncio
 import json
@@ -22,17 +22,17 @@ from engine.host.protocol import (
 from engine.model_names import printable
 from engine.request import Chunk
 
-_LONGEST_WAIT_S = 60.0  # whatever a host says
-_ANSWER_S = 5.0  # for all of what a host answers at once, however it drips
-_UPLOAD_S = 60.0  # for documents over a slow line
-NO_HOST = "no_host"  # the code of a problem: what answers is something else
-_MOST_SHOWN = 500  # characters of what a host says to people
-# Of what answers with something else than our messages.
+_LONGEST_WAIT_S = 60.0  # seconds; caps the pause that a host names after a 429
+_ANSWER_S = 5.0  # seconds for a whole answer, even if it arrives in drips
+_UPLOAD_S = 60.0  # seconds for uploading documents over a slow line
+NO_HOST = "no_host"  # problem code: the answer is not from a completion host
+_MOST_SHOWN = 500  # characters of a host's message shown to people
+# Errors when decoding an answer that is not one of our messages.
 _ODD = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 
 
 class HostGoneError(Exception):
-    """The host does not answer, or stopped in the middle of it."""
+    """The host does not answer, or stopped halfway through an answer."""
 
 
 class HostAbsentError(HostGoneError):
@@ -52,7 +52,7 @@ class HostConflictError(HostRefusedError):
 
 
 class HostQuotaError(HostRefusedError):
-    """The host holds, or does, no more for this user now."""
+    """The host's limit for this user is reached for the moment."""
 
     def __init__(self, problem: Problem, retry_after_s: float) -> None:
         super().__init__(problem)
@@ -62,23 +62,23 @@ class HostQuotaError(HostRefusedError):
 class HostClient:
     """A host under one address. Every method raises the errors above.
 
-    After a 429, nothing is sent for a while that would add to what the host holds or does.
+    After a 429, completions and documents are refused here until the pause is over.
     """
 
     def __init__(self, http: httpx2.AsyncClient, endpoint: str = "") -> None:
-        """Send through `http`; `endpoint` is the host's address for people."""
+        """Send through `http`; messages name the host by `endpoint`."""
         self._http = http
         self._endpoint = endpoint or str(http.base_url).rstrip("/")
-        self.replica = ""  # which of several hosts has answered last
+        self.replica = ""  # the replica that answered last
         self._decode = msgspec.json.Decoder(CompleteEvent).decode
         self._waits_until = 0.0
         self._waits_for: Problem | None = None
 
     async def complete(self, request: CompleteRequest) -> AsyncGenerator[CompleteEvent]:
-        """The events of a completion; closing the iterator cancels it.
+        """Yield the events of a completion; closing the iterator cancels it.
 
-        The first is an empty piece: the host has accepted the request with its documents. Before
-        that, a host that is not there is a HostAbsentError.
+        The first is an empty piece: the host has accepted the request with its documents. Raises
+        HostAbsentError if the host is gone before that.
         """
         self._check_wait()
         content, is_accepted = encoded(request), False
@@ -100,7 +100,7 @@ class HostClient:
             raise HostGoneError("the host stopped in the middle of a completion")
 
     async def status(self, client_id: str = "") -> Status:
-        """What the host is doing; it counts the clients other than `client_id`."""
+        """Return the host's status, which counts the clients other than `client_id`."""
         query = f"?client={client_id}" if client_id else ""
         content = await self._request(f"/v1/status{query}")
         try:
@@ -109,7 +109,7 @@ class HostClient:
             raise HostRefusedError(_no_host(str(error))) from error
 
     async def sync(self, request: SyncRequest) -> None:
-        """Have the host hold buffers."""
+        """Send buffers to the host."""
         self._check_wait()
         await self._request("/v1/buffers", request, limit_s=_UPLOAD_S)
 
@@ -156,7 +156,7 @@ class HostClient:
         return body
 
     def _check_wait(self) -> None:
-        """Raises HostQuotaError before the time that the host named."""
+        """Raises HostQuotaError until the pause that the host named is over."""
         left_s = self._waits_until - time.monotonic()
         if self._waits_for is not None and left_s > 0:
             raise HostQuotaError(self._waits_for, left_s)
@@ -164,7 +164,7 @@ class HostClient:
     def _unaccepted(
         self, response: httpx2.Response, content: bytes
     ) -> HostRefusedError | HostAbsentError:
-        """Why there is no completion: behind a proxy the host may be gone, and another come."""
+        """Return why a completion failed. A proxy's error means that the host is absent."""
         refusal = self._refused(response, content)
         if refusal.problem.code != NO_HOST or not response.is_server_error:
             return refusal
@@ -182,7 +182,7 @@ class HostClient:
 
 
 def encoded(message: msgspec.Struct) -> bytes:
-    """As JSON. Halves of surrogate pairs, which it cannot carry, become question marks."""
+    """Encode as JSON. Unpaired surrogates, which UTF-8 cannot carry, become question marks."""
     try:
         return msgspec.json.encode(message)
     except UnicodeEncodeError:
@@ -199,5 +199,5 @@ def _problem(status: int, content: bytes) -> Problem:
         problem = msgspec.json.decode(content, type=Problem)
     except _ODD:
         return _no_host(str(status))
-    shown = printable(problem.message[:_MOST_SHOWN])  # it may be anybody's machine
+    shown = printable(problem.message[:_MOST_SHOWN])  # the machine is not trusted
     return msgspec.structs.replace(problem, message=shown)

@@ -1,11 +1,11 @@
-"""The local completion host as a daemon: found or started, and stopped. It loads no torch.
+"""Finds, starts and stops the local completion host. Loads no torch.
 
 A process that starts a host holds the lock of the runtime folder, so ten windows that open at once
 get one host. Waiting leaves the event loop free.
 
-Under the same lock an older version's host is ended: once it is idle, or at once if it is of an
-older protocol. The newer version always wins, so editors of two versions do not take turns. A
-version whose host crashed at its start replaces nothing, until `foregram stop` or another version.
+An older version's host is ended under the same lock: once idle, or at once if its protocol is
+older. The newer version always wins, so editors of two versions do not take turns. A version
+whose host crashed at its start replaces nothing until `foregram stop` or another version.
 """
 
 import asyncio
@@ -39,20 +39,21 @@ from lsp_server.settings import Settings
 
 _LOG = logging.getLogger(__name__)
 POLL_S = 0.05
-START_LIMIT_S = 60.0  # until a host answers at all; it loads its model after that
-STOP_LIMIT_S = 15.0  # a host drains for ten seconds; then the same again after SIGTERM
+START_LIMIT_S = 60.0  # seconds until a host first answers; it loads its model after that
+STOP_LIMIT_S = 15.0  # seconds for each attempt to stop; a host drains for ten of them
 COLLECT_S = 1.0
 
 
 async def ensure_host(
     settings: Settings, command: Sequence[str] | None = None, *, wanted_at: float = 0.0
 ) -> HostAddress:
-    """The address of a host: the remote one, or the local one, which is started if need be.
+    """Return the address of the remote host, or of the local one, started if needed.
 
-    A local host answers, but its model may still be loading. One that crashes is restarted at
-    once, then after ever longer pauses, in which HostError holds the end of its log. If a person
-    wanted it since, at `wanted_at` (of `boot_s`), there is no pause, and one that could not load its
-    model is replaced: what was wrong may be right by now.
+    The local host answers, but its model may still be loading. After a crash it is restarted at
+    once, then after ever longer pauses. Raises HostError with the end of its log during a pause.
+
+    `wanted_at` is when the user last wanted a host, by the clock of `boot_s`. A host from before
+    that is restarted without a pause, and replaced if it could not load its model.
     """
     address = host_address(settings)
     if settings.host_url is None:
@@ -61,7 +62,7 @@ async def ensure_host(
 
 
 def explained(settings: Settings, result: ProbeResult) -> ProbeResult:
-    """The result; where the local host has crashed, with what is known of that."""
+    """Return the result; if the local host has crashed, with the known reason."""
     if result.kind != "absent" or settings.host_url is not None:
         return result
     folder = RuntimeFolder.open(settings.runtime_folder)
@@ -72,7 +73,7 @@ def explained(settings: Settings, result: ProbeResult) -> ProbeResult:
 
 
 async def stop_host(settings: Settings, report: Callable[[str], None] = lambda _: None) -> bool:
-    """Stop the local host; whether there was one. Raises HostError if it does not end.
+    """Stop the local host, and return whether one ran. Raises HostError if it does not end.
 
     `report` is called with each further attempt.
     """
@@ -82,8 +83,8 @@ async def stop_host(settings: Settings, report: Callable[[str], None] = lambda _
 
 
 def serve_command(settings: Settings, folder: RuntimeFolder) -> list[str]:
-    """The command line of a local host."""
-    # -P: the folder in which an editor was started may have an `engine` of its own.
+    """Return the command line of a local host."""
+    # -P: the editor's working directory may contain another `engine` package.
     command = [sys.executable, "-P", "-m", "lsp_server", "serve"]
     options = {
         "--socket": folder.socket_path,
@@ -126,12 +127,12 @@ class LocalHost:
                 self._start(record)
                 if await self._answers():
                     return
-                if self._reaper is not None:  # until the log says what is known of the end
+                if self._reaper is not None:  # it logs how the host ended
                     await asyncio.to_thread(self._reaper.join, COLLECT_S)
         raise HostError(failure_sentence(self._folder, record))
 
     async def stop(self, report: Callable[[str], None]) -> bool:
-        """Ask the host to end, then send signals; whether there was one. Raises HostError."""
+        """End the host, and return whether one ran. Raises HostError."""
         answer = await probe(self._address)
         was_there = answer.kind != "absent" or self._folder.host_is_alive()
         if was_there:
@@ -142,10 +143,10 @@ class LocalHost:
         return was_there
 
     def _is_outdated(self, answer: ProbeResult, wanted_at: float) -> bool:
-        """Whether another host takes the place of the one that gave this answer.
+        """Whether to replace the host that gave this answer.
 
-        One that could not load its model serves nobody, so it is replaced for a person that wanted a
-        host since. One of another protocol serves no editor of this version, so its own are no matter.
+        A host that could not load its model is replaced if the user has wanted one since. An older
+        host of another protocol is replaced even while it serves editors of its own version.
         """
         record, status = self._folder.read_record(), answer.status
         has_crashed = record is not None and record.crashed == VERSION
@@ -157,18 +158,18 @@ class LocalHost:
         return precedes(status.version, VERSION) and is_idle(status) and not has_crashed
 
     async def _end_outdated(self, wanted_at: float) -> None:
-        """End a host that is replaced; looked at under the lock, so that nobody ends a new one."""
+        """End an outdated host; probed under the lock, so that no new host is ended."""
         answer = await probe(self._address)
         if self._is_outdated(answer, wanted_at):
             _LOG.info("the host of another version, or without a model, is replaced")
             await self._end(self._process_id(answer), _LOG.info)
-            self._folder.forget_host()  # it was told to end, so it did not crash
+            self._folder.forget_host()  # we ended it, so it did not crash
 
     async def _answers(self) -> bool:
-        """Whether a host answers before its process ends, if there is one at all."""
+        """Wait for a host, and return whether it answers before its process ends."""
         deadline = time.monotonic() + START_LIMIT_S
         while not _is_up(answer := await probe(self._address)):
-            # Looked at after the probe: a process that is gone by now has not begun to listen since.
+            # Checked after the probe: a process gone by then cannot have begun to listen since.
             if answer.kind == "absent" and not self._folder.host_is_alive():
                 return False
             if time.monotonic() > deadline:
@@ -180,7 +181,7 @@ class LocalHost:
         return True
 
     def _start(self, former: HostRecord | None) -> None:
-        # Not in a thread: a cancelled caller would release the lock while the process is started.
+        # Not in a thread: a cancelled caller would release the lock before the process exists.
         self._folder.socket_path.unlink(missing_ok=True)
         self._folder.log.rotate()
         with self._folder.claimed_record() as claim, self._folder.log.opened() as log:
@@ -191,7 +192,7 @@ class LocalHost:
                     stdout=log,
                     stderr=subprocess.STDOUT,
                     start_new_session=True,  # it outlives the editor, and its Ctrl-C
-                    cwd="/",  # what a repository holds must not be found by a relative path
+                    cwd="/",  # relative paths must not resolve to files of a repository
                     pass_fds=(claim,),
                 )
             except OSError as error:
@@ -203,12 +204,12 @@ class LocalHost:
                     process.pid, boot_s(), failures=failures, version=VERSION, crashed=crashed
                 )
             )
-        # Reaps the process when it ends, if this one lives that long.
+        # Reaps the host when it ends, if this process lives that long.
         self._reaper = threading.Thread(target=self._reap, args=(process,), daemon=True)
         self._reaper.start()
 
     def _reap(self, process: subprocess.Popen[bytes]) -> None:
-        with suppress(OSError, ValueError):  # the folder is gone by then; a signal without a name
+        with suppress(OSError, ValueError):  # the folder may be gone, or the signal have no name
             note_signal(self._folder, process.wait())
 
     def _process_id(self, answer: ProbeResult) -> int | None:
@@ -222,7 +223,7 @@ class LocalHost:
         with suppress(httpx2.HTTPError):
             async with self._address.client() as client:
                 if (await client.post("/v1/stop")).is_client_error and pid is not None:
-                    endings = []  # it takes no such request from this version
+                    endings = []  # it rejects this request from our version: send signals
         endings += [] if pid is None else [signal.SIGTERM, signal.SIGKILL]
         for ending in endings:
             if ending is not None and pid is not None:
@@ -235,7 +236,7 @@ class LocalHost:
         raise HostError(f"{what} on {self._address.endpoint} does not end")
 
     async def _is_gone(self, pid: int | None) -> bool:
-        """Whether that process ends, although an editor may have started another one meanwhile."""
+        """Whether the process ends in time; another editor may have started a successor."""
         deadline = time.monotonic() + STOP_LIMIT_S
         while True:
             answer = await probe(self._address)

@@ -1,8 +1,8 @@
-"""How often in a row the local host has crashed, and when it may be started again.
+"""Counts the local host's crashes in a row, and decides when it may be started again.
 
-A host that ends as it should empties its record. One that is killed while it loads leaves it, however
-long it loaded; only a host that has served for a while resets the count. All of this happens under
-the lock for starting hosts.
+A host that ends properly empties its record. One killed while it loads leaves it, however long it
+loaded; only a host that has served for a while resets the count. All of this happens under the
+lock for starting hosts.
 """
 
 import signal
@@ -12,21 +12,21 @@ import msgspec
 
 from engine.host.runtime import HostRecord, RuntimeFolder
 
-# Before a restart, by the number of crashes: none, then ever longer ones.
+# Pauses in seconds before a restart after the first crash, the second and so on.
 PAUSES_S = (0.0, 60.0, 300.0, 3600.0)
 _IN_WORDS = {60.0: "a minute", 300.0: "five minutes", 3600.0: "an hour"}
-_LAST_WORDS = 3  # lines of the log in a sentence
+_LAST_WORDS = 3  # last lines of the log quoted in a message
 
 
 def boot_s() -> float:
-    """Seconds since the machine was started: the same for all processes, whatever the clock says."""
+    """Return seconds since the machine started, which no change of the clock affects."""
     if hasattr(time, "CLOCK_BOOTTIME"):
         return time.clock_gettime(time.CLOCK_BOOTTIME)
     return time.monotonic()
 
 
 def noted_end(folder: RuntimeFolder) -> HostRecord | None:
-    """The record of a host that crashed, with the crash counted once."""
+    """Count a crash once, and return the record of the host that crashed."""
     record = folder.read_record()
     if record is not None and record.failed_at is None:
         record = counted(record)
@@ -35,28 +35,28 @@ def noted_end(folder: RuntimeFolder) -> HostRecord | None:
 
 
 def counted(record: HostRecord) -> HostRecord:
-    """The record of a host that is gone, with its own crash counted."""
+    """Return the record of a crashed host with its crash counted."""
     if record.failed_at is not None:
         return record
     failures, crashed = record.failures + 1, record.version
-    if record.has_served:  # such a version does start, whatever ended its host
+    if record.has_served:  # this version is known to start
         failures, crashed = 1, "" if record.crashed == record.version else record.crashed
     return msgspec.structs.replace(record, failures=failures, failed_at=boot_s(), crashed=crashed)
 
 
 def may_start(record: HostRecord, wanted_at: float) -> bool:
-    """Whether a host may be started after the one of `record`, which was counted.
+    """Whether a host may be started after the crash of `record`, which is counted.
 
-    A person who wanted a host after that one was started need not wait.
+    There is no pause if the user wanted a host after that one was started.
     """
     if record.failed_at is None or record.started_at < wanted_at:
         return True
     since_s = boot_s() - record.failed_at
-    return since_s < 0 or since_s >= _pause_s(record)  # below 0: the machine was started since
+    return since_s < 0 or since_s >= _pause_s(record)  # below 0: the machine was restarted
 
 
 def failure_sentence(folder: RuntimeFolder, record: HostRecord) -> str:
-    """What happened, the host's last words, and what comes next."""
+    """Say in a sentence that the host crashed, the end of its log and what comes next."""
     words = " | ".join(filter(str.strip, folder.log.read(_LAST_WORDS))) or "it printed nothing"
     crashed = "crashed" if record.failures == 1 else f"crashed {record.failures} times in a row"
     pause_s = _pause_s(record)
@@ -68,7 +68,7 @@ def failure_sentence(folder: RuntimeFolder, record: HostRecord) -> str:
 
 
 def note_signal(folder: RuntimeFolder, exit_status: int) -> None:
-    """Add to the log that a host was killed, which it could not write itself."""
+    """Log that a signal killed the host, which it could not log itself."""
     if exit_status >= 0:
         return
     name = signal.Signals(-exit_status).name

@@ -1,4 +1,4 @@
-"""The link of one language server to its host: completions, feedback, documents kept in step."""
+"""One language server's link to its host: completions, feedback and synchronized documents."""
 
 import asyncio
 import logging
@@ -41,42 +41,42 @@ from lsp_server.workspace_files import WorkspaceFiles
 
 _LOG = logging.getLogger(__name__)
 _Outcome = TypeVar("_Outcome")
-_Build = Callable[..., CompleteRequest]  # takes what is known when the request goes out
+_Build = Callable[..., CompleteRequest]  # takes arguments known only when the request goes out
 _ATTEMPTS = 3  # a host may have forgotten the documents, or been replaced
 _CLOSE_S = 1.0
-_WATCH_S = 3.0  # between looks at a host that has not answered a request
-_ACCEPT_S = 1.0  # that an unwanted request goes on until it is accepted
-_JUDGE_S = 1.0  # after this long, a request first judges some of what the host holds again
-_JUDGED_AT_ONCE = 8  # documents: each costs a look at its folders, and keys wait meanwhile
-_MOMENT_MS = 300.0  # in which a prompt is read, so that another one is no matter
+_WATCH_S = 3.0  # seconds between status checks while a request has no answer
+_ACCEPT_S = 1.0  # seconds that a cancelled request may take to be accepted
+_JUDGE_S = 1.0  # seconds after which a request first re-checks some documents on the host
+_JUDGED_AT_ONCE = 8  # documents; each check reads its folders, and keys wait meanwhile
+_MOMENT_MS = 300.0  # a host that reads a prompt within this is quick
 ANY_LENGTH = StopRules()
-_SHORT_WAIT_S = 2.0  # the longest pause after a 429 in which a request waits itself
+_SHORT_WAIT_S = 2.0  # longest pause in seconds that a request waits out after a 429
 _PAST = Problem("superseded", "the host holds a newer state of the document")
 _HIDDEN = Problem("hidden_document", "the document may no longer leave the editor")
-# Refusals of a host that is about to be gone, or has been replaced by one with another token.
+# Error codes of a host that is stopping, or was replaced by one with another token.
 _ENDINGS = ("device_lost", "stopping", "wrong_token")
 
 
 class HostLink:
-    """Completions from the host, wherever it is, whenever it comes back.
+    """Requests completions from the host, and reconnects when it comes back.
 
-    `find` finds or starts it. `watch` is called with each change of the host's state.
+    `find` finds or starts the host. `watch` is called at each change of its state.
     """
 
     def __init__(
         self, workspace: Workspace, files: WorkspaceFiles, find: FindHost, watch: Watch
     ) -> None:
-        self.last: tuple[str, Done] | None = None  # of which document, and what was said
-        self.quota = ""  # what the host said last, when it did no more for this user
-        self.failure = ""  # and when it could not complete
+        self.last: tuple[str, Done] | None = None  # URI and result of the last completion
+        self.quota = ""  # the host's last message about this user's quota
+        self.failure = ""  # the host's message if the last completion failed
         self.client_id = uuid.uuid4().hex  # of this server
-        self.known_as = self.client_id  # by the host
+        self.known_as = self.client_id  # this server's name at the host
         self.search = HostSearch(find, watch, lambda: workspace.root)
-        self._replica = ""  # which of several hosts holds the documents
-        self._former: list[str] = []  # names of this server, under which it may hold some, too
-        self._tasks: set[asyncio.Task[Any]] = set()  # asyncio itself holds them weakly
-        self._in_step = asyncio.Lock()  # held until the host has said that it holds what was sent
-        self._holder = 0  # which of the hosts that were ready holds the documents
+        self._replica = ""  # the replica that holds the documents
+        self._former: list[str] = []  # earlier names under which hosts may hold documents
+        self._tasks: set[asyncio.Task[Any]] = set()  # asyncio holds only weak references
+        self._in_step = asyncio.Lock()  # held until the host acknowledges the documents sent
+        self._holder = 0  # `search.num_hosts` of the host that holds the documents
         self._workspace = workspace
         self._files = files
         self._sync = HostSync(workspace)
@@ -84,14 +84,14 @@ class HostLink:
         self._feedback: deque[Feedback] = deque(maxlen=MAX_FEEDBACK)  # for the next request
 
     async def reconnect(self) -> None:
-        """Leave the host for the one that is found now."""
+        """Leave the host and search for another."""
         await self._close(CloseRequest(self.known_as))
         self._sync = HostSync(self._workspace)
         await self.search.restart()
 
     @property
     def reads_quickly(self) -> bool:
-        """Whether this host reads a whole prompt in a moment, as far as the last one tells."""
+        """Whether the host reads a whole prompt in a moment, judging by the last completion."""
         if self.last is None:
             return False
         cost = self.last[1].cost
@@ -108,7 +108,7 @@ class HostLink:
     ) -> AsyncGenerator[CompleteEvent]:
         """Bring the host up to date and complete. Raises HostGoneError and HostRefusedError.
 
-        Without `sampling`, tokens are drawn as the settings say.
+        `sampling` defaults to that of the settings.
         """
         settings = self._workspace.settings
         build = partial(
@@ -138,8 +138,8 @@ class HostLink:
                     await self._lost(client)
                 return
             except HostConflictError:
-                continue  # it gets those documents whole
-            except HostAbsentError:  # it ended between two requests: another may take its place
+                continue  # the next attempt sends those documents whole
+            except HostAbsentError:  # it ended between requests, and another may replace it
                 await self._lost(client)
             except HostGoneError:
                 await self._lost(client)
@@ -160,7 +160,7 @@ class HostLink:
             self.last = anchor.document.uri, event
 
     async def _watch(self, client: HostClient) -> None:
-        """Leave a host that stands still: one that only takes long says what it is doing."""
+        """Leave a host that hangs; one that is merely slow still answers status requests."""
         while True:
             await asyncio.sleep(_WATCH_S)
             if client is not self.search.client:
@@ -172,14 +172,14 @@ class HostLink:
                     await self.search.lost(client)
 
     async def _wait_as_told(self, error: HostQuotaError, *, is_last: bool) -> None:
-        """Wait where that is short. Raises the error where it is not worth it."""
+        """Wait if the pause is short. Raises `error` otherwise."""
         self.quota = error.problem.message
         if is_last or error.retry_after_s > _SHORT_WAIT_S:
             raise error
         await asyncio.sleep(error.retry_after_s)
 
     async def sync(self, snapshot: Snapshot) -> None:
-        """Bring the host up to date while nobody waits; if that fails, the next request does it."""
+        """Bring the host up to date between requests; if that fails, the next request does."""
         async with self._in_step:
             client, syncs = self.search.client, self._sync.syncs(snapshot)
             if client is None or not syncs.buffers or self._sync.is_past(snapshot):
@@ -193,11 +193,11 @@ class HostLink:
                 _LOG.info("documents could not be sent ahead: %s", error)
 
     def tell(self, feedback: Feedback) -> None:
-        """Report what became of a completion, with the next request."""
+        """Send feedback along with the next request."""
         self._feedback.append(feedback)
 
     async def close_documents(self, uris: Iterable[str]) -> None:
-        """The editor closed documents."""
+        """Have the host close documents that the editor closed."""
         if known := tuple(uri for uri in uris if uri in self._sync):
             await self._withdraw(known)
 
@@ -206,11 +206,11 @@ class HostLink:
         return uri in self._sync
 
     async def retract(self) -> tuple[str, ...]:
-        """Have the host close what it may no longer hold; the URIs of those documents."""
+        """Have the host close documents that it may no longer hold, and return their URIs."""
         unwanted: list[str] = []
         for _ in range(0, len(self._sync), _JUDGED_AT_ONCE):
             unwanted += await self._retract_some()
-            await asyncio.sleep(0)  # what arrived meanwhile goes first
+            await asyncio.sleep(0)  # let other pending work go first
         return tuple(unwanted)
 
     async def _retract_some(self) -> tuple[str, ...]:
@@ -223,10 +223,10 @@ class HostLink:
     async def _withdraw(self, uris: tuple[str, ...]) -> None:
         self._sync.closed(uris)
         if not await self._close(CloseRequest(self.known_as, uris)):
-            self._sync.forget(uris)  # it did not receive that
+            self._sync.forget(uris)  # it did not receive the request
 
     async def leave(self) -> None:
-        """The editor exits: the host is told the rest, and may close its documents."""
+        """Send the remaining feedback and have the host close all documents."""
         await self._tell_rest()
         for name in (*self._former, self.known_as):
             await self._close(CloseRequest(name))
@@ -241,11 +241,11 @@ class HostLink:
                         await client.send(self._feedback.popleft())
 
     async def _shown(self, anchor: Anchor) -> tuple[Snippet, ...]:
-        """What other files show, once what the host may no longer hold is withdrawn.
+        """Return snippets of other files, after withdrawing what the host may no longer hold.
 
-        A request may have waited for long before, so some documents are judged again.
+        The request may have waited long, so some documents are judged again.
         """
-        while self._former:  # no completion runs under these names any more
+        while self._former:  # no completion runs under these names
             self._begin(self._close(CloseRequest(self._former.pop())))
         if time.monotonic() - self._judged_at > _JUDGE_S:
             await self._retract_some()
@@ -254,9 +254,9 @@ class HostLink:
     async def _uncut(
         self, opening: asyncio.Task[AsyncGenerator[CompleteEvent]]
     ) -> AsyncGenerator[CompleteEvent]:
-        """The events of a request. Cancelled before it is accepted, it goes out all the same.
+        """Return a request's events. A request cancelled before it is accepted still goes out.
 
-        Else it would not be known what the host holds.
+        Otherwise it would be unknown which documents the host holds.
         """
         try:
             return await asyncio.shield(opening)
@@ -268,7 +268,7 @@ class HostLink:
     async def _accepted(
         self, client: HostClient, anchor: Anchor, build: _Build
     ) -> AsyncGenerator[CompleteEvent]:
-        """The events of a request that the host has accepted; it holds what came along."""
+        """Send a request and return its events, once the host has accepted it and its documents."""
         document, cells = anchor.document, anchor.cells
         try:
             if client is not self.search.client:
@@ -284,7 +284,7 @@ class HostLink:
                 version=host_version(document),
                 sync=syncs.buffers,
                 feedback=tuple(self._feedback),
-                # A cell that is not sent, as it holds a secret, or is too large, is in no prompt.
+                # Cells that are not sent, being secret or too large, are in no prompt.
                 above=tuple(cell for cell in cells.above if self._sync.brings(syncs, cell.uri)),
                 below=tuple(cell for cell in cells.below if self._sync.brings(syncs, cell.uri)),
             )
@@ -304,7 +304,7 @@ class HostLink:
             self._begin(opening.result().aclose())
 
     def _taken(self, client: HostClient, syncs: Syncs) -> None:
-        """The host has accepted documents; if it is another of several, it has these alone."""
+        """Note that the host has accepted documents; a different replica has only these."""
         if self._replica not in ("", client.replica):
             self._begin_anew()
         else:
@@ -312,7 +312,7 @@ class HostLink:
         self._replica = client.replica
 
     def _conflicts(self, client: HostClient, problem: Problem) -> None:
-        """The host does not hold what it should: what it names, or nothing."""
+        """Note that the host lacks the documents that it names, or all of them."""
         if problem.code == UNKNOWN_CLIENT or client.replica != self._replica:
             self._begin_anew()
             self._replica = client.replica
@@ -320,10 +320,10 @@ class HostLink:
             self._sync.forget(problem.uris)
 
     def _begin_anew(self) -> None:
-        """The host gets everything, under another name.
+        """Send everything anew, under another name.
 
-        What one of several hosts was left with under the former name may be out of date: it is not
-        to be used if the requests come back there.
+        A replica may hold outdated documents under the former name. They must not be used if
+        requests come back to that replica.
         """
         self._sync.forget()
         self._former.append(self.known_as)
@@ -346,7 +346,7 @@ class HostLink:
         return self.search.client
 
     async def _lost(self, client: HostClient) -> None:
-        if self._replica:  # another may hold what it had before that one
+        if self._replica:  # another replica may hold outdated documents under this name
             self._sync = HostSync(self._workspace)
             self.known_as, self._replica = uuid.uuid4().hex, ""
         await self.search.lost(client)

@@ -1,4 +1,4 @@
-"""What a host says of itself, or why it says nothing."""
+"""Gets the status of a host, or the reason why it sends none."""
 
 from contextlib import suppress
 from dataclasses import dataclass
@@ -18,16 +18,16 @@ from lsp_server.host.client import (
 )
 from lsp_server.settings import Settings
 
-IDLE_S = 60.0  # seconds without a request, for a host that holds documents of editors
+IDLE_S = 60.0  # seconds without a request after which a host with clients is idle
 
 
 @dataclass(frozen=True, slots=True)
 class ProbeResult:
-    """What came of asking a host for its status.
+    """The result of asking a host for its status.
 
-    `absent`: nothing listens; `silent`: something does and hangs up; `still`: it does not even do
-    that; `refused`: it is no host, or none for us. Without a status, `reason` says so in words, and
-    `code` is the host's own error code, if it sent one.
+    `absent`: nothing listens; `silent`: a listener hangs up; `still`: a listener does not react;
+    `refused`: it is no host, or none for us. Without a status, `reason` is a sentence for people
+    and `code` the host's error code, if it sent one.
     """
 
     kind: Literal["status", "absent", "silent", "still", "refused"]
@@ -63,13 +63,13 @@ async def probe(address: HostAddress, client_id: str = "") -> ProbeResult:
 
 
 def is_idle(status: Status) -> bool:
-    """Whether nobody misses a host for the moment that another one takes to start."""
+    """Whether the host may be replaced without disturbing its clients."""
     is_busy = status.num_running or status.num_waiting or status.state in ("loading", "stopping")
     return not is_busy and (status.num_clients == 0 or status.idle_s >= IDLE_S)
 
 
 def precedes(version: str, other: str) -> bool:
-    """Whether a version is older than another; what is no version precedes none."""
+    """Whether a version is older than another; False if either is not a valid version."""
     from packaging.version import InvalidVersion, Version
 
     with suppress(InvalidVersion):
@@ -78,7 +78,7 @@ def precedes(version: str, other: str) -> bool:
 
 
 def version_sentence(status: Status, *, is_remote: bool) -> str:
-    """What a host's version means beside ours; empty where it is the same."""
+    """Say how the host's version differs from ours; empty if it does not."""
     if precedes(status.version, VERSION):
         local = "the next editor that starts while it is idle replaces it"
         what = "update it where it runs" if is_remote else local

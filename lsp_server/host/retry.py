@@ -1,4 +1,4 @@
-"""Whether the editor should repeat a request: it found no host, and now there is one."""
+"""Decides whether the editor should repeat a request that found no host."""
 
 from collections.abc import Callable
 
@@ -6,10 +6,10 @@ from lsp_server.reasons import HOST_TROUBLES, WITHDRAWN, Reason
 
 
 class Retry:
-    """Remembers that a suggestion is missing, and requests it once when a host is ready.
+    """Remembers a missing suggestion, and has it requested once when a host is ready.
 
-    A request that still waits then is answered itself. One that was repeated in vain is not
-    repeated again before the user types: it may be what crashes the host.
+    A request that still waits then needs no repetition. One repeated in vain is not repeated again
+    before the user types, because it may be crashing the host.
     """
 
     def __init__(self, retry: Callable[[], None]) -> None:
@@ -19,11 +19,11 @@ class Retry:
         self._has_retried = False
 
     def began(self) -> None:
-        """A request is being answered."""
+        """Count a request that is being answered."""
         self._num_open += 1
 
     def ended(self, reason: Reason | None, *, waited: bool, is_ready: bool) -> None:
-        """It is answered. `waited`: there was no host when it came; `is_ready`: there is one now."""
+        """Note an answer. `waited`: no host was ready at the request; `is_ready`: one is now."""
         self._num_open -= 1
         is_outdated = reason is Reason.SUPERSEDED and waited
         if reason in HOST_TROUBLES or is_outdated or (reason in WITHDRAWN and not is_ready):
@@ -34,11 +34,11 @@ class Retry:
             self.host_is_ready()
 
     def host_is_ready(self) -> None:
-        """Have the request repeated, unless one is in flight that brings the suggestion."""
+        """Have the request repeated, unless another one is in flight."""
         if self._is_due and not self._has_retried and self._num_open == 0:
             self._is_due, self._has_retried = False, True
             self._retry()
 
     def typed(self) -> None:
-        """The text has changed."""
+        """Note that the text has changed."""
         self._has_retried = False

@@ -1,4 +1,4 @@
-"""The search for a host: found or started, followed while it loads, searched again when lost."""
+"""Searches for a host, follows it while it loads, and searches again when it is lost."""
 
 import asyncio
 import logging
@@ -15,14 +15,14 @@ from lsp_server.host.client import HostClient, HostGoneError, HostRefusedError
 
 _LOG = logging.getLogger(__name__)
 _POLL_S = 0.1
-_NEAR_S = 5.0  # by which one process seems to have begun at another time
-READY_S = 20.0  # how long a request waits for a model to load, if the editor repeats it later
-STANDING_S = 900.0  # and if the editor does not: nothing else would bring its answer
-_RETRY_S = 2.0  # before a host that could not be reached is tried again
-_LONGEST_RETRY_S = 60.0  # while nobody needs it
+_NEAR_S = 5.0  # seconds by which two estimates of one process's start may differ
+READY_S = 20.0  # seconds a request waits for a model to load, if the editor repeats it later
+STANDING_S = 900.0  # the same if the editor never repeats it, so that only waiting helps
+_RETRY_S = 2.0  # seconds between attempts to reach a host
+_LONGEST_RETRY_S = 60.0  # the same at most, while no request needs the host
 _REQUEST_S = 60.0
-_DEATHS = 3  # of local hosts that were found and are gone, before requests wait no more
-_PASSING = ("searching", "loading")  # states that become others by themselves
+_DEATHS = 3  # local hosts that may die in one attempt before it fails
+_PASSING = ("searching", "loading")  # states that end by themselves
 _STOPPED = Problem("", "the model stopped answering")
 
 FindHost = Callable[[], Awaitable[HostAddress]]
@@ -31,7 +31,7 @@ LinkState = Literal["searching", "loading", "ready", "failed", "unreachable"]
 
 @dataclass(frozen=True, slots=True)
 class LinkReport:
-    """What is known of the host: its status, if it sent one, and what is wrong with it."""
+    """The host's state, its status if it sent one, and its problem if it has one."""
 
     state: LinkState = "searching"
     status: Status | None = None
@@ -39,7 +39,7 @@ class LinkReport:
 
     @property
     def percentage(self) -> int | None:
-        """How much of the loading is done, where that is known."""
+        """How much of the loading is done, if known."""
         now = self.status.progress if self.status else None
         return min(100, 100 * now.done // now.total) if now and now.total else None
 
@@ -48,10 +48,10 @@ Watch = Callable[[LinkReport], None]
 
 
 class HostSearch:
-    """Holds a client of a host that is ready, if there is one.
+    """Holds a client of a ready host, if there is one.
 
-    `find` finds or starts it; `watch` is called at each change. Only `leave` ends the search.
-    Where there are several hosts, the client is of the one that keeps `workspace`.
+    `find` finds or starts the host; `watch` is called at each change. Only `leave` ends the search.
+    Of several replicas, the client uses the one that keeps `workspace`.
     """
 
     def __init__(
@@ -59,9 +59,9 @@ class HostSearch:
     ) -> None:
         self.patience_s = STANDING_S
         self.client: HostClient | None = None
-        self.is_shared = False  # it listens on a port, where others may find it, too
-        self.num_hosts = 0  # that were ready: the one of now may be another than before
-        self._process = 0, 0.0  # its id, and by our clock when it began
+        self.is_shared = False  # whether the host listens on a port, where others may use it
+        self.num_hosts = 0  # hosts that were ready so far, so that a change of host shows
+        self._process = 0, 0.0  # the host's process id, and its start by our monotonic clock
         self._report = LinkReport()
         self._find = find
         self._watch = watch
@@ -72,11 +72,11 @@ class HostSearch:
 
     @property
     def state(self) -> LinkState:
-        """Where the search stands."""
+        """The state of the search."""
         return self._report.state
 
     def begin(self) -> None:
-        """Search in the background; if that is under way, try soon."""
+        """Search in the background; if a search is running, hasten its next attempt."""
         self._wanted.set()
         if self._task is None or self._task.done():
             if self.state not in _PASSING:
@@ -84,10 +84,10 @@ class HostSearch:
             self._task = asyncio.create_task(self._search())
 
     async def ready(self, stands: Callable[[], bool] = lambda: True) -> LinkState:
-        """Wait while a host is searched for or loads its model; the state in which that ends.
+        """Wait while the search runs or the host loads its model, and return the final state.
 
-        `begin` begins the search: before it, the settings may still change. `stands` is called at
-        each change: whether it is still worth the wait.
+        This does not begin the search, as settings may still change before `begin`. `stands` is
+        called at each change and says whether to keep waiting.
         """
         self._wanted.set()
         with suppress(TimeoutError):
@@ -97,7 +97,7 @@ class HostSearch:
         return self.state
 
     async def lost(self, client: HostClient) -> None:
-        """A host stopped answering: search for another."""
+        """Search for another host, as this one stopped answering."""
         if self.client is client:
             self.client = None
             self._change(LinkReport(problem=_STOPPED))
@@ -105,13 +105,13 @@ class HostSearch:
             await client.close()
 
     async def restart(self) -> None:
-        """Leave the host for the one that is found now; requests keep waiting."""
+        """Leave the host and search anew; requests keep waiting."""
         await self._end()
         self._change(LinkReport())
         self.begin()
 
     async def leave(self) -> None:
-        """Stop the search; for waiting requests there is no host."""
+        """Stop the search; waiting requests find no host."""
         self._report = LinkReport("unreachable")
         self._wake()
         await self._end()
@@ -119,13 +119,13 @@ class HostSearch:
     async def _end(self) -> None:
         if self._task is not None:
             self._task.cancel()
-            self._task = None  # it ends later; a new search need not wait for that
+            self._task = None  # a new search need not wait for its end
         client, self.client = self.client, None
         if client is not None:
             await client.close()
 
     async def _search(self) -> None:
-        """Try until a host is ready, at growing intervals, but soon when it is needed."""
+        """Try until a host is ready: at growing intervals, or soon if a request needs it."""
         delay = _RETRY_S
         while not await self._attempt():
             await asyncio.sleep(_RETRY_S)
@@ -134,9 +134,9 @@ class HostSearch:
             delay = min(2 * delay, _LONGEST_RETRY_S)
 
     async def _attempt(self) -> bool:
-        """Whether a host is found that becomes ready.
+        """Find a host, and return whether it becomes ready.
 
-        A local one that dies meanwhile is replaced while the requests go on waiting.
+        A local host that dies meanwhile is replaced while requests keep waiting.
         """
         self._wanted.clear()
         try:
@@ -171,7 +171,7 @@ class HostSearch:
                 is_same = pid == self._process[0] and abs(began_at - self._process[1]) < _NEAR_S
                 self.num_hosts += not is_same
                 self._process = pid, began_at
-                self.client = client  # before those who wait are woken
+                self.client = client  # set before `_change` wakes the waiting requests
             self._change(LinkReport(state, status, status.problem))
             if state != "loading":
                 return state == "ready"

@@ -1,4 +1,4 @@
-"""What to send a host of the open documents: what it does not hold, and what it has to forget."""
+"""Decides which open documents a host needs and which ones it has to forget."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
@@ -10,7 +10,7 @@ from lsp_server.documents.line_buffer import differences
 from lsp_server.workspace import Workspace
 
 _VERSION_BITS = 32
-_MOST_OTHER_CHARS = 500_000  # of a document that is not the one completed
+_MOST_OTHER_CHARS = 500_000  # characters; larger documents are sent only to be completed
 
 
 class Syncs(NamedTuple):
@@ -21,21 +21,21 @@ class Syncs(NamedTuple):
 
 
 class HostSync:
-    """Follows what one host holds of the documents.
+    """Tracks which documents one host holds.
 
-    It contains what the host may hold; only what that has acknowledged counts as held. If that is
-    wrong, the host says so (409), and what it names is sent anew.
+    It contains documents that the host may hold; only acknowledged ones count as held. If that is
+    wrong, the host answers 409, and the documents that it names are sent again.
     """
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
         self._documents = workspace.documents
-        # The documents that the host may hold, each as it has acknowledged it; the one judged
-        # longest ago comes first.
+        # Acknowledged state of each document that the host may hold, the least recently judged
+        # first; None if nothing is acknowledged.
         self._sent: dict[str, Snapshot | None] = {}
 
     def syncs(self, snapshot: Snapshot) -> Syncs:
-        """What brings the host to a snapshot, and to the present state of all other documents."""
+        """Return the updates that bring the host to `snapshot` and the other current documents."""
         sent = [snapshot, *self._others(snapshot.uri)]
         buffers = [sync for one in sent if (sync := self._sync(one)) is not None]
         for one in sent:
@@ -43,17 +43,17 @@ class HostSync:
         return Syncs(tuple(buffers), {one.uri: one for one in sent})
 
     def taken(self, syncs: Syncs) -> None:
-        """The host has acknowledged them."""
+        """Note that the host has acknowledged them."""
         self._sent.update(syncs.snapshots)
 
     def brings(self, syncs: Syncs, uri: str) -> bool:
-        """Whether the host holds a document as it is now, once it has taken `syncs`."""
+        """Whether the host has the current state of a document after `syncs`."""
         snapshot = self._documents.snapshot(uri)
         held = syncs.snapshots.get(uri) or self._sent.get(uri)
         return isinstance(snapshot, Snapshot) and _is_same(held, snapshot)
 
     def is_past(self, snapshot: Snapshot) -> bool:
-        """Whether the host holds a newer state of a document, from which no changes lead back."""
+        """Whether the host holds a newer state, from which no changes lead back."""
         held = self._sent.get(snapshot.uri)
         return held is not None and host_version(held) > host_version(snapshot)
 
@@ -64,9 +64,9 @@ class HostSync:
         return len(self._sent)
 
     def unwanted(self, most: int | None = None) -> tuple[str, ...]:
-        """What the host may hold but must not: closed documents, and those that are hidden now.
+        """Return documents that the host must not hold, being closed or hidden.
 
-        At most `most` are judged, beginning with the one judged longest ago.
+        Judges at most `most`, the least recently judged first.
         """
         judged = list(islice(self._sent, most))
         for uri in judged:
@@ -74,12 +74,12 @@ class HostSync:
         return tuple(uri for uri in judged if not self._is_wanted(uri))
 
     def closed(self, uris: Iterable[str]) -> None:
-        """The host is being asked to close documents."""
+        """Note that the host is being asked to close documents."""
         for uri in uris:
             self._sent.pop(uri, None)
 
     def forget(self, uris: Iterable[str] | None = None) -> None:
-        """The host does not hold these, or any, as it should; or it may hold them still."""
+        """Treat these documents, or all, as ones that the host may hold in an unknown state."""
         self._sent |= dict.fromkeys(self._sent if uris is None else uris)
 
     def _is_wanted(self, uri: str) -> bool:
@@ -87,7 +87,7 @@ class HostSync:
         return isinstance(snapshot, Snapshot) and self._workspace.permissions.may_send(snapshot)
 
     def _others(self, uri: str) -> Iterator[Snapshot]:
-        """The other documents that feed drafts and prompts, the large ones left out."""
+        """Yield other changed documents that feed drafts and prompts, without large ones."""
         for snapshot in self._documents.snapshots():
             if snapshot.uri == uri or _is_same(self._sent.get(snapshot.uri), snapshot):
                 continue
@@ -109,7 +109,7 @@ class HostSync:
 
 
 def host_version(snapshot: Snapshot) -> int:
-    """Versions begin anew with each opening of a document; the host's do not."""
+    """Return a version that grows across openings; an editor's begins anew with each."""
     return (snapshot.opening << _VERSION_BITS) + snapshot.version
 
 

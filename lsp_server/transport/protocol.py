@@ -1,8 +1,8 @@
 """LSP where pygls falls short of it.
 
-Every request gets a response, even one with malformed params; messages of older editors are read,
-too; open texts are kept in `Documents`, not in the workspace of pygls, which copies a text for
-every keystroke and splits lines where LSP does not.
+Every request gets a response, even one with malformed params. Messages of older editors are
+accepted. Open texts are kept in `Documents`: pygls' workspace copies a text at every keystroke and
+splits lines where LSP does not.
 """
 
 import logging
@@ -39,8 +39,8 @@ _NOTEBOOKS = types.NotebookDocumentSyncOptions(
 _CODES = types.ErrorCodes
 _EDITS = (types.TEXT_DOCUMENT_DID_CHANGE, types.NOTEBOOK_DOCUMENT_DID_CHANGE)
 _MAX_SENTENCE = 300  # characters
-_MAX_FAULTS = 3  # in one sentence
-_MOST = 2**31 - 1  # the largest number of LSP
+_MAX_FAULTS = 3  # most faults that one message lists
+_MOST = 2**31 - 1  # the largest integer in LSP
 _NUMBERED = (
     types.NotebookDocument,
     types.Position,
@@ -69,22 +69,22 @@ class DocumentServer(LanguageServer):
         )
 
     def before_initialize(self, params: types.InitializeParams) -> None:
-        """Called before a client is told what this server can do."""
+        """Called before the server sends its capabilities."""
 
     async def leave(self) -> None:
-        """Called when the connection is over."""
+        """Called when the connection ends."""
 
     def report_server_error(
         self, error: Exception, source: type[PyglsError] | type[JsonRpcException]
     ) -> None:
-        """Log to the client what failed outside a request: a popup would steal the focus."""
+        """Log an error outside a request to the client; a popup would steal the focus."""
         if source is not FeatureRequestError:
             params = types.LogMessageParams(types.MessageType.Error, _one_sentence(str(error)))
             self.window_log_message(params)
 
 
 class LanguageServerProtocol(protocol.LanguageServerProtocol):
-    """Reads what editors send, and answers each request once."""
+    """Reads editors' messages and answers each request once."""
 
     _server: DocumentServer
 
@@ -102,17 +102,17 @@ class LanguageServerProtocol(protocol.LanguageServerProtocol):
         for method, keep in keeping.items():
             self.fm.add_builtin_feature(method, partial(self._kept, method, keep))
 
-    # pygls has caches in place of these two, which would keep each connection.
+    # pygls caches the results of these two, which would keep each connection alive.
     def get_message_type(self, method: str) -> type[Any] | None:  # type: ignore[override]
-        """The type of a message's params."""
+        """Return the type of a message's params."""
         return types.METHOD_TO_TYPES.get(method, (None,))[0]
 
     def get_result_type(self, method: str) -> type[Any] | None:  # type: ignore[override]
-        """The type of a request's result."""
+        """Return the type of a request's result."""
         return types.METHOD_TO_TYPES.get(method, (None, None))[1]
 
     def handle_data(self, data: object) -> None:
-        """Handle what a message says; reject what cannot be read, or is not allowed now."""
+        """Handle a message, or reject one that is malformed or not allowed now."""
         if not isinstance(data, dict):
             raise JsonRpcInvalidRequest("a message is a JSON object")
         message_id, method = data.get("id"), data.get("method")
@@ -133,21 +133,21 @@ class LanguageServerProtocol(protocol.LanguageServerProtocol):
             raise JsonRpcInvalidRequest(f"a message says jsonrpc: {self.VERSION}")
 
     def structure_message(self, data: dict[str, Any]) -> Any:  # noqa: ANN401 - of a type for each method
-        """The message. Raises JsonRpcException if its params are malformed."""
+        """Return the typed message. Raises JsonRpcException if its params are malformed."""
         if "jsonrpc" in data and "method" in data:
             params = data.get("params")
             if params is None:
-                params = {}  # some clients leave them out of `initialized`
+                params = {}  # some clients omit them in `initialized`
             if data["method"] == types.TEXT_DOCUMENT_INLINE_COMPLETION:
                 params = _with_context(params)
             data = {**data, "params": params}
         return super().structure_message(data)
 
     def _is_allowed(self, message: RPCMessage) -> bool:
-        """Whether a message is allowed now; a request that is not is answered here."""
+        """Whether a message is allowed now; a request that is not gets an error here."""
         is_open = self._workspace is not None and not self._shutdown
         if is_open and getattr(message, "method", "") != types.INITIALIZE:
-            return True  # nearly all: to ask a message for its kind takes 0.05 ms
+            return True  # the usual case; an `isinstance` check of a message takes 0.05 ms
         if isinstance(message, RPCRequest):
             if self._shutdown:
                 code, problem = _CODES.InvalidRequest, "the server is shutting down"
@@ -183,15 +183,15 @@ class LanguageServerProtocol(protocol.LanguageServerProtocol):
         result: object = None,
         error: types.ResponseError | None = None,
     ) -> None:
-        if error is not None:  # the data that pygls adds to it is a stack trace
+        if error is not None:  # drop the stack trace that pygls adds as data
             error = types.ResponseError(error.code, _one_sentence(error.message))
         super()._send_response(msg_id, result, error)
 
     @lsp_method(types.INITIALIZE)
     def lsp_initialize(self, params: types.InitializeParams) -> _Handler:
-        """Characters are counted in UTF-16 units."""
+        """Choose UTF-16 positions and initialize."""
         if (general := params.capabilities.general) is not None:
-            # All clients know UTF-16; pygls would take the first that this one offers.
+            # All clients know UTF-16; pygls would take the first encoding that this one offers.
             general.position_encodings = [types.PositionEncodingKind.Utf16]
         self._server.before_initialize(params)
         return (yield from super().lsp_initialize(params))
@@ -205,17 +205,17 @@ class LanguageServerProtocol(protocol.LanguageServerProtocol):
             _LOG.warning("a change was lost: %s", refusal.sentence)
 
     def _kept(self, method: str, keep: Callable[[Any], object], params: object) -> _Handler:
-        """A built-in handler; the server's own, if any, finds our documents up to date."""
+        """Update our documents, then run the server's own handler, if any."""
         keep(params)
         if (handler := self.fm.features.get(method)) is not None:
             yield handler, (params,), None
 
 
-@cache  # what it compiles for a type would stay in memory with each connection
+@cache  # otherwise each connection would leave its compiled hooks in memory
 def tolerant_converter() -> cattrs.Converter:
-    """pygls' converter; the params of a method of our own arrive as the dict that the client sent.
+    """Return pygls' converter, except that params of our own methods stay the client's dict.
 
-    Numbers are clamped as LSP has them, and a change whose range is null is of the whole text.
+    Numbers are clamped to LSP's range, and a change with a null range replaces the whole text.
     """
     converter: cattrs.Converter = protocol.default_converter()  # type: ignore[no-untyped-call]
     for message in (protocol.JsonRPCRequestMessage, JsonRPCNotification):
@@ -236,7 +236,7 @@ def tolerant_converter() -> cattrs.Converter:
 
 
 def _clamped(value: Any) -> Any:  # noqa: ANN401 - whatever a client sends
-    """A position, or what names a version. Raises TypeError where a text would be made up."""
+    """Clamp numbers to LSP's range. Raises TypeError if the text or URI is no string."""
     if not isinstance(value, dict) or not all(
         isinstance(value.get(key, ""), str) for key in ("text", "uri")
     ):
@@ -250,7 +250,7 @@ def _clamped(value: Any) -> Any:  # noqa: ANN401 - whatever a client sends
 
 
 def _with_context(params: Any) -> Any:  # noqa: ANN401 - whatever a client sends
-    """Params of clients that predate LSP 3.18: some send no context, VS Code's own 0 for Invoked."""
+    """Complete params of clients before LSP 3.18: some send no context, VS Code 0 for Invoked."""
     context = (params.get("context") or {}) if isinstance(params, dict) else None
     if not isinstance(context, dict):
         return params
@@ -268,7 +268,7 @@ def _uri(params: object) -> str | None:
 
 
 def _faults(error: JsonRpcException) -> str:
-    """What is wrong where: `position.line: required field missing`."""
+    """Describe each fault and its place: `position.line: required field missing`."""
     cause = error.__cause__
     if not isinstance(cause, cattrs.BaseValidationError):
         return str(cause)
@@ -281,6 +281,6 @@ def _camel(path: str) -> str:
 
 
 def _one_sentence(message: str) -> str:
-    """The first line, not too long: a client needs no stack trace."""
+    """Return the first line, shortened; a client needs no stack trace."""
     first = (message.strip().splitlines() or ["unknown failure"])[0]
     return first if len(first) <= _MAX_SENTENCE else f"{first[:_MAX_SENTENCE]}..."

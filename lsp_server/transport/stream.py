@@ -1,4 +1,4 @@
-"""LSP messages from a stream, handled one after the other until the client leaves."""
+"""Handles LSP messages from a stream, one after the other, until the client leaves."""
 
 import asyncio
 import gc
@@ -16,25 +16,25 @@ from pygls.exceptions import JsonRpcException
 from lsp_server.transport.protocol import DocumentServer
 
 _LOG = logging.getLogger(__name__)
-HEADER_BYTES = 1_024  # of one line
-_MAX_MESSAGE_BYTES = 2**27  # of the largest document, six bytes for each character
-_PIECE_BYTES = 2**16  # that are read from a pipe at once
-_COLLECT_S = 1.0  # after a client has gone
-# A header line as far as it has come: at the first byte of something else, nobody waits for its end.
+HEADER_BYTES = 1_024  # the longest header line
+_MAX_MESSAGE_BYTES = 2**27  # room for the largest document at six bytes per character
+_PIECE_BYTES = 2**16  # read from a pipe at once
+_COLLECT_S = 1.0  # seconds from a client's end to the garbage collection
+# Any beginning of a header line, so that other input fails at its first wrong byte.
 _LINE = re.compile(rb"(?:[a-z][\w-]*[ \t]*(?::[^\r\n]*)?)?\r?\n?", re.IGNORECASE)
 _LENGTH = re.compile(rb"[0-9]{1,12}")
 _OTHER_CHARSET = re.compile(rb'charset\s*=[\s"]*+(?!utf|us-ascii)', re.IGNORECASE)
 
 
 class NotLspError(ValueError):
-    """What arrived is no LSP message, or too long a one; nothing after it may be read."""
+    """The input is no LSP message, or one too long; the rest of the stream is unusable."""
 
 
 async def serve_connection(
     create: Callable[[], DocumentServer], stream: asyncio.StreamReader, writer: asyncio.StreamWriter
 ) -> None:
-    """Serve a connection by a server of its own until one side ends it."""
-    # Ctrl-C cancels each connection, and asyncio would print a stack for it.
+    """Serve a connection with its own server until either side ends it."""
+    # Ctrl-C cancels each connection, and asyncio would print a stack trace for it.
     with suppress(asyncio.CancelledError):
         try:
             server = create()
@@ -42,12 +42,12 @@ async def serve_connection(
             await serve(server, stream)
         finally:
             writer.close()
-            # What a client had is a circle, which Python would keep for hours.
+            # A client's objects form a reference cycle, which Python would keep for hours.
             asyncio.get_running_loop().call_later(_COLLECT_S, gc.collect)
 
 
 async def serve(server: DocumentServer, stream: asyncio.StreamReader) -> int:
-    """Handle messages until the client exits or its stream ends; the exit status as LSP has it."""
+    """Handle messages until the client exits or its stream ends; return LSP's exit status."""
     try:
         await _handle_messages(server, stream)
     except SystemExit as exit_request:
@@ -56,7 +56,7 @@ async def serve(server: DocumentServer, stream: asyncio.StreamReader) -> int:
         _LOG.error("what came was not LSP: %s", error)
         return 1
     except (ConnectionError, asyncio.IncompleteReadError):
-        return 1  # it left in the middle of a message
+        return 1  # the client left in the middle of a message
     finally:
         await server.leave()
         server.thread_pool.shutdown(wait=False, cancel_futures=True)
@@ -66,7 +66,7 @@ async def serve(server: DocumentServer, stream: asyncio.StreamReader) -> int:
 async def read_body(
     stream: asyncio.StreamReader, max_bytes: int = _MAX_MESSAGE_BYTES
 ) -> bytes | None:
-    """The next message; None at the end of the stream. Raises NotLspError, IncompleteReadError."""
+    """Return the next message, or None at the end. Raises NotLspError, IncompleteReadError."""
     num_bytes: int | None = None
     while line := await _header_line(stream):
         name, colon, value = line.partition(b":")
@@ -85,7 +85,7 @@ async def read_body(
 
 
 def stream_of(descriptor: int) -> asyncio.StreamReader:
-    """What arrives there. A thread reads it: not every system has event loops that read any file."""
+    """Return a stream that a thread fills, as not every event loop can read any file."""
     stream, loop = asyncio.StreamReader(), asyncio.get_running_loop()
 
     def read() -> None:
@@ -99,7 +99,7 @@ def stream_of(descriptor: int) -> asyncio.StreamReader:
 
 
 async def _header_line(stream: asyncio.StreamReader) -> bytes:
-    """A header line with its end; empty at the end of the stream. Raises NotLspError."""
+    """Return a header line with its newline, or b"" at the end. Raises NotLspError."""
     line = b""
     while not line.endswith(b"\n") and (byte := await stream.read(1)):
         line += byte
@@ -111,9 +111,8 @@ async def _header_line(stream: asyncio.StreamReader) -> bytes:
 async def _handle_messages(server: DocumentServer, stream: asyncio.StreamReader) -> None:
     """Hand each message to the protocol, one after the other, until the stream ends.
 
-    What fails may have been a change of any document. pygls would look for messages within messages:
-    an object in the params that has a key "jsonrpc" would be read as one, and the request around it
-    never answered.
+    A message that fails may have been a change of any document. pygls' decoder is not used: it
+    reads any object with a key "jsonrpc" in the params as a message, and never answers the request.
     """
     while (body := await read_body(stream)) is not None:
         message: object = None
@@ -124,13 +123,13 @@ async def _handle_messages(server: DocumentServer, stream: asyncio.StreamReader)
             if not isinstance(message, dict) or "method" in message:
                 server.documents.lose_step(None)
             server.report_server_error(error, JsonRpcException)
-        await asyncio.sleep(0)  # however many have arrived, what this one began goes first
+        await asyncio.sleep(0)  # run the work that this message began before reading the next
 
 
 def _message(body: bytes) -> object:
-    """What a body says. A byte that is no UTF-8, as a file may hold, is one character.
+    """Decode a body. A byte that is not UTF-8, as in some files, becomes one character.
 
-    msgspec takes a third of the time, and no half of a surrogate pair.
+    msgspec takes a third of json's time, but rejects unpaired surrogates.
     """
     try:
         return msgspec.json.decode(body)
