@@ -5,7 +5,7 @@ import sys
 
 
 def main() -> int:
-    """Run a command; its exit status. Importing this package loads no command."""
+    """Run a command and return its exit status. Importing this package loads no command."""
     folder = _leave()
     from lsp_server.cli import command_line  # noqa: PLC0415 - what it loads might lie in that folder
 
@@ -13,15 +13,15 @@ def main() -> int:
 
 
 def _leave() -> str:
-    """Stand where no stranger's files are, and name the folder that was left.
+    """Change to `/`, away from a stranger's files, and return the folder that was left.
 
-    Libraries read and import what lies in the current folder. Neither that folder nor PYTHONPATH
-    takes the place of our packages, here and in what this process starts.
+    Libraries read and import files of the current folder. Neither it nor PYTHONPATH may shadow our
+    packages, here or in child processes.
     """
     ours = os.path.abspath(f"{__file__}/../../..")  # noqa: PTH100 - pathlib might lie there
     try:
         left = os.getcwd()  # noqa: PTH109 - the same
-    except OSError:  # it is gone
+    except OSError:  # the folder is gone
         left = "/"
     found = [one for one in sys.path if one == ours or os.path.realpath(one or left) != left]
     if before := os.environ.get("PYTHONPATH"):
@@ -30,5 +30,5 @@ def _leave() -> str:
         os.environ["PYTHONPATH"] = os.pathsep.join([ours, *filter(os.path.isabs, kept)])
     sys.path[:] = found
     os.chdir("/")
-    os.umask(0o077)  # what is written is for its user alone
+    os.umask(0o077)  # only the user can read the files that we write
     return left

@@ -81,7 +81,7 @@ _GPU_INSTEAD = {
 
 
 def build_parser() -> argparse.ArgumentParser:
-    """`args.command` and, for bench, `args.benchmark` say what was asked for."""
+    """Return the parser; it stores the command in `command`, a benchmark in `benchmark`."""
     parser = CommandParser(
         prog="foregram",
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -109,7 +109,7 @@ def _add_complete(parser: argparse.ArgumentParser) -> None:
 
 
 def add_replay(parser: argparse.ArgumentParser) -> None:
-    """What a replay decodes, and how."""
+    """Add the options of a replay."""
     add_replay_set(parser)
     add_model(parser)
     add_decoding(parser, max_tokens=64)
@@ -117,7 +117,7 @@ def add_replay(parser: argparse.ArgumentParser) -> None:
 
 
 def add_replay_set(parser: argparse.ArgumentParser) -> None:
-    """What is decoded, and how much of it."""
+    """Add the replay set and the number of its items."""
     count = "only the first COUNT items"
     add_options(parser, {"file FILE.jsonl": "a replay set", "--count COUNT": count})
 

@@ -35,7 +35,7 @@ from lsp_server.cli.engine_arguments import decoding, engine_options, load_engin
 from lsp_server.cli.terminal import ProgressBars, print_figures, tracked
 from lsp_server.settings import Settings
 
-_PIPED_COLUMNS = 180  # the width of tables where no terminal has one
+_PIPED_COLUMNS = 180  # width of tables that go to a pipe
 
 
 def bench_replay(arguments: argparse.Namespace, settings: Settings) -> None:
@@ -64,11 +64,11 @@ def bench_gpu(arguments: argparse.Namespace, settings: Settings) -> None:
     plot = StepPlot(arguments.plot) if arguments.plot else None
     saved = Path(f"{arguments.save}.json")
     sections = _sections(arguments, settings)
-    # A device that has none of our kernels can be checked all the same.
+    # A device without kernels of ours can be checked, too.
     portable = Machine.without_kernels() if arguments.check else None
     lab = Lab(portable or Machine.gpu(), ProgressBars(Console(stderr=True)))
     bench = GpuBench(lab, sections)
-    bench.save(saved)  # a missing folder shows before anything is measured
+    bench.save(saved)  # a missing folder fails here, before anything is measured
     console = Console(
         width=None if sys.stdout.isatty() else _PIPED_COLUMNS,
         markup=False,  # messages of libraries have brackets of their own

@@ -1,4 +1,4 @@
-"""The foregram command. What a command needs is imported when it runs: `--help` loads no torch."""
+"""The foregram command. A command's modules are imported when it runs: `--help` loads no torch."""
 
 import argparse
 import errno
@@ -29,9 +29,9 @@ def main(
     folder: str = "",
     make_parser: Callable[[], argparse.ArgumentParser] = build_parser,
 ) -> int:
-    """Run a command; its exit status. Failures are one sentence on stderr, never a stack.
+    """Run a command and return its exit status. Failures are one sentence on stderr.
 
-    Paths are given from `folder` on, where the user stands; the process may stand elsewhere.
+    Relative paths start at `folder`, the user's; the process may run elsewhere.
     """
     debug = False
     sys.stdout = sys.stdout or Path(os.devnull).open("w")  # noqa: SIM115 - None if it was closed
@@ -55,7 +55,7 @@ def main(
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
-        # The reader of our output is gone: the interpreter must not flush into the void at its end.
+        # The reader of our output is gone: the interpreter must not flush to it at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return BROKEN_PIPE
     except MemoryError:
@@ -74,7 +74,7 @@ def main(
 
 
 def _place(arguments: argparse.Namespace, folder: Path) -> None:
-    """Have all paths that were given be paths from `folder` on."""
+    """Resolve all relative paths against `folder`."""
     arguments.given_in = folder
     for name, value in vars(arguments).items():
         if isinstance(value, Path) or (name == "where" and value):
@@ -90,31 +90,31 @@ def _settings(command: str) -> Settings:
     loaded = load_settings()
     if command not in _TOLERANT:
         loaded.require()
-    if command != "doctor":  # which lists them itself
+    if command != "doctor":  # doctor lists them itself
         for problem in loaded.problems:
             note(str(problem))
     return loaded.settings
 
 
 def _prepare(arguments: argparse.Namespace, settings: Settings) -> None:
-    """Set what has to be set before a command is imported. Raises CacheError."""
+    """Set up everything that must precede the import of a command. Raises CacheError."""
     cache = getattr(arguments, "cache_folder", None) or settings.cache_folder
     if arguments.command in _KEEPERS:
         _make_private(cache)
     # numba keeps compiled code beside its source, and refuses to run where that is read-only.
     if not os.access(Path(__file__).parent, os.W_OK):
         os.environ.setdefault("NUMBA_CACHE_DIR", str(cache / "numba"))
-    if arguments.command == "lsp":  # which enables it
-        gc.disable()  # it would look through the protocol's new classes again and again
+    if arguments.command == "lsp":  # the server enables it again
+        gc.disable()  # it would scan the protocol's new classes again and again
     if arguments.command == "serve" and arguments.token_file is not None:
-        # A host lives on that is told to read its token file again before it has read it.
+        # A SIGHUP that comes before the host has read its token file must not end it.
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
 
 
 def _make_private(cache: Path) -> None:
-    """Have a cache folder that nobody else looks into. Raises CacheError.
+    """Make a cache folder that nobody else can open. Raises CacheError.
 
-    What numba keeps there is code that runs: where others could write, it is compiled anew.
+    numba keeps code there that will run: where others could write, it is compiled again.
     """
     compiled = cache / "numba"
     try:
@@ -124,7 +124,7 @@ def _make_private(cache: Path) -> None:
             raise CacheError(
                 f"{cache} belongs to another user; FOREGRAM_CACHE names another folder"
             )
-        if found.st_mode & stat.S_ISVTX:  # as /tmp has it, which nobody else could use any more
+        if found.st_mode & stat.S_ISVTX:  # as on /tmp: chmod would lock everybody else out
             raise CacheError(f"{cache} is for all users; FOREGRAM_CACHE names another folder")
         if found.st_mode & 0o077:
             cache.chmod(0o700)
@@ -140,6 +140,6 @@ def _fail(sentence: str, status: int) -> int:
     return status
 
 
-_GROUPS: tuple[list[str], ...] = ([], ["bench"])  # they show their help without a command
-_KEEPERS = ("bench", "complete", "doctor", "lsp", "models", "serve")  # they write into the cache
-_TOLERANT = ("doctor", "lsp", "serve")  # they report wrong settings, and use the rest
+_GROUPS: tuple[list[str], ...] = ([], ["bench"])  # these show their help if no command follows
+_KEEPERS = ("bench", "complete", "doctor", "lsp", "models", "serve")  # these write into the cache
+_TOLERANT = ("doctor", "lsp", "serve")  # these report wrong settings and use the rest

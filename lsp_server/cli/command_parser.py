@@ -1,4 +1,4 @@
-"""A parser of command lines whose errors are one sentence, with the option that was meant."""
+"""A command-line parser whose errors are one sentence and suggest the option that was meant."""
 
 import argparse
 import re
@@ -11,19 +11,19 @@ from typing import Any, NamedTuple, NoReturn
 from lsp_server.cli.messages import visible
 
 _NUMBER = re.compile("[0-9]{1,9}")
-_WRONG = 2  # exit status of a command line that makes no sense
+_WRONG = 2  # exit status of an invalid command line
 
 
 class CommandParser(argparse.ArgumentParser):
-    """Knows which option was meant. A command's options are added once it is asked for.
+    """A parser that suggests options for misspelt ones, and adds a command's options on first use.
 
-    All of them would take a language server's start 10 ms longer.
+    Adding those of all commands would delay the start of a language server by 10 ms.
     """
 
     add_options: Callable[["CommandParser"], None] | None = None
 
     def add_now(self) -> None:
-        """Add the options and commands that were left for later."""
+        """Add the options and commands that were deferred."""
         add_options, self.add_options = self.add_options, None
         if add_options is not None:
             add_options(self)
@@ -31,11 +31,11 @@ class CommandParser(argparse.ArgumentParser):
     def parse_known_args(  # type: ignore[override]  # its overloads are of one function
         self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
     ) -> tuple[argparse.Namespace, list[str]]:
-        """Refuse an unknown word here, where the options are known that may have been meant."""
+        """Parse, or refuse an unknown word with the nearest option of this command."""
         self.add_now()
         known, unknown = super().parse_known_args(args, namespace)
         if unknown:
-            from difflib import get_close_matches  # 5 ms, which a right command line does not pay
+            from difflib import get_close_matches  # takes 5 ms, only worth it here
 
             word = unknown[0].partition("=")[0]
             near = get_close_matches(word, self._option_string_actions, n=1)
@@ -44,23 +44,23 @@ class CommandParser(argparse.ArgumentParser):
         return known, unknown
 
     def error(self, message: str) -> NoReturn:
-        """Say it in one sentence and exit."""
+        """Print the message as one sentence and exit with status 2."""
         sys.stderr.write(f"foregram: {visible(message)} (`{self.prog} --help` shows an example)\n")
         raise SystemExit(_WRONG)
 
 
 class Command(NamedTuple):
-    """A command's name, its purpose, an example of its arguments, and what adds its options.
+    """A command: name, purpose, example arguments, and the function that adds its options.
 
-    `run` is its function, `module:name`, of arguments and settings; it returns an exit status, or
-    None for 0. The module is imported when the command runs: `--help` loads no torch.
+    `run` is `module:name` of a function that takes arguments and settings and returns an exit
+    status, or None for 0. Its module is imported when the command runs, so `--help` loads no torch.
     """
 
     name: str
     purpose: str
     example: str
     add_options: Callable[[CommandParser], None]
-    run: str = ""  # of a group of commands, which each have their own
+    run: str = ""  # empty for a group: each of its commands has its own
 
 
 def add_commands(
@@ -69,9 +69,9 @@ def add_commands(
     commands: Iterable[Command],
     package: str = "lsp_server.cli",
 ) -> None:
-    """Have `parser` take one of these commands; the arguments' field `noun` says which one.
+    """Let `parser` accept one of these commands, and store its name in the field `noun`.
 
-    The modules of their functions are in `package`.
+    `package` holds the modules of their functions.
     """
     group = parser.add_subparsers(
         dest=noun, metavar=noun.upper(), required=True, parser_class=CommandParser
@@ -89,14 +89,14 @@ def add_commands(
 
 
 def positive(text: str) -> int:
-    """A whole number from 1, as options take it."""
+    """Return the positive number that `text` spells. Raises ArgumentTypeError."""
     if not _NUMBER.fullmatch(text) or int(text) < 1:
         shown = reprlib.repr(text)
         raise argparse.ArgumentTypeError(f"{shown} is not a positive number of at most 9 digits")
     return int(text)
 
 
-_TYPES: dict[str, Callable[[str], object]] = {  # by how help calls a value; else it is a string
+_TYPES: dict[str, Callable[[str], object]] = {  # by a value's name in the help; else str
     **dict.fromkeys(("DIR", "FILE", "FILE.jsonl", "FILE.png", "PATH", "PREFIX", "SET.jsonl"), Path),
     **dict.fromkeys(("COUNT", "MB", "N"), positive),
     **dict.fromkeys(("P", "SECONDS", "T"), float),
@@ -109,10 +109,10 @@ def add_options(
     options: Mapping[str, str],
     **more: Any,  # noqa: ANN401 - as argparse takes it
 ) -> None:
-    """Let `parser`, or a group of one, take options, each as help shows it, with its purpose.
+    """Add options to `parser` or to a group; each key is an option as help shows it.
 
-    `--port PORT` has a value of the type of that name, `--layout line|psm` one of these; what has
-    none is a flag. `more` holds for each of them.
+    `--port PORT` takes a value of the type of that name, `--layout line|psm` one of these words. An
+    option without a value is a flag. `more` goes to each `add_argument`.
     """
     for option, purpose in options.items():
         *names, value = option.split()
@@ -127,5 +127,5 @@ def add_options(
 
 
 def add_json(parser: argparse.ArgumentParser) -> None:
-    """Let a command print what programs read."""
+    """Add `--json`, for output that programs read."""
     add_options(parser, {"--json": "print one line of JSON instead"})

@@ -1,4 +1,4 @@
-"""`foregram complete`: from a cursor in a file to its completion. It knows no torch."""
+"""`foregram complete`: complete at a cursor in a file. It imports no torch."""
 
 import argparse
 import signal
@@ -79,7 +79,7 @@ def show_completion(arguments: argparse.Namespace, settings: Settings) -> int:
 
 
 def _plan(source: SourceFile, offset: int, settings: Settings) -> Plan:
-    """How a text ends and what of it is shown, as on an editor's explicit request."""
+    """Return the rules for ending and showing a text, as for an editor's explicit request."""
     item = types.TextDocumentItem(source.path.absolute().as_uri(), "", 1, source.text)
     snapshot = Document(item, 1).snapshot()
     head = source.text[:offset]
@@ -90,7 +90,7 @@ def _plan(source: SourceFile, offset: int, settings: Settings) -> Plan:
 
 
 def _named(path: Path, folder: Path) -> str:
-    """What the model reads of a file's name: no more than the user has written."""
+    """Return the path that the model reads: no more of it than the user has written."""
     return str(path.relative_to(folder) if path.is_relative_to(folder) else path)
 
 
@@ -143,7 +143,7 @@ def complete(
     source: SourceFile,
     shown: Callable[[str], Suggestion | Reason] = Suggestion,
 ) -> CompletionReport:
-    """Run `request`; `shown` says what of its text is worth showing.
+    """Run `request`; `shown` picks the part of its text that is worth showing.
 
     Ctrl-C ends it within a step and keeps its text.
     """
@@ -163,14 +163,14 @@ def complete(
 
 @contextmanager
 def _interrupt_as_flag() -> Iterator[Callable[[], bool]]:
-    """A function that says whether Ctrl-C was pressed; a second one interrupts as usual."""
+    """Yield a function that tells whether Ctrl-C was pressed; a second one interrupts as usual."""
     interrupted, previous = Event(), signal.getsignal(signal.SIGINT)
 
     def note(_signal: int, _frame: FrameType | None) -> None:
         interrupted.set()
         signal.signal(signal.SIGINT, previous)
 
-    if previous is not signal.SIG_IGN:  # nohup: Ctrl-C is for others
+    if previous is not signal.SIG_IGN:  # under nohup, Ctrl-C is meant for other programs
         signal.signal(signal.SIGINT, note)
     try:
         yield interrupted.is_set

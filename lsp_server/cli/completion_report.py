@@ -1,4 +1,4 @@
-"""What a finished completion is reported as: for programs, for a pipe, and on a terminal."""
+"""Reports of a finished completion: for programs, for a pipe, and for a terminal."""
 
 import json
 import sys
@@ -13,7 +13,7 @@ from engine.request import CompletionResult, FinishReason
 from lsp_server.cli.messages import visible
 from lsp_server.reasons import Reason
 
-CONTEXT_LINES = 5  # shown before and behind the cursor
+CONTEXT_LINES = 5  # lines shown on each side of the cursor
 _ENDINGS = {
     FinishReason.END_TOKEN: "the model ended its text",
     FinishReason.FIM_TOKEN: "the model ended its text",
@@ -46,7 +46,7 @@ class CompletionReport:
     result: CompletionResult
     engine: EngineInfo
     peak_memory_mb: float
-    replaced: int = 0  # characters behind the cursor that the text takes the place of
+    replaced: int = 0  # characters behind the cursor that the text replaces
     reason: Reason | None = None  # why there is nothing worth showing
 
     @property
@@ -83,24 +83,24 @@ class CompletionReport:
 
 
 def print_json(report: CompletionReport) -> None:
-    """One JSON object on one line, which holds the whole text."""
+    """Print one JSON object on one line, with the whole text."""
     sys.stdout.write(json.dumps(report.as_json()) + "\n")
 
 
 def print_plain(report: CompletionReport) -> None:
-    """The completion alone on stdout, for pipes and files; the summary goes to stderr."""
+    """Print the completion alone to stdout, for pipes and files, and the summary to stderr."""
     sys.stdout.write(report.text)
     sys.stdout.flush()
-    # Where both streams share a screen, the summary begins a line of its own.
+    # Both streams may share a screen: begin the summary on a line of its own.
     line_end = "" if not report.text or report.text.endswith(("\n", "\r")) else "\n"
     console = Console(stderr=True)
     summary = f"{line_end}foregram: {visible(report.summary)}"
-    in_one = not console.is_terminal  # a program reads one line; a person's is cut at words
+    in_one = not console.is_terminal  # wrap at words for a person, never for a program
     console.print(summary, highlight=False, markup=False, soft_wrap=in_one)
 
 
 def print_view(report: CompletionReport, before: str, after: str, console: Console) -> None:
-    """The cursor's neighbourhood on a terminal: context dim, the completion between."""
+    """Print the completion on a terminal, between dimmed lines of context."""
 
     def show(text: str, style: str = "") -> None:
         shown = Text(visible(text), style=style)  # a file may hold escape sequences

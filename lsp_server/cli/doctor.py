@@ -27,9 +27,9 @@ from lsp_server.settings import LoadedSettings, Settings, load_settings
 if TYPE_CHECKING:
     from engine.model.gpu.fit import Fit
 
-SICK = 1  # exit status where something has failed
+SICK = 1  # exit status if a check failed
 POLL_S = 0.2
-LOAD_LIMIT_S = 300.0  # for a model that `--start` loads; the first time it is converted
+LOAD_LIMIT_S = 300.0  # seconds that `--start` waits for a model, which may be converted first
 _STYLES = {"ok": "green", "warning": "yellow", "failed": "red"}
 _CARDS_HEAD = (
     f"    {'model':<5} {'held as':<9} {'weights':>8} {'buffers':>8} {'cache':>8} {'room for':>17}"
@@ -42,7 +42,7 @@ The floor is how long reading takes: the weights, and the keys and values of 2,0
 bandwidth that the card's maker states. No step takes less; `foregram bench gpu` measures how much more.
 """
 _Examine = Callable[[Settings], Check | None]
-_WHERE_A_MODEL_RUNS: dict[str, _Examine] = {  # a remote host has these of its own
+_WHERE_A_MODEL_RUNS: dict[str, _Examine] = {  # skipped where a remote host runs the model
     "torch": machine_checks.check_torch,
     "processor": machine_checks.check_processor,
     "device": lambda settings: check_gpu(settings.device),
@@ -58,7 +58,7 @@ _EVERYWHERE: dict[str, _Examine] = {
 
 
 def show_doctor(arguments: argparse.Namespace, _settings: Settings) -> int:
-    """Check everything, wrong settings too, and print it; status 1 if something failed."""
+    """Check everything, invalid settings included, and print it; return 1 if a check failed."""
     if arguments.cards:
         return _show_cards(as_json=arguments.json)
     with Console(stderr=True).status("checking"):
@@ -73,11 +73,11 @@ def show_doctor(arguments: argparse.Namespace, _settings: Settings) -> int:
 
 
 def _show_cards(*, as_json: bool) -> int:
-    """Print what fits cards of all sizes, the largest model first."""
+    """Print the models that fit cards of each size, the largest first."""
     try:
         with Console(stderr=True).status("computing"):
             from engine.model.gpu.fit import PLANNED_CARDS, fits, pick
-    except (ImportError, OSError) as error:  # OSError: of torch's own libraries
+    except (ImportError, OSError) as error:  # OSError: from torch's own libraries
         problem = f"which models fit needs torch, which cannot be loaded: {visible(str(error))}"
         sys.stdout.write("[]\n" if as_json else f"{problem}\n")
         return SICK
@@ -105,7 +105,7 @@ def _fit(fit: "Fit") -> str:
 
 
 def examine(loaded: LoadedSettings, *, start: bool) -> list[Check]:
-    """All checks that apply. A failure that a user can fix is a check, not an exception."""
+    """Return all checks that apply. A failure that a user can fix is a check, not an exception."""
     settings = loaded.settings
     checks = [Check("python", "ok", f"{platform.python_version()}, {sys.executable}")]
     advice = "correct or remove it; until then only lsp and serve run"
@@ -117,7 +117,7 @@ def examine(loaded: LoadedSettings, *, start: bool) -> list[Check]:
 
 
 async def examine_host(settings: Settings, *, start: bool) -> list[Check]:
-    """The host, and how fast it answers; `start` starts one and waits for its model."""
+    """Check the host and how fast it answers; `start` starts one and waits for its model."""
     try:
         address = (
             await ensure_host(settings, wanted_at=boot_s()) if start else host_address(settings)
@@ -133,7 +133,7 @@ async def examine_host(settings: Settings, *, start: bool) -> list[Check]:
 
 
 async def _loaded(address: HostAddress) -> ProbeResult:
-    """The status of a host once it has loaded its model, or has taken too long."""
+    """Return a host's status once its model is loaded, or after LOAD_LIMIT_S."""
     deadline = time.monotonic() + LOAD_LIMIT_S
     while True:
         answer = await probe(address)
@@ -144,7 +144,7 @@ async def _loaded(address: HostAddress) -> ProbeResult:
 
 
 def _safely(name: str, check: _Examine, settings: Settings) -> Check | None:
-    """What the check finds, or what kept it from finishing."""
+    """Return the check's result, or a failure with the error that it raised."""
     try:
         return check(settings)
     except (ForegramError, OSError, RuntimeError, ValueError) as error:

@@ -1,6 +1,6 @@
 """The options of commands that load a model: which one, where it runs, how it decodes.
 
-Importing this loads no torch; what makes an engine of the options does.
+Importing this loads no torch; `load_engine` and `engine_options` do.
 """
 
 import argparse
@@ -39,12 +39,12 @@ _DECODING = {
 
 
 def add_model(parser: argparse.ArgumentParser) -> None:
-    """Which model, held how, where."""
+    """Add the options for the model, its format and its device."""
     add_options(parser.add_argument_group("model"), _MODEL | DEVICE)
 
 
 def add_decoding(parser: argparse.ArgumentParser, max_tokens: int) -> None:
-    """How text is made."""
+    """Add the options for decoding."""
     add_options(parser.add_argument_group("decoding"), _DECODING)
     parser.set_defaults(
         max_tokens=max_tokens,
@@ -57,7 +57,7 @@ def add_decoding(parser: argparse.ArgumentParser, max_tokens: int) -> None:
 
 
 def decoding(arguments: argparse.Namespace) -> CompletionRequest:
-    """A request that lacks only the text, of the options that say how it is made."""
+    """Return a request with the decoding options; it lacks only the text."""
     return CompletionRequest(
         prefix="",
         suffix="",
@@ -69,16 +69,16 @@ def decoding(arguments: argparse.Namespace) -> CompletionRequest:
 
 
 def load_engine(arguments: argparse.Namespace, settings: Settings, progress: Progress) -> "Engine":
-    """Load what the command line asks for, or else the settings. Raises ForegramError."""
+    """Load the engine that the command line names, or else the settings. Raises ForegramError."""
     from engine.loader import load_engine as load
 
     return load(engine_options(arguments, settings), progress)
 
 
 def engine_options(arguments: argparse.Namespace, settings: Settings) -> "EngineOptions":
-    """What the options say that a command has, or else the settings.
+    """Return a command's options, completed by the settings.
 
-    The length of prompts is for the commands that have an option for it.
+    `prompt_tokens` applies only to commands that have an option for it.
     """
     from engine.loader import EngineOptions
 

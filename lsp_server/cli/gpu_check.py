@@ -1,7 +1,7 @@
-"""The check of the GPU: which one the engine uses, or why none.
+"""The GPU check: which GPU the engine uses, or why it uses none.
 
-The engine chooses in a process of its own, in which this file runs: it loads torch, which takes
-seconds and may fail.
+The engine chooses in a process of its own, which runs this file: loading torch takes seconds and
+may fail.
 """
 
 import platform
@@ -15,18 +15,18 @@ import msgspec
 from engine.errors import ConfigurationError
 from lsp_server.model_choice import Check, failure
 
-GPU_LIMIT_S = 60.0  # for torch to be loaded and to answer
+GPU_LIMIT_S = 60.0  # seconds for a process to load torch and answer
 NVIDIA_NODE = "/dev/nvidiactl"
 OTHER_NODES = ("/dev/dxg", "/dev/kfd", "/dev/dri")  # WSL's, AMD's, Intel's; torch may use none
 _PROBE = ("-m", "lsp_server.cli.gpu_check")
-_OUR_FOLDER = Path(__file__).parents[2]  # the user's may hold an `engine`, and -m looks there first
-_MOSTLY = 0.8  # the share of a card's memory that is free where nothing large runs
+_OUR_FOLDER = Path(__file__).parents[2]  # the user's folder may hold an `engine`, which -m would import
+_MOSTLY = 0.8  # share of a card's memory that is free while nothing large runs
 _UNSEEN = "CPU (there is a GPU, but torch cannot use it)"
 _DRIVER = "install a build of torch for CUDA, or a newer driver; device cpu needs neither"
 
 
 def check_gpu(device: str) -> Check:
-    """Which GPU the engine uses, or why none; `device` is what the settings say."""
+    """Check which GPU the engine uses, or why it uses none; `device` is the setting."""
     if device == "cpu":
         return Check("device", "ok", "CPU, as device says")
     is_nvidia = shutil.which("nvidia-smi") is not None or Path(NVIDIA_NODE).exists()
@@ -42,7 +42,7 @@ def check_gpu(device: str) -> Check:
 
 
 def _asked(device: str) -> Check | None:
-    """What the process that knows torch answers; nothing if it fails, or takes too long."""
+    """Return the answer of a process that loads torch; None if it fails or takes too long."""
     try:
         said = subprocess.run(
             (sys.executable, *_PROBE, device),
@@ -59,7 +59,7 @@ def _asked(device: str) -> Check | None:
 
 
 def engine_check(device: str) -> Check | None:
-    """What the engine chooses; None where torch sees no GPU. It loads torch."""
+    """Check the device that the engine chooses; None where torch sees no GPU. Loads torch."""
     from engine.model.device import DeviceChoice, accelerators, hardware_lack, triton_lack
     from engine.model.gpu.fit import Card, pick
 
@@ -79,7 +79,7 @@ def engine_check(device: str) -> Check | None:
     card, means = Card.of(choice), f"by PyTorch: {lack}" if lack else "by our kernels"
     what = f"{choice.name}, {means}; {card.free / 1e9:.1f} GB free"
     if best := pick(card):
-        is_idle = card.free > _MOSTLY * card.memory_gib * 2**30  # else often our own host runs
+        is_idle = card.free > _MOSTLY * card.memory_gib * 2**30  # if not, often our host runs
         what += f": {'' if is_idle else 'beside what runs there now, '}model auto is {best}"
     return Check("device", "ok", what)
 

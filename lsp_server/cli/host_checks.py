@@ -1,4 +1,4 @@
-"""What `foregram doctor` checks of the host and the way to it: one function for each check."""
+"""The checks of `foregram doctor` on the host and the way to it, one function each."""
 
 import asyncio
 import socket
@@ -27,9 +27,9 @@ from lsp_server.model_choice import Check
 from lsp_server.settings import Settings
 
 SLOW_MS = 2000.0  # a completion of three lines that takes longer is a warning
-PROBE_LIMIT_S = 60.0  # for that completion
+PROBE_LIMIT_S = 60.0  # seconds for that completion
 _TLS_LIMIT_S = 5.0
-_LEAST_DAYS = 14  # of a certificate that is left
+_LEAST_DAYS = 14  # a certificate that ends sooner is a warning
 _URI = "file:///doctor/probe.py"
 _LOCAL_ADVICE = {
     "": "`foregram logs` may say why; `foregram stop` ends it",
@@ -44,7 +44,7 @@ _REMOTE_ADVICE = {
 
 
 def check_host(answer: ProbeResult, *, is_remote: bool) -> Check:
-    """Whether there is a host, and whether it serves."""
+    """Check that there is a host, and that it serves."""
     advice = _REMOTE_ADVICE if is_remote else _LOCAL_ADVICE
     status = answer.status
     if status is None and answer.kind == "absent" and not is_remote:
@@ -76,7 +76,7 @@ def check_host(answer: ProbeResult, *, is_remote: bool) -> Check:
 
 
 def check_token(settings: Settings) -> Check:
-    """Whether there is a token, and whether it is secret. It is never shown."""
+    """Check that there is a token and that it is secret. It is never shown."""
     if settings.host_url is None:
         folder = RuntimeFolder.open(settings.runtime_folder)
         folder.token()
@@ -84,7 +84,7 @@ def check_token(settings: Settings) -> Check:
     elif settings.token:
         return Check("token", "ok", "in the settings themselves")
     else:
-        found = host_address(settings).token  # raises where something is wrong with it
+        found = host_address(settings).token  # raises if something is wrong with it
         if settings.token_file is None:
             what = "that of the host on this machine" if found else "none: token_file is not set"
             return Check("token", "ok", what)
@@ -97,7 +97,7 @@ def check_token(settings: Settings) -> Check:
 
 
 def check_tls(address: HostAddress) -> Check | None:
-    """A warning where others can read what is sent to a host, or its certificate ends soon."""
+    """Warn if others can read the traffic to a host, or if its certificate ends soon."""
     if not address.is_encrypted:
         advice = "start the host with --tls-cert and --tls-key, or use an SSH tunnel"
         what = f"{address.url} is not encrypted"
@@ -111,7 +111,7 @@ def check_tls(address: HostAddress) -> Check | None:
         ):
             until = str((encrypted.getpeercert() or {}).get("notAfter"))
         days = int((ssl.cert_time_to_seconds(until) - time.time()) / 86_400)
-    except (OSError, ValueError):  # whether the host answers is another check
+    except (OSError, ValueError):  # another check tells whether the host answers
         return None
     what = f"the certificate of {address.url} is valid for {days} more days"
     is_long = days >= _LEAST_DAYS
@@ -119,7 +119,7 @@ def check_tls(address: HostAddress) -> Check | None:
 
 
 async def check_latency(address: HostAddress) -> Check:
-    """How long a completion of a few tokens takes."""
+    """Measure how long a completion of a few tokens takes."""
     host = HostClient(address.client(PROBE_LIMIT_S), address.endpoint)
     name = uuid4().hex[:8]  # a new one each time: a known text would measure nothing
     lines = (f"def add_{name}(a, b):", "    ", "")
@@ -135,7 +135,7 @@ async def check_latency(address: HostAddress) -> Check:
     begin = time.perf_counter()
     try:
         async with (
-            asyncio.timeout(PROBE_LIMIT_S),  # for all of it, however slowly it comes
+            asyncio.timeout(PROBE_LIMIT_S),  # for the whole answer, however slowly it comes
             aclosing(host.complete(request)) as events,
         ):
             ends = (event async for event in events if not isinstance(event, Chunk))

@@ -1,4 +1,4 @@
-"""`foregram status`, `stop` and `logs`: what a person wants of the host."""
+"""`foregram status`, `stop` and `logs`: commands about the host."""
 
 import argparse
 import asyncio
@@ -28,7 +28,7 @@ FOLLOW_S = 0.2
 
 
 def show_status(arguments: argparse.Namespace, settings: Settings) -> int:
-    """Print what the host is doing; status 1 if there is none."""
+    """Print what the host is doing; return 1 if there is none."""
     answer = explained(settings, asyncio.run(host_status(settings)))
     if arguments.json:
         shown = answer.status or {"state": answer.kind, "reason": answer.reason}
@@ -41,7 +41,7 @@ def show_status(arguments: argparse.Namespace, settings: Settings) -> int:
 
 
 def stop(arguments: argparse.Namespace, settings: Settings) -> int:
-    """Stop the local host and say whether there was one; ask where editors use it."""
+    """Stop the local host and say whether there was one; ask first if editors use it."""
     if settings.host_url is None and not arguments.force and not _may_stop(settings):
         return STILL_THERE
     was_there = asyncio.run(stop_host(settings, note))
@@ -60,7 +60,7 @@ def _may_stop(settings: Settings) -> bool:
 
 
 def show_logs(arguments: argparse.Namespace, settings: Settings) -> int:
-    """Print the end of the local host's log and, if asked, what comes after it."""
+    """Print the end of the local host's log; with `--follow`, also new lines."""
     if settings.host_url is not None:
         raise HostError(f"the log of the host at {settings.host_url} is on that machine")
     folder = RuntimeFolder.open(settings.runtime_folder)
@@ -119,7 +119,7 @@ def _state(status: Status) -> str:
 
 
 def _model(status: Status, settings: Settings) -> str:
-    """What runs or loads, and what the settings name if that is another model."""
+    """Name the model that runs or loads, and that of the settings if it differs."""
     requested = status.requested_model
     running = " ".join(filter(None, (status.model or title_of(requested), status.dtype)))
     wanted = settings.model

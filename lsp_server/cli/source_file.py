@@ -9,7 +9,7 @@ from typing import Self
 from engine.errors import InputError
 from lsp_server.documents.line_buffer import LINE_END, LineEnd, most_frequent
 
-MAX_BYTES = 32 * 2**20  # far above any source file; below what would take minutes to tokenise
+MAX_BYTES = 32 * 2**20  # bytes; far above any source file, and more would take minutes to tokenise
 _WHERE = re.compile(r"(?P<path>.+?):(?P<line>[0-9]{1,9})(?::(?P<column>[0-9]{1,9}))?:?", re.DOTALL)
 
 
@@ -20,11 +20,11 @@ class SourceFile:
     path: Path
     text: str
     line_end: LineEnd = "\n"
-    is_damaged: bool = False  # bytes that are no UTF-8 were replaced by U+FFFD
+    is_damaged: bool = False  # bytes that are not UTF-8 were replaced by U+FFFD
 
     @classmethod
     def read(cls, path: Path) -> Self:
-        """Read UTF-8, with or without a byte order mark. Raises InputError if it is no such text."""
+        """Read UTF-8, with or without a byte order mark. Raises InputError for any other file."""
         content = _read_bytes(path)
         if content.startswith((b"\xff\xfe", b"\xfe\xff")):
             raise InputError(f"{path} is UTF-16; foregram reads UTF-8")
@@ -39,7 +39,7 @@ class SourceFile:
         return cls(path, plain, most_frequent(LINE_END.findall(text)), is_damaged)
 
     def with_line_ends(self, text: str) -> str:
-        """`text`, which has LF line ends, as it should stand in this file."""
+        """Return `text`, whose lines end with LF, with the line ends of this file."""
         return text.replace("\n", self.line_end)
 
 
@@ -68,7 +68,7 @@ class Location:
         return cls(Path(path), line, None if column is None else int(column))
 
     def offset_in(self, text: str) -> int:
-        """Characters of `text` before the cursor. Raises InputError when it is outside."""
+        """Return the characters of `text` before the cursor. Raises InputError if it is outside."""
         lines = text.split("\n")
         if not 1 <= self.line <= len(lines):
             count = "1 line" if len(lines) == 1 else f"{len(lines)} lines"

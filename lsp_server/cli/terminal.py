@@ -1,4 +1,4 @@
-"""What a person sees on a terminal while something runs, and the figures of a benchmark."""
+"""Progress bars on a terminal, and the figures of a benchmark."""
 
 import argparse
 import json
@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 
 class ProgressBars(progress.Progress):
-    """One bar after the other, on stderr by default; the engine's `Progress`, drawn."""
+    """The engine's `Progress`, drawn as one bar after the other, on stderr by default."""
 
     def __init__(self, console: Console | None = None) -> None:
         console = console or Console(stderr=True)
@@ -33,7 +33,7 @@ class ProgressBars(progress.Progress):
         self._task: TaskID | None = None
 
     def begin(self, task: str, total: int) -> None:
-        """Draw a bar for `total` pieces of work; without a terminal a line says what is being done."""
+        """Draw a bar for `total` pieces of work; without a terminal, print the task as a line."""
         if not self._bars.console.is_terminal:
             self.tell(task)
             return
@@ -41,12 +41,12 @@ class ProgressBars(progress.Progress):
         self._task = self._bars.add_task(task, total=total)
 
     def advance(self, amount: int) -> None:
-        """`amount` more of them are done."""
+        """Advance the bar by `amount` pieces."""
         if self._task is not None:
             self._bars.advance(self._task, amount)
 
     def end(self) -> None:
-        """Take the bar away."""
+        """Remove the bar."""
         if self._task is not None:
             self._bars.remove_task(self._task)
             self._bars.stop()
@@ -59,7 +59,7 @@ class ProgressBars(progress.Progress):
 
 
 def tracked(items: Sequence[T], noun: str) -> Iterator[T]:
-    """The items, and on stderr how many of them are done; nothing there without a terminal."""
+    """Yield the items, and show on stderr how many are done if it is a terminal."""
     columns = (BarColumn(), MofNCompleteColumn(), TextColumn(noun), TimeRemainingColumn())
     console = Console(stderr=True)
     bar = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
@@ -70,7 +70,7 @@ def tracked(items: Sequence[T], noun: str) -> Iterator[T]:
 def print_figures(
     arguments: argparse.Namespace, figures: Mapping[str, Any], tables: RenderableType
 ) -> None:
-    """Print what a benchmark found: tables, or with `--json` one line for programs."""
+    """Print a benchmark's figures: tables, or with `--json` one line for programs."""
     if arguments.json:
         sys.stdout.write(json.dumps(figures) + "\n")
     else:

@@ -1,4 +1,4 @@
-"""`foregram uninstall`: what foregram keeps on this machine, listed and removed. Nothing else is."""
+"""`foregram uninstall`: list and remove what foregram keeps on this machine, and nothing else."""
 
 import argparse
 import asyncio
@@ -17,9 +17,9 @@ from lsp_server.cli.models import disk_use, in_megabytes, installed_bytes, remov
 from lsp_server.host.daemon import stop_host
 from lsp_server.settings import Settings
 
-KEPT = 1  # exit status where the answer was no
-# What we write into folders that a setting names, and that may hold things of others.
-_CONVERTED = {"models": f"*-{'?' * 16}-*-v[0-9]*"}  # with their locks, and what is not whole
+KEPT = 1  # exit status if the user says no
+# Files that we write into folders that a setting names, which may hold others' files, too.
+_CONVERTED = {"models": f"*-{'?' * 16}-*-v[0-9]*"}  # with their locks and unfinished ones
 _IN_CACHE = {
     "gpu-checks": "*.json",
     "learned": "*.[jn][sp]*",  # json and npz
@@ -27,9 +27,9 @@ _IN_CACHE = {
     "outcomes": "*.json",
     "repository": "*.sqlite*",
 }
-_MOST_SHOWN = 3  # paths; of more, their folders are shown
+_MOST_SHOWN = 3  # paths; beyond that, their folders are shown instead
 _IN_RUNTIME = ("host.*", "lsp-token*", "token*", "why")  # lsp-token is of 0.1
-_READY = ".foregram-ready"  # in an environment that `make` has made
+_READY = ".foregram-ready"  # a file in each environment that `make` creates
 _EXTENSION = "foregram.foregram"  # the folder in which VS Code keeps the extension's environment
 _LEFT = """\
 stays: your settings, in foregram.toml and in your editors
@@ -66,7 +66,7 @@ def uninstall(arguments: argparse.Namespace, settings: Settings) -> int:
 
 
 def _remove(paths: Iterable[Path], settings: Settings) -> None:
-    """Remove all of it, and the folders of ours that are empty then. Raises CacheError."""
+    """Remove these paths, and our folders that are empty afterwards. Raises CacheError."""
     tops = {settings.cache_folder, settings.runtime_folder}
     emptied = set(tops)
     for path in paths:
@@ -78,8 +78,8 @@ def _remove(paths: Iterable[Path], settings: Settings) -> None:
         except OSError as error:
             raise CacheError(f"{path} cannot be removed: {error.strerror}") from error
         emptied |= {up for up in path.parents if tops & {up, *up.parents}}
-    for folder in sorted(emptied, reverse=True):  # those inside first
-        with suppress(OSError):  # where others keep something, too
+    for folder in sorted(emptied, reverse=True):  # inner folders first
+        with suppress(OSError):  # others keep files there, too
             folder.rmdir()
 
 
@@ -96,14 +96,14 @@ def _ours(settings: Settings) -> dict[str, list[Path]]:
 
 
 def _kept(cache: Path, patterns: Mapping[str, str]) -> Iterator[Path]:
-    """What we have written into folders of the cache; of a link to one, the link."""
+    """Yield our files in these folders of the cache; where a folder is a link, the link."""
     for name, pattern in patterns.items():
         folder = cache / name
         yield from [folder] if folder.is_symlink() else sorted(folder.glob(pattern))
 
 
 def _is_own_environment() -> bool:
-    """Whether this runs in a virtual environment that is there for foregram alone."""
+    """Whether this runs in a virtual environment for foregram alone."""
     prefix = Path(sys.prefix)
     is_ours = (prefix / _READY).exists() or prefix.parent.name == _EXTENSION
     return is_ours and sys.prefix != sys.base_prefix

@@ -31,7 +31,7 @@ def show_why(arguments: argparse.Namespace, settings: Settings) -> int:
     if last := max(prompts, key=lambda one: one.time_s, default=None):
         name, age = shown_name(last.uri), _age(now - last.time_s)
         lines.append(f"the last prompt, for {name} {age}: {last.sentence}")
-    # The files were written by language servers, of other versions perhaps.
+    # Language servers of other versions may have written the files.
     sys.stdout.writelines(f"{printable(line)}\n" for line in lines)
     return 0
 
@@ -54,7 +54,7 @@ def _age(seconds: float) -> str:
 
 
 def _is_about(uri: str, file: Path | None) -> bool:
-    """Whether a URI is of this file; where no file is asked for, all are."""
+    """Whether a URI names this file; always true without a file."""
     if file is None:
         return True
     with suppress(ValueError, OSError, RuntimeError):  # no file's name; links in a circle
