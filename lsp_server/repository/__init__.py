@@ -1,4 +1,4 @@
-"""What the workspace's files say about the cursor: an index on disk, and the questions to it.
+"""Finds text of the workspace that fits a cursor, by an index on disk.
 
 It knows no host and no pygls.
 """

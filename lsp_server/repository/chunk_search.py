@@ -1,4 +1,4 @@
-"""Which windows of other files read like the text at a cursor: BM25 over names and their parts.
+"""Finds windows of other files that read like the text at a cursor: BM25 over names and parts.
 
 The index finds chunks that hold the rare words; the best of them are read and scored in full.
 """
@@ -17,20 +17,20 @@ from lsp_server.repository.store import Excerpt, Store
 
 _K1, _B = 1.2, 0.75
 _PATH_WEIGHT = 3.0
-_EDIT_WEIGHT = 0.5  # that of a line four lines away
-_MOST_WORDS = 24  # that are looked up
-_COMMON = 256  # chunks that hold a word; a more frequent one says little
+_EDIT_WEIGHT = 0.5  # as much as a name four lines away
+_MOST_WORDS = 24  # words looked up for one cursor
+_COMMON = 256  # a word in more chunks than this says little
 _MOST_KEPT = 2_048  # words whose chunks stay in memory
 _READ = 8  # chunks that are scored in full
-_AVERAGE_NAMES = 120  # in a chunk
-_LEAST_SHARE = 0.12  # of the words' worth, that a chunk must hold
+_AVERAGE_NAMES = 120  # names in a chunk of average length
+_LEAST_SHARE = 0.12  # share of the highest possible score that a chunk must reach
 _MOST, _MOST_OF_FILE = 4, 3
 
 
 class ChunkSearch:
-    """Asks an index, and keeps which chunks hold a word: most words of a question were in the last.
+    """Asks an index and caches the chunks of each word: most words of a question recur in the next.
 
-    What is kept holds until the index has other chunks; one that is gone by then is not read.
+    The cache is cleared when the index has new chunks; chunks that are gone are not read.
     """
 
     def __init__(self, store: Store) -> None:
@@ -39,9 +39,9 @@ class ChunkSearch:
         self._chunks_with = lru_cache(_MOST_KEPT)(self._find_chunks)
 
     def best(self, view: CursorView) -> list[Excerpt]:
-        """The chunks of files that are not open that fit a cursor best, the best first."""
+        """Return the chunks that fit a cursor best, the best first. Open files are left out."""
         worths, candidates = self._candidates(_weights(view))
-        most = fsum(worths.values()) * (_K1 + 1)  # in any order the same
+        most = fsum(worths.values()) * (_K1 + 1)  # fsum: the same in any order
         read = islice(self._read(candidates, view), _READ)
         scored = sorted(((_score(worths, one.text), one) for one in read), key=lambda one: -one[0])
         of_file: Counter[str] = Counter()
@@ -60,7 +60,7 @@ class ChunkSearch:
                 yield chunk
 
     def _candidates(self, weights: Mapping[str, float]) -> tuple[Mapping[str, float], list[int]]:
-        """What each word is worth, and the chunks that hold most of that, the best first."""
+        """Return each word's worth, and the chunks that hold most of it, the best first."""
         if (num_chunks := self._store.num_chunks) != self._num_chunks:
             self._num_chunks = num_chunks
             self._chunks_with.cache_clear()
@@ -74,7 +74,7 @@ class ChunkSearch:
         return worths, nlargest(8 * _READ, scores, key=scores.__getitem__)
 
     def _find_chunks(self, word: str) -> Sequence[int]:
-        """The chunks with a word; none where these are so many that they say nothing."""
+        """Return the chunks with a word; none if it is so common that it says nothing."""
         found = self._store.chunks_with(word, _COMMON + 1)
         return found if len(found) <= min(_COMMON, self._num_chunks // 4 + 2) else ()
 
@@ -92,7 +92,7 @@ def _weights(view: CursorView) -> Mapping[str, float]:
 
 
 def _score(worths: Mapping[str, float], text: str) -> float:
-    """BM25, the words' worths holding their rarity."""
+    """Return the BM25 score; `worths` already include each word's rarity."""
     names = names_in(text)
     counts = Counter(word for name in names for word in words_of_name(name) if word in worths)
     length = _K1 * (1 - _B + _B * len(names) / _AVERAGE_NAMES)

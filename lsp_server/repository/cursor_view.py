@@ -12,14 +12,14 @@ from engine.text.brackets import statement
 from engine.text.names import block_heads, names_in
 from lsp_server.repository.source_text import family_of
 
-_NEAR = 20  # lines above and below, whose names count
-_FAR = 2_000  # lines above and below, where the type of a name is looked for
-_IMPORT_LINES = 3_000  # of the file, where imports are looked for
-_STATEMENT_LINES = 60  # of one import
-_CACHED_IMPORTS = 8  # texts
-_LINE_CHARS = 1_000  # of a line, that are looked at: a longer one was made by a program
-_CALL_CHARS = 4_000  # in front of the cursor, where an open bracket is looked for
-_CHAIN_CHARS = 200  # the patterns below look at each of them from each of them
+_NEAR = 20  # lines above and below whose names count
+_FAR = 2_000  # lines above and below that are searched for a name's type
+_IMPORT_LINES = 3_000  # lines above and below that are searched for imports
+_STATEMENT_LINES = 60  # lines of one import
+_CACHED_IMPORTS = 8  # texts whose imports are cached
+_LINE_CHARS = 1_000  # characters of a line that are read; a longer line was made by a program
+_CALL_CHARS = 4_000  # characters before the cursor that are searched for an open bracket
+_CHAIN_CHARS = 200  # characters; the patterns below take time with their square
 _HEAD_LINES = 12
 _BRACKET = re.compile(r"[()\[\]{}]")
 _CHAIN = re.compile(r"((?:[^\W\d]\w*(?:\([^()]*\))?\.)*)([^\W\d]\w*)?\Z")
@@ -42,10 +42,10 @@ _INCLUDE = re.compile(r'\s*#\s*include\s*"([^"]+)"')
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """A name of another file, or that file itself where `name` is empty.
+    """A name from another file, or the file itself if `name` is empty.
 
-    `module` are the last parts of the file's path, without its ending. A relative import names all
-    of them, `is_whole`.
+    `module` holds the last parts of the file's path, without its ending. `is_whole`: it holds all
+    parts, as for a relative import.
     """
 
     module: tuple[str, ...]
@@ -54,7 +54,7 @@ class Imported:
 
 
 class Question(NamedTuple):
-    """A cursor in a document: its file, the text, the files that are open, what was edited last."""
+    """A cursor in a document, with its text, the open files and the last edits."""
 
     uri: str
     path: Path
@@ -62,16 +62,15 @@ class Question(NamedTuple):
     row: int
     character: int
     opened: frozenset[Path]
-    is_quick: bool  # a prompt is read so quickly that another choice is no matter
-    edits: tuple[str, ...] = ()  # lines, in any document
+    is_quick: bool  # the model reads a prompt so quickly that it may change
+    edits: tuple[str, ...] = ()  # lines changed last, in any document
 
 
 @dataclass(frozen=True)
 class CursorView:
-    """Lines before the cursor, the last one up to it, and behind it, the rest of that line first.
+    """The lines before and behind a cursor, which splits its own line between the two.
 
-    All paths are within the folder of the index. `edits` are lines that were changed last, in any
-    file.
+    Paths are relative to the index's folder. `edits` are the lines changed last, in any file.
     """
 
     path: str
@@ -82,7 +81,7 @@ class CursorView:
 
     @classmethod
     def of(cls, question: Question, folder: Path) -> Self:
-        """Of a cursor in a file of the folder."""
+        """Return the view of a cursor in a file of the folder."""
         line = question.lines[question.row]
         before = [*question.lines[: question.row], line[: question.character]]
         behind = [line[question.character :], *question.lines[question.row + 1 :]]
@@ -92,25 +91,25 @@ class CursorView:
 
     @property
     def line(self) -> str:
-        """The end of the cursor's line up to it."""
+        """The end of the text between the line's start and the cursor."""
         return self.before[-1][-_LINE_CHARS:] if self.before else ""
 
     @cached_property
     def imports(self) -> Mapping[str, Imported]:
-        """What the file imports by other lines than the cursor's, by its names here."""
+        """The file's imports on lines other than the cursor's, by their names here."""
         above, below = self.before[:-1][:_IMPORT_LINES], self.behind[1:_IMPORT_LINES]
         return imports((*_cut(above), *_cut(below)), self.path)
 
     @cached_property
     def chain(self) -> tuple[str, ...]:
-        """The names in front of the cursor that end at dots: `self.store.pu|` is self, store."""
+        """The dotted names in front of the cursor: self and store for `self.store.pu|`."""
         found = _CHAIN.search(self.line[-_CHAIN_CHARS:])
         names = re.sub(r"\([^()]*\)", "", found[1]).split(".") if found else []
         return tuple(filter(None, names))
 
     @cached_property
     def callee(self) -> tuple[str, ...]:
-        """The names of the call whose brackets the cursor stands in, if it does."""
+        """The dotted names of the call whose brackets hold the cursor, if any."""
         depth, text = 0, "\n".join([*self._above[: _NEAR - 1][::-1], self.line])[-_CALL_CHARS:]
         for bracket in reversed([*_BRACKET.finditer(text)]):
             depth += 1 if bracket[0] in ")]}" else -1
@@ -132,7 +131,7 @@ class CursorView:
 
     @cached_property
     def weights(self) -> Mapping[str, float]:
-        """The names near the cursor and what they are worth: 1 on its line, less far from it."""
+        """The worth of names near the cursor: 1 on its line, less further away."""
         weights: dict[str, float] = {}
         finished = re.sub(r"\w+\Z", "", self.line)  # without the word that is being typed
         above = enumerate([finished, *self._above[: _NEAR - 1]])
@@ -144,7 +143,7 @@ class CursorView:
         return weights
 
     def types(self, name: str) -> list[str]:
-        """The classes that a name may be of, by annotations and calls of constructors near it."""
+        """Return the classes that a name may have, by nearby annotations and constructor calls."""
         if name in ("self", "cls"):
             return next((bases_of(head) for head in self.heads if _BASES.match(head)), [])
         pattern = re.compile(
@@ -157,14 +156,14 @@ class CursorView:
         return list(dict.fromkeys(found))
 
     def makers(self, name: str) -> list[str]:
-        """The functions whose result a name is."""
+        """Return the functions whose result a name holds, at most two."""
         pattern = re.compile(rf"\b{re.escape(name)}\s*=\s*(?:await\s+)?(?:[\w.]*\.)?(\w+)\(")
         lines = (line for line in self._above if name in line)
         return [match[1] for line in lines for match in pattern.finditer(line)][:2]
 
     @cached_property
     def _above(self) -> Sequence[str]:
-        """The lines above that of the cursor, the nearest first."""
+        """The lines above the cursor's, the nearest first."""
         return _cut(self.before[-_FAR:-1][::-1])
 
 
@@ -173,22 +172,22 @@ def _cut(lines: Iterable[str]) -> list[str]:
 
 
 def classes_in(annotation: str) -> list[str]:
-    """The names in an annotation that look like those of classes."""
+    """Return the names in an annotation that look like classes."""
     return _CLASS_NAME.findall(annotation)
 
 
 def bases_of(head: str) -> list[str]:
-    """The classes that the head of a class names as its bases."""
+    """Return the classes that a class's head names as its bases."""
     found = _BASES.match(head)
     return classes_in(found[1]) if found else []
 
 
 @lru_cache(_CACHED_IMPORTS)
 def imports(lines: tuple[str, ...], path: str) -> Mapping[str, Imported]:
-    """Return what is imported by the names that it has in the file at `path`, by its text.
+    """Return the imports of the file at `path`, by their names there.
 
-    The text is being written, so it seldom parses. The result is kept: typing on changes none of
-    these lines.
+    The text is being written and seldom parses, so patterns read it. The result is cached: typing
+    changes none of these lines.
     """
     near = lines[:_IMPORT_LINES]
     match family_of(path):
@@ -229,7 +228,7 @@ def _python(lines: Sequence[str], path: str) -> Iterator[tuple[str, Imported]]:
 
 def _script(lines: Sequence[str], path: str) -> Iterator[tuple[str, Imported]]:
     for text in _statements(lines, ("import", "export", "const", "let", "var"), "{}"):
-        # The pattern looks for these at each character.
+        # Test first: the pattern searches for these words at each character.
         found = _SCRIPT.match(text) if "from" in text or "require" in text else None
         if found is None or not found[2].startswith("."):
             continue

@@ -1,4 +1,4 @@
-"""Which definitions of other files belong to a cursor: of the names near it, and of their types."""
+"""Finds the definitions in other files that belong to a cursor: of nearby names and their types."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -9,28 +9,28 @@ from lsp_server.repository.definitions import Definition
 from lsp_server.repository.source_text import family_of, words_of, words_of_name
 from lsp_server.repository.store import Store, stem_of
 
-_AT_CURSOR = 8.0  # times the worth of a name near it
-_MEMBER = 0.5  # of what its class is worth
-_FAR_MEMBER = 0.15  # where the class is only near
-_UNIMPORTED = 0.4  # of what an imported name is worth
+_AT_CURSOR = 8.0  # worth of a definition at the cursor; a name near it has at most 1
+_MEMBER = 0.5  # share of its class's worth
+_FAR_MEMBER = 0.15  # the same if the class is only near the cursor
+_UNIMPORTED = 0.4  # share of an imported name's worth
 _ONLY_IMPORTED = 0.05
 _MOST_EQUAL = 6  # definitions of a name; more of them say nothing
 _MOST_MEMBERS = 60
-_MOST_FAR = 6  # classes that are only near, whose members are looked at
+_MOST_FAR = 6  # classes near the cursor whose members are read
 _MOST_NAMES = 32
-_MOST_IMPORTED = 24  # of the names that are imported and not near
+_MOST_IMPORTED = 24  # names that are imported but not near
 _RETURNS = re.compile(r"->\s*([^:]+):")
 _ANNOTATION = re.compile(r"^\s*(?:self\.)?\w+\s*:\s*([^=\n]+)")
 
 
 class DefinitionSearch:
-    """Asks an index about one cursor, whose own file is not shown."""
+    """Asks an index about one cursor; leaves out the cursor's own file."""
 
     def __init__(self, store: Store, view: CursorView) -> None:
         self._store, self._view = store, view
         self._family = family_of(view.path)
         near = (name for name, weight in view.weights.items() if weight > 0.2)
-        self._near_words = words_of(near)  # these tell the members that matter
+        self._near_words = words_of(near)  # they tell which members matter
         self._worths: dict[Definition, float] = {}
         self._num_far = 0
         self._called_so = cache(lambda name: store.definitions(name, self._family, _MOST_EQUAL + 1))
@@ -38,7 +38,7 @@ class DefinitionSearch:
         self._members = cache(self._find_members)
 
     def ranked(self) -> list[Definition]:
-        """The definitions that are worth anything, the best first."""
+        """Return the definitions that fit the cursor, the best first."""
         for name, weight in self._names():
             self._add_name(name, weight)
         self._add_at_cursor()
@@ -59,7 +59,7 @@ class DefinitionSearch:
                 self._add_members(one, worth * _FAR_MEMBER)
 
     def _add_at_cursor(self) -> None:
-        """Add the members of what stands before the cursor's dot, and what is being called."""
+        """Add the members of the object before the cursor's dot, and the function being called."""
         if chain := self._view.chain:
             for path in self._module(chain):
                 for member in self._store.members(path, "", _MOST_MEMBERS):
@@ -73,7 +73,7 @@ class DefinitionSearch:
                 self._add_members(one, _AT_CURSOR * _MEMBER)
 
     def _called(self, callee: Sequence[str]) -> list[Definition]:
-        """What a call names: a function, a class, or a method of what stands before the dot."""
+        """Return the function, class or method that a call names."""
         if not callee:
             return []
         *holder, name = callee
@@ -113,7 +113,7 @@ class DefinitionSearch:
         return [cls for one in made for cls in self._result(one)]
 
     def _result(self, one: Definition) -> list[Definition]:
-        """The classes that a function returns, or a field holds."""
+        """Return the classes of a function's result or of a field."""
         if one.is_class:
             return [one]
         found = _RETURNS.search(one.text) or _ANNOTATION.match(one.text)
@@ -124,7 +124,7 @@ class DefinitionSearch:
         return [one for one in found if one.is_class]
 
     def _definitions(self, name: str) -> list[Definition]:
-        """What a name stands for: what is imported by it, else whatever is called so."""
+        """Return the definitions that a name is imported from, or else all of that name."""
         imported = self._view.imports.get(name)
         if imported is None:
             return self._named(name)
@@ -134,13 +134,13 @@ class DefinitionSearch:
         found = [one for path in files for one in self._top(path, imported.name)]
         if found or not files:
             return found
-        # A package hands on what its modules define.
+        # A package re-exports names of its modules.
         package = files[0].rpartition("/")[0]
         named = self._named(imported.name, f"{package}/" if package else "")
         return [one for one in named if not one.parent]
 
     def _named(self, name: str, below: str = "") -> list[Definition]:
-        """What is called so, unless too much is."""
+        """Return the definitions of a name; none if there are too many."""
         if len(name) < 3 or name.startswith("__"):
             return []
         found = self._called_so(name)
@@ -154,9 +154,9 @@ class DefinitionSearch:
         return [one for one in self._store.named_in(path, name) if not one.parent]
 
     def _find_file(self, module: tuple[str, ...], is_whole: bool) -> list[str]:  # noqa: FBT001 - a key of the cache
-        """The file of a module, the one nearest to the cursor's where several may be meant.
+        """Return the file of a module, of several the nearest to the cursor's.
 
-        `is_whole`: the module's parts are all of the file's path.
+        `is_whole`: the parts are the whole path of the file.
         """
         if not module:
             return []
@@ -178,7 +178,7 @@ class DefinitionSearch:
             self._add(member, worth * self._nearness(member))
 
     def _nearness(self, one: Definition) -> float:
-        """More where words near the cursor occur in a member's name, less for what is hidden."""
+        """Return more for a name that shares words with the cursor, less for a private one."""
         words = words_of_name(one.name)
         near = sum(word in self._near_words for word in words) / (len(words) or 1)
         hidden = 0.4 if one.name.startswith("_") and one.name != "__init__" else 1.0
@@ -190,7 +190,7 @@ class DefinitionSearch:
 
 
 def _module_of(path: str) -> tuple[str, ...]:
-    """The parts of a file's path as an import names them."""
+    """Return the parts of a file's path as an import names them."""
     *folders, _ = path.split("/")
     stem = stem_of(path)
     return tuple(folders) if folders[-1:] == [stem] else (*folders, stem)

@@ -1,4 +1,4 @@
-"""What a file defines, found by its syntax: the heads of classes and functions, fields, variables."""
+"""The definitions of a file, found by its syntax: heads of classes and functions, and variables."""
 
 import time
 from collections.abc import Iterator, Mapping
@@ -12,13 +12,13 @@ from lsp_server.prompt.bounded_parse import is_ordinary
 from lsp_server.prompt.grammars import parser_for
 from lsp_server.repository.source_text import language_of
 
-_PARSE_S = 0.5  # of the processor, for any text
-_BYTES_PER_S = 2_000_000  # and for each of its bytes: code takes a third of that
-_MOST_S = 1.0  # that all its definitions may take
-_MOST_LEVELS = 200  # that are looked at above one
-_MOST_LINES = 14  # of a head
+_PARSE_S = 0.5  # processor seconds to parse any text
+_BYTES_PER_S = 2_000_000  # bytes that get one more second; code takes a third of that
+_MOST_S = 1.0  # processor seconds to extract a file's definitions
+_MOST_LEVELS = 200  # syntax nodes that are looked at above a definition
+_MOST_LINES = 14  # lines of a head
 _MOST_CHARS = 800
-_MOST_DEFINITIONS = 4_000  # of a file
+_MOST_DEFINITIONS = 4_000  # definitions of a file
 
 _JAVASCRIPT = """
 (function_declaration name: (_) @name) @function
@@ -109,10 +109,10 @@ _PYTHON_HINTS = ("@property", "@classmethod", "@staticmethod", "@dataclass", "@c
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """A name that a file defines; `text` are whole lines of the file from `line` (from 0) on.
+    """A name that a file defines; `text` holds whole lines from `line` on, counted from 0.
 
-    A class is its head with the first line of its documentation. What stands in a class has its
-    name as `parent`; else that is empty.
+    The text of a class is its head with the first line of its docstring. `parent` names the class
+    around a definition, or is empty.
     """
 
     path: str
@@ -124,27 +124,27 @@ class Definition:
 
 
 def definitions(text: str, path: str) -> list[Definition] | None:
-    """Return what the text of a file defines, in its order.
+    """Return the definitions in a file's text, in their order.
 
-    None where parsing it would take long: no code that anybody wrote does.
+    None if parsing would take long, which no code written by a person does.
     """
     language_id = language_of(path)
     parser, query = parser_for(language_id), _query(language_id)
     if parser is None or query is None:
         return []
     source = text.encode("utf-8", "replace")
-    # Not by the clock on the wall: this is done with low priority, and files would be left out.
+    # Processor time, not wall time: the indexer runs at low priority.
     limit_s = _PARSE_S + len(source) / _BYTES_PER_S
     if not is_ordinary(parser, source, limit_s, time.process_time):
         return None
-    # At once, as what tree-sitter reads line by line is never freed.
+    # Parse it as one piece: tree-sitter never frees what it reads line by line.
     root = parser.parse(source).root_node
     rows = [row + b"\n" for row in source.split(b"\n")]
     return sorted(_in_time(_found(query, root, rows, path)), key=lambda one: one.line)
 
 
 def _in_time(found: Iterator[Definition]) -> Iterator[Definition]:
-    """The first definitions: in a text that nests without end, each takes long."""
+    """Yield the definitions that are found in time: in a deeply nested text, each takes long."""
     deadline = time.process_time() + _MOST_S
     return takewhile(lambda _: time.process_time() < deadline, islice(found, _MOST_DEFINITIONS))
 
@@ -189,7 +189,7 @@ def _definition(
 
 
 def _parent(node: Node, classes: Mapping[int, str], *, is_own: bool) -> str | None:
-    """The class around a node, or ""; None where a function is: what stands there is its own."""
+    """Return the class around a node, "" if there is none, or None for a function's local."""
     above = node.parent
     for _ in range(_MOST_LEVELS):
         if above is None:
@@ -203,7 +203,7 @@ def _parent(node: Node, classes: Mapping[int, str], *, is_own: bool) -> str | No
 
 
 def _head(node: Node, kind: str, rows: list[bytes]) -> tuple[range, str]:
-    """The lines of a head, with the first one of the documentation in its body, and how that ends."""
+    """Return the lines of a head with the first line of its docstring, and quotes to close that."""
     first, last = node.start_point.row, node.end_point.row
     body = node.child_by_field_name("body")
     doc = None if body is None else _documentation(body)
@@ -226,7 +226,7 @@ def _is_python(body: Node) -> bool:
 
 
 def _documentation(body: Node) -> Node | None:
-    """The string that a block begins with."""
+    """Return the string that a block begins with."""
     first: Node | None = body
     while first is not None and first.type in ("block", "expression_statement"):
         first = first.named_child(0) if first.named_child_count else None

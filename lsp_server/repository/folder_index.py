@@ -1,4 +1,4 @@
-"""The index of one workspace folder, kept in step and asked."""
+"""The index of one workspace folder: kept up to date, and queried."""
 
 import asyncio
 import hashlib
@@ -21,8 +21,8 @@ from lsp_server.repository.store import Excerpt, Stamp, Store, StoreError
 from lsp_server.settings import Settings
 
 _LOG = logging.getLogger(__name__)
-_MOST_REPORTED = 1_000  # files
-# What decides how an index looks: where any of it changes, files are read again.
+_MOST_REPORTED = 1_000  # files remembered as reported
+# These modules decide what an index holds: if one changes, all files are read again.
 _RULES = (
     *(named_secrets, secret_files, secret_kinds, secret_texts),
     *(definitions, source_text, store, language_names, names),
@@ -30,7 +30,7 @@ _RULES = (
 
 
 class FolderIndex:
-    """`answer` and `release` are for one thread, `sendable` for another, all else for the loop's."""
+    """Call `answer` and `release` on one thread, `sendable` on another, the rest on the loop's."""
 
     def __init__(
         self,
@@ -40,8 +40,8 @@ class FolderIndex:
         lock: asyncio.Lock,
     ) -> None:
         allowed, globs = settings.allow_secret_files, settings.repository_globs or ()
-        self._trouble = ""  # why the last question could not be answered
-        self._is_damaged = False  # and it is being made anew
+        self._trouble = ""  # why the last question has no answer
+        self._is_damaged = False  # the index is damaged, and being rebuilt
         self._folder = folder
         self._path = index_path(settings, folder)
         self._files = SourceFiles(folder, allowed=allowed, globs=globs)
@@ -49,40 +49,40 @@ class FolderIndex:
         self._choices = KeptChoices()
         self._reader: Store | None = None
         self._retrieval: Retrieval | None = None
-        self._identity: tuple[int, int] | None = None  # of the file that is open
+        self._identity: tuple[int, int] | None = None  # device and inode of the open file
         self._loop = asyncio.get_running_loop()
-        self._reported: dict[str, Stamp | None] = {}  # files found to be others, each as it is
+        self._reported: dict[str, Stamp | None] = {}  # files that differ from the index
         job = IndexJob(str(folder), str(self._path), allowed, globs)
         self.updates = IndexUpdates(job, report, lock)
         self.updates.begin()
 
     @property
     def trouble(self) -> str:
-        """Why the last question could not be answered, or why the files are not followed."""
+        """Why the last question has no answer, or why changes are not followed."""
         return self._trouble or self.updates.problem
 
     def last(self, uri: str) -> Sequence[Excerpt]:
-        """What was found last for a document."""
+        """Return the last answer for a document."""
         return self._choices.last(uri)
 
     def sendable(self, found: Iterable[Excerpt]) -> list[Excerpt]:
-        """Those whose file is as it was when it was read, and neither ignored nor secret."""
-        with suppress(Exception):  # whatever befalls a file, nothing is sent
+        """Return the excerpts whose files are unchanged, and neither ignored nor secret."""
+        with suppress(Exception):  # on any error, nothing is sent
             return [one for one in found if self._sent_files.stamp(one.path) == one.stamp]
         return []
 
     def answer(self, question: Question) -> Sequence[Excerpt]:
-        """Ask the index, if it is there.
+        """Ask the index, if there is one.
 
-        Where that fails, the last answer counts, and `trouble` says why.
+        If that fails, return the last answer and set `trouble`.
         """
         try:
             self._ask(question)
         except Exception as error:  # noqa: BLE001 - whatever befalls the index, completions go on
-            self.release()  # it is opened again, once it has been made anew
+            self.release()  # opened again once it has been rebuilt
             self._note(error)
             if isinstance(error, StoreError) and not (error.is_passing or self._is_damaged):
-                self._is_damaged = True  # once: where that fails, each question finds it again
+                self._is_damaged = True  # once: if that fails, each question finds the damage again
                 self._call(self.updates.rebuild)
         else:
             self._trouble, self._is_damaged = "", False
@@ -104,7 +104,7 @@ class FolderIndex:
             self._choices.choose(question.uri, view, self._retrieval, is_quick=question.is_quick)
 
     def _open(self) -> None:
-        """Open the index as it stands there now: what was made anew is another file."""
+        """Open the current index file: a rebuilt index is another file."""
         found = self._path.stat() if self._path.exists() else None
         identity = None if found is None else (found.st_dev, found.st_ino)
         if identity != self._identity:
@@ -115,9 +115,9 @@ class FolderIndex:
             self._identity = identity
 
     def _report_other(self, path: str, stamp: Stamp | None) -> None:
-        """Have a file that is not as the index has it read again, where no editor says that it changed.
+        """Have a file read again that differs from the index, as no editor may report its change.
 
-        Once: where that fails, each question finds it again.
+        Only once per state: if reading fails, each question finds the file again.
         """
         if path in self._reported and self._reported[path] == stamp:
             return
@@ -131,7 +131,7 @@ class FolderIndex:
             self._loop.call_soon_threadsafe(work)
 
     def _note(self, error: Exception) -> None:
-        """Log what is wrong, once, however many questions it befalls."""
+        """Log an error once, however many questions meet it."""
         told = str(error) if isinstance(error, StoreError) else f"{type(error).__name__}: {error}"
         if told != self._trouble:
             _LOG.warning("the repository could not be asked: %s", told)
@@ -139,9 +139,9 @@ class FolderIndex:
 
 
 def index_path(settings: Settings, folder: Path) -> Path:
-    """Where the index of a folder is: another one where other files or rules fill it.
+    """Return the path of a folder's index, which differs for other settings and rules.
 
-    So windows of other settings, or of another version, leave each other's alone.
+    So editors with other settings, or another version, do not overwrite each other's index.
     """
     globs = settings.repository_globs or ()
     key = repr((str(folder), settings.allow_secret_files, globs, _rules_digest()))
@@ -151,11 +151,11 @@ def index_path(settings: Settings, folder: Path) -> Path:
 
 @cache
 def _rules_digest() -> str:
-    """Of the modules' texts, so that nobody has to remember to count on."""
+    """Return a hash of the modules' sources, so that nobody has to bump a version."""
     texts = (Path(str(module.__file__)).read_bytes() for module in _RULES)
     return hashlib.sha256(b"".join(texts)).hexdigest()
 
 
 def indexes_folder(settings: Settings) -> Path:
-    """Where all indexes are."""
+    """Return the folder of all indexes."""
     return settings.cache_folder / "repository"

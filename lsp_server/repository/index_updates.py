@@ -1,4 +1,4 @@
-"""Keeps an index in step with its folder, by processes that fill it one after the other."""
+"""Keeps an index up to date with its folder; one process after the other fills it."""
 
 import asyncio
 import logging
@@ -20,21 +20,21 @@ from lsp_server.repository.source_files import SourceFiles, is_never_indexed
 from lsp_server.repository.store import Store, StoreError
 
 _LOG = logging.getLogger(__name__)
-_LEAST_WAIT_S = 0.5  # before changes are followed: a checkout touches many files at once
+_LEAST_WAIT_S = 0.5  # seconds before a job for changes: a checkout touches many files at once
 _MOST_WAIT_S = 30.0
-_MOST_CHANGED = 100_000  # changes that wait to be followed; more are a look at all files
-_MOST_PATHS = 500  # files to read again; more are a look at all files
-_MOST_FAILED = 2  # jobs in a row that are tried again
-_LOOK_S = 180.0  # between looks at all files where nobody says which of them change
-_LOOK_SHARE = 0.01  # of the time, that these may take
-_JOB_SHARE = 0.1  # of the time, that following changes may take
+_MOST_CHANGED = 100_000  # changes that may wait; beyond that, look at all files
+_MOST_PATHS = 500  # files to read again; beyond that, look at all files
+_MOST_FAILED = 2  # failed jobs in a row that are tried again
+_LOOK_S = 180.0  # seconds between looks at all files, for editors that do not report changes
+_LOOK_SHARE = 0.01  # share of the time that these looks may take
+_JOB_SHARE = 0.1  # share of the time that jobs for changes may take
 
 
 class IndexUpdates:
-    """Works in the background until `close`; `report` is called after each look at all files.
+    """Updates in the background until `close`; calls `report` after each look at all files.
 
-    `job` names folder and index; those that share a `lock` have one process at a time. The methods
-    belong to the event loop's thread.
+    `job` names the folder and the index. Objects that share a `lock` run one process at a time.
+    Call all methods on the event loop's thread.
     """
 
     def __init__(
@@ -56,19 +56,19 @@ class IndexUpdates:
         self._wait_s = _LEAST_WAIT_S
         self._is_storm = False  # whether more changed while it waited
         self._changed: list[str] = []  # URIs of files that changed, came or went
-        # By the monotonic clock, when the next may begin at the earliest.
-        self._next_job: float | None = None  # none was done: the first look is waited for
-        self._next_look = math.inf  # not while one goes on
+        # Earliest begin of the next one, by the monotonic clock.
+        self._next_job: float | None = None  # None before the first job, which begins at once
+        self._next_look = math.inf  # infinite while a look is under way
         self._is_closed = False
         self._work: asyncio.Task[None] | None = None
 
     def begin(self) -> None:
-        """Do what there is to do, unless that is under way."""
+        """Start the worker if it is idle."""
         if not self._is_closed and (self._work is None or self._work.done()):
             self._work = asyncio.ensure_future(self._run())
 
     def changed(self, uris: Iterable[str]) -> None:
-        """Files of these URIs changed, came or went."""
+        """Note that these files changed, came or went."""
         self._changed += uris
         self._is_storm = True
         if self._is_due or len(self._changed) > _MOST_CHANGED:
@@ -77,13 +77,13 @@ class IndexUpdates:
         self.begin()
 
     def look(self) -> None:
-        """Look at all files, unless that was done lately: where no editor says which of them change."""
+        """Look at all files, unless that was done lately; for editors that report no changes."""
         if time.monotonic() >= self._next_look:
             self._is_due = True
             self.begin()
 
     def rebuild(self) -> None:
-        """A question found the index damaged."""
+        """Rebuild the index, which a question found damaged."""
         self._is_damaged = self._is_due = True
         self.begin()
 
@@ -93,7 +93,7 @@ class IndexUpdates:
             await asyncio.wait([self._work])
 
     def close(self) -> None:
-        """End what is under way, and begin nothing; what it has written stays."""
+        """End the job under way and begin no other; its writes stay."""
         self._is_closed = True
         if self._work is not None:
             self._work.cancel()
@@ -108,7 +108,7 @@ class IndexUpdates:
             await self._follow()
 
     async def _follow(self) -> None:
-        """Have what is there to do done, by one process if there is any."""
+        """Do all that is due in one process, if anything is."""
         is_damaged, self._is_damaged = self._is_damaged, False
         paths = await self._paths()
         if paths is not None and not paths:
@@ -126,11 +126,11 @@ class IndexUpdates:
                 if paths is None or self.problem != former:
                     self._report(IndexReport())
         self._num_failed = self._num_failed + 1 if self.problem else 0
-        # What a job left undone, a look at all files finds; one that never ends well stops.
+        # A look at all files finds what a failed job left; too many failures in a row end that.
         self._is_due = self._is_due or 0 < self._num_failed <= _MOST_FAILED
 
     async def _paths(self) -> tuple[str, ...] | None:
-        """The files to read again, in the order of their names; None: a look at all."""
+        """Return the files to read again, sorted by name; None for a look at all files."""
         is_due, changed = self._is_due, self._changed
         self._is_due, self._changed = False, []
         # A checkout may report tens of thousands of files: a thread goes through them.
@@ -140,10 +140,10 @@ class IndexUpdates:
         return to_read
 
     def _to_read(self, uris: Sequence[str]) -> tuple[str, ...] | None:
-        """Of files that changed, those to read again or to remove, in the order of their names.
+        """Return the changed files to read again or to remove, sorted by name.
 
-        None: all should be looked at, as these are too many, a folder came or was renamed, an
-        ignore file changed, or the index is not there or not whole.
+        None for a look at all files: too many changed, a folder came or was renamed, an ignore file
+        changed, or the index is missing or incomplete.
         """
         folder = self._files.folder
         files = {file for uri in uris if (file := file_path(uri)) and file.is_relative_to(folder)}
@@ -156,12 +156,12 @@ class IndexUpdates:
         return None
 
     def _others(self, store: Store, paths: Sequence[str]) -> tuple[str, ...] | None:
-        """Those that the index does not have as they are now; None: a folder, or too many."""
+        """Return the files that differ from the index; None for a folder, or too many."""
         is_entered, found = cache(self._files.is_entered), []
         for path in paths:
             is_inside = is_entered(str(PurePosixPath(path).parent))
             now = self._files.stamp(path) if is_inside else None
-            # Of a file that is gone or hidden, the index has nothing.
+            # The index should hold nothing of a file that is gone or hidden.
             if store.holds(path) if now is None else store.stamp(path) != now:
                 found.append(path)
             if len(found) > _MOST_PATHS or (is_inside and is_entered(path)):
@@ -169,14 +169,14 @@ class IndexUpdates:
         return tuple(found)
 
     async def _do(self, job: IndexJob) -> str:
-        """Have a process do the job; why that failed, or ""."""
+        """Do the job in a process; return why it failed, or ""."""
         try:
             process = await asyncio.create_subprocess_exec(
                 *(sys.executable, "-P", "-m", "lsp_server.repository.indexer"),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
-                cwd="/",  # what a repository holds must not be found by a relative path
+                cwd="/",  # no relative path may lead into a repository
             )
         except OSError as error:
             return f"no process can be started: {error}"
@@ -205,7 +205,7 @@ class IndexUpdates:
             _LOG.warning("%s: %s", self._job.folder, report.note)
 
     def _keep_problem(self, problem: str) -> None:
-        """Keep what is wrong, and log it once, however many jobs it befalls."""
+        """Keep a problem, and log it once however many jobs have it."""
         if problem and problem != self.problem:
             _LOG.warning("the repository is not indexed: %s", problem)
         self.problem = problem

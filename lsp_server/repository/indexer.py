@@ -1,8 +1,8 @@
 """The process that fills an index: `python -P -m lsp_server.repository.indexer`, one job each.
 
-A process of its own, so that the language server's loop never waits for Python's lock, and has its
-memory back. The job is one line of JSON on its input; what it says of its progress are lines on its
-output, and it ends when its output is closed.
+As a process of its own, it never holds the GIL of the language server, and the system gets its
+memory back. It reads its job as a line of JSON, prints progress line by line, and ends when its
+output is closed.
 """
 
 import os
@@ -20,20 +20,20 @@ from lsp_server.repository.source_files import SourceFiles
 from lsp_server.repository.source_text import is_generated, is_minified, windows
 from lsp_server.repository.store import Stamp, Store, StoreError, remove_store
 
-# Of a folder; where there is more, its newest files are indexed.
+# Limits for a folder; of a larger one, the newest files are indexed.
 MAX_FILES = 50_000
 MAX_TOTAL_BYTES = 500_000_000  # the index is about as large
-_BATCH_FILES = 100  # written together
+_BATCH_FILES = 100  # files written in one transaction
 _NICE = 10  # an editor's own work goes first
-_OTHERS_S = 600.0  # that another process may fill the same index
-_MOST_AGE_S = 30 * 24 * 3600.0  # since an index was last filled
-_MOST_BYTES = 2_000_000_000  # of all indexes
+_OTHERS_S = 600.0  # seconds to wait for another process that fills the same index
+_MOST_AGE_S = 30 * 24 * 3600.0  # seconds since an index was last filled, after which it is removed
+_MOST_BYTES = 2_000_000_000  # bytes of all indexes together
 
 
 class IndexJob(msgspec.Struct, frozen=True):
-    """What to do: look at all of a folder's files, or at the files `paths` of it.
+    """A job: look at all files of a folder, or only at `paths`.
 
-    `is_damaged`: the index was found to be, and is made anew.
+    `is_damaged`: the index is damaged and has to be rebuilt.
     """
 
     folder: str
@@ -45,10 +45,10 @@ class IndexJob(msgspec.Struct, frozen=True):
 
 
 class IndexReport(msgspec.Struct, frozen=True, omit_defaults=True):
-    """How far it is, in files; or why it ended. At the end: what was left out.
+    """Progress in files, or the problem that ended the job; at the end, the files left out.
 
-    `num_beyond` files are beyond the bounds of an index. `num_unread` were no text, held a secret,
-    were gone by then, or too much for the parser.
+    `num_beyond` files exceed the limits of an index. `num_unread` files were not text, held a
+    secret, were gone, or took too long to parse.
     """
 
     done: int = 0
@@ -59,7 +59,7 @@ class IndexReport(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def note(self) -> str:
-        """What a person should know of the files that are left out."""
+        """A note for people about the files that are left out."""
         notes = []
         if self.num_beyond:
             notes.append(f"{self.num_beyond:,} older files are more than an index holds")
@@ -72,14 +72,14 @@ OnReport = Callable[[IndexReport], None]
 
 
 def main() -> None:
-    """Do the job that the input names."""
+    """Do the job that stdin names."""
     os.nice(_NICE)
 
     def report(one: IndexReport) -> None:
         sys.stdout.buffer.write(msgspec.json.encode(one) + b"\n")
         sys.stdout.buffer.flush()
 
-    with suppress(BrokenPipeError):  # nobody wants it any more
+    with suppress(BrokenPipeError):  # nobody reads the reports any more
         try:
             do_job(msgspec.json.decode(sys.stdin.buffer.readline(), type=IndexJob), report)
         except (StoreError, OSError, Timeout, msgspec.MsgspecError) as error:
@@ -87,7 +87,7 @@ def main() -> None:
 
 
 def do_job(job: IndexJob, report: OnReport) -> None:
-    """Fill the index as the job says; a damaged one is made anew. Raises StoreError."""
+    """Fill the index; rebuild it if it is damaged. Raises StoreError."""
     index = Path(job.index)
     index.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     if job.paths is None:
@@ -102,7 +102,7 @@ def do_job(job: IndexJob, report: OnReport) -> None:
                 raise
             remove_store(index)
             _fill(job, report)
-        os.utime(index)  # it is in use
+        os.utime(index)  # marks it as in use
 
 
 def _fill(job: IndexJob, report: OnReport) -> None:
@@ -137,7 +137,7 @@ def scan(store: Store, files: SourceFiles, report: OnReport) -> None:
 
 
 def update(store: Store, files: SourceFiles, paths: Iterable[str]) -> None:
-    """Look at these files again; a folder that is gone takes its files along."""
+    """Look at these files again; the files of a folder that is gone are removed."""
     stamps = {path: files.stamp(path) for path in paths if not files.is_entered(path)}
     gone = [path for path, stamp in stamps.items() if stamp is None]
     with store.writing():
@@ -149,9 +149,9 @@ def update(store: Store, files: SourceFiles, paths: Iterable[str]) -> None:
 
 
 def _read(store: Store, files: SourceFiles, changed: Iterable[tuple[str, Stamp]]) -> int:
-    """Read files and hold what they say; return how many could not be read.
+    """Read files into the index; return how many could not be read.
 
-    One that turns out hidden or binary is known as empty: else it would be read at each start.
+    A secret or binary file is stored as empty, or it would be read again at each start.
     """
     num_unread = 0
     with store.writing():
@@ -167,7 +167,7 @@ def _read(store: Store, files: SourceFiles, changed: Iterable[tuple[str, Stamp]]
 
 
 def newest(found: Iterable[tuple[str, Stamp]]) -> Sequence[tuple[str, Stamp]]:
-    """The newest files, as far as they are few and small enough, the newest first."""
+    """Return the newest files within the limits of an index, the newest first."""
     files = sorted(found, key=lambda one: one[1].modified_ns, reverse=True)
     room, count = MAX_TOTAL_BYTES, 0
     for _, stamp in files[:MAX_FILES]:
@@ -179,7 +179,7 @@ def newest(found: Iterable[tuple[str, Stamp]]) -> Sequence[tuple[str, Stamp]]:
 
 
 def remove_orphans(own: Path) -> None:
-    """Remove what is gone, old or too much beside an index, and nothing that is being filled."""
+    """Remove other indexes that are old, beyond the limit or of a missing folder, unless in use."""
     room = _MOST_BYTES
     for age_s, size, path in sorted(_kept(own.parent)):
         room -= size
@@ -190,7 +190,7 @@ def remove_orphans(own: Path) -> None:
 
 
 def _kept(indexes: Path) -> Iterator[tuple[float, int, Path]]:
-    """Seconds since each index was filled, its bytes, and its file."""
+    """Yield the seconds since each index was filled, its bytes, and its file."""
     for path in indexes.glob("*.sqlite"):
         with suppress(OSError):
             status = path.stat()
@@ -198,7 +198,7 @@ def _kept(indexes: Path) -> Iterator[tuple[float, int, Path]]:
 
 
 def _is_of_no_folder(path: Path) -> bool:
-    """Whether its folder is gone; one that cannot be read, as of another version, may be wanted."""
+    """Whether an index's folder is gone; an unreadable index may be of another version, and wanted."""
     with suppress(StoreError, OSError), closing(Store.open(path)) as store:
         return not store.folder.is_dir()
     return False

@@ -1,4 +1,4 @@
-"""The repository of one editor: an index for each workspace folder, asked beside the event loop."""
+"""The repository of one editor: an index for each workspace folder, queried off the event loop."""
 
 import asyncio
 import math
@@ -22,26 +22,26 @@ from lsp_server.settings import Settings
 
 _T = TypeVar("_T")
 _LONGEST_PATH = 1_000  # characters
-_PATIENCE_S = 0.05  # that a request waits; what is found later serves the next one
+_PATIENCE_S = 0.05  # seconds that a request waits; a later answer serves the next one
 _LATE = "no answer came in time"
 
 
 class Repository:
-    """Indexes the folders that it is told of, and says what they show for a cursor."""
+    """Indexes the folders passed to `enter`, and finds excerpts of them for a cursor."""
 
     def __init__(self, on_progress: Callable[[int, int, str], None]) -> None:
-        """`on_progress` hears of files read, of how many, and what to say once all are."""
+        """`on_progress` takes the files read, their total, and a note once all are read."""
         self._on_progress = on_progress
         self._indexes: dict[Path, FolderIndex] = {}
         self._settings: tuple[object, ...] | None = None
         self._lock = asyncio.Lock()  # one folder is filled after the other
         self._questions = Worker()
-        self._judgements = Worker()  # of what is sent: a slow question is not waited for
+        self._judgements = Worker()  # judges what is sent, without waiting for a slow question
         self._is_late = False  # the last answer was
 
     @property
     def trouble(self) -> str:
-        """Why the last question was not answered, or files are not followed; "" where all is well."""
+        """Why the last question has no answer or files are not followed; "" if all is well."""
         troubles = (index.trouble for index in self._indexes.values())
         return next(filter(None, troubles), _LATE if self._is_late else "")
 
@@ -65,19 +65,19 @@ class Repository:
                 self._indexes[folder] = FolderIndex(folder, settings, self._report, self._lock)
 
     def changed(self, uris: Sequence[str]) -> None:
-        """Files of these URIs changed, came or went."""
+        """Note that these files changed, came or went."""
         for index in self._indexes.values():
             index.updates.changed(uris)
 
     def look(self) -> None:
-        """Files may have changed that nobody tells of."""
+        """Look at all files, which may have changed without a report."""
         for index in self._indexes.values():
             index.updates.look()
 
     async def shown(self, question: Question) -> tuple[Snippet, ...]:
-        """What fits the cursor best and may be sent; where that takes long, what did the last time.
+        """Return the best snippets for a cursor that may be sent; the last ones if that takes long.
 
-        Another prompt than the last one would be read from its start.
+        The model reads a prompt with other snippets from its start.
         """
         folder, uri = innermost(question.path, self._indexes), question.uri
         if folder is None:
@@ -90,16 +90,16 @@ class Repository:
         if fitting:
             judged = await self._judgements.in_time(uri, partial(index.sendable, fitting))
         self._is_late = found is None or judged is None
-        is_asked = self._indexes.get(folder) is index  # as it was then
+        is_asked = self._indexes.get(folder) is index  # the folder was not left meanwhile
         return tuple(Snippet(one.path, one.text) for one in judged or () if is_asked)
 
     async def filled(self) -> None:
-        """Wait until all indexes are in step."""
+        """Wait until all indexes are up to date."""
         for index in self._indexes.values():
             await index.updates.done()
 
     def close(self) -> None:
-        """The editor leaves."""
+        """Close all indexes and end the workers."""
         for index in self._indexes.values():
             self._leave(index)
         self._indexes.clear()
@@ -115,19 +115,16 @@ class Repository:
 
 
 class Worker:
-    """Does one piece of work after the other on a thread that the process's end does not wait for.
-
-    Its methods belong to the event loop's thread.
-    """
+    """Does work piece by piece on a daemon thread. Call its methods on the event loop's thread."""
 
     def __init__(self) -> None:
         self._waiting: dict[str, tuple[Callable[[], Any], Future[Any]]] = {}  # by buffer
         self._buffers: SimpleQueue[str | None] = SimpleQueue()
-        self._began = math.inf  # the work that is under way, by the monotonic clock
+        self._began = math.inf  # begin of the current work, by the monotonic clock
         Thread(target=self._run, name="repository", daemon=True).start()
 
     def submit(self, buffer: str, work: Callable[[], _T]) -> "Future[_T]":
-        """Have work done, which raises nothing; what waits of the same buffer is cancelled."""
+        """Queue work that raises nothing; waiting work of the same buffer is cancelled."""
         done: Future[_T] = Future()
         if former := self._waiting.pop(buffer, None):
             former[1].cancel()
@@ -136,25 +133,25 @@ class Worker:
         return done
 
     async def in_time(self, buffer: str, work: Callable[[], _T]) -> _T | None:
-        """Have work done; None where that takes longer than a request may wait for it."""
-        is_stuck = time.monotonic() - self._began > _PATIENCE_S  # nobody waits for that once more
+        """Return the result of work, or None if it takes longer than a request may wait."""
+        is_stuck = time.monotonic() - self._began > _PATIENCE_S  # then nobody should wait again
         done = self.submit(buffer, work)
         await asyncio.wait([asyncio.wrap_future(done)], timeout=0 if is_stuck else _PATIENCE_S)
         return done.result() if done.done() and not done.cancelled() else None
 
     def close(self) -> None:
-        """End, once all is done."""
+        """End the thread once all work is done."""
         self._buffers.put(None)
 
     def _run(self) -> None:
         while (buffer := self._buffers.get()) is not None:
             work, done = self._waiting.pop(buffer, (None, None))
-            if work is not None and done is not None:  # else later work took its place
+            if work is not None and done is not None:  # otherwise later work replaced it
                 self._began = time.monotonic()
                 done.set_result(work())
                 self._began = math.inf
 
 
 def _is_project(folder: Path) -> bool:
-    """Whether a folder may be somebody's repository: a home folder and the system's are not."""
+    """Whether a folder may be a repository: a home folder and those above it are not."""
     return folder.is_dir() and folder not in (Path.home(), *Path.home().parents)

@@ -1,6 +1,6 @@
-"""What a workspace's index shows for a cursor, and for how long that stays.
+"""Chooses what an index shows for a cursor, and how long that choice stays.
 
-Definitions come first, then chunks that read alike.
+Definitions come first, then similar chunks.
 """
 
 from collections import OrderedDict
@@ -16,19 +16,19 @@ from lsp_server.repository.definitions import Definition
 from lsp_server.repository.source_files import SourceFiles
 from lsp_server.repository.store import Excerpt, Stamp, Store
 
-_TIERS = (1_000, 2_000)  # characters of definitions
-_MOST_FILES = 6  # of a tier
-_MOST_DOCUMENTS = 32  # whose last choice is known
-_MOST_CHARS = 6_000  # of all that is shown
+_TIERS = (1_000, 2_000)  # characters of definitions in each tier
+_MOST_FILES = 6  # files in a tier
+_MOST_DOCUMENTS = 32  # documents whose last choice is kept
+_MOST_CHARS = 6_000  # characters shown in all
 
-StampOf = Callable[[str], Stamp | None]  # of a file as it is now; None where it may not be shown
-HeadOf = Callable[[str, str], Definition | None]  # of a class, by its file and name
+StampOf = Callable[[str], Stamp | None]  # the current stamp of a file; None if it may not be shown
+HeadOf = Callable[[str, str], Definition | None]  # the head of a class, by file and name
 
 
 class Retrieval:
-    """Asks the index of one folder; `files` says what may be shown, as of now.
+    """Asks the index of one folder; `files` judges what may be shown.
 
-    `on_other` is called for files that are not as the index has them.
+    `on_other` is called for files that differ from the index.
     """
 
     def __init__(
@@ -41,9 +41,9 @@ class Retrieval:
         self._chunks = ChunkSearch(store)
 
     def shown(self, view: CursorView) -> list[Excerpt]:
-        """What fits a cursor best, the best first.
+        """Return what fits a cursor best, the best first.
 
-        Of open files it shows definitions alone: the host looks for the rest in their buffers.
+        Open files contribute definitions only: the host searches their buffers for the rest.
         """
         definitions = self._definitions(DefinitionSearch(self._store, view).ranked())
         room = _MOST_CHARS - sum(len(one.text) for one in definitions)
@@ -57,11 +57,11 @@ class Retrieval:
         return [*definitions, *chunks]
 
     def is_current(self, one: Excerpt) -> bool:
-        """Whether a file is as it was when this was read, and may still be shown."""
+        """Whether an excerpt's file is unchanged and may still be shown."""
         return self._stamp(one.path, one.stamp) is not None
 
     def _stamp(self, path: str, known: Stamp | None) -> Stamp | None:
-        """What a file is, if that is what is known of it, and it may be shown."""
+        """Return a file's stamp if it is the known one and the file may be shown."""
         stamp = self._files.stamp(path)
         if stamp == known:
             return stamp
@@ -69,9 +69,9 @@ class Retrieval:
         return None
 
     def _definitions(self, ranked: Sequence[Definition]) -> list[Excerpt]:
-        """The best definitions that find room, those of one file together.
+        """Return the best definitions that fit, those of one file together.
 
-        They come in tiers: where a prompt has room for the first alone, it has the best ones.
+        They come in tiers, so that a prompt with room for the first one alone has the best.
         """
         stamp_of = cache(lambda path: self._stamp(path, self._store.stamp(path)))
         head_of = cache(self._head)
@@ -96,9 +96,9 @@ def _tier(
     stamp_of: StampOf,
     head_of: HeadOf,
 ) -> Sequence[Definition]:
-    """Choose texts, by file and line, until one finds no room; return what is left.
+    """Add texts to `chosen`, by file and line, until one does not fit; return the rest.
 
-    The head of a class stands above its members.
+    A member brings the head of its class.
     """
     for number, one in enumerate(ranked):
         is_new = one.path not in chosen
@@ -122,35 +122,35 @@ def _is_known(text: str, known: Collection[str]) -> bool:
 
 
 class _Choice(NamedTuple):
-    place: tuple[int, int, frozenset[str]]  # lines above, below, roughly; files not to be shown
+    place: tuple[int, int, frozenset[str]]  # lines above and below, rounded; open files
     names: tuple[str, ...]
     shown: Sequence[Excerpt]
 
 
 class KeptChoices:
-    """The last choice of each document.
+    """The last choice for each document.
 
-    The prompt begins with it, so another choice has the model read the whole prompt again. So it
-    stays while the user types along: until the cursor comes to other lines, or something else
-    stands at it that is defined elsewhere, where a prompt is read quickly.
+    The prompt begins with it, so a new choice makes the model read the whole prompt again. A choice
+    stays until the cursor moves to other lines. Where a prompt is read quickly, another name at the
+    cursor may end it, too.
     """
 
     def __init__(self) -> None:
         self._kept: OrderedDict[str, _Choice] = OrderedDict()
 
     def last(self, document: str) -> Sequence[Excerpt]:
-        """What was chosen last for a document."""
+        """Return the last choice for a document."""
         kept = self._kept.get(document)
         return kept.shown if kept is not None else ()
 
     def forget(self, document: str) -> None:
-        """There is no index to choose from."""
+        """Drop the choice for a document, as there is no index."""
         self._kept.pop(document, None)
 
     def choose(
         self, document: str, view: CursorView, retrieval: Retrieval, *, is_quick: bool
     ) -> None:
-        """Keep what was chosen, as long as all of it is current, or else choose what the index shows."""
+        """Keep the last choice if it is current and still fits, or else choose anew."""
         place = (last_anchor(len(view.before) - 1), len(view.behind) // STEADY_LINES, view.opened)
         names = (*view.chain, "(", *view.callee)
         kept = self._kept.get(document)
@@ -171,7 +171,7 @@ class KeptChoices:
 
 
 def _is_news(chosen: Sequence[Excerpt], kept: Sequence[Excerpt]) -> bool:
-    """Whether the best that is chosen now is not among what is shown."""
+    """Whether the best new definition is missing from what is shown."""
     lines = {line for one in kept for line in one.text.split("\n")}
     best = next((one for one in chosen if one.is_definition), None)
     return best is not None and not lines.issuperset(best.text.split("\n"))

@@ -12,9 +12,9 @@ from lsp_server.privacy.secret_texts import LONGEST_LINE, secrets_in
 from lsp_server.repository.store import Stamp
 
 MAX_BYTES = 2**20
-_MOST_NAMES = 500_000  # looked at in one walk; a folder of more is no repository
+_MOST_NAMES = 500_000  # names in one walk; a folder with more is no repository
 _FOREIGN = frozenset({"__pycache__", "bower_components", "node_modules", "site-packages", "venv"})
-# Of files that are not read: no text, or text that nobody wrote.
+# Endings of files that are not read: binary, or text that nobody wrote.
 _ENDINGS = (
     "7z a avi bin bmp bz2 class dll dylib exe gguf gif gz ico jar jpeg jpg lock map mo mp3 mp4 npy "
     "npz o otf parquet pdf pkl png pt pyc pyd safetensors so sqlite svg tar tgz ttf wasm webp whl "
@@ -27,8 +27,8 @@ _VENV = "pyvenv.cfg"  # in a folder of installed packages
 class SourceFiles:
     """Judges and reads the files of one folder.
 
-    `allowed` and `globs` are patterns as in a `.gitignore`: of files that look secret and are not,
-    and of those to index; without the latter that is all.
+    `allowed` and `globs` are patterns as in a `.gitignore`: of files that only look secret, and of
+    files to index. Without `globs`, all files are indexed.
     """
 
     def __init__(
@@ -39,7 +39,7 @@ class SourceFiles:
         self._is_wanted = path_filter(globs, unclear=False) if globs else lambda _path: True
 
     def walk(self) -> Iterator[tuple[str, Stamp]]:
-        """The paths, within the folder, of files that may be indexed by their names."""
+        """Yield the files that may be indexed by their names, as paths within the folder."""
         num_names = 0
         for where, folders, names in os.walk(self.folder):
             inner = PurePosixPath(Path(where).relative_to(self.folder).as_posix())
@@ -53,16 +53,16 @@ class SourceFiles:
                 return
 
     def stamp(self, path: str) -> Stamp | None:
-        """What a file is now; None where it may not be indexed, or is not there."""
+        """Return a file's stamp; None if it may not be indexed or is missing."""
         above = (folder for folder in PurePosixPath(path).parents if folder.name)
         return self._stamp(path) if all(map(self._is_own, above)) else None
 
     def _stamp(self, path: str) -> Stamp | None:
-        """As `stamp`, where the folders above are entered."""
+        """Return `stamp` of a file whose folders have been checked."""
         if PurePosixPath(path).suffix.lower() in _UNREAD or not self._is_wanted(path):
             return None
         try:
-            path.encode()  # SQLite and JSON know no other names
+            path.encode()  # SQLite and JSON hold only names that UTF-8 can encode
             status = (self.folder / path).lstat()
         except (OSError, ValueError):
             return None
@@ -73,14 +73,14 @@ class SourceFiles:
         return Stamp(status.st_mtime_ns, status.st_size)
 
     def is_entered(self, path: str) -> bool:
-        """Whether it is a folder whose files are looked at, as are those above it."""
+        """Whether this is a folder whose files are indexed, like all folders above it."""
         inner = PurePosixPath(path)
-        if not stat.S_ISDIR(_mode(self.folder / inner)):  # most that are asked for are files
+        if not stat.S_ISDIR(_mode(self.folder / inner)):  # most paths are files
             return False
         return all(map(self._is_entered, filter(lambda one: one.name, (*inner.parents, inner))))
 
     def text(self, path: str) -> str | None:
-        """Read a file; None where it is not there, no text, or holds a secret."""
+        """Read a file; None if it is missing, not text, or holds a secret."""
         try:
             text = read_regular(self.folder / path, MAX_BYTES).decode("utf-8-sig")
         except (OSError, ValueError):  # ValueError: no text, or a name that no system can hold
@@ -99,21 +99,21 @@ class SourceFiles:
         return self._is_own(folder) and not self._hidden.hides_folder(self.folder / folder)
 
     def _is_own(self, folder: PurePosixPath) -> bool:
-        """Whether it is a folder, and no link, that holds the repository's own files."""
+        """Whether a folder, not a link, holds the repository's own files."""
         place = self.folder / folder
         is_folder = not _is_foreign(folder.name) and stat.S_ISDIR(_mode(place))
         return is_folder and not _mode(place / _VENV)
 
 
 def _mode(path: Path) -> int:
-    """What stands there, and no link followed; 0 where there is nothing, or nothing to be seen."""
+    """Return the mode of a path, following no link; 0 if it is missing or not accessible."""
     with suppress(OSError, ValueError):  # Path.exists() raises where it may not look
         return path.lstat().st_mode
     return 0
 
 
 def is_never_indexed(path: str) -> bool:
-    """What a file's name says, at no cost: its ending, the folders above; or a folder's own."""
+    """Whether a path's name alone rules it out: its ending, its own name or a folder above."""
     inner = PurePosixPath(path)
     if inner.suffix.lower() in _UNREAD or inner.name in _FOREIGN:
         return True
@@ -121,5 +121,5 @@ def is_never_indexed(path: str) -> bool:
 
 
 def _is_foreign(folder: str) -> bool:
-    """Whether a folder holds what is not the repository's own: tools' state, installed packages."""
+    """Whether a folder holds state of tools or installed packages."""
     return folder.startswith(".") or folder in _FOREIGN

@@ -1,6 +1,6 @@
-"""What the index takes from a text: its language, its words, its windows of lines.
+"""The language, words and windows of lines that an index takes from a text.
 
-Of a text that a program wrote, only what it defines is used: nobody writes like it.
+Of generated text, only definitions are used: nobody writes like it.
 """
 
 import re
@@ -21,11 +21,11 @@ _FAMILIES = {
 _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _MOST_NAME_CHARS = 64  # a longer name was made by a program
 _LEAST_PART_CHARS = 3
-_MOST_CACHED = 1 << 16  # names
-_WINDOW_LINES = 40  # at most
+_MOST_CACHED = 1 << 16  # names whose words are cached
+_WINDOW_LINES = 40  # the most lines of a window
 _LEAST_WINDOW = 20  # lines of a window that ends at a blank line
-_LONG_LINE = 1_000  # characters of a line that nobody has written by hand
-_HEAD_CHARS = 2_000  # characters of a text, where it says what wrote it
+_LONG_LINE = 1_000  # characters; nobody writes a longer line by hand
+_HEAD_CHARS = 2_000  # characters of a text that are searched for its generator's mark
 # As Go's tools, protobuf and many others have it: https://go.dev/s/generatedcode.
 _GENERATED = re.compile(
     r"@generated\b|\bgenerated\b.{0,200}\bDO NOT EDIT\b", re.DOTALL | re.IGNORECASE
@@ -33,13 +33,13 @@ _GENERATED = re.compile(
 
 
 def language_of(path: str) -> str:
-    """Return the LSP name of a file's language; "" where none with a grammar has this name."""
+    """Return the LSP name of a file's language, or "" if it has no grammar."""
     language = language_of_file(path)
     return language if language in GRAMMARS else ""
 
 
 def family_of(path: str) -> str:
-    """Return the name that is equal for files which use each other; without a grammar the ending."""
+    """Return a name shared by files that use each other; without a grammar, the ending."""
     language = language_of(path)
     return _FAMILIES.get(language, language) or PurePosixPath(path).suffix.lower()
 
@@ -64,7 +64,7 @@ def words_of_name(name: str) -> tuple[str, ...]:
 
 
 def windows(text: str) -> Iterator[str]:
-    """The windows of a text, each of whole lines; none of them is blank."""
+    """Yield the windows of a text, each of whole lines; none of them is blank."""
     lines, start = text.split("\n"), 0
     while start < len(lines):
         end = _end(lines, start)
@@ -74,7 +74,7 @@ def windows(text: str) -> Iterator[str]:
 
 
 def _end(lines: Sequence[str], start: int) -> int:
-    """Where a window ends: behind the last blank line in its second half, if there is one."""
+    """Return a window's end: behind the last blank line of its second half, if any."""
     longest = start + _WINDOW_LINES
     if longest >= len(lines):
         return len(lines)

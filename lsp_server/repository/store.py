@@ -1,7 +1,7 @@
-"""The index of one folder on disk: which files it holds, what they define, where words stand.
+"""The index of one folder on disk: its files, their definitions, and the chunks of each word.
 
-SQLite's full text search keeps the words of each chunk without positions. They are kept with the
-chunk, too: who has a word forgotten has to say it.
+SQLite's full text search keeps the words of each chunk without positions. The chunk keeps them,
+too, as SQLite needs them to delete its entries.
 """
 
 import sqlite3
@@ -37,25 +37,25 @@ SELECT file.path, definition.name, parent, is_class, line, text FROM definition
 JOIN file ON file.id = definition.file WHERE ?where LIMIT ?
 """
 _AT_OR_BELOW = "SELECT id FROM file WHERE path = ? OR (path > ? AND path < ?)"
-_PASSING = frozenset(  # what SQLite says of a file that may be whole
+_PASSING = frozenset(  # SQLite's errors for a file that may be whole
     getattr(sqlite3, f"SQLITE_{name}")
     for name in ["BUSY", "LOCKED", "NOMEM", "READONLY", "IOERR", "FULL", "CANTOPEN", "PROTOCOL"]
 )
 _BUSY_S = 5.0
-_PAGES_KB = 4_096  # that a reader keeps in memory
-_WRITTEN_KB = 16_384  # that a writer does
-_LOG_PAGES = 8_000  # of 4 KB, written before they are moved into the file: some many times
+_PAGES_KB = 4_096  # page cache of a reader
+_WRITTEN_KB = 16_384  # page cache of a writer
+_LOG_PAGES = 8_000  # pages of 4 KB in the log before they move into the file: some change often
 
 
 class Stamp(NamedTuple):
-    """By this a file that changed is noticed."""
+    """Time and size of a file, which tell whether it changed."""
 
     modified_ns: int
     size: int
 
 
 class Excerpt(NamedTuple):
-    """Text of a file, in whole lines, and what the file was when it was read."""
+    """Whole lines of a file, and the file's stamp when it was read."""
 
     path: str
     text: str
@@ -64,9 +64,9 @@ class Excerpt(NamedTuple):
 
 
 class StoreError(Exception):
-    """The index cannot be used: it is damaged, not there, or SQLite lacks FTS5.
+    """The index cannot be used: it is damaged or missing, or SQLite lacks FTS5.
 
-    `is_passing`: the file is as good as before; another process or the disk stands in the way.
+    `is_passing`: the file is intact, but another process or the disk blocks it.
     """
 
     def __init__(self, message: str, *, is_passing: bool = False) -> None:
@@ -82,7 +82,7 @@ class Store:
 
     @classmethod
     def build(cls, path: Path, folder: Path) -> Self:
-        """Open the index of a folder at `path` to write it; make it where there is none.
+        """Open or create the index of a folder at `path`, for writing.
 
         Only its user can read it. Raises StoreError.
         """
@@ -103,7 +103,7 @@ class Store:
 
     @classmethod
     def open(cls, path: Path) -> Self:
-        """Open an index that is there, to read it. Raises StoreError."""
+        """Open an existing index for reading. Raises StoreError."""
         with _store_errors():
             uri = f"{path.absolute().as_uri()}?mode=ro"
             store = cls(sqlite3.connect(uri, uri=True, timeout=0.1))
@@ -119,42 +119,42 @@ class Store:
 
     @property
     def folder(self) -> Path:
-        """The folder whose files these are."""
+        """The folder that this indexes."""
         rows = self._rows("SELECT path FROM folder")
         return Path(str(rows[0][0])) if rows else Path()
 
     @property
     def is_whole(self) -> bool:
-        """Whether the last look at all files came to its end."""
+        """Whether the last look at all files was completed."""
         return bool(self._rows("PRAGMA user_version")[0][0])
 
     def keep_whole(self, *, is_whole: bool) -> None:
-        """Keep whether it did."""
+        """Record whether the last look at all files was completed."""
         self._rows(f"PRAGMA user_version = {int(is_whole)}")
 
     @property
     def stamps(self) -> Mapping[str, Stamp]:
-        """The files that the index holds, as they were then."""
+        """The files of the index, with the stamps at which they were read."""
         rows = self._rows("SELECT path, modified_ns, size FROM file")
         return {path: Stamp(modified_ns, size) for path, modified_ns, size in rows}
 
     def stamp(self, path: str) -> Stamp | None:
-        """What a file was when it was read; None where the index does not hold it."""
+        """Return a file's stamp when it was read; None if the index lacks it."""
         rows = self._rows("SELECT modified_ns, size FROM file WHERE path = ?", [path])
         return Stamp(*rows[0]) if rows else None
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """Write all of it or nothing."""
+        """Write all or nothing."""
         with _store_errors(), self._connection:
             self._connection.execute("BEGIN IMMEDIATE")
             yield
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """See one state of an index that others may write, so that a text and its stamp fit.
+        """Read one state of an index that others may write, so that a text and its stamp match.
 
-        Raises StoreError, and where the index is damaged, what is read in it does.
+        Raises StoreError, also for reads within it that find the index damaged.
         """
         with _store_errors():
             self._connection.execute("BEGIN")
@@ -166,7 +166,7 @@ class Store:
     def put(
         self, path: str, stamp: Stamp, defined: Iterable[Definition], windows: Iterable[str]
     ) -> None:
-        """Hold what a file defines and the windows of its text, in place of what was held of it."""
+        """Store a file's definitions and windows, in place of earlier ones."""
         self.remove(path)
         execute = self._connection.execute
         row = path, stem_of(path), family_of(path), *stamp
@@ -182,7 +182,7 @@ class Store:
             execute("INSERT INTO word (rowid, words) VALUES (?, ?)", [chunk, words])
 
     def remove(self, path: str) -> None:
-        """Hold a file no longer, or all files below a folder."""
+        """Remove a file, or all files below a folder."""
         execute = self._connection.execute
         for (file,) in self._rows(_AT_OR_BELOW, _range(path)):
             for chunk, packed in self._rows("SELECT id, text FROM chunk WHERE file = ?", [file]):
@@ -193,31 +193,31 @@ class Store:
             execute("DELETE FROM file WHERE id = ?", [file])
 
     def holds(self, path: str) -> bool:
-        """Whether it holds a file, or one below a folder."""
+        """Whether the index has a file, or one below a folder."""
         return bool(self._rows(_AT_OR_BELOW, _range(path)))
 
     def forget_removed(self) -> None:
-        """Leave nothing of removed files on the disk, neither words nor free pages nor the log."""
+        """Erase removed files from the disk: words, free pages and the log."""
         with _store_errors():
             self._connection.execute("INSERT INTO word (word) VALUES ('optimize')")
             self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def definitions(self, name: str, family: str, most: int) -> list[Definition]:
-        """Where a name is defined, at `most` places: not in order, as there may be thousands."""
+        """Return at most `most` definitions of a name, unsorted, as there may be thousands."""
         where = "definition.name = ? AND file.family = ?"
         return self._found(where, [name, family, most])
 
     def members(self, path: str, parent: str, most: int) -> list[Definition]:
-        """What a class of a file holds, or what the file itself defines where `parent` is ""."""
-        # In the order in which they were read, which is that of the file.
+        """Return the members of a class, or the file's own definitions if `parent` is empty."""
+        # In the order of the file, in which they were stored.
         return self._found("file.path = ? AND definition.parent = ?", [path, parent, most])
 
     def named_in(self, path: str, name: str) -> list[Definition]:
-        """Where a file defines a name."""
+        """Return a file's definitions of a name, at most ten."""
         return self._found("definition.name = ? AND file.path = ?", [name, path, 10])
 
     def files_named(self, stem: str, family: str) -> list[str]:
-        """Files of a name, without its ending, those nearest to the folder first."""
+        """Return the files of a name without ending, those nearest to the top first."""
         rows = self._rows(
             "SELECT path FROM file WHERE stem = ? AND family = ? ORDER BY length(path), path",
             [stem, family],
@@ -225,9 +225,9 @@ class Store:
         return [str(path) for (path,) in rows]
 
     def chunks_with(self, word: str, most: int) -> list[int]:
-        """The numbers of chunks that hold a word, at most `most` of them; some may be gone.
+        """Return the numbers of at most `most` chunks that hold a word; some may be gone.
 
-        None hold what is one word for Python, and several for SQLite, which knows an older Unicode.
+        Empty for a word that is several to SQLite, whose Unicode is older than Python's.
         """
         quoted = '"' + word.replace('"', "") + '"'
         try:
@@ -239,7 +239,7 @@ class Store:
         return [row for (row,) in rows]
 
     def chunk(self, number: int, family: str) -> Excerpt | None:
-        """A chunk, if it is there and of this family."""
+        """Return a chunk, or None if it is gone or of another family."""
         rows = self._rows(
             "SELECT file.path, chunk.text, modified_ns, size FROM chunk "
             "JOIN file ON file.id = chunk.file WHERE chunk.id = ? AND family = ?",
@@ -251,7 +251,7 @@ class Store:
 
     @property
     def num_chunks(self) -> int:
-        """How many there are, or were."""
+        """The number of chunks ever stored."""
         rows = self._rows("SELECT seq FROM sqlite_sequence WHERE name = 'chunk'")
         return int(rows[0][0]) if rows else 0
 
@@ -276,12 +276,12 @@ def _unpacked(packed: bytes) -> tuple[str, str]:
 
 
 def _range(path: str) -> tuple[str, str, str]:
-    """A path, and the ends of those below it: `0` is the character behind the slash."""
+    """Return a path, and the bounds of those below it: `0` follows the slash."""
     return path, f"{path}/", f"{path}0"
 
 
 def stem_of(path: str) -> str:
-    """The name that a file is imported by: its own without the ending, or its folder's."""
+    """Return the name that imports use for a file: its own without ending, or its folder's."""
     inner = PurePosixPath(path)
     stem = inner.name.partition(".")[0]
     return inner.parent.name if stem in FOLDER_STEMS else stem
@@ -297,7 +297,7 @@ def remove_store(path: Path) -> None:
 def _store_errors() -> Iterator[None]:
     try:
         yield
-    except (sqlite3.Error, UnicodeDecodeError) as error:  # the second of what SQLite says of damage
+    except (sqlite3.Error, UnicodeDecodeError) as error:  # the latter: SQLite's own message
         code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF
         raise StoreError(
             f"the index of the repository cannot be used: {error}", is_passing=code in _PASSING
