@@ -1,1 +1,1 @@
-"""Which documents are completed in, and which may leave the editor. It knows no host and no pygls."""
+"""Decides what is completed, and what may leave the editor. It knows no host and no pygls."""

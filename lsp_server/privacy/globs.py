@@ -1,10 +1,10 @@
 """Patterns of `.gitignore` as git reads them, matched within a bounded number of steps.
 
-Most patterns are plain names, which are compared. Any repository can bring others: each becomes a
-regular expression of atomic groups, one for each star and what follows it up to the next. What a
-group has taken it never takes otherwise, and time grows with pattern times path at most. (The
-package `pathspec` does not know `[[:alpha:]]`, and is linear with another package's engine alone.)
-Git compares bytes: here each is a character.
+Most patterns are plain names, which are compared. Any other becomes a regular expression of atomic
+groups, one for each star and the text up to the next star. Atomic groups never backtrack, so time
+grows at most with pattern length times path length. (The package `pathspec` does not know
+`[[:alpha:]]`, and is linear only with another package's engine.) Git compares bytes: here each byte
+is a character.
 """
 
 import re
@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 MAX_PATTERNS = 10_000
 _WORK = 500_000  # steps, of a microsecond at most
-_GROUP = 10  # steps to compile a group, or a pattern, beside one for each character
+_GROUP = 10  # steps to compile a group or a pattern, added to one for each character
 _STEP = 500  # characters of a pattern times those of a path, matched in one step
 
 _POSIX = {
@@ -57,7 +57,7 @@ class MatchBudget:
         self._left = steps
 
     def spend(self, steps: int) -> None:
-        """Raises TimeoutError if that is too much."""
+        """Take steps off. Raises TimeoutError if too few are left."""
         self._left -= steps
         if self._left < 0:
             raise TimeoutError
@@ -67,7 +67,7 @@ class Glob(NamedTuple):
     """One pattern. Without a slash it matches names in any folder below its list's."""
 
     matches: Callable[[str], object]
-    cost: int  # characters to compare each of a path's with
+    cost: int  # characters that each one of a path is compared with
     takes_back: bool
     is_of_folders: bool
     is_of_names: bool
@@ -98,7 +98,7 @@ class GlobList:
     def decision(
         self, parts: Sequence[str], budget: MatchBudget, *, is_folder: bool
     ) -> bool | None:
-        """True names the path, False takes it back, None says nothing of it."""
+        """Return True if the list names the path, False if it takes it back, None if neither."""
         path = _octets("/".join(parts))
         path = path.translate(_LOWER) if self._folds else path
         name = path.rpartition("/")[2]
@@ -111,19 +111,19 @@ class GlobList:
 
 
 def _octets(text: str) -> str:
-    """A character for each byte of the text in UTF-8."""
+    """Return a character for each byte of the text in UTF-8."""
     return text if text.isascii() else text.encode("utf-8", "surrogatepass").decode("latin-1")
 
 
 def _glob(line: str, budget: MatchBudget, *, folds: bool) -> Glob | None:
-    """The pattern of a line; None for a comment and for what matches nothing."""
+    """Return the pattern of a line; None for a comment or a pattern that matches nothing."""
     text = _trimmed(line)
     if not text or text.startswith("#"):
         return None
     body = text.removeprefix("!").removesuffix("/")
     rest = (text.startswith("!"), text.endswith("/"), "/" not in body)
     path = body.removeprefix("/")
-    # Up to the first sign names are compared, and a pattern begins anew behind that.
+    # Text before the first special sign is compared as it is; the pattern begins there.
     found = _SPECIAL.search(path)
     start = path[: found.start() if found else None]
     start = start.translate(_LOWER) if folds else start
@@ -138,7 +138,7 @@ def _glob(line: str, budget: MatchBudget, *, folds: bool) -> Glob | None:
 
 
 def _trimmed(line: str) -> str:
-    """Without spaces at the end, but those after a backslash."""
+    """Return the line without spaces at its end, except one after a backslash."""
     text = line.removesuffix("\r")
     bare = text.rstrip(" ")
     num_slashes = len(bare) - len(bare.rstrip("\\"))
@@ -146,8 +146,8 @@ def _trimmed(line: str) -> str:
 
 
 def _regex(body: str, *, folds: bool) -> Iterator[str]:
-    """The pieces of what matches as the pattern does. Raises ValueError for nonsense."""
-    after_star = after_folders = ""  # these end the groups that are open
+    """Yield the pieces of a pattern's regular expression. Raises ValueError for nonsense."""
+    after_star = after_folders = ""  # these close the open groups
     for token in _TOKENS.finditer(body):
         match token.lastgroup:
             case "folders":
@@ -176,15 +176,15 @@ def _regex(body: str, *, folds: bool) -> Iterator[str]:
 
 
 def _class(negation: str, members: str, *, folds: bool) -> str:
-    """What stands between brackets. Raises ValueError for nonsense."""
+    """Translate the text between brackets. Raises ValueError for nonsense."""
     characters = "".join(_member(one, folds=folds) for one in _MEMBERS.findall(members))
     return f"[^/{characters}]" if negation else f"(?!/)[{characters}]"
 
 
 def _member(text: str, *, folds: bool) -> str:
-    """A character, a range of them, or `[:alpha:]` and its kind. Raises ValueError for nonsense.
+    """Translate a character, a range, or a class as `[:alpha:]`. Raises ValueError for nonsense.
 
-    Where git folds case, capitals of a path are small, and only ranges are compared with both.
+    Where git folds case, paths are in lower case, and only ranges are compared with both cases.
     """
     if text.startswith("[:"):
         if text not in _POSIX:

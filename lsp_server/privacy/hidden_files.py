@@ -1,9 +1,8 @@
-"""Files that are neither completed nor sent: secret ones, and those that are listed as ignored.
+"""Files that are neither completed nor sent: secret ones and ignored ones.
 
-What `.gitignore` and `.foregramignore` say is read as git reads it. The lists of the whole work tree
-count, also above a workspace folder in it, its `info/exclude`, and its user's own list. They may ask
-for anything: what is no file, is too long or takes too long to judge makes the verdict unclear, and
-what is unclear is not sent.
+`.gitignore` and `.foregramignore` are read as git reads them. All lists of the work tree count,
+also above a workspace folder, as do its `info/exclude` and the user's own list. The verdict is
+unclear if a list is no regular file, is too long or takes too long. An unclear file is not sent.
 """
 
 import os
@@ -25,15 +24,15 @@ _MAX_VERDICTS = 10_000
 _MAX_DEPTH = 128  # folders between that of the first list and a file
 _MAX_BYTES = 2**18  # above any list that people write
 
-# What may list ignored files of a folder, the last one decides, and whether case does not matter.
-# A file's stamp is None where it is not there.
+# The ignore files of a folder, of which the last one decides, and whether case does not matter. The
+# stamp of a missing file is None.
 _Lists = tuple[tuple[tuple[str, FileStamp | None], ...], bool]
 
 
 class HiddenFiles:
     """Judges files by their names, those of links' targets, and the workspace's ignore files.
 
-    `allowed` are patterns as in a `.gitignore`, of files that are not hidden. A link is judged
+    `allowed` holds patterns as in a `.gitignore`, of files that are not hidden. A link is judged
     twice: a pattern for the link's name does not allow its target.
     """
 
@@ -42,11 +41,11 @@ class HiddenFiles:
         self._real_roots = [Path(os.path.realpath(root)) for root in roots]
         self._is_allowed = path_filter(allowed, unclear=False)
         # The lists of each folder are read when they are needed, and again when they have changed.
-        self._read: dict[_Lists, GlobList] = {}  # the last used is the last
+        self._read: dict[_Lists, GlobList] = {}  # in the order of their last use
         self._known = lru_cache(_MAX_VERDICTS)(self._judge_lists)
 
     def reason(self, path: Path, look: Look | None = None) -> Reason | None:
-        """Why the file is hidden, if it is; outside of any repository only its name decides."""
+        """Return why the file is hidden, or None; outside of a repository only its name decides."""
         look = look or Look()
         reasons = (self._judge(*one, look) for one in self._places(path, look))
         return next(filter(None, reasons), None)
@@ -57,7 +56,7 @@ class HiddenFiles:
         return all(self._is_allowed(_inner(place, root)) for place, root in places)
 
     def hides_folder(self, folder: Path) -> bool:
-        """Whether everything below a folder of the workspace is hidden by the lists above it."""
+        """Whether the lists above a folder of the workspace hide everything below it."""
         folder = _plain(folder)
         root = innermost(folder, self._named_roots)
         if root is None or self._is_allowed(_inner(folder, root)):
@@ -65,9 +64,9 @@ class HiddenFiles:
         return self._verdict(root, folder, Look(), is_folder=True) is not None
 
     def _places(self, path: Path, look: Look) -> list[tuple[Path, Path | None]]:
-        """The file as it is named and, where links lead elsewhere, the real one.
+        """Return the file as named and, if links lead elsewhere, the real one.
 
-        Each with the innermost workspace folder that holds it.
+        Each comes with the innermost workspace folder that holds it.
         """
         named = _plain(path)
         real = _real(named, look)
@@ -87,10 +86,10 @@ class HiddenFiles:
     def _verdict(
         self, root: Path, path: Path, look: Look, *, is_folder: bool = False
     ) -> Reason | None:
-        """Whether lists down to its folder name a path in the folder `root`.
+        """Judge a path in `root` by the lists from the top of the work tree down to its folder.
 
-        They begin at the top of the work tree that `root` is in. Where those above name `root`
-        itself, its own lists alone count: its user wants completions there.
+        If lists above `root` name `root` itself, only its own lists count: its user wants
+        completions there.
         """
         top = work_tree_of(root, look) or root
         parts = path.relative_to(top).parts
@@ -107,7 +106,7 @@ class HiddenFiles:
         lists: tuple[_Lists, ...],
         is_folder: bool,  # noqa: FBT001 - a key of the cache
     ) -> Reason | None:
-        """`num_above` of the parts lead to the workspace's folder."""
+        """Judge a path, whose first `num_above` parts lead to the workspace's folder."""
         budget = MatchBudget()
         try:
             globs = [self._patterns(of_folder, budget) for of_folder in lists]
@@ -115,7 +114,7 @@ class HiddenFiles:
                 globs, parts = globs[num_above:], parts[num_above:]
             is_hidden = is_ignored(globs, parts, budget, is_folder=is_folder)
             return Reason.IGNORED_FILE if is_hidden else None
-        except OSError:  # a TimeoutError, too
+        except OSError:  # TimeoutError is one
             return Reason.UNCLEAR_IGNORE_FILE
 
     def _patterns(self, lists: _Lists, budget: MatchBudget) -> GlobList:
@@ -132,7 +131,7 @@ class HiddenFiles:
 
 
 def innermost(path: Path, roots: Iterable[Path]) -> Path | None:
-    """The folder nearest to a path of those that hold it, if any does."""
+    """Return the innermost of the folders that hold a path, or None."""
     around = filter(path.is_relative_to, roots)
     return max(around, key=lambda root: len(root.parts), default=None)
 
@@ -142,7 +141,7 @@ def _inner(path: Path, root: Path | None) -> str:
 
 
 def _plain(path: Path) -> Path:
-    """Absolute, without `..`, links as they are."""
+    """Return an absolute path without `..`; links stay as they are."""
     return Path(os.path.abspath(path))  # noqa: PTH100 - Path.absolute() keeps `..`
 
 
@@ -154,9 +153,9 @@ def _real(path: Path, look: Look) -> Path:
 
 
 def path_filter(patterns: Sequence[str], *, unclear: bool) -> Callable[[str], bool]:
-    """What matches paths of files by a setting's patterns, read as a list in the workspace folder is.
+    """Return a test of paths by a setting's patterns, read as a list in the workspace folder.
 
-    `unclear` is the answer where judging them would take too long.
+    It returns `unclear` if the patterns take too long.
     """
     if not patterns:
         return lambda _path: False
@@ -181,10 +180,10 @@ def is_ignored(
     *,
     is_folder: bool = False,
 ) -> bool:
-    """Whether lists, one for each folder from the first on, name a file, or a folder.
+    """Whether lists, one for each folder from the top on, name a file or a folder.
 
-    In an ignored folder no file can be taken back, so each folder on the way is asked first.
-    Raises TimeoutError.
+    No list takes back a file in an ignored folder, so each folder above is judged first. Raises
+    TimeoutError.
     """
     return any(
         _is_named(lists, parts[:count], budget, is_folder=is_folder or count < len(parts))
@@ -195,7 +194,7 @@ def is_ignored(
 def _is_named(
     lists: Sequence[GlobList], parts: Sequence[str], budget: MatchBudget, *, is_folder: bool
 ) -> bool:
-    """A path is ignored: the nearest list that says anything decides."""
+    """Whether the nearest list that decides on a path ignores it."""
     for depth in range(min(len(parts), len(lists)) - 1, -1, -1):
         decision = lists[depth].decision(parts[depth:], budget, is_folder=is_folder)
         if decision is not None:
@@ -214,7 +213,7 @@ def _lists(folders: Iterable[str], look: Look) -> Iterator[_Lists]:
 
 
 def _text(file: str, stamp: FileStamp) -> str:
-    """Raises OSError where it is no file of ordinary kind and size."""
+    """Read a list. Raises OSError if it is no regular file or too large."""
     if not stat.S_ISREG(stamp.kind):
         raise OSError(f"{file} is no regular file")
     return read_regular(Path(file), _MAX_BYTES).decode("utf-8-sig", "surrogateescape")

@@ -1,14 +1,14 @@
-"""Secrets that stand behind their name, in each way in which languages and tools write that.
+"""Secrets behind their names, in the ways in which languages and tools write them.
 
-Names alone tell little (`token = get_token()`, `PASSWORD_FIELD = "password"`). So the value must stand
-there itself, and look drawn: kinds of characters that alternate, and no word that stands for a
-secret. A password may be one that a person chose. No match spans more than two lines.
+Names alone tell little (`token = get_token()`, `PASSWORD_FIELD = "password"`). So the value itself
+must follow and look random: kinds of characters alternate, and no word stands for a secret. A
+password may be one that a person chose. No match spans more than two lines.
 """
 
 import re
 from functools import lru_cache
 
-# One character first, as a search for that is fast.
+# Begins with a choice of single characters, which is fast to search for.
 _NAME = (
     r"[PpSsTtKkCcBbIi](?:(?P<chosen>(?<=[Pp])(?i:ass(?:w(?:or)?[dt]|phrase|code)?|wd?)|(?i:dentified by))"
     r"|(?<=P)AT|(?i:ecret(?:[_-]?key)?(?:_base)?|oken|ey|redentials?|earer|asic|alt"
@@ -38,10 +38,10 @@ _ELEMENT = (
     rf"(?:</\w{{1,20}}>{_LINE_END}<\w{{1,20}})?[^<>\n]{{0,60}}>[ \t]*"
     r"(?P<inner>[^<>\s{}$]{8,500}+)[ \t]*</"
 )
-# What stands behind a name is looked at only: the value of one may be the name of another.
+# A look-ahead: the value of one name may be the name of another.
 NAMED = f"{_NAME}(?=(?:{'|'.join(_JOINTS)}){_CALL}{_QUOTED}|{_BARE}|{_ELEMENT})"
 _LONGEST_START = 80  # characters of a line in front of a name
-_LONGEST_WORD = 16  # characters, that say what sort of key it is
+_LONGEST_WORD = 16  # characters before a name that tell the sort of key
 _BEFORE_BARE = re.compile(r"""[ \t-]*(?:export )?["']?[\w.-]*""")
 _AFTER_BARE = re.compile(r"[ \t]*(?:#[^\n]*)?(?:\n|\Z)")
 _KEYS = re.compile(
@@ -49,18 +49,18 @@ _KEYS = re.compile(
     r"|fernet|functions?|hmac|in|integration|jwt|licen[cs]e|master|nonce|private|secure|service|session"
     r"|shared|signing|ssh|storage|subscription|vault|webhook)[_-]?\Z"
 )
-# What .NET calls publicKeyToken is public; others say where a list goes on.
+# publicKeyToken of .NET is public; the others tell where a list goes on.
 _PUBLIC = re.compile(
     r"(?i)(?:public(?:[_-]?key)?|next|page|continu[a-z]+|sync|cursor|start)[ _-]?\Z"
 )
 _ANYWHERE = re.compile(r"(?i)passw|passp|key")  # also inside of a longer word
 
-SHORTEST = 12  # characters of what a program draws; people choose shorter passwords
-_JUDGED = 100  # characters, of a value that may be longer
-_LEAST_KINDS = 6  # of characters
+SHORTEST = 12  # characters of a generated secret; people choose shorter passwords
+_JUDGED = 100  # characters of a value that are judged
+_LEAST_KINDS = 6  # different characters in a secret
 _PIECE = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
-_LONGEST_PIECES = 3.3  # characters, the mean of what is drawn: words are longer
-_SHORT_PIECES = 2.4  # where letters between them make a word by chance
+_LONGEST_PIECES = 3.3  # mean characters of the pieces of a random text; words are longer
+_SHORT_PIECES = 2.4  # the same for texts that hold a word by chance
 _WORD = r"[0-9]{0,4}(?:[A-Z]?[a-z]+2?|[A-Z]+){0,4}+[0-9]{0,4}"
 _WORDS = re.compile(rf"{_WORD}(?:[-_.:/~+=]{_WORD})*+|[0-9:.TZ+-]+|0x[0-9a-fA-F]+")
 _CHOSEN = re.compile(
@@ -75,7 +75,7 @@ _DOTTED = re.compile(r"[A-Za-z_]\w{0,22}(?:\.[A-Za-z_]\w{0,22})+")  # settings.l
 
 
 def is_named_secret(found: re.Match[str]) -> bool:
-    """Whether what `NAMED` found is one."""
+    """Whether a match of `NAMED` is a secret."""
     start = found.string[max(0, found.start() - _LONGEST_START) : found.start()]
     before, name = start.rpartition("\n")[2], found[0][:5]
     qualified = before[-_LONGEST_WORD:]
@@ -92,14 +92,14 @@ def is_named_secret(found: re.Match[str]) -> bool:
     if bare is None:
         return _is_secret((found["quoted"] or found["inner"])[:_JUDGED], is_chosen=is_chosen)
     is_line = _BEFORE_BARE.fullmatch(before) and _AFTER_BARE.match(found.string, found.end("bare"))
-    has_sign = re.search(r"[^\w.:]", bare) is not None  # else it may be a word of code
+    has_sign = re.search(r"[^\w.:]", bare) is not None  # without one it may be code
     is_chosen = is_chosen and has_sign and (before.endswith(";") or is_line is not None)
     bare = bare[:_JUDGED]
     return any(_is_secret(one, is_chosen=is_chosen) for one in {bare, bare.partition("&")[0]})
 
 
 def is_name(value: str) -> bool:
-    """Whether it is made of words and numbers, as names, paths, times and addresses are."""
+    """Whether a value consists of words and numbers, as names, paths, times and addresses do."""
     return _WORDS.fullmatch(value) is not None
 
 
@@ -112,7 +112,7 @@ def is_drawn(value: str, longest: float = _LONGEST_PIECES) -> bool:
 
 @lru_cache(1_000)
 def _is_secret(value: str, *, is_chosen: bool) -> bool:
-    """`is_chosen`: a person may have chosen it."""
+    """Whether a value is a secret; `is_chosen`: a person may have chosen it."""
     is_fitting = len(value) >= SHORTEST and is_drawn(value)
     is_fitting = is_fitting or (is_chosen and _CHOSEN.fullmatch(value) is not None)
     if not is_fitting or len(set(value)) < _LEAST_KINDS:

@@ -1,4 +1,4 @@
-"""What may be completed, and what may leave the editor."""
+"""Decides which documents may be completed, and which may leave the editor."""
 
 import asyncio
 import copy
@@ -17,20 +17,20 @@ from lsp_server.privacy.secret_texts import AT_ONCE, UNREAD, SecretLines, Secret
 from lsp_server.reasons import Reason, base_name
 from lsp_server.settings import Settings
 
-_QUICK_S = 0.02  # a look that takes no longer is repeated at each judgement
-_MOST_AT_ONCE = 250_000  # characters that are searched while all documents wait: 20 ms
-_LOOK_SHARE = 0.05  # of the time, that looking at a slow disk may take
+_QUICK_S = 0.02  # seconds; a look that is this quick is repeated for each judgement
+_MOST_AT_ONCE = 250_000  # characters searched on the event loop, which takes 20 ms
+_LOOK_SHARE = 0.05  # share of the time that looks at a slow disk may take
 
 
 class _Judged(NamedTuple):
-    """What the disk says of a document."""
+    """The verdict on a document by its path and the ignore files."""
 
     reason: Reason | None
     is_allowed: bool  # whatever its text
 
     @classmethod
     def by(cls, files: HiddenFiles, uri: str, look: Look) -> "_Judged":
-        """Where its address is not clear, each file that it may mean must be open."""
+        """Judge a URI; if it may mean several files, one hidden file hides it."""
         paths = possible_paths(uri)
         reasons = filter(None, (files.reason(path, look) for path in paths))
         is_allowed = bool(paths) and all(files.allows(path, look) for path in paths)
@@ -40,7 +40,7 @@ class _Judged(NamedTuple):
 class Permissions:
     """Judges documents by the settings, the ignore files, their names and their text.
 
-    `look` does beside the event loop what may take long; what it has not seen is judged on the spot.
+    `look` does the slow work off the event loop; what it has not seen is judged on the spot.
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class Permissions:
         self._files = HiddenFiles(roots, allowed=settings.allow_secret_files)
         self._files_apart = HiddenFiles(roots, allowed=settings.allow_secret_files)  # a thread's
         self._is_disabled = path_filter(settings.disabled_globs, unclear=True)
-        # By document: its secrets, and what the disk said at the last look, which took so long.
+        # By document: its secrets, and the verdict of the last look, which took `look_s`.
         self.texts: dict[str, SecretLines] = former.texts if former else {}
         self.judged: Mapping[str, _Judged] = former.judged if former else {}
         self.look_s: float = former.look_s if former else 0.0
@@ -60,7 +60,7 @@ class Permissions:
         self._looking: asyncio.Future[None] | None = None
 
     async def look(self, snapshots: Sequence[Snapshot]) -> None:
-        """Judge the open documents beside the event loop, unless that has just been done."""
+        """Judge the open documents off the event loop, unless that has just been done."""
         if self._looking is not None:
             await asyncio.shield(self._looking)
         if self.knows(snapshots):
@@ -70,7 +70,7 @@ class Permissions:
         await asyncio.shield(self._looking)
 
     def knows(self, snapshots: Sequence[Snapshot]) -> bool:
-        """Whether judging these takes no time."""
+        """Whether these documents can be judged at once."""
         if self.look_s > _QUICK_S and time.monotonic() > self._valid_until:
             return False
         return all(
@@ -79,7 +79,7 @@ class Permissions:
         )
 
     def outdate(self) -> None:
-        """An ignore file changed."""
+        """Discard verdicts, as an ignore file changed."""
         self._valid_until = 0
 
     async def _look(self, snapshots: Sequence[Snapshot]) -> None:
@@ -101,7 +101,7 @@ class Permissions:
             texts[one.uri].follow(one.lines)
 
     def refusal(self, snapshot: Snapshot) -> Reason | None:
-        """Why a document is not completed; None if it is."""
+        """Return why a document is not completed, or None."""
         settings = self._settings
         if not settings.enable:
             return Reason.DISABLED
@@ -113,7 +113,7 @@ class Permissions:
         return self._hidden(snapshot)
 
     def silence(self, snapshot: Snapshot) -> Reason | None:
-        """Why a document is completed only on explicit request; None if it always is."""
+        """Return why a document is completed only on explicit request, or None."""
         language = snapshot.language_id
         if language in PROSE and not self._languages.get(language):
             return Reason.PROSE
@@ -125,14 +125,14 @@ class Permissions:
         return self._hidden(snapshot) is None
 
     def path_of(self, uri: str) -> str:
-        """A document's path for people and prompts: within its workspace folder if it is in one."""
+        """Return a document's path for people and prompts, within a workspace folder if possible."""
         path = next(iter(possible_paths(uri)), None)
         if path is None:
             return base_name(uri) or uri
         return path.relative_to(innermost(path, self._roots) or path.parent).as_posix()
 
     def forget(self, uri: str) -> None:
-        """A document was closed."""
+        """Forget a closed document."""
         self.texts.pop(uri, None)
 
     def secret(self, snapshot: Snapshot) -> SecretText | None:
@@ -151,7 +151,7 @@ class Permissions:
         return None if secret is None else secret.reason
 
     def _judgement(self, uri: str) -> _Judged:
-        """What a slow disk said last, or what it says now."""
+        """Return the last verdict if the disk is slow, or else a new one."""
         known = self.judged.get(uri) if self._valid_until and self.look_s > _QUICK_S else None
         return known or _Judged.by(self._files, uri, Look())
 

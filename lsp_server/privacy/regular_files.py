@@ -1,4 +1,4 @@
-"""Reads files whose names a repository chooses: it waits for no pipe or device, and follows no link."""
+"""Reads files that a repository names; never waits for a pipe or device, and follows no link."""
 
 import os
 import stat
@@ -11,7 +11,7 @@ from typing import NamedTuple
 def read_regular(file: Path, most_bytes: int) -> bytes:
     """Read a whole file.
 
-    Raises OSError, also where it is no regular file or a larger one, or ValueError for an
+    Raises OSError, also if it is no regular file or larger than `most_bytes`, or ValueError for an
     impossible name.
     """
     opened = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY)
@@ -25,7 +25,7 @@ def read_regular(file: Path, most_bytes: int) -> bytes:
 
 
 class FileStamp(NamedTuple):
-    """By this a file that changed is noticed."""
+    """Kind, time, size and inode of a file, which tell whether it changed."""
 
     kind: int
     modified_ns: int
@@ -34,10 +34,10 @@ class FileStamp(NamedTuple):
 
 
 class Look:
-    """What stands on the disk, each place looked at once: to look again, make another.
+    """A view of the disk that looks at each path once: to look again, make another.
 
-    `stamp` tells of a place itself, `target` of where a link there leads; None where nothing is.
-    `real` is a path without links.
+    `stamp` describes a path itself, `target` the end of its links; None if nothing is there. `real`
+    returns a path without links.
     """
 
     def __init__(self) -> None:

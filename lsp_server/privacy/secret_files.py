@@ -5,7 +5,7 @@ from collections.abc import Collection
 from fnmatch import translate
 from pathlib import PurePath
 
-# All is matched in lower case, and without what is added to the names of copies.
+# All names are matched in lower case, and without what is added to the names of copies.
 _ENDINGS = """
     env env.* pem key crt cert cer der p8 pk8 p12 pfx pkcs8 pkcs12 ppk pvk jwk agekey nk jks jceks bks bcfks
     keystore keytab kdb kdbx kbx psafe3 ovpn keychain keychain-db agilekeychain opvault 1pif enpassdb wallet
@@ -106,7 +106,7 @@ def _is_telling(name: str, folders: Collection[str]) -> bool:
 
 
 def _original(name: str) -> str:
-    """The name of the file that this is a copy of, made by an editor or a person."""
+    """Return the name of the file that this is a copy of, made by an editor or a person."""
     if name.startswith(("#", ".#")) or name.endswith((".swp", ".swo")):
         name = name.removeprefix(".").removeprefix("#").removesuffix("#")
     return _COPY.sub("", name.partition(":")[0].rstrip(". "))  # Windows leaves out the rest

@@ -1,7 +1,7 @@
-"""What secrets look like: by what their issuers put into them, and behind addresses and names.
+"""What secrets look like: marks of their issuers, and what follows addresses and names.
 
-Each kind has words that are searched for first, so that a text without them costs next to nothing,
-and a regular expression that takes linear time in any text.
+Each kind has words and a regular expression that takes linear time in any text. The words are
+searched for first, so that a text without them costs next to nothing.
 """
 
 import re
@@ -38,7 +38,7 @@ def _is_drawn(found: re.Match[str]) -> bool:
 
 
 def _is_issued(found: re.Match[str]) -> bool:
-    """Whether a short prefix and much that is drawn follow each other, as most issuers' tokens do."""
+    """Whether a long random text follows a short prefix, as in most issuers' tokens."""
     before = found.string[max(0, found.start() - 40) : found.start()]
     is_mixed = all(re.search(kind, found[1]) for kind in ("[A-Z]", "[a-z]", r"\d"))
     return (
@@ -56,17 +56,17 @@ def _is_login(found: re.Match[str]) -> bool:
 
 
 class _Kind:
-    """`is_token`: it is written without a gap, so that only long stretches are searched for it."""
+    """A kind of secret. `is_token`: it has no gap, so only long stretches are searched for it."""
 
     def __init__(
         self, what: str, words: str, pattern: str, holds: _Holds | None, *, is_token: bool = False
     ) -> None:
-        self.what, self.holds = what, holds  # None: whatever is found is one
-        self.words = tuple(words.split("|"))  # one of which stands in every such secret
+        self.what, self.holds = what, holds  # None: every match is a secret
+        self.words = tuple(words.split("|"))  # every such secret holds one of them
         self.pattern, self.is_token = re.compile(pattern), is_token
 
 
-# What issuers begin a token with, by their own account; what follows is drawn.
+# Prefixes of tokens, by their issuers' own account; random characters follow.
 _ISSUED = {
     "a GitHub token": "ghp_ gho_ ghu_ ghs_ ghr_ github_pat_",
     "a GitLab token": "glpat- gldt- glrt- glcbt- glptt- glft- glagent- glimt- glsoat- gloas- GR1348941",
@@ -92,7 +92,7 @@ _ISSUED = {
 }
 
 
-# What follows a mark, and the marks by what they are told as.
+# The pattern that follows a mark, and the marks by the name of their kind.
 _BODIES = {
     r"[\w.=+/~%-]{16,400}+": _ISSUED,
     # These begin other words, too.
@@ -102,7 +102,7 @@ _BODIES = {
     r"[\w-]{100,255}": {"a token of its issuer": "sl."},
 }
 _UUID = r"[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}"
-_TOKENS = (  # a mark at the end or in the middle is looked back from: a search for it is fast
+_TOKENS = (  # a search for the mark is fast, wherever it is; the patterns look back from it
     ("a token of its issuer", "sdk-|api-", rf"(?:sdk|api)-(?<![\w-]....)({_UUID})"),
     ("a token of its issuer", ".atlasv1.", r"\.atlasv1\.([\w-]{60,80})"),
     ("a Twilio key", "AC|SK", r"(?:AC|SK)(?<![\w-]..)([\da-f]{32})(?!\w)"),
@@ -148,12 +148,12 @@ _LOGINS = (  # user, password, host
 
 
 def _mark(prefix: str) -> str:
-    """A prefix with nothing before it that belongs to the same token."""
+    """Return a pattern for a prefix that nothing of the same token precedes."""
     mark = re.escape(prefix)
     return rf"{mark}(?:(?<![\w+/.-]{mark})|(?<=//{mark}))"
 
 
-_LONG = re.compile("[A-Za-z0-9_.=+/~%$-]{19,}+")  # what tokens are written with
+_LONG = re.compile("[A-Za-z0-9_.=+/~%$-]{19,}+")  # the characters of tokens
 _token = partial(_Kind, is_token=True)
 _AWS = r"A(?:[KS]I|BI|CC)A(?<![\w+/.-]....)([A-Z2-7]{16})(?![\w-])"
 _HUGGING_FACE, _JWT = _mark("hf_") + r"([A-Za-z0-9]{34})(?!\w)", _mark("eyJ") + r"[\w-]{10,4000}"
@@ -186,7 +186,7 @@ _KINDS = (
 
 
 def kinds_in(text: str) -> Iterator[_Kind]:
-    """The kinds that are worth a search of the text."""
+    """Yield the kinds that are worth a search of the text."""
     long = "\n".join(_LONG.findall(text))
     for kind in _KINDS:
         is_told = any(word in (long if kind.is_token else text) for word in kind.words)

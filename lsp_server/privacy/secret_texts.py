@@ -22,31 +22,31 @@ class SecretText(NamedTuple):
 
     @property
     def reason(self) -> Reason:
-        """Why its text is left alone."""
+        """Why the text is not used."""
         return {UNJUDGED: Reason.LINE_TOO_LONG, UNREAD: Reason.UNREAD}.get(
             self.what, Reason.SECRET_FILE
         )
 
     @property
     def sentence(self) -> str:
-        """Where to look."""
+        """A sentence for people: the line, and the kind of secret."""
         return f"line {self.row + 1} looks like {self.what}"
 
 
 def secrets_in(text: str) -> Iterator[SecretText]:
-    """The secrets in `text`."""
+    """Yield the secrets in `text`."""
     for kind in kinds_in(text):
         row = end = 0
         for found in filter(kind.holds, kind.pattern.finditer(text)):
-            row += text.count("\n", end, found.start())  # on from the one before
+            row += text.count("\n", end, found.start())  # counted from the one before
             end = found.start()
             yield SecretText(row, kind.what)
 
 
 def _judged(lines: Sequence[str]) -> Iterator[SecretText]:
-    """The secrets in lines; lines that are too long are not searched.
+    """Yield the secrets in lines; lines that are too long are not searched.
 
-    So many at once that other threads have their turn; each secret stands on two lines at most.
+    It searches part by part, so that other threads get a turn. A secret spans two lines at most.
     """
     start = 0
     while start < len(lines):
@@ -71,7 +71,7 @@ class SecretLines:
     _found: dict[int, str] = field(default_factory=dict)  # by row
 
     def follow(self, lines: Sequence[str]) -> SecretText | None:
-        """The first secret of the text, which has become `lines`."""
+        """Take the text's new lines, and return its first secret."""
         if lines is not self._lines:
             former, (start, end) = self._lines, self._changed(lines)
             added = len(lines) - len(former)
@@ -86,12 +86,12 @@ class SecretLines:
         return None if row is None else SecretText(row, self._found[row])
 
     def num_new(self, lines: Sequence[str]) -> int:
-        """How many characters have to be searched to follow."""
+        """Return how many characters `follow` would search."""
         start, end = (0, 0) if lines is self._lines else self._changed(lines)
         return sum(map(len, lines[start:end]))
 
     def _changed(self, lines: Sequence[str]) -> tuple[int, int]:
-        """The rows that may hold others than before: a secret's name may stand above its value."""
+        """Return the rows to search again; a secret's name may stand on the row above its value."""
         start = common_start(self._lines, lines)
         tail = common_end(self._lines[start:], lines[start:])
         return max(0, start - 1), len(lines) - tail

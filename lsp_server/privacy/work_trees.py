@@ -1,6 +1,6 @@
-"""Where git's work trees begin, and what is ignored there beside the lists in them.
+"""Finds git's work trees, and the ignore lists outside of them.
 
-Git itself is not asked: a repository's configuration can have it run programs.
+It never calls git: a repository's configuration can make git run programs.
 """
 
 import os
@@ -14,27 +14,27 @@ from typing import NamedTuple
 
 from lsp_server.privacy.regular_files import FileStamp, Look, read_regular
 
-_MAX_BYTES = 2**13  # of a file that names a folder
+_MAX_BYTES = 2**13  # bytes of a file that names a folder
 _MAX_SETTINGS_BYTES = 2**18
 _MAX_KNOWN = 1_000
-_MAX_INCLUDES = 5  # files of settings that include each other
+_MAX_INCLUDES = 5  # levels of settings files that include each other
 _SECTION = re.compile(r'\s*\[\s*([\w.-]+)\s*(?:"((?:\\.|[^"\\])*)"\s*)?\](.*)')
 _SETTING = re.compile(r"\s*([A-Za-z][\w-]*)\s*(?:=(.*)|[#;].*)?")
 _VALUE = re.compile(r'"((?:\\.|[^"\\])*)"|((?:\\.|[^"\\#;])+)|[#;].*')
 
 
 class GitRules(NamedTuple):
-    """What a repository and its user say beside the lists in the work tree."""
+    """What a repository and its user ignore by lists outside the work tree."""
 
     lists: tuple[str, ...]  # files; the later one decides
     folds: bool  # case does not matter
 
 
 def work_tree_of(folder: Path, look: Look | None = None) -> Path | None:
-    """The nearest folder, from this one up, that is the top of a work tree; None where none is.
+    """Return the top of the work tree around a folder; None if there is none.
 
-    One that a home folder lies in, as of people who keep their settings with git, is none: it often
-    ignores all that it does not track.
+    A work tree around the home folder, as of people who keep their settings with git, does not
+    count: it often ignores all that it does not track.
     """
     homes, at, look = _homes(), str(folder), look or Look()
     while at not in homes:
@@ -47,12 +47,12 @@ def work_tree_of(folder: Path, look: Look | None = None) -> Path | None:
 
 
 def is_home_tree(folder: str, look: Look) -> bool:
-    """Whether a folder is the top of a work tree that counts as none."""
+    """Whether a folder is the top of a work tree around the home folder."""
     return folder in _homes() and _git_folder(folder, look) is not None
 
 
 def git_rules(top: str, look: Look) -> GitRules | None:
-    """Those of the repository whose work tree a folder is the top of; None where it is none."""
+    """Return the rules of the work tree whose top is this folder; None if it is no top."""
     git = _git_folder(top, look)
     if git is None or top in _homes():
         return None
@@ -74,7 +74,7 @@ def _expanded(path: str) -> str:
 
 
 def _settings(file: str, look: Look, depth: int = 0) -> Iterator[tuple[str, str]]:
-    """What a file of git's settings says, in its order, and those that it includes."""
+    """Yield the settings of a git configuration file and of those that it includes, in order."""
     path = look.real(_expanded(file))
     for name, value in _parsed(path, look.stamp(path)):
         if name == "include.path" and depth < _MAX_INCLUDES:
@@ -96,7 +96,7 @@ def _parsed(file: str, _stamp: FileStamp | None) -> tuple[tuple[str, str], ...]:
 
 
 def _git_folder(top: str, look: Look) -> str | None:
-    """What holds a work tree's repository, by its `.git`: a folder, or a file that names one."""
+    """Return the repository's folder, by `.git`: a folder, or a file that names one."""
     git = f"{top}/.git"
     stamp = look.target(git)
     if stamp is None:
@@ -108,7 +108,7 @@ def _git_folder(top: str, look: Look) -> str | None:
 
 @lru_cache(_MAX_KNOWN)
 def _named_folder(top: Path, _stamp: FileStamp) -> str | None:
-    """As a submodule's `.git` names it, and that of a work tree beside the first one."""
+    """Return the folder that the `.git` file of a submodule or a linked work tree names."""
     named = _read(top / ".git")
     if not named.startswith("gitdir:"):
         return None
@@ -117,7 +117,7 @@ def _named_folder(top: Path, _stamp: FileStamp) -> str | None:
 
 
 def _read(file: Path, most_bytes: int = _MAX_BYTES) -> str:
-    """The text of a file without blanks at its ends; "" where there is none to be read."""
+    """Return the text of a file without blanks at its ends; "" if it cannot be read."""
     with suppress(OSError, ValueError):
         return read_regular(file, most_bytes).decode("utf-8", "surrogateescape").strip()
     return ""
@@ -125,7 +125,7 @@ def _read(file: Path, most_bytes: int = _MAX_BYTES) -> str:
 
 @cache
 def _homes() -> frozenset[str]:
-    """The user's home folder and those around it, by their names and as links lead."""
+    """Return the home folder and those above it, as named and with links resolved."""
     with suppress(RuntimeError, OSError):  # a user without one
         home = Path.home()
         around = (home, *home.parents, home.resolve(), *home.resolve().parents)

@@ -198,7 +198,7 @@ def _kept(indexes: Path) -> Iterator[tuple[float, int, Path]]:
 
 
 def _is_of_no_folder(path: Path) -> bool:
-    """Whether an index's folder is gone; an unreadable index may be of another version, and wanted."""
+    """Whether an index's folder is gone; an unreadable index may be of another version."""
     with suppress(StoreError, OSError), closing(Store.open(path)) as store:
         return not store.folder.is_dir()
     return False
