@@ -1,6 +1,6 @@
-"""The memory of all keys and values: one range of positions per slot, at fixed addresses.
+"""The memory of all keys and values: one range of positions per slot.
 
-Captured steps know addresses, so slots may come and go, but the memory stays.
+Its address is fixed, since captured steps contain it.
 """
 
 from bisect import insort
@@ -19,7 +19,7 @@ class KVArena:
     def __init__(
         self, config: ModelConfig, positions: int, dtype: torch.dtype, device: torch.device
     ) -> None:
-        """Take the memory for `positions` tokens."""
+        """Allocate memory for `positions` tokens."""
         shape = (config.num_layers, config.num_kv_heads, positions, config.head_dim)
         self.keys = torch.zeros(shape, dtype=dtype, device=device)
         self.values = torch.zeros(shape, dtype=dtype, device=device)
@@ -27,21 +27,21 @@ class KVArena:
 
     @property
     def positions(self) -> int:
-        """Tokens that it has room for."""
+        """Return the number of tokens that fit."""
         return self.keys.shape[2]
 
     @property
     def bytes_per_position(self) -> int:
-        """Memory of one token's keys and values."""
+        """Return the bytes of one token's keys and values."""
         return 2 * self.keys.nbytes // self.positions
 
     @property
     def free_positions(self) -> int:
-        """Positions that no slot has."""
+        """Return the number of positions that no slot uses."""
         return self.positions - sum(end - start for start, end in self._taken)
 
     def take(self, count: int) -> int:
-        """Reserve `count` positions side by side, and return the first. Raises NoSpaceError."""
+        """Reserve `count` adjacent positions and return the first. Raises NoSpaceError."""
         count, end = rounded(count), self.positions
         start = 0
         for taken, behind in [*self._taken, (end, end)]:
@@ -60,5 +60,5 @@ class KVArena:
 
 
 def rounded(count: int) -> int:
-    """Positions that a slot of `count` tokens takes."""
+    """Return the positions that a slot of `count` tokens takes."""
     return -(-count // POSITION_STEP) * POSITION_STEP

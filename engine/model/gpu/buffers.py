@@ -1,4 +1,4 @@
-"""The fixed memory of one shape of a step: what goes in and what comes out."""
+"""The fixed input and output memory of a step's shape."""
 
 import math
 from collections.abc import Sequence
@@ -17,13 +17,13 @@ from kernels.batch import BatchMetadata
 from kernels.lm_head import SamplingNoise
 from kernels.step_rows import StepRows
 
-_ALIGNED_BYTES = 16  # kernels load so many at a time where an array starts so
+_ALIGNED_BYTES = 16  # aligned arrays let kernels load 16 bytes at a time
 _WORD = 4  # bytes of a number in the shared memory
 
 
 @dataclass(frozen=True, slots=True)
 class StepShape:
-    """What a captured step is for. Steps without a head fill the cache and answer nothing."""
+    """The shape of a captured step. Steps without a head fill the cache and have no output."""
 
     rows: int
     sequences: int
@@ -33,14 +33,13 @@ class StepShape:
 
 
 class SharedBuffer:
-    """Arrays on the host and tensors on the device, by name, all of which one copy brings over.
+    """Arrays on the host and tensors on the device, by name, that one copy transfers together.
 
-    Each begins where kernels load 16 bytes at a time. `host_tensors` are the arrays, and those that
-    NumPy has no type for.
+    Each is aligned to 16 bytes. `host_tensors` are the arrays and those without a NumPy type.
     """
 
     def __init__(self, parts: Parts, device: torch.device, *, is_captured: bool) -> None:
-        """Of what is captured, copies start by themselves; other devices copy as they are asked."""
+        """On CUDA, `is_captured` pins the host's memory, so that copies are asynchronous."""
         sizes = [math.prod(shape) * kind.itemsize for shape, kind in parts.values()]
         lengths = [-(-size // _ALIGNED_BYTES) * (_ALIGNED_BYTES // _WORD) for size in sizes]
         self._is_pinned = is_captured and device.type == "cuda"
@@ -62,16 +61,16 @@ class SharedBuffer:
         }
 
     def upload(self) -> None:
-        """Copy to the device; a captured step does it itself."""
+        """Copy to the device; captured steps include this copy."""
         self._device.copy_(self._host, non_blocking=self._is_pinned)
 
     def download(self) -> None:
-        """Copy to the host; there once the device has come so far."""
+        """Copy to the host; the data arrives when the device gets there."""
         self._host.copy_(self._device, non_blocking=self._is_pinned)
 
 
 class Inputs(SharedBuffer):
-    """What the host writes: the batch, the noise of its rows, and perhaps their embeddings."""
+    """Inputs that the host writes: the batch, its rows' noise, and perhaps their embeddings."""
 
     def __init__(
         self,
@@ -82,7 +81,7 @@ class Inputs(SharedBuffer):
         *,
         is_captured: bool = True,
     ) -> None:
-        """`hosted` is an embedding on the host, whose rows go up with the rest."""
+        """`hosted` is an embedding on the host, whose rows are sent with the rest."""
         batch_parts = {
             name: (size, torch.int32)
             for name, size in batch_shapes(shape.rows, shape.sequences, group).items()
@@ -102,7 +101,7 @@ class Inputs(SharedBuffer):
         self.pack([])
 
     def pack(self, steps: Sequence[StepInput]) -> list[PackedRows]:
-        """Write the trees of a forward and how their rows draw. Raises ValueError beyond its shape."""
+        """Write the trees of a forward pass and their noise. Raises ValueError if they do not fit."""
         packed = pack(self.arrays, steps, self._group)
         for step, (first_row, order) in zip(steps, packed, strict=True):
             rows = slice(first_row, first_row + len(order))
@@ -115,13 +114,13 @@ class Inputs(SharedBuffer):
         return packed
 
     def lookup(self, embedding: Embedding) -> Lookup:
-        """Where the embeddings of its rows are."""
+        """Return the table to look up the embeddings of its rows in."""
         if self._hosted is None:
             return Lookup(self.batch.tokens, embedding.table)
         return self._arrived
 
     def _set_noise(self, step: StepInput, rows: slice, order: np.ndarray) -> None:
-        """A forward without noise does not look at it."""
+        """Write the noise of a step's rows, which steps without sampling do not read."""
         temperature = step.sampling.temperature
         self.arrays["logit_scales"][rows] = 1.0 / temperature if temperature else 1.0
         self.arrays["noise_scales"][rows] = 1.0 if temperature else 0.0
@@ -131,7 +130,7 @@ class Inputs(SharedBuffer):
 
 
 class Outputs(SharedBuffer):
-    """What the host reads: an `AcceptanceOutput`, whose `arrays` are on the host."""
+    """Outputs that the host reads: an `AcceptanceOutput`, whose `arrays` are on the host."""
 
     def __init__(self, shape: StepShape, device: torch.device, *, is_captured: bool = True) -> None:
         rows, sequences = shape.rows, shape.sequences

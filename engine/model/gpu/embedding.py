@@ -1,8 +1,8 @@
-"""Where a step finds the embeddings of its tokens: beside the head on the device, or on the host.
+"""The embedding of a model, on the device or on the host.
 
-A step reads a few rows of the embedding, which is a large part of what a small GPU holds: 1.1 GB of the
-7b model. So it stays on the host, mapped from the model's file, and the rows of a step go up with the
-rest of its inputs; not where the head is the same matrix, which each step reads as a whole.
+A step reads only a few rows of the embedding, which would fill much of a small GPU: 1.1 GB for the
+7b model. So it stays on the host, mapped from the model's file, and a step's rows are sent with its
+other inputs. An embedding that is also the head is on the device, since each step reads all of it.
 """
 
 from collections.abc import Mapping
@@ -14,13 +14,13 @@ import torch
 
 from kernels.weight import Weight
 
-_PAGE = 4096  # bytes that a system maps at a time, at least
-Parts = dict[str, tuple[tuple[int, ...], torch.dtype]]  # of a buffer, by name
+_PAGE = 4096  # bytes of the smallest memory page
+Parts = dict[str, tuple[tuple[int, ...], torch.dtype]]  # shapes and types of a buffer, by name
 _VALUES, _SCALES = "embedded", "embedded_scales"
 
 
 class Lookup(NamedTuple):
-    """What `embed_rows` reads: x_r = table[tokens[r]]."""
+    """The arguments of `embed_rows`: x_r = table[tokens[r]]."""
 
     tokens: torch.Tensor
     table: Weight
@@ -28,16 +28,16 @@ class Lookup(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Embedding:
-    """The `table` [V, H] on the host or on the device. On the host it may be mapped, and is only read."""
+    """The `table` [V, H], on the host or on the device. On the host it may be a read-only mapping."""
 
     table: Weight
     is_on_host: bool
-    # On the host, of each token in a row what the table has in columns: [V, numbers].
+    # On the host: the table's scales, which are in columns, as one row per token: [V, numbers].
     _scale_rows: torch.Tensor | None = field(default=None, repr=False)
 
     @classmethod
     def on_host(cls, table: Weight) -> Self:
-        """Read it once, so that no step waits for a disk."""
+        """Keep a table on the host, read once so that no step waits for the disk."""
         table.values.flatten().view(torch.uint8)[::_PAGE].sum()
         scales = table.scales
         return cls(
@@ -48,11 +48,11 @@ class Embedding:
 
     @property
     def hosted(self) -> "Embedding | None":
-        """Itself, where its rows have to go up with a step."""
+        """Return itself if its rows have to be sent with a step, else None."""
         return self if self.is_on_host else None
 
     def sent(self, rows: int) -> Parts:
-        """The arrays that go up for so many rows: a table of the same form, with as many tokens."""
+        """Return the arrays to send for `rows` rows: a table of the same form with `rows` tokens."""
         values, scales = self.table.values, self.table.scales
         parts: Parts = {_VALUES: ((rows, values.shape[1]), values.dtype)}
         if scales is not None:
@@ -60,7 +60,7 @@ class Embedding:
         return parts
 
     def send(self, token_ids: np.ndarray, arrays: Mapping[str, torch.Tensor], rows: slice) -> None:
-        """Write the rows of some tokens into those of the arrays, on the host."""
+        """Copy the rows of these tokens into `rows` of the host's arrays."""
         ids = torch.from_numpy(token_ids)
         torch.index_select(self.table.values, 0, ids, out=arrays[_VALUES][rows])
         if self._scale_rows is not None:
@@ -68,5 +68,5 @@ class Embedding:
             target.copy_(self._scale_rows.index_select(0, ids).T.reshape(target.shape))
 
     def arrived(self, arrays: Mapping[str, torch.Tensor]) -> Weight:
-        """What was sent, as a table: row r is of the step's row r."""
+        """Return the sent rows as a table, whose row r belongs to the step's row r."""
         return Weight(self.table.quantization, arrays[_VALUES], arrays.get(_SCALES))

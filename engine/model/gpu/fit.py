@@ -1,4 +1,4 @@
-"""Which models fit a GPU's memory, how they are held, and what a step of each takes at the least."""
+"""Find the models that fit a GPU's memory, their form, and the least time of a step."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -18,25 +18,25 @@ from engine.model_names import DEFAULT_MODEL
 from kernels.weight import BYTES_OF_WEIGHT
 
 _GIGA, _GIBIBYTE = 1e9, 1 << 30
-_TAKEN_BYTES = 700_000_000  # of a card by its driver and a desktop
+_TAKEN_BYTES = 700_000_000  # memory that the driver and a desktop take
 HeldForm = Literal["bfloat16", "fp8", "int4", "Q8_0", "Q4_K_M"]
 _HELD_FORMS: tuple[HeldForm, ...] = ("bfloat16", "Q8_0", "fp8", "Q4_K_M", "int4")  # by bits
-_BYTES_OF_Q4_K_M = 0.62  # a weight of a Qwen2.5-Coder file, some of which have six bits
-_K_BLOCK = 256  # inputs of its blocks: a file holds other matrices in eight bits
-# What `auto` takes: with 2 to 3 tokens a step, a line is there in a quarter of a second, if a step
-# takes not much longer than its floor. PyTorch takes longer, as it reads and writes between products.
+_BYTES_OF_Q4_K_M = 0.62  # bytes per weight of a Qwen2.5-Coder file, where some have six bits
+_K_BLOCK = 256  # inputs per block; files store matrices of other widths in eight bits
+# Limits for `auto`: near this floor, at 2 to 3 tokens a step, a line takes a quarter of a second.
+# PyTorch exceeds its floor by more, since it reads and writes between products.
 _MOST_FLOOR_MS, _MOST_FLOOR_MS_OF_PYTORCH = 20, 10
 _CONTEXT = 2048  # tokens whose keys and values a step reads
-_GOOD_POSITIONS = 16_384  # the prompts of a few files
+_GOOD_POSITIONS = 16_384  # tokens, enough for the prompts of a few files
 _LEFT_OUT = {"3b"}  # its licence forbids commercial use
 _PICKED: frozenset[HeldForm] = frozenset(("bfloat16", "fp8"))  # int4 costs quality
 
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """A GPU: its memory in GiB, and the GB/s at which that can be read.
+    """A GPU: its memory in GiB, and its memory bandwidth in GB/s.
 
-    `free` is the memory in bytes that a model may take, `has_kernels` whether ours run there.
+    `free` is the memory for a model in bytes; `has_kernels` says whether our kernels run there.
     """
 
     name: str
@@ -47,14 +47,14 @@ class Card:
 
     @classmethod
     def of(cls, choice: DeviceChoice) -> Self:
-        """The GPU that was chosen, as it is now, as fast as a card of its size if torch does not say."""
+        """Describe the chosen GPU. If torch reports no bandwidth, assume that of a similar card."""
         memory = total_bytes(choice.device) / _GIBIBYTE
         like = min(PLANNED_CARDS, key=lambda card: abs(card.memory_gib - memory))
         bandwidth = memory_bandwidth(choice.device) / _GIGA or like.memory_gb_s
         return cls(choice.name, memory, bandwidth, free_bytes(choice.device), choice.has_kernels)
 
 
-# As their makers' data sheets describe them, with nothing else on them.
+# From the makers' data sheets, with no other program running.
 PLANNED_CARDS = tuple(
     Card(name, memory_gib, memory_gb_s, memory_gib * _GIBIBYTE - _TAKEN_BYTES)
     for name, memory_gib, memory_gb_s in (
@@ -71,10 +71,10 @@ PLANNED_CARDS = tuple(
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """A model that fits: its alias, how it is held, and what that takes of the memory.
+    """A model that fits: its alias, the form of its weights, and its memory.
 
-    `form` is a value of the setting `dtype`, or what a model's file holds. `floor_ms` is how long
-    reading the weights takes, and the keys and values of 2,048 tokens: no step takes less.
+    `form` is a value of the setting `dtype` or a form of files. `floor_ms` is the time to read the
+    weights and the keys and values of 2,048 tokens: no step is faster.
     """
 
     model: str
@@ -90,7 +90,7 @@ class Fit:
 
 
 def fits(card: Card) -> Iterator[Fit]:
-    """What fits a card: the largest model first, of each the most bits first."""
+    """Yield what fits a card: largest model first, and for each model most bits first."""
     forms = _HELD_FORMS if card.has_kernels else _HELD_FORMS[:1]
     for name, config in reversed(QWEN_SHAPES.items()):
         for form in forms:
@@ -103,9 +103,9 @@ def fits(card: Card) -> Iterator[Fit]:
 
 
 def pick(card: Card, dtype: str | None = None) -> Fit | None:
-    """What `model = "auto"` takes: of what is good to type with the largest model, in most bits.
+    """Return the choice of `model = "auto"`: the largest model that is fast enough to type with.
 
-    `dtype` leaves no other way to hold it. None where nothing fits.
+    It has the most bits that fit, or is in `dtype` if given. None if nothing fits.
     """
     allowed = {dtype} if dtype else _PICKED
     found = [one for one in fits(card) if one.model not in _LEFT_OUT and one.form in allowed]
@@ -115,7 +115,7 @@ def pick(card: Card, dtype: str | None = None) -> Fit | None:
 
 
 def picked(choice: DeviceChoice, dtype: str | None) -> tuple[str, str | None]:
-    """The model's name and dtype for the device that was chosen."""
+    """Return the model's name and dtype for the chosen device."""
     if choice.is_cpu:
         return DEFAULT_MODEL, dtype
     fit = pick(Card.of(choice), dtype)
@@ -123,7 +123,7 @@ def picked(choice: DeviceChoice, dtype: str | None) -> tuple[str, str | None]:
 
 
 def _weight_bytes(config: ModelConfig, form: HeldForm) -> int:
-    """What a GPU holds of a model; of a file's forms about that, without an embedding on the host."""
+    """Return the bytes of weights on a GPU, without an embedding on the host; estimated for files."""
     if form in GPU_QUANTIZATIONS:
         return weight_bytes(config, GPU_QUANTIZATIONS[form])
     has_blocks = form == "Q4_K_M" and config.hidden_size % _K_BLOCK == 0

@@ -1,4 +1,4 @@
-"""Steps of several sequences on a GPU: as many as fit share a launch, and their outputs come back."""
+"""Run steps of several sequences on a GPU. As many as fit share a launch."""
 
 import time
 from collections.abc import Iterator, Sequence
@@ -18,7 +18,7 @@ from engine.model.token_tree import verify
 
 
 class _Launched(NamedTuple):
-    """A launch whose outputs have not been fetched."""
+    """A launch whose outputs are not fetched yet."""
 
     launch: Launch
     steps: Sequence[StepInput]
@@ -28,7 +28,7 @@ class _Launched(NamedTuple):
 
 @dataclass(slots=True)
 class GpuFlight:
-    """A `Flight`. Whatever asks the device raises DeviceLostError where that is lost."""
+    """A `Flight`. Methods that use the device raise DeviceLostError if it is lost."""
 
     graphs: StepGraphs
     steps: Sequence[StepInput]
@@ -36,30 +36,30 @@ class GpuFlight:
     _outputs: dict[StepInput, StepOutput] = field(default_factory=dict)
 
     def start(self) -> None:
-        """Launch all steps; a launch on memory that is in use waits for its end."""
+        """Launch all steps; a launch waits while its memory is in use."""
         with self.graphs.watched():
             for steps in _launches(self.steps, self.graphs.sizes):
                 self._launch(steps)
 
     def finish(self) -> list[StepOutput | None]:
-        """Wait for the outputs, unless all steps were dropped: those run on by themselves."""
+        """Wait for the outputs, unless all steps were dropped: then they finish unattended."""
         if all(step.is_dropped for step in self.steps):
             self._launched = [one._replace(steps=(), packed=()) for one in self._launched]
         else:
             self.wait()
         outputs = [None if step.is_dropped else self._outputs.get(step) for step in self.steps]
-        self.steps, self._outputs = (), {}  # a slot that nothing refers to gives its memory back
+        self.steps, self._outputs = (), {}  # unreferenced slots free their memory
         return outputs
 
     def wait(self) -> None:
-        """Return when the device is done with all of it."""
+        """Wait until the device has finished all launches."""
         with self.graphs.watched():
             while self._launched:
                 self._fetch(self._launched.pop(0))
 
     def _launch(self, steps: Sequence[StepInput]) -> None:
         shape = _shape(steps, self.graphs.sizes)
-        # Before its launch is made: that runs it once, and logits have one memory for all shapes.
+        # Wait before making a launch: making it runs it once, and all shapes share the logits.
         if any(_share_memory(one.launch.memory.shape, shape) for one in self._launched):
             self.wait()
         launch = self.graphs.launch(shape)
@@ -79,12 +79,12 @@ class GpuFlight:
 
 
 def _share_memory(one: StepShape, other: StepShape) -> bool:
-    """Whether a step of the other shape may start only when the outputs of the one were fetched."""
+    """Whether a step of one shape must wait until the other's outputs are fetched."""
     return one == other or (one.has_logits and other.has_logits)
 
 
 def _launches(steps: Sequence[StepInput], sizes: StepSizes) -> Iterator[Sequence[StepInput]]:
-    """Which steps go together: those with a head while they fit, each of the others alone."""
+    """Group the steps with a head as far as they fit; each of the others runs alone."""
     together: list[StepInput] = []
     for step in steps:
         if not step.has_head:
@@ -111,12 +111,12 @@ def _shape(steps: Sequence[StepInput], sizes: StepSizes) -> StepShape:
 
 
 def _allowed(step: StepInput) -> dict[int, np.ndarray]:
-    """The ids that a constraint leaves, by row."""
+    """Return the ids that a constraint allows, by row."""
     return {row: ids for row, ids in enumerate(step.allowed or ()) if ids is not None}
 
 
 def _output(launched: _Launched, index: int, ms: float) -> StepOutput:
-    """Copy a sequence's part out of the shared memory, its rows in the order of its tree."""
+    """Copy a sequence's outputs from the shared memory, with rows in the order of its tree."""
     step, (first_row, order) = launched.steps[index], launched.packed[index]
     host = launched.launch.memory.outputs.arrays
     rows = first_row + step.slot.places
@@ -140,7 +140,10 @@ def _output(launched: _Launched, index: int, ms: float) -> StepOutput:
 def _choose_constrained(
     step: StepInput, logits: torch.Tensor, chosen: np.ndarray, found: np.ndarray
 ) -> None:
-    """Choose where a constraint decides, which the device does not know; `found` are log-probs."""
+    """Choose tokens for constrained rows, since the device ignores constraints.
+
+    `found` are the log-probabilities to overwrite.
+    """
     allowed = _allowed(step)
     rows, ids = list(allowed), list(allowed.values())
     positions = step.slot.length + 1 + step.tree.depths[rows]
@@ -149,7 +152,7 @@ def _choose_constrained(
 
 
 def _logits(launched: _Launched, rows: np.ndarray) -> torch.Tensor:
-    """float32 [len(rows), vocab], on the CPU."""
+    """Return the logits, float32 [len(rows), vocab], on the CPU."""
     held = launched.launch.memory.logits
     if held is None:
         raise ValueError("a step of this shape leaves no logits")

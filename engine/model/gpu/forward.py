@@ -1,4 +1,4 @@
-"""One step of a Qwen2 as a list of kernels: commit, embed, layers, head, walk. And its memory."""
+"""A step of a Qwen2 as a list of kernels (commit, embed, layers, head, walk), and its memory."""
 
 from dataclasses import dataclass
 
@@ -18,7 +18,7 @@ from kernels.scratch import Scratch
 
 
 class Activations:
-    """What flows from kernel to kernel; R rows.
+    """Tensors that kernels pass on, for R rows.
 
     `queries` and `attended` [R, heads, d]; `mlp_hidden` [R, I].
     """
@@ -26,13 +26,13 @@ class Activations:
     def __init__(
         self, config: ModelConfig, rows: int, dtype: torch.dtype, device: torch.device
     ) -> None:
-        """Take the memory. It starts at zero: rows that hold nothing must be finite."""
+        """Allocate zeros, since empty rows must be finite."""
 
         def numbers(*shape: int, kind: torch.dtype = dtype) -> torch.Tensor:
             return torch.zeros(shape, dtype=kind, device=device)
 
         hidden, heads = config.hidden_size, (rows, config.num_heads, config.head_dim)
-        # Longer steps are only read.
+        # Longer steps have no head.
         best = (num_blocks(config.vocab_size), rows if rows <= MAX_ROWS else 0)
         self.stream = ResidualStream(
             residual=numbers(rows, hidden, kind=torch.float32),
@@ -52,7 +52,7 @@ class Activations:
 
     @property
     def numbers(self) -> list[torch.Tensor]:
-        """All of it but the ids."""
+        """Return all tensors but the ids."""
         stream, best = self.stream, self.best
         held = [stream.residual, stream.normed, stream.squares, self.queries, self.attended]
         held += [self.mlp_hidden, best.scores, best.logits, best.maxima, best.sums]
@@ -61,7 +61,7 @@ class Activations:
 
 @dataclass(frozen=True, slots=True)
 class StepMemory:
-    """All that a step of one shape reads and writes. `logits` float32 [R, V] where it has them."""
+    """The memory that a step of one shape reads and writes. `logits` is float32 [R, V] or None."""
 
     shape: StepShape
     inputs: Inputs
@@ -72,7 +72,7 @@ class StepMemory:
 
 @dataclass(frozen=True, slots=True)
 class Forward:
-    """What steps of all shapes share. Everything is written in place, at fixed addresses."""
+    """The part that steps of all shapes share. Kernels write in place, at fixed addresses."""
 
     config: ModelConfig
     weights: GpuWeights
@@ -81,7 +81,7 @@ class Forward:
     scratch: Scratch
 
     def run(self, memory: StepMemory) -> None:
-        """Keep what the step before accepted, read the rows, and answer where there is a head."""
+        """Move the rows that the last step kept, read the new rows, and answer if there is a head."""
         memory.inputs.upload()
         batch, activations = memory.inputs.batch, memory.activations
         layers, next_norm_weights = self.weights.layers, self.weights.next_norm_weights

@@ -1,4 +1,4 @@
-"""One step of a shape, ready to run again and again: as a CUDA graph, or kernel by kernel."""
+"""A reusable step of one shape: a CUDA graph, or a sequence of kernels."""
 
 from contextlib import suppress
 
@@ -6,29 +6,29 @@ import torch
 
 from engine.model.gpu.forward import Forward, StepMemory
 
-_LEAST_CAPABILITY = (9, 0)  # of a GPU that can start a kernel before the one ahead has ended
+_LEAST_CAPABILITY = (9, 0)  # of GPUs that can start a kernel before its predecessor ends
 
 
 class CaptureError(RuntimeError):
-    """A step runs, and cannot be captured."""
+    """A step runs but cannot be captured."""
 
 
 def can_start_early(device: torch.device) -> bool:
-    """Whether a device knows programmatic launches."""
+    """Whether a device supports programmatic launches."""
     if device.type != "cuda" or torch.version.hip:
         return False
     return torch.cuda.get_device_capability(device) >= _LEAST_CAPABILITY
 
 
 def is_of_memory(error: BaseException | str) -> bool:
-    """Whether memory was short: drivers, and Triton of a driver's error, tell that in words alone."""
+    """Whether memory ran out; for driver errors, only the message tells."""
     return isinstance(error, torch.OutOfMemoryError) or "out of memory" in str(error).lower()
 
 
 class Launch:
-    """A step of one shape, ready to run on what its memory holds: by its graph, or kernel by kernel.
+    """A step of one shape, run on its memory as a graph or kernel by kernel.
 
-    With `graphs` it runs behind what was started before; else `start` returns when it is done.
+    With `graphs` it queues after earlier work. Without, `start` returns when the step is done.
     """
 
     def __init__(
@@ -38,11 +38,11 @@ class Launch:
         self._graph: torch.cuda.CUDAGraph | None = None
         if graphs is not None:
             self._done = torch.cuda.Event()
-            # Its memory was filled, and the weights were placed, on the caller's stream.
+            # The caller's stream filled the memory and placed the weights.
             graphs.stream.wait_stream(torch.cuda.current_stream(graphs.stream.device))
 
     def start(self) -> None:
-        """Run it; on a GPU this returns at once, or when its operations have seen what they look at."""
+        """Run the step. On a GPU this returns at once, unless its operations ask the host."""
         if self._graphs is None:
             self._forward.run(self.memory)
             return
@@ -55,23 +55,23 @@ class Launch:
             self._done.record(stream)
 
     def wait(self) -> None:
-        """Return when its outputs are there."""
+        """Wait for the outputs."""
         if self._graphs is not None:
             self._done.synchronize()
 
     def capture(self, graphs: "GraphMemory") -> None:
-        """Have one graph for all kernels and both copies. Raises CaptureError."""
+        """Capture all kernels and both copies in one graph. Raises CaptureError."""
         graph = torch.cuda.CUDAGraph()
         with torch.cuda.stream(graphs.stream):
-            self._forward.run(self.memory)  # compiles; its rows hold nothing, so no key is written
+            self._forward.run(self.memory)  # compiles; the rows are empty, so no key is written
         graphs.stream.synchronize()
         capture = torch.cuda.graph(
             graph,
             pool=graphs.pool,
             stream=graphs.stream,
-            capture_error_mode="thread_local",  # what other threads do there is their own affair
+            capture_error_mode="thread_local",  # calls of other threads do not break the capture
         )
-        # A capture that fails leaves its own stream behind as the current one.
+        # A failed capture leaves its own stream as the current one.
         with torch.cuda.stream(torch.cuda.current_stream(graphs.stream.device)):
             try:
                 with capture:
@@ -90,6 +90,6 @@ class GraphMemory:
         self.pool = torch.cuda.graph_pool_handle()
 
     def end_allocation(self) -> None:
-        """Have torch take memory for a capture no more, which it goes on doing where that failed."""
-        with suppress(RuntimeError):  # it has ended where the capture itself came to its end
+        """Stop torch from allocating in the pool, as it continues to do after a failed capture."""
+        with suppress(RuntimeError):  # raised if the capture has already ended the allocation
             torch._C._cuda_endAllocateToPool(self.stream.device_index, self.pool)  # noqa: SLF001 - no other name

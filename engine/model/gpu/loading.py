@@ -1,4 +1,4 @@
-"""Brings a converted model to a device and captures its steps."""
+"""Put a converted model on a device and capture its steps."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -40,13 +40,11 @@ def load_qwen2(
     progress: Progress,
     cache_folder: Path,
 ) -> GpuQwen2:
-    """Load a model, check it if it is new here, and capture its steps or, by PyTorch, try them out.
+    """Load a model, check it at its first load, and prepare its steps.
 
-    It is of the variant `bfloat16`, or in its file's own form.
-
-    Raises NoSpaceError where it does not fit, mostly before anything is loaded, ConfigurationError
-    where the model has widths that the quantization cannot hold, and DeviceUnfitError where there are
-    no kernels and torch cannot run it.
+    The model is stored as bfloat16 or in its file's form. Raises NoSpaceError if it does not fit,
+    usually before loading, and ConfigurationError if the quantization cannot hold its widths.
+    Without kernels, raises DeviceUnfitError if torch cannot run it.
     """
     require_widths(model.config, quantization)
     is_file = model.quantization == FILE_FORMS
@@ -60,7 +58,7 @@ def load_qwen2(
             placed = place_qwen2(*given, operations=None if choice.has_kernels else PORTABLE)
             loaded, _ = settle(placed, cache_folder, progress)
             make_ready(loaded, progress)
-    except (RuntimeError, TypeError) as error:  # what a device lacks has many names
+    except (RuntimeError, TypeError) as error:  # a device lacks a feature in one of many ways
         if choice.has_kernels:
             raise
         reason = str(error).partition("\n")[0]
@@ -69,20 +67,20 @@ def load_qwen2(
 
 
 def held_file_bytes(model: ConvertedModel) -> int:
-    """What a GPU holds of weights in the form of their file: an embedding of its own stays behind."""
+    """Return the bytes of a file's weights on a GPU; an untied embedding stays on the host."""
     stays = () if model.config.tie_word_embeddings else ("embedding",)
     held = (one for name, one in model.tensors().items() if not name.startswith(stays))
     return sum(tensor.nbytes for tensor in held)
 
 
 def make_ready(model: GpuQwen2, progress: Progress) -> None:
-    """Compile and capture the steps, or run one of each kind where PyTorch compiles as it runs.
+    """Compile and capture the steps, or run one of each kind by PyTorch, so that no request waits.
 
-    So no request waits for that. Raises RuntimeError where there is no memory for it.
+    Raises RuntimeError if memory runs out.
     """
     if not model.graphs.asks_host:
         warm_up(model.graphs, progress)
-        if is_of_memory(model.graphs.note):  # a host beside it may have taken the room
+        if is_of_memory(model.graphs.note):  # another process may have taken the memory
             raise RuntimeError(model.graphs.note)
         return
     tree = TokenTree(np.zeros(3, np.int64), np.array([-1, 0, 0], np.int32))
@@ -90,12 +88,12 @@ def make_ready(model: GpuQwen2, progress: Progress) -> None:
     prefill(model, slot, [0] * 3)
     for temperature, wants_logits in product((0.0, 1.0), (False, True)):
         run_step(model, StepInput(slot, tree, Sampling(temperature), wants_logits=wants_logits))
-        slot.commit([0, 2])  # not the first branch: the next step moves what it keeps
+        slot.commit([0, 2])  # not the first branch, so that the next step moves kept rows
     run_step(model, StepInput(slot, tree))
 
 
 def require_widths(config: ModelConfig, quantization: Quantization) -> None:
-    """Raise ConfigurationError where a layer has no whole groups of inputs."""
+    """Raise ConfigurationError if a layer's inputs do not form whole groups."""
     widths = (config.hidden_size, config.num_heads * config.head_dim, config.intermediate_size)
     odd = [width for width in widths if width % INT4_GROUP]
     if quantization == "int4" and odd:
@@ -115,7 +113,7 @@ def place_qwen2(
     dtype: torch.dtype = torch.bfloat16,
     operations: Operations | None = None,
 ) -> GpuQwen2:
-    """Hold the tensors of `packing`'s float variants in `quantization`, with a cache of `positions`."""
+    """Place tensors of `packing`'s float variants in `quantization`, with a cache of `positions`."""
     with shown(progress, "placing the weights", config.num_layers):
         weights = GpuWeights.place(
             config, tensors, quantization, dtype, device, lambda: progress.advance(1)
@@ -131,7 +129,7 @@ def assemble(
     dtype: torch.dtype,
     operations: Operations | None = None,
 ) -> GpuQwen2:
-    """Join weights and cache, on the device where they are."""
+    """Make a model of weights and cache, on their device."""
     device = arena.keys.device
     operations = operations or operations_for(device)
     sizes = (0, 0) if operations.asks_host else _scratch_size(config, weights)
@@ -141,7 +139,7 @@ def assemble(
 
 @contextmanager
 def _within(plan: MemoryPlan) -> Iterator[None]:
-    """Say what was planned where the memory runs out all the same. Raises NoSpaceError."""
+    """Raise NoSpaceError, with the plan, if memory runs out despite it."""
     try:
         yield
     except RuntimeError as error:
@@ -154,7 +152,7 @@ def _within(plan: MemoryPlan) -> Iterator[None]:
 
 
 def _scratch_size(config: ModelConfig, weights: GpuWeights) -> ScratchSize:
-    """What the greediest kernel of any shape needs; one runs at a time."""
+    """Return the most that a kernel of any shape needs, since kernels run one at a time."""
     sizes = [attention_scratch(most_blocks(config), config.num_kv_heads, config.head_dim)]
     for weight in (*weights.matrices, weights.head):  # a file may hold layers in several forms
         sizes += [product_scratch(weight, rows) for rows in READ_BUCKETS]

@@ -1,4 +1,4 @@
-"""What a model takes of a GPU's memory, said and judged before anything is loaded."""
+"""Plan a model's memory on a GPU before loading anything."""
 
 from dataclasses import dataclass
 from typing import Self
@@ -11,15 +11,15 @@ from kernels.batch import max_blocks
 from kernels.batch_attention import scratch_size as attention_scratch
 from kernels.weight import BYTES_OF_WEIGHT, Quantization
 
-_CONTEXT_BYTES = 1_500_000_000  # CUDA itself, the captured graphs, what packing needs at a time
-_LEAST_POSITIONS = 8192  # a prompt, its completion, and a second one
-_CACHE_SHARE, _MOST_CACHE_BYTES = 0.4, 16 << 30  # of what the weights leave
+_CONTEXT_BYTES = 1_500_000_000  # CUDA itself, the captured graphs and buffers for packing weights
+_LEAST_POSITIONS = 8192  # tokens of two prompts with their completions
+_CACHE_SHARE, _MOST_CACHE_BYTES = 0.4, 16 << 30  # of the memory that the weights leave
 _ADVICE = "take a smaller model, a smaller kv_budget_mb, dtype fp8 or int4, or a file of fewer bits"
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryPlan:
-    """Bytes of each part, and what is free. `positions` are the tokens that the cache holds."""
+    """Bytes of each part, and of free memory. `positions` is the cache's capacity in tokens."""
 
     weights: int
     working: int
@@ -31,7 +31,7 @@ class MemoryPlan:
     def make(cls, config: ModelConfig, weights: int, free: int, kv_bytes: int | None) -> Self:
         """Plan for `free` bytes; `kv_bytes` None takes a share of what the `weights` leave.
 
-        Raises NoSpaceError, with the plan, where it does not fit.
+        Raises NoSpaceError, with the plan, if it does not fit.
         """
         working = working_bytes(config)
         position_bytes = 4 * config.num_layers * config.num_kv_heads * config.head_dim
@@ -45,12 +45,12 @@ class MemoryPlan:
 
     @property
     def cache(self) -> int:
-        """Bytes of keys and values."""
+        """Return the bytes of keys and values."""
         return self.positions * self.position_bytes
 
     @property
     def total(self) -> int:
-        """Bytes of all parts."""
+        """Return the bytes of all parts."""
         return self.weights + self.working + self.cache
 
     def __str__(self) -> str:
@@ -63,7 +63,7 @@ class MemoryPlan:
 
 
 def weight_bytes(config: ModelConfig, quantization: Quantization) -> int:
-    """Weights in `quantization`; an embedding that is not the head, too, stays on the host."""
+    """Return the bytes of weights on a GPU; an embedding that is not also the head stays on the host."""
     head = config.vocab_size * config.hidden_size
     matrices = config.num_parameters - head * (1 if config.tie_word_embeddings else 2)
     of_head = BYTES_OF_WEIGHT[head_quantization(quantization)]
@@ -71,7 +71,7 @@ def weight_bytes(config: ModelConfig, quantization: Quantization) -> int:
 
 
 def working_bytes(config: ModelConfig) -> int:
-    """What flows through steps of all shapes, their logits, and what CUDA takes."""
+    """Return the bytes of activations and logits of all shapes, scratch memory and CUDA itself."""
     width = 11 * config.hidden_size + 2 * config.intermediate_size
     flowing = sum(READ_BUCKETS) * width
     best = sum(ROW_BUCKETS) * (config.vocab_size // 3)
@@ -82,7 +82,7 @@ def working_bytes(config: ModelConfig) -> int:
 
 
 def most_blocks(config: ModelConfig) -> int:
-    """Row blocks of the attention of any step: of a long piece of a prompt, or of many sequences."""
+    """Return the most row blocks of attention: of a long piece of a prompt, or of many sequences."""
     group = config.num_heads // config.num_kv_heads
     largest = ((READ_BUCKETS[-1], 1), (ROW_BUCKETS[-1], SEQUENCE_BUCKETS[-1]))
     return max(max_blocks(rows, sequences, group) for rows, sequences in largest)

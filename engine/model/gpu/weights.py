@@ -1,4 +1,4 @@
-"""Weights in the order and the quantization that the kernels of a step read."""
+"""Weights in the order and quantization that a step's kernels read."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -12,13 +12,13 @@ from engine.model.gpu.embedding import Embedding
 from engine.model.model_config import ModelConfig
 from kernels.weight import STORED_FORMS, Quantization, Weight, pack
 
-Arrange = Callable[[torch.Tensor], torch.Tensor]  # puts rows in another order
-_SHOWN = {"q6_k_min": "q6_k", "int4_zeros": "int4"}  # how people call what holds a little more
+Arrange = Callable[[torch.Tensor], torch.Tensor]  # reorders rows
+_SHOWN = {"q6_k_min": "q6_k", "int4_zeros": "int4"}  # usual names of extended forms
 
 
 @dataclass(frozen=True, slots=True)
 class GpuLayer:
-    """One layer. The norm weights are those before qkv and before gate and up."""
+    """One layer. The norms precede qkv, and gate and up."""
 
     qkv_norm_weight: torch.Tensor
     qkv: Weight
@@ -30,18 +30,18 @@ class GpuLayer:
 
     @property
     def matrices(self) -> tuple[Weight, Weight, Weight, Weight]:
-        """The four that products read."""
+        """Return the four matrices that products read."""
         return self.qkv, self.o, self.gate_up, self.down
 
     @property
     def forms(self) -> tuple[str, ...]:
-        """How each of them is held: layers of the same forms take the same kernels."""
+        """Return the form of each matrix. Layers of the same forms use the same kernels."""
         return tuple(matrix.quantization for matrix in self.matrices)
 
 
 @dataclass(frozen=True, slots=True)
 class GpuWeights:
-    """All of a model. `cos_sin` float32 [places, d] are the rotary embedding's cosines and sines."""
+    """A model's weights. `cos_sin` float32 [positions, d]: rotary cosines and sines."""
 
     embedding: Embedding
     layers: tuple[GpuLayer, ...]
@@ -59,11 +59,11 @@ class GpuWeights:
         device: torch.device,
         on_layer: Callable[[], None] = lambda: None,
     ) -> Self:
-        """Bring tensors that `packing` made for GPUs to `device`, a layer at a time.
+        """Move tensors that `packing` made for GPUs to `device`, a layer at a time.
 
-        What is in the form of the model's file stays so, the embedding of whole weights in `dtype`,
-        and with it a tied head in the quantization `float`; all else is held in `quantization`. An
-        embedding that is not the head, too, stays where it is: see `Embedding`.
+        Matrices in a form of the file keep it. An unquantized embedding is in `dtype`, like a head
+        that shares it in quantization `float`. All else is packed in `quantization`. An embedding
+        that is not also the head stays on the host, see `Embedding`.
         """
         source = _Source(tensors, dtype, device)
         layers = []
@@ -81,12 +81,12 @@ class GpuWeights:
 
     @property
     def matrices(self) -> list[Weight]:
-        """Of all layers, that products read."""
+        """Return the matrices of all layers."""
         return [matrix for layer in self.layers for matrix in layer.matrices]
 
     @property
     def dtype_name(self) -> str:
-        """The forms of the layers' matrices, the largest part first: `q4_k+q6_k`."""
+        """Return the forms of the layers' matrices, largest share first: `q4_k+q6_k`."""
         sizes: Counter[str] = Counter()
         for matrix in self.matrices:
             name = str(matrix.values.dtype).removeprefix("torch.")
@@ -96,19 +96,19 @@ class GpuWeights:
 
     @property
     def next_norm_weights(self) -> tuple[torch.Tensor, ...]:
-        """Of each layer, the weight of the norm behind it: the next layer's, or the head's."""
+        """Return for each layer the weights of the norm after it: the next layer's or the head's."""
         return (*(layer.qkv_norm_weight for layer in self.layers[1:]), self.head_norm_weight)
 
     @property
     def read_bytes(self) -> int:
-        """What one step has to read of them: all but the embedding, of which it reads rows."""
+        """Return the bytes that a step reads: all but the embedding, of which it reads few rows."""
         return sum(matrix.num_bytes for matrix in (*self.matrices, self.head))
 
 
 def _place_ends(
     config: ModelConfig, source: "_Source", head_form: Quantization
 ) -> tuple[Embedding, Weight]:
-    """The embedding and the head, which may be one matrix."""
+    """Return the embedding and the head, which may be one matrix."""
     on_host = replace(source, device=torch.device("cpu")).weight("embedding", "float")
     if not config.tie_word_embeddings:
         return Embedding.on_host(on_host), source.weight("head", head_form)
@@ -120,13 +120,13 @@ def _place_ends(
 
 
 def head_quantization(quantization: Quantization) -> Quantization:
-    """The head decides between tokens that are close: it keeps 8 bits where the rest has 4."""
+    """Return the head's quantization: 8 bits if the rest has 4, as it decides between close tokens."""
     return "fp8" if quantization == "int4" else quantization
 
 
 @dataclass(frozen=True, slots=True)
 class _Source:
-    """Tensors that `packing` made, brought to a device."""
+    """Tensors made by `packing`, moved to a device on access."""
 
     tensors: Mapping[str, torch.Tensor]
     dtype: torch.dtype
@@ -138,7 +138,7 @@ class _Source:
     def weight(
         self, name: str, quantization: Quantization, order: Arrange = lambda matrix: matrix
     ) -> Weight:
-        """A matrix with its outputs in `order`: in its own form if it has one."""
+        """Return a matrix in its own form, if it has one, with its outputs in `order`."""
         for form in STORED_FORMS:
             if f"{name}.{form}.values" in self.tensors:
                 parts = (self.tensor(f"{name}.{form}.{part}") for part in ("values", "scales"))
@@ -154,7 +154,7 @@ def _place_layer(
 
     paired = partial(pair_rotated, config)
     norm = source.tensor(f"{name}.qkv.norm").float()
-    # Where there is none, the kernel adds zeros: a branch of its own would be one more to compile.
+    # Without a bias, the kernel adds zeros: a branch would mean another kernel to compile.
     bias = (
         source.tensor(f"{name}.qkv.bias").float() if config.qkv_bias else norm.new_zeros(qkv_size)
     )
@@ -170,9 +170,9 @@ def _place_layer(
 
 
 def pair_rotated(config: ModelConfig, matrix: torch.Tensor) -> torch.Tensor:
-    """In each head of queries and keys, put output i + d/2 behind output i. [outputs, inputs].
+    """In each head of queries and keys, put output i + d/2 after output i. [outputs, inputs].
 
-    The rotary embedding rotates these two together, and a kernel wants them side by side.
+    The rotary embedding rotates these two together, so the kernel needs them side by side.
     """
     d = config.head_dim
     count = (config.num_heads + config.num_kv_heads) * d
@@ -181,7 +181,7 @@ def pair_rotated(config: ModelConfig, matrix: torch.Tensor) -> torch.Tensor:
 
 
 def pair_gates(matrix: torch.Tensor) -> torch.Tensor:
-    """Put each output of `up` behind that of `gate`. [2 I, inputs], gates first."""
+    """Interleave the outputs of `gate` and `up`. [2 I, inputs], all gates first in `matrix`."""
     return matrix.view(2, -1, matrix.shape[1]).transpose(0, 1).reshape(matrix.shape)
 
 
