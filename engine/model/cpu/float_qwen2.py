@@ -1,9 +1,9 @@
-"""Qwen2, Qwen2.5 and Llama in floating point on the CPU: our own forward over a static KV cache.
+"""Qwen2, Qwen2.5 and Llama in floating point on the CPU: our forward pass over a static KV cache.
 
 A Llama is a Qwen2 without biases of queries, keys and values.
 
 Shapes: R rows of a step, H hidden size, h query heads, k key-value heads, d head size.
-Reference: `modeling_qwen2.py` and `modeling_llama.py` of transformers, which the tests compare with.
+Reference, also of the tests: `modeling_qwen2.py` and `modeling_llama.py` of transformers.
 """
 
 from collections.abc import Mapping
@@ -20,9 +20,9 @@ Angles = tuple[torch.Tensor, torch.Tensor]  # cosines and sines, [R, 1, d / 2]
 
 
 class FloatQwen2(EagerModel):
-    """The model. `tensors` are those of `engine.model.loading.packing.pack_own_forms`.
+    """A float model. `tensors` are those of `engine.model.loading.packing.pack_own_forms`.
 
-    Its products do not promise that a row has the same bits whatever other rows ride along.
+    The bits of a row may depend on the rows beside it.
     """
 
     device = "cpu"
@@ -35,7 +35,7 @@ class FloatQwen2(EagerModel):
         self.vocab_size = config.vocab_size
         self.max_context = config.max_position
         self._tensors = tensors
-        # Float64 weights exist in tests only, where they stand for exact arithmetic.
+        # Float64 weights exist only in tests, as exact arithmetic.
         held_as = tensors["embedding"].dtype
         self._dtype = torch.float64 if held_as == torch.float64 else torch.float32
         self._rotary = Rotary(config, torch.empty(0, dtype=self._dtype).numpy().dtype)
@@ -46,7 +46,7 @@ class FloatQwen2(EagerModel):
 
     @torch.inference_mode()
     def _forward(self, step: StepInput) -> Logits:
-        """Logits float32 [R, vocab], or nothing of use without a head; writes keys and values."""
+        """Write keys and values; return logits float32 [R, vocab], unusable without a head."""
         tree, slot = step.tree, step.slot
         seen = torch.ones(tree.num_rows, slot.length, dtype=torch.bool)
         mask = torch.cat([seen, torch.from_numpy(tree.ancestors)], dim=1)
@@ -85,8 +85,8 @@ class FloatQwen2(EagerModel):
         return out[0].transpose(0, 1).reshape(rows, -1)
 
     def _linear(self, name: str, x: torch.Tensor) -> torch.Tensor:
-        """Float32 [R, in] -> [R, out], multiplied in the weights' type."""
-        tied = self._tensors["embedding"]  # a head without weights of its own
+        """Multiply float32 [R, in] to [R, out] in the weights' type."""
+        tied = self._tensors["embedding"]  # for a head without its own weights
         weight = self._tensors.get(f"{name}.weight", tied)
         bias = self._tensors.get(f"{name}.bias")
         bias = None if bias is None else bias.to(weight.dtype)
@@ -98,6 +98,6 @@ class FloatQwen2(EagerModel):
 
 
 def _rotate(x: torch.Tensor, cosines: torch.Tensor, sines: torch.Tensor) -> torch.Tensor:
-    """Rotary embedding of [R, heads, d]; the halves of d form the pairs."""
+    """Apply the rotary embedding to [R, heads, d]; the halves of d form the pairs."""
     first, second = x.chunk(2, dim=-1)
     return torch.cat([first * cosines - second * sines, second * cosines + first * sines], dim=-1)

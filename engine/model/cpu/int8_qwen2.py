@@ -1,4 +1,4 @@
-"""Qwen2 with 8-bit weights on the CPU: what stands around the compiled forward pass."""
+"""Qwen2 with 8-bit weights on the CPU, around the compiled forward pass."""
 
 from collections.abc import Mapping
 
@@ -16,7 +16,7 @@ from kernels.cpu_forward import BLOCK, ForwardInput, Linear, Matrix, Model, Runn
 
 
 class Int8Qwen2(EagerModel):
-    """The model. `tensors` are those of `engine.model.loading.packing.pack_int8`."""
+    """An int8 model. `tensors` are those of `engine.model.loading.packing.pack_int8`."""
 
     device = "cpu"
     dtype_name = "int8"
@@ -25,18 +25,18 @@ class Int8Qwen2(EagerModel):
         self.config = config
         self.vocab_size = config.vocab_size
         self.max_context = config.max_position
-        # A view for numpy: an operation of torch lets go of the interpreter's lock, and waits for it.
+        # A numpy view, since torch operations release the interpreter lock and wait to regain it.
         self._embedding = tensors["embedding"].numpy()
         self._rotary = Rotary(config, np.dtype(np.float32))
         self.weights = _read_model(config, tensors)
-        # New memory in each step would cost more than what is written to it.
+        # Allocating in each step would cost more than writing the logits.
         self._logits = np.empty((MAX_ROWS, config.vocab_size), np.float32)
         self._peaks = np.empty((MAX_ROWS, -(-config.vocab_size // BLOCK)), np.float32)
         threads = torch.get_num_threads()
         self.runner = Runner(self.weights, config.hidden_size, MAX_ROWS, threads)
 
     def compile(self, progress: Progress) -> None:
-        """Compile the pass for this processor, where no start before has done it."""
+        """Compile the pass for this processor unless an earlier start has."""
         task = "compiling for this processor, once on this machine, about half a minute"
         shown_if_long(progress, task, self.runner.compile)
 
@@ -45,7 +45,7 @@ class Int8Qwen2(EagerModel):
         return KVSlot(self.config, capacity, torch.float32, slot_width(self.config.head_dim))
 
     def _forward(self, step: StepInput) -> Logits:
-        """Logits, of no row without a head; writes keys and values."""
+        """Write keys and values; return logits, of no row without a head."""
         tree, slot = step.tree, step.slot
         cosines, sines = self._rotary.at(tree.depths + slot.length)
         num_scored = tree.num_rows if step.has_head else 0

@@ -1,4 +1,4 @@
-"""What our own forward passes know by position: a sequence's keys and values, and rotary angles."""
+"""Data by position for our forward passes: a sequence's keys and values, and rotary angles."""
 
 from collections.abc import Sequence
 from typing import Self
@@ -13,16 +13,16 @@ _STEP = 1024  # positions that the tables grow by
 
 
 class Rotary:
-    """Cosines and sines by position, computed in float64, as far as they were asked for."""
+    """Cosines and sines by position, computed in float64 as far as needed."""
 
     def __init__(self, config: ModelConfig, dtype: np.dtype) -> None:
-        """Hold the tables in `dtype`."""
+        """Store the tables in `dtype`."""
         steps = np.arange(0, config.head_dim, 2, dtype=np.float64) / config.head_dim
         self._frequencies = config.rope_theta**-steps
         self._cosines = self._sines = np.empty((0, len(steps)), dtype)
 
     def at(self, positions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Cosines and sines [rows, head_dim / 2] each, for int64 `positions` [rows]."""
+        """Return cosines and sines, each [rows, head_dim / 2], for int64 `positions` [rows]."""
         if (last := int(positions.max())) >= len(self._cosines):
             angles = np.outer(np.arange((last // _STEP + 1) * _STEP), self._frequencies)
             self._cosines = np.cos(angles).astype(self._cosines.dtype)
@@ -37,11 +37,11 @@ class KVSlot:
     """
 
     def __init__(self, config: ModelConfig, capacity: int, dtype: torch.dtype, width: int) -> None:
-        """`width` is the size of a head, or more: what the attention wants."""
+        """`width` is at least the size of a head; attention may need padding."""
         slots = -(-capacity // SLOTS) * SLOTS
         shape = (config.num_layers, config.num_kv_heads, slots, width)
         self.keys, self.values = torch.zeros(shape, dtype=dtype), torch.zeros(shape, dtype=dtype)
-        self._num_bytes = self.keys.nbytes + self.values.nbytes  # often asked for, of all slots
+        self._num_bytes = self.keys.nbytes + self.values.nbytes  # read often, for all slots
         self.capacity = capacity
         self.length = 0
 
@@ -55,18 +55,18 @@ class KVSlot:
         self.length += len(rows)
 
     def truncate(self, length: int) -> None:
-        """Forget everything from position `length` on. Raises ValueError beyond `length`."""
+        """Forget everything from position `length` on. Raises ValueError if the slot is shorter."""
         if not 0 <= length <= self.length:
             raise ValueError(f"cannot truncate {self.length} tokens to {length}")
         self.length = length
 
     @property
     def num_bytes(self) -> int:
-        """Memory of the keys and values."""
+        """Return the bytes of keys and values."""
         return self._num_bytes
 
     def copy_from(self, other: Self, length: int) -> None:
-        """Hold the first `length` tokens of `other`. Raises ValueError where that cannot be."""
+        """Copy the first `length` tokens of `other`. Raises ValueError if either is too short."""
         if not 0 <= length <= min(other.length, self.capacity):
             raise ValueError(f"cannot copy {length} of {other.length} tokens to {self.capacity}")
         self.keys[:, :, :length] = other.keys[:, :, :length]

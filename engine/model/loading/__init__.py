@@ -1,7 +1,7 @@
-"""From a model's name to its weights in memory; `engine.model.loader` reads top down.
+"""Find a model by name and bring its weights into memory; begin at `engine.model.loader`.
 
-`catalog.locate` finds the model: the parts of an embedded one, a GGUF file, or a folder, perhaps
-fetched by `hub`. `store` keeps a converted copy of it on disk for each quantization, which
-`converted_model` writes once, as `packing` lays its weights out; any other architecture stays a
-folder, for transformers. `loader` maps the copy onto the CPU or a GPU.
+`catalog.locate` finds the model: the parts of an embedded one, a GGUF file or a folder, perhaps
+downloaded by `hub`. `store` keeps a converted copy on disk for each quantization. `converted_model`
+writes it once, with weights packed by `packing`. Other architectures stay a folder for
+transformers. `loader` puts the copy on the CPU or a GPU.
 """

@@ -1,4 +1,4 @@
-"""What a user may call a model: an alias, a hub id, a folder or a GGUF file."""
+"""Find a model by a user's name for it: an alias, a hub id, a folder or a GGUF file."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,7 +20,7 @@ from engine.model_names import (
 from engine.offline_parts import OFFLINE_MODELS, EmbeddedModel, find_parts, join_parts
 from engine.progress import NoProgress, Progress
 
-# Each has a name for reports and a fingerprint, hexadecimal, that changes when its files do.
+# Each has a name for reports, and a hexadecimal fingerprint that changes when its files do.
 ModelFiles = GgufModel | FolderModel
 LocatedModel = EmbeddedModel | ModelFiles
 _Shape = tuple[int, ...]
@@ -46,7 +46,7 @@ def locate(spec: str, progress: Progress | None = None) -> LocatedModel:
 def on_disk(located: LocatedModel, scratch: Path, progress: Progress) -> ModelFiles:
     """Join the parts of an embedded model inside the folder `scratch`.
 
-    Raises ModelNotFoundError where a part is missing and ModelCorruptError where one is damaged.
+    Raises ModelNotFoundError if a part is missing, and ModelCorruptError if one is damaged.
     """
     if not isinstance(located, EmbeddedModel):
         return located
@@ -58,7 +58,7 @@ def on_disk(located: LocatedModel, scratch: Path, progress: Progress) -> ModelFi
 
 
 def has_own_forms(located: LocatedModel) -> bool:
-    """Whether a GPU can read the model's file as it is: the embedded models are of 4 to 8 bits."""
+    """Whether a GPU can read the model's file as it is; embedded models have 4 to 8 bits."""
     return isinstance(located, EmbeddedModel) or located.has_own_forms
 
 
@@ -90,10 +90,9 @@ def _file(path: Path) -> GgufModel:
 
 
 def check_source(source: ModelFiles) -> None:
-    """Raise ModelCorruptError where a tensor is not there or has another shape than it has to.
+    """Raise ModelCorruptError if a tensor is missing or has a wrong shape.
 
-    Compiled code reads and writes by the sizes in the configuration. So no file's numbers are
-    believed alone: all are compared before anything is converted.
+    Compiled code trusts the sizes in the configuration, so all are checked before a conversion.
     """
     config = source.config
     for name, shape in shapes_of(config):
@@ -110,7 +109,7 @@ def check_source(source: ModelFiles) -> None:
 
 
 def shapes_of(config: ModelConfig) -> Iterator[tuple[str, _Shape]]:
-    """Names and shapes of the weights, as the hub has them."""
+    """Yield the names and shapes of the weights, as on the hub."""
     hidden, inner, vocab = config.hidden_size, config.intermediate_size, config.vocab_size
     queries, keys = (count * config.head_dim for count in (config.num_heads, config.num_kv_heads))
     yield "model.embed_tokens.weight", (vocab, hidden)

@@ -1,7 +1,7 @@
-"""A model as it lies on disk for our own forward: quantized once, mapped at each start.
+"""A model on disk for our forward passes: quantized once, mapped at each start.
 
-Each start compares sizes, times and heads of the files with the manifest. Only where the times
-differ, as after a copy of the folder, are the files read and summed.
+Each start compares sizes, times and heads of the files with the manifest. It reads and hashes the
+files only if times differ, as after a copy of the folder.
 """
 
 import hashlib
@@ -26,14 +26,14 @@ from kernels.weight import Weight
 _WEIGHTS_FILE = "model.safetensors"
 _CONFIG_FILE = "config.json"
 _MANIFEST = "manifest.json"
-_TOKENIZER_FILE = "tokenizer.json"  # without specials, which would cost half a second at each start
+_TOKENIZER_FILE = "tokenizer.json"  # without special tokens, which cost half a second per start
 SPECIALS_FILE = "marks.json"
 _FILES = (_WEIGHTS_FILE, _CONFIG_FILE, _TOKENIZER_FILE, SPECIALS_FILE)
 _FLOAT_BYTES = 4
-_HEAD_BYTES = 2**21  # more than `SafetensorsWriter` keeps for its header
+_HEAD_BYTES = 2**21  # more than `SafetensorsWriter` reserves for its header
 _HEADER_ROOM = 1 << 20
-_ALIGNMENT = 64  # bytes; a mapped tensor then starts where vector instructions like it
-PADDING = "_padding."  # first part of the names of tensors that hold no weight
+_ALIGNMENT = 64  # bytes; aligns mapped tensors for vector instructions
+PADDING = "_padding."  # name prefix of tensors that only pad
 
 _TYPES = {
     torch.float32: "F32",
@@ -50,7 +50,7 @@ _TYPES = {
 class SafetensorsWriter:
     """Appends tensors to a new file, so that a model larger than memory can be converted.
 
-    Room is kept for the header, which stands first but is known last; `close` writes it.
+    The header comes first but is known last: the writer reserves room, and `close` fills it.
     Format: https://github.com/huggingface/safetensors
     """
 
@@ -61,7 +61,7 @@ class SafetensorsWriter:
         file.write(bytes(8 + _HEADER_ROOM))
 
     def write(self, name: str, tensor: torch.Tensor) -> int:
-        """Append a tensor of another name, and return its bytes."""
+        """Append a tensor under a new name, and return the bytes written."""
         if gap := -self._end % _ALIGNMENT:
             self._append(f"{PADDING}{self._end}", torch.zeros(gap, dtype=torch.uint8))
         return self._append(name, tensor)
@@ -78,7 +78,7 @@ class SafetensorsWriter:
         return flat.numel()
 
     def close(self) -> None:
-        """Write the header. Raises ValueError when there are too many tensors for its room."""
+        """Write the header. Raises ValueError if there are too many tensors for its room."""
         header = json.dumps(self._entries, separators=(",", ":")).encode()
         if len(header) > _HEADER_ROOM:
             raise ValueError(f"a header of {len(header):,} bytes does not fit its room")
@@ -88,7 +88,7 @@ class SafetensorsWriter:
 
 
 class _Stamp(msgspec.Struct):
-    """`head` is the sum of a file's beginning, where weights tell their places and shapes."""
+    """`head` is the hash of a file's beginning, where weights have their places and shapes."""
 
     bytes: int
     mtime_ns: int
@@ -119,7 +119,7 @@ class _Specials(msgspec.Struct):
 
 @dataclass(frozen=True, slots=True)
 class ConvertedModel:
-    """A model that our own forward can run, ready to be mapped."""
+    """A model that our forward passes can run, ready to be mapped."""
 
     folder: Path
     name: str
@@ -140,7 +140,7 @@ class ConvertedModel:
         return cls(folder, manifest.name, manifest.fingerprint, manifest.variant, config)
 
     def tensors(self) -> dict[str, torch.Tensor]:
-        """Map the weights. They are read when touched and must not be written."""
+        """Map the weights. They are read on first access and must not be written."""
         with opened(self.folder / _WEIGHTS_FILE) as stored:
             names = [name for name in stored.keys() if not name.startswith(PADDING)]  # noqa: SIM118 - it is no dictionary
             return {name: stored.get_tensor(name) for name in names}
@@ -153,9 +153,9 @@ class ConvertedModel:
 def convert(
     located: LocatedModel, source: ModelFiles, quantization: str, folder: Path, progress: Progress
 ) -> None:
-    """Write the files of `located`, which are `source`, into `folder`; the manifest comes last.
+    """Convert `source`, the files of `located`, into `folder`; the manifest comes last.
 
-    One weight is in memory at a time, besides what packing makes of it. `quantization` is a key of
+    Only one weight and its packed form are in memory at a time. `quantization` is a key of
     `packing.PACKERS`, or `FILE_FORMS`.
     """
     config = source.config
@@ -199,7 +199,7 @@ def convert(
 
 
 def write_tokenizer(source: ModelFiles, folder: Path) -> None:
-    """Write what `ConvertedModel.tokenizer` reads."""
+    """Write the files that `ConvertedModel.tokenizer` reads."""
     read = TokenizerDocument.read(source.tokenizer_json())
     specials = _Specials(read.specials, read.start_ids, source.end_ids, read.byte_level)
     (folder / _TOKENIZER_FILE).write_text(read.plain, "utf-8")

@@ -22,14 +22,14 @@ _DTYPES = ("F64", "F32", "F16", "BF16")
 
 @dataclass(frozen=True)
 class FolderModel:
-    """Nothing is read before it is asked for; each property raises ModelCorruptError."""
+    """A model folder, read on access. Each property raises ModelCorruptError."""
 
     folder: Path
     name: str
 
     @property
     def fingerprint(self) -> str:
-        """From names, sizes and times of the files, and the text of the small ones."""
+        """Hash the names, sizes and times of the files, and the text of the small ones."""
         total = hashlib.blake2b()
         try:
             for path in sorted(self.folder.glob("*.safetensors")):
@@ -43,7 +43,7 @@ class FolderModel:
 
     @property
     def architecture(self) -> str:
-        """The class that the configuration names."""
+        """Return the class that the configuration names."""
         names = read_json(self.folder / "config.json").get("architectures")
         if not isinstance(names, list) or not names:
             raise ModelCorruptError(f"{self.folder / 'config.json'} names no architecture")
@@ -51,17 +51,17 @@ class FolderModel:
 
     @property
     def is_plain(self) -> bool:
-        """True where our own forward pass can run the model."""
+        """Whether our own forward pass can run the model."""
         return self.architecture in OWN_ARCHITECTURES and not self.config.deviations
 
     @cached_property
     def config(self) -> ModelConfig:
-        """The model's shape."""
+        """Return the model's shape."""
         return ModelConfig.from_hugging_face(read_json(self.folder / "config.json"))
 
     @property
     def end_ids(self) -> tuple[int, ...]:
-        """Token ids that the configuration and the generation settings call ends of text."""
+        """Return the end tokens of the configuration and the generation settings."""
         ends: list[object] = []
         for name in ("config.json", "generation_config.json"):
             path = self.folder / name
@@ -70,7 +70,7 @@ class FolderModel:
         return tuple(dict.fromkeys(one for one in ends if type(one) is int))
 
     def tokenizer_json(self) -> str:
-        """Return the content of tokenizer.json. Raises UnsupportedModelError without one."""
+        """Return the content of tokenizer.json. Raises UnsupportedModelError if it is missing."""
         try:
             return (self.folder / "tokenizer.json").read_text("utf-8")
         except FileNotFoundError as error:
@@ -84,27 +84,27 @@ class FolderModel:
         return Tokenizer.from_json(self.tokenizer_json(), self.end_ids)
 
     def read(self, name: str) -> torch.Tensor:
-        """Read one weight from the file that holds it: float32, a tensor of its own."""
+        """Read one weight into a new float32 tensor."""
         if (matrix := self._int4_matrix(name)) is not None:
             return matrix.dense()
         return self._stored(name).to(torch.float32, copy=True)
 
     @property
     def has_own_forms(self) -> bool:
-        """Whether a GPU can read matrices as they are held."""
+        """Whether a GPU can read matrices in the file's form."""
         return bool(self._quantization)
 
     def own_form(self, name: str) -> Weight | None:
-        """One matrix of GPTQ or AWQ in groups of 128; None for others."""
+        """Return a matrix of GPTQ or AWQ in groups of 128; None for others."""
         matrix = self._int4_matrix(name)
         return None if matrix is None else matrix.own_form()
 
     def has(self, name: str) -> bool:
-        """Whether it has this weight."""
+        """Whether the model has this weight."""
         return name in self._file_of
 
     def shape_of(self, name: str) -> tuple[int, ...]:
-        """The shape of one weight, which is not read. Raises ModelCorruptError for no numbers of ours."""
+        """Return a weight's shape without reading it. Raises ModelCorruptError for an unknown type."""
         packed = self._packed(name)
         with opened(self._file(packed or name)) as stored:
             part = stored.get_slice(packed or name)
@@ -116,7 +116,7 @@ class FolderModel:
         return unpacked_shape(self._quantization, shape) if packed else shape
 
     def _packed(self, name: str) -> str | None:
-        """What holds a matrix in four bits; None where it is held whole."""
+        """Return the name of a matrix's four-bit codes; None if it is not quantized."""
         packed = f"{name.removesuffix('.weight')}.{PARTS[0]}"
         return packed if self._quantization and packed in self._file_of else None
 
@@ -142,7 +142,7 @@ class FolderModel:
 
     @cached_property
     def _quantization(self) -> dict[str, Any]:
-        """What the configuration says of matrices in four bits; nothing where there are none."""
+        """Return the configuration of four-bit matrices; empty if there are none."""
         said = read_json(self.folder / "config.json").get("quantization_config")
         return said if isinstance(said, dict) and is_int4(said) else {}
 
@@ -159,7 +159,7 @@ class FolderModel:
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """Return an object that a file holds. Raises ModelCorruptError."""
+    """Read a JSON object from a file. Raises ModelCorruptError."""
     try:
         content = json.loads(path.read_text("utf-8"))
     except (OSError, ValueError, RecursionError) as error:

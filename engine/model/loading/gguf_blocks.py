@@ -1,4 +1,4 @@
-"""The blocks of a GGUF file as the forms that a GPU reads: other places, the same numbers.
+"""Rearrange the blocks of a GGUF file into the forms that a GPU reads, with the same numbers.
 
 Forms: https://github.com/ggml-org/ggml/blob/master/src/ggml-common.h
 """
@@ -12,12 +12,12 @@ from kernels.blocks import bytes_of, pack_six_bits, six_bits, words_of
 from kernels.weight import Weight
 
 _Kind = GGMLQuantizationType
-_PAIR = 64  # inputs of which q8_0 has multiples
+_PAIR = 64  # q8_0 needs a multiple of so many inputs
 _SIX_BIT_ZERO = 32  # the code of 0
 
 
 def own_form(kind: GGMLQuantizationType, stored: torch.Tensor) -> Weight | None:
-    """A matrix from its bytes [N, any] in the file; None where no form of ours holds it as it is."""
+    """Return a matrix from its bytes [N, any] in the file; None if no form of ours fits exactly."""
     if kind not in _READERS:
         return None
     block_inputs, block_bytes = GGML_QUANT_SIZES[kind]
@@ -28,7 +28,7 @@ def own_form(kind: GGMLQuantizationType, stored: torch.Tensor) -> Weight | None:
 
 
 def has_own_form(kind: GGMLQuantizationType, inputs: int) -> bool:
-    """Whether `own_form` would hold a matrix of so many inputs."""
+    """Whether `own_form` supports a matrix with so many inputs."""
     return kind in _READERS and inputs % _PAIR == 0
 
 
@@ -38,7 +38,7 @@ def _q4_0(blocks: torch.Tensor) -> Weight:
 
 
 def _q5_0(blocks: torch.Tensor) -> Weight:
-    """The fifth bits of 32 codes are one number, the lowest bit that of the first code."""
+    """Unpack q5_0: one number holds the fifth bits of 32 codes, lowest bit first."""
     low = torch.cat([blocks[:, :, 6:] & 15, blocks[:, :, 6:] >> 4], dim=2)
     bit = torch.arange(8, dtype=torch.uint8)
     fifth = ((blocks[:, :, 2:6, None] >> bit) & 1).flatten(2)
@@ -46,13 +46,13 @@ def _q5_0(blocks: torch.Tensor) -> Weight:
 
 
 def _eight_bits(blocks: torch.Tensor, codes: torch.Tensor) -> Weight:
-    """Codes of one byte and the float16 that begins each block."""
+    """Join one-byte codes with the scale, a float16 at the start of each block."""
     scales = blocks[:, :, :2].contiguous().view(len(blocks), -1).view(torch.int32)
     return Weight("q8_0", codes.flatten(1), scales.T.contiguous())
 
 
 def _q5_k(blocks: torch.Tensor) -> Weight:
-    """The scales and minima of q4_k; of 32 bytes, bit i of byte j is the fifth of input 32 i + j."""
+    """Unpack q5_k: like q4_k, but bit i of byte j in 32 bytes is the fifth bit of input 32 i + j."""
     head, *packed = _words(blocks[:, :, :16]).unbind(dim=1)
     scales, minima = six_bits(*packed)
     each = words_of(bytes_of(scales).repeat_interleave(2, dim=1))  # for 16 inputs instead of 32
@@ -66,7 +66,7 @@ def _q5_k(blocks: torch.Tensor) -> Weight:
 
 
 def _q6_k(blocks: torch.Tensor) -> Weight:
-    """Two halves of 64 bytes of low bits, of 32 of high ones; then scales and their float16."""
+    """Unpack q6_k: two halves of 64 low-bit bytes, two of 32 high-bit bytes, scales, a float16."""
     low, high = (
         blocks[:, :, :128].unflatten(2, (2, 64)),
         blocks[:, :, 128:192].unflatten(2, (2, 32)),
@@ -90,6 +90,6 @@ _READERS: dict[GGMLQuantizationType, Callable[[torch.Tensor], Weight]] = {
 
 
 def _words(scales: torch.Tensor) -> torch.Tensor:
-    """Bytes [N, blocks, 4 n] as int32 [blocks, n, N]."""
+    """View bytes [N, blocks, 4 n] as int32 [blocks, n, N]."""
     words = scales.contiguous().view(len(scales), -1).view(torch.int32)
     return words.view(*scales.shape[:2], -1).permute(1, 2, 0).contiguous()

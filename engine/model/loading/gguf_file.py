@@ -1,7 +1,7 @@
-"""One GGUF file: its metadata, and its tensors as float32, one at a time.
+"""A GGUF file: its metadata, and its tensors as float32, one at a time.
 
-The container is read here, as the reader of the `gguf` package takes eleven seconds for a
-vocabulary of 150,000 strings; the quantised blocks are decoded by that package.
+We parse the container ourselves, as the reader of the `gguf` package takes eleven seconds for a
+vocabulary of 150,000 strings. The package still decodes the quantised blocks.
 Format: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md
 """
 
@@ -22,15 +22,15 @@ from engine.model_names import printable
 _SCALARS = dict(enumerate(["B", "b", "H", "h", "I", "i", "f", "?"])) | {10: "Q", 11: "q", 12: "d"}
 _STRING, _ARRAY = 8, 9
 _MAX_DIMS = 4
-_MOST_ITEMS = 2**24  # of an array, as of a vocabulary
+_MOST_ITEMS = 2**24  # of an array, far more than any vocabulary has
 _FORMER_TYPES = {4: "Q4_2", 5: "Q4_3", 31: "Q4_0_4_4", 32: "Q4_0_4_8", 33: "Q4_0_8_8"}
 _PART = re.compile(r"-(\d{5})-of-(\d{5})\.gguf$")
-_BLOCK_VALUES = 1 << 22  # decoded at a time: bounds what the decoder allocates besides the result
+_BLOCK_VALUES = 1 << 22  # values decoded at a time, to bound the decoder's temporary memory
 
 
 @dataclass(frozen=True, slots=True)
 class StoredTensor:
-    """Where a tensor lies: `shape` outermost first, `start` and `num_bytes` in its file's bytes."""
+    """A tensor's place in its file `held`: `shape` outermost first, `start` in bytes."""
 
     name: str
     shape: tuple[int, ...]
@@ -43,11 +43,11 @@ class StoredTensor:
 class GgufFile:
     """A mapped GGUF file: `metadata` by key, `tensors` by name.
 
-    Of a file that was split, `path` is the first part; the others lie beside it.
+    If the file is split, `path` is the first part, with the others beside it.
     """
 
     def __init__(self, path: Path) -> None:
-        """Read the header. Raises ModelCorruptError when the file is no whole GGUF file."""
+        """Read the header. Raises ModelCorruptError if the file is not a complete GGUF file."""
         self.path = path
         first, *others = (_read(part) for part in parts_of(path))
         if first.metadata.get("split.no", 0) != 0:
@@ -59,14 +59,14 @@ class GgufFile:
             self.tensors |= one.tensors
 
     def tensor(self, name: str) -> StoredTensor:
-        """Say where the tensor `name` lies. Raises ModelCorruptError."""
+        """Return the place of the tensor `name`. Raises ModelCorruptError."""
         tensor = self.tensors.get(name)
         if tensor is None:
             raise ModelCorruptError(f"{self.path} lacks the tensor {name}")
         return tensor
 
     def stored(self, name: str) -> np.ndarray:
-        """Return the bytes of the tensor `name`, a row for each of its rows, which are mapped."""
+        """Return the mapped bytes of the tensor `name`, [rows, bytes per row]."""
         tensor = self.tensor(name)
         rows = prod(tensor.shape[:-1])
         return tensor.held[tensor.start : tensor.start + tensor.num_bytes].reshape(rows, -1)
@@ -78,7 +78,7 @@ class GgufFile:
         values = np.empty((rows, width), np.float32)
         step = max(1, _BLOCK_VALUES // width)
         try:
-            with np.errstate(all="ignore"):  # a damaged file may hold any numbers
+            with np.errstate(all="ignore"):  # a damaged file may contain any numbers
                 for row in range(0, rows, step):
                     values[row : row + step] = dequantize(stored[row : row + step], tensor.kind)
         except NotImplementedError as error:
@@ -89,7 +89,7 @@ class GgufFile:
 
 
 def parts_of(path: Path) -> list[Path]:
-    """All files of a model by its first: others than that where it is called `-00001-of-0000N.gguf`."""
+    """Return all files of a model; there are several if `path` ends in `-00001-of-0000N.gguf`."""
     split = _PART.search(path.name)
     if split is None or int(split[1]) != 1:
         return [path]
@@ -119,7 +119,7 @@ def _read(path: Path) -> "_Header":
 
 
 class _Header:
-    """A cursor that reads the header from its start to its end."""
+    """A cursor that parses the header from start to end."""
 
     def __init__(self, content: np.memmap[Any, np.dtype[np.uint8]]) -> None:
         self._view = content.data
@@ -155,7 +155,7 @@ class _Header:
         )
 
     def _string(self) -> str:
-        """What is no UTF-8 comes as lone surrogates, as most of metadata is not needed."""
+        """Invalid UTF-8 becomes lone surrogates, as most of the metadata is not needed."""
         (length,) = self._unpack("Q")
         return str(self._take(length), "utf-8", "surrogateescape")
 

@@ -1,6 +1,6 @@
-"""A Qwen2 or Llama model in one GGUF file, read as if it were a Hugging Face folder.
+"""A Qwen2 or Llama model in a GGUF file, read as if it were a Hugging Face folder.
 
-Tensors are asked for by their Hugging Face names, whatever the file calls them.
+Callers name tensors as Hugging Face does.
 """
 
 import hashlib
@@ -42,18 +42,18 @@ _OTHER_NAMES = {
 
 @dataclass(frozen=True)
 class GgufModel:
-    """Nothing is read before it is asked for; each property raises ModelCorruptError."""
+    """A model in a GGUF file, read on access. Each property raises ModelCorruptError."""
 
     path: Path
 
     @property
     def name(self) -> str:
-        """The file's name without its ending, as a terminal may show it."""
+        """Return the file's name without its ending, safe for a terminal."""
         return printable(self.path.stem)
 
     @property
     def fingerprint(self) -> str:
-        """From size, time and the ends of each file: the middle would take seconds to read."""
+        """Hash size, time and both ends of each file; reading the middle would take seconds."""
         total = hashlib.blake2b()
         try:
             for path in parts_of(self.path):
@@ -69,7 +69,7 @@ class GgufModel:
 
     @cached_property
     def config(self) -> ModelConfig:
-        """The model's shape. Raises UnsupportedModelError for another architecture."""
+        """Return the model's shape. Raises UnsupportedModelError for other architectures."""
         file, architecture = self._file, self._architecture
         if architecture not in _ARCHITECTURES:
             raise UnsupportedModelError(
@@ -89,7 +89,7 @@ class GgufModel:
 
     @property
     def end_ids(self) -> tuple[int, ...]:
-        """Token ids that the metadata calls ends of text."""
+        """Return the end tokens in the metadata."""
         return tuple(gguf_tokenizer.end_ids(self._file.metadata))
 
     def tokenizer_json(self) -> str:
@@ -97,26 +97,26 @@ class GgufModel:
         return gguf_tokenizer.tokenizer_json(self._file.metadata)
 
     def read(self, name: str) -> torch.Tensor:
-        """Decode one weight: float32, a tensor of its own."""
+        """Decode one weight into a new float32 tensor."""
         tensor = torch.from_numpy(self._file.read(_gguf_name(name)))
         return self._in_halves(name, tensor) if self._architecture == "llama" else tensor
 
     def has(self, name: str) -> bool:
-        """Whether it has this weight."""
+        """Whether the model has this weight."""
         return _gguf_name(name) in self._file.tensors
 
     def shape_of(self, name: str) -> tuple[int, ...]:
-        """The shape of one weight, which is not read."""
+        """Return a weight's shape without reading it."""
         return self._file.tensor(_gguf_name(name)).shape
 
     @property
     def has_own_forms(self) -> bool:
-        """Whether a GPU can read the blocks of some matrix as they are."""
+        """Whether a GPU can read the blocks of some matrix directly."""
         tensors = self._file.tensors.values()
         return any(has_own_form(one.kind, one.shape[-1]) for one in tensors if len(one.shape) > 1)
 
     def own_form(self, name: str) -> Weight | None:
-        """One matrix in the file's own blocks, or None where a GPU reads none of that kind."""
+        """Return a matrix in the file's blocks; None if a GPU cannot read their kind."""
         kind = self._file.tensor(_gguf_name(name)).kind
         weight = own_form(kind, torch.from_numpy(self._file.stored(_gguf_name(name)).copy()))
         if weight is None or self._architecture != "llama":
@@ -124,7 +124,7 @@ class GgufModel:
         return weight.reordered(lambda matrix: self._in_halves(name, matrix))
 
     def _in_halves(self, name: str, matrix: torch.Tensor) -> torch.Tensor:
-        """Undo llama.cpp's order of a Llama's queries and keys."""
+        """Undo llama.cpp's reordering of a Llama's queries and keys."""
         if ".q_proj." in name:
             return _halved(matrix, self.config.num_heads)
         if ".k_proj." in name:
@@ -168,7 +168,7 @@ def _read_config(file: GgufFile, architecture: str) -> ModelConfig:
         intermediate_size=entry("feed_forward_length"),
         vocab_size=file.tensors["token_embd.weight"].shape[0],
         rope_theta=entry("rope.freq_base", 10000.0),
-        # A float32 was widened: 1e-6 is to read 1e-6 again.
+        # Undo the widening from float32, so that 1e-6 is 1e-6 again.
         rms_norm_eps=float(f"{entry('attention.layer_norm_rms_epsilon'):.7g}"),
         tie_word_embeddings="output.weight" not in file.tensors,
         max_position=entry("context_length"),
@@ -181,7 +181,7 @@ def _deviations(file: GgufFile, architecture: str, head_dim: int) -> Iterator[st
     metadata = file.metadata
     rope = f"{architecture}.rope"
     factor = metadata.get(f"{rope}.scaling.factor", metadata.get(f"{rope}.scale_linear", 1))
-    # As llama.cpp reads it: a factor alone is linear, and 0 is none.
+    # As in llama.cpp: a factor alone means linear scaling, and 0 means none.
     scaling = metadata.get(f"{rope}.scaling.type", "none" if factor in (0, 1) else "linear")
     if scaling not in ("none", "linear") or (scaling == "linear" and factor not in (0, 1)):
         yield f"{scaling} rotary embedding"

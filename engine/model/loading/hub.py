@@ -1,7 +1,7 @@
-"""Models of the Hugging Face hub: taken from its local cache, else downloaded into it.
+"""Models of the Hugging Face hub, taken from its local cache or downloaded into it.
 
-A model is a folder, or one GGUF file of a repository. As the cache is asked first, it stays at the
-commit that was downloaded first; a revision in its name decides which that is.
+A model is a folder or one GGUF file of a repository. The cache comes first, so a model stays at the
+commit of its first download, unless its name has a revision.
 """
 
 import hashlib
@@ -27,14 +27,14 @@ _BLOCK_BYTES = 2**22
 def hub_folder(repository: str, progress: Progress) -> Path:
     """Return the local snapshot of `owner/name`, or of `owner/name@revision`.
 
-    Raises ModelNotFoundError, and ModelCorruptError for a download with other bytes than it names.
+    Raises ModelNotFoundError, and ModelCorruptError for a download with a wrong checksum.
     """
     folder = cached_snapshot(repository, _FILES)
     if folder is None or not _is_whole(folder):
         try:
             folder = _downloaded(repository, _FILES, progress)
         except ModelNotFoundError:
-            folder = cached_snapshot(repository)  # one that lacks a file without which a model runs
+            folder = cached_snapshot(repository)  # it may lack only a file that is not needed
             if folder is None or not _is_whole(folder):
                 raise
     check_sums(folder, progress)
@@ -44,7 +44,7 @@ def hub_folder(repository: str, progress: Progress) -> Path:
 def hub_gguf(name: str, progress: Progress) -> Path:
     """Return the file that `owner/name[:tag][@revision]` names.
 
-    Raises ModelNotFoundError, and ModelCorruptError for a download with other bytes than it names.
+    Raises ModelNotFoundError, and ModelCorruptError for a download with a wrong checksum.
     """
     cached = cached_gguf(name)
     if cached is not None:
@@ -59,7 +59,7 @@ def hub_gguf(name: str, progress: Progress) -> Path:
         files = list_repo_files(repository, revision=revision)
     except Exception as error:  # the errors of its HTTP library come through as they are
         if cached is not None:
-            return cached  # all that can be had without a network
+            return cached  # the best available without a network
         raise _not_downloaded(name) from error
     chosen = chosen_gguf(files, tag)
     if chosen is None:
@@ -79,11 +79,11 @@ def hub_gguf(name: str, progress: Progress) -> Path:
 
 
 def _downloaded(place: str, patterns: list[str], progress: Progress) -> Path:
-    """The folder of `owner/name[@revision]` with these files; where the hub fails, with those cached.
+    """Download these files and return their folder; if the hub fails, use the cached files.
 
     Raises ModelNotFoundError.
     """
-    # Takes a quarter of a second to import, which other models are spared.
+    # Imported here as it takes a quarter of a second, which other models need not pay.
     from huggingface_hub import snapshot_download  # noqa: PLC0415 - see above
 
     repository, revision = pinned(place)
@@ -96,7 +96,7 @@ def _downloaded(place: str, patterns: list[str], progress: Progress) -> Path:
     )
     try:
         missing = sum(one.file_size for one in download(dry_run=True) if one.will_download)
-    except Exception:  # noqa: BLE001 - the download takes what is cached, or says what is wrong
+    except Exception:  # noqa: BLE001 - the download uses cached files, or reports the error
         missing = 0
     try:
         with shown(progress, f"downloading {place}", missing):
@@ -106,10 +106,10 @@ def _downloaded(place: str, patterns: list[str], progress: Progress) -> Path:
 
 
 def _counting(progress: Progress) -> Any:  # noqa: ANN401 - a class of the hub's client
-    """A bar that draws nothing, and tells `progress`; several may count the same bytes."""
+    """Return a bar class that draws nothing and reports to `progress`; bars may count bytes twice."""
     from huggingface_hub.utils.tqdm import tqdm  # noqa: PLC0415 - as in `_downloaded`
 
-    told, lock = 0, Lock()  # files come on several threads
+    told, lock = 0, Lock()  # files are downloaded on several threads
 
     class Counting(tqdm):
         def __init__(self, *args: object, **options: Any) -> None:  # noqa: ANN401 - as tqdm's
@@ -128,10 +128,10 @@ def _counting(progress: Progress) -> Any:  # noqa: ANN401 - a class of the hub's
 
 
 def check_sums(folder: Path, progress: Progress, pattern: str = "*.safetensors") -> None:
-    """Compare weights with their SHA-256, after which the hub's cache names its large files.
+    """Check weights against their SHA-256, which is the name of large files in the hub's cache.
 
-    Its client checks sizes alone. A mark beside the file tells that it was checked, as a process may
-    end before. Raises ModelCorruptError.
+    The hub's client checks only sizes. A mark beside a file says that it was checked, since an
+    earlier process may have ended before. Raises ModelCorruptError.
     """
     for path in sorted(folder.glob(pattern)):
         stored = path.resolve()

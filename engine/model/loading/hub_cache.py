@@ -1,7 +1,7 @@
-"""What the hub's cache holds here, and the GGUF file that a name means.
+"""Look up models in the local cache of the hub, and choose the GGUF file that a name means.
 
-Repositories hold a file per quantization. `owner/name:Q8_0` names one as llama.cpp does; without a
-tag it is the only file, else that of four bits, else that of eight.
+Repositories have a file per quantization. `owner/name:Q8_0` names one, as in llama.cpp. Without a
+tag, the name means the only file, else the four-bit one, else the eight-bit one.
 """
 
 import re
@@ -14,20 +14,21 @@ from engine.model_names import gguf_tag, pinned
 _PREFERRED = ("Q4_K_M", "Q8_0")
 _QUANTIZATION = re.compile(r"(?:^|[-._/])((?:i?q\d|[bf]+16|f32)\w*)\.gguf$", re.IGNORECASE)
 _PART = re.compile(r"-\d{5}-of-\d{5}\.gguf$")
-_NO_MODEL = "mmproj"  # the images' side of another model
+_NO_MODEL = "mmproj"  # the image encoder of another model
 
 
 def cached_snapshot(name: str, patterns: Sequence[str] = ()) -> Path | None:
-    """The folder of `owner/name[@revision]` in the local cache, whole or not.
+    """Return the folder of `owner/name[@revision]` in the local cache, complete or not.
 
-    None where it is known to lack files of these patterns. Raises ModelNotFoundError for no name of the hub.
+    None if files of these patterns are known to be missing. Raises ModelNotFoundError for an invalid
+    name.
     """
-    # Takes a quarter of a second to import, which other models are spared.
+    # Imported here as it takes a quarter of a second, which other models need not pay.
     from huggingface_hub import errors, snapshot_download  # noqa: PLC0415 - see above
 
     repository, revision = pinned(name)
     try:
-        # No patterns ask for no file; the client's default asks for all of the repository.
+        # An empty list requests no file; None would request the whole repository.
         folder = snapshot_download(
             repository, revision=revision, allow_patterns=list(patterns), local_files_only=True
         )
@@ -39,7 +40,7 @@ def cached_snapshot(name: str, patterns: Sequence[str] = ()) -> Path | None:
 
 
 def cached_gguf(name: str) -> Path | None:
-    """The file of `owner/name[:tag][@revision]` in the local cache. Raises ModelNotFoundError."""
+    """Return the file of `owner/name[:tag][@revision]` in the cache. Raises ModelNotFoundError."""
     (repository, tag), revision = gguf_tag(name), pinned(name)[1]
     folder = cached_snapshot(f"{repository}@{revision}" if revision else repository)
     if folder is None:
@@ -49,9 +50,9 @@ def cached_gguf(name: str) -> Path | None:
 
 
 def is_meant(name: str, file: Path) -> bool:
-    """Whether a name means this file whatever else its repository holds.
+    """Whether a name means this file, whatever other files its repository has.
 
-    Without a tag it has no quantization, that of the repository's name, or the preferred one.
+    Without a tag, the file must have no quantization, the preferred one or the repository name's.
     """
     repository, tag = gguf_tag(name)
     quantization = _QUANTIZATION.search(file.name)
@@ -61,7 +62,7 @@ def is_meant(name: str, file: Path) -> bool:
 
 
 def chosen_gguf(files: Iterable[str], tag: str | None) -> str | None:
-    """Return the one file in one piece with this tag, or of the best tag; None where that is not one."""
+    """Return the only unsplit file with this tag, or with the best tag; None if it is not unique."""
     whole = [
         file
         for file in files

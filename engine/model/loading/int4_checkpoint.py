@@ -1,10 +1,10 @@
-"""Matrices of four bits in a Hugging Face folder, as GPTQ and AWQ write them.
+"""Four-bit matrices in a Hugging Face folder, as written by GPTQ and AWQ.
 
     w = scale_group (code - zero_group)
 
-Both hold codes and zeros in int32, eight to a number. GPTQ packs codes along the inputs, and its
-first format keeps zeros less one; it may put inputs in another order (`desc_act`). AWQ packs along
-the outputs, in an order of its own. Formats: https://github.com/ModelCloud/GPTQModel,
+Both pack codes and zeros in int32, eight to a number. GPTQ packs codes along the inputs and may
+reorder inputs (`desc_act`); its first format stores zeros minus one. AWQ packs along the outputs, in
+its own order. Formats: https://github.com/ModelCloud/GPTQModel,
 https://github.com/casper-hansen/AutoAWQ (`awq/modules/linear/gemm.py`)
 """
 
@@ -16,8 +16,8 @@ import torch
 
 from kernels.weight import INT4_GROUP, Weight
 
-PARTS = ("qweight", "qzeros", "scales", "g_idx")  # of a matrix; the last where inputs are reordered
-_AWQ_ORDER = torch.tensor([0, 4, 1, 5, 2, 6, 3, 7])  # where in a number an output's code stands
+PARTS = ("qweight", "qzeros", "scales", "g_idx")  # of a matrix; `g_idx` only if inputs are reordered
+_AWQ_ORDER = torch.tensor([0, 4, 1, 5, 2, 6, 3, 7])  # place of each output's code within a number
 _SHIFTS = torch.arange(0, 32, 4, dtype=torch.int32)
 _MIDDLE = 8  # the zero of symmetric groups
 
@@ -26,7 +26,7 @@ _MIDDLE = 8  # the zero of symmetric groups
 class Int4Matrix:
     """`codes` and `zeros` uint8, `scales` float16: [N, K], [groups, N], [groups, N].
 
-    `groups` int64 [K], of each input its group.
+    `groups` int64 [K] is the group of each input.
     """
 
     codes: torch.Tensor
@@ -36,7 +36,7 @@ class Int4Matrix:
 
     @classmethod
     def unpack(cls, quantization: Mapping[str, Any], parts: Mapping[str, torch.Tensor]) -> Self:
-        """Read the `PARTS` that are there of one matrix; `quantization` as in config.json.
+        """Read the existing `PARTS` of one matrix; `quantization` is from config.json.
 
         Raises ValueError, LookupError or RuntimeError for parts that do not fit each other.
         """
@@ -61,12 +61,12 @@ class Int4Matrix:
         return cls(codes, zeros, scales.half(), groups.long())
 
     def dense(self) -> torch.Tensor:
-        """The matrix in float32 [N, K]."""
+        """Return the matrix in float32 [N, K]."""
         zeros, scales = self.zeros.T[:, self.groups], self.scales.T[:, self.groups]
         return (self.codes.float() - zeros.float()) * scales.float()
 
     def own_form(self) -> Weight | None:
-        """The same numbers as a GPU reads them, or None for groups that are not of 128 in a row."""
+        """Return the same numbers in a GPU's form; None unless groups are 128 adjacent inputs."""
         inputs = self.codes.shape[1]
         if inputs % INT4_GROUP or not torch.equal(self.groups, torch.arange(inputs) // INT4_GROUP):
             return None
@@ -79,7 +79,7 @@ class Int4Matrix:
 
 
 def unpacked_shape(quantization: Mapping[str, Any], packed: tuple[int, ...]) -> tuple[int, ...]:
-    """The shape [N, K] of a matrix whose `qweight` has the shape `packed`."""
+    """Return the shape [N, K] of a matrix whose `qweight` has the shape `packed`."""
     if len(packed) != 2:
         return packed
     rows, columns = packed
@@ -87,5 +87,5 @@ def unpacked_shape(quantization: Mapping[str, Any], packed: tuple[int, ...]) -> 
 
 
 def _unpacked(numbers: torch.Tensor) -> torch.Tensor:
-    """Int32 [rows, n] as uint8 [rows, 8 n], the lowest four bits first."""
+    """Unpack int32 [rows, n] to uint8 [rows, 8 n], lowest four bits first."""
     return ((numbers[:, :, None] >> _SHIFTS) & 15).to(torch.uint8).flatten(1)

@@ -1,12 +1,11 @@
-"""How a model's weights are laid out for one way of computing, from their Hugging Face names.
+"""Pack a model's weights, known by their Hugging Face names, for a way of computing.
 
-`int8` is the CPU's quantization. Symmetric 8-bit weights, one scale per output channel, meet
-activations of 8 bits with one scale for 64 inputs, so the sums are exact integers and a row's
-result cannot depend on the rows beside it. Activations of Qwen2 have channels a hundred times
-larger than the rest, which 8 bits would drown. So the residual stream and the heads' values are
-rotated by fixed orthogonal matrices, which changes nothing else: the norms' weights are folded into
-the matrices behind them, and a norm without weight commutes with a rotation (QuaRot, arXiv
-2404.00456).
+`int8` is the CPU's quantization. Weights have 8 bits and one scale per output channel; activations
+have 8 bits and one scale per 64 inputs. So sums are exact integers, and a row's result cannot
+depend on the rows beside it. Some channels of Qwen2's activations are a hundred times larger than
+the rest, which 8 bits would drown. So fixed orthogonal matrices rotate the residual stream and the
+heads' values. This changes nothing else: norm weights are folded into the next matrices, and a norm
+without weights commutes with a rotation (QuaRot, arXiv 2404.00456).
 """
 
 from collections.abc import Callable, Iterator
@@ -19,19 +18,19 @@ from kernels.weight import Weight, stacked
 
 Read = Callable[[str], torch.Tensor]  # Hugging Face name -> float32 tensor
 NamedTensor = tuple[str, torch.Tensor]
-OwnForm = Callable[[str], Weight | None]  # Hugging Face name -> the matrix as the file holds it
+OwnForm = Callable[[str], Weight | None]  # Hugging Face name -> the matrix in its file's form
 FILE_FORMS = "file"  # the quantization of `pack_own_forms`
 Packer = Callable[[ModelConfig, Read], Iterator[NamedTensor]]
 
 WEIGHT_LEVELS = 127
-_ROWS = 16384  # of a matrix rotated at a time: bounds the memory of a conversion
+_ROWS = 16384  # rows of a matrix rotated at a time, to bound the memory of a conversion
 _RESIDUAL_SEED, _HEAD_SEED = 1, 2
 
 
 def pack_int8(config: ModelConfig, read: Read) -> Iterator[NamedTensor]:
     """Yield `embedding` (float16) and per linear `.weight` int8 [out, in], `.scale` [out], `.bias`.
 
-    The query, key and value projections are one linear, gate and up are one.
+    The projections of query, key and value form one linear, and so do gate and up.
     """
     rotation = _orthogonal(config.hidden_size, _RESIDUAL_SEED)
     head_rotation = _orthogonal(config.head_dim, _HEAD_SEED)
@@ -64,10 +63,10 @@ def pack_own_forms(
     own_form: OwnForm = lambda _name: None,
     dtype: torch.dtype = torch.bfloat16,
 ) -> Iterator[NamedTensor]:
-    """Yield the same linears as the model's file holds them, with the norms' weights.
+    """Yield the same linears in the form of the model's file, and the norms' weights.
 
-    Of a linear `x` in the form `q`: `x.q.values` and `x.q.scales`, see `kernels.weight.Weight`.
-    Where there is no such form, or its parts have several that no form holds, `x.weight` in `dtype`.
+    A linear `x` in form `q` gives `x.q.values` and `x.q.scales`, see `kernels.weight.Weight`.
+    Without a form, or if its parts cannot share one, it gives `x.weight` in `dtype`.
     """
 
     def matrix(own: str, *names: str) -> Iterator[NamedTensor]:
@@ -122,7 +121,7 @@ def _rotate_head_outputs(weight: torch.Tensor, rotation: torch.Tensor) -> torch.
 
 
 def _quantized(name: str, weight: torch.Tensor) -> Iterator[NamedTensor]:
-    """Quantise `weight`, which is overwritten: a copy of a head of 150,000 rows is half a GB."""
+    """Quantise `weight` in place: a copy of a head of 150,000 rows would take half a GB."""
     scale = torch.maximum(weight.amax(dim=1), -weight.amin(dim=1)).clamp_min(1e-12) / WEIGHT_LEVELS
     yield f"{name}.weight", weight.div_(scale[:, None]).round_().to(torch.int8)
     yield f"{name}.scale", scale

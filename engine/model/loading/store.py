@@ -1,7 +1,7 @@
 """The cache of converted models: one folder per model and quantization.
 
-A conversion writes to a folder beside it, which is renamed when it is whole. A second process waits
-for it, and a damaged folder is converted again.
+A conversion writes to a draft folder, which is renamed when complete. A second process waits for
+it, and a damaged folder is converted again.
 """
 
 import hashlib
@@ -33,10 +33,10 @@ _SLACK_BYTES = 64 << 20  # tokenizer, scales, header
 def obtain(
     folder: Path, located: LocatedModel, quantization: str, progress: Progress
 ) -> ConvertedModel:
-    """Return the model in this quantization, converted into `folder` now if it was not.
+    """Return the model in this quantization, after converting it into `folder` if needed.
 
-    Raises ConfigurationError for an unknown quantization, CacheError where the folder cannot
-    take it, ModelCorruptError and UnsupportedModelError for files that cannot be converted.
+    Raises ConfigurationError for an unknown quantization, CacheError if the folder cannot hold the
+    model, ModelCorruptError and UnsupportedModelError for files that cannot be converted.
     """
     if quantization not in PACKERS and quantization != FILE_FORMS:
         known = ", ".join(sorted(PACKERS))
@@ -47,7 +47,7 @@ def obtain(
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with _locked(entry, progress):
-            if not _load(entry, progress):  # no other process was faster
+            if not _load(entry, progress):  # another process may have converted it meanwhile
                 _convert(located, quantization, entry, progress)
     except OSError as error:
         raise CacheError(f"the model cannot be converted in {folder}: {error}") from error
@@ -65,7 +65,7 @@ def _convert(located: LocatedModel, quantization: str, entry: Path, progress: Pr
         _check_space(entry.parent, located.name, _converted_bytes(source.config, quantization))
         convert(located, source, quantization, draft, progress)
         shutil.rmtree(scratch)
-        for path in draft.iterdir():  # so that the rename cannot precede what they hold
+        for path in draft.iterdir():  # so that their content is on disk before the rename
             with path.open("rb") as file:
                 os.fsync(file.fileno())
         for other in entry.parent.glob(_entry_name(located, quantization, "?" * 16, "*")):
@@ -86,8 +86,8 @@ def _check_space(folder: Path, name: str, needed: int) -> None:
 
 
 def _converted_bytes(config: ModelConfig, quantization: str) -> int:
-    """Estimate the disk space of a converted model, rather too much than too little."""
-    # Beside an int8 head, the embedding stays in 16 bits, as it may in a model's file.
+    """Estimate the disk space of a converted model, erring on the large side."""
+    # With an int8 head, the embedding has 16 bits, as it may have in a model's file.
     is_mixed = quantization in ("int8", FILE_FORMS)
     embedding = 2 * config.vocab_size * config.hidden_size if is_mixed else 0
     return int(_BYTES_PER_WEIGHT[quantization] * config.num_parameters) + embedding + _SLACK_BYTES
@@ -102,7 +102,7 @@ def _entry_name(
 
 
 def _place(located: LocatedModel) -> str:
-    """Where its files lie, in hexadecimal: of what they were there before, nothing is kept."""
+    """Hash the place of the model's files. Older conversions of files there are removed."""
     if isinstance(located, EmbeddedModel):
         return located.fingerprint[8:16]
     path = located.path if isinstance(located, GgufModel) else located.folder
@@ -119,7 +119,7 @@ def _load(entry: Path, progress: Progress) -> ConvertedModel | None:
 
 @contextmanager
 def _locked(entry: Path, progress: Progress) -> Iterator[None]:
-    """Hold the lock of `entry`; the system frees it when a process dies."""
+    """Hold the lock of `entry`, which the system frees when a process dies."""
     lock = FileLock(entry.with_name(f".{entry.name}.lock"))
     try:
         lock.acquire(timeout=0)
@@ -134,7 +134,7 @@ def _locked(entry: Path, progress: Progress) -> Iterator[None]:
 
 @contextmanager
 def _draft_folder(entry: Path) -> Iterator[Path]:
-    """Make an empty folder beside `entry`; leftovers are removed, now or the next time."""
+    """Make an empty folder beside `entry`, and remove leftovers before and after."""
     draft = entry.with_name(f".{entry.name}.partial")
     shutil.rmtree(draft, ignore_errors=True)
     draft.mkdir()

@@ -1,6 +1,6 @@
-"""Any causal language model of transformers, behind the interface of `engine.model.causal_lm`.
+"""Run any causal language model of transformers as a `CausalModel`.
 
-It is right or refused with a reason, not fast. transformers takes seconds to import.
+A model runs correctly or is refused with a reason. transformers takes seconds to import.
 """
 
 import inspect
@@ -29,10 +29,10 @@ from engine.model.transformers.cache import SlotCache
 from engine.model_names import printable
 
 _ARGUMENTS = ("position_ids", "logits_to_keep")
-_CACHES = ("cache", "past_key_values")  # the cache's argument, from transformers 5.24 on and before
+_CACHES = ("cache", "past_key_values")  # name of the cache argument from transformers 5.24; before
 _ATTENTION_LAYERS = {"full_attention", "sliding_attention", "chunked_attention"}
 
-# How a model fails that wants another cache or other arguments than ours: each in its own way.
+# Errors of models that need another cache or other arguments.
 _MISFITS = (AttributeError, IndexError, KeyError, NotImplementedError, TypeError, ValueError)
 _DTYPES = ("float32", "bfloat16", "float16", "float64")
 
@@ -40,8 +40,8 @@ _DTYPES = ("float32", "bfloat16", "float16", "float64")
 class TransformersModel(EagerModel):
     """A model of transformers that verifies token trees; see `CausalModel` for the contract.
 
-    From then on the network attends as `engine.model.transformers.attention` says. Raises
-    UnsupportedModelError if it cannot run a tree, which a few rows prove.
+    It switches the network to the attention of `engine.model.transformers.attention`. Raises
+    UnsupportedModelError if a trial with a few rows shows that it cannot run trees.
     """
 
     def __init__(self, network: PreTrainedModel) -> None:
@@ -58,11 +58,11 @@ class TransformersModel(EagerModel):
             raise UnsupportedModelError(f"cannot run a model of type {kind!r}: {error}") from error
 
     def new_slot(self, capacity: int) -> SlotCache:
-        """Make an empty slot for `capacity` tokens."""
+        """Return an empty slot for `capacity` tokens."""
         return SlotCache(capacity)
 
     def _check_architecture(self) -> None:
-        """Refuse what no mask can turn into a tree, and configurations that lack what we need."""
+        """Refuse models that no mask can make run trees, and incomplete configurations."""
         arguments = inspect.signature(self._network.forward).parameters
         missing = [name for name in _ARGUMENTS if name not in arguments]
         caches = [name for name in _CACHES if name in arguments]
@@ -82,9 +82,9 @@ class TransformersModel(EagerModel):
 
     @torch.inference_mode()
     def _check_branch(self) -> int:
-        """Compare the end of a branch with the same text in the untouched network.
+        """Compare the end of a branch with the same text in the unchanged network.
 
-        Returns the columns of the logits. The bar is wide, as low precision makes noise.
+        Returns the number of the logits' columns. The tolerance is wide because of low precision.
         """
         text = [5, 7, 11, 13]
         expected = self._network(torch.tensor([text], device=self._network.device)).logits[0, -1]
@@ -99,7 +99,7 @@ class TransformersModel(EagerModel):
 
     @torch.inference_mode()
     def _forward(self, step: StepInput) -> Logits:
-        """Logits float32 [rows, vocab], without a head of the last row alone."""
+        """Return logits float32 [rows, vocab]; without a head, of the last row only."""
         tree, cache, device = step.tree, step.slot, self._network.device
         cache.tree = tree
         positions = torch.from_numpy(cache.length + tree.depths).to(device)
@@ -124,10 +124,10 @@ class TransformersModel(EagerModel):
 def load_transformers_model(
     folder: Path, *, dtype_name: str = "float32", device: str = "cpu"
 ) -> TransformersModel:
-    """Load config.json and the .safetensors files beside it. Nothing is fetched.
+    """Load config.json and the .safetensors files beside it, without any download.
 
     Code that comes with a model is never run. Raises ModelCorruptError, UnsupportedModelError,
-    NoSpaceError, DeviceUnfitError and, for a dtype that no model is held in, ConfigurationError.
+    NoSpaceError, DeviceUnfitError and, for an unknown dtype, ConfigurationError.
     """
     if dtype_name not in _DTYPES:
         raise ConfigurationError(f"dtype {dtype_name!r} is none of {', '.join(_DTYPES)}")
@@ -138,13 +138,13 @@ def load_transformers_model(
         raise ModelCorruptError(f"{folder} holds no whole model: {_told(error)}") from error
     except ForegramError:
         raise
-    except Exception as error:  # a configuration that makes no sense fails anywhere in it
+    except Exception as error:  # a senseless configuration fails anywhere in transformers
         raise UnsupportedModelError(f"transformers cannot load {folder}: {_told(error)}") from error
     module: torch.nn.Module = model
     try:
         module.to(device).eval()
         return TransformersModel(model)
-    except (RuntimeError, TypeError) as error:  # of a GPU; a CPU has none of these
+    except (RuntimeError, TypeError) as error:  # raised only on GPUs
         reason = str(error).partition("\n")[0]
         if "out of memory" in str(error):
             raise NoSpaceError(
@@ -154,12 +154,12 @@ def load_transformers_model(
 
 
 def _told(error: Exception) -> str:
-    """What it says, on one line; it may quote a file."""
+    """Return the error's message on one line, made printable, since it may quote a file."""
     return printable(" ".join(str(error).split()))
 
 
 def _from_pretrained(folder: Path, dtype: torch.dtype) -> PreTrainedModel:
-    """Load the model; a tensor that the files lack would be random, so that is an error."""
+    """Load the model, refusing missing tensors, which transformers would fill at random."""
     loaded: Any = AutoModelForCausalLM.from_pretrained(
         folder,
         dtype=dtype,

@@ -1,9 +1,9 @@
 """Attention of a token tree inside the models of transformers.
 
-One attention function and one mask function, registered under `ATTENTION`, reach every model
-written against transformers' attention interface. The mask function asks the model's own rule
-(causal, sliding window, chunks) about the positions of the tree's rows instead of their indices;
-then siblings are hidden from each other.
+One attention function and one mask function, registered as `ATTENTION`, serve every model that uses
+transformers' attention interface. The mask function applies the model's rule (causal, sliding
+window, chunks) to the positions of the tree's rows instead of their indices. Then it hides
+siblings from each other.
 """
 
 from collections.abc import Callable, Iterator
@@ -18,8 +18,8 @@ from engine.errors import UnsupportedModelError
 
 ATTENTION = "foregram_tree"
 
-# What transformers hands to attention besides the tensors, and what of it is handled elsewhere: the
-# window by the mask function, positions by the rotary embedding, the rest by nobody in inference.
+# Arguments of attention that need no handling here: the mask function applies the window, the rotary
+# embedding the positions, and the others have no effect in inference.
 _HANDLED = frozenset(
     [
         "cache_position",
@@ -40,10 +40,10 @@ MaskRule = Callable[[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor], to
 
 @dataclass(slots=True)
 class Rows:
-    """The rows of the forward under way, and what happened to them.
+    """The rows of the running forward pass.
 
-    `positions` int64 [rows]; `key_positions` int64 [keys], the committed ones and then the rows';
-    `ancestors` bool [rows, rows] or None for a chain. The counts tell whether the model asked us.
+    `positions` int64 [rows]; `key_positions` int64 [keys], the committed ones, then the rows';
+    `ancestors` bool [rows, rows] or None for a chain. The counts show whether the model called us.
     """
 
     positions: torch.Tensor
@@ -53,13 +53,13 @@ class Rows:
     num_attentions: int = 0
 
 
-# Models pass neither positions nor tree on to the mask function, hence a variable of this context.
+# A context variable, since models pass neither positions nor the tree to the mask function.
 _rows: ContextVar[Rows] = ContextVar("rows of the forward under way")
 
 
 @contextmanager
 def attending(rows: Rows) -> Iterator[Rows]:
-    """Let the forward inside the block attend as `rows` say."""
+    """Use `rows` for the forward pass inside the block."""
     token = _rows.set(rows)
     try:
         yield rows
@@ -68,14 +68,14 @@ def attending(rows: Rows) -> Iterator[Rows]:
 
 
 def tree_mask(*, mask_function: MaskRule, use_vmap: bool = False, **_sizes: object) -> torch.Tensor:
-    """Build the bool mask [1, 1, rows, keys]; True where a row attends to a key."""
+    """Return the bool mask [1, 1, rows, keys]; True where a row attends to a key."""
     if use_vmap:
         raise UnsupportedModelError("its attention mask depends on more than positions")
     rows = _rows.get()
     rows.num_masks += 1
     queries, keys = rows.positions[None, None, :, None], rows.key_positions[None, None, None, :]
-    first = torch.zeros_like(queries[:, :, :1])  # of the one sequence, of any head
-    # Only causal attention leaves the keys of later rows alone; a rule without that is not ours.
+    first = torch.zeros_like(queries[:, :, :1])  # index of the only sequence, and of any head
+    # Rows must never see the keys of later rows, so attention has to be causal.
     mask = mask_function(first, first, queries, keys) & (keys <= queries)
     if rows.ancestors is not None:
         mask[..., -rows.positions.shape[0] :] &= rows.ancestors
@@ -94,14 +94,14 @@ def tree_attention(
 ) -> tuple[torch.Tensor, None]:
     """Attend from query [1, heads, rows, d] to key and value [1, kv heads, keys, d].
 
-    Returns [1, rows, heads, d]. Raises UnsupportedModelError for what would change the result and
-    is not understood here: a foreign mask, attention sinks, position biases.
+    Returns [1, rows, heads, d]. Raises UnsupportedModelError for an unsupported argument that would
+    change the result: a foreign mask, attention sinks, position biases.
     """
     rows = _rows.get()
     rows.num_attentions += 1
     attention_mask = _own_mask(rows, attention_mask)
     _check_arguments(others)
-    # The heads of a group stand below each other as rows, so keys are not copied for each of them.
+    # The heads of a group become rows, so keys need not be copied for each head.
     heads, num_rows = query.shape[1:3]
     kv_heads = key.shape[1]
     packed = query.reshape(1, kv_heads, -1, query.shape[3])
@@ -123,7 +123,7 @@ def _softcapped(
     scaling: float | None,
     softcap: float,
 ) -> torch.Tensor:
-    """Gemma 2's attention: scores are bent by softcap * tanh(score / softcap) before the mask."""
+    """Attend as Gemma 2: scores become softcap * tanh(score / softcap) before the mask."""
     scale = query.shape[-1] ** -0.5 if scaling is None else scaling
     scores = torch.tanh(query @ key.transpose(2, 3) * (scale / softcap)) * softcap
     scores = scores.masked_fill(~mask, float("-inf"))

@@ -1,4 +1,4 @@
-"""The key and value cache that the models of transformers write to when they run for us."""
+"""The key and value cache for models that transformers runs."""
 
 from collections.abc import Sequence
 from typing import Self
@@ -10,17 +10,17 @@ from engine.model.token_tree import TokenTree
 
 
 class SlotCache(Cache):
-    """Keys and values of one sequence in buffers of fixed size, [1, kv heads, capacity, d] a layer.
+    """Keys and values of one sequence in fixed buffers, [1, kv heads, capacity, d] per layer.
 
-    `length` tokens are committed; a forward writes its rows behind them. Layers with a sliding
-    window keep all of their keys too: the mask hides them, and truncation brings them back.
+    `length` tokens are committed; a forward pass writes its rows after them. Layers with a sliding
+    window also keep all keys: the mask hides them, and truncation brings them back.
     """
 
     def __init__(self, capacity: int) -> None:
         super().__init__(layers=[])
         self.capacity = capacity
         self.length = 0
-        self.tree: TokenTree | None = None  # of the step that was run last, until it is committed
+        self.tree: TokenTree | None = None  # of the last step, until it is committed
         self._buffers: dict[int, tuple[torch.Tensor, torch.Tensor]] = {}
 
     def update(
@@ -31,7 +31,7 @@ class SlotCache(Cache):
         *_args: object,
         **_kwargs: object,
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Write one layer's rows; returns all keys and values that they may attend to."""
+        """Write one layer's rows and return all keys and values that they may attend to."""
         if layer_idx not in self._buffers:
             self._buffers[layer_idx] = (self._buffer(key_states), self._buffer(value_states))
         keys, values = self._buffers[layer_idx]
@@ -45,7 +45,7 @@ class SlotCache(Cache):
 
     @torch.inference_mode()
     def commit(self, rows: Sequence[int]) -> None:
-        """Keep the path `rows` of the last step, row 0 first. Raises ValueError for anything else."""
+        """Keep `rows` of the last step. Raises ValueError unless they are a path from row 0."""
         if self.tree is None:
             raise ValueError("there is no step to commit")
         if [int(self.tree.parents[row]) for row in rows] != [-1, *list(rows)[:-1]]:
@@ -60,18 +60,18 @@ class SlotCache(Cache):
 
     @property
     def num_bytes(self) -> int:
-        """Memory of the buffers."""
+        """Return the bytes of the buffers."""
         return sum(half.nbytes for pair in self._buffers.values() for half in pair)
 
     def truncate(self, length: int) -> None:
-        """Forget everything from position `length` on. Raises ValueError beyond `length`."""
+        """Forget everything from position `length` on. Raises ValueError if the slot is shorter."""
         if not 0 <= length <= self.length:
             raise ValueError(f"cannot truncate {self.length} tokens to {length}")
         self.length, self.tree = length, None
 
     @torch.inference_mode()
     def copy_from(self, other: Self, length: int) -> None:
-        """Hold the first `length` tokens of `other`. Raises ValueError where that cannot be."""
+        """Copy the first `length` tokens of `other`. Raises ValueError if either is too short."""
         if not 0 <= length <= min(other.length, self.capacity):
             raise ValueError(f"cannot copy {length} of {other.length} tokens to {self.capacity}")
         for layer_idx, pair in other._buffers.items():
@@ -83,10 +83,10 @@ class SlotCache(Cache):
 
     @property
     def num_layers(self) -> int:
-        """Layers that have stored something."""
+        """Return the number of layers that have stored keys."""
         return len(self._buffers)
 
-    # One length serves all layers, though transformers asks for each by its index.
+    # All layers have the same length, so these ignore the layer's index.
 
     def get_seq_length(self, layer_idx: int = 0) -> int:  # noqa: ARG002  see above
         """Return the number of committed tokens; the same in every layer."""
@@ -97,7 +97,7 @@ class SlotCache(Cache):
         query_length: int,
         layer_idx: int = 0,  # noqa: ARG002  see above
     ) -> tuple[int, int]:
-        """Return the number of keys that `query_length` rows attend to, and the first one's index."""
+        """Return the number of keys that `query_length` rows attend to, and the first key's index."""
         return self.length + query_length, 0
 
     def get_max_length(self, layer_idx: int | None = None) -> int:  # noqa: ARG002  see above
