@@ -10,7 +10,7 @@ from typing import BinaryIO, TypeVar
 import msgspec
 
 T = TypeVar("T")
-_MOST_BYTES = 10_000_000  # of a file of ours; one that is larger is none
+_MOST_BYTES = 10_000_000  # our own files are smaller
 
 
 @contextmanager
@@ -35,9 +35,9 @@ def atomic_write(path: Path) -> Iterator[BinaryIO]:
 
 
 def read_kept(path: Path, kind: type[T]) -> T | None:
-    """What a JSON file holds; None where it is missing, damaged, or of another version."""
+    """Decode a JSON file; None if it is missing, damaged or of another version."""
     try:
         with path.open("rb") as file:
             return msgspec.json.decode(file.read(_MOST_BYTES), type=kind)
-    except (OSError, ValueError, RecursionError):  # ValueError: msgspec's, and what is not UTF-8
+    except (OSError, ValueError, RecursionError):  # ValueError: msgspec's, or bad UTF-8
         return None

@@ -1,10 +1,10 @@
-"""How far two texts, or two lists, begin and end alike."""
+"""Lengths of the common start and the common end of two texts or lists."""
 
 from collections.abc import Sequence
 
 
 def common_start(one: Sequence[object], other: Sequence[object]) -> int:
-    """How many items they begin with alike: by halving, as comparing slices is fast."""
+    """Count the equal items at the start, by bisection, as comparing slices is fast."""
     low, high = 0, min(len(one), len(other))
     while low < high:
         middle = (low + high + 1) // 2
@@ -16,7 +16,7 @@ def common_start(one: Sequence[object], other: Sequence[object]) -> int:
 
 
 def common_end(one: Sequence[object], other: Sequence[object]) -> int:
-    """How many items they end with alike."""
+    """Count the equal items at the end."""
     low, high = 0, min(len(one), len(other))
     while low < high:
         middle = (low + high + 1) // 2

@@ -1,4 +1,4 @@
-"""A loaded engine as its users see it. Importing this loads no torch."""
+"""The interface of a loaded engine. Importing it loads no torch."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -10,11 +10,10 @@ from engine.scheduler import Running
 
 @dataclass(frozen=True, slots=True)
 class EngineInfo:
-    """The model, where it runs, and how its weights are held, each as reports name it.
+    """The model, its device and the format of its weights, each as reports name it.
 
-    `lost` says in phrases what its users go without, as another program generates. `place` says in a
-    sentence on which device the model runs, by what, why not by something better, and what was found
-    there.
+    `lost` lists the features, as phrases, that are missing when another program generates.
+    `place` is a sentence on the model's device and backend, why not a better one, and findings.
     """
 
     model: str
@@ -27,9 +26,9 @@ class EngineInfo:
 
 @dataclass(frozen=True, slots=True)
 class EngineUsage:
-    """What an engine holds for one principal."""
+    """Memory that an engine holds for one principal."""
 
-    pool_tokens: int = 0  # that drafts are found in
+    pool_tokens: int = 0  # of texts that drafts come from
     kv_bytes: int = 0  # memory of the cached prompts
 
 
@@ -37,26 +36,26 @@ class ServedSequence(Running, Protocol):
     """A completion that the engine's loop runs."""
 
     def result(self) -> CompletionResult:
-        """Return what became of it. Raises the error that ended it."""
+        """Return the result. Raises the error that ended it."""
         ...
 
     def close(self) -> None:
-        """End it where the loop was left before its end."""
+        """End it if the loop stopped before its end."""
         ...
 
 
 class ServedEngine(Protocol):
-    """Runs many completions side by side, on one thread."""
+    """An engine that runs many completions together, on one thread."""
 
     @property
     def info(self) -> EngineInfo:
-        """The model, and where it runs, as it is now."""
+        """The model and its current device."""
         ...
 
-    max_sequences: int  # completions that may go on side by side
+    max_sequences: int  # completions that may run together
 
     def usage_of(self, principal: str, /) -> EngineUsage:
-        """What is held for a principal; without a name, for all. Any thread may ask."""
+        """Return the memory of one principal, or of all if unnamed. Safe from any thread."""
         ...
 
     def complete(
@@ -66,7 +65,7 @@ class ServedEngine(Protocol):
         on_chunk: Callable[[Chunk], None] = lambda _: None,
         cancelled: Callable[[], bool] = lambda: False,
     ) -> CompletionResult:
-        """Complete one; `on_chunk` gets text once it is final, `cancelled` is called at each step."""
+        """Complete a request; `on_chunk` gets final text, `cancelled` is called at each step."""
         one = self.sequence(
             request, on_chunk=on_chunk, is_cancelled=cancelled, on_end=lambda _: None
         )
@@ -77,7 +76,7 @@ class ServedEngine(Protocol):
         return one.result()
 
     def run(self, admit: Callable[[], Sequence[Any]], /) -> None:
-        """Run what is admitted until nothing is any more."""
+        """Run admitted sequences until `admit` returns none."""
         ...
 
     def sequence(
@@ -88,13 +87,13 @@ class ServedEngine(Protocol):
         is_cancelled: Callable[[], bool],
         on_end: Callable[[ServedSequence], None],
     ) -> ServedSequence:
-        """A completion; `is_cancelled` is called before every step, `on_end` after the last."""
+        """Make a completion; `is_cancelled` is called before each step, `on_end` after the last."""
         ...
 
     def forget(self, closed: ClosedBuffers) -> None:
-        """Use no longer what was learned from these buffers."""
+        """Forget everything learned from these buffers."""
         ...
 
     def close(self) -> None:
-        """Keep what was learned."""
+        """Save the learned costs and tables."""
         ...

@@ -1,4 +1,4 @@
-"""From a request to its completion's drafter: what it may draft from, and for how long."""
+"""Makes the drafter of a request's completion, and keeps the request's texts in its pool."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -20,19 +20,19 @@ from engine.model.token_tree import MAX_ROWS
 from engine.model.tokenizer import Tokenizer
 from engine.request import Buffer, CompletionRequest, Snippet
 
-POOL_TOKENS = 8_000_000  # room for all texts let in, at well over one token a character
+POOL_TOKENS = 8_000_000  # room for all texts held, even at more than one token a character
 _REMEMBERED_CONTEXT = 16  # tokens before a completion that are remembered with it
 
 
 class Drafters:
-    """Makes drafters that share what the engine has learned, each with a pool of its own.
+    """A maker of drafters, each of which has a pool of its own.
 
-    Rates and costs are shared by all; what follows which token is a principal's own.
+    All share acceptance tables and step costs; each principal has a recycler of its own.
     """
 
     def __init__(self, tokenizer: Tokenizer, vocab_size: int, learning: Learning) -> None:
         self._tokenizer, self._vocab_size, self._learning = tokenizer, vocab_size, learning
-        # As long as any state of a principal has it.
+        # Each lives as long as a state of its principal.
         self._recyclers = WeakValueDictionary[str, Recycler]()
 
     def make_state(self, principal: str = "") -> DraftState:
@@ -50,9 +50,9 @@ class Drafters:
         )
 
     def compile(self) -> None:
-        """Compile all that drafts: many seconds once, then less than 0.1 s from numba's cache.
+        """Compile the drafters: many seconds once, then less than 0.1 s from numba's cache.
 
-        The first completion would do it otherwise.
+        Otherwise the first completion compiles them.
         """
         state, ids = self.make_state(), [0, 1, 2, 3, 0, 1]
         state.pool.add(ids, Source.OPEN_BUFFER)
@@ -67,13 +67,13 @@ class Drafters:
     def drafter(
         self, state: DraftState, request: CompletionRequest, prompt: Prompt
     ) -> Iterator[Drafter]:
-        """Let the pool know the request's buffers, and its file for as long as it is completed."""
+        """Hold the request's buffers in the pool, and its file during the completion."""
         if request.lookahead.mode == "off":
             yield Drafter()
             return
         has_new = state.repository.sync(request.workspace, _files(request.repository))
         if state.buffers.sync(request.workspace, request.open_buffers) or has_new:
-            state.edited.close()  # it comes again, behind them: the newest document is met first
+            state.edited.close()  # added again, it is the newest document, which comes first
         partial = prompt.partial.decode("utf-8", "replace")
         with state.edited.completed(request, partial):
             first_draft = self._lookup(state.pool).draft(
@@ -89,7 +89,7 @@ class Drafters:
         prompt: Prompt,
         token_ids: Sequence[int],
     ) -> None:
-        """Keep what was written: asked for again, or typed as predicted, it comes in few steps."""
+        """Keep the written tokens: requested again, or typed by hand, they take few steps."""
         if request.lookahead.mode != "off" and token_ids:
             content = [*self.context(prompt)[-_REMEMBERED_CONTEXT:], *token_ids]
             with suppress(PoolFullError):
@@ -113,9 +113,9 @@ class Drafters:
         return recycler
 
     def context(self, prompt: Prompt) -> list[int]:
-        """Tokens that the answer follows in the file; they hold what is not to be healed.
+        """Tokens of the file before the answer, with the partial text unless it is healed.
 
-        Never empty: at a file's start it is the mark that the answer follows in the prompt.
+        Never empty: at a file's start it is the prompt's last token.
         """
         context = list(prompt.context_ids)
         if not prompt.dropped:
@@ -124,7 +124,7 @@ class Drafters:
 
 
 def _files(snippets: Iterable[Snippet]) -> list[Buffer]:
-    """Snippets of one file are one document of the pool."""
+    """Join the snippets of each file into one document."""
     texts: dict[str, list[str]] = {}
     for snippet in snippets:
         texts.setdefault(snippet.path, []).append(snippet.text)

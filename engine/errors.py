@@ -6,7 +6,7 @@ class ForegramError(Exception):
 
     code = "error"
     exit_status = 1
-    retry_after_s: float | None = None  # when to try again, where that is known
+    retry_after_s: float | None = None  # seconds to wait before another try, if known
 
     @property
     def told(self) -> str:
@@ -15,7 +15,7 @@ class ForegramError(Exception):
 
     @property
     def logged(self) -> str:
-        """The sentence for a host's log, without anything of a user's text."""
+        """The sentence for a host's log, without any of a user's text."""
         return str(self)
 
 

@@ -1,6 +1,6 @@
-"""The text of one completion as it grows: rules end it, final text leaves as chunks.
+"""The text of one completion as it grows: stop rules end it, chunks carry its final parts.
 
-It knows no tokens, only the text that each one adds, so it serves an upstream's tokens, too.
+It knows no tokens, only the text of each one, so it serves an upstream's tokens, too.
 """
 
 from collections.abc import Callable
@@ -12,27 +12,27 @@ from engine.text.stopper import Stop, Stopper
 
 @dataclass(slots=True)
 class GrowingText:
-    """`text` is what stays once `finish_reason` is known; `on_chunk` gets what is final before."""
+    """A growing text, complete once `finish_reason` is set; `on_chunk` gets its final parts."""
 
     stopper: Stopper
     on_chunk: Callable[[Chunk], None]
-    tells_tokens: bool = False  # in the chunks
+    tells_tokens: bool = False  # whether chunks list their tokens
     finish_reason: FinishReason | None = None
     text: str = ""
     log_probs: list[float] = field(default_factory=list)  # of each token
     _starts: list[int] = field(default_factory=list)  # of each token, in the text
-    _sent: int = 0
-    _num_told: int = 0  # of the tokens
+    _sent: int = 0  # characters in chunks
+    _num_told: int = 0  # tokens in chunks
 
     @property
     def is_ended(self) -> bool:
-        """Whether nothing follows."""
+        """Whether the completion has ended."""
         return self.finish_reason is not None
 
     def grow(self, piece: str, log_prob: float) -> None:
-        """Add a token's text, which may be empty; a rule may end all of it here.
+        """Add a token's text, which may be empty; a stop rule may end the completion.
 
-        `log_prob` is the natural logarithm of its probability. Raises ValueError at the end.
+        `log_prob` is the natural logarithm of its probability. Raises ValueError after the end.
         """
         if self.is_ended:
             raise ValueError("the completion has ended")
@@ -45,12 +45,12 @@ class GrowingText:
             self._stop(stop)
 
     def finish(self, reason: FinishReason) -> None:
-        """End for a reason that lies outside the text, unless it ended already."""
+        """End for a reason outside the text, unless it has ended already."""
         if not self.is_ended:
             self._stop(self.stopper.finish(reason))
 
     def send(self) -> None:
-        """Tell what has become final since it was told last."""
+        """Send the text that has become final since the last call."""
         stable_len = len(self.text) if self.is_ended else self.stopper.stable_len
         text, self._sent = self.text[self._sent : stable_len], max(self._sent, stable_len)
         tokens = self._whole_tokens() if self.tells_tokens else ()
@@ -58,7 +58,7 @@ class GrowingText:
             self.on_chunk(Chunk(text, tokens))
 
     def _whole_tokens(self) -> tuple[TokenText, ...]:
-        """The next tokens whose text was sent; in the end also the one of which only a part stays."""
+        """The next tokens whose text was sent; at the end also a token that was cut."""
         first = self._num_told
         starts = self._starts[first:]
         ends = [*starts[1:], len(self.stopper.text)][: len(starts)]
@@ -71,7 +71,7 @@ class GrowingText:
         return tuple(told)
 
     def _stop(self, stop: Stop) -> None:
-        # White space alone shows nothing and only gets in the way when it is accepted.
+        # White space alone shows nothing, and would only get in the way if accepted.
         is_text = bool(stop.text.strip()) or not self.stopper.drops_blank
         self.text = stop.text if is_text else ""
         self.finish_reason = stop.reason

@@ -1,4 +1,4 @@
-"""What the engine learns on one machine with one model, and keeps for its next start."""
+"""Step costs and acceptance tables of a machine and model, kept for the next start."""
 
 import logging
 import math
@@ -26,18 +26,18 @@ _SWEEP_ROUNDS = 3
 _SWEPT_CONTEXT = 512  # tokens behind which steps are timed; prompts hold up to 1024
 _SWEPT_BRANCH = 4  # rows of a branch: real drafts have about four
 _SWEEP_LIMIT = 4.0  # stop at the row count that costs this many one-row steps
-_PROBED_CONTEXT = 16  # a start has no time to fill more
+_PROBED_CONTEXT = 16  # tokens; a start has no time to fill more
 _PROBED_ROWS = 8
 _AGREEMENT = 1.35
-_MOST_SWEEPS = 1000  # 1.35 to the power of it is still a float
+_MOST_SWEEPS = 1000  # 1.35 to this power is still a float
 _LOG = logging.getLogger("foregram.learning")
 
-_Milliseconds = Annotated[float, Meta(gt=0, le=1e9)]  # a step takes time, and not for ever
+_Milliseconds = Annotated[float, Meta(gt=0, le=1e9)]
 _Rows = Annotated[int, Meta(ge=1, le=4096)]
 
 
 class Probe(msgspec.Struct, frozen=True):
-    """What a one-row and a wider step took behind a short context: how fast the machine was."""
+    """Times of a one-row and a wider step behind a short context: the machine's speed."""
 
     one_ms: _Milliseconds
     many_ms: _Milliseconds
@@ -49,12 +49,12 @@ class Probe(msgspec.Struct, frozen=True):
         return cls(*(min(timer.ms(rows) for _ in range(2)) for rows in (1, _PROBED_ROWS)))
 
     def quicker(self, other: "Probe") -> "Probe":
-        """What both allow: noise only ever adds."""
+        """Return the faster times of both, as noise only ever adds."""
         return Probe(min(self.one_ms, other.one_ms), min(self.many_ms, other.many_ms))
 
 
 class SweptCosts(Probe, frozen=True):
-    """What steps took, by their rows, on a machine as fast as the probe says."""
+    """Step times by row count, on a machine as fast as the probe found it."""
 
     costs: dict[_Rows, _Milliseconds]
     num_sweeps: Annotated[int, Meta(ge=1, le=_MOST_SWEEPS)] = 1
@@ -63,11 +63,11 @@ class SweptCosts(Probe, frozen=True):
         StepCost(self.costs)  # checks them
 
     def is_outdated_by(self, now: Probe) -> bool:
-        """Whether steps are to be swept again: they got faster, or their relation changed.
+        """Whether to sweep again: steps got faster, or their ratio changed.
 
-        Not while they are slower than they were: what is known is then better than what could be
-        measured beside other work. After each sweep more has to change before the next one: a
-        machine that is never at leisure would be swept at each start.
+        Never while they are slower: known costs are better than any measured beside other work.
+        After each sweep, more has to change before the next one. Else a machine that is always
+        busy would sweep at every start.
         """
         agreement = _AGREEMENT**self.num_sweeps
         if now.one_ms > self.one_ms * agreement:
@@ -93,7 +93,7 @@ class Learning:
 
     @classmethod
     def load(cls, folder: Path, key: str, model: CausalModel, progress: Progress) -> "Learning":
-        """Read what is known under `key`; what is missing or damaged starts afresh."""
+        """Read the file of `key`; missing or damaged data starts afresh."""
         file = folder / f"{key}.json"
         tables = AcceptanceTables(
             {
@@ -120,9 +120,9 @@ class Learning:
         return learning
 
     def save(self) -> None:
-        """Write the tables beside the costs of the latest sweep, which another process may have made.
+        """Write the tables with the costs of the latest sweep, perhaps of another process.
 
-        A full or read-only disk loses what was learned, nothing else.
+        On a full or read-only disk the tables are lost, nothing else.
         """
         kept = read_kept(self.file, _Kept)
         self._write(kept.swept if kept else self._swept)
@@ -133,7 +133,7 @@ class Learning:
 
 
 def _up_to_date(known: SweptCosts | None, model: CausalModel, progress: Progress) -> SweptCosts:
-    """What is known, unless there is nothing or two looks agree that it is outdated."""
+    """Return the known costs, or sweep if there are none or two probes find them outdated."""
     probe = Probe.take(model)
     if known is not None and known.is_outdated_by(probe):
         probe = probe.quicker(Probe.take(model))
@@ -151,7 +151,7 @@ class _StepTimer:
         prefill(model, self._slot, self._ids[:context].tolist())
 
     def ms(self, rows: int) -> float:
-        """Duration of one step of `rows` rows, in branches as drafts have them."""
+        """Time one step of `rows` rows, in branches like those of drafts."""
         parents = np.arange(-1, rows - 1, dtype=np.int32)
         parents[_SWEPT_BRANCH::_SWEPT_BRANCH] = 0
         step = StepInput(self._slot, TokenTree(self._ids[:rows], parents))

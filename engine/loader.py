@@ -1,4 +1,4 @@
-"""From the name of a model to an engine that has learned what its machine can do."""
+"""Loads a model by name into an engine that knows the machine's step costs."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,8 +13,8 @@ from engine.model.loader import load_model
 from engine.model.token_tree import MAX_ROWS
 from engine.progress import NoProgress, Progress, shown_if_long
 
-_ENTER_MS = 600.0  # to read what an Enter brings anew: the text behind the cursor
-_ENTER_PART = 4  # which is a quarter of a full prompt
+_ENTER_MS = 600.0  # to read the new tokens after an Enter: the text behind the cursor
+_ENTER_PART = 4  # that text is a quarter of a full prompt
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,8 +26,8 @@ class EngineOptions:
     dtype: str | None = None
     device: str = "auto"
     threads: int | None = None
-    prompt_tokens: int | None = 1024  # None: as many as are quickly typed along here
-    kv_bytes: int | None = None  # of the prompts that stay cached
+    prompt_tokens: int | None = 1024  # None: as many as this machine reads at typing speed
+    kv_bytes: int | None = None  # of the cached prompts
 
 
 def load_engine(options: EngineOptions, progress: Progress | None = None) -> Engine:
@@ -58,18 +58,17 @@ def wanted_model(options: EngineOptions, progress: Progress) -> LoadedModel:
 
 
 def affordable_prompt(cost: StepCost) -> int:
-    """Return the tokens of a prompt that is quickly typed along: a power of two, 1024 to 8192.
+    """Return the tokens of a prompt that keeps up with typing: a power of two, 1024 to 8192.
 
-    All of it is read when the user comes to a file, and then only what is new: a few tokens at a
-    key, and the text behind the cursor at an Enter. A coarse figure, as a prompt laid out with
-    another budget shares no keys with those before.
+    Opening a file reads all of it. Then a key adds a few tokens, and an Enter the text behind the
+    cursor. The figure is coarse, as prompts laid out for other budgets share no cached keys.
     """
     affordable = _ENTER_PART * _ENTER_MS / cost.ms(MAX_ROWS) * MAX_ROWS
     return int(2 ** min(13, max(10, int(affordable).bit_length() - 1)))
 
 
 def _machine_key(model: LoadedModel) -> str:
-    """What step costs and acceptance depend on, as a file name."""
+    """A file name made of all that step costs and acceptance depend on."""
     causal_lm = model.causal_lm
     parts = [causal_lm.device, causal_lm.dtype_name, f"{torch.get_num_threads()}-threads"]
     return "-".join([model.fingerprint[:16], *parts]).replace(":", "-")

@@ -1,4 +1,4 @@
-"""How much memory this process takes."""
+"""The memory use of this process."""
 
 import ctypes
 import resource
@@ -13,19 +13,19 @@ _STATUS = Path("/proc/self/status")
 
 
 def resident_bytes() -> int:
-    """What is in memory now; on macOS, which has no file for it, the peak."""
+    """Return the resident memory; on macOS, which has no file for it, the peak."""
     return _status_bytes("VmRSS") or _peak_by_usage()
 
 
 def peak_resident_bytes() -> int:
-    """The peak so far."""
+    """Return the peak of the resident memory so far."""
     return _status_bytes("VmHWM") or _peak_by_usage()
 
 
 def return_free_memory() -> bool:
-    """Give what is free back to the system. Returns whether the C library can: glibc does.
+    """Return free memory to the system. Returns whether the C library can: glibc does.
 
-    glibc keeps the pages between what stays. Takes some milliseconds, in which other threads run.
+    By itself glibc keeps free pages between used ones. Takes milliseconds, as other threads run on.
     """
     trim = _malloc_trim()
     if trim is not None:
@@ -34,9 +34,9 @@ def return_free_memory() -> bool:
 
 
 def use_few_arenas() -> None:
-    """Have all threads allocate in two places: glibc makes one for each, with gaps of its own.
+    """Limit glibc to two arenas: by default each thread has one, with gaps of its own.
 
-    Call it before there are threads.
+    Call it before any thread starts.
     """
     if _malloc_trim() is not None:  # glibc
         ctypes.CDLL(None).mallopt(_M_ARENA_MAX, _ARENAS)
@@ -56,6 +56,6 @@ def _status_bytes(name: str) -> int:
 
 
 def _peak_by_usage() -> int:
-    # On Linux this includes what the parent had when it started this process.
+    # On Linux this includes the parent's memory when it started this process.
     unit = 1 if sys.platform == "darwin" else 1024
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit

@@ -1,4 +1,4 @@
-"""What a model's name can mean, judged by how it is written, without disk or network.
+"""Kinds of model names, judged by their spelling alone, without disk or network.
 
 So no folder in the current directory takes the place of a model of the hub.
 """
@@ -14,8 +14,8 @@ from engine.errors import ConfigurationError
 NameKind = Literal["auto", "embedded", "alias", "path", "hub", "unknown"]
 
 DEFAULT_MODEL = "offline"
-AUTO_MODEL = "auto"  # what this machine runs well
-EMBEDDED = {  # as reports call them
+AUTO_MODEL = "auto"  # a model that this machine runs well
+EMBEDDED = {  # by alias, the names in reports
     DEFAULT_MODEL: "Qwen2.5-Coder-0.5B-Instruct",
     "offline-1.5b": "Qwen2.5-Coder-1.5B-Instruct",
 }
@@ -39,7 +39,7 @@ _PATH_BEGINS = ("/", "./", "../", "~")
 
 
 def kind_of(name: str) -> NameKind:
-    """What `name` names; a path begins with `/`, `./`, `../` or `~`, or ends in `.gguf`."""
+    """Return the kind of a name; a path begins with `/`, `./`, `../` or `~` or ends in `.gguf`."""
     if name == AUTO_MODEL:
         return "auto"
     if name in EMBEDDED:
@@ -52,7 +52,7 @@ def kind_of(name: str) -> NameKind:
 
 
 def path_of(name: str) -> Path:
-    """The path that a name of the kind `path` writes. Raises ConfigurationError."""
+    """Return the path of a name of the kind `path`. Raises ConfigurationError."""
     try:
         return Path(name).expanduser()
     except RuntimeError as error:  # there is no such user
@@ -60,19 +60,19 @@ def path_of(name: str) -> Path:
 
 
 def pinned(name: str) -> tuple[str, str | None]:
-    """A name of the hub without its revision, and that: `owner/name@revision`."""
+    """Split a hub name, `owner/name@revision`, into repository and revision."""
     repository, _, revision = name.partition("@")
     return repository, revision or None
 
 
 def gguf_tag(name: str) -> tuple[str, str | None]:
-    """A name of the hub without its revision and tag, and that: `owner/name:Q4_K_M`, as llama.cpp's."""
+    """Split a hub name, `owner/name:Q4_K_M` as in llama.cpp, into repository and tag."""
     repository, _, tag = pinned(name)[0].partition(":")
     return repository, tag or None
 
 
 def holds_gguf(name: str) -> bool:
-    """Whether a name of the hub names a GGUF file: by a tag, or by how the repository is called."""
+    """Whether a hub name means a GGUF file, by its tag or its repository's name."""
     repository, tag = gguf_tag(name)
     return tag is not None or repository.lower().endswith(_GGUF_ENDING)
 
@@ -83,12 +83,12 @@ def printable(text: str) -> str:
 
 
 def is_same(one: str, other: str) -> bool:
-    """Whether two names mean one model: an alias is the model of the hub that it stands for."""
+    """Whether two names mean one model; an alias means its model of the hub."""
     return HUB_ALIASES.get(one, one) == HUB_ALIASES.get(other, other)
 
 
 def title_of(name: str) -> str:
-    """What to call the model in a sentence."""
+    """Return the model's name for a sentence."""
     if name == AUTO_MODEL:
         return "the model that fits this machine"
     if kind_of(name) == "path":
@@ -98,7 +98,7 @@ def title_of(name: str) -> str:
 
 
 def near_names(name: str) -> list[str]:
-    """Known names that may have been meant: first those spelt alike, then those of a similar size."""
+    """Return known names to suggest: first similar spellings, then similar sizes."""
     near = difflib.get_close_matches(name.lower(), ALIASES, n=2)
     if sizes := _SIZE.findall(name):
         near += sorted(_QWEN, key=lambda one: abs(float(one[:-1]) - float(sizes[-1])))[:2]

@@ -18,15 +18,15 @@ LOCKED = Path(__file__).with_name("offline_models.txt")  # the packages' wheels,
 
 @dataclass(frozen=True, slots=True)
 class EmbeddedModel:
-    """One embedded model: where its parts are, and what the joined file must be."""
+    """An embedded model: the packages of its parts, and the size and sum of the joined file."""
 
     name: str
-    alias: str  # what the setting `model` calls it
+    alias: str  # its name in the setting `model`
     package: str  # followed by the part's number
     num_parts: int
     version: str
     num_bytes: int
-    fingerprint: str  # the sha256 of the joined file, known also where the parts are not there
+    fingerprint: str  # the sha256 of the joined file, known before it is installed
 
     @property
     def install(self) -> str:
@@ -40,7 +40,7 @@ class EmbeddedModel:
 
     @property
     def locked(self) -> str:
-        """Their lines of the lock."""
+        """The packages' lines of the lock."""
         lines = LOCKED.read_text("utf-8").splitlines(keepends=True)
         return "".join(line for line in lines if line.partition("==")[0] in self.packages)
 
@@ -82,7 +82,7 @@ def find_parts(model: EmbeddedModel) -> list[Path]:
 
 
 def find_part(model: EmbeddedModel, number: int) -> Path | None:
-    """Where the part of this number, from 1, is installed; None where it is not."""
+    """Return the path of a part, by its number from 1; None if it is not installed."""
     try:
         package = distribution(f"{model.package}{number}")
     except PackageNotFoundError:
@@ -99,7 +99,7 @@ def find_part(model: EmbeddedModel, number: int) -> Path | None:
 def join_parts(
     model: EmbeddedModel, parts: list[Path], target: BinaryIO, progress: Progress
 ) -> None:
-    """Write the parts one after the other. Raises ModelCorruptError unless the sum is the known one."""
+    """Write the parts in order. Raises ModelCorruptError if the size or the sum is wrong."""
     total = hashlib.sha256()
     num_bytes = 0
     with shown(progress, f"joining {model.name}", model.num_bytes):

@@ -1,7 +1,7 @@
-"""The passage of another file that reads like the text around the cursor.
+"""Finds the passage of another file that reads like the text around the cursor.
 
-What follows the same lines there is often wanted here, too: an older version of the file, a sibling
-class, another test. A few whole lines must agree, so that it is seldom wrong.
+Lines that follow the same lines elsewhere are often wanted here, too: in an older version of the
+file, a sibling class or another test. Several whole lines must agree, so it is seldom wrong.
 """
 
 from collections.abc import Iterable, Sequence
@@ -10,11 +10,11 @@ from itertools import islice
 from typing import Self
 
 _COMPARED = 8  # lines above and below the cursor, without blank ones
-_LEAST_LINES, _LEAST_CHARS = 3, 48  # that agree
-_REACH = 24  # lines of a passage of which one end alone is known
-_LONGEST = 48  # lines from what agrees above to what agrees below
-_SHOWN = 3  # of the lines that agree
-_MOST_RUNS = 64  # places that are looked at
+_LEAST_LINES, _LEAST_CHARS = 3, 48  # that have to agree
+_REACH = 24  # lines of a passage with one known end
+_LONGEST = 48  # lines between the agreeing lines above and below
+_SHOWN = 3  # agreeing lines that a passage shows at each known end
+_MOST_RUNS = 64  # places examined in a text
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,9 +35,9 @@ class CursorLines:
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """Lines of a text by their numbers, the ones next to those that agree first.
+    """Numbers of a passage's lines, those next to the agreeing lines first.
 
-    `agreeing` are the characters that agree; `is_enclosed` where they do so on both sides.
+    `agreeing` counts the agreeing characters; `is_enclosed` says that both sides agree.
     """
 
     lines: range
@@ -75,7 +75,7 @@ def find_passage(text: str, cursor: CursorLines) -> Passage | None:
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """Where lines agree, by the one that is nearest to the cursor, and how many characters."""
+    """Agreeing lines: the place of the one nearest to the cursor, and the characters of all."""
 
     at: int
     chars: int
@@ -88,7 +88,7 @@ def _nearest(lines: Iterable[str]) -> tuple[str, ...]:
 
 
 def _core(side: Sequence[str]) -> Sequence[str]:
-    """The lines that have to agree at least; none where all of them say too little."""
+    """The lines that have to agree at least; none if all together say too little."""
     for count in range(_LEAST_LINES, len(side) + 1):
         if sum(map(len, side[:count])) >= _LEAST_CHARS:
             return side[:count]
@@ -96,12 +96,12 @@ def _core(side: Sequence[str]) -> Sequence[str]:
 
 
 def _stands_in(text: str, side: Sequence[str]) -> bool:
-    """Look quickly whether the lines are there at all, which is rare."""
+    """Check quickly whether the text has the lines at all, which is rare."""
     return bool(side) and all(line in text for line in sorted(_core(side), key=len, reverse=True))
 
 
 def _runs(lines: Sequence[str], side: Sequence[str]) -> list[_Run]:
-    """Where enough of `side` follows from its first line on, the longest first."""
+    """Places where enough lines of `side` agree from its first one on, the longest first."""
     starts = (at for at, line in enumerate(lines) if side and line == side[0])
     found = [_Run(at, _agreeing(lines, at, side)) for at in islice(starts, _MOST_RUNS)]
     least = sum(map(len, _core(side)))
@@ -116,5 +116,5 @@ def _agreeing(lines: Sequence[str], at: int, side: Sequence[str]) -> int:
 
 
 def _span(numbers: Sequence[int], first: int, last: int) -> range:
-    """The lines from one that is not blank to another, as far as they are there."""
+    """Line numbers from the `first` filled line to the `last`, within the text."""
     return range(numbers[max(0, first)], numbers[min(last, len(numbers) - 1)] + 1)

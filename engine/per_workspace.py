@@ -1,7 +1,7 @@
-"""What is kept for the workspaces of each principal from one request to the next.
+"""Values kept for each principal's workspaces between requests.
 
-A principal may be a team, and what one person was shown last should not go as another one types. A
-principal's workspaces have a bounded size, and take nothing of another principal's.
+A principal may be a team, and one person's typing should not evict another person's value.
+A principal's workspaces have a bounded size, and evict no other principal's.
 """
 
 from collections import OrderedDict
@@ -11,7 +11,7 @@ from typing import Generic, TypeVar
 
 from engine.request import ClosedBuffers, CompletionRequest
 
-_MOST_WORKSPACES = 64  # of a principal: a team
+_MOST_WORKSPACES = 64  # of a principal, which may be a team
 
 _Value = TypeVar("_Value")
 
@@ -19,19 +19,19 @@ _Value = TypeVar("_Value")
 @dataclass(slots=True)
 class _Kept(Generic[_Value]):
     value: _Value
-    size: int = 0  # that it ever had: it may hold what is not asked for any more
+    size: int = 0  # the largest so far, as it may still hold data of earlier requests
 
 
 class PerWorkspace(Generic[_Value]):
-    """A value for each workspace, made when it is first asked for; not for several threads."""
+    """A value for each workspace, made at its first use; not thread-safe."""
 
     def __init__(self, make: Callable[[], _Value], most_size: int = 2**62) -> None:
-        """Of a principal those that were asked for last stay, up to `most_size` in all, and the latest."""
+        """Keep a principal's last used values up to `most_size` in all, and always the latest."""
         self._make, self._most_size = make, most_size
         self._kept: dict[str, OrderedDict[str, _Kept[_Value]]] = {}  # by principal and workspace
 
     def of(self, request: CompletionRequest, size: int = 0) -> _Value:
-        """The value of a request's workspace, which may hold so much from now on."""
+        """Return the value of a request's workspace, which may grow to `size`."""
         own = self._kept.setdefault(request.principal, OrderedDict())
         kept = own.get(request.workspace)
         if kept is None:

@@ -1,4 +1,4 @@
-"""How far long tasks are. The terminal draws it; the engine knows no terminal."""
+"""Progress of long tasks. The terminal draws it; the engine knows no terminal."""
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
@@ -6,11 +6,11 @@ from contextlib import contextmanager
 from typing import TypeVar
 
 T = TypeVar("T")
-_SOON_S = 1.0  # what takes no longer is not shown
+_SOON_S = 1.0  # shorter work is not shown
 
 
 class Progress:
-    """Is told of one task after the other, and shows nothing. Amounts are bytes."""
+    """Progress of one task after another; subclasses show it. Amounts are bytes."""
 
     def begin(self, task: str, total: int) -> None:
         """Start a task, named for the user as in `converting the model`; `total` 0 is unknown."""
@@ -22,7 +22,7 @@ class Progress:
         """Finish the task, done or failed."""
 
     def tell(self, sentence: str) -> None:
-        """Leave a sentence that stays when no task is shown any more."""
+        """Show a sentence that stays after the task."""
 
 
 class NoProgress(Progress):
@@ -31,7 +31,7 @@ class NoProgress(Progress):
 
 @contextmanager
 def shown(progress: Progress, task: str, total: int) -> Iterator[None]:
-    """Show what the block does as a task, which ends with it, done or failed."""
+    """Show the block as a task, which ends with it, done or failed."""
     progress.begin(task, total)
     try:
         yield
@@ -50,7 +50,7 @@ def shown_if_long(progress: Progress, task: str, work: Callable[[], object]) -> 
 
 
 def counted(progress: Progress, task: str, items: Sequence[T]) -> Iterator[T]:
-    """The items of a task, each counted as done once the next one is asked for."""
+    """Yield the items of a task, counting each as done when the next one is requested."""
     with shown(progress, task, len(items)):
         for item in items:
             yield item

@@ -1,4 +1,4 @@
-"""An open file that says something about the names around the cursor, and what is taken of it."""
+"""An open file that mentions names around the cursor, and the lines taken from it."""
 
 from array import array
 from collections.abc import Iterable, Sequence
@@ -10,13 +10,13 @@ from engine.request import Buffer, Snippet
 from engine.text.lines import indent_of, pieces
 from engine.text.names import CursorNames, is_import, telling_names
 
-_IMPORTED = 2.0  # times the worth of what the file at the cursor imports
-_INHERITED = 0.5  # of the worth of the line in whose block a line stands
+_IMPORTED = 2.0  # factor for the lines of files that the file at the cursor imports
+_INHERITED = 0.5  # share of its worth that a block's first line adds to the lines in it
 
 
 @dataclass(frozen=True, slots=True)
 class LineIndex:
-    """Takes a few bytes per character of the text, which it does not hold."""
+    """An index of a text's lines: a few bytes per character, without the text itself."""
 
     # In quotes, as arrays are generic only from Python 3.12 on.
     cuts: "array[int]"  # where lines begin, and the end of the text
@@ -32,11 +32,9 @@ class LineIndex:
         return lines
 
     def worths(self, names: Iterable[str]) -> list[float]:
-        """For each line what it says about `names`, plus half of the worth of the line that opens its block."""
+        """Return each line's worth for `names`, plus half the worth of its block's first line."""
         worths = [0.0] * len(self.headers)
-        for name in sorted(
-            names
-        ):  # a sum of floats depends on the order, which a set has by chance
+        for name in sorted(names):  # a set's order is random, and sums of floats depend on it
             lines = self.of_name.get(name, ())
             for line in lines:
                 worths[line] += 1 / len(lines)
@@ -65,25 +63,25 @@ def line_index(text: str) -> LineIndex:
 
 @dataclass(slots=True, eq=False)
 class RelatedFile:
-    """A buffer, what its best line is worth, and the lines that are taken of it."""
+    """A buffer, the worth of its best line, and the lines taken from it."""
 
     buffer: Buffer
     index: LineIndex
     worths: Sequence[float]  # of its lines
     worth: float
     taken: set[int] = field(default_factory=set)
-    tokens: int = 0  # of the passage that is taken, and of the name before it
+    tokens: int = 0  # of the passage taken and the name before it
     is_whole: bool = False
 
     @classmethod
     def of(cls, buffer: Buffer, index: LineIndex, names: CursorNames) -> "RelatedFile":
-        """Look up in a buffer with its index what it says about names."""
+        """Rate the lines of a buffer by the names in them."""
         factor = _IMPORTED if names.imports(buffer.path) else 1.0
         worths = [factor * worth for worth in index.worths([*names.near, *names.imported])]
         return cls(buffer, index, worths, max(worths, default=0.0))
 
     def leave_out(self, shown: Iterable[Snippet]) -> None:
-        """Lines that are shown already are worth nothing."""
+        """Drop the worth of lines that are shown already."""
         known = {line for one in shown if one.path == self.buffer.path for line in pieces(one.text)}
         if known:
             lines = enumerate(self.worths)
@@ -91,17 +89,17 @@ class RelatedFile:
             self.worth = max(self.worths)
 
     def take_whole(self) -> None:
-        """All of its lines are taken."""
+        """Take all lines."""
         self.taken, self.is_whole = set(range(len(self.worths))), True
 
     @property
     def name(self) -> str:
-        """What stands before it, of the length of its path and the token that begins a file."""
+        """A text as long as the file's header: its path and the token that begins a file."""
         return f"{self.buffer.path}\n\n"
 
     @property
     def text(self) -> str:
-        """What is taken of it, whole lines in their order."""
+        """The lines taken, in their order."""
         return "".join(map(self.line, sorted(self.taken)))
 
     def line(self, number: int) -> str:
@@ -110,7 +108,7 @@ class RelatedFile:
         return self.buffer.text[cuts[number] : cuts[number + 1]]
 
     def lines(self) -> list[tuple[float, int]]:
-        """What lines are worth for their length, and their numbers."""
+        """Return the worth of each line for its length, and its number."""
         cuts = self.index.cuts
         return [
             (worth / sqrt(cuts[line + 1] - cuts[line]), line)

@@ -1,8 +1,8 @@
 """Picks lines of other files about the names around the cursor; the model reads them first.
 
-A line is worth what it says about those names, a rare name more than a frequent one, and half of
-what the line is worth that opens its block: a class that is named near the cursor brings its fields
-and the heads of its methods along. Of files that are not open the client has chosen snippets.
+A line's worth grows with each of those names, most with rare ones, and by half the worth of the
+line that opens its block. So a class named near the cursor brings along its fields and the heads
+of its methods. The client has chosen the snippets of files that are not open.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -19,26 +19,26 @@ from engine.request import Buffer, ClosedBuffers, CompletionRequest, Snippet
 from engine.text.lines import pieces, steady_before, steady_behind
 from engine.text.names import CursorNames
 
-_MOST_CHOICES = 4  # that a workspace keeps from one request to the next
-_MOST_KEPT_CHARS = 64_000_000  # with the choices of a principal, if all their texts differ
-_MOST_PLACES = 2  # of the cursor, likewise: what is steady about them holds all of a file
-_MOST_PLACE_CHARS = 500_000  # of a file at the cursor: with its place most of it is kept
-_PASSAGE_PART = 0.7  # of the room, that a passage like the text at the cursor may take
-_WHOLE_PART = 0.5  # of the room left, that a file may take as a whole
-_CHARS_PER_TOKEN = 6  # above the average of code: what can hardly fit is not encoded at all
-_REPOSITORY_PART = 0.5  # of the room left, that files may take which are not open
-_REPOSITORY_TOKENS = 1024  # and at most
-_MOST_CHARS = 4_000_000  # of open files that are looked at: that takes 0.35 s a million
-_MOST_INDEXED_CHARS = 2**20  # of a file: what an index of the repository holds at most
-_MOST_MISSES = 32  # lines that do not fit, before no further one is tried
+_MOST_CHOICES = 4  # that a workspace keeps between requests
+_MOST_KEPT_CHARS = 64_000_000  # in a principal's choices, if all their texts differ
+_MOST_PLACES = 2  # cursor places that a workspace keeps, each with most of its file
+_MOST_PLACE_CHARS = 500_000  # of a file at the cursor; places in longer files are not kept
+_PASSAGE_PART = 0.7  # share of the room for a passage like the text at the cursor
+_WHOLE_PART = 0.5  # share of the room left that one whole file may take
+_CHARS_PER_TOKEN = 6  # above the average of code; longer texts hardly fit and are not encoded
+_REPOSITORY_PART = 0.5  # share of the room left for files that are not open
+_REPOSITORY_TOKENS = 1024  # most tokens of files that are not open
+_MOST_CHARS = 4_000_000  # of open files examined, which takes 0.35 s a million
+_MOST_INDEXED_CHARS = 2**20  # of a file; an index of the repository holds no longer ones
+_MOST_MISSES = 32  # lines that do not fit before the search ends
 
 Count = Callable[[str], int]
 
 
 class Neighbours:
-    """Chooses from the open buffers what fits a prompt; `count` tells the tokens of a text.
+    """A chooser of lines from open buffers; `count` returns the number of a text's tokens.
 
-    What was looked at is kept for the next request of the principal's workspace.
+    Choices are kept for the next request of the principal's workspace.
     """
 
     def __init__(self, count: Count) -> None:
@@ -50,7 +50,7 @@ class Neighbours:
 
     def snippets(self, request: CompletionRequest, room: int) -> Sequence[Snippet]:
         """Return one snippet of each related buffer; with their paths they fit `room` tokens."""
-        # Only these are kept with a choice: all that is open may be hundreds of megabytes.
+        # A choice keeps only these, as all open buffers may be hundreds of megabytes.
         latest = tuple(_within(request.open_buffers, _MOST_CHARS))
         before, behind = steady_before(request.prefix), steady_behind(request.suffix)
         place_chars = len(before) + len(behind)
@@ -64,7 +64,7 @@ class Neighbours:
 
 
 class _Choices:
-    """What was chosen for one workspace lately."""
+    """The latest choices for one workspace."""
 
     def __init__(self, count: Count) -> None:
         self._count = count
@@ -101,7 +101,7 @@ class _Choices:
         return (*shown, *opened)
 
     def _take_repository(self, snippets: Sequence[Snippet], room: int) -> dict[Snippet, int]:
-        """Take the best of them, the last one as far as its lines find room; each with its tokens."""
+        """Take the first snippets that fit, the last one in part; return the tokens of each."""
         chosen = {}
         for snippet in snippets:
             lines = pieces(snippet.text)
@@ -119,7 +119,7 @@ class _Choices:
     def _take_wholes(
         self, files: list[RelatedFile], taken: Mapping[Snippet, int], room: int
     ) -> int:
-        """Take the files that fit as a whole, in place of what is taken of them; the room left."""
+        """Take whole files that fit, in place of parts taken before; return the room left."""
         files.sort(key=lambda file: -file.worth)
         for number, file in enumerate(files):
             path = file.buffer.path
@@ -140,7 +140,7 @@ class _Choices:
         file, passage = found[0]
         is_common = [one.agreeing for _, one in found].count(passage.agreeing) > 1
         if is_common and not passage.is_enclosed:
-            return  # a licence, the usual imports: what follows them is anything
+            return  # a licence or the usual imports, which anything may follow
         tokens = self._count(file.name)
         for line in passage.lines:
             text = file.line(line)
@@ -153,7 +153,7 @@ class _Choices:
         return len(text) <= tokens * _CHARS_PER_TOKEN
 
     def _take_lines(self, files: Sequence[RelatedFile], room: int) -> None:
-        """Take the best lines of all files, each with those in whose blocks it stands."""
+        """Take the best lines of all files, each with the lines that open its blocks."""
         ranked = [(worth, file, line) for file in files for worth, line in file.lines()]
         ranked.sort(key=lambda one: -one[0])
         misses = 0
@@ -178,14 +178,14 @@ def _around(before: str, behind: str) -> tuple[CursorNames, CursorLines]:
 
 
 def _within(buffers: Sequence[Buffer], most_chars: int) -> list[Buffer]:
-    """The first buffers, as many as are not too long together; none whose name is too long."""
+    """The first buffers of `most_chars` together, without those whose paths are too long."""
     buffers = [one for one in buffers if len(one.path) <= MOST_PATH_CHARS]
     ends = accumulate(len(buffer.text) for buffer in buffers)
     return [one for one, end in zip(buffers, ends, strict=True) if end <= most_chars]
 
 
 def _present(snippets: Sequence[Snippet], buffers: Sequence[Buffer]) -> tuple[Snippet, ...]:
-    """What is shown of a file that is open must be in its text, which may not be saved yet."""
+    """Drop lines of open files that their texts, perhaps not saved yet, do not have."""
     texts = {buffer.path: buffer.text for buffer in buffers}
     held: dict[str, frozenset[str]] = {}  # lines by path, of which there may be several snippets
     present = []
@@ -194,7 +194,7 @@ def _present(snippets: Sequence[Snippet], buffers: Sequence[Buffer]) -> tuple[Sn
             continue
         text = one.text
         if one.path in texts:
-            if len(texts[one.path]) > _MOST_INDEXED_CHARS:  # to split it takes long at each key
+            if len(texts[one.path]) > _MOST_INDEXED_CHARS:  # slow to split at each key
                 continue
             if one.path not in held:
                 held[one.path] = frozenset(pieces(texts[one.path]))
