@@ -1,1 +1,1 @@
-"""The texts that an editor has open, in step with it. It knows no model, no prompt and no pygls."""
+"""The texts open in an editor, kept in step with it. It knows no model, prompt or pygls."""

@@ -1,4 +1,4 @@
-"""Where a completion begins: a position in the editor's text, or in one that is yet to come."""
+"""Where a completion begins: a position in the editor's text, or in an expected one."""
 
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple, Self
@@ -21,10 +21,10 @@ class LineEdit(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Anchor:
-    """A position in `snapshot`, which is the editor's `document` with another line `row`.
+    """A position in `snapshot`, which is the editor's `document` with line `row` replaced.
 
-    That line may be several where a completion is taken as accepted. `selected` is the item of the
-    editor's menu that is taken as accepted.
+    One line may become several if a completion is taken as accepted. `selected` is the menu's item
+    that is taken as accepted.
     """
 
     snapshot: Snapshot
@@ -32,14 +32,14 @@ class Anchor:
     document: Snapshot = field(compare=False)
     row: int = field(compare=False)
     selected: LineEdit | None = field(default=None, compare=False)
-    is_invoked: bool = field(default=False, compare=False)  # the user asked, not only typed
-    cells: CellsAround = ALONE  # of the notebook that the document is a cell of
-    # Asked for where little tells what comes, as in prose: a line that the model is sure of.
+    is_invoked: bool = field(default=False, compare=False)  # whether the user asked explicitly
+    cells: CellsAround = ALONE  # the other cells of the document's notebook
+    # An explicit request where text is hard to predict, as in prose, so only one confident line.
     is_guess: bool = field(default=False, compare=False)
 
     @classmethod
     def of(cls, document: Snapshot, position: Position, cells: CellsAround = ALONE) -> Self:
-        """A position in the editor's own text."""
+        """Return a position in the editor's own text."""
         return cls(document, position, document, position.line, cells=cells)
 
     @classmethod
@@ -49,7 +49,7 @@ class Anchor:
         document: Snapshot,
         cells: CellsAround = ALONE,
     ) -> Self:
-        """The position that is asked for; the menu's item, if one is selected, is in the text."""
+        """Return the requested position, with the menu's selected item, if any, in the text."""
         position, context = document.position(params.position), params.context
         is_invoked = context.trigger_kind is types.InlineCompletionTriggerKind.Invoked
         selected = _selected(context.selected_completion_info, document, position)
@@ -57,7 +57,7 @@ class Anchor:
         return cls(*edited, document, position.line, selected, is_invoked, cells)
 
     def accepting(self, text: str, replaced_chars_after_cursor: int) -> "Anchor":
-        """The text with a completion of this place, and the position behind it."""
+        """Return the position after a completion, in the text with it inserted."""
         start = self.position.character
         end = start + replaced_chars_after_cursor
         after = _edited(self.snapshot, LineEdit(self.position.line, start, end, text))
@@ -65,7 +65,7 @@ class Anchor:
 
     @property
     def overlay(self) -> tuple[LineSplice, ...]:
-        """What makes the snapshot of the document."""
+        """The splices that turn the document into the snapshot."""
         if self.snapshot is self.document:
             return ()
         num_added = len(self.snapshot.lines) - len(self.document.lines)
@@ -76,7 +76,7 @@ class Anchor:
 def _selected(
     info: types.SelectedCompletionInfo | None, document: Snapshot, position: Position
 ) -> LineEdit | None:
-    """The menu's item; one that does not end at the cursor is something else, as in Neovim."""
+    """Return the menu's item; None if its range is not at the cursor, as in Neovim."""
     if info is None or not info.text:
         return None
     start, end = document.position(info.range.start), document.position(info.range.end)
@@ -88,7 +88,7 @@ def _selected(
 
 
 def _edited(snapshot: Snapshot, edit: LineEdit) -> tuple[Snapshot, Position]:
-    """The text with `edit`, and the position behind what that wrote."""
+    """Return the text with `edit`, and the position after the inserted text."""
     row, line = edit.line, snapshot.line(edit.line)
     written = line[: edit.start] + edit.text
     *above, last = written.split("\n")

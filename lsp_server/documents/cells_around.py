@@ -1,7 +1,7 @@
-"""The cells of a notebook above and below the one at the cursor: what its prompt shows of them.
+"""Chooses the cells of a notebook that the prompt shows above and below the cursor's cell.
 
-Cells of another language and blank ones are left out. Prose is shown as comments, for it says what
-the code below is for; but a short text only, as an essay would take the place of code in the prompt.
+Blank cells and other languages are left out. Short prose is shown as comments, because it explains
+the code below. An essay would take the place of code in the prompt.
 """
 
 import re
@@ -15,13 +15,13 @@ from lsp_server.language_names import PROSE, comment_signs
 
 _MOST_PROSE_LINES = 12
 _MOST_PROSE_CHARS = 600
-_MAGIC = re.compile(r"%%(\w+)")  # on the first line: `%%bash` makes the cell one of the shell's
+_MAGIC = re.compile(r"%%(\w+)")  # on the first line, where `%%bash` makes it a shell cell
 _SAME_LANGUAGE = ("capture", "prun", "time", "timeit")  # magics that run the cell as it is
 
 
 @dataclass(frozen=True, slots=True)
 class CellsAround:
-    """The cells in their order, and the openings and versions at which they were chosen."""
+    """The cells in order, and the openings and versions at which they were chosen."""
 
     above: tuple[Cell, ...] = ()
     below: tuple[Cell, ...] = ()
@@ -32,7 +32,7 @@ ALONE = CellsAround()
 
 
 def cells_around(documents: Documents, document: Snapshot) -> CellsAround:
-    """What stands around a document; nothing where it is no cell of a notebook."""
+    """Return the cells around a document; none if it is no cell of a notebook."""
     held = documents.cells(documents.notebook_of(document.uri))
     by_uri = {cell.snapshot.uri: cell for cell in held}  # a client may name one twice
     if document.uri not in by_uri:
@@ -46,13 +46,13 @@ def cells_around(documents: Documents, document: Snapshot) -> CellsAround:
 
 
 def lines_of(documents: Documents, cells: Iterable[Cell]) -> list[str]:
-    """The lines of cells as they are now, prose without its signs."""
+    """Return the current lines of cells, prose without comment signs."""
     snapshots = (documents.snapshot(cell.uri) for cell in cells)
     return [line for one in snapshots if isinstance(one, Snapshot) for line in one.lines]
 
 
 def _nearest(cells: Iterable[HeldCell], document: Snapshot) -> tuple[Cell, ...]:
-    """What is shown of `cells`, which come from a document on, as far as the host takes them."""
+    """Choose among `cells`, ordered by distance, as many as the host accepts."""
     language, room, shown = _language(document), MAX_CELL_CHARS // 2, list[Cell]()
     for cell in cells:
         sign = _sign(cell, language)
@@ -67,7 +67,7 @@ def _nearest(cells: Iterable[HeldCell], document: Snapshot) -> tuple[Cell, ...]:
 
 
 def _sign(cell: HeldCell, language: str) -> str | None:
-    """What each line of a cell begins with in a text of a language; None if it is left out."""
+    """Return the comment sign to put before a cell's lines; None to leave it out."""
     if not any(map(str.strip, cell.snapshot.lines)):
         return None
     if _language(cell.snapshot) == language:

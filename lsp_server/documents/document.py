@@ -1,4 +1,4 @@
-"""An open document, and its immutable snapshot, which handlers work on."""
+"""An open document, and the immutable snapshot that handlers work on."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -27,22 +27,22 @@ class Snapshot:
     version: int
     opening: int  # versions of different openings of one URI do not compare
     lines: tuple[str, ...]
-    line_end: LineEnd  # for answers, where the client wants the document's own
-    named_language: str = ""  # as the editor says, by the same table
+    line_end: LineEnd  # for answers to clients that want the document's own
+    named_language: str = ""  # the language that the editor's identifier alone names
 
     def line(self, number: int) -> str:
         """Line `number` from 0 without its end; "" outside the text."""
         return self.lines[number] if 0 <= number < len(self.lines) else ""
 
     def position(self, client: types.Position) -> Position:
-        """A client's position, clamped to the text; beyond the last line is the end of the text."""
+        """Convert a client's position, clamped to the text."""
         if client.line >= len(self.lines):
             return Position(len(self.lines) - 1, len(self.lines[-1]))
         line = self.lines[client.line]
         return Position(client.line, to_code_points(line, client.character))
 
     def client_position(self, position: Position) -> types.Position:
-        """A position as the client counts."""
+        """Convert a position to the client's units."""
         character = from_code_points(self.line(position.line), position.character)
         return types.Position(position.line, character)
 
@@ -76,10 +76,7 @@ class Document:
         return self._buffer.num_bytes
 
     def change(self, version: int, changes: ContentChanges) -> None:
-        """Apply `changes` in their order, each upon the one before.
-
-        They count in the order of their arrival: where `version` does not grow, ours does.
-        """
+        """Apply `changes` in order. Our version grows even if `version` does not."""
         self._snapshot = None
         for change in changes:
             whole = types.TextDocumentContentChangeWholeDocument
@@ -88,11 +85,11 @@ class Document:
         self.version = max(version, self.version + 1)
 
     def refuse(self, reason: Reason) -> None:
-        """Hold the text no longer."""
+        """Drop the text, and keep the reason."""
         self.refusal, self._snapshot, self._buffer = reason, None, LineBuffer("")
 
     def snapshot(self) -> Snapshot:
-        """The document as it is now."""
+        """Return the current document."""
         if self._snapshot is None:
             self._snapshot = Snapshot(
                 self.uri,

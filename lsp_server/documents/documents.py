@@ -1,4 +1,4 @@
-"""All open documents, notebook cells too, or the reason why one is not held."""
+"""All open documents and notebook cells, or the reasons why some are not held."""
 
 from collections.abc import Sequence
 from itertools import count
@@ -10,38 +10,38 @@ from lsp_server.documents.document import ContentChanges, Document, Snapshot
 from lsp_server.documents.line_buffer import num_utf8_bytes
 from lsp_server.reasons import Reason
 
-MAX_DOCUMENT_BYTES = 4 * 2**20  # more keep the event loop for over 50 ms, and no code has them
+MAX_DOCUMENT_BYTES = 4 * 2**20  # larger than code; more would block the event loop for over 50 ms
 
 
 class HeldCell(NamedTuple):
-    """A cell of a notebook, as it is now."""
+    """A current cell of a notebook."""
 
     snapshot: Snapshot
     is_prose: bool
 
 
 class Documents:
-    """Documents by URI. Nothing here raises because of what a client sends: it returns a refusal."""
+    """Documents by URI. Bad input from a client raises no error but returns a refusal."""
 
     def __init__(self) -> None:
-        self._documents: dict[str, Document] = {}  # those that are refused, too
+        self._documents: dict[str, Document] = {}  # including refused ones
         self._notebooks: dict[str, list[types.NotebookCell]] = {}
         self._notebook_of: dict[str, str] = {}  # by the URI of a cell
         self._openings = count(1)
 
     def snapshot(self, uri: str) -> Snapshot | Reason:
-        """The document as it is now, or why there is none."""
+        """Return the current document, or why there is none."""
         document = self._documents.get(uri)
         if document is None:
             return Reason.UNKNOWN_DOCUMENT
         return document.refusal or document.snapshot()
 
     def snapshots(self) -> tuple[Snapshot, ...]:
-        """All that are held, as they are now, in the order in which they were first opened."""
+        """Return all documents held, in the order in which they were first opened."""
         return tuple(one.snapshot() for one in self._held)
 
     def open(self, item: types.TextDocumentItem) -> Reason | None:
-        """Hold a document from now on; one that is open already is replaced."""
+        """Hold a document, in place of one already open."""
         reason = _reason_against(item.text)
         if item.uri.encode("utf-8", "replace").decode() != item.uri:
             reason = Reason.BAD_ADDRESS
@@ -49,7 +49,7 @@ class Documents:
         return reason
 
     def change(self, uri: str, version: int, changes: ContentChanges) -> Reason | None:
-        """Apply changes in their order; to a refused document only from its whole text on."""
+        """Apply changes in order; to a refused document only from its whole text on."""
         document = self._documents.get(uri)
         if document is None:
             return Reason.UNKNOWN_DOCUMENT
@@ -65,14 +65,11 @@ class Documents:
         return reason
 
     def close(self, uri: str) -> None:
-        """Forget a document, and why it was refused."""
+        """Forget a document and its refusal."""
         self._documents.pop(uri, None)
 
     def lose_step(self, uri: str | None) -> None:
-        """A change to this document or notebook is lost, so its text differs from the editor's.
-
-        None: it may have been any of them.
-        """
+        """Refuse this document or notebook, or all if None, after a change of its text was lost."""
         cells = () if uri is None else self._notebooks.get(uri, ())
         lost = {uri, *(cell.document for cell in cells)}
         for document in self._held:
@@ -80,11 +77,11 @@ class Documents:
                 document.refuse(Reason.OUT_OF_STEP)
 
     def notebook_of(self, uri: str) -> str:
-        """The URI of the notebook that a document is a cell of; "" if it is none."""
+        """Return the URI of a cell's notebook; "" if the document is no cell."""
         return self._notebook_of.get(uri, "")
 
     def cells(self, notebook_uri: str) -> tuple[HeldCell, ...]:
-        """The cells of a notebook in their order, as far as their texts are held."""
+        """Return the cells of a notebook in order, if their texts are held."""
         return tuple(
             HeldCell(snapshot, cell.kind is types.NotebookCellKind.Markup)
             for cell in self._notebooks.get(notebook_uri, ())
@@ -98,7 +95,7 @@ class Documents:
             self.open(item)
 
     def change_notebook(self, params: types.DidChangeNotebookDocumentParams) -> None:
-        """Follow a notebook: cells added, removed and moved first, then texts changed."""
+        """Apply a notebook's changes: first to the list of cells, then to their texts."""
         uri, change = params.notebook_document.uri, params.change.cells
         if change is None:
             return
@@ -116,7 +113,7 @@ class Documents:
             self.change(content.document.uri, content.document.version, content.changes)
 
     def close_notebook(self, params: types.DidCloseNotebookDocumentParams) -> None:
-        """Forget a notebook's cells, those that the client does not name too."""
+        """Forget all cells of a notebook, even those that the client does not name."""
         uri, named = params.notebook_document.uri, params.cell_text_documents
         cells = [cell.document for cell in self._notebooks.get(uri, ())]
         self._keep_cells(uri, ())
@@ -147,7 +144,7 @@ class Documents:
 
 
 def _reason_against(text: str) -> Reason | None:
-    # Code points are at most bytes, so the first test spares the second its copy of a huge text.
+    # A text has no more code points than bytes, so the first test avoids copying a huge text.
     if len(text) > MAX_DOCUMENT_BYTES or num_utf8_bytes(text) > MAX_DOCUMENT_BYTES:
         return Reason.TOO_LARGE
     return Reason.BINARY if "\0" in text else None

@@ -1,7 +1,6 @@
 """The file that a URI names.
 
-In a `file` address all behind the host is its path: editors that do not encode write `#` and `?` as
-they stand in a name.
+The path of a `file` URI is everything after the host: some editors write `#` and `?` unencoded.
 """
 
 import os
@@ -13,13 +12,13 @@ from pathlib import Path
 from urllib.parse import unquote
 
 _MOST_KEPT = 2_048
-_MOST_SIGNS = 8  # at which a path may end; each costs looks at the disk
+_MOST_SIGNS = 8  # signs at which a path may end; each costs disk access
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 
 
 @lru_cache(maxsize=_MOST_KEPT)
 def file_path(uri: str) -> Path | None:
-    """Where an editor's file is on this machine; None where the URI names none."""
+    """Return the path of an editor's file; None if the URI names no file."""
     scheme, _, rest = uri.partition(":")
     if scheme.lower() != "file":
         return None
@@ -32,11 +31,10 @@ def file_path(uri: str) -> Path | None:
 
 @lru_cache(maxsize=_MOST_KEPT)
 def possible_paths(uri: str) -> tuple[Path, ...]:
-    """Each file that a URI may mean, whatever its scheme, the likeliest first.
+    """Return each file that a URI of any scheme may mean, likeliest first.
 
-    Some clients encode and some do not; a part behind any `#`, `?` or zero byte may belong to the
-    name or not. A notebook's cells are in its file; a version from git, or one that is not saved yet, is
-    as secret as the file.
+    Some clients do not encode, so the part after any `#`, `?` or zero byte may belong to the name.
+    A notebook's cells, versions from git and unsaved versions are as secret as the file.
     """
     scheme = _SCHEME.match(uri)
     name = _split(uri[scheme.end() :] if scheme else uri)[1]
@@ -50,7 +48,7 @@ def possible_paths(uri: str) -> tuple[Path, ...]:
 
 
 def _split(rest: str) -> tuple[str, str]:
-    """The host of an address without its scheme, and the path in there."""
+    """Split an address without its scheme into host and path."""
     if not rest.startswith("//"):
         return "", rest
     host, slash, name = rest[2:].partition("/")

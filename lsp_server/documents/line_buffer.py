@@ -22,13 +22,13 @@ _UTF16 = "utf-16-le"  # units of two bytes, in which each client can count
 LINE_END = re.compile("(\r\n|\r|\n)")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _LINE_ENDS: tuple[LineEnd, ...] = ("\n", "\r\n", "\r")
-_BEYOND = 2**31 - 1  # of a line's characters, the largest number of LSP
-_MOST_SPLICES = 8  # each costs a look through the lines above it
-_NUM_JUDGED = 100  # lines: what was written last shows what is wanted next
+_BEYOND = 2**31 - 1  # beyond any line's end: the largest integer in LSP
+_MOST_SPLICES = 8  # each costs a pass through the lines above it
+_NUM_JUDGED = 100  # last lines that decide the line end
 
 
 class LineBuffer:
-    """Lines without their ends, and the ends apart; the last line has the end ""."""
+    """Lines and, separately, their line ends; that of the last line is ""."""
 
     def __init__(self, text: str) -> None:
         self._lines, self._ends = _split(_paired(text))
@@ -37,14 +37,14 @@ class LineBuffer:
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """The lines as they are now; made when first asked for after an edit."""
+        """The current lines, built on first use after an edit."""
         if self._frozen is None:
             self._frozen = tuple(self._lines)
         return self._frozen
 
     @property
     def num_lines(self) -> int:
-        """At least 1: an empty text is one empty line."""
+        """The number of lines, at least 1: an empty text is one empty line."""
         return len(self._lines)
 
     @property
@@ -75,9 +75,9 @@ class LineBuffer:
         return min(start, beyond), min(end, beyond)
 
     def _replace(self, first: int, last: int, region: str) -> None:
-        """Make lines `first` to `last` (excluded) those of `region`, their ends included."""
+        """Replace lines `first` to `last` (excluded) by those of `region`, with their ends."""
         lines, ends = _split(region)
-        if last < self.num_lines:  # the region ends in a line end, and the next line is not ours
+        if last < self.num_lines:  # after the region's final line end comes a line that stays
             del lines[-1], ends[-1]
         self.num_bytes -= self._count_bytes(first, last)
         self._lines[first:last] = lines
@@ -91,34 +91,34 @@ class LineBuffer:
 
 
 def to_code_points(line: str, character: int) -> int:
-    """Code points of `line` before a client's `character`, which counts UTF-16 units.
+    """Count the code points of `line` before `character`, a number of UTF-16 units.
 
-    What points inside a code point means its start, what points beyond the line its end.
+    A position inside a code point means its start, one beyond the line its end.
     """
     ends = range(len(line) + 1)
     return bisect_right(ends, character, key=lambda n: from_code_points(line, n)) - 1
 
 
 def from_code_points(line: str, num_points: int) -> int:
-    """The UTF-16 units of the first `num_points` code points of `line`."""
+    """Count the UTF-16 units of the first `num_points` code points of `line`."""
     if line.isascii():
         return min(num_points, len(line))
     return len(line[:num_points].encode(_UTF16, "surrogatepass")) // 2
 
 
 def most_frequent(ends: Iterable[str]) -> LineEnd:
-    """Which line end there is most of; LF wins ties."""
+    """Return the most frequent line end; LF wins ties."""
     counts = Counter(ends)
     return max(_LINE_ENDS, key=lambda end: counts[end])
 
 
 def num_utf8_bytes(text: str) -> int:
-    """The length of `text` in UTF-8."""
+    """Return the length of `text` in UTF-8."""
     return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
 
 
 def _units(line: str, start: int, end: int | None = None) -> str:
-    """A line from one UTF-16 unit to another, which may be halves of surrogate pairs."""
+    """Slice a line by UTF-16 units, which may split surrogate pairs."""
     if line.isascii():
         return line[start:end]
     units = line.encode(_UTF16, "surrogatepass")
@@ -134,17 +134,17 @@ def _split(text: str) -> tuple[list[str], list[str]]:
 
 
 def _paired(text: str) -> str:
-    """`text` with halves of a surrogate pair that met as one character, as the client sees it."""
+    """Join adjacent halves of surrogate pairs into characters, as the client sees them."""
     if text.isascii() or not _SURROGATE.search(text):
         return text
     return text.encode(_UTF16, "surrogatepass").decode(_UTF16, "surrogatepass")
 
 
 def differences(old: Sequence[str], new: Sequence[str]) -> tuple[LineSplice, ...]:
-    """Splices that turn the lines `old` into `new`, the last one first: rows are those of `old`.
+    """Return splices that turn `old` into `new`, the last one first, with rows of `old`.
 
-    What stands between a few changes is left out. If lines came or went, at the first or at the
-    last of the changes alone.
+    Unchanged lines between a few changes are left out, provided that lines are added or removed
+    only at the first or the last change.
     """
     start = common_start(old, new)
     tail = common_end(old[start:], new[start:])
@@ -160,7 +160,7 @@ def differences(old: Sequence[str], new: Sequence[str]) -> tuple[LineSplice, ...
 def _spliced_between(
     old: Sequence[str], new: Sequence[str], old_left: int, new_left: int, num_both: int
 ) -> list[LineSplice]:
-    """The splices, where `num_both` lines behind the left ones stand opposite each other."""
+    """Return the splices if `num_both` lines after the left ones correspond to each other."""
     old_right, new_right = old_left + num_both, new_left + num_both
     splices = [LineSplice(0, old_left, tuple(new[:new_left]))]
     for first, last in _unequal(old[old_left:old_right], new[new_left:new_right]):
@@ -171,7 +171,7 @@ def _spliced_between(
 
 
 def _unequal(old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[int, int]]:
-    """The runs of rows in which two texts of one length differ."""
+    """Yield the runs of rows in which two texts of equal length differ."""
     pairs = enumerate(zip(old, new, strict=True))
     rows = [row for row, (one, other) in pairs if one is not other and one != other]
     starts = [n for n, row in enumerate(rows) if not n or rows[n - 1] < row - 1]

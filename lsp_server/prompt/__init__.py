@@ -1,1 +1,1 @@
-"""Where a cursor stands in its code, and how much to write there. It knows no editor and no model."""
+"""Where the cursor is in the code, and how much to write there. It knows no editor or model."""

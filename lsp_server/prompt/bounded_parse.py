@@ -1,4 +1,4 @@
-"""Parsing, and reading the tree, that ends in time and within memory, whatever the text is."""
+"""Parses and reads trees within bounds of time and memory, whatever the text."""
 
 import re
 import time
@@ -9,18 +9,18 @@ from tree_sitter import Node, Parser, Point, Tree
 
 _TOKEN = re.compile(rb"\w+|[^\w\s]")
 _PIECE = 600  # tokens
-_PIECE_S = 0.008  # most pieces of code take 1 ms; of the texts meant here, 10 to 30
-_STRETCH_S = 0.02  # of the event loop's thread, which answers for all documents
-_MOST_STRETCHES = 25  # for a whole text: a hostile one takes minutes
-MOST_DEPTH = 1_000  # nodes around a cursor; nobody nests as deep by hand
+_PIECE_S = 0.008  # seconds; most pieces of code take 1 ms, hostile ones 10 to 30
+_STRETCH_S = 0.02  # seconds of the event loop's thread, which serves all documents
+_MOST_STRETCHES = 25  # for a whole text, as a hostile one would take minutes
+MOST_DEPTH = 1_000  # nodes around a cursor; code nested deeper is not written by hand
 
 
 def parsed_in_stretches(
     parser: Parser, rows: Sequence[bytes], old: Tree | None
 ) -> Iterator[Tree | None]:
-    """None for each stretch that reading `rows` takes, then their tree; a hostile text has none.
+    """Yield None after each stretch of parsing `rows`, then the tree; no tree of a hostile text.
 
-    `parser` is used by nothing else meanwhile; `old` is as for `parsed_in_time`.
+    `parser` must not be used otherwise meanwhile; `old` is as for `parsed_in_time`.
     """
     num_left, clock = _MOST_STRETCHES, time.thread_time
     began = clock()
@@ -45,10 +45,10 @@ def parsed_in_time(
     *,
     goes_on: bool = False,
 ) -> Tree | None:
-    """The tree of `rows`, or None if that takes longer: a hostile text takes minutes.
+    """Return the tree of `rows`, or None after `limit_s`: a hostile text takes minutes.
 
-    `old` is the tree of the text before its last edits, which it knows. With `goes_on` the next
-    call goes on where this one was stopped.
+    `old` is the tree of the former text, edited by `edit_rows`. With `goes_on`, the next call
+    continues where this one stopped.
     """
     deadline = clock() + limit_s
 
@@ -56,9 +56,9 @@ def parsed_in_time(
         return clock() > deadline
 
     def read(_offset: int, point: Point) -> bytes:
-        # Never a false end where time is over: an end is what costs most, see `is_ordinary`.
-        # tree-sitter 0.26 never frees what it gets here, so it gets lines that are kept anyway:
-        # less than a kilobyte is lost at each keystroke.
+        # Do not feign an end when time is over: the end costs most, see `is_ordinary`.
+        # tree-sitter 0.26 never frees the bytes returned here, so return lines that are kept
+        # anyway; that loses less than a kilobyte at each keystroke.
         return rows[point.row][point.column :] if point.row < len(rows) else b""
 
     try:
@@ -66,7 +66,7 @@ def parsed_in_time(
             tree = parser.parse(read, progress_callback=is_late)
         else:
             tree = parser.parse(read, old, progress_callback=is_late)
-    except ValueError:  # it was stopped, and would go on with this text
+    except ValueError:  # stopped; without a reset, the parser would continue this text
         if not goes_on:
             parser.reset()
         return None
@@ -76,7 +76,7 @@ def parsed_in_time(
 def edit_rows(
     tree: Tree, rows: Sequence[bytes], start: int, end: int, new: Sequence[bytes]
 ) -> None:
-    """Tell the tree of `rows` that `new` will replace those from `start` to `end`."""
+    """Edit the tree of `rows` for a replacement of rows `start` to `end` by `new`."""
     first = sum(map(len, islice(rows, start)))
     tree.edit(
         first,
@@ -89,18 +89,18 @@ def edit_rows(
 
 
 def is_ordinary(parser: Parser, source: bytes, limit_s: float, clock: Callable[[], float]) -> bool:
-    """Whether the parser can come to the end of `source` without harm, and likely in time.
+    """Whether the parser can finish `source` without harm, and likely in time.
 
-    Through text that makes no sense it may follow many paths at once. At its end it merges them
-    all, which nothing can stop: seconds and gigabytes for 10,000 tokens, and four times as much for
-    twice as many. So each piece is tried on its own first.
+    In nonsense text the parser may follow many paths at once. At the end it merges them all, and
+    cannot be stopped: that takes seconds and gigabytes for 10,000 tokens, and four times as much
+    for twice as many. So each piece is first tried on its own.
     """
     deadline = clock() + limit_s
     return all(fits and clock() <= deadline for fits in _fitting_pieces(parser, source, clock))
 
 
 def _fitting_pieces(parser: Parser, source: bytes, clock: Callable[[], float]) -> Iterator[bool]:
-    """Whether each piece is parsed as quickly as code; a text of one piece costs nothing."""
+    """Yield whether each piece parses as quickly as code; a text of one piece costs nothing."""
     starts = (token.start() for token in islice(_TOKEN.finditer(source), 0, None, _PIECE))
     first = next(starts, 0)
     for start, end in pairwise(chain([first], starts, [len(source)])):
@@ -111,9 +111,9 @@ def _fitting_pieces(parser: Parser, source: bytes, clock: Callable[[], float]) -
 
 
 def nodes_around(tree: Tree, cursor: Point) -> list[Node]:
-    """The nodes that hold the character before the cursor, the smallest first.
+    """Return the nodes around the character before the cursor, smallest first.
 
-    Of very many only the outermost. From the root on: `Node.parent` begins there for each step.
+    Of very many, returns the outermost. `Node.parent` would search from the root each time.
     """
     leaf, node = leaf_before(tree, cursor), tree.root_node
     nodes = [node]
@@ -127,6 +127,6 @@ def nodes_around(tree: Tree, cursor: Point) -> list[Node]:
 
 
 def leaf_before(tree: Tree, cursor: Point) -> Node | None:
-    """The smallest node that holds the character before the cursor."""
+    """Return the smallest node around the character before the cursor."""
     before = Point(cursor.row, max(cursor.column - 1, 0))
     return tree.root_node.descendant_for_point_range(before, cursor)

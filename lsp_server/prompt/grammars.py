@@ -1,4 +1,4 @@
-"""Grammars by the language's LSP name, imported when a document first asks; their nodes' names."""
+"""Grammars by LSP language name, imported on first use, and the names of their nodes."""
 
 from functools import cache
 from importlib import import_module
@@ -18,7 +18,7 @@ GRAMMARS = {
     "cpp": ("tree_sitter_cpp", "language"),
 }
 
-# What the grammars call the nodes that matter here; their names differ little.
+# The grammars' names for the nodes that matter here.
 COMMENTS = frozenset({"comment", "line_comment", "block_comment"})
 STRINGS = frozenset(
     {
@@ -57,7 +57,7 @@ BLOCK_HEADS = ("_definition", "_statement", "_clause", "_case", "_label")
 
 @cache
 def parser_for(language_id: str) -> Parser | None:
-    """The parser for a language; None if there is no grammar or it cannot be loaded."""
+    """Return the parser for a language; None if there is no grammar or it cannot be loaded."""
     if language_id not in GRAMMARS:
         return None
     module, function = GRAMMARS[language_id]

@@ -1,4 +1,4 @@
-"""A line of a parsed text: what the parser finds wrong if other text replaces the line."""
+"""A line of a parsed text, and the faults that replacing it causes."""
 
 import ast
 import time
@@ -14,16 +14,16 @@ from tree_sitter import Node, Parser, Tree
 
 from lsp_server.prompt.bounded_parse import edit_rows, parsed_in_time
 
-_MOST_FAULTS = 50  # with so many, the text is broken, and more of them say nothing new
-_MOST_NODES = 2_000  # that are looked through for them
-_MOST_CHILDREN = 10_000  # of one node; each becomes an object
-_PATIENCE_S = 0.015  # of this thread, for one parse: the event loop waits for several
+_MOST_FAULTS = 50  # a text with so many is broken anyway
+_MOST_NODES = 2_000  # nodes searched for faults
+_MOST_CHILDREN = 10_000  # children of one node, as each becomes an object
+_PATIENCE_S = 0.015  # seconds for one parse; the event loop waits for several
 _CLOSING = (b")", b"]", b"}", b"<")
-_MOST_PYTHON = 60_000  # bytes of a statement that Python's own parser is asked about
+_MOST_PYTHON = 60_000  # bytes of the longest statements given to Python's own parser
 
 
 class Fault(NamedTuple):
-    """A node that the grammar could not read, or had to make up."""
+    """A node that the grammar could not read, or had to insert."""
 
     row: int
     column: int
@@ -32,7 +32,7 @@ class Fault(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ParsedLine:
-    """The line `row` of a text that was parsed: `rows` are its lines in UTF-8, with line ends."""
+    """The line `row` of a parsed text, whose `rows` are in UTF-8 with line ends."""
 
     parser: Parser
     tree: Tree
@@ -42,19 +42,19 @@ class ParsedLine:
 
     @property
     def statement_bytes(self) -> int:
-        """The length of the outermost statements around the line, where Python itself reads them."""
+        """The length of the outermost statements around the line in Python; otherwise 0."""
         if self.language_id != "python":
             return 0
         here = range(self.row, self.row + 1)
         return len(EditedText(self.tree, self.rows, self.language_id, here, 1).statements)
 
     def with_text(self, text: str) -> "EditedText":
-        """The text with `text`, which may be several lines, in place of the line."""
+        """Replace the line by `text`, which may be several lines."""
         new = (text.encode("utf-8", "replace") + b"\n").splitlines(keepends=True)
         return self._with(new, self.row, self.row + 1)
 
     def without_block(self) -> "EditedText":
-        """The text without all that is indented around the line, and what opens and closes it."""
+        """Remove the indented block around the line, with the lines that open and close it."""
         above = range(self.row, -1, -1)
         start = next((row for row in above if not self.rows[row][:1].isspace()), 0)
         below = range(self.row + 1, len(self.rows))
@@ -89,12 +89,12 @@ class EditedText:
 
     @property
     def num_here(self) -> int:
-        """How many faults stand in the new lines."""
+        """The number of faults in the new lines."""
         return sum(fault.row in self.new for fault in self.faults)
 
     @property
     def faults_around(self) -> frozenset[Fault]:
-        """Those in other lines, at the rows that they had before."""
+        """The faults in other lines, at their rows before the edit."""
         shift = self.num_old - len(self.new)
         return frozenset(
             fault._replace(row=fault.row + shift) if fault.row >= self.new.stop else fault
@@ -104,16 +104,16 @@ class EditedText:
 
     @cached_property
     def faults(self) -> tuple[Fault, ...]:
-        """What the grammar could not read; of very many the first ones."""
+        """The grammar's faults, or the first of very many."""
         if self.tree is None:
             return (Fault(self.new.start, 0, "time"),)
         return tuple(islice(_faults(self.tree.root_node), _MOST_FAULTS))
 
     @cached_property
     def is_python(self) -> bool | None:
-        """Whether Python parses the statements at the new lines; None if there are none to parse.
+        """Whether Python parses the statements at the new lines; None if it parses none.
 
-        The grammar takes a header without a body for granted, and arguments in any order.
+        The grammar accepts a header without a body, and arguments in any order.
         """
         statements = self.statements
         if self.language_id != "python" or not statements.strip() or len(statements) > _MOST_PYTHON:
@@ -122,7 +122,7 @@ class EditedText:
 
     @cached_property
     def statements(self) -> bytes:
-        """The outermost statements that the new lines belong to, and the one behind them."""
+        """The outermost statements around the new lines, and the one after them."""
         root = self.tree.root_node if self.tree is not None else None
         nodes = root.children if root is not None and root.child_count <= _MOST_CHILDREN else []
         first = bisect_left(nodes, self.new.start, key=lambda node: node.end_point.row)
@@ -134,10 +134,10 @@ class EditedText:
 
 
 def parses_as_python(source: str | bytes) -> bool:
-    """Whether Python's own parser reads it."""
+    """Whether Python's own parser accepts `source`."""
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of escapes that mean nothing
+            warnings.simplefilter("ignore")  # about invalid escapes
             ast.parse(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return False
@@ -145,7 +145,7 @@ def parses_as_python(source: str | bytes) -> bool:
 
 
 def _faults(root: Node) -> Iterator[Fault]:
-    """The innermost broken nodes; a tree may be thousands deep, and what is left is one fault."""
+    """Yield the innermost broken nodes; beyond the limits, one fault stands for the rest."""
     nodes, num_seen = [root], 0
     while nodes:
         node = nodes.pop()

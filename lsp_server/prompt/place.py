@@ -1,7 +1,7 @@
-"""The kinds of places in code that a cursor can be at, how lines show them, and how much to write there.
+"""The kinds of places where a cursor can be, how to find them by text, and how much to write there.
 
-Without a grammar they are read by comment signs, indentation and brackets. Strings that span lines
-are not noticed then; comments that do are, if they begin near by.
+Without a grammar, comment signs, indentation and brackets decide. They do not show strings that
+span lines, but do show such comments if they begin nearby.
 """
 
 import re
@@ -17,19 +17,19 @@ from engine.text.lines import indent_of
 from lsp_server.language_names import PROSE, block_comments, comment_signs
 from lsp_server.settings import Lines
 
-_TRIVIAL_REST = re.compile(r"""\s*[)>}\]"'`]*\s*[:{;,]?\s*""")  # of a line
-_LONG = 2_000  # characters of a line that nobody has written by hand
-_WORD = 100  # characters, longer than any that opens a block
+_TRIVIAL_REST = re.compile(r"""\s*[)>}\]"'`]*\s*[:{;,]?\s*""")  # of closing signs
+_LONG = 2_000  # characters; longer lines are not written by hand
+_WORD = 100  # characters; no word that opens a block is longer
 _FAR = 3  # lines above the cursor in which a block may have been opened
-_NEAR = 50  # lines below it in which it may go on
-_COMMENT_LINES = 200  # above the cursor, in which a block comment may begin
-_COMMENT_CHARS = 20_000  # likewise
-_STATEMENT_LINES = 50  # that the head of a statement may span
-_WORDS = ("then", "do", "begin", "else")  # open a block in languages without brackets
+_NEAR = 50  # lines below the cursor in which that block may continue
+_COMMENT_LINES = 200  # lines above the cursor in which a block comment may begin
+_COMMENT_CHARS = 20_000  # characters before the cursor in which it may begin
+_STATEMENT_LINES = 50  # the most lines of a statement's head
+_WORDS = ("then", "do", "begin", "else")  # these open a block in languages without brackets
 _HEAD = re.compile(
     r"\s*(async\s+)?(def|class|if|elif|else|for|while|with|try|except|finally|match|case)\b"
 )
-_COMMENT_SIGNS = " \t/*"  # of documentation, before each line
+_COMMENT_SIGNS = " \t/*"  # prefixes of a documentation comment's lines
 _BEFORE_LITERAL = ("=", "(", ",", ":", "[", "?", "&&", "||", "return")
 
 
@@ -39,7 +39,7 @@ class Place(StrEnum):
     COMMENT = "comment"
     STRING = "string"
     MID_LINE = "mid_line"  # more than closing characters follow on the line
-    EMPTY_BLOCK = "empty_block"  # opened just before, and nothing in it
+    EMPTY_BLOCK = "empty_block"  # in an empty block, opened just before
     BLANK_LINE = "blank_line"
     CODE = "code"
 
@@ -55,7 +55,7 @@ class Opener(NamedTuple):
 def find_opener(
     lines: Sequence[str], position: Position, signs: tuple[str, ...], words: tuple[str, ...] = ()
 ) -> Opener | None:
-    """What may open a block right before the cursor: on its line, or above if that is blank."""
+    """Return the possible opener of a block right before the cursor, also across blank lines."""
     texts = [lines[position.line][: position.character]]
     texts += reversed(lines[max(position.line - _FAR, 0) : position.line])
     for distance, text in enumerate(texts):
@@ -66,15 +66,14 @@ def find_opener(
             is_opener = token in ("{", ":", *words)
             return Opener(position.line - distance, len(code) - 1, token) if is_opener else None
         if text.strip():
-            return None  # there is a comment in between
+            return None  # a comment is in between
     return None
 
 
 def place_in_code(lines: Sequence[str], position: Position, block: tuple[str, int] | None) -> Place:
-    """The place of a cursor that is in neither a comment nor a string.
+    """Return the place of a cursor outside comments and strings.
 
-    `block` is the token that opens a block right before the cursor, and the indentation of its
-    statement.
+    `block` is the token that opens a block before the cursor, and its statement's indentation.
     """
     line = lines[position.line]
     if not _TRIVIAL_REST.fullmatch(line[position.character :]):
@@ -94,7 +93,7 @@ def _is_empty(lines: Sequence[str], position: Position, opener: str, indent: int
 
 
 def is_below_colon(lines: Sequence[str], row: int) -> bool:
-    """A blank line of a text that announces several, as `Example:` does."""
+    """Whether the row is blank and follows an announcement, such as `Example:`."""
     own, *above = (
         line.strip(_COMMENT_SIGNS) for line in reversed(lines[max(row - 2, 0) : row + 1])
     )
@@ -105,9 +104,9 @@ class Scope(StrEnum):
     """How far a completion may go."""
 
     ONE_LINE = "one_line"
-    DEEPER = "deeper"  # one line, and those after it that are indented deeper
+    DEEPER = "deeper"  # one line, and following lines that are indented deeper
     SEVERAL = "several"
-    INVOKED = "invoked"  # several, for somebody who asked and waits without a limit
+    INVOKED = "invoked"  # several lines for an explicit request, without a time limit
 
 
 # A line has 19 characters in the median, 73 at most in 95 %.
@@ -130,7 +129,7 @@ _AUTOMATIC = {
 def scope_at(
     place: Place, lines: Lines = "auto", *, is_invoked: bool = False, after_accept: bool = False
 ) -> Scope:
-    """How much to write, within what the user wants; right after an accept the user goes on."""
+    """Return how much to write, within the user's setting; after an accept it may be more."""
     if lines == "single":
         return Scope.ONE_LINE
     if is_invoked:
@@ -150,7 +149,7 @@ def place_by_text(lines: Sequence[str], position: Position, language_id: str) ->
 
 
 def inside_by_text(lines: Sequence[str], position: Position, language_id: str) -> Place | None:
-    """The comment or string that the cursor is in, as far as its line shows."""
+    """Return the comment or string that the cursor is in, as far as the text shows."""
     if language_id in PROSE:
         return None
     before = lines[position.line][: position.character]
@@ -161,7 +160,7 @@ def inside_by_text(lines: Sequence[str], position: Position, language_id: str) -
 
 
 def block_by_text(lines: Sequence[str], opener: Opener) -> tuple[str, int] | None:
-    """The token and the statement's indentation, where `opener` opens a block and no literal."""
+    """Return the token and the statement's indentation, if `opener` opens a block."""
     row = statement_row(lines, opener.row)
     is_block = True
     if opener.token == ":":
@@ -172,7 +171,7 @@ def block_by_text(lines: Sequence[str], opener: Opener) -> tuple[str, int] | Non
 
 
 def opens_block(text: str) -> bool:
-    """Whether `text` ends with a brace that opens a block and no literal."""
+    """Whether `text` ends with a brace that opens a block, not a literal."""
     code = text.rstrip()
     return code.endswith("{") and not code[:-1].rstrip().endswith(_BEFORE_LITERAL)
 
@@ -184,7 +183,7 @@ def is_header(line: str) -> bool:
 
 
 def statement_row(lines: Sequence[str], row: int) -> int:
-    """Where the statement begins whose head ends in `row`: its brackets are closed from there."""
+    """Return the first row, by balanced brackets, of the statement whose head ends in `row`."""
     depth = 0
     for first in range(row, max(row - _STATEMENT_LINES, -1), -1):
         depth += num_open(lines[first].rstrip().removesuffix("{"))
@@ -194,7 +193,7 @@ def statement_row(lines: Sequence[str], row: int) -> int:
 
 
 def _scan_line(text: str, signs: tuple[str, ...]) -> Balance:
-    """Read a line, which begins outside of strings and comments; a very long one tells nothing."""
+    """Read a line that begins outside strings and comments, unless it is very long."""
     return Balance() if len(text) > _LONG else balance(text, signs)
 
 
@@ -203,7 +202,7 @@ def _code_of(line: str, signs: tuple[str, ...]) -> str:
 
 
 def comment_end(text: str, language: str) -> str:
-    """What ends the block comment that `text` ends in; "" where it ends in none."""
+    """Return the sign that would end a block comment open at the end of `text`; "" if none."""
     ends, at = block_comments(language), 0
     while ends:
         found = next((one for one in _marks(language).finditer(text, at) if one["block"]), None)
@@ -219,11 +218,11 @@ def comment_end(text: str, language: str) -> str:
 
 @cache
 def _marks(language: str) -> re.Pattern[str]:
-    """Strings and line comments, which may hold what begins a block comment elsewhere."""
+    """Match block comments, and the strings and line comments that may contain their signs."""
     lines = "".join(f"|{re.escape(sign)}[^\n]*" for sign in comment_signs(language))
     blocks = "|".join(map(re.escape, block_comments(language)))
     string = r"""(?P<quote>["`]|(?<!\w)')(?:\\.|(?!(?P=quote))[^\\\n])*(?P=quote)"""
-    # An escaped quote begins no string: else each of a line's would be read to its end.
+    # Escaped quotes must begin no string, or each one would be read to the end of the line.
     return re.compile(rf"\\.|{string}|(?P<block>{blocks}){lines}")
 
 

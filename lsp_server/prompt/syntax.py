@@ -1,4 +1,4 @@
-"""The cursor's place, from a syntax tree that is updated with each edit of the document."""
+"""Finds the cursor's place in a syntax tree that is updated with each edit."""
 
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -40,22 +40,22 @@ from lsp_server.prompt.place import (
     place_in_code,
 )
 
-MAX_LINES = 8_000  # from here on text rules judge: a broken line may cost a whole parse
-MAX_CHARS = 500_000  # likewise; few of a program's files are larger, few of those are written
-MAX_ROW = 20_000  # characters of a line; longer ones are made by programs
-MAX_BRACKETS = 50_000  # that open; nested hundred thousand deep they end the parser's process
-_PATIENCE_S = 0.005  # for parsing after a keystroke: an open quote changes the whole file
-_TRIES = 3  # each with twice the patience; then only a pause helps
+MAX_LINES = 8_000  # longer documents use text rules, as a broken line may cost a whole parse
+MAX_CHARS = 500_000  # the same limit in characters; few source files are larger
+MAX_ROW = 20_000  # characters of a line; longer ones are generated
+MAX_BRACKETS = 50_000  # opening brackets; 100,000 nested ones crash the parser's process
+_PATIENCE_S = 0.005  # seconds to parse after a keystroke; an open quote changes the whole file
+_TRIES = 3  # each with twice the patience, before waiting for a pause
 
 
 class Places:
     """All open documents' trees."""
 
     def __init__(self) -> None:
-        self._known: dict[str, tuple[int, DocumentSyntax]] = {}  # with the opening that it is of
+        self._known: dict[str, tuple[int, DocumentSyntax]] = {}  # by URI, with its opening
 
     def syntax(self, snapshot: Snapshot) -> "DocumentSyntax":
-        """The tree of a document, which follows its current text."""
+        """Return the tree of a document, which follows its text."""
         opening, syntax = self._known.get(snapshot.uri, (0, None))
         if syntax is None or opening != snapshot.opening:
             syntax = DocumentSyntax(snapshot.language_id)
@@ -63,33 +63,33 @@ class Places:
         return syntax
 
     def catch_up(self, uri: str) -> bool:
-        """Parse some of what was left unparsed while the user typed; whether there is more."""
+        """Parse some text left over while the user typed; return whether there is more."""
         return uri in self._known and self._known[uri][1].catch_up()
 
     def forget(self, uri: str) -> None:
-        """A document was closed."""
+        """Forget a closed document."""
         self._known.pop(uri, None)
 
 
 class DocumentSyntax:
-    """One document's tree. Without a grammar, and in long documents, text rules decide.
+    """One document's tree. Text rules decide without a grammar and in long documents.
 
-    They also do while parsing after a keystroke takes too long, until `catch_up`.
+    They also decide while parsing after a keystroke takes too long, until `catch_up`.
     """
 
     def __init__(self, language_id: str, *, clock: Callable[[], float] = time.perf_counter) -> None:
         self._language_id = language_id
         self._clock = clock
         self._signs = comment_signs(language_id)
-        self._lines: tuple[str, ...] = ()  # when asked for last
-        self._rows: list[bytes] = []  # the same, each with its line end, the last one too
+        self._lines: tuple[str, ...] = ()  # the text at the last call
+        self._rows: list[bytes] = []  # the same in UTF-8, each with a line end
         self._tree: Tree | None = None
-        self._reading: Iterator[Tree | None] | None = None  # of the whole text, if it goes on
-        self._num_failed = 0  # parses since the last one in time; edits wait while there are any
+        self._reading: Iterator[Tree | None] | None = None  # an unfinished parse of the whole text
+        self._num_failed = 0  # parses since the last one in time; if any, edits are yet to parse
         self._is_hopeless = False  # the whole text takes too long
 
     def place(self, lines: Sequence[str], position: Position) -> Place:
-        """The place of `position` in `lines`."""
+        """Return the place of `position` in `lines`."""
         tree = self._follow(tuple(lines))
         around = nodes_around(tree, _point(lines, position)) if tree else []
         if tree is None or len(around) > MOST_DEPTH:
@@ -100,16 +100,16 @@ class DocumentSyntax:
         return inside or place_in_code(lines, position, self._block(tree, around, lines, position))
 
     def parsed_line(self, lines: Sequence[str], row: int) -> ParsedLine | None:
-        """The line `row` of `lines` within its tree; None if there is no tree in time."""
+        """Return the line `row` of `lines` with its tree; None if there is no tree in time."""
         tree, parser = self._follow(tuple(lines)), parser_for(self._language_id)
         if tree is None or parser is None:
             return None
         return ParsedLine(parser, tree.copy(), self._language_id, row, tuple(self._rows))
 
     def catch_up(self) -> bool:
-        """Parse a stretch of what there was no time for; whether there is more.
+        """Parse a stretch of the text left over, and return whether there is more.
 
-        For when nobody types.
+        To be called while the user does not type.
         """
         parser = parser_for(self._language_id)
         if parser is not None and self._tree is not None and self._num_failed:
@@ -122,7 +122,7 @@ class DocumentSyntax:
         return is_short and not self._is_hopeless and max(map(len, lines), default=0) <= MAX_ROW
 
     def _follow(self, lines: tuple[str, ...]) -> Tree | None:
-        """The tree of `lines`, or None if there is no grammar or it would take too long."""
+        """Return the tree of `lines`; None without a grammar, or if it takes too long."""
         parser = parser_for(self._language_id) if self._is_fit(lines) else None
         if parser is None:
             self._lines, self._rows, self._tree, self._reading = (), [], None, None
@@ -144,7 +144,7 @@ class DocumentSyntax:
         )
 
     def _edit(self, splice: LineSplice) -> None:
-        """Tell the rows and the tree of an edit; lines that stay in it keep their objects."""
+        """Edit the rows and the tree; unchanged lines of the edit keep their objects."""
         edited = slice(splice.start, splice.end)
         known = dict(zip(self._lines[edited], self._rows[edited], strict=True))
         new = [known.get(line) or _encoded(line) for line in splice.lines]
@@ -159,7 +159,7 @@ class DocumentSyntax:
         return parsed_in_stretches(Parser(parser.language), self._rows, old)
 
     def _read_on(self) -> Tree | None:
-        """The tree, if one more stretch ends it. No text that nobody would write by hand has one."""
+        """Parse one more stretch; return the tree if that completes it. Hostile text gets none."""
         if self._reading is None:
             return None
         for tree in self._reading:
@@ -170,7 +170,7 @@ class DocumentSyntax:
         return None
 
     def _parse_again(self, parser: Parser, old: Tree) -> Tree | None:
-        """The tree after edits. If parsing takes too long, the old one is kept to parse from later."""
+        """Parse after edits. If that takes too long, keep the old tree to parse from later."""
         if self._num_failed >= _TRIES:
             return None
         patience_s = _PATIENCE_S * 2**self._num_failed
@@ -193,14 +193,14 @@ class DocumentSyntax:
             if node.type in STRINGS and self._in_string(node, cursor):
                 return Place.STRING
             if node.has_error and node.start_point.row == cursor.row:
-                # The grammar has failed here: an open quote is not a string to it.
+                # The grammar has failed here, as it sees no string in an open quote.
                 return inside_by_text(lines, position, self._language_id)
         return None
 
     def _in_comment(self, node: Node, cursor: Point) -> bool:
         start, end = node.start_point, node.end_point
         if not self._rows[start.row][start.column :].startswith(b"/*"):
-            # Some grammars count the line end to the comment.
+            # Some grammars include the line end in the comment.
             return start.row == cursor.row and start < cursor
         is_closed = self._rows[end.row][: end.column].endswith(b"*/")
         return start < cursor and (cursor < end or not is_closed)
@@ -237,7 +237,7 @@ def _opens_block(opener: Opener, leaf: Node, parent: Node) -> bool:
 
 
 def _docstring_block(around: Sequence[Node], lines: Sequence[str]) -> tuple[str, int] | None:
-    """A Python block that holds only the string at the cursor, and so counts as empty."""
+    """Return a Python block that counts as empty, with only the string at the cursor."""
     blocks = ((node, above) for node, above in pairwise(around) if node.type == "block")
     block, statement = next(blocks, (None, None))
     if block is None or statement is None or around[0].type != "string_end":
@@ -252,5 +252,5 @@ def _point(lines: Sequence[str], position: Position) -> Point:
 
 
 def _encoded(line: str) -> bytes:
-    # Editors can send halves of surrogate pairs, which UTF-8 does not know.
+    # Editors can send unpaired surrogates, which UTF-8 cannot encode.
     return line.encode("utf-8", "replace") + b"\n"
