@@ -1,1 +1,1 @@
-"""The editor's side: the language server and the foregram command. It knows no torch."""
+"""The editor's side: the language server and the `foregram` command, without torch."""

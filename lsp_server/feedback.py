@@ -22,7 +22,7 @@ class Item(msgspec.Struct, frozen=True, rename="camel"):
 
     @property
     def completion_id(self) -> str | None:
-        """The completion that it belongs to."""
+        """The id of the item's completion."""
         first = self.command.arguments[0] if self.command and self.command.arguments else None
         return first if isinstance(first, str) else None
 
@@ -45,7 +45,7 @@ class PlaceParams(msgspec.Struct, frozen=True, rename="camel"):
 
 
 def read(params: object, kind: type[_Read]) -> _Read:
-    """Read a message's params. Raises InputError, which names what is wrong."""
+    """Read a message's params. Raises InputError, which names the fault."""
     try:
         return msgspec.convert(params, kind)
     except msgspec.ValidationError as error:

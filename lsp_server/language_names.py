@@ -1,10 +1,10 @@
-"""Languages: what editors call them, how their files are called, what begins a comment there."""
+"""Languages by editors' names for them and by file names, and their comment signs."""
 
 from pathlib import PurePosixPath
 from urllib.parse import unquote
 
-# By the signs of comments: each language's name in VS Code, then others that Vim, Emacs, Helix,
-# JetBrains, Sublime and Kate have for it, and names and endings of its files, all in lower case.
+# By comment signs: each language's name in VS Code, then its names in Vim, Emacs, Helix, JetBrains,
+# Sublime and Kate, and the names and endings of its files, all in lower case.
 _TABLE = {
     "//": """
         javascript js js2 js3 ecmascript ecmascript-6 .js .cjs .mjs; javascriptreact jsx js-jsx rjsx
@@ -94,17 +94,17 @@ _SIGNS = {names[0]: signs for signs, names in _ENTRIES}
 _LANGUAGES = {name: names[0] for _, names in _ENTRIES for name in names}
 _C_LIKE = ("//",)
 TAGGED = ("html", "xml", "vue", "svelte", "astro")
-UNPAIRED = (*PROSE, "latex", "vim", "vb")  # brackets need no partner, or a quote begins a comment
+UNPAIRED = (*PROSE, "latex", "vim", "vb")  # unpaired brackets, or quotes that begin comments
 UNPAIRED_CLOSERS = ("shellscript",)  # branches of `case`
 _LISPS = ("clojure", "lisp", "scheme", "racket")
-APOSTROPHES = (*_LISPS, "ocaml", "coq", "haskell", "agda", "lean", "idris")  # begin no string
+APOSTROPHES = (*_LISPS, "ocaml", "coq", "haskell", "agda", "lean", "idris")  # these begin no string
 
 
 def language_of(identifier: str, uri: str = "") -> str:
-    """The language that an editor's identifier names, or else the file's name.
+    """Return the language by an editor's identifier, or otherwise by the file's name.
 
-    An identifier that is not known stays as it is; without any, and where all text is plain to the
-    editor, a file that is not known is plain text.
+    An unknown identifier is returned as it is. Without one, or if it means plain text, an unknown
+    file is plain text.
     """
     named = _named(identifier)
     if named in (None, "plaintext"):
@@ -113,7 +113,7 @@ def language_of(identifier: str, uri: str = "") -> str:
 
 
 def language_of_file(path: str) -> str:
-    """The language that a file's name tells; "" where it tells none."""
+    """Return the language by a file's name; "" if unknown."""
     name = PurePosixPath(path).name.lower()
     stem, *endings = name.lstrip(".").split(".")
     candidates = (name, *(f".{ending}" for ending in reversed(endings)), stem if endings else "")
@@ -121,25 +121,25 @@ def language_of_file(path: str) -> str:
 
 
 def ending_of(language: str) -> str:
-    """How names of a language's files usually end; "" where it has no ending."""
+    """Return the usual file ending of a language; "" if it has none."""
     names = (name for name, one in _LANGUAGES.items() if one == language)
     return next((name for name in names if name.startswith(".")), "")
 
 
 def comment_signs(language: str) -> tuple[str, ...]:
-    """What begins a comment that ends with its line."""
+    """Return the signs that begin a comment up to the line's end."""
     return _SIGNS.get(language, _C_LIKE)
 
 
 def block_comments(language: str) -> dict[str, str]:
-    """What begins a comment that may span lines, with what ends it; a glob has such signs, too."""
+    """Return the start and end signs of comments that may span lines; globs contain some, too."""
     is_c_like = "//" in comment_signs(language) or language in ("css", "sql")
     found = {"/*": "*/"} if is_c_like else {}
     return found | ({"<!--": "-->"} if language in TAGGED else {})
 
 
 def _named(identifier: str) -> str | None:
-    """`yaml.ansible` is Vim's, `source.python` Sublime's, `python-ts-mode` Emacs's way to say it."""
+    """Read `yaml.ansible` of Vim, `source.python` of Sublime and `python-ts-mode` of Emacs."""
     name = identifier.strip().lower().replace(" ", "-").replace("_", "-")
     name = name.removesuffix("-mode").removesuffix("-ts")
     first, *others = name.split(".")

@@ -1,4 +1,4 @@
-"""Whether a model's name can be used, checked before anything is loaded."""
+"""Checks whether a model's name is usable, without loading anything."""
 
 import reprlib
 from pathlib import Path
@@ -15,7 +15,7 @@ _TYPED = Layer("what was typed", {})
 
 
 class Check(msgspec.Struct, frozen=True):
-    """What was found, and what to do if something is wrong."""
+    """The result of a check, with advice if something is wrong."""
 
     name: str
     state: Literal["ok", "warning", "failed"]
@@ -24,7 +24,7 @@ class Check(msgspec.Struct, frozen=True):
 
 
 def failure(name: str, error: Exception, advice: str = "") -> Check:
-    """A failed check. Without `advice`, the advice is what the error says after its semicolon."""
+    """Return a failed check. `advice` defaults to the error's text after its last semicolon."""
     found, _, remedy = str(error).rpartition("; ")
     if advice or not found:
         return Check(name, "failed", str(error), advice or "fix that and try again")
@@ -32,7 +32,7 @@ def failure(name: str, error: Exception, advice: str = "") -> Check:
 
 
 class ModelCheck(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Whether a name can be used; if not, why, and what may have been meant."""
+    """Whether a name is usable; if not, the reason and similar names."""
 
     ok: bool
     near: list[str]
@@ -42,7 +42,7 @@ class ModelCheck(msgspec.Struct, frozen=True, omit_defaults=True):
 def check_name(typed: str) -> ModelCheck:
     """Check a name as the settings would, and whether a local model exists.
 
-    A model of the hub may turn out not to exist: only the form of its name is checked.
+    Of a model on the hub, only the form of its name is checked.
     """
     name = typed.strip()
     if kind_of(name) == "unknown" and (near := near_names(name)):
@@ -57,7 +57,7 @@ def check_name(typed: str) -> ModelCheck:
 
 
 def check_model(model: str | None) -> Check:
-    """Whether the model that the settings name is there, as far as is known without loading it."""
+    """Check whether the settings' model exists, without loading it."""
     name = model or DEFAULT_MODEL
     kind = kind_of(name)
     if kind == "embedded":

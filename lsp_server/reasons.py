@@ -1,4 +1,4 @@
-"""Why an answer is empty, in the one vocabulary that there is, and what a person can do."""
+"""The one vocabulary of reasons for empty answers, and of remedies for people."""
 
 import time
 from collections.abc import Iterable
@@ -13,14 +13,14 @@ from engine.model_names import printable
 
 
 class Remedy(msgspec.Struct, frozen=True):
-    """What a person can do. `action` is for programs, `title` a button's label."""
+    """An action for people. `action` is its code for programs, `title` a button's label."""
 
     action: str
     title: str
 
     @property
     def in_terminal(self) -> str:
-        """What to run or set instead of pressing a button; empty if the title says it all."""
+        """The command or setting in place of the button; empty if the title suffices."""
         return _IN_TERMINAL.get(self.action, "")
 
 
@@ -52,7 +52,7 @@ _IN_TERMINAL = {
     "showLogs": "run `foregram logs`",
 }
 
-# By codes of failures; "" is a host that does not answer, and what has no remedy of its own.
+# By failure code; "" is for a host that does not answer and for codes not listed.
 _HELP = {
     "bad_configuration": OPEN_SETTINGS,
     "model_corrupt": CHOOSE_MODEL,
@@ -71,20 +71,20 @@ _HELP_ELSEWHERE = _HELP | {"": CHOOSE_HOST, "wrong_token": SET_TOKEN, "wrong_pro
 
 
 def host_remedy(code: str, *, is_remote: bool) -> Remedy:
-    """What helps against a host's failure of this code."""
+    """Return the remedy for a host's failure of this code."""
     table = _HELP_ELSEWHERE if is_remote else _HELP_HERE
     return table.get(code, table[""])
 
 
 class Reason(StrEnum):
-    """Why there is nothing to show: a code for programs, a sentence for people, and what helps."""
+    """Why there is nothing to show: a code for programs, a sentence for people, and a remedy."""
 
     _value_: str
     sentence: str
     remedy: Remedy | None
 
     def __new__(cls, code: str, sentence: str, remedy: Remedy | None = None) -> Self:
-        """A member with its code, which equals it, and what else is known of it."""
+        """Return a member that equals its code."""
         member = str.__new__(cls, code)
         member._value_ = code
         member.sentence = sentence
@@ -137,12 +137,12 @@ class Reason(StrEnum):
 HIDING = frozenset(
     {Reason.IGNORED_FILE, Reason.LINE_TOO_LONG, Reason.SECRET_FILE, Reason.UNCLEAR_IGNORE_FILE}
 )
-SILENCING = frozenset({Reason.EMPTY_FILE, Reason.PROSE})  # an explicit request is answered
+SILENCING = frozenset({Reason.EMPTY_FILE, Reason.PROSE})  # explicit requests are still answered
 HOST_TROUBLES = frozenset(
     {Reason.DEVICE_LOST, Reason.HOST_FAILED, Reason.HOST_LOADING, Reason.HOST_UNREACHABLE}
 )
-WITHDRAWN = frozenset({Reason.CANCELLED, Reason.SUPERSEDED})  # nobody waits for these any more
-# A host's failures by their codes, and its states (`LinkState`).
+WITHDRAWN = frozenset({Reason.CANCELLED, Reason.SUPERSEDED})  # no one waits for the answer
+# By a host's failure code or state (`LinkState`).
 _OF_HOSTS = {
     "cancelled": Reason.SUPERSEDED,
     "device_lost": Reason.DEVICE_LOST,
@@ -157,18 +157,18 @@ _OF_HOSTS = {
 
 
 def host_reason(code: str) -> Reason:
-    """What a host's failure of this code, or its state, means for a request."""
+    """Return a request's reason for a host's failure code or state."""
     return _OF_HOSTS.get(code, Reason.HOST_FAILED)
 
 
 class EmptyAnswer(msgspec.Struct, frozen=True):
-    """One empty answer. It holds where in the document, but never its text."""
+    """One empty answer, with its place in the document but never any text."""
 
     time_s: float  # since the epoch
     reason: Reason
     uri: str
     line: int | None = None  # from 1
-    detail: str = ""  # what a person needs beside the reason's sentence
+    detail: str = ""  # completes the reason's sentence for people
 
     @property
     def sentence(self) -> str:
@@ -176,7 +176,7 @@ class EmptyAnswer(msgspec.Struct, frozen=True):
         return f"{self.reason.sentence} ({self.detail})" if self.detail else self.reason.sentence
 
     def shown(self) -> dict[str, Any]:
-        """As editors and `foregram why --json` get it."""
+        """Return the form for editors and `foregram why --json`."""
         known = {
             "file": shown_name(self.uri),
             "line": self.line,
@@ -190,17 +190,14 @@ class EmptyAnswer(msgspec.Struct, frozen=True):
 
 
 def notable(answers: Iterable[EmptyAnswer]) -> list[EmptyAnswer]:
-    """The answers that somebody waited for, without repetitions of one reason on one line.
-
-    The oldest comes first.
-    """
+    """Return the awaited answers, oldest first, without repeats of a reason on one line."""
     kept = [one for one in answers if one.reason not in WITHDRAWN]
     repeats = groupby(kept, key=lambda one: (one.uri, one.line, one.reason))
     return [list(same)[-1] for _, same in repeats]
 
 
 def base_name(uri: str) -> str:
-    """The last part of a URI's path, as people know the file."""
+    """Return the last part of a URI's path, decoded."""
     try:
         path = uri if uri.startswith("file:") else urlsplit(uri).path
     except ValueError:
@@ -209,5 +206,5 @@ def base_name(uri: str) -> str:
 
 
 def shown_name(uri: str) -> str:
-    """A file's name that is safe to print."""
+    """Return a file's name that is safe to print."""
     return printable(base_name(uri))

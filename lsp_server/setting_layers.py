@@ -1,4 +1,4 @@
-"""The layers that settings come from: read, named, checked. A field's type says what is valid."""
+"""Reads and checks the layers of settings. A field's type decides which values are valid."""
 
 import difflib
 import reprlib
@@ -21,21 +21,21 @@ from engine.model_names import kind_of, path_of, why_unknown
 class Layer:
     """Settings of one source, by camelCase or snake_case keys.
 
-    None leaves a key to other layers; so does an empty string where a setting may be unset, which
-    is what editors send for an empty field. Relative paths are relative to `folder`; without one
-    they would depend on where the editor was started, and are rejected.
+    None leaves a key to other layers. So does an empty string, which editors send for an empty
+    field, if the setting may be unset. Relative paths are relative to `folder`; without one they
+    would depend on where the editor was started, and are rejected.
     """
 
     source: str  # for people: a file's path, "command line", "initializationOptions"
     values: Mapping[str, object]
-    is_text: bool = False  # of environment variables, by their names
-    own_elsewhere: str = ""  # where the user's own settings are taken from, if not from here
+    is_text: bool = False  # whether these are environment variables, by their names
+    own_elsewhere: str = ""  # the sources of the user's own settings, if this is none of them
     folder: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class GoneSetting:
-    """A setting of an earlier version: what holds instead, in words and as its value."""
+    """A removed setting, with the behaviour that replaces it in words and as a value."""
 
     meaning: str
     value: object
@@ -43,7 +43,7 @@ class GoneSetting:
 
 @dataclass(frozen=True, slots=True)
 class SettingsProblem:
-    """A key that could not be used; if `key` is empty, a whole file. `is_gone`: it did no harm."""
+    """An unusable key, or a whole file if `key` is empty. `is_gone`: it does no harm."""
 
     source: str
     key: str
@@ -61,17 +61,17 @@ def usable_values(
     gone: Mapping[str, GoneSetting],
     problems: list[SettingsProblem],
 ) -> Iterator[tuple[str, object]]:
-    """The valid values of `layer`, by the fields in `names`; the others are added to `problems`.
+    """Yield the valid values of `layer` by field, and add the others to `problems`.
 
-    A layer whose user has own settings elsewhere may set those in `shared` alone. A setting in
-    `gone` is passed over where it says what holds anyway: older plugins send such ones.
+    A layer with `own_elsewhere` may set only those in `shared`. A setting in `gone` is ignored if
+    its value still holds, as older plugins send such settings.
     """
     for key, given in layer.values.items():
         if (field := names.get(key)) is None:
             problems += _unknown(layer.source, key, given, names, gone)
             continue
         try:
-            # Nobody loses anything by an empty list of exceptions.
+            # An empty list of exceptions is harmless.
             is_own = field.name not in shared
             if is_own and layer.own_elsewhere and given not in (None, []):
                 raise ConfigurationError(f"{key} is taken only from {layer.own_elsewhere}")
@@ -88,7 +88,7 @@ def _unknown(
     names: Iterable[str],
     gone: Mapping[str, GoneSetting],
 ) -> Iterator[SettingsProblem]:
-    name = key.removeprefix("FOREGRAM_").replace("_", "").lower()  # however its layer spells it
+    name = key.removeprefix("FOREGRAM_").replace("_", "").lower()  # any layer's spelling
     for one, setting in gone.items():
         if name == one.replace("_", ""):
             if given not in (None, "") and str(given).lower() != str(setting.value).lower():
@@ -116,7 +116,7 @@ def _converted(key: str, given: object, field: FieldInfo, layer: Layer) -> objec
 
 
 def model_name(name: str, layer: Layer, key: str) -> str:
-    """A name that a model may have; a path becomes an absolute one. Raises ConfigurationError."""
+    """Check a model's name, and make a path absolute. Raises ConfigurationError."""
     kind = kind_of(name)
     if kind == "unknown":
         raise ConfigurationError(why_unknown(name))
@@ -135,7 +135,7 @@ def _placed(path: Path, layer: Layer, key: str, given: object) -> Path:
 
 
 def _split(text: str, kind: inspect.Type) -> object:
-    """Lists and tables as a variable holds them: `*.md,*.txt` and `python=true,markdown=false`."""
+    """Split lists and tables of a variable: `*.md,*.txt` and `python=true,markdown=false`."""
     parts = [part.strip() for part in text.split(",") if part.strip()]
     if isinstance(kind, inspect.VarTupleType):
         return parts
@@ -150,12 +150,12 @@ def _as_path(_kind: type, value: object) -> Path:
         raise TypeError("not a path")
     try:
         return Path(value).expanduser()
-    except RuntimeError as error:  # there is no such user
+    except RuntimeError as error:  # no such user
         raise TypeError("no known home folder") from error
 
 
 def expected(kind: inspect.Type) -> str:
-    """What a value of this type has to be, in words."""
+    """Describe the valid values of a type."""
     if isinstance(kind, inspect.Metadata):
         return (kind.extra or {}).get("expected") or expected(kind.type)
     if isinstance(kind, inspect.UnionType):
@@ -179,13 +179,13 @@ _IN_WORDS: dict[type[inspect.Type], str] = {
 
 
 def file_layer(environ: Mapping[str, str], problems: list[SettingsProblem]) -> Layer:
-    """The user's `foregram.toml`; empty if there is none."""
+    """Read the user's `foregram.toml`; without one, the layer is empty."""
     if named := environ.get("FOREGRAM_CONFIG"):
         path = Path(named).expanduser()
     else:
         folder = _ours(environ, "XDG_CONFIG_HOME", "Library/Application Support", ".config")
         path = folder / "foregram.toml"
-    if not path.is_absolute():  # that of whatever repository an editor is started in
+    if not path.is_absolute():  # it may name a file of any repository
         wrong = "FOREGRAM_CONFIG is a relative path: write the whole path, from / or ~"
         problems.append(SettingsProblem(str(path), "", wrong))
         return Layer(str(path), {})
@@ -194,28 +194,28 @@ def file_layer(environ: Mapping[str, str], problems: list[SettingsProblem]) -> L
     except FileNotFoundError:
         if named:
             problems.append(SettingsProblem(str(path), "", "there is no such file"))
-    except (OSError, ValueError) as error:  # unreadable; not TOML, not UTF-8
+    except (OSError, ValueError) as error:  # unreadable, not TOML or not UTF-8
         reason = getattr(error, "strerror", None) or error
         problems.append(SettingsProblem(str(path), "", f"cannot be read: {reason}"))
     return Layer(str(path), {})
 
 
 def environment_layer(environ: Mapping[str, str]) -> Layer:
-    """The variables that begin with FOREGRAM_; an empty one is as good as none."""
+    """Take the variables that begin with FOREGRAM_; an empty one counts as unset."""
     ours = {name: text or None for name, text in environ.items() if name.startswith("FOREGRAM_")}
     ours.pop("FOREGRAM_CONFIG", None)
     return Layer("environment", ours, is_text=True)
 
 
 def default_cache_folder(environ: Mapping[str, str]) -> Path:
-    """The system's folder for a user's caches."""
+    """Return our folder in the user's cache folder."""
     return _ours(environ, "XDG_CACHE_HOME", "Library/Caches", ".cache")
 
 
 def _ours(environ: Mapping[str, str], variable: str, on_mac: str, elsewhere: str) -> Path:
-    """Our folder in the one that `variable` names, or else in the system's of the user's home.
+    """Return our folder in that of `variable`, or otherwise in the system's default.
 
-    The desktop's specification says to ignore relative ones.
+    The XDG specification says to ignore relative paths.
     """
     folder = Path(environ.get(variable, ""))
     if not folder.is_absolute():

@@ -1,7 +1,7 @@
-"""What the user wants: one model of settings, and the one reader of the environment.
+"""The user's settings, and the one reader of the environment.
 
 Layers, later ones winning: defaults, file, environment, command line, the editor's options. A wrong
-or unknown key is a problem with a name; what else its layer says still holds.
+or unknown key is reported by name; the rest of its layer still holds.
 """
 
 import os
@@ -54,8 +54,8 @@ _Dtype = Annotated[
 ]
 
 
-# What a workspace may set, too. All else is the user's own: it decides where text goes, or what is
-# loaded.
+# Settings that a workspace may set, too. The others are the user's own, because they decide where
+# text is sent or what is loaded.
 SHARED = frozenset(
     (
         *("enable", "languages", "disabled_globs", "layout", "lookahead", "temperature"),
@@ -106,14 +106,14 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
     @property
     def repository_globs(self) -> tuple[str, ...] | None:
-        """Patterns of the files to index, none of them where that is all; None: no file."""
+        """Patterns of the files to index; empty means all files, None no file."""
         if "off" in self.repository or not self.repository:
             return None
         return () if "on" in self.repository else self.repository
 
     @staticmethod
     def from_environment(environ: Mapping[str, str] | None = None) -> "Settings":
-        """Read file and environment; raises ConfigurationError on a wrong or unknown key."""
+        """Read file and environment. Raises ConfigurationError on a wrong or unknown key."""
         loaded = load_settings(environ=environ)
         loaded.require()
         return loaded.settings
@@ -132,19 +132,19 @@ GONE = {
 
 @dataclass(frozen=True, slots=True)
 class LoadedSettings:
-    """What could be used, and what could not."""
+    """The usable settings, and the problems with others."""
 
     settings: Settings
     problems: tuple[SettingsProblem, ...]
 
     def require(self) -> None:
-        """Raise ConfigurationError unless all could be used, or is gone."""
+        """Raise ConfigurationError if a setting is unusable, unless it was removed."""
         if wrong := [str(one) for one in self.problems if not one.is_gone]:
             raise ConfigurationError("; ".join(wrong))
 
 
 def load_settings(*layers: Layer, environ: Mapping[str, str] | None = None) -> LoadedSettings:
-    """Defaults, file and environment, then `layers` in their order. It never raises."""
+    """Load defaults, file and environment, then `layers` in order. Never raises."""
     variables = os.environ if environ is None else environ
     problems: list[SettingsProblem] = []
     chosen: dict[str, Any] = {
@@ -154,14 +154,14 @@ def load_settings(*layers: Layer, environ: Mapping[str, str] | None = None) -> L
     for layer in (file_layer(variables, problems), environment_layer(variables), *layers):
         names = _BY_VARIABLE if layer.is_text else _BY_KEY
         values: dict[str, Any] = dict(usable_values(layer, names, SHARED, GONE, problems))
-        if layer.own_elsewhere and "disabled_globs" in values:  # it may hide more, and show no more
+        if layer.own_elsewhere and "disabled_globs" in values:  # it may only hide more files
             values["disabled_globs"] = *chosen.get("disabled_globs", ()), *values["disabled_globs"]
         chosen.update(values)
     return LoadedSettings(Settings(**chosen), tuple(problems))
 
 
 def variable_of(name: str) -> str:
-    """The environment variable of a setting."""
+    """Return the environment variable of a setting."""
     return "FOREGRAM_" + name.removesuffix("_folder").upper()
 
 

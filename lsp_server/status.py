@@ -1,4 +1,4 @@
-"""What the editor shows of the host, of the repository and of the document that its user works in."""
+"""The status that an editor shows of the host, the repository and the user's document."""
 
 import uuid
 from collections.abc import Iterator
@@ -27,13 +27,13 @@ _INACTIVE = HIDING | {
     Reason.TOO_LARGE,
 }
 ASK_AGAIN = "foregram/askAgain"
-_MANY_FILES = 200  # fewer are read in a moment
+_MANY_FILES = 200  # fewer files are read in a moment, without a progress bar
 _SEARCHING = "Looking for the running model…"
 _LEVELS = {"Error": types.MessageType.Error, "Warning": types.MessageType.Warning}
 
 
 class _State(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel"):
-    """Copilot's kind, a sentence, and what an editor makes buttons and progress bars of."""
+    """Copilot's kind, a sentence, and the data of buttons and progress bars."""
 
     kind: str
     sentence: str
@@ -46,11 +46,11 @@ class _State(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel"):
 
     @property
     def message(self) -> str:
-        """The sentence, with the share that is done."""
+        """The sentence, with the percentage if known."""
         return self.sentence if self.percentage is None else f"{self.sentence}, {self.percentage} %"
 
     def params(self, *, is_busy: bool) -> dict[str, Any]:
-        """The message `didChangeStatus`."""
+        """Return the parameters of `didChangeStatus`."""
         known = msgspec.to_builtins(self)
         del known["sentence"]
         return {**known, "message": self.message, "busy": is_busy, "command": None}
@@ -58,23 +58,23 @@ class _State(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel"):
 
 @dataclass(slots=True)
 class ProgressBar:
-    """Begun at the first report, and again at the first one after an end.
+    """A progress bar that begins at its first report, and anew at the first one after its end.
 
-    `is_wanted`: the client draws it, and no state of ours in its place.
+    `is_wanted`: the client draws it, and does not show our state instead.
     """
 
     server: DocumentServer
     title: str
     is_wanted: bool = False
-    _token: str = ""  # of the progress that is shown
+    _token: str = ""  # names the progress on the screen
     _shown: types.WorkDoneProgressReport | None = None
 
     def report(self, message: str | None, share: int | None) -> None:
-        """Show how far the work is, in percent if that is known."""
+        """Show the progress, with `share` in percent if known."""
         if not self.is_wanted:
             return
         if not self._token:
-            self._token = uuid.uuid4().hex  # a client refuses one that it has seen
+            self._token = uuid.uuid4().hex  # clients reject a token that they have seen
             begin = types.WorkDoneProgressBegin(self.title, percentage=share or 0)
             self.server.work_done_progress.create(self._token, lambda _: None)
             self.server.work_done_progress.begin(self._token, begin)
@@ -84,7 +84,7 @@ class ProgressBar:
             self.server.work_done_progress.report(self._token, update)
 
     def end(self, message: str) -> None:
-        """The work is over, if any was shown."""
+        """End the progress, if any is shown."""
         if self._token:
             end = types.WorkDoneProgressEnd(message=message)
             self.server.work_done_progress.end(self._token, end)
@@ -92,9 +92,9 @@ class ProgressBar:
 
 
 class StatusLine:
-    """What a client is told of its host, its repository and the document that its user works in.
+    """Reports the state of the host, the repository and the user's document to a client.
 
-    `knows_status`: it reads Copilot's messages; `can_ask_again`: it repeats a request when told to.
+    `knows_status`: it reads Copilot's messages; `can_ask_again`: it can repeat a request.
     """
 
     def __init__(self, server: DocumentServer) -> None:
@@ -106,16 +106,16 @@ class StatusLine:
         self._is_enabled = True
         self._is_remote = False
         self._wanted = ""  # the model that the settings name
-        self._unusable = ""  # why the model that they name cannot be used
+        self._unusable = ""  # why that model cannot be used
         self._unindexed = ""  # why the repository is not indexed
         self._report = LinkReport()
-        self._left_alone: Reason | None = None  # the document that the user works in, if any
+        self._left_alone: Reason | None = None  # why the user's document is not completed
         self._sent: dict[str, Any] | None = None
-        self._logged = {False: _SEARCHING}  # the last sentence; True: of the document
+        self._logged = {False: _SEARCHING}  # the last sentences; True: about the document
         self._num_working = 0
 
     def watch(self, report: LinkReport) -> None:
-        """The host is in this state."""
+        """Show the host's state."""
         self._report = report
         if report.status is None or report.state != "loading":
             self.loading.end("ready" if report.state == "ready" else "not loaded")
@@ -125,9 +125,9 @@ class StatusLine:
         self._update()
 
     def indexed(self, num_read: int, num_files: int, note: str, problem: str) -> None:
-        """So many files of the repository are read; `note` is to be said once all are.
+        """Show how many files of the repository are read, and `note` once all are.
 
-        `problem`: why it is not indexed; empty where it is, or shall not be.
+        `problem`: why it is not indexed; empty if it is, or is not meant to be.
         """
         if num_read == num_files:
             self.indexing.end(f"ready; {note}" if note else "ready")
@@ -144,22 +144,22 @@ class StatusLine:
             self._server.protocol.notify(ASK_AGAIN, {})
 
     def configure(self, settings: Settings, unusable_model: str) -> None:
-        """Take over the settings; `unusable_model` says what is wrong with the model's name."""
+        """Apply the settings; `unusable_model` says what is wrong with the model's name."""
         self._is_enabled = settings.enable
         self._is_remote = settings.host_url is not None
         self._wanted, self._unusable = settings.model or "", unusable_model
 
     def looks_at(self, reason: Reason | None, *, is_another: bool = False) -> None:
-        """The user works in a document that is not completed for this reason, if there is one.
+        """Show why the user's document is not completed, if there is a reason.
 
-        For another document the same is sent again: an editor drops the status of the former.
+        For another document the same status is sent again, as editors drop the former one's.
         """
         self._left_alone = reason if reason in _INACTIVE else None
         self._update(is_news=is_another and self._left_alone is not None)
 
     @contextmanager
     def working(self) -> Iterator[None]:
-        """A request is being answered."""
+        """Show that a request is being answered."""
         self._num_working += 1
         self._update()
         try:
@@ -170,14 +170,14 @@ class StatusLine:
 
     @property
     def of_host(self) -> dict[str, Any]:
-        """The host's state in a sentence, and what helps if it is in trouble."""
+        """The host's state in a sentence, and the remedy if it is in trouble."""
         host, remedy = self._of_host, self._of_host.remedy
         sentence = {"sentence": host.message}
         return sentence | {"remedy": msgspec.to_builtins(remedy)} if remedy else sentence
 
     @property
     def _state(self) -> _State:
-        """What matters most: a host in trouble, a document that is not completed, or the host."""
+        """The most important state: trouble of the host, then the document's, then the host's."""
         host = self._of_host
         reason = self._left_alone if self._is_enabled else Reason.DISABLED
         if reason is None or (host.kind == "Error" and self._is_enabled):
@@ -198,7 +198,7 @@ class StatusLine:
         if report.state == "loading":
             name, now = report.status.requested_model, report.status.progress
             loading = f"loading {title_of(name) if name else 'the model'}"
-            task = f"{loading}: {now.task}" if now else loading  # a share is of one task alone
+            task = f"{loading}: {now.task}" if now else loading  # the share is of this task alone
             shown = _State("Normal", task, state, report.percentage)
             return (
                 self._with_remedy(shown) if name and not self._is_wanted(report.status) else shown
@@ -206,7 +206,7 @@ class StatusLine:
         return self._running(report.status)
 
     def _running(self, status: Status) -> _State:
-        """A host that serves; with a warning if its model is not the one that the settings name."""
+        """Return the state of a ready host, with a warning if its model is not the settings'."""
         if self._unusable:
             runs = f"{self._unusable} ({status.model} runs instead)"
             return _State("Warning", runs, "ready", model=status.model, remedy=CHOOSE_MODEL)
@@ -223,7 +223,7 @@ class StatusLine:
         return not self._wanted or self._is_remote or _is_of(status, self._wanted)
 
     def _with_remedy(self, state: _State) -> _State:
-        """A host of another model than the settings name, be it that it still loads that."""
+        """Add the remedy for a host that runs or loads another model than the settings name."""
         wanted = title_of(self._wanted)
         remedy = Remedy("restart", f"Restart with {wanted}")
         return replace(state, configured_model=wanted, remedy=remedy)
@@ -247,7 +247,7 @@ class StatusLine:
             self._server.protocol.notify("didChangeStatus", params)
 
     def _log(self, state: _State) -> None:
-        """Write the sentence to the client's log, once for as long as it holds."""
+        """Write the sentence to the client's log if it has changed."""
         is_of_document = state.kind == "Inactive"
         if self._logged.get(is_of_document) != state.sentence:
             self._logged[is_of_document] = state.sentence

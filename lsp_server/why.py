@@ -1,6 +1,6 @@
-"""Why answers were empty, and what prompts were made of: kept for `foregram why`, without any text.
+"""Keeps for `foregram why` why answers were empty and which parts prompts had, but no text.
 
-Each language server has a file of its own.
+Each language server has its own file.
 """
 
 import asyncio
@@ -26,12 +26,12 @@ from lsp_server.workspace_files import WorkspaceFiles
 
 _FOLDER = "why"
 _KEPT_S = 24 * 3600.0
-_WRITE_S = 1.0  # seconds from an answer until it is written down
+_WRITE_S = 1.0  # seconds from an answer until the file is written
 _MOST_ANSWERS = 100
 
 
 class LastPrompt(msgspec.Struct, frozen=True):
-    """What the prompt of a document's last completion was made of."""
+    """The parts of the prompt of a document's last completion."""
 
     time_s: float  # since the epoch
     uri: str
@@ -39,22 +39,22 @@ class LastPrompt(msgspec.Struct, frozen=True):
 
 
 class Kept(msgspec.Struct, frozen=True):
-    """The last empty answers of one language server, the oldest first, and its last prompt."""
+    """The last empty answers of one language server, oldest first, and its last prompt."""
 
     answers: tuple[EmptyAnswer, ...] = ()
     prompt: LastPrompt | None = None
 
     @classmethod
     def read_all(cls, runtime_folder: Path) -> list["Kept"]:
-        """What all servers keep; files that are older than a day are removed."""
+        """Read the files of all servers, and remove files older than a day."""
         _remove_old(runtime_folder / _FOLDER)
         found = (read_kept(path, cls) for path in (runtime_folder / _FOLDER).glob("*.json"))
-        return [one for one in found if one]  # a damaged file hides no other
+        return [one for one in found if one]  # skip damaged files
 
     def write(self, runtime_folder: Path, client_id: str) -> None:
-        """Replace what a server keeps; if that fails, go without."""
+        """Replace a server's file; failures are ignored."""
         with suppress(OSError, ForegramError):
-            folder = RuntimeFolder.open(runtime_folder).path / _FOLDER  # made private, or checked
+            folder = RuntimeFolder.open(runtime_folder).path / _FOLDER  # checked to be private
             path = folder / f"{client_id}.json"
             if not path.exists():
                 _remove_old(folder)
@@ -63,10 +63,10 @@ class Kept(msgspec.Struct, frozen=True):
 
 
 class AnswerLog:
-    """The last empty answers of one editor, and its last prompt, written down soon."""
+    """The last empty answers of one editor and its last prompt, soon written to a file."""
 
     def __init__(self, workspace: Workspace, link: HostLink, files: WorkspaceFiles) -> None:
-        self.kept: deque[EmptyAnswer] = deque(maxlen=_MOST_ANSWERS)  # the oldest first
+        self.kept: deque[EmptyAnswer] = deque(maxlen=_MOST_ANSWERS)  # oldest first
         self._workspace = workspace
         self._link = link
         self._files = files
@@ -75,14 +75,14 @@ class AnswerLog:
         self._prompt: LastPrompt | None = None
 
     def note(self, uri: str, reason: Reason | None, line: int) -> None:
-        """A request was answered: write soon, not at every key, which may change both."""
+        """Note the answer to a request, and write soon rather than at every key."""
         if reason is not None:
             self.kept.append(self.explained(uri, reason, line))
         if self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(_WRITE_S, self.write)
 
     def explained(self, uri: str, reason: Reason, line: int | None) -> EmptyAnswer:
-        """An empty answer of now, with where the secret is, or what failed."""
+        """Return an empty answer of now, with the place of the secret or the failure."""
         snapshot, secret = self._workspace.documents.snapshot(uri), None
         if reason is Reason.SECRET_FILE and isinstance(snapshot, Snapshot):
             secret = self._workspace.permissions.secret(snapshot)
@@ -91,15 +91,15 @@ class AnswerLog:
         return EmptyAnswer(time.time(), reason, _writable(uri), line, detail)
 
     def prompt_of(self, uri: str) -> str | None:
-        """What the last prompt was made of, if it was of this document."""
+        """Return the parts of the last prompt, if it was of this document."""
         last = self._link.last
         return prompt_sentence(last[1], self._files.trouble) if last and last[0] == uri else None
 
     def write(self) -> None:
-        """Write both."""
+        """Write the answers and the prompt."""
         self._timer = None
         last = self._link.last
-        if last is not None and last is not self._last:  # else it would look new
+        if last is not None and last is not self._last:  # otherwise it would look new
             self._last = last
             told = prompt_sentence(last[1], self._files.trouble)
             self._prompt = LastPrompt(time.time(), _writable(last[0]), told)
@@ -107,23 +107,23 @@ class AnswerLog:
         kept.write(self._workspace.settings.runtime_folder, self._link.client_id)
 
     def close(self) -> None:
-        """The editor leaves."""
+        """Write pending answers when the editor leaves."""
         if self._timer is not None:
             self._timer.cancel()
             self.write()
 
 
 def prompt_sentence(done: Done, trouble: str = "") -> str:
-    """What a completion's prompt was made of, with the names of the files.
+    """Describe the parts of a completion's prompt, with the names of the files.
 
-    `trouble` is why the repository could not be asked.
+    `trouble` is why the repository could not be searched.
     """
     summary = prompt_summary(done.cost)
     return f"{summary}; the repository: {printable(trouble)}" if trouble else summary
 
 
 def prompt_summary(cost: Cost) -> str:
-    """How long a prompt is, how much of it was cached, and what came from other files."""
+    """Describe a prompt's length, its cached part, and the parts from other files."""
     parts = [f"{cost.prompt_tokens:,} tokens, {cost.reused_tokens:,} of them cached"]
     if cost.num_open:
         files = f"{len(cost.neighbours)} of {cost.num_open} other open files"
@@ -137,7 +137,6 @@ def prompt_summary(cost: Cost) -> str:
 
 
 def _listed(names: Sequence[str]) -> str:
-    """The names, where they are told."""
     return f" ({', '.join(map(printable, names))})" if any(names) else ""
 
 
@@ -149,5 +148,5 @@ def _remove_old(folder: Path) -> None:
 
 
 def _writable(uri: str) -> str:
-    """A client may send half a surrogate pair, which no file can hold."""
+    """Replace unpaired surrogates of a client, which no file can hold."""
     return uri.encode("utf-8", "replace").decode()

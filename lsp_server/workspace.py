@@ -1,4 +1,4 @@
-"""What one editor works on, as it is now: read by whatever serves it, changed by its session."""
+"""The current state of one editor's work; only its session changes it."""
 
 from dataclasses import dataclass
 
@@ -14,7 +14,7 @@ _LF_CLIENTS = ("neovim", "nvim")  # they write the document's line ends themselv
 
 @dataclass(slots=True)
 class Workspace:
-    """Open documents, settings, and what of the documents may be completed and sent.
+    """Open documents, settings, and permissions to complete and send the documents.
 
     `root` is the URI of the first folder, empty without one.
     """
@@ -26,18 +26,18 @@ class Workspace:
     client_name: str = ""
 
     async def look(self) -> None:
-        """Judge the open documents beside the event loop, where that may take long."""
+        """Judge the open documents, off the event loop if that may take long."""
         await self.permissions.look(self.documents.snapshots())
 
     def is_outdated(self, anchor: Anchor) -> bool:
-        """Whether the document has changed since."""
+        """Whether the document has changed since `anchor`."""
         then, now = anchor.document, self.documents.snapshot(anchor.document.uri)
         if isinstance(now, Reason):
             return True
         return (now.opening, now.version) != (then.opening, then.version)
 
     def line_end(self, snapshot: Snapshot) -> str:
-        """How lines end in what the client inserts into a document."""
+        """Return the line end of text that the client inserts into a document."""
         wanted = self.settings.line_ends
         if wanted == "auto":
             is_lf = any(name in self.client_name.lower() for name in _LF_CLIENTS)

@@ -1,6 +1,6 @@
-"""What the workspace's files say to one editor's session: indexed once the client is ready.
+"""One session's access to the index of its workspace's files.
 
-The index and what it needs are loaded then, and only where it is wanted: no start waits for them.
+The index is loaded only if it is wanted, once the client is ready, so that no start waits for it.
 """
 
 import asyncio
@@ -21,19 +21,19 @@ from lsp_server.documents.line_buffer import LINE_END
 from lsp_server.language_names import ending_of
 from lsp_server.workspace import Workspace
 
-_MOST_EDITS = 12  # lines that were edited last
-_EDIT_CHARS = 200  # characters of a line that are kept
-_NEAR_LINES = 20  # from a cursor, which are its surroundings anyway
+_MOST_EDITS = 12  # last edited lines that are kept
+_EDIT_CHARS = 200  # characters kept of a line
+_NEAR_LINES = 20  # lines from the cursor, which the prompt shows anyway
 
 
 class RecentEdits:
-    """Lines by document and number, as they were when they were edited."""
+    """The last edited lines by document and number, with the text after the edit."""
 
     def __init__(self) -> None:
-        self._lines: OrderedDict[tuple[str, int], str] = OrderedDict()  # the newest last
+        self._lines: OrderedDict[tuple[str, int], str] = OrderedDict()  # newest last
 
     def note(self, snapshot: Snapshot, row: int, num_lines: int) -> None:
-        """These lines have just been edited; the snapshot is the text since."""
+        """Note lines just edited; `snapshot` is the text after the edit."""
         first = max(row, row + num_lines - _MOST_EDITS)
         for number in range(first, min(row + num_lines, len(snapshot.lines))):
             key = snapshot.uri, number
@@ -44,7 +44,7 @@ class RecentEdits:
             self._lines.popitem(last=False)
 
     def far_from(self, uri: str, row: int) -> tuple[str, ...]:
-        """The lines that do not stand near a cursor, the newest first."""
+        """Return the lines that are not near a cursor, newest first."""
         edited = reversed(self._lines.items())
         return tuple(
             line
@@ -59,20 +59,20 @@ if TYPE_CHECKING:
 
 
 class WorkspaceFiles:
-    """The repository of a session, and the questions to it."""
+    """A session's repository, and the questions to it."""
 
     def __init__(self, workspace: Workspace, on_progress: Callable[[int, int, str], None]) -> None:
-        self.is_watched = False  # the client says which files change
+        self.is_watched = False  # whether the client reports changed files
         self._workspace = workspace
         self._documents = workspace.documents
         self._on_progress = on_progress
-        self._is_ready = False  # the client is
+        self._is_ready = False  # whether the client is ready
         self._folders: tuple[Path, ...] | None = None
         self._repository: Repository | None = None
         self._edits = RecentEdits()
 
     async def begin(self) -> None:
-        """The client is ready: what the files say may be found out."""
+        """Begin to index, as the client is ready."""
         if self._folders is not None and self._workspace.settings.repository_globs is not None:
             await asyncio.to_thread(import_module, "lsp_server.repository.repository")
         self._is_ready = True
@@ -80,7 +80,7 @@ class WorkspaceFiles:
 
     @property
     def is_indexed(self) -> bool:
-        """Whether the files are followed, or have been."""
+        """Whether the files are or have been indexed."""
         return self._repository is not None
 
     def enter(self, folders: Iterable[Path]) -> None:
@@ -102,17 +102,17 @@ class WorkspaceFiles:
             self._repository.enter(self._folders, settings)
 
     def changed(self, changed: Iterable[str]) -> None:
-        """Files of these URIs changed, came or went."""
+        """Note that files of these URIs changed, appeared or disappeared."""
         if self._repository is not None:
             self._repository.changed(tuple(changed))
 
     def look(self) -> None:
-        """The user is here: where the client watches no files, they may have changed meanwhile."""
+        """Look for changed files at a sign of the user, if the client watches none."""
         if self._repository is not None and not self.is_watched:
             self._repository.look()
 
     def edited(self, uri: str, changes: Iterable[types.TextDocumentContentChangeEvent]) -> None:
-        """A document was edited: its text holds the changes by now."""
+        """Note the edits of a document, which are already in its text."""
         snapshot = self._documents.snapshot(uri)
         if self._repository is None or not isinstance(snapshot, Snapshot):
             return
@@ -122,9 +122,9 @@ class WorkspaceFiles:
                 self._edits.note(snapshot, change.range.start.line, num_lines)
 
     async def shown(self, anchor: Anchor, *, is_quick: bool) -> tuple[Snippet, ...]:
-        """What the files say about a place, as far as it may be sent now.
+        """Return snippets of the files for a place, if they may be sent.
 
-        `is_quick`: a prompt is read in a moment.
+        `is_quick`: the host reads a prompt in a moment.
         """
         if self._repository is None:
             return ()
@@ -134,16 +134,16 @@ class WorkspaceFiles:
 
     @property
     def trouble(self) -> str:
-        """Why the files say nothing at the moment; "" where nothing is wrong."""
+        """Why the index gives no answers at the moment; "" if it does."""
         return self._repository.trouble if self._repository is not None else ""
 
     @property
     def problem(self) -> str:
-        """Why the files are not indexed; "" where they are, or shall not be."""
+        """Why the files are not indexed; "" if they are, or are not meant to be."""
         return self._repository.problem if self._repository is not None else ""
 
     def close(self) -> None:
-        """The editor leaves."""
+        """Close the index when the editor leaves."""
         if self._repository is not None:
             self._repository.close()
 

@@ -37,7 +37,7 @@ class InFlightCompletion:
     ) -> None:
         self.anchor = plan.anchor
         self.place = PlacedSuggestion.at(plan.anchor)
-        self.end: PlacedSuggestion | Reason | None = None  # None: it goes on
+        self.end: PlacedSuggestion | Reason | None = None  # None while it runs
         self._plan = plan
         self._events = events
         self._remember = remember
