@@ -1,7 +1,7 @@
-"""The drop-in APIs by name, their routes, and how a request is answered: whole, or as events.
+"""The drop-in APIs by name, their routes, and their answers: whole or as server-sent events.
 
-What goes wrong is what goes wrong in the native API, told in another form. A client that stops
-listening cancels the completion, also while it waits or its prompt is read.
+Errors are those of the native API in another form. A client that disconnects cancels its
+completion, even while it waits or its prompt is read.
 https://html.spec.whatwg.org/multipage/server-sent-events.html
 """
 
@@ -40,10 +40,10 @@ AnyRequest = Request[Any, Any, Any]
 ErrorHandler = Callable[[AnyRequest, Any], Response[Any]]
 ErrorHandlers = dict[int | type[Exception], ErrorHandler]
 
-_HEALTH = "/v1/health"  # of all drop-in APIs
-_API = "api"  # in a request's state: the one that its body is for
-_LARGEST = 2**53  # up to which a number with a fraction tells whole ones apart
-_KEEP_ALIVE_S = 15.0
+_HEALTH = "/v1/health"  # common to all drop-in APIs
+_API = "api"  # key in a request's state for the API that its body is for
+_LARGEST = 2**53  # up to here, a float can be any whole number
+_KEEP_ALIVE_S = 15.0  # seconds of silence before a stream's head or a keep-alive is sent
 _STATUSES = {
     "bad_input": 400,
     "bad_configuration": 400,
@@ -57,20 +57,20 @@ _STATUSES = {
     "upstream_busy": 503,
     "upstream_timeout": 504,
 }
-_HEADERS = {"cache-control": "no-cache", "x-accel-buffering": "no"}  # proxies pass events on
+_HEADERS = {"cache-control": "no-cache", "x-accel-buffering": "no"}  # proxies must not hold events
 _T = TypeVar("_T")
 _Said = TypeVar("_Said", Chunk, Done, TokenText)
 
 
 @dataclass(frozen=True, slots=True)
 class EnabledApis:
-    """The drop-in APIs that a host has switched on."""
+    """The drop-in APIs that a host has enabled."""
 
     apis: tuple[DropInApi, ...] = ()
 
     @classmethod
     def named(cls, names: str) -> "EnabledApis":
-        """Read names between commas, or `none`. Raises ConfigurationError."""
+        """Parse names separated by commas, or `none`. Raises ConfigurationError."""
         wanted = [] if names == NONE else [name.strip() for name in names.split(",")]
         unknown = [name for name in wanted if name not in NAMES]
         if unknown:
@@ -81,23 +81,23 @@ class EnabledApis:
 
     @property
     def names(self) -> str:
-        """As `named` reads them."""
+        """The names in the form that `named` parses."""
         return ",".join(one.name for one in self.apis) or NONE
 
     def at(self, path: str) -> DropInApi | None:
-        """The API that a path is of, rather one that is switched on; None: the native one."""
+        """Return the API of a path, preferably an enabled one; None for the native API."""
         every = (*self.apis, *_ALL)
         return next((one for one in every if one.has(path) or path == _HEALTH), None)
 
     def off(self, api: DropInApi) -> str:
-        """How an API that is switched off is switched on, beside those that are; else nothing."""
+        """Return how to enable a disabled API in addition; "" if it is enabled."""
         if api in self.apis:
             return ""
         names = ",".join(one.name for one in _ALL if one in (*self.apis, api))
         return f"{api.name} is switched off here: start the host with --api {names}"
 
     def meant(self, path: str, body: Body) -> DropInApi:
-        """The API that a body is for. Raises InputError where that is not clear, or switched off."""
+        """Return the API that a body is for. Raises InputError if it is ambiguous or disabled."""
         at_path = [one for one in self.apis if path in one.paths]
         found = [one for one in _ALL if path in one.paths and one.marker in body]
         enabled = [one for one in found if one in at_path]
@@ -113,7 +113,7 @@ class EnabledApis:
 
 
 def drop_in_routes(service: CompletionService, enabled: EnabledApis) -> list[HTTPRouteHandler]:
-    """All routes."""
+    """Return the routes of all enabled APIs."""
     paths = dict.fromkeys(path for api in enabled.apis for path in api.paths)
     routes = [_completing(service, path, enabled) for path in paths]
     routes += [one for api in enabled.apis for one in api.routes(service)]
@@ -123,7 +123,7 @@ def drop_in_routes(service: CompletionService, enabled: EnabledApis) -> list[HTT
 def _completing(service: CompletionService, path: str, enabled: EnabledApis) -> HTTPRouteHandler:
     @post(path, status_code=200)
     async def complete(request: AnyRequest) -> Response[Any]:
-        """Complete as one of the APIs has it."""
+        """Complete by the API that the body is for."""
         service.used_at = time.monotonic()
         body = _plain(decoded(await request.body(), dict[str, Any]))
         api = request.state[_API] = enabled.meant(path, body)
@@ -137,7 +137,7 @@ def _completing(service: CompletionService, path: str, enabled: EnabledApis) -> 
 
 
 def _plain(body: Body) -> Body:
-    """Null counts as absent, and a number without a fraction as a whole one."""
+    """Drop nulls, and turn floats without a fraction into integers."""
     return {
         name: int(value)
         if isinstance(value, float) and value.is_integer() and abs(value) < _LARGEST
@@ -150,7 +150,7 @@ def _plain(body: Body) -> Body:
 def _health(service: CompletionService, enabled: EnabledApis) -> HTTPRouteHandler:
     @route(_HEALTH, http_method=["GET", "POST"], status_code=200)
     async def health() -> Response[Json]:
-        """Say whether completions are served, for all APIs at once."""
+        """Report whether completions are served, in one answer for all APIs."""
         if service.state != "ready":
             return Response({"status": service.state}, status_code=503)
         model = service.engine_thread.ready_engine().info
@@ -163,7 +163,7 @@ def _health(service: CompletionService, enabled: EnabledApis) -> HTTPRouteHandle
 
 
 def translated(handlers: ErrorHandlers, enabled: EnabledApis) -> ErrorHandlers:
-    """Handlers whose Problems are told in the form of the API that a request is for."""
+    """Wrap handlers so that their Problems take the form of the request's API."""
     return {kind: partial(_tell, handler, enabled) for kind, handler in handlers.items()}
 
 
@@ -187,7 +187,7 @@ async def _answered(
     api: DropInApi,
     completion: DropInCompletion,
 ) -> Response[Any]:
-    """Complete. Raises RefusalError, and what a job raises."""
+    """Complete and answer. Raises RefusalError, and all that `TextRequest.events` raises."""
     events = completion.request.events(service, principal_of(request.scope))
     if completion.request.has_crlf:
         events = _with_crlf(events)
@@ -223,7 +223,7 @@ async def _sent(
     api: DropInApi,
     completion: DropInCompletion,
 ) -> AsyncIterator[bytes]:
-    """What is sent of a stream whose `first` event is awaited already."""
+    """Yield the bytes of a stream; `first` already awaits its first event."""
     pending = first
     try:
         while True:
@@ -241,12 +241,12 @@ async def _sent(
             yield completion.piece(told)
             pending = asyncio.ensure_future(anext(events))
     finally:
-        if not pending.cancel():  # else its end is that of the events
+        if not pending.cancel():  # cancelling a pending step closes `events`
             await events.aclose()
 
 
 def _refusal(failed: Failed) -> RefusalError:
-    """A completion that failed before anything of it was sent."""
+    """Return the HTTP refusal for a failed completion."""
     otherwise = 502 if failed.code.startswith("upstream_") else 500
     status = _STATUSES.get(failed.code, otherwise)
     return RefusalError(status, Problem(failed.code, failed.message), failed.retry_after_s)
@@ -259,7 +259,7 @@ async def _unless_gone(request: AnyRequest, work: Coroutine[Any, Any, _T]) -> _T
 
 
 async def _with_crlf(events: AsyncGenerator[CompleteEvent]) -> AsyncGenerator[CompleteEvent]:
-    """The events with the line ends of the client's file."""
+    """Yield the events with CR LF line ends, as in the client's file."""
     async with aclosing(events):
         async for told in events:
             if isinstance(told, Chunk):

@@ -1,4 +1,4 @@
-"""What a drop-in API is: it reads a body into a request, and writes the answer in its own form."""
+"""The interface of a drop-in API, which reads a body into a request and writes the answer."""
 
 import secrets
 import uuid
@@ -29,26 +29,25 @@ _encode = msgspec.json.Encoder().encode
 class TextRequest:
     """Text around a cursor, or a whole prompt (`is_raw`), and how to continue it.
 
-    A raw prompt is continued word for word; its special tokens are written by their names. What
-    continues the text around a cursor ends where the editor's own completions end. No request
-    supersedes another. Without a `seed` a drawn text differs each time. More than `MAX_TOKENS` are
-    never written.
+    A raw prompt is continued verbatim, with special tokens written by name. Text at a cursor ends
+    by the rules of editor completions. Requests do not supersede each other. Without a `seed`, each
+    drawn text differs. The host writes at most `MAX_TOKENS`. Raises InputError.
     """
 
     prefix: str
     suffix: str = ""
     is_raw: bool = False
     path: str = ""
-    snippets: tuple[Snippet, ...] = ()  # of other files, the best first
-    buffers: tuple[Buffer, ...] = ()  # other files, of which the host chooses what is shown
-    slot: str = ""  # requests of one slot, without a path, share a cached prompt
-    max_tokens: int = 128  # 0: the prompt is only read, for later
+    snippets: tuple[Snippet, ...] = ()  # from other files, best first
+    buffers: tuple[Buffer, ...] = ()  # other files, from which the host chooses snippets
+    slot: str = ""  # requests with the same slot and no path share a cached prompt
+    max_tokens: int = 128  # 0 only reads the prompt, for later
     temperature: float = 0.0
     seed: int | None = None
     stop: tuple[str, ...] = ()
-    min_indent: int = 0  # characters of white space that each line but the first begins with
-    time_limit_ms: int | None = None  # judged at line ends
-    tells_tokens: bool = False  # chunks come with their tokens and log-probabilities
+    min_indent: int = 0  # least characters of white space before each line but the first
+    time_limit_ms: int | None = None  # checked at line ends
+    tells_tokens: bool = False  # chunks contain their tokens and log-probabilities
     is_prefetch: bool = False
 
     def __post_init__(self) -> None:
@@ -57,11 +56,11 @@ class TextRequest:
 
     @property
     def has_crlf(self) -> bool:
-        """Whether the answer's lines are to end with CR LF, as the file's do."""
+        """Whether the answer's lines end with CR LF, as in the file."""
         return not self.is_raw and "\r\n" in self.prefix + self.suffix
 
     def events(self, service: CompletionService, principal: str) -> AsyncGenerator[CompleteEvent]:
-        """Its completion. Raises InputError, ConfigurationError and NotReadyError at once."""
+        """Start the completion. Raises InputError, ConfigurationError and NotReadyError at once."""
         client = f"drop-in\0{principal}"
         request = self._completion(client)
         return CompletionJob(
@@ -102,7 +101,7 @@ def _lf(text: str) -> str:
 
 
 def _bounded(snippet: Snippet) -> Snippet:
-    """Whole lines, also where only the end of them is shown."""
+    """Cut a long snippet to its last whole lines."""
     text = _lf(snippet.text)
     if len(text) > MAX_SNIPPET_CHARS:
         text = text[-MAX_SNIPPET_CHARS:].partition("\n")[2]
@@ -111,22 +110,22 @@ def _bounded(snippet: Snippet) -> Snippet:
 
 @dataclass(slots=True)
 class DropInCompletion:
-    """One request, and how it is answered: as a whole, or in server-sent events."""
+    """One request and the form of its answer: whole, or as server-sent events."""
 
     request: TextRequest
     model: EngineInfo
     is_streamed: bool = False
 
     def answer(self, chunks: Sequence[Chunk], done: Done) -> object:
-        """The whole answer, as JSON can have it. `chunks` hold the text in pieces."""
+        """Return the whole answer for encoding as JSON. `chunks` hold the text in pieces."""
         raise NotImplementedError
 
     def piece(self, chunk: Chunk) -> bytes:
-        """The event for a piece of the text."""
+        """Return the event for a piece of the text."""
         raise NotImplementedError
 
     def end(self, done: Done) -> bytes:
-        """The last events of a stream."""
+        """Return the last events of a stream."""
         raise NotImplementedError
 
 
@@ -135,38 +134,37 @@ class DropInApi:
     """A drop-in API.
 
     `read` takes a path, a body and the model; it raises InputError and msgspec's ValidationError.
-    `refusal` is the body of an answer with an HTTP status, as JSON can have it. What the other `routes`
-    raise is answered by it, too.
+    `refusal` returns the JSON body of an error answer, also for errors of `routes`.
     """
 
     name: str  # in `serve --api`
-    paths: tuple[str, ...]  # of completions
-    marker: str  # the field that no other API at the same path has
+    paths: tuple[str, ...]  # for completions
+    marker: str  # a field that no other API at the same path has
     read: Callable[[str, Body, EngineInfo], DropInCompletion]
     refusal: Callable[[int, Problem], object]
-    other_paths: tuple[str, ...] = ()  # also of what lies below them
+    other_paths: tuple[str, ...] = ()  # includes all paths below them
     routes: Callable[[CompletionService], list[HTTPRouteHandler]] = lambda _: []
-    health: Callable[[EngineInfo], Json] = lambda _: {}  # what `/v1/health` says besides
+    health: Callable[[EngineInfo], Json] = lambda _: {}  # more fields for `/v1/health`
 
     def has(self, path: str) -> bool:
-        """Whether a path is one of its own."""
+        """Whether a path belongs to this API."""
         places = (*self.paths, *self.other_paths)
         return any(path == place or path.startswith(f"{place}/") for place in places)
 
 
 def event(content: object) -> bytes:
-    """A server-sent event whose data is JSON, which has no line ends."""
+    """Return a server-sent event with JSON data, which contains no line ends."""
     return b"data: " + _encode(content) + b"\n\n"
 
 
 def read_as(kind: type[_Kind], body: Body, neutral: Mapping[str, Sequence[object]]) -> _Kind:
-    """Read a body without what is refused. Raises InputError and ValidationError."""
+    """Convert a body to `kind`. Raises InputError for unsupported fields, and ValidationError."""
     refuse(body, neutral)
     return msgspec.convert(body, kind)
 
 
 def refuse(body: Body, neutral: Mapping[str, Sequence[object]]) -> None:
-    """Raises InputError for a field that would change the answer: that has no `neutral` value."""
+    """Raise InputError for an unsupported field, unless its value is `neutral`."""
     for name, values in neutral.items():
         if name in body and body[name] not in values:
             told = " or ".join(_encode(one).decode() for one in values)
@@ -175,12 +173,12 @@ def refuse(body: Body, neutral: Mapping[str, Sequence[object]]) -> None:
 
 
 def stop_strings(stop: StopField) -> tuple[str, ...]:
-    """One or several, without empty ones, which stop nothing elsewhere."""
+    """Return the stop strings without empty ones, which other servers ignore, too."""
     return tuple(one for one in ([stop] if isinstance(stop, str) else stop) if one)
 
 
 def only_prompt(prompt: str | Sequence[object]) -> str:
-    """The one prompt. Raises InputError for several, and for token ids."""
+    """Return the only prompt. Raises InputError for several prompts, and for token ids."""
     texts: Sequence[object] = [prompt] if isinstance(prompt, str) else prompt
     if not all(isinstance(one, str) for one in texts):
         raise InputError("prompt holds token ids, which are not supported: send its text")

@@ -1,9 +1,8 @@
 """llama.cpp's `/infill` and `/completion`, as llama.vim and llama.vscode use them.
 
-Texts are greedy unless a request asks for a temperature: these clients name no other sampler that
-would draw. A slot only says whose prompts are cached together: two windows use the same one, and
-neither client takes an earlier request of it back. Nobody waits for a prompt that is only read
-(`n_predict` 0).
+Text is greedy unless a request sets a temperature: the clients' other samplers do not draw. A slot
+only selects a cached prompt: two windows use the same slot, and neither client cancels its earlier
+request. A request with `n_predict` 0 only reads its prompt, as a prefetch.
 """
 
 from collections.abc import Sequence
@@ -34,13 +33,13 @@ from engine.host.service import CompletionService
 from engine.request import Buffer, Chunk, FinishReason
 from engine.version import VERSION
 
-MAX_FIELDS = 256  # that an answer is to have
+MAX_FIELDS = 256  # fields that a request may select for its answer
 _INFILL = "/infill"
 _MAX_COMPLETIONS = 4
-_NO_NAME = "tmp"  # llama.cpp's own
-_MAX_EXTRA_CHARS = 1_000_000  # more than a prompt or a pool is the better for
-_DRAWS = ("temperature", "t")  # the sampler without which a temperature says nothing
-# All else is a limit there, too.
+_NO_NAME = "tmp"  # llama.cpp's default
+_MAX_EXTRA_CHARS = 1_000_000  # characters of other files; more would not help a prompt or pool
+_DRAWS = ("temperature", "t")  # names of the sampler that applies the temperature
+# All other reasons are a limit, as in llama.cpp.
 _STOP_TYPES = {
     FinishReason.STOP_STRING: "word",
     FinishReason.END_TOKEN: "eos",
@@ -66,26 +65,26 @@ _ERROR_TYPES = {
 
 
 class ExtraFile(msgspec.Struct, frozen=True):
-    """A piece of another file; llama.vim and llama.vscode also say when they took it."""
+    """A piece of another file; llama.vim and llama.vscode also send its time, which is ignored."""
 
     text: str | None = None
     filename: str | None = None
 
 
 class LlamaBody(msgspec.Struct, frozen=True, kw_only=True):
-    """What `/infill` and `/completion` are asked; unknown fields change nothing."""
+    """The body of `/infill` and `/completion`; unknown fields are ignored."""
 
     input_prefix: str | None = None
     input_suffix: str | None = None
     input_extra: list[ExtraFile] = []
     prompt: str | list[Any] = ""
-    n_predict: Integer = -1  # 0: the prompt is only read; below 0: no limit
+    n_predict: Integer = -1  # 0 only reads the prompt; below 0 is no limit
     n_indent: Integer = 0
     n_cmpl: Integer = 1
     t_max_predict_ms: Integer = 0
     id_slot: Integer = 0
     temperature: Annotated[float, Meta(ge=-1e6, le=1e6)] = 0.0
-    samplers: str | list[str] = "t"  # names, or each one's letter
+    samplers: str | list[str] = "t"  # a list of names, or a letter for each
     seed: Integer = -1
     stop: StopField = ""
     stream: bool = False
@@ -97,20 +96,20 @@ class LlamaCompletion(DropInCompletion):
     """A completion as llama.cpp's clients see it."""
 
     slot: int = 0
-    is_listed: bool = False  # several texts were asked for
-    fields: Sequence[str] = ()  # that the answer is to have; none: all
+    is_listed: bool = False  # the client asked for several texts
+    fields: Sequence[str] = ()  # fields of the answer; empty means all
 
     def answer(self, chunks: Sequence[Chunk], done: Done) -> object:  # noqa: ARG002 - the end has it all
-        """The text with its cost; a list where several were asked for."""
+        """Return the text with its cost, in a list if the client asked for several."""
         answer = selected(self._answer(done, done.text), self.fields)
         return [answer] if self.is_listed else answer
 
     def piece(self, chunk: Chunk) -> bytes:
-        """A piece of the text."""
+        """Return a piece of the text."""
         return event(self._piece(chunk.text, is_last=False))
 
     def end(self, done: Done) -> bytes:
-        """The reason and the cost."""
+        """Return the stop reason and the cost."""
         return event(selected(self._answer(done, ""), self.fields))
 
     def _piece(self, content: str, *, is_last: bool) -> Json:
@@ -137,7 +136,7 @@ class LlamaCompletion(DropInCompletion):
 def _read(path: str, body: Body, model: EngineInfo) -> LlamaCompletion:
     asked = read_as(LlamaBody, body, _NEUTRAL)
     if not 1 <= asked.n_cmpl <= _MAX_COMPLETIONS:
-        raise InputError(  # as llama.cpp says it: llama.vscode tells its user what to do by it
+        raise InputError(  # llama.cpp's wording, by which llama.vscode advises its user
             f"Field 'n_cmpl': Value must be between 1 <= value <= {_MAX_COMPLETIONS}, "
             f"but got {asked.n_cmpl}"
         )
@@ -162,7 +161,7 @@ def _read(path: str, body: Body, model: EngineInfo) -> LlamaCompletion:
 
 
 def _refusal(status: int, problem: Problem) -> Json:
-    """llama.cpp's form of an error. Without a `content` older versions of llama.vim break."""
+    """Return llama.cpp's form of an error; older versions of llama.vim need its `content`."""
     otherwise = "server_error" if status >= 500 else "invalid_request_error"
     kind = _ERROR_TYPES.get(status, otherwise)
     error = {"code": status, "message": problem.message, "type": kind}
@@ -196,7 +195,7 @@ def _prefix(asked: LlamaBody) -> str:
 
 
 def _files(extra: Sequence[ExtraFile]) -> tuple[Buffer, ...]:
-    """Other files, each with all the pieces of it that were sent; the one taken last is first."""
+    """Join the pieces of each other file; the file with the latest piece comes first."""
     texts: dict[str, list[str]] = {}
     room = _MAX_EXTRA_CHARS
     for one in reversed(extra):
@@ -239,9 +238,9 @@ def _timings(done: Done) -> Json:
 
 
 def selected(answer: Json, fields: Sequence[str]) -> Json:
-    """The answer, or the fields of it that are named, and its text in any case.
+    """Return the answer, or only its text and the named fields.
 
-    `a/b` is the field b of the field a, and keeps this name. What is not there is left out.
+    `a/b` is field b of field a, under the name `a/b`. Missing fields are left out.
     """
     if not fields:
         return answer

@@ -1,4 +1,4 @@
-"""Mistral's `/v1/fim/completions`: a hole is filled, and the text comes as a chat's message.
+"""Mistral's `/v1/fim/completions`, which fills a hole and returns the text as a chat message.
 
 https://docs.mistral.ai/api/endpoint/fim
 """
@@ -20,12 +20,12 @@ from engine.host.compat.openai import (
 from engine.host.protocol import Done, Problem
 from engine.request import Chunk
 
-# Mistral's own has no penalties; Continue may send them.
+# Mistral's API has no penalties, but Continue may send them.
 _NEUTRAL = {"min_tokens": (0,), "presence_penalty": (0,), "frequency_penalty": (0,)}
 
 
 class FimBody(HoleBody, frozen=True):
-    """What is posted; unknown fields are ignored."""
+    """The request body; unknown fields are ignored."""
 
     prompt: str
     suffix: str = ""
@@ -38,15 +38,15 @@ class FimCompletion(TimedCompletion):
     """A completion as Mistral's clients see it."""
 
     def answer(self, chunks: Sequence[Chunk], done: Done) -> Json:  # noqa: ARG002 - the end has all text
-        """The message with its usage."""
+        """Return the message with its usage."""
         return self._completion("", done.id, {"message": _message(done.text)}, done)
 
     def piece(self, chunk: Chunk) -> bytes:
-        """A piece of the message."""
+        """Return a piece of the message."""
         return event(self._completion(".chunk", chunk.id, {"delta": _message(chunk.text)}))
 
     def end(self, done: Done) -> bytes:
-        """The reason and the usage."""
+        """Return the finish reason and the usage."""
         return event(self._completion(".chunk", done.id, {"delta": _message("")}, done)) + DONE
 
     def _completion(

@@ -1,7 +1,7 @@
 """OpenAI's `/v1/completions` and `/v1/models`.
 
-A prompt with a suffix is a text with a hole and goes through the model's own layout. A prompt
-without one is continued as it stands, and the names of special tokens in it are these tokens.
+A prompt with a suffix is text with a hole, laid out as the model expects. A prompt without one is
+continued verbatim, and names of special tokens in it stand for these tokens.
 https://platform.openai.com/docs/api-reference/completions
 """
 
@@ -53,22 +53,22 @@ _CUT = (
     FinishReason.PREFILLED,
 )
 _ERROR_TYPES = {401: "authentication_error", 403: "permission_error", 429: "rate_limit_error"}
-# Up to this temperature the unlikely tokens that a `top_p` would leave out are hardly ever drawn.
+# Up to this temperature, the unlikely tokens that `top_p` would exclude are hardly ever drawn.
 _SHARP = 0.5
 
 
 class StreamOptions(msgspec.Struct, frozen=True):
-    """What a stream says besides its text."""
+    """What a stream contains besides its text."""
 
     include_usage: bool | None = None
 
 
 class HoleBody(msgspec.Struct, frozen=True):
-    """What OpenAI's and Mistral's clients post; unknown fields are ignored."""
+    """The common body of OpenAI's and Mistral's requests; unknown fields are ignored."""
 
     prompt: str | list[Any]
     suffix: str | None = None
-    max_tokens: int = 16  # OpenAI's own default
+    max_tokens: int = 16  # OpenAI's default
     temperature: float = 0.0
     top_p: float = 1.0
     stream: bool = False
@@ -76,7 +76,7 @@ class HoleBody(msgspec.Struct, frozen=True):
     seed: int | None = None
 
     def request(self, *, tells_tokens: bool = False) -> TextRequest:
-        """Raises InputError, also where leaving out unlikely tokens would make another text."""
+        """Return the request. Raises InputError, also if ignoring `top_p` would change the text."""
         if self.top_p < 1 and self.temperature > _SHARP:
             raise InputError(
                 f"top_p is not supported above temperature {_SHARP}: leave it out, or let it be 1"
@@ -94,7 +94,7 @@ class HoleBody(msgspec.Struct, frozen=True):
 
 
 class OpenAIBody(HoleBody, frozen=True):
-    """What is posted to `/v1/completions`."""
+    """The body of `/v1/completions`."""
 
     stream_options: StreamOptions = StreamOptions()
     logprobs: int | None = None
@@ -102,7 +102,7 @@ class OpenAIBody(HoleBody, frozen=True):
 
 @dataclass(slots=True)
 class TimedCompletion(DropInCompletion):
-    """A completion whose answers all tell when it began, in seconds since 1970."""
+    """A completion whose answers contain its start, in seconds since 1970."""
 
     created: int = field(default_factory=lambda: int(time.time()))
 
@@ -116,19 +116,19 @@ class OpenAICompletion(TimedCompletion):
     _offset: int = 0  # of the next token, in characters
 
     def answer(self, chunks: Sequence[Chunk], done: Done) -> Json:
-        """The text with its usage."""
+        """Return the text with its usage."""
         tokens = [token for chunk in chunks for token in chunk.tokens]
         choice = _choice(done.text, self._logprobs(tokens), finish_reason(done))
         return self._completion(done.id, [choice], usage(done))
 
     def piece(self, chunk: Chunk) -> bytes:
-        """A piece of the text."""
+        """Return a piece of the text."""
         return event(
             self._completion(chunk.id, [_choice(chunk.text, self._logprobs(chunk.tokens))])
         )
 
     def end(self, done: Done) -> bytes:
-        """The reason, and, if asked for, the usage."""
+        """Return the finish reason and, if requested, the usage."""
         events = event(self._completion(done.id, [_choice("", None, finish_reason(done))]))
         if self.tells_usage:
             events += event(self._completion(done.id, [], usage(done)))
@@ -148,7 +148,7 @@ class OpenAICompletion(TimedCompletion):
         }
 
     def _logprobs(self, tokens: Sequence[TokenText]) -> Json | None:
-        """What is known of tokens that follow those before; of other candidates nothing is."""
+        """Return log-probabilities of the next tokens; those of other candidates are unknown."""
         if self.num_logprobs is None:
             return None
         offsets = []
@@ -167,7 +167,7 @@ class OpenAICompletion(TimedCompletion):
 
 @cache
 def _fingerprint(model: EngineInfo) -> str:
-    """It changes with the model and the form of its weights."""
+    """Return a fingerprint of the model, its device and its dtype."""
     form = "\0".join([model.model, model.device, model.dtype])
     return f"fp_{hashlib.sha256(form.encode()).hexdigest()[:10]}"
 
@@ -202,7 +202,7 @@ def _routes(service: CompletionService) -> list[HTTPRouteHandler]:
             "id": model.model,
             "created": created,
             "owned_by": "foregram",
-            # The next three are what others than OpenAI say of their models.
+            # The next three are extensions of other servers.
             "context_length": model.context_len,
             "max_model_len": model.context_len,
             "capabilities": {"completion_fim": True, "completion_chat": False},
@@ -226,7 +226,7 @@ def _routes(service: CompletionService) -> list[HTTPRouteHandler]:
 
 
 def usage(done: Done) -> Json:
-    """The tokens of a completion."""
+    """Return the token counts of a completion."""
     return {
         "prompt_tokens": done.cost.prompt_tokens,
         "completion_tokens": done.cost.tokens,
@@ -235,12 +235,12 @@ def usage(done: Done) -> Json:
 
 
 def finish_reason(done: Done) -> str:
-    """`length` where it would have gone on, else `stop`."""
+    """Return `length` if a limit cut the text, else `stop`."""
     return "length" if done.finish_reason in _CUT else "stop"
 
 
 def error_type(status: int) -> str:
-    """What OpenAI calls the errors of an HTTP status."""
+    """Return OpenAI's name for errors with an HTTP status."""
     return _ERROR_TYPES.get(status, "server_error" if status >= 500 else "invalid_request_error")
 
 

@@ -1,7 +1,7 @@
-"""Tabby's completions, its health and its events, as tabby-agent and so its editors use them.
+"""Tabby's completions, health and events, as tabby-agent and its editors use them.
 
-Its agent takes a request back by closing the connection. Texts are greedy unless a request asks for
-a temperature, as the agent does where a person asks for more than one text.
+The agent cancels a request by closing the connection. Text is greedy unless a request sets a
+temperature, as the agent does when a user asks for several texts.
 """
 
 import os
@@ -34,8 +34,8 @@ from engine.host.protocol import Done, Feedback, FeedbackKind, Integer
 from engine.host.service import CompletionService
 from engine.request import Chunk, Snippet
 
-_MAX_TOKENS = 64  # Tabby's own default, and no request says another
-_RELEASE = "v0.32.0"  # of Tabby, whose API this is: clients ask whether they may use it
+_MAX_TOKENS = 64  # Tabby's default, which requests cannot change
+_RELEASE = "v0.32.0"  # the Tabby release with this API; clients check it
 _ID_PREFIX = "cmpl-"
 _NO_DEBUGGING = {
     "raw_prompt": (None,),
@@ -45,14 +45,14 @@ _KINDS: dict[str, FeedbackKind] = {"view": "shown", "select": "accepted", "dismi
 
 
 class TabbySnippet(msgspec.Struct, frozen=True):
-    """A piece of another file: a declaration, or one that was found."""
+    """A piece of another file: a declaration or a search result."""
 
     body: str
     filepath: str | None = None
 
 
 class TabbySegments(msgspec.Struct, frozen=True):
-    """The text around the cursor and what the client found for it. A clipboard is not read."""
+    """The text around the cursor, and related snippets. The clipboard field is ignored."""
 
     prefix: str
     suffix: str | None = None
@@ -63,7 +63,7 @@ class TabbySegments(msgspec.Struct, frozen=True):
 
 
 class TabbyBody(msgspec.Struct, frozen=True):
-    """What `/v1/completions` is asked."""
+    """The body of `/v1/completions`."""
 
     segments: TabbySegments
     debug_options: dict[str, Any] = {}
@@ -82,7 +82,7 @@ class TabbyCompletion(DropInCompletion):
     """A completion as Tabby's clients see it. There are no streams."""
 
     def answer(self, chunks: Sequence[Chunk], done: Done) -> Json:  # noqa: ARG002 - the end has it all
-        """The text, and the name by which events call it."""
+        """Return the text, and the id by which events refer to it."""
         choice = {"text": done.text, "index": 0}
         return {"id": f"{_ID_PREFIX}{done.id}", "choices": [choice], "mode": "standard"}
 
@@ -91,7 +91,7 @@ def _read(_path: str, body: Body, model: EngineInfo) -> TabbyCompletion:
     asked = read_as(TabbyBody, body, {"mode": ("standard",)})
     refuse(asked.debug_options, _NO_DEBUGGING)
     segments = asked.segments
-    snippets = (  # the best first, as Tabby orders them
+    snippets = (  # best first, in Tabby's order
         *(segments.declarations or ()),
         *(segments.relevant_snippets_from_changed_files or ()),
         *(segments.relevant_snippets_from_recently_opened_files or ()),
@@ -131,28 +131,28 @@ def _routes(service: CompletionService) -> list[HTTPRouteHandler]:
         """Count what became of a completion."""
         event = decoded(await request.body(), TabbyEvent)
         kind, length = _KINDS[event.type], None
-        if event.type == "select" and select_kind == "line":  # how long it was is not told
+        if event.type == "select" and select_kind == "line":  # the event has no length
             kind, length = "partly_accepted", 0
         feedback = Feedback("", event.completion_id.removeprefix(_ID_PREFIX), kind, length)
-        with suppress(UnknownCompletionError):  # Tabby, too, believes whatever it is told
+        with suppress(UnknownCompletionError):  # Tabby accepts unknown ids, too
             service.clients.record(principal_of(request.scope), feedback)
         return Response(b"", media_type=MediaType.TEXT)
 
     @get("/v1beta/server_setting")
     async def server_setting() -> dict[str, bool]:
-        """Ask the agent to report to nobody else."""
+        """Turn off the agent's telemetry."""
         return {"disable_client_side_telemetry": True}
 
     return [events, server_setting]
 
 
 def _file_path(name: str | None) -> str:
-    """The path of a file; the agent names those outside of its workspace by their URIs."""
+    """Return a file's path; the agent names files outside its workspace by URI."""
     if name is None or not name.startswith("file://"):
         return name or ""
     try:
         return unquote(urlsplit(name).path)
-    except ValueError:  # no URI after all
+    except ValueError:  # not a URI
         return name
 
 
@@ -161,7 +161,7 @@ TABBY = DropInApi(
     paths=("/v1/completions",),
     marker="segments",
     read=_read,
-    refusal=lambda _, problem: problem,  # it has no form of its own
+    refusal=lambda _, problem: problem,  # Tabby has no error format
     other_paths=("/v1/events", "/v1beta/server_setting"),
     routes=_routes,
     health=_health,

@@ -1,7 +1,6 @@
-"""An engine of others behind the host: it generates, and all else stays ours.
+"""Another program's engine behind the host: it only generates.
 
-`UpstreamEngine` is a `ServedEngine` as the loaded model's is. It lays out the prompt, asks
-`/v1/completions` of vLLM, SGLang, TensorRT-LLM or llama.cpp for it, and judges the text that streams
-back by the same rules, piece by piece; where a rule ends it, the connection closes, and with it the
-upstream's work. It stands inside the host, whose other end of HTTP it is, and imports no torch.
+`UpstreamEngine` is a `ServedEngine`, like that of a loaded model. It lays out the prompt and sends
+it to `/v1/completions` of vLLM, SGLang, TensorRT-LLM or llama.cpp. The usual rules judge the text as
+it streams back. When one ends it, closing the connection ends the upstream's work. Needs no torch.
 """

@@ -1,7 +1,7 @@
-"""HTTP to an upstream: questions with an answer, and completions that stream. It knows no model.
+"""HTTP to an upstream: single requests and streamed completions. It knows no model.
 
-Its failures are sentences with codes, of which none quotes a token. The host's log has the address
-and what to set; clients get fewer words.
+Error messages never quote a token. The host's log names the address and the option to set; clients
+get a shorter message.
 """
 
 import time
@@ -24,7 +24,7 @@ from engine.host.http_client import (
 )
 from engine.host.upstream.options import UpstreamOptions
 
-_MOST_SAID = 300  # characters of the upstream's own words
+_MOST_SAID = 300  # characters quoted from an upstream's error
 _TOLD = {
     "upstream_failed": "the upstream failed",
     "upstream_unreachable": "the upstream cannot be reached, or is not ready",
@@ -34,19 +34,18 @@ _TOLD = {
     "upstream_denied": "the upstream does not accept the host's token",
     "upstream_not_found": "the upstream does not have the host's model",
 }
-_CONNECT_S = 5.0
-_SILENT_S = 60.0  # of an upstream that reads a prompt, or has it wait
-_LONGEST_REST_S = 60.0  # whatever Retry-After says
-_MOST_KEPT = 64  # idle connections
-_KEPT_S = 4.0  # without a request; vLLM's and SGLang's servers close them after 5
-_DONE = b'{"choices":[{"finish_reason":"stop"}]}'  # where no reason came before
+_CONNECT_S = 5.0  # seconds to connect
+_SILENT_S = 60.0  # seconds without data, while the upstream queues or reads a prompt
+_LONGEST_REST_S = 60.0  # seconds; cap on Retry-After
+_MOST_KEPT = 64  # idle connections kept open
+_KEPT_S = 4.0  # seconds a connection may idle; vLLM's and SGLang's servers close it after 5
+_DONE = b'{"choices":[{"finish_reason":"stop"}]}'  # in case no event gave a reason
 
 
 class UpstreamError(ForegramError):
     """The upstream could not generate; `code` says how it failed.
 
-    `said` are its own words. They may quote a prompt, so the log has none of them where they are
-    about a request.
+    `said` is its own message. It may quote a prompt, so the log omits it if it concerns a request.
     """
 
     exit_status = 8
@@ -63,7 +62,7 @@ class UpstreamError(ForegramError):
 
     @property
     def told(self) -> str:
-        """Without an address or an option; a refused client can ask otherwise."""
+        """The message for clients: no address or option, but why a request was refused."""
         if self.code == "upstream_refused":
             return f"the upstream refused: {self.said[:_MOST_SAID] or 'it does not say why'}"
         if self.retry_after_s is not None:
@@ -72,27 +71,27 @@ class UpstreamError(ForegramError):
 
     @property
     def logged(self) -> str:
-        """Without the upstream's words about a prompt."""
+        """The message for the log: without the upstream's words about a prompt."""
         return self._message if self.code in ("upstream_refused", "upstream_failed") else str(self)
 
 
 class UpstreamOptionsError(ConfigurationError):
-    """The host's options do not fit it."""
+    """The host's options do not fit the upstream."""
 
     @property
     def told(self) -> str:
-        """Neither an address nor an option."""
+        """The message for clients: no address or option."""
         return "the host's options do not fit its upstream; the host's log says more"
 
 
 def busy(where: str, retry_after_s: float) -> UpstreamError:
-    """It has too much to do; it may be asked again later."""
+    """Return the error for an upstream that is too busy, with the delay before a retry."""
     message = f"the upstream {where} is busy; it can be asked again in {_seconds(retry_after_s)}"
     return UpstreamError("upstream_busy", message, retry_after_s=retry_after_s)
 
 
 def refusal(where: str, status: int, said: str, retry_after_s: float | None) -> UpstreamError:
-    """What a status that is no success means; `said` is the answer's own sentence."""
+    """Return the error for an HTTP error status; `said` is the answer's own message."""
     who = f"the upstream {where}"
     words = f": {said[:_MOST_SAID]}" if said else ""
     if status in (401, 403):
@@ -119,7 +118,7 @@ def _seconds(wait_s: float) -> str:
 
 
 class UpstreamChannel:
-    """One upstream under its address, for one event loop. Raises UpstreamError of every kind."""
+    """A connection pool to one upstream, for one event loop. Its methods raise UpstreamError."""
 
     def __init__(self, options: UpstreamOptions) -> None:
         self.where = options.base_url
@@ -137,12 +136,12 @@ class UpstreamChannel:
                     keepalive_expiry=_KEPT_S,
                 ),
                 verify=tls_context(options.base_url, options.ca_file, "--upstream-ca-file"),
-                trust_env=not options.is_local,  # no proxy is to see what stays on this machine
+                trust_env=not options.is_local,  # local traffic must not go through a proxy
             )
-        self._rests_until = 0.0  # by time.monotonic
+        self._rests_until = 0.0  # time.monotonic() until which the upstream is busy
 
     async def ask(self, path: str, body: dict[str, Any] | None = None) -> Any:  # noqa: ANN401 - JSON
-        """Return what a route answers, decoded: GET, or POST with a body."""
+        """Return a route's decoded answer to GET, or to POST if there is a body."""
         method = "GET" if body is None else "POST"
         async with self._answer(method, path, body) as response:
             content = await body_of(response)
@@ -154,7 +153,7 @@ class UpstreamChannel:
 
     @asynccontextmanager
     async def streamed(self, body: dict[str, Any]) -> AsyncIterator[AsyncGenerator[bytes]]:
-        """The data of the events of a completion; leaving the block ends the upstream's work."""
+        """Stream the data of a completion's events; leaving the block ends the upstream's work."""
         rest_s = self._rests_until - time.monotonic()
         if rest_s > 0:
             raise busy(self.where, rest_s)
@@ -184,7 +183,7 @@ class UpstreamChannel:
         with self._told():
             async for line in lines_of(response):
                 name, _, value = line.partition(b":")
-                if name == b"error":  # llama.cpp's own
+                if name == b"error":  # only llama.cpp sends this field
                     yield b'{"error":' + value + b"}"
                 elif name == b"data" and value.strip() == b"[DONE]":
                     yield _DONE
@@ -231,7 +230,7 @@ class UpstreamChannel:
 
 
 def _sentence(content: bytes) -> str:
-    """What a refusal says for people, in the forms that engines and proxies have."""
+    """Return the message in a refusal, in any form that engines and proxies use."""
     try:
         said = msgspec.json.decode(content)
     except (msgspec.DecodeError, UnicodeDecodeError):

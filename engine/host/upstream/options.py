@@ -1,4 +1,4 @@
-"""An upstream's address, and what the user says of its model."""
+"""An upstream's address, and the user's options for its model."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,10 +10,10 @@ from engine.host.loopback import is_loopback
 
 @dataclass(frozen=True, slots=True)
 class UpstreamOptions:
-    """An upstream's address, and what the user says of its model. Raises ConfigurationError.
+    """An upstream's address, and the user's options for its model. Raises ConfigurationError.
 
-    `model_name` is what the upstream calls it, `known_as` what foregram calls it, by which its special
-    tokens are known. Empty ones are asked of the upstream.
+    `model_name` is the upstream's name of the model; `known_as` is foregram's, which determines its
+    special tokens. If empty, the upstream is asked.
     """
 
     url: str
@@ -22,8 +22,8 @@ class UpstreamOptions:
     token: str = field(default="", repr=False)
     ca_file: Path | None = None
     is_insecure: bool = False  # text and token may cross a network unencrypted
-    prompt_tokens: int | None = None  # None: as many as are quickly read there
-    context: int | None = None  # None: as the upstream says
+    prompt_tokens: int | None = None  # None: as many as the upstream reads quickly
+    context: int | None = None  # tokens; None: as the upstream reports
 
     def __post_init__(self) -> None:
         try:
@@ -52,7 +52,7 @@ class UpstreamOptions:
 
     @property
     def base_url(self) -> str:
-        """The address that routes are added to: many write it with its /v1."""
+        """The address before a route's path, without the /v1 that many users add."""
         return self.url.rstrip("/").removesuffix("/v1").rstrip("/")
 
     @property

@@ -1,7 +1,7 @@
-"""Prompts for an upstream, laid out as our own engine lays them out, and sent as text.
+"""Prompts for an upstream, laid out as by our own engine and sent as text.
 
-Special tokens stand in it by their names. Such a name in the user's own text is broken up, so that it
-stays text. Lengths are estimated: the model's tokenizer is the upstream's.
+Special tokens appear by name. Such a name in the user's text is broken up, so that it stays text.
+Lengths are estimated, as only the upstream has the tokenizer.
 """
 
 import re
@@ -22,13 +22,13 @@ _PIECE = re.compile(
     r"| ?[!-/:-@\[-^`{-~]{1,2}|[\u0080-\u1fff]{1,2}|.",
     re.DOTALL,
 )
-_WIDE = 0x10000  # characters from here on, as emoji, are several tokens
-_FILLER = 1  # counts as a token and is no text
-_ENDS = ("<|endoftext|>", "<|im_end|>", "<|end_of_text|>", "<|eot_id|>")  # of several families
+_WIDE = 0x10000  # characters from here on, such as emoji, are several tokens
+_FILLER = 1  # an id that counts as a token without text
+_ENDS = ("<|endoftext|>", "<|im_end|>", "<|end_of_text|>", "<|eot_id|>")  # of many families
 _PIPED = ("<|fim_prefix|>", "<|fim_suffix|>", "<|fim_middle|>")
 _STARCODER = ("<fim_prefix>", "<fim_suffix>", "<fim_middle>", "<fim_pad>", "<|endoftext|>")
-_NO_NAME = "(?!)"  # only the tokens tell
-FAMILIES = (  # patterns of their models' names, and their special tokens
+_NO_NAME = "(?!)"  # matches no name: only the tokens identify the family
+FAMILIES = (  # a pattern for model names, and the special tokens
     (
         r"qwen",
         (*_PIPED, "<|fim_pad|>", "<|repo_name|>", "<|file_sep|>", "<|endoftext|>", "<|im_end|>"),
@@ -58,7 +58,7 @@ FAMILIES = (  # patterns of their models' names, and their special tokens
 
 
 def names_by_model(*model_names: str) -> tuple[str, ...]:
-    """The special tokens of the family that one of these names tells; none where it is unknown."""
+    """Return the special tokens of the family that one of the names matches, or none."""
     for pattern, names in FAMILIES:
         if any(re.search(pattern, name.lower()) for name in model_names):
             return names
@@ -70,11 +70,11 @@ class EstimatedTokens:
 
     def __init__(self, specials: Mapping[str, int]) -> None:
         """`specials` are special tokens' names and their ids, from 2 to 255."""
-        self.start_ids: tuple[int, ...] = ()  # the upstream knows them
+        self.start_ids: tuple[int, ...] = ()  # the upstream adds its own
         self._names = {token_id: name for name, token_id in specials.items()}
 
     def encode(self, text: str) -> list[int]:
-        """Return the ids of the pieces of a text, where a special token's name is plain text."""
+        """Return the ids of a text's pieces; a special token's name is plain text here."""
         ids: list[int] = []
         for piece in _PIECE.findall(encodable(text)):
             ids.append(int.from_bytes(b"\x01" + piece.encode(), "big"))
@@ -94,14 +94,14 @@ def _text_of(text_id: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class UpstreamPrompt:
-    """What is sent, and what is known of it."""
+    """A prompt's text, and its layout."""
 
     text: str
     laid_out: Prompt
 
     @property
     def owed(self) -> str:
-        """What the answer must begin with."""
+        """The text with which the answer must begin."""
         return self.laid_out.dropped.decode()
 
 
@@ -122,7 +122,7 @@ class PromptWriter:
         self._names = re.compile("|".join(map(re.escape, longest_first)))
 
     def write(self, request: CompletionRequest, *, is_healed: bool) -> UpstreamPrompt:
-        """Lay out a prompt. `is_healed`: the piece at the cursor is left out, and owed by the answer."""
+        """Lay out a prompt. With `is_healed`, the answer owes the piece cut at the cursor."""
         if request.is_raw:
             return self._raw(request.prefix)
         laid_out = build_prompt(
@@ -138,12 +138,12 @@ class PromptWriter:
         return UpstreamPrompt(self._as_text(laid_out.ids), laid_out)
 
     def ends(self, request: CompletionRequest) -> Collection[str]:
-        """The special tokens that end a text; where the document speaks of one itself, it is text."""
+        """Return the special tokens that end a text: all but those named in the document."""
         text = "" if request.is_raw else f"{request.prefix}\0{request.suffix}"
         return [name for name in self.special if name not in text]
 
     def _raw(self, text: str) -> UpstreamPrompt:
-        """A prompt that its caller laid out: the upstream itself reads the special tokens in it."""
+        """Return a prompt laid out by its caller, in which the upstream reads special tokens."""
         pieces = self._names.split(text)
         ids = [one for piece in pieces for one in self.codec.encode(piece)]
         ids += [_FILLER] * (len(pieces) - 1)  # for each special token
@@ -161,6 +161,6 @@ class PromptWriter:
         return "".join([*parts, self._plain(run)])
 
     def _plain(self, ids: Sequence[int]) -> str:
-        """Text without any special token's name: each gets a blank behind its first character."""
+        """Decode text, with a blank put after the first character of any special token's name."""
         text = self.codec.decode(ids)
         return self._names.sub(lambda found: f"{found[0][0]} {found[0][1:]}", text)

@@ -21,19 +21,19 @@ from engine.request import (
 )
 from engine.text.stopper import Stopper
 
-_REST_S = 0.1  # for what follows the end of a text, so that the connection can be used again
+_REST_S = 0.1  # seconds to read events after the text, so that the connection can be reused
 _REASONS = {"length": FinishReason.MAX_TOKENS}
 
 
 class RepeatMissedError(Exception):
-    """The answer does not begin with what was cut off the prompt; nothing of it can be shown."""
+    """The answer does not begin with the piece cut off the prompt, so it cannot be shown."""
 
 
 @dataclass(slots=True)
 class UpstreamAnswer:
     """The text of one completion.
 
-    The answer has to begin with `owed`, which stands before the cursor already. `ends` are names of
+    The answer must begin with `owed`, the text already before the cursor. `ends` are the names of
     special tokens that end a text.
     """
 
@@ -46,7 +46,7 @@ class UpstreamAnswer:
     reused_tokens: int | None = None
 
     def take(self, delta: Delta) -> bool:
-        """Add what an event says; tell whether the text has ended. Raises RepeatMissedError."""
+        """Add an event; return whether the text has ended. Raises RepeatMissedError."""
         self.count(delta)
         for token in delta.tokens:
             if self._ends(token) or self.text.is_ended:
@@ -57,14 +57,14 @@ class UpstreamAnswer:
         return self.text.is_ended
 
     def count(self, delta: Delta) -> None:
-        """Take only the figures of a delta."""
+        """Add only the figures of a delta."""
         self.num_tokens += delta.num_tokens
         self.has_log_probs = self.has_log_probs or delta.has_log_probs
         self.prompt_tokens = delta.prompt_tokens or self.prompt_tokens
         self.reused_tokens = delta.reused_tokens or self.reused_tokens
 
     def _ends(self, token: TokenText) -> bool:
-        """Add a token up to a special one; tell whether there is one."""
+        """Add a token's text up to a special token; return whether there is one."""
         starts = [start for name in self.ends if (start := token.text.find(name)) >= 0]
         before = token.text[: min(starts)] if starts else token.text
         said = self._unrepeated(before)
@@ -80,7 +80,7 @@ class UpstreamAnswer:
         self.text.finish(reason)
 
     def _unrepeated(self, said: str) -> str:
-        """What is new of a piece of the answer."""
+        """Return a piece of the answer without the owed text."""
         num_shared = min(len(said), len(self.owed))
         if said[:num_shared] != self.owed[:num_shared]:
             raise RepeatMissedError
@@ -90,10 +90,10 @@ class UpstreamAnswer:
 
 @dataclass(slots=True, eq=False)
 class UpstreamSequence:
-    """Asks, judges what comes back, and asks once more where the answer lacks what it owes.
+    """Requests a completion, judges it, and requests another if the answer lacks the owed text.
 
-    The second prompt shows the cursor's piece, so the answer owes nothing. `on_end` hears when the
-    text has ended; it is done when the upstream has been told, too.
+    The second prompt contains the piece at the cursor, so its answer owes nothing. `on_end` is
+    called when the text ends; `is_done` is set once the upstream's work has ended, too.
     """
 
     model: UpstreamModel
@@ -106,14 +106,14 @@ class UpstreamSequence:
     error: Exception | None = None
     _answer: UpstreamAnswer = field(init=False)
     _began: float = field(default_factory=time.perf_counter)
-    _read: float = 0.0  # when the prompt was
-    _ended: float = 0.0  # 0: it goes on
+    _read: float = 0.0  # when the prompt was read
+    _ended: float = 0.0  # 0 while it runs
 
     def __post_init__(self) -> None:
         self._answer = self._fresh()
 
     async def run(self) -> None:
-        """Generate until the text ends. It never raises; whoever cancels it ends the text."""
+        """Generate until the text ends. Never raises; cancelling it ends the text."""
         try:
             try:
                 await self._generate()
@@ -124,17 +124,17 @@ class UpstreamSequence:
         except asyncio.CancelledError:
             self._answer.text.finish(self._cancelled)
             self._end()
-        except Exception as error:  # noqa: BLE001 - who waits for it hears of it
+        except Exception as error:  # noqa: BLE001 - `result` raises it
             self.error = None if self._ended else error
             self._end()
         self.is_done = True
 
     def close(self) -> None:
-        """Tell the end, if it was not told; nothing is held here."""
+        """Report the end if that is still due; there is nothing to free."""
         self._end()
 
     def result(self) -> CompletionResult:
-        """Return what became of it. Raises its error, and ValueError before it has ended."""
+        """Return the result. Raises the completion's error, and ValueError before its end."""
         if self.error is not None:
             raise self.error
         text = self._answer.text
@@ -159,11 +159,11 @@ class UpstreamSequence:
         raise UpstreamError("upstream_broken", told)
 
     def _takes_last(self, delta: Delta) -> bool:
-        """Take a delta; tell whether the text has ended."""
+        """Take a delta; return whether the text has ended."""
         text = self._answer.text
         if self.is_cancelled():
             text.finish(self._cancelled)
-        elif not self.request.stop.max_tokens:  # its prompt was to be read
+        elif not self.request.stop.max_tokens:  # only the prompt was to be read
             text.finish(FinishReason.PREFILLED)
         else:
             self._answer.take(delta)
@@ -171,7 +171,7 @@ class UpstreamSequence:
 
     @property
     def _cancelled(self) -> FinishReason:
-        """What a cancel is told as: what was only to be read is no completion."""
+        """The reason for a cancelled request; one that only reads its prompt is no completion."""
         return FinishReason.CANCELLED if self.request.stop.max_tokens else FinishReason.PREFILLED
 
     async def _count_rest(self, deltas: AsyncGenerator[Delta]) -> None:
@@ -181,7 +181,7 @@ class UpstreamSequence:
                     self._answer.count(delta)
 
     def _end(self) -> None:
-        """Tell the end, once; the upstream is told after that."""
+        """Report the end once; the upstream's work ends after that."""
         if not self._ended:
             self._ended = time.perf_counter()
             self._answer.text.send()
@@ -199,10 +199,10 @@ class UpstreamSequence:
         read = self._read or self._ended
         return Cost(
             tokens=answer.num_tokens,
-            steps=answer.num_tokens,  # as many as are known of
+            steps=answer.num_tokens,  # the upstream's own steps are unknown
             rows=answer.num_tokens,
             prompt_tokens=answer.prompt_tokens or len(laid_out.ids),
-            # The upstream's cache is everybody's: what it found there may be another principal's.
+            # Principals share the upstream's cache, so its hits could reveal others' prompts.
             reused_tokens=0 if self.request.principal else answer.reused_tokens or 0,
             prefill_ms=1000 * (read - self._began),
             decode_ms=1000 * (self._ended - read),

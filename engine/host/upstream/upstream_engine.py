@@ -1,8 +1,7 @@
-"""An upstream as the host's engine: many completions side by side, on the engine's thread.
+"""An upstream as the host's engine: concurrent completions on the engine's thread.
 
-The thread runs an event loop. While something goes on it looks every few milliseconds for what is new
-and for what nobody wants any more, as the loaded model's step loop does between two steps; while
-nothing does, it waits in the scheduler.
+The thread runs an event loop. While completions run, it checks every few milliseconds for new and
+cancelled ones, as a loaded model's loop does between steps. When idle, it waits in the scheduler.
 """
 
 import asyncio
@@ -20,13 +19,13 @@ from engine.model.raw_prompt import check_length
 from engine.progress import Progress, shown
 from engine.request import Chunk, ClosedBuffers, CompletionRequest
 
-_LOOK_S = 0.005
+_LOOK_S = 0.005  # seconds between checks for new and cancelled completions
 _MAY_PASS = ("upstream_unreachable", "upstream_timeout")
-_PAUSE_S = 1.0  # before an upstream that is not there is asked again
+_PAUSE_S = 1.0  # seconds before an unreachable upstream is tried again
 
 
 class UpstreamEngine(ServedEngine):
-    """A `ServedEngine` without a model of its own, for one thread."""
+    """A `ServedEngine` without its own model, for one thread."""
 
     def __init__(self, model: UpstreamModel, runner: asyncio.Runner) -> None:
         self._model = model
@@ -41,9 +40,9 @@ class UpstreamEngine(ServedEngine):
 
     @classmethod
     def load(cls, options: UpstreamOptions, progress: Progress) -> "UpstreamEngine":
-        """Wait for an upstream, and ask what it is. Raises ForegramError.
+        """Wait for an upstream and identify it. Raises ForegramError.
 
-        One that is not there yet may be starting, as a large model takes minutes to load.
+        An unreachable one may be starting, as a large model takes minutes to load.
         """
         runner = asyncio.Runner()
         try:
@@ -53,7 +52,7 @@ class UpstreamEngine(ServedEngine):
             raise
 
     def run(self, admit: Callable[[], Sequence[Any]], /) -> None:
-        """Run what is admitted until nothing is any more."""
+        """Run admitted completions until `admit` returns none."""
         self._runner.run(_served(admit))
 
     def sequence(
@@ -64,10 +63,10 @@ class UpstreamEngine(ServedEngine):
         is_cancelled: Callable[[], bool],
         on_end: Callable[[UpstreamSequence], None],
     ) -> UpstreamSequence:
-        """A completion for `run`.
+        """Return a completion for `run`.
 
-        Raises InputError for a raw prompt far beyond the context, and for log-probabilities that the
-        upstream does not tell.
+        Raises InputError for a raw prompt far beyond the context, and if the request wants
+        log-probabilities that the upstream does not send.
         """
         model = self._model
         if request.is_raw:
@@ -85,11 +84,11 @@ class UpstreamEngine(ServedEngine):
         )
 
     def usage_of(self, _principal: str, /) -> EngineUsage:
-        """Nothing is held here: the upstream drafts, and has the keys and values."""
+        """Return no usage: drafts, keys and values are the upstream's."""
         return EngineUsage()
 
     def forget(self, closed: ClosedBuffers) -> None:
-        """Drop what is kept of buffers; what the upstream's cache keeps of prompts is its own."""
+        """Forget what is kept of closed buffers; prompts in the upstream's cache stay there."""
         self._model.writer.neighbours.forget(closed)
 
     def close(self) -> None:
@@ -123,7 +122,7 @@ async def _connected(options: UpstreamOptions, progress: Progress) -> UpstreamMo
 async def _served(admit: Callable[[], Sequence[UpstreamSequence]]) -> None:
     tasks: dict[UpstreamSequence, asyncio.Task[None]] = {}
     ending: set[UpstreamSequence] = set()
-    while running := admit():  # where nothing runs it blocks the loop, which has nothing else to do
+    while running := admit():  # blocks the loop when nothing runs, as it is then idle
         for one in running:
             if one not in tasks:
                 tasks[one] = asyncio.create_task(one.run())

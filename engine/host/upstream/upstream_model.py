@@ -1,4 +1,4 @@
-"""The model behind an upstream: which it is by its own account, and what follows a prompt."""
+"""The model behind an upstream: its identity, and the text it generates for a prompt."""
 
 import asyncio
 import secrets
@@ -23,11 +23,11 @@ from engine.host.upstream.wire import TITLES, BodyWriter, Delta, ServerKind, rea
 from engine.model.prompt import Prompt
 from engine.model_names import kind_of, title_of, why_unknown
 
-_CONTEXT = 4096  # where an upstream does not say: what each of today's models has
-_MOST_SEQUENCES = 64  # where it does not say: what one GPU serves well
-_LEAST_CONTEXT, _LARGEST_CONTEXT = 512, 2**24
-_LARGEST_SEQUENCES = 1024  # more than any engine runs side by side
-_FEW_NAMES = 3  # prefix, suffix and middle, without which there is no format
+_CONTEXT = 4096  # tokens, if the upstream does not say; all current models have as many
+_MOST_SEQUENCES = 64  # if the upstream does not say; one GPU serves as many well
+_LEAST_CONTEXT, _LARGEST_CONTEXT = 512, 2**24  # tokens
+_LARGEST_SEQUENCES = 1024  # more than any engine runs concurrently
+_FEW_NAMES = 3  # prefix, suffix and middle, which every format needs
 _LOST = (
     "drafts from open buffers",
     "the promise of equal text whatever is decoded beside it",
@@ -36,31 +36,31 @@ _LOST = (
     "exact prompt lengths: they are estimated",
 )
 _LOST_WITHOUT_PROBABILITIES = "`min_confidence`: the upstream tells no probabilities"
-_LEAST_PROMPT, _MOST_PROMPT = 1024, 8192
-_READ_MS = 2400.0  # for a full prompt, as of a model on this machine; most of it is read before
-_PROBE_WORDS = 96  # of three or four tokens each
-_PROBE_S = 30.0
+_LEAST_PROMPT, _MOST_PROMPT = 1024, 8192  # tokens
+_READ_MS = 2400.0  # ms to read a full prompt, as for a local model; most of it is read ahead
+_PROBE_WORDS = 96  # words of three or four tokens each
+_PROBE_S = 30.0  # seconds to measure the reading speed
 
 
 @dataclass(frozen=True, slots=True)
 class UpstreamIdentity:
-    """`model_name` is what it calls the model, `context` the tokens of prompt and text together."""
+    """An upstream's model by its own name. `context` counts the tokens of prompt and text."""
 
     kind: ServerKind
     model_name: str
     context: int
     max_sequences: int = _MOST_SEQUENCES
-    other_names: tuple[str, ...] = ()  # of the model: what its files are called
+    other_names: tuple[str, ...] = ()  # aliases and file names of the model
 
     @property
     def shown_name(self) -> str:
-        """What people read of the model's name: where that is a path, its end."""
+        """The model's name for people: of a path, the last part."""
         name = self.model_name
         return PurePath(name).name or name if name.startswith("/") else name
 
 
 async def _identify(channel: UpstreamChannel, options: UpstreamOptions) -> UpstreamIdentity:
-    """Ask an upstream what it is. Raises UpstreamError and ConfigurationError."""
+    """Identify an upstream. Raises UpstreamError and ConfigurationError."""
     models = await _models(channel)
     owners = {str(model.get("owned_by", "")).lower() for model in models}
     kind: ServerKind = next((one for one in TITLES if one in owners), "other")
@@ -82,16 +82,16 @@ async def _identify(channel: UpstreamChannel, options: UpstreamOptions) -> Upstr
 async def _special_tokens(
     channel: UpstreamChannel, identity: UpstreamIdentity, options: UpstreamOptions
 ) -> tuple[str, ...]:
-    """The names of the model's special tokens: by its name, or by how the upstream reads them.
+    """Find the model's special tokens by its name, or by how the upstream tokenizes them.
 
-    Raises ConfigurationError where nothing tells, or where `--model` is not what the upstream runs.
+    Raises ConfigurationError if neither helps, or if `--model` is not the upstream's model.
     """
     said = [identity.model_name, *identity.other_names]
     if options.known_as:
         if kind_of(options.known_as) == "unknown":
             raise ConfigurationError(why_unknown(options.known_as))
         said = [title_of(options.known_as)]
-    # Of paths the ends: a folder may be called anything.
+    # Use only the last part of a path, as folder names are arbitrary.
     if names := names_by_model(*(PurePath(name).name or name for name in said)):
         few = names[:_FEW_NAMES]
         if await _num_tokens(channel, identity, "".join(few)) in (0, len(few)):
@@ -115,7 +115,7 @@ async def _special_tokens(
 
 
 async def _num_tokens(channel: UpstreamChannel, identity: UpstreamIdentity, text: str) -> int:
-    """The upstream's tokens of a text, special ones by their names; 0 where it does not tell."""
+    """Count a text's tokens, with special ones by name, at the upstream; 0 if it cannot."""
     if identity.kind == "llamacpp":
         body: dict[str, Any] = {"content": text, "parse_special": True, "add_special": False}
     else:
@@ -138,7 +138,7 @@ async def _models(channel: UpstreamChannel) -> list[dict[str, Any]]:
 def _chosen(
     models: list[dict[str, Any]], options: UpstreamOptions, kind: ServerKind
 ) -> dict[str, Any]:
-    """The model to ask for. Raises ConfigurationError where that is not clear."""
+    """Return the model to request. Raises ConfigurationError if the choice is not clear."""
     names = ", ".join(one["id"] for one in models)
     if not options.model_name:
         if len(models) == 1:
@@ -152,7 +152,7 @@ def _chosen(
             return one
     if not models:
         return {"id": options.model_name}
-    if kind == "llamacpp" and len(models) == 1:  # it has one, whatever it is called
+    if kind == "llamacpp" and len(models) == 1:  # it serves its one model under any name
         return models[0] | {"id": options.model_name}
     raise UpstreamOptionsError(
         f"the upstream {options.base_url} has no model {options.model_name}, but {names}"
@@ -162,7 +162,7 @@ def _chosen(
 async def _told(
     channel: UpstreamChannel, path: str, body: dict[str, Any] | None = None
 ) -> dict[str, Any]:
-    """What a route answers that not every upstream has, or shows to everyone."""
+    """Return an optional route's answer; empty if the upstream lacks or denies it."""
     try:
         answer = await channel.ask(path, body)
     except UpstreamError as error:
@@ -173,7 +173,7 @@ async def _told(
 
 
 def _with_properties(found: UpstreamIdentity, told: dict[str, Any]) -> UpstreamIdentity:
-    """What llama.cpp says of itself beside its list of models."""
+    """Add llama.cpp's properties to the identity."""
     settings = told.get("default_generation_settings")
     context = settings.get("n_ctx") if isinstance(settings, dict) else None
     return replace(
@@ -194,7 +194,7 @@ def _positive(value: object, most: int) -> int | None:
 
 @dataclass(slots=True)
 class UpstreamModel:
-    """Ready to generate."""
+    """An upstream's model, ready to generate."""
 
     channel: UpstreamChannel
     identity: UpstreamIdentity
@@ -204,7 +204,7 @@ class UpstreamModel:
 
     @classmethod
     async def connect(cls, channel: UpstreamChannel, options: UpstreamOptions) -> "UpstreamModel":
-        """Ask who is there, and try it. Raises ForegramError of every kind."""
+        """Identify an upstream and try it out. Raises ForegramError of any kind."""
         identity = await _identify(channel, options)
         names = await _special_tokens(channel, identity, options)
         writer = PromptWriter(names, identity.model_name)
@@ -216,18 +216,18 @@ class UpstreamModel:
 
     @property
     def lost(self) -> tuple[str, ...]:
-        """What users go without."""
+        """Phrases for the features that users lose with an upstream."""
         return _LOST if self.tells_probabilities else (*_LOST, _LOST_WITHOUT_PROBABILITIES)
 
     def room(self, prompt: UpstreamPrompt) -> int:
-        """The tokens that a text may have behind a prompt."""
+        """Return the number of tokens that fit after a prompt, at least 1."""
         return max(1, self.identity.context - len(prompt.laid_out.ids))
 
     @asynccontextmanager
     async def generated(
         self, prompt: UpstreamPrompt, max_tokens: int, sampling: Sampling, principal: str = ""
     ) -> AsyncIterator[AsyncGenerator[Delta]]:
-        """What follows a prompt; leaving the block ends the upstream's work."""
+        """Stream the text after a prompt; leaving the block ends the upstream's work."""
         async with AsyncExitStack() as held:
             is_repeated = False
             while True:
@@ -238,7 +238,7 @@ class UpstreamModel:
                 except UpstreamError as error:
                     if error.code == "upstream_refused" and self.bodies.leave_out(error.said, body):
                         continue
-                    # A connection that was kept may turn out to be closed.
+                    # The upstream may have closed a kept connection, so try once more.
                     if error.code != "upstream_broken" or is_repeated:
                         raise
                     is_repeated = True
@@ -249,9 +249,9 @@ class UpstreamModel:
             yield read_delta(data, self.channel.where)
 
     async def _affordable_prompt(self) -> int:
-        """The tokens of a prompt that are quickly read there: a power of two, 1,024 to 8,192.
+        """Return how many prompt tokens the upstream reads quickly: a power of two, 1024 to 8192.
 
-        Measured on words that nobody has asked before: the upstream may remember the others.
+        It measures with random words, as the upstream may have cached any others.
         """
         try:
             async with asyncio.timeout(_PROBE_S):

@@ -1,11 +1,10 @@
-"""Requests to `/v1/completions`, and what the events of its stream say: text, and log-probabilities.
+"""Requests to `/v1/completions`, and the text and log-probabilities in its stream of events.
 
-An engine's own fields undo what its defaults, or those that a model brings along, would change of the
-text: a penalty for repetitions spoils code. Some gateways refuse fields that they do not know; such
-a field is left out from then on.
+Each engine's own fields undo defaults, its own or a model's, that would change the text: a
+repetition penalty spoils code. Some gateways refuse unknown fields; these are then left out.
 
-OpenAI's form of `logprobs` (vLLM, SGLang, TensorRT-LLM) has lists of tokens and of numbers; llama.cpp
-writes that of chats, with an object for each token.
+OpenAI's `logprobs` (vLLM, SGLang, TensorRT-LLM) have lists of tokens and of numbers; llama.cpp uses
+the form of chats, with an object for each token.
 """
 
 import hashlib
@@ -40,26 +39,26 @@ _OWN: dict[ServerKind, dict[str, Any]] = {
     "other": {},
 }
 _NEEDED = {"model", "prompt", "stream", "max_tokens", "temperature"}
-_SEEDS = 2**31  # what every engine takes for one
+_SEEDS = 2**31  # every engine accepts seeds below
 
 
 @dataclass(slots=True)
 class BodyWriter:
-    """Writes bodies for one upstream. `special` are the names of tokens that end a text."""
+    """Writes request bodies for one upstream. `special` are names of tokens that end a text."""
 
     kind: ServerKind
     model_name: str
     special: Sequence[str] = ()
     salt: bytes = field(default_factory=lambda: secrets.token_bytes(32), repr=False)
-    refused: set[str] = field(default_factory=set)  # fields that the upstream does not take
+    refused: set[str] = field(default_factory=set)  # fields that the upstream rejects
 
     def body(
         self, prompt: str, max_tokens: int, sampling: Sampling, principal: str = ""
     ) -> dict[str, Any]:
-        """The body of a request that streams.
+        """Return the body of a streaming request.
 
-        vLLM finds the beginning of a named principal's prompt among that one's own alone: how quickly
-        it is read tells nobody what others have written.
+        A cache salt makes vLLM reuse only the named principal's own prompts, so that reading times
+        reveal nothing about others' text.
         """
         fields: dict[str, Any] = {
             "model": self.model_name,
@@ -73,7 +72,7 @@ class BodyWriter:
             "stream_options": {"include_usage": True},
             **_OWN[self.kind],
         }
-        if self.kind == "llamacpp":  # which else leaves them out of the text
+        if self.kind == "llamacpp":  # it would omit them from the text
             fields["preserved_tokens"] = list(self.special)
         if principal and self.kind == "vllm":
             salt = hashlib.blake2b(principal.encode(), key=self.salt, digest_size=16)
@@ -81,7 +80,7 @@ class BodyWriter:
         return {name: value for name, value in fields.items() if name not in self.refused}
 
     def leave_out(self, said: str, body: dict[str, Any]) -> bool:
-        """Whether a refusal in these words names fields that need not be sent: they no longer are."""
+        """Stop sending optional fields that a refusal names; return whether there are any."""
         named = {name for name in body if name not in _NEEDED and name in said}
         self.refused |= named
         return bool(named)
@@ -89,7 +88,7 @@ class BodyWriter:
 
 @dataclass(frozen=True, slots=True)
 class Delta:
-    """What one event adds. `tokens` are its text in as small pieces as are known."""
+    """The content of one event. `tokens` are its text in the smallest known pieces."""
 
     tokens: tuple[TokenText, ...] = ()
     num_tokens: int = 0
@@ -138,7 +137,7 @@ class _Event(msgspec.Struct):
 
 
 def read_delta(data: bytes, where: str) -> Delta:
-    """Read the data of an event. Raises UpstreamError where it tells of one."""
+    """Decode the data of an event. Raises UpstreamError if it is invalid or reports an error."""
     try:
         event = decoded(data, _Event)
     except InputError as error:
@@ -164,9 +163,9 @@ def read_delta(data: bytes, where: str) -> Delta:
 
 
 def _pieces(text: str, said: list[TokenText], *, is_last: bool) -> tuple[TokenText, ...]:
-    """The tokens where they are the text; where they are not, all of it as one.
+    """Return the tokens if they make up the text, else the text as one token.
 
-    At the end, the last of them may be the one that ended the text and is no part of it.
+    In the last event, the last token may be the one that ended the text, and not part of it.
     """
     for tokens in (said, said[:-1] if is_last else said):
         if "".join(token.text for token in tokens) == text and (text or tokens):
