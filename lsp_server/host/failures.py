@@ -19,7 +19,7 @@ _LAST_WORDS = 3  # last lines of the log quoted in a message
 
 
 def boot_s() -> float:
-    """Return seconds since the machine started, which no change of the clock affects."""
+    """Return seconds since the machine started: equal in all processes, whatever the clock."""
     if hasattr(time, "CLOCK_BOOTTIME"):
         return time.clock_gettime(time.CLOCK_BOOTTIME)
     return time.monotonic()

@@ -11,7 +11,7 @@ _TOKEN = re.compile(rb"\w+|[^\w\s]")
 _PIECE = 600  # tokens
 _PIECE_S = 0.008  # seconds; most pieces of code take 1 ms, hostile ones 10 to 30
 _STRETCH_S = 0.02  # seconds of the event loop's thread, which serves all documents
-_MOST_STRETCHES = 25  # for a whole text, as a hostile one would take minutes
+_MOST_STRETCHES = 25  # stretches for a whole text, as a hostile one would take minutes
 MOST_DEPTH = 1_000  # nodes around a cursor; code nested deeper is not written by hand
 
 
