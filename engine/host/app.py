@@ -59,7 +59,7 @@ def create_app(
     ask_all: AskAll = _ask_none,
     replica: str = "",
 ) -> Litestar:
-    """Build the application, with the drop-in APIs that are switched on.
+    """Build the application with the enabled drop-in APIs.
 
     `stop` ends the server; with None, no client may stop it. `ask_all` calls a method by name on
     every host behind this address, and never raises. `replica` names this host among them.
@@ -74,7 +74,7 @@ def create_app(
 
     @post("/v1/buffers", status_code=204)
     async def sync(request: AnyRequest) -> None:
-        """Hold buffers at their versions."""
+        """Update buffers to their new versions."""
         data = await _message(service, request, SyncRequest)
         client = ClientId(principal_of(request.scope), data.client)
         service.buffers.sync(client, data.workspace, data.buffers)
@@ -89,7 +89,7 @@ def create_app(
 
     @post("/v1/feedback", status_code=204)
     async def feedback(request: AnyRequest) -> None:
-        """Count what became of a completion."""
+        """Record feedback on a completion."""
         service.clients.record(
             principal_of(request.scope), await _message(service, request, Feedback)
         )

@@ -29,7 +29,7 @@ class UnknownCompletionError(RefusalError):
 @dataclass(slots=True)
 class _Served:
     text_len: int
-    accepted_len: int = 0  # counted so far
+    accepted_len: int = 0  # characters counted so far
 
 
 @dataclass(slots=True)

@@ -65,7 +65,7 @@ class HostConnection(H11Protocol):
             self.end("the host stops")
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as in uvicorn
-        """Wait for the first request."""
+        """Start the time limits, and make room if there are many connections."""
         super().connection_made(transport)
         self._headers_since = self.loop.time()
         self._looking = self.loop.call_later(_LOOK_S, self._look)

@@ -21,7 +21,7 @@ _SECONDS = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0
 
 
 class Metrics:
-    """Counters and histograms of one host, in a registry of its own."""
+    """Counters and histograms of one host, in a separate registry."""
 
     def __init__(self) -> None:
         self._registry = CollectorRegistry()

@@ -27,7 +27,7 @@ class HostOptions:
     tls_key: Path | None = None
     idle_exit_s: float | None = None
     apis: EnabledApis = field(default_factory=lambda: EnabledApis.named(DEFAULT))
-    is_insecure: bool = False  # text and token may cross a network unencrypted
+    is_insecure: bool = False  # allows unencrypted text and token on a network
 
     def __post_init__(self) -> None:
         if (self.tls_cert is None) != (self.tls_key is None):

@@ -1,4 +1,4 @@
-"""The principals that tokens name. A host keeps what belongs to one principal from all others.
+"""The principals that tokens name. A host keeps each principal's data from all others.
 
 A principal is a name; it is empty where the host has a single, unnamed token.
 

@@ -109,7 +109,7 @@ MAX_CELL_CHARS = 2_000_000  # characters of all cells: more than a prompt or the
 
 
 class Feedback(Message, frozen=True):
-    """What became of a completion.
+    """The user's reaction to a completion.
 
     `accepted_len` is the number of code points accepted so far; None means all.
     """
@@ -142,7 +142,7 @@ class CompleteRequest(Message, frozen=True):
     workspace: str
     uri: str
     version: Integer
-    position: Position  # in the text with the overlay
+    position: Position  # in the text after applying `overlay`
     sync: tuple[BufferSync, ...] = ()
     overlay: tuple[LineSplice, ...] = ()
     above: Annotated[tuple[Cell, ...], Meta(max_length=MAX_CELLS)] = ()
@@ -167,7 +167,7 @@ class CompleteRequest(Message, frozen=True):
 class Done(Message, frozen=True, tag="done"):
     """The last line of a completion: its whole text and its cost."""
 
-    id: str  # for feedback
+    id: str  # names the completion in feedback
     text: str
     finish_reason: FinishReason
     cost: Cost

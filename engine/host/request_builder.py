@@ -12,7 +12,7 @@ from engine.host.buffers import ClientBuffers, ClientId, HeldBuffer, spliced, sp
 from engine.host.protocol import MAX_CELL_CHARS, CompleteRequest
 from engine.request import ClosedBuffers, CompletionRequest
 
-_GAP = "\n\n"  # between cells
+_GAP = "\n\n"  # separates cells
 _HEADING = re.compile("^#{1,6} +")  # a Markdown heading; its signs look odd in a comment
 
 

@@ -293,7 +293,7 @@ class CompletionJob(Job):
 
     def _fail(self, error: Exception) -> None:
         if isinstance(error, DeviceLostError):
-            self.service.engine_thread.lose(error)  # first, so that a retry is refused
+            self.service.engine_thread.lose(error)  # before answering, so that a retry is refused
         if isinstance(error, ForegramError):
             self.service.log.failure(error)
             event = Failed(error.code, error.told, error.retry_after_s)

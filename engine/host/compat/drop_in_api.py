@@ -137,7 +137,7 @@ class DropInApi:
     `refusal` returns the JSON body of an error answer, also for errors of `routes`.
     """
 
-    name: str  # in `serve --api`
+    name: str  # its name for `serve --api`
     paths: tuple[str, ...]  # for completions
     marker: str  # a field that no other API at the same path has
     read: Callable[[str, Body, EngineInfo], DropInCompletion]

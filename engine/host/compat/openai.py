@@ -113,7 +113,7 @@ class OpenAICompletion(TimedCompletion):
 
     tells_usage: bool = False  # at the end of a stream
     num_logprobs: int | None = None
-    _offset: int = 0  # of the next token, in characters
+    _offset: int = 0  # characters before the next token
 
     def answer(self, chunks: Sequence[Chunk], done: Done) -> Json:
         """Return the text with its usage."""

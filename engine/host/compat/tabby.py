@@ -72,14 +72,14 @@ class TabbyBody(msgspec.Struct, frozen=True):
 
 
 class TabbyEvent(msgspec.Struct, frozen=True):
-    """What became of a completion."""
+    """The user's reaction to a completion."""
 
     type: Literal["view", "select", "dismiss"]
     completion_id: str
 
 
 class TabbyCompletion(DropInCompletion):
-    """A completion as Tabby's clients see it. There are no streams."""
+    """A completion as Tabby's clients see it, never streamed."""
 
     def answer(self, chunks: Sequence[Chunk], done: Done) -> Json:  # noqa: ARG002 - the end has it all
         """Return the text, and the id by which events refer to it."""
@@ -128,7 +128,7 @@ def _routes(service: CompletionService) -> list[HTTPRouteHandler]:
     async def events(
         request: Request[Any, Any, Any], select_kind: FromQuery[str] = ""
     ) -> Response[bytes]:
-        """Count what became of a completion."""
+        """Record an event as feedback."""
         event = decoded(await request.body(), TabbyEvent)
         kind, length = _KINDS[event.type], None
         if event.type == "select" and select_kind == "line":  # the event has no length

@@ -21,7 +21,7 @@ class UpstreamOptions:
     known_as: str = ""
     token: str = field(default="", repr=False)
     ca_file: Path | None = None
-    is_insecure: bool = False  # text and token may cross a network unencrypted
+    is_insecure: bool = False  # allows unencrypted text and token on a network
     prompt_tokens: int | None = None  # None: as many as the upstream reads quickly
     context: int | None = None  # tokens; None: as the upstream reports
 

@@ -66,7 +66,7 @@ def names_by_model(*model_names: str) -> tuple[str, ...]:
 
 
 class EstimatedTokens:
-    """Numbers for pieces of text, and for special tokens by their names."""
+    """Stands in for the tokenizer: numbers pieces of text, and special tokens by name."""
 
     def __init__(self, specials: Mapping[str, int]) -> None:
         """`specials` are special tokens' names and their ids, from 2 to 255."""
@@ -83,7 +83,7 @@ class EstimatedTokens:
         return ids
 
     def decode(self, token_ids: Iterable[int], /) -> str:
-        """Return the text of the ids, special tokens by their names."""
+        """Return the text of the ids, with special tokens by name."""
         return "".join(self._names.get(one) or _text_of(one) for one in token_ids)
 
 

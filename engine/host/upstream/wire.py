@@ -95,7 +95,7 @@ class Delta:
     finish_reason: str = ""
     has_log_probs: bool = False
     prompt_tokens: int | None = None
-    reused_tokens: int | None = None  # of the prompt
+    reused_tokens: int | None = None  # prompt tokens found in the upstream's cache
 
 
 class _Token(msgspec.Struct):
