@@ -125,7 +125,7 @@ class Permissions:
         return self._hidden(snapshot) is None
 
     def path_of(self, uri: str) -> str:
-        """Return a document's path for people and prompts, within a workspace folder if possible."""
+        """Return a document's path for people and prompts, within its workspace folder if any."""
         path = next(iter(possible_paths(uri)), None)
         if path is None:
             return base_name(uri) or uri

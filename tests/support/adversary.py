@@ -1,4 +1,4 @@
-"""A drafter that knows what plain decoding writes, and does its worst with it."""
+"""A drafter that knows the output of plain decoding, and misuses it as badly as it can."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ class Adversary(Drafter):
     """Drafts random trees whose tokens are true with probability `truth`, else wrong.
 
     Wrong tokens are neighbours of the true one, random ones, or the true token of another place.
-    `text` is what plain decoding writes behind `prompt_len` tokens.
+    `text` is the output of plain decoding behind `prompt_len` tokens.
     """
 
     text: list[int]

@@ -1,4 +1,4 @@
-"""Kernels that are cut for a device which is not here."""
+"""Kernels cut for a device that this machine lacks."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,4 +1,4 @@
-"""Token trees as a `BatchMetadata`, built slowly and plainly."""
+"""Token trees as a `BatchMetadata`, built in a slow and simple way."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -10,16 +10,16 @@ import torch
 from engine.model.gpu.batch_layout import batch_shapes
 from kernels.batch import ROW_TILE, BatchMetadata
 
-POISON = 2**30  # an entry that nothing may use
+POISON = 2**30  # an entry that nothing may read
 
 
 @dataclass(frozen=True)
 class Tree:
     """One sequence of a step.
 
-    `parents` of its rows, counted from its first one, -1 at the root, in preorder; `length` tokens
-    that are committed; `base` of its slot; `commit`, offsets of the last step's kept rows, which
-    stood behind `commit_length` tokens.
+    `parents` of its rows count from its first row, -1 at the root, in preorder. `length` tokens are
+    committed. `commit` holds offsets of the last step's kept rows, which stood behind
+    `commit_length` tokens. `base` is that of its slot.
     """
 
     parents: Sequence[int]
@@ -38,7 +38,7 @@ class Tree:
 
     @property
     def runs(self) -> list[int]:
-        """The run of each row: a new one starts where a row does not follow the one before."""
+        """Return the run of each row; one starts where a row does not follow the one before."""
         runs: list[int] = []
         for row, parent in enumerate(self.parents):
             runs.append(runs[-1] + (parent != row - 1) if runs else 0)
@@ -46,7 +46,7 @@ class Tree:
 
 
 def preorder_parents(seed: int, rows: int, *, bushy: float = 0.5) -> list[int]:
-    """A random tree in preorder: each row follows the one before it, or one above that."""
+    """Return a random tree in preorder: each row follows the one before it, or one above that."""
     rng = np.random.default_rng(seed)
     parents = [-1]
     for row in range(1, rows):
@@ -58,7 +58,7 @@ def preorder_parents(seed: int, rows: int, *, bushy: float = 0.5) -> list[int]:
 
 
 def chain(rows: int) -> list[int]:
-    """A tree of one branch."""
+    """Return a tree of one branch."""
     return list(range(-1, rows - 1))
 
 
@@ -69,7 +69,7 @@ def build_batch(
     capacity: int | None = None,
     device: torch.device | str = "cpu",
 ) -> BatchMetadata:
-    """The trees' rows one tree after the other, padding rows behind them; None is a free place."""
+    """Return the trees' rows one tree after the other, then padding; None is a free place."""
     num_rows = sum(len(tree.parents) for tree in places if tree)
     capacity = capacity or max(num_rows, 1)
     arrays = _empty_arrays(capacity, len(places), group)
@@ -88,7 +88,7 @@ def build_batch(
 
 
 def _empty_arrays(rows: int, sequences: int, group: int) -> dict[str, np.ndarray]:
-    """Nothing anywhere: zeros, -1 where that says so, and poison in what nothing may read."""
+    """Return empty arrays: zeros, -1 for "none", and poison in entries that nothing may read."""
     nothing = dict.fromkeys(("parents", "sequences", "block_sequences"), -1)
     nothing |= dict.fromkeys(("paths", "commit_rows"), POISON)
     shapes = batch_shapes(rows, sequences, group)

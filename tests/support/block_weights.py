@@ -5,13 +5,13 @@ import torch
 from kernels.weight import VALUES_OF_INPUT, Quantization, Weight
 
 BLOCK_FORMS: tuple[Quantization, ...] = ("q8_0", "q4_k", "q6_k", "q6_k_min", "int4_zeros")
-# Of the scales of 256 inputs; other forms have a word for these inputs each.
+# int32 words for the scales of 256 inputs; other forms have one word for these inputs.
 WORDS: dict[Quantization, int] = {"q4_k": 4, "q6_k": 5, "q6_k_min": 7}
 _INPUTS_OF_WORD: dict[Quantization, int] = {"q8_0": 64, "int4_zeros": 128}
 
 
 def scales_shape(outputs: int, inputs: int, form: Quantization) -> tuple[int, ...]:
-    """The shape of the int32 scales of a form: see `kernels.blocks`."""
+    """Return the shape of a form's int32 scales: see `kernels.blocks`."""
     if form in WORDS:
         return inputs // 256, WORDS[form], outputs
     return inputs // _INPUTS_OF_WORD[form], outputs
@@ -20,7 +20,7 @@ def scales_shape(outputs: int, inputs: int, form: Quantization) -> tuple[int, ..
 def random_blocks(
     outputs: int, inputs: int, form: Quantization, device: torch.device | str = "cpu"
 ) -> Weight:
-    """Random codes and scales, of weights that are about `inputs` ** -0.5 large."""
+    """Return random codes and scales, for weights of a size about `inputs` ** -0.5."""
     generator = torch.Generator().manual_seed(outputs + inputs)
 
     width = int(inputs * VALUES_OF_INPUT.get(form, 1))

@@ -1,6 +1,6 @@
-"""Steps of a model that is not there: everything has its shape and type, and takes no memory.
+"""Steps of a model whose tensors have shapes and types, but take no memory.
 
-Launching them under `launch_compiler` compiles the kernels that the real steps take.
+Launching them under `launch_compiler` compiles the kernels of the real steps.
 """
 
 from dataclasses import replace
@@ -18,7 +18,7 @@ from kernels.scratch import Scratch
 from kernels.weight import INT4_GROUP, VALUES_OF_INPUT, Quantization, Weight
 from tests.support.block_weights import WORDS, scales_shape
 
-_POSITIONS = 4096  # of a cache: any multiple of 16 compiles alike
+_POSITIONS = 4096  # of a cache: all multiples of 16 compile alike
 _PLENTY = 1 << 40  # numbers of working memory
 _CPU = torch.device("cpu")
 
@@ -26,7 +26,7 @@ _CPU = torch.device("cpu")
 def empty_forward(
     config: ModelConfig, quantization: Quantization, *, programmatic: bool = False
 ) -> Forward:
-    """One layer of a model and its head, by the Triton kernels."""
+    """Return one layer of a model and its head, by the Triton kernels."""
     arena = KVArena(replace(config, num_layers=1), _POSITIONS, torch.bfloat16, _CPU)
     return Forward(
         config=config,
@@ -38,7 +38,7 @@ def empty_forward(
 
 
 def empty_memory(config: ModelConfig, shape: StepShape) -> StepMemory:
-    """What a step of one shape reads and writes."""
+    """Return the tensors that a step of one shape reads and writes."""
     return StepMemory(
         shape=shape,
         inputs=Inputs(shape, config.num_heads // config.num_kv_heads, _CPU),
@@ -49,12 +49,12 @@ def empty_memory(config: ModelConfig, shape: StepShape) -> StepMemory:
 
 
 def nothing(*shape: int, dtype: torch.dtype = torch.float32) -> torch.Tensor:
-    """A tensor of one number that has any shape."""
+    """Return a tensor of any shape that holds only one number."""
     return torch.empty(1, dtype=dtype).expand(shape)
 
 
 def empty_weight(outputs: int, inputs: int, quantization: Quantization) -> Weight:
-    """A matrix of this form, or of eight bits where inputs make no blocks of it, as in files."""
+    """Return a matrix of this form, or of eight bits if its inputs fill no blocks, as in files."""
     if quantization in WORDS and inputs % 256:
         quantization = "q8_0"
     if quantization == "float":

@@ -12,7 +12,7 @@ CONTROL_TOKENS = (
     "<|file_sep|>",
 )
 
-# Mellum's, which are as many, so that the same models have them.
+# Mellum's, which are as many, so that the same models fit.
 MELLUM_TOKENS = (
     "<|endoftext|>",
     "<fim_prefix>",
@@ -59,7 +59,7 @@ def byte_tokenizer(control_tokens: tuple[str, ...] = CONTROL_TOKENS) -> Tokenize
 
 
 def _byte_letters() -> dict[int, str]:
-    """GPT-2's letter for each byte: printable ones stand for themselves, others from 256 on."""
+    """Return GPT-2's letter for each byte: printable ones as they are, others from 256 on."""
     printable = [*range(33, 127), *range(161, 173), *range(174, 256)]
     others = [byte for byte in range(256) if byte not in printable]
     letters = {byte: chr(byte) for byte in printable}

@@ -1,4 +1,4 @@
-"""Cursors in the files of `tests/data/places` and elsewhere, and what becomes of answers there."""
+"""Cursors in the files of `tests/data/places` and elsewhere, and suggestions for answers there."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ from lsp_server.reasons import Reason
 from lsp_server.repository.source_text import language_of
 
 ROOT = Path(__file__).parents[2]
-_MOST_CHARS = 160  # of what is cut out
+_MOST_CHARS = 160  # of the text cut out
 _CLOSERS = ")]}\"'`"
 
 
@@ -39,12 +39,11 @@ class CodePlace:
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """The text around the cursor."""
         return tuple((self.prefix + self.suffix).split("\n"))
 
     @property
     def rest(self) -> str:
-        """What stands behind the cursor in its line."""
+        """The text behind the cursor in its line."""
         return self.suffix.partition("\n")[0]
 
     @property
@@ -53,7 +52,7 @@ class CodePlace:
         return Position(self.prefix.count("\n"), len(self.prefix.rpartition("\n")[2]))
 
     def with_text(self, text: str, replaced: int) -> str:
-        """The file with `text` in place of so many characters behind the cursor."""
+        """Return the file with `text` in place of `replaced` characters behind the cursor."""
         return self.prefix + text + self.suffix[replaced:]
 
     @property
@@ -61,7 +60,7 @@ class CodePlace:
         return f"{self.file}:{self.position.line + 1}:{self.position.character + 1}"
 
     def answers(self) -> Iterator[str]:
-        """What a model may write here: the truth, too much of it, too little, and nonsense."""
+        """Yield what a model may write: the truth, too much or too little of it, and nonsense."""
         truth, rest = self.truth, self.rest
         yield truth
         yield truth + rest  # the rest of the line again
@@ -69,20 +68,20 @@ class CodePlace:
         yield truth + self.suffix[:120]  # and the lines below
         for closers in (")", ");", "])", "})", '"', "'", "`", "}\n}", ")\n", ") {"):
             yield truth + closers
-        yield truth.rstrip(_CLOSERS)  # closers that are missing
+        yield truth.rstrip(_CLOSERS)  # without its closers
         yield truth + " + ("
         yield truth[: len(truth) // 2]
         yield truth + '\n    """Say what'
         yield truth + "\nif ready:"
         yield truth + "\nfor (const one of all) {"
-        yield "\n".join([truth, *self._following(3)])  # a block that a limit has cut
+        yield "\n".join([truth, *self._following(3)])  # a block cut by a limit
 
     def _following(self, count: int) -> list[str]:
         return self.suffix.split("\n")[1 : 1 + count]
 
 
 def is_broken(text: str, language_id: str) -> bool:
-    """Whether the language's grammar, or for Python its own parser, cannot read the file."""
+    """Whether the language's grammar, or Python's own parser, rejects the file."""
     parser = parser_for(language_id)
     if parser is None or parser.parse(text.encode()).root_node.has_error:
         return True
@@ -90,19 +89,19 @@ def is_broken(text: str, language_id: str) -> bool:
 
 
 def at(text: str, language_id: str = "typescript") -> CodePlace:
-    """A cursor at the bar."""
+    """Return a cursor at the bar."""
     prefix, _, suffix = text.partition("|")
     return CodePlace("", language_id, prefix, "", suffix)
 
 
 def around(text: str, language_id: str = "python", scope: Scope = Scope.SEVERAL) -> CursorContext:
-    """What is near a cursor at the bar."""
+    """Return the scope near a cursor at the bar."""
     place = at(text, language_id)
     return CursorContext.of(place.lines, place.position, scope=scope, language_id=language_id)
 
 
 def shown(place: CodePlace, answer: str) -> Suggestion | Reason:
-    """What becomes of an answer, with all the time that it takes to judge it."""
+    """Return the suggestion that an answer makes, without a limit on the time to judge it."""
     lines, position = place.lines, place.position
     line = DocumentSyntax(place.language_id).parsed_line(lines, position.line)
     around = CursorContext.of(lines, position, language_id=place.language_id)
@@ -113,7 +112,7 @@ def shown(place: CodePlace, answer: str) -> Suggestion | Reason:
 
 @cache
 def code_places(count: int, seed: int = 0) -> tuple[CodePlace, ...]:
-    """So many places in each file."""
+    """Return `count` places in each file."""
     files = sorted((ROOT / "tests/data/places").iterdir())
     return tuple(place for file in files for place in _places(file, count, Random(seed)))  # noqa: S311 - a seed chooses, not a secret
 
@@ -130,7 +129,7 @@ def _places(file: Path, count: int, chance: Random) -> Iterator[CodePlace]:
 
 
 def _leaves(node: Node) -> Iterator[Node]:
-    """In their order."""
+    """Yield the leaves in order."""
     if not node.child_count and node.end_byte > node.start_byte:
         yield node
     for child in node.children:
@@ -138,7 +137,7 @@ def _leaves(node: Node) -> Iterator[Node]:
 
 
 def _cut(text: str, leaves: list[Node], start: int, length: int) -> tuple[str, str, str]:
-    """A few tokens, or at every fourth place all up to the line's end."""
+    """Cut out a few tokens, or at every fourth place all up to the line's end."""
     source = text.encode()
     first = leaves[start].start_byte
     last = leaves[min(start + length, len(leaves)) - 1].end_byte

@@ -1,4 +1,4 @@
-"""What a kernel that Triton compiled takes of a GPU: read off its PTX and its machine code."""
+"""The resources of a kernel that Triton compiled, read from its PTX and its machine code."""
 
 import re
 import subprocess
@@ -9,10 +9,10 @@ from typing import Any
 
 from tests.support.matrix_order import chains
 
-_REGISTERS = 65536  # of a multiprocessor
-_THREADS = {80: 2048, 90: 2048, 100: 2048}  # of a multiprocessor; 1536 of the others
-_SHARED = {80: 167_936, 87: 167_936, 90: 233_472, 100: 233_472}  # and 102,400
-_RESERVED = 1024  # bytes of shared memory that the system takes per program
+_REGISTERS = 65536  # registers of a multiprocessor
+_THREADS = {80: 2048, 90: 2048, 100: 2048}  # threads of a multiprocessor; else 1536
+_SHARED = {80: 167_936, 87: 167_936, 90: 233_472, 100: 233_472}  # bytes; else 102,400
+_RESERVED = 1024  # bytes of shared memory that the system reserves per program
 _WARP = 32
 # As PTX writes them: of a warp group, for 64 rows; of a warp; of Blackwell's data-centre GPUs.
 _MATRIX = {"wgmma.mma_async": "wgmma", "mma.sync": "mma.sync", "tcgen05.mma": "tcgen05"}
@@ -20,18 +20,18 @@ _MATRIX = {"wgmma.mma_async": "wgmma", "mma.sync": "mma.sync", "tcgen05.mma": "t
 
 @dataclass(frozen=True, slots=True)
 class Compiled:
-    """What a kernel takes; instructions are counted as they stand in the text."""
+    """A kernel's resources; instructions are counted as they appear in the text."""
 
-    stack: int  # bytes of a thread: what is spilled, and arrays indexed at run time
+    stack: int  # bytes of a thread: spilled registers, and arrays indexed at run time
     programs_per_sm: int
-    matrix_instruction: str  # the one that all products take; `none`, or `several`
+    matrix_instruction: str  # the one of all products; `none`, or `several`
     copies_ahead: int  # asynchronous copies: loads that run ahead
     chains: Sequence[Sequence[int]]  # where each chain of matrix instructions finds its inputs
-    fuses: bool  # multiplies and adds with one rounding, or leaves that to ptxas
+    fuses: bool  # multiplies and adds with one rounding, or lets ptxas choose
 
 
 def measured(kernel: Any, folder: Path) -> Compiled:
-    """Read a kernel of Triton's, by way of a file in `folder`."""
+    """Measure a kernel of Triton's, by way of a file in `folder`."""
     import triton
 
     cubin, threads = folder / "kernel.cubin", _WARP * kernel.metadata.num_warps

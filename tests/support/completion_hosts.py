@@ -1,4 +1,4 @@
-"""The local completion host of an environment, looked at from outside."""
+"""The local completion host of an environment, seen from outside."""
 
 import json
 import subprocess
@@ -15,7 +15,7 @@ from tests.support.served_host import headers_with
 
 
 def host_status(environ: Mapping[str, str]) -> dict[str, Any]:
-    """What the local host says of itself; empty where there is none."""
+    """Return the local host's status; empty if there is none."""
     done = subprocess.run(
         [COMMAND, "status", "--json"], env=environ, capture_output=True, text=True, check=False
     )
@@ -24,7 +24,7 @@ def host_status(environ: Mapping[str, str]) -> dict[str, Any]:
 
 
 def metric(environ: Mapping[str, str], name: str) -> float:
-    """A figure of the local host; 0 before it was first counted."""
+    """Return a metric of the local host; 0 before it was first counted."""
     with _local_client(environ) as client:
         page = client.get("/metrics").text
     lines = [line for line in page.splitlines() if line.startswith(f"{name} ")]
@@ -32,7 +32,7 @@ def metric(environ: Mapping[str, str], name: str) -> float:
 
 
 def join(environ: Mapping[str, str]) -> None:
-    """Be another editor of the local host, with nothing open."""
+    """Join the local host as another editor, with nothing open."""
     content = msgspec.json.encode(SyncRequest("another", "file:///another", ()))
     with _local_client(environ) as client:
         client.post("/v1/buffers", content=content).raise_for_status()

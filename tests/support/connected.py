@@ -27,7 +27,7 @@ Answer = list[types.InlineCompletionItem] | Reason
 
 @dataclass
 class Connected:
-    """An editor's side without its editor."""
+    """The side of an editor, without the editor."""
 
     engine: HeldEngine
     host: RunningHost
@@ -80,7 +80,7 @@ async def connected(
     load: Callable[[Any], Any] | None = None,
     **settings: Any,
 ) -> AsyncIterator[Connected]:
-    """Connect a completer to a host that serves `engine`, or what `load` gives it."""
+    """Connect a completer to a host that serves `engine`, or the engine that `load` returns."""
     settings = {"speculate": False, **settings}
     chosen = Settings(cache_folder=folder, runtime_folder=folder, **settings)
     workspace = Workspace(Documents(), chosen, Permissions([Path("/shop")], chosen))

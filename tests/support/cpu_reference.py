@@ -9,7 +9,7 @@ from kernels.cpu_forward.tiles import GROUP
 
 
 def forward(model: Model, step: ForwardInput, embeddings: torch.Tensor) -> torch.Tensor:
-    """Logits float32 [rows, outputs of the head]; keys and values go to the step's slots."""
+    """Return float32 logits [rows, outputs]; write keys and values to the step's slots."""
     x = embeddings
     for layer in range(model.num_layers):
         heads = linear(_norm(x, model), model.qkv, layer)
@@ -21,7 +21,7 @@ def forward(model: Model, step: ForwardInput, embeddings: torch.Tensor) -> torch
 
 
 def quantize(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """Codes float32 [rows, groups, GROUP] and scales [rows, groups, 1] of `x` [rows, inputs]."""
+    """Return float32 codes [rows, groups, GROUP] and scales [rows, groups, 1] of `x`."""
     levels = host_unit().levels
     groups = functional.pad(x, (0, -x.shape[1] % GROUP)).unflatten(1, (-1, GROUP))
     largest = groups.abs().amax(dim=2, keepdim=True)
@@ -30,13 +30,13 @@ def quantize(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
 
 
 def weights(matrix: Matrix, layer: int) -> torch.Tensor:
-    """The integers of `matrix` as float64 [outputs, inputs], filled up."""
+    """Return the integers of `matrix` as float64 [outputs, inputs], filled up."""
     codes = torch.from_numpy(matrix.codes[layer]).transpose(1, 2).flatten(2).flatten(0, 1)
     return (codes ^ host_unit().offset).view(torch.int8).double()
 
 
 def linear(x: torch.Tensor, matrix: Matrix, layer: int) -> torch.Tensor:
-    """Float32 [rows, outputs]: integer sums of each group, then the scales."""
+    """Return float32 [rows, outputs]: the integer sums of each group, then scaled."""
     codes, scales = quantize(x)
     held = weights(matrix, layer).unflatten(1, (-1, GROUP))
     sums = torch.einsum("rgk,ogk->rog", codes.double(), held)  # below 2^53, so exact

@@ -1,4 +1,4 @@
-"""Packages of another Debian release, unpacked beside this one: the machine's own stay untouched."""
+"""Packages of another Debian release, unpacked without touching the machine's own."""
 
 import os
 import subprocess
@@ -9,7 +9,7 @@ Run = Callable[..., str]
 
 
 def unpack(run: Run, folder: Path, *names: str, suite: str = "forky", alone: bool = False) -> Path:
-    """Unpack packages with all that they depend on, or `alone`; the root of the unpacked files."""
+    """Unpack packages with all dependencies, or `alone`; return the root of the unpacked files."""
     root, apt = folder / "root", folder / "apt"
     for made in (root, apt / "lists/partial", apt / "cache/archives/partial"):
         made.mkdir(parents=True)
@@ -28,7 +28,7 @@ def unpack(run: Run, folder: Path, *names: str, suite: str = "forky", alone: boo
 
 
 def bring_libraries(run: Run, program: Path, root: Path) -> Path:
-    """Have the program load the libraries, libc too, of its own release; where they lie."""
+    """Have the program load its own release's libraries, libc too; return their folder."""
     architecture = run("dpkg-architecture", "-qDEB_HOST_MULTIARCH").strip()
     libraries = root / "usr/lib" / architecture
     (loader,) = libraries.glob("ld-linux*.so.*")
@@ -41,7 +41,7 @@ def bring_libraries(run: Run, program: Path, root: Path) -> Path:
 
 
 def _mirror(run: Run) -> str:
-    """Where this machine's own packages come from."""
+    """Return the mirror of this machine's packages."""
     if mirror := os.environ.get("DEBIAN_MIRROR"):
         return mirror
     places = run("apt-get", "indextargets", "--format", "$(REPO_URI)", "Created-By: Packages")
@@ -63,7 +63,7 @@ def _options(apt: Path) -> list[str]:
 
 
 def run_quietly(*command: str | Path, cwd: Path | None = None, env: dict[str, str]) -> str:
-    """What a command printed. Raises OSError or subprocess.SubprocessError."""
+    """Return a command's output. Raises OSError or subprocess.SubprocessError."""
     done = subprocess.run(
         [str(word) for word in command],
         cwd=cwd,

@@ -10,7 +10,7 @@ from engine.drafting.tree import Draft, Source
 def path_draft(
     tokens: Sequence[int], probs: Sequence[float], source: Source, cells: Sequence[int]
 ) -> Draft:
-    """One chain; `probs` are those of the nodes, each at most its parent's."""
+    """Return one chain; `probs` are those of the nodes, each at most its parent's."""
     count = len(tokens)
     return Draft(
         np.array(tokens, np.int32),

@@ -25,7 +25,7 @@ KINDS = types.InlineCompletionTriggerKind
 
 
 class Editor:
-    """One document with a cursor, and everything that the server said."""
+    """One document with a cursor, and all messages of the server."""
 
     def __init__(self, client: LanguageClient, uri: str) -> None:
         self.client = client
@@ -35,14 +35,14 @@ class Editor:
         self.row = self.column = 0
         self.messages: list[str] = []
         self.progress: list[str] = []
-        self.registered: list[str] = []  # what the server asked to be told of
+        self.registered: list[str] = []  # methods that the server registered for
         self.statuses: list[Any] = []
-        self.states: list[dict[str, Any]] = []  # the same in full
+        self.states: list[dict[str, Any]] = []  # the same, in full
         self.num_asked_again = 0
         self.capabilities: types.ServerCapabilities | None = None
 
     def open(self, text: str, language: str = "python") -> None:
-        """Open the document with the cursor where `|` stands."""
+        """Open the document with the cursor at `|`."""
         before, _, after = text.partition("|")
         self.text = before + after
         self.row, self.column = before.count("\n"), len(before.rpartition("\n")[2])
@@ -65,7 +65,7 @@ class Editor:
             self._replace(self.row - 1, len(self.text.split("\n")[self.row - 1]), "")
 
     def _replace(self, row: int, column: int, text: str) -> None:
-        """From a place up to the cursor, which stands behind the text then."""
+        """Replace the text from a place up to the cursor, and move the cursor behind `text`."""
         self.version += 1
         where = types.Range(types.Position(row, column), types.Position(self.row, self.column))
         change = types.TextDocumentContentChangePartial(where, text)
@@ -80,7 +80,7 @@ class Editor:
         self.column = len(last) + (0 if above else column)
 
     def ask(self, *, invoked: bool = False, **changes: Any) -> asyncio.Future[Any]:
-        """Ask for ghost text; the answer to come."""
+        """Ask for ghost text; return a future of the answer."""
         kind = KINDS.Invoked if invoked else KINDS.Automatic
         context = types.InlineCompletionContext(kind, changes.pop("selected", None))
         params = types.InlineCompletionParams(
@@ -91,7 +91,7 @@ class Editor:
         return asyncio.ensure_future(self.client.text_document_inline_completion_async(params))
 
     def ask_as(self, request_id: str) -> asyncio.Future[Any]:
-        """Ask under an id by which the request can be cancelled."""
+        """Ask under an id that can cancel the request."""
         context = types.InlineCompletionContext(KINDS.Automatic)
         where = types.TextDocumentIdentifier(self.uri), types.Position(self.row, self.column)
         params = types.InlineCompletionParams(context, *where)
@@ -126,13 +126,13 @@ async def editor(
     socket: Path | None = None,
     is_process: bool = True,
 ) -> AsyncIterator[Editor]:
-    """Start a server, or find the one of `socket`, and an editor that knows it.
+    """Start a server, or find the one of `socket`, and connect an editor.
 
-    In the test's own process it starts faster: it is then what each connection to a socket gets.
-    `settings` answer what the server pulls.
+    In the test's own process it starts faster: each connection to a socket then gets this server.
+    `settings` answer the server's requests for its configuration.
 
-    An exception for settings is an editor that fails when it is asked; of an event, one that waits
-    for it to say that it is switched off.
+    If `settings` is an exception, the editor fails when asked; if an event, it waits for the event,
+    and then answers that the server is off.
     """
     client = LanguageClient("test editor", "1")
     shown = Editor(client, uri)
@@ -191,11 +191,11 @@ async def editor(
 
 
 def hostless(folder: Path) -> dict[str, str]:
-    """An environment in which a server finds no host, and nothing of the user's own."""
+    """Return an environment in which a server finds no host, and nothing of the user's own."""
     return {
         "FOREGRAM_RUNTIME": str(folder / "run"),
         "FOREGRAM_CACHE": str(folder / "cache"),
-        "FOREGRAM_CONFIG": os.devnull,  # read before what `HOME` and `XDG_CONFIG_HOME` name
+        "FOREGRAM_CONFIG": os.devnull,  # read before the files under `HOME` and `XDG_CONFIG_HOME`
         "FOREGRAM_HOST_URL": "http://127.0.0.1:9",
         "HOME": str(folder),
     }
@@ -226,7 +226,7 @@ async def _connected(
 
 
 def _listen(client: LanguageClient, reader: StreamReader, writer: StreamWriter) -> None:
-    """As pygls listens to a port."""
+    """Listen to the server as pygls listens to a port."""
 
     async def listen() -> None:
         with closing(writer), suppress(ConnectionError):
@@ -237,7 +237,7 @@ def _listen(client: LanguageClient, reader: StreamReader, writer: StreamWriter) 
 
 
 def _plain(value: Any) -> Any:
-    """A message of our own as JSON has it; pygls makes named tuples of its objects."""
+    """Return a message as plain JSON; pygls makes named tuples of its objects."""
     if hasattr(value, "_asdict"):
         return {key: _plain(one) for key, one in value._asdict().items()}
     return value

@@ -1,4 +1,4 @@
-"""Where editors run: the command, an environment with nothing of the user's own, a ready host."""
+"""The place where editors run: the command, an environment of its own, a ready host."""
 
 import os
 import subprocess
@@ -15,7 +15,7 @@ COMMAND = Path(sys.executable).with_name("foregram")
 
 @contextmanager
 def own_home(cache_folder: Path | None = None) -> Iterator[dict[str, str]]:
-    """An environment without a host; without models, too, where no cache is given."""
+    """Yield an environment without a host, and without models unless there is a cache."""
     with tempfile.TemporaryDirectory(prefix="fg-", dir="/tmp") as home:  # short: it holds sockets
         kept = {
             name: text
@@ -24,17 +24,17 @@ def own_home(cache_folder: Path | None = None) -> Iterator[dict[str, str]]:
         }
         cache = str(cache_folder or f"{home}/cache")
         folders = {"FOREGRAM_CACHE": cache, "FOREGRAM_RUNTIME": f"{home}/run"}
-        # The tests are of editors: whatever the model says is shown, however unsure it is.
+        # The tests are about editors: show the model's text, however unsure it is.
         shown = {"FOREGRAM_MIN_CONFIDENCE": "0"}
         try:
             yield kept | {"HOME": home, "LANG": "C.UTF-8"} | folders | shown
-        finally:  # a server writes a last time when its editor has gone
+        finally:  # a server writes a last time after its editor has left
             until(lambda: not _servers(home), lambda: f"the end of {_servers(home)}")
 
 
 @contextmanager
 def ready_host(environ: Mapping[str, str]) -> Iterator[None]:
-    """A host on the offline model: it waits for the model, which a new machine converts first."""
+    """Run a host on the offline model, once it is loaded; a new machine converts it first."""
     _run("doctor", "--start", environ=environ)
     try:
         yield
@@ -47,10 +47,10 @@ def user_cache() -> Path:
 
 
 def _servers(home: str) -> list[str]:
-    """The language servers that run with this home; none where the system does not tell."""
+    """Return the language servers that run with this home; none if the system does not say."""
     found = []
     for process in Path("/proc").glob("[0-9]*"):
-        with suppress(OSError):  # it has ended, or is another user's
+        with suppress(OSError):  # it ended, or is another user's
             words = (process / "cmdline").read_bytes().decode(errors="replace").split("\0")
             if "lsp" in words and f"HOME={home}\0".encode() in (process / "environ").read_bytes():
                 found.append(f"process {process.name}: {' '.join(words)}")

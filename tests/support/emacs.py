@@ -1,4 +1,4 @@
-"""A real Emacs in a real terminal, with lsp-mode and our package where a test wants them.
+"""A real Emacs in a real terminal, with lsp-mode and our package if a test wants them.
 
 Keys go in through tmux, Lisp through emacsclient.
 """
@@ -49,10 +49,10 @@ class Emacs:
         self._answer = socket.with_name("answer.json")
 
     def lisp(self, form: str) -> Any:
-        """The value of a form in the buffer on the screen, as JSON would have it."""
+        """Return the value of a form in the buffer on the screen, as JSON would have it."""
         inside = f"(json-encode (with-current-buffer (window-buffer) {form}))"
         written = f'(with-temp-file "{self._answer}" (insert value))'
-        # Through a file: emacsclient cuts a long value into pieces, at times inside an escape.
+        # Through a file: emacsclient cuts a long value into pieces, sometimes inside an escape.
         keep = f"(let ((value {inside}) (coding-system-for-write 'utf-8)) {written} nil)"
         output(*self._client, "--eval", keep)
         return json.loads(self._answer.read_text("utf-8"))
@@ -62,7 +62,7 @@ class Emacs:
         self.lisp(f"(progn {form} nil)")
 
     def until(self, form: str, *, limit_s: float = LIMIT_S) -> Any:
-        """The value of a form once it is neither nil nor false."""
+        """Return the value of a form once it is neither nil nor false."""
         return self.terminal.until(lambda: self.lisp(form), form, limit_s=limit_s)
 
     @property
@@ -74,7 +74,7 @@ class Emacs:
 def emacs(
     home: Path, init: str, file: Path, *, environ: dict[str, str], name: str = "emacs"
 ) -> Iterator[Emacs]:
-    """Start the Emacs that is this part, with an init file of the test's own; `home` is ours alone."""
+    """Start this part's Emacs, with an init file of the test's own; `home` is ours alone."""
     client = part("emacs").with_name("emacsclient")
     start = home / "init.el"
     start.write_text(_QUIET.format(home=home) + init)
@@ -85,7 +85,7 @@ def emacs(
 
 
 def lsp_mode_init(packages: Path, command: Path, home: Path, settings: str = "()") -> str:
-    """An init file as a user would write it; `settings` is a property list."""
+    """Return an init file as a user would write it; `settings` is a property list."""
     return _INIT.format(
         packages=packages, ours=PACKAGE.parent, home=home, command=command, settings=settings
     )
@@ -96,7 +96,7 @@ class GhostText:
         self.emacs = emacs
 
     def comes(self) -> str:
-        """The text of the item that is shown, once there is one."""
+        """Return the text of the item shown, once there is one."""
         return str(self.emacs.until(f"(and {_IS_SHOWN} (lsp-get {_ITEM} :insertText))"))
 
     def goes(self) -> None:

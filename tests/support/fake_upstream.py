@@ -1,4 +1,4 @@
-"""An engine of others, as a small real server that says what a test has it say."""
+"""Another vendor's engine, as a small real server that gives scripted answers."""
 
 import json
 import select
@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any
 
 _LOOK_S = 0.005
-Step = bytes | threading.Event  # bytes are sent as they are; an event is waited for
+Step = bytes | threading.Event  # bytes are sent as they are; the server waits for an event
 
 
 def event(text: str = "", log_prob: float | None = -0.1, finish: str | None = None) -> bytes:
-    """One event with one token, in OpenAI's form; without log-probabilities where that is None."""
+    """Return one event with one token, in OpenAI's form; `log_prob` None leaves those out."""
     tokens = {"tokens": [text], "token_logprobs": [log_prob]}
     log_probs = None if log_prob is None or not text else tokens
     choice = {"index": 0, "text": text, "logprobs": log_probs, "finish_reason": finish}
@@ -29,7 +29,7 @@ def data(content: Any) -> bytes:
 
 
 def said(*words: str, finish: str = "stop") -> list[bytes]:
-    """A whole answer, word by word."""
+    """Return a whole answer, word by word."""
     usage = {"prompt_tokens": 77, "prompt_tokens_details": {"cached_tokens": 70}}
     end = [event(finish=finish), data({"choices": [], "usage": usage}), b"data: [DONE]\n\n"]
     return [*map(event, words), *end]
@@ -37,17 +37,17 @@ def said(*words: str, finish: str = "stop") -> list[bytes]:
 
 @dataclass
 class FakeUpstream:
-    """What it answers, and what it was asked."""
+    """The server's answers, and the requests it got."""
 
     answer: Callable[[dict[str, Any]], Iterable[Step]] = lambda _: said("x")
     owner: str = "vllm"
     names: tuple[str, ...] = ("Qwen/Qwen2.5-Coder-7B",)
     model: dict[str, Any] = field(default_factory=lambda: {"max_model_len": 8192})
-    routes: dict[str, Any] = field(default_factory=dict)  # what else is answered, by path
+    routes: dict[str, Any] = field(default_factory=dict)  # other answers, by path
     refusals: dict[str, tuple[int, dict[str, str], Any]] = field(default_factory=dict)
-    unknown: tuple[str, ...] = ()  # fields that it does not take
-    num_dropped: int = 0  # of the next completions, whose connections are closed without a word
-    bodies: list[dict[str, Any]] = field(default_factory=list)  # of completions that were asked for
+    unknown: tuple[str, ...] = ()  # fields that it rejects
+    num_dropped: int = 0  # the next completions whose connections it closes without an answer
+    bodies: list[dict[str, Any]] = field(default_factory=list)  # bodies of completion requests
     headers: list[dict[str, str]] = field(default_factory=list)
     began: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))
     gone: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))
@@ -59,7 +59,7 @@ class FakeUpstream:
 
     @property
     def asked(self) -> dict[str, Any]:
-        """The last completion that was asked for."""
+        """The last completion request."""
         return self.bodies[-1]
 
 
@@ -67,7 +67,7 @@ class FakeUpstream:
 def fake_upstream(
     *, certificate: tuple[Path, Path] | None = None, **options: Any
 ) -> Iterator[FakeUpstream]:
-    """One that serves until the block ends, over TLS where it has a certificate and its key."""
+    """Run a server until the block ends, over TLS if it has a certificate and its key."""
     upstream = FakeUpstream(**options)
 
     class Handler(_Handler):
@@ -78,7 +78,7 @@ def fake_upstream(
         request_queue_size = 256
 
         def handle_error(self, *_: Any) -> None:
-            """Who asks may go at any moment."""
+            """Ignore errors: a client may go at any moment."""
 
     with Server(("127.0.0.1", 0), Handler) as server:
         upstream.url = f"http://127.0.0.1:{server.server_address[1]}"
@@ -133,13 +133,13 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("content-type", "text/event-stream; charset=utf-8")
         self.send_header("transfer-encoding", "chunked")
         self.end_headers()
-        if body["max_tokens"] == 1:  # it is asked how fast it reads, or to read a prompt
+        if body["max_tokens"] == 1:  # a probe of its speed, or a prompt to be read only
             self._stream(said("x"))
             return
         self.one.began.release()
         try:
             self._stream(self.one.answer(body))
-        except ConnectionError:  # who asked has gone while an event was written
+        except ConnectionError:  # the client went while an event was written
             self._leave()
 
     def _stream(self, steps: Iterable[Step]) -> None:

@@ -1,4 +1,4 @@
-"""PyTorch's operations standing for kernels, and the ways a kernel can be wrong planted into them."""
+"""PyTorch's operations in place of kernels, and faults of kernels planted into them."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -16,17 +16,17 @@ _TWINS = operations_for(torch.device("cpu"))
 
 
 def _lm_head(stream: Any, *others: Any) -> None:
-    """Of rows that hold nothing a kernel says anything; PyTorch's choice among NaN fails."""
+    """Replace NaN in padding rows, which kernels may leave: PyTorch's choice fails on it."""
     _TWINS.lm_head(replace(stream, normed=stream.normed.nan_to_num()), *others)
 
 
-# Captured and padded as kernels are.
+# They are captured and padded like kernels.
 STAND_INS = replace(_TWINS, lm_head=_lm_head, asks_host=False)
 
 
 @contextmanager
 def in_one_order() -> Iterator[None]:
-    """Products of matrices whose sums do not hang on the number of rows."""
+    """Make matrix products whose sums do not depend on the number of rows."""
 
     def multiply(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
         return (a[..., None] * b[..., None, :, :]).sum(dim=-2)
@@ -36,7 +36,7 @@ def in_one_order() -> Iterator[None]:
 
 
 def planted(operation: str, fault: Fault) -> Operations:
-    """All stand-ins, one of them with a fault in what it writes."""
+    """Return all stand-ins, one of them with a fault in its results."""
 
     def faulty(*arguments: Any) -> None:
         getattr(STAND_INS, operation)(*arguments)
@@ -47,7 +47,7 @@ def planted(operation: str, fault: Fault) -> Operations:
 
 
 def _written(operation: str, arguments: tuple[Any, ...]) -> Written:
-    """What an operation wrote, each with rows of the step (or positions of the cache) first."""
+    """Return an operation's results, with rows of the step (or positions of the cache) first."""
     if operation in {"embed_rows", "skinny_matmul"}:
         stream = arguments[3]
         return [stream.residual, stream.normed, stream.squares.T]
@@ -62,13 +62,13 @@ def _written(operation: str, arguments: tuple[Any, ...]) -> Written:
 
 
 def wrong_row(written: Written) -> None:
-    """Every row says what its neighbour should; a single one what none does."""
+    """Each row gets its neighbour's values; a single row gets wrong ones."""
     for part in written:
         part.copy_(part.roll(1, 0) if len(part) > 1 else part + 1)
 
 
 def wrong_order(written: Written) -> None:
-    """From four rows on sums are added in another order, and the last bit differs."""
+    """Change the last bit from four rows on, as another order of addition would."""
     for part in written:
         if len(part) >= 4 and part.dtype.is_floating_point:
             whole = torch.int16 if part.element_size() == 2 else torch.int32
@@ -76,26 +76,26 @@ def wrong_order(written: Written) -> None:
 
 
 def leaking(written: Written) -> None:
-    """What the last row holds, perhaps nothing, gets into the sums of all others."""
+    """Leak the last row, possibly padding, into the sums of all others."""
     for part in written:
         if part.dtype.is_floating_point:
             part.add_(part[-1:].clone())
 
 
 def too_large(written: Written) -> None:
-    """Every number is wrong, in the same way beside any others."""
+    """Make every number wrong, in the same way in any batch."""
     for part in written:
         part.copy_(part * 2)
 
 
 @dataclass(slots=True)
 class Race:
-    """Every third run a number is read before it was written."""
+    """A fault in every third run: a number is read before it was written."""
 
     runs: int = 0
 
     def __call__(self, written: Written) -> None:
-        """The first number of the first row is another one."""
+        """Replace the first number of the first row."""
         self.runs += 1
         if self.runs % 3 == 0:
             for part in written:

@@ -1,4 +1,4 @@
-"""Products of the interpreter that add in one order, as a tensor core does at a tile's every place."""
+"""Products of the interpreter that add in one order, like a tensor core anywhere in a tile."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,6 +15,6 @@ def _multiply(a: np.ndarray, b: np.ndarray, dtype: Any = None) -> np.ndarray:
 
 @contextmanager
 def products_in_one_order() -> Iterator[None]:
-    """NumPy's own library adds in an order that hangs on a row's place and the matrix's width."""
+    """Replace NumPy's products, whose order depends on a row's place and the matrix's width."""
     with mock.patch.object(np, "matmul", _multiply):
         yield

@@ -1,4 +1,4 @@
-"""Our GPU model around the weights of transformers', with whichever operations a test wants."""
+"""Our GPU model with the weights of a transformers model, and the operations a test wants."""
 
 import torch
 import transformers
@@ -22,7 +22,7 @@ def gpu_qwen2(
     operations: Operations | None = None,
     device: torch.device | str = "cpu",
 ) -> GpuQwen2:
-    """Pack the reference's weights in `dtype`, or of that in `quantization`."""
+    """Pack the reference's weights in `dtype`, or in `quantization`."""
     config = ModelConfig.from_hugging_face(reference.config.to_dict())
     state = {name: tensor.to(dtype) for name, tensor in reference.state_dict().items()}
     tensors = dict(pack_own_forms(config, state.__getitem__, dtype=dtype))

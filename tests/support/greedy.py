@@ -1,4 +1,4 @@
-"""The oracle: plain decoding by transformers' own forward, the whole text anew for each token."""
+"""The oracle: plain decoding by transformers' own forward, without a cache."""
 
 from collections.abc import Sequence
 
@@ -8,7 +8,7 @@ import transformers
 
 @torch.no_grad()
 def reference_logits(model: transformers.PreTrainedModel, token_ids: Sequence[int]) -> torch.Tensor:
-    """Logits [tokens, vocab] of a model that reads `token_ids` from scratch, without a cache."""
+    """Return logits [tokens, vocab] for `token_ids`, read from scratch without a cache."""
     output = model(input_ids=torch.tensor([list(token_ids)]), use_cache=False)
     logits: torch.Tensor = output.logits[0]
     return logits

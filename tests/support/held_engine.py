@@ -1,4 +1,4 @@
-"""An engine that a test holds in its hands: it has no model, and says what the test has it say."""
+"""An engine under a test's control: it has no model, and writes what the test scripts."""
 
 import hashlib
 import re
@@ -21,14 +21,14 @@ from engine.request import (
 
 INFO = EngineInfo("fake-1b", "cpu", "float32")
 DEVICE_FAULT = "the device cuda:0 is lost: CUDA error: unknown error"
-_ECHO_STEP_S = 0.002  # so that there is a middle of a completion
+_ECHO_STEP_S = 0.002  # long enough to interrupt a completion in its middle
 
 
 @dataclass
 class HeldEngine:
-    """Says `words`, one a step; a step waits for `permits` where a test sets `is_held`.
+    """Writes `words`, one a step; a step waits for `permits` if a test sets `is_held`.
 
-    `before_word` is called with each word's place, so that a test can interfere.
+    Calls `before_word` with each word's place, so that a test can interfere.
     """
 
     words: tuple[str, ...] = ("one ", "two ", "three")
@@ -159,7 +159,7 @@ class HeldSequence:
 
 
 def digest(prefix: str, suffix: str) -> str:
-    """What an `EchoEngine` says at this place; halves of characters arrive as question marks."""
+    """Return an `EchoEngine`'s answer at this place; halves of characters become question marks."""
     return hashlib.sha256(f"{prefix}\0{suffix}".encode("utf-8", "replace")).hexdigest()
 
 
@@ -174,7 +174,7 @@ class EchoEngine(HeldEngine):
 
 
 class LosingEngine(HeldEngine):
-    """Loses its device once it is asked for anything."""
+    """Loses its device at its first request."""
 
     def completing(self, *_: Any, **__: Any) -> Any:
         raise DeviceLostError(DEVICE_FAULT)

@@ -24,7 +24,7 @@ from tests.support.held_engine import EchoEngine, HeldEngine, LosingEngine
 
 
 def load(_progress: Any) -> EchoEngine:
-    """What each echoing host loads."""
+    """Return the engine of an echoing host."""
     return EchoEngine()
 
 
@@ -61,7 +61,7 @@ def _replicate(given: argparse.Namespace) -> None:
 
 
 def lose(words: list[str]) -> None:
-    """Serve; `--starts` counts the hosts, and `--losses` of them lose their device."""
+    """Serve; `--starts` counts the hosts, of which `--losses` lose their device."""
     from lsp_server.cli import serve
     from lsp_server.cli.command_line import main
 
@@ -74,12 +74,12 @@ def lose(words: list[str]) -> None:
     num_starts = len(given.starts.read_text().splitlines())
     engine: Any = LosingEngine() if num_starts <= given.losses else HeldEngine()
     module: Any = serve
-    module.load_engine = lambda *_: engine  # neither a model nor torch
+    module.load_engine = lambda *_: engine  # loads neither a model nor torch
     sys.exit(main(["serve", *options]))
 
 
 if __name__ == "__main__":
-    # Ray pickles by name what can be imported, and a program's own module cannot.
+    # Ray pickles importable objects by name, and a program's own module is not importable.
     from tests.support import held_host
 
     {"echo": held_host.echo, "lose": held_host.lose}[sys.argv[1]](sys.argv[2:])

@@ -1,10 +1,9 @@
-"""One who means no good, as a program: does all that its token lets it do, again and again.
+"""A malicious client as a program: it does all that its token allows, again and again.
 
     python -m tests.support.hostile_client SOCKET NAME SECONDS [WAY ...]
 
-New names with 32 MiB of text each, completions without an end, streams that nobody reads, requests
-that do not end, thousands of requests at once. In the end it prints how often each came to what, as
-JSON.
+Its attacks: new names with 32 MiB of text each, endless completions, streams that nobody reads,
+requests that do not end, thousands of requests at once. Finally it prints the counts as JSON.
 """
 
 import asyncio
@@ -27,19 +26,19 @@ _MANY_LINES = (_LINE,) * (MAX_BODY_BYTES // 80)
 _NAME = b"a-name-to-be-replaced"
 _PAUSE_S = 0.02
 _UNREAD_S = 2.0
-_NICE = 10  # as if it were on another machine
+_NICE = 10  # leaves the processor to the host, as an attacker elsewhere would
 
 Way = Callable[[str], Awaitable[object]]
 
 
 class HostileClient:
-    """Speaks to a host; `seen` counts the answers."""
+    """A client of a host; `seen` counts the answers."""
 
     def __init__(self, socket: str, name: str) -> None:
         self.seen: Counter[str] = Counter()
         self._socket = socket
         self._headers = headers_with(token_of(name))
-        # Made once: that the sender takes long for them would spare the host.
+        # Made only once: building them would take the attacker's time, and spare the host.
         sync = BufferSync(f"file:///{_NAME.decode()}", "a.py", "python", 1, lines=_MANY_LINES)
         self._buffers = msgspec.json.encode(SyncRequest(_NAME.decode(), "file:///shop", (sync,)))
         self._file = msgspec.json.encode(request(*_MANY_LINES, client=_NAME.decode()))
@@ -52,7 +51,7 @@ class HostileClient:
 
     @property
     def ways(self) -> dict[str, tuple[Way, int]]:
-        """What it does, and how often at once."""
+        """Return each attack, and how many run at once."""
         return {
             "new_names": (partial(self._post, "/v1/buffers", self._buffers), 2),
             "large_files": (partial(self._post, "/v1/complete", self._file), 1),
@@ -65,7 +64,7 @@ class HostileClient:
         }
 
     async def attack(self, seconds: float, ways: list[str]) -> None:
-        """Each way alone, and in the end all together."""
+        """Run each attack alone, and finally all together."""
         for some in (*([one] for one in ways), ways):
             with suppress(TimeoutError):
                 async with (

@@ -1,4 +1,4 @@
-"""A model's folder whose layers are in four bits, as GPTQ and AWQ write them."""
+"""A model's folder with layers in four bits, as GPTQ and AWQ write them."""
 
 import json
 from pathlib import Path
@@ -9,11 +9,11 @@ import torch
 from safetensors.torch import load_file, save_file
 
 _GROUP = 128
-_AWQ_PLACES = (0, 2, 4, 6, 1, 3, 5, 7)  # the outputs whose codes stand in a number, lowest first
+_AWQ_PLACES = (0, 2, 4, 6, 1, 3, 5, 7)  # the outputs whose codes share a number, lowest bits first
 
 
 def quantize_folder(folder: Path, method: str, **more: Any) -> dict[str, torch.Tensor]:
-    """Quantize the layers' matrices in `folder`; returns what they say, float32 by their names.
+    """Quantize the layers' matrices in `folder`; return their values, float32 by name.
 
     `more` goes to the `quantization_config`; `sym` chooses the zeros of GPTQ.
     """
@@ -42,7 +42,7 @@ def quantize_folder(folder: Path, method: str, **more: Any) -> dict[str, torch.T
 
 
 def _quantize(matrix: np.ndarray, *, is_symmetric: bool) -> tuple[np.ndarray, ...]:
-    """Codes [N, K]; zeros and scales [groups, N]."""
+    """Return codes [N, K], and zeros and scales [groups, N]."""
     groups = matrix.reshape(len(matrix), -1, _GROUP)
     scales = ((groups.max(axis=2) - groups.min(axis=2)) / 15).astype(np.float16)
     zeros = np.clip(np.round(-groups.min(axis=2) / scales), 1, 15).astype(np.int64)

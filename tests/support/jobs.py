@@ -1,4 +1,4 @@
-"""Jobs of the scheduler that call what a test gives them."""
+"""Jobs of the scheduler that call a test's functions."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from engine.scheduler import Dropped, Job
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class CalledJob(Job):
-    """Begins with `start(is_cancelled)`; `drop` hears why it was never begun."""
+    """Begins with `start(is_cancelled)`; `drop` gets the reason why it never began."""
 
     start: Callable[[Callable[[], bool]], Any]
     drop: Callable[[Dropped], None] = lambda _: None

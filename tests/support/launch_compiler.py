@@ -1,7 +1,7 @@
 """Launches of Triton kernels that only compile: for a GPU that is elsewhere, or busy.
 
-What is compiled lands in Triton's cache under the key of a real launch, which then finds it there:
-the key is of the source, the types and the target. No process needs the device, or memory on it.
+The result lands in Triton's cache under the key of a real launch, which then finds it: the key
+consists of the source, the types and the target. No process needs the device or its memory.
 """
 
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ _WARP = 32
 
 
 class _NoDevice:
-    """What Triton asks of a driver up to the point where a kernel is compiled."""
+    """The part of Triton's driver that compiling a kernel needs."""
 
     def __init__(self, architecture: int) -> None:
         self._architecture = architecture
@@ -25,7 +25,7 @@ class _NoDevice:
         return GPUTarget("cuda", self._architecture, _WARP)
 
     def get_current_device(self) -> int:
-        """Triton keeps what it compiled by device, which is here one of each architecture."""
+        """Return the architecture, as Triton caches kernels by device."""
         return self._architecture
 
     def get_current_stream(self, _: int) -> int:
@@ -37,7 +37,7 @@ class _NoDevice:
 
 @dataclass(frozen=True, slots=True)
 class CompiledLaunch:
-    """A kernel that a launch compiled: its name, its arguments by name, and Triton's own object."""
+    """A kernel compiled by a launch: its name, its arguments by name, and Triton's own object."""
 
     name: str
     constants: dict[str, Any]
@@ -45,7 +45,7 @@ class CompiledLaunch:
 
 
 class LaunchCompiler:
-    """Has all launches of this process compile and nothing else, from now on."""
+    """From its creation on, makes all launches of this process only compile."""
 
     def __init__(self) -> None:
         self._compiled, self._seen = list[CompiledLaunch](), set[str]()
@@ -61,10 +61,10 @@ class LaunchCompiler:
         JITFunction.run = only_compile
 
     def compile_for(self, architecture: int) -> None:
-        """Launches are for this architecture from now on."""
+        """Compile later launches for this architecture."""
         driver.set_active(_NoDevice(architecture))
 
     def take(self) -> list[CompiledLaunch]:
-        """What was compiled for the first time since this was last asked for."""
+        """Return the kernels compiled for the first time since the last call."""
         taken, self._compiled = self._compiled, []
         return taken

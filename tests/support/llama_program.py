@@ -1,6 +1,6 @@
 """llama.cpp's server on a .gguf file, from the xllamacpp wheel; it ends when its stdin does.
 
-It is run as a program by itself, and imports nothing of ours. It prints its address once it serves.
+It runs as a program of its own and imports nothing of ours. It prints its address once it serves.
 """
 
 import sys
@@ -11,7 +11,7 @@ import xllamacpp
 def main() -> None:
     """Serve `argv[1]` with two slots of 4,096 tokens each.
 
-    On one thread: several wait for each other without rest, which takes long on a busy machine.
+    On one thread: several would busy-wait for each other, which is slow on a busy machine.
     """
     parameters = xllamacpp.CommonParams()
     parameters.model.path = sys.argv[1]

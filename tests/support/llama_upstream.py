@@ -13,7 +13,7 @@ _PROGRAM = Path(__file__).with_name("llama_program.py")
 
 
 def joined_offline_model(folder: Path) -> Path:
-    """The embedded model as the one .gguf file that it is."""
+    """Return the embedded model joined into one .gguf file."""
     model, path = OFFLINE_MODELS["offline"], folder / "offline.gguf"
     with path.open("wb") as target:
         join_parts(model, find_parts(model), target, NoProgress())
@@ -22,7 +22,7 @@ def joined_offline_model(folder: Path) -> Path:
 
 @contextmanager
 def llama_upstream(model: Path) -> Iterator[str]:
-    """Serve a .gguf file until the block ends; the server's address."""
+    """Serve a .gguf file until the block ends; yield the server's address."""
     command = [sys.executable, "-P", str(_PROGRAM), str(model)]
     with (
         (model.parent / "llama.log").open("wb") as log,

@@ -25,7 +25,7 @@ from packaging.utils import canonicalize_name, parse_wheel_filename
 
 FOLDER = Path("editor_plugins/vscode/requirements")
 ALL, CPU, TORCH, CUDA = (f"locked{part}.txt" for part in ("", "-cpu", "-torch", "-cuda"))
-_LINKED = re.compile(r"torch$|nvidia-(?!cusolver|nvtx)")  # what `import torch` loads of CUDA builds
+_LINKED = re.compile(r"torch$|nvidia-(?!cusolver|nvtx)")  # loaded with CUDA's torch
 _OF_GPUS = re.compile(r"(cuda|nvidia|triton)\b")
 _HASH = re.compile(r"--hash=(sha256:[0-9a-f]{64})")
 _HEAD = "# Written by `make lock` from pyproject.toml.\n"
@@ -40,7 +40,7 @@ class Locked:
 
     @classmethod
     def read(cls, text: str) -> Self:
-        """An entry of a requirements file, its continued lines included."""
+        """Read an entry of a requirements file, including its continued lines."""
         line = text.replace("\\\n", " ")
         return cls(Requirement(line.partition(" --hash")[0]), tuple(_HASH.findall(line)))
 
@@ -61,7 +61,7 @@ class Locked:
         return CUDA if _OF_GPUS.match(self.name) else ALL
 
     def with_wheels(self, wheels: Iterable[Path]) -> Self:
-        """It, with the hashes of those wheels that are builds of it."""
+        """Return it with the hashes of those wheels that are builds of it."""
         hashes = set(self.hashes)
         for wheel in wheels:
             name, version, *_ = parse_wheel_filename(wheel.name)
@@ -80,7 +80,7 @@ def read_locked(text: str) -> list[Locked]:
 
 
 def for_cpus(torch: Locked, former: Sequence[Locked], wheels: Iterable[Path]) -> list[Locked]:
-    """torch without CUDA: its builds for CPUs on Linux, and on a Mac those that every index has."""
+    """Return torch without CUDA: CPU builds on Linux, and on a Mac those of every index."""
     build = Requirement(f"torch=={torch.version}+cpu")
     build.marker = Marker("sys_platform == 'linux'")
     kept = [one for one in former if one.version == f"{torch.version}+cpu"]

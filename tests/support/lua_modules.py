@@ -1,4 +1,4 @@
-"""The Neovim plugin's modules that know no editor, in the Lua that Neovim has."""
+"""The Neovim plugin's modules that need no editor, in Neovim's Lua."""
 
 from pathlib import Path
 from typing import Any
@@ -9,7 +9,7 @@ PLUGIN = Path(__file__).parents[2] / "editor_plugins/neovim"
 
 
 class Loader:
-    """Loads modules by their names, and makes tables for them."""
+    """Loads modules by name, and makes tables for them."""
 
     def __init__(self) -> None:
         self.lua = LuaRuntime()
@@ -19,11 +19,11 @@ class Loader:
         return self.lua.execute((PLUGIN / f"lua/foregram/{name}.lua").read_text())
 
     def table(self, **values: Any) -> Any:
-        """A Lua table, nested where values are."""
+        """Return a Lua table, nested like `values`."""
         return self.lua.table_from(values, recursive=True)
 
     def lists(self, values: Any) -> Any:
-        """A Lua value of a Python one."""
+        """Return the Lua value of a Python one."""
         if isinstance(values, list | dict):
             return self.lua.table_from(values, recursive=True)
         return values
