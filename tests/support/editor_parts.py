@@ -2,8 +2,8 @@
 
     python -m tests.support.editor_parts
 
-installs missing parts below EDITORS_FOLDER (`.editors` here by default) and says what cannot be
-had. It changes nothing else but Debian's own packages where it runs as root.
+installs missing parts below EDITORS_FOLDER (`.editors` here by default) and reports those
+that are not available. It changes nothing else but Debian's own packages where it runs as root.
 """
 
 import os

@@ -4,8 +4,8 @@ python -m tests.support.held_host echo --socket PATH --token-file FILE
 python -m tests.support.held_host echo --replicas N --port PORT --token-file FILE
 python -m tests.support.held_host lose --losses N --starts FILE, then what `foregram serve` takes
 
-Completions of `echo` say which text they were asked to complete. The first hosts of `lose` lose their
-device when they are asked for anything.
+Completions of `echo` are digests of the text to complete. The first hosts of `lose` lose their
+device at the first request.
 """
 
 import argparse

@@ -1,14 +1,14 @@
-"""The locked requirements that the VS Code extension installs from; `make lock` writes them anew.
+"""The locked requirements that the VS Code extension installs from; `make lock` rewrites them.
 
-uv resolves for every platform and Python at once and names the hashes of all files of a version.
-torch stands apart. On Linux its builds for CPUs are on an index of their own, which uv is not asked
-for; the others are of CUDA, and cannot be imported without the libraries that they link. What only
-a run on a GPU loads is in a file of its own.
+uv resolves for every platform and Python at once and lists the hashes of all files of a version.
+torch is separate. Its Linux builds for CPUs are on an index of their own, which uv does not read.
+The others are built for CUDA and cannot be imported without the libraries that they link. Packages
+that only a run on a GPU loads have a file of their own.
 
     uv pip compile ... | python -m tests.support.locked_requirements FOLDER [WHEEL ...]
 
-A WHEEL is a further build of a locked version, such as one of torch for CPUs. Those of the version
-that is locked already stay.
+A WHEEL is a further build of a locked version, such as one of torch for CPUs. Hashes of the version
+that is already locked stay.
 """
 
 import hashlib

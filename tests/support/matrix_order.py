@@ -1,18 +1,18 @@
-"""In which order a product adds up its inputs: read off the PTX that Triton wrote.
+"""The order in which a product adds up its inputs, read from the PTX that Triton wrote.
 
-A chain is a list of matrix instructions each of which adds to what the one before it left. Which
-inputs an instruction takes follows from where it reads the rows' tile in shared memory: the tile
-holds a row's inputs side by side, so bytes that ascend are inputs that ascend. The addresses are
-computed as thread 0 would, by running the few integer instructions that make them; what is not
-known before a loop (which of several buffers it is at) counts as 0, the same for all of them.
+A chain is a list of matrix instructions of which each adds to the sums of the one before. An
+instruction's inputs follow from its address in the rows' tile in shared memory: the tile holds a
+row's inputs side by side, so ascending bytes are ascending inputs. The addresses are computed as in
+thread 0, by running the few integer instructions that make them. Values that are unknown before a
+loop (such as the current buffer) count as 0, the same for all instructions.
 """
 
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-# Where four instructions find 64 inputs that lie side by side: one slice of 16 behind the other, or,
-# beside weights of 8 bits, of which a thread reads four at a time, every second pair of 32 inputs.
+# Offsets at which four instructions find 64 adjacent inputs: one slice of 16 behind the other. With
+# weights of 8 bits, of which a thread reads four at a time: every second pair of 32 inputs.
 _PANELS = ([0, 32, 64, 96], [0, 4, 64, 68])
 _PANEL = 4
 _LINE = re.compile(r"^(?:@!?%p\d+\s+)?([a-z][\w.:]*)\s+(.*);$")

@@ -1,10 +1,10 @@
-"""A `foregram` command that says what a test has it say: `lsp` to an editor, the others in print.
+"""A scripted `foregram` command: `lsp` answers an editor, the others print.
 
     script = ScriptedServer(folder)
     script.status("ready on cpu")
     settings = {"foregram.server.command": script.command}
 
-It is run as a program by itself, and imports nothing of ours.
+It runs as a program of its own, and imports nothing of ours.
 """
 
 import json
@@ -35,13 +35,12 @@ class ScriptedServer:
         return [sys.executable, "-P", str(Path(__file__)), str(self.folder)]
 
     def behaves(self, **how: Any) -> None:
-        """From its next start on.
+        """Set the server's behaviour from its next start on.
 
-        `line`: what it completes a line to, from the cursor on; `covered`: how many characters after
-        the cursor an item replaces; `encoding`; `name` and `version` in serverInfo; `last_words`,
-        which it prints before it ends at the message `ends_at` (a method, or "start"); `stays`: it
-        does not leave when it is told to; `silent_at`: the message after which it does nothing any
-        more, not even end with its input.
+        `line`: the text that completes a line at the cursor; `covered`: how many characters after the
+        cursor an item replaces; `encoding`; `name` and `version` in serverInfo; `last_words`: printed
+        before it ends at the message `ends_at` (a method, or "start"); `stays`: it ignores `exit`;
+        `silent_at`: the message after which it does nothing, not even end with its input.
         """
         path = self.folder / "how.json"
         path.write_text(json.dumps(_read_json(path) | how))

@@ -1,10 +1,10 @@
-"""Triton's interpreter with bfloat16 as a GPU computes it. Import this before any kernel is run.
+"""Triton's interpreter with bfloat16 as a GPU computes it. Import this before any kernel runs.
 
 The interpreter keeps bfloat16 as integers of 16 bits, multiplies and compares those integers, and
-cuts float32 off where a GPU rounds to the nearest even (triton-lang/triton#11584, #11585). Triton
-3.6 on numpy 2.4 also fails at loops with bounds known at run time only. Assembly that packs bytes in
-words runs word by word. The language is patched once: the interpreter does it anew in each call of a
-function, which is half of its time. Checked with Triton 3.6.0 and 3.7.1 by
+truncates float32 where a GPU rounds to nearest even (triton-lang/triton#11584, #11585). Triton 3.6
+on numpy 2.4 also fails at loops whose bounds are known only at run time. Assembly that packs bytes in
+words runs word by word. The language is patched once: the interpreter patches it in each call of a
+function, which takes half of its time. Checked with Triton 3.6.0 and 3.7.1 by
 `tests/kernels/test_interpreter.py`.
 """
 
