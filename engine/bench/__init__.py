@@ -1,1 +1,1 @@
-"""Measures the engine the way a user can repeat it."""
+"""Benchmarks of the engine that a user can repeat."""

@@ -1,6 +1,6 @@
-"""Sums over many measured requests: tokens per step, speed, identity.
+"""Figures over many measured requests: tokens per step, speed, identity.
 
-A ratio is of speeds over all tokens, on over off: above 1 lookahead is faster.
+A ratio compares speeds over all tokens, on over off: above 1 lookahead is faster.
 """
 
 from collections import Counter
@@ -16,15 +16,15 @@ from engine.request import Cost
 
 @dataclass(frozen=True, slots=True)
 class Speed:
-    """How fast tokens were decoded, prefill apart. NaN where none were."""
+    """Decoding speed, without prefill. NaN if no tokens were decoded."""
 
-    tokens_per_second: float  # all tokens over all time
+    tokens_per_second: float  # all tokens over the total time
     ms_per_token_p50: float  # over items
     ms_per_token_p95: float
 
     @classmethod
     def of(cls, runs: Sequence[Cost]) -> Self:
-        """Sum up items; those without a token only count for the total time."""
+        """Sum up items. Items without tokens count only in the total time."""
         total_ms = sum(run.decode_ms for run in runs)
         each = [run.decode_ms / run.tokens for run in runs if run.tokens]
         total = sum(run.tokens for run in runs)
@@ -35,16 +35,16 @@ class Speed:
         )
 
     def over(self, other: "Speed") -> float:
-        """How many times as fast as `other` this is."""
+        """Return this speed divided by `other`."""
         return self.tokens_per_second / other.tokens_per_second
 
 
 @dataclass(frozen=True, slots=True)
 class SpeedFigures:
-    """A set's figures. Tokens, steps, rows and sources are those with lookahead on."""
+    """A set's figures. Tokens, steps, rows and sources are with lookahead on."""
 
     items: int
-    identical: float  # share of items, 1 unless something is broken
+    identical: float  # share of items whose text is the same; below 1 is a defect
     tokens: int
     steps: int
     tokens_per_step: float
@@ -80,6 +80,6 @@ def speed_figures(runs: Sequence[Measured]) -> SpeedFigures:
 
 
 def percentile(values: Iterable[float], percent: float) -> float:
-    """Interpolated percentile; NaN of nothing."""
+    """Return the interpolated percentile, NaN without values."""
     known = list(values)
     return float(np.percentile(known, percent)) if known else np.nan

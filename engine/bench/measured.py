@@ -1,6 +1,6 @@
-"""One request decoded with lookahead off and with lookahead on: what they took.
+"""Measure one request with lookahead off and with lookahead on.
 
-A request without a text says for a whole run how text is decoded.
+A request without a text holds the decoding options of a whole run.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -16,7 +16,7 @@ T = TypeVar("T", bound=SetItem)
 
 OFF = Lookahead(mode="off")
 
-# Not an item of the set: what a drafter remembers of it must not help a measured one.
+# Not an item of the set, since the drafters learn from it.
 WARM_UP = CompletionRequest(
     prefix="def mean(values):\n    total = sum(values)\n",
     suffix="\n",
@@ -26,7 +26,7 @@ WARM_UP = CompletionRequest(
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """The results of one request."""
+    """The results of a request."""
 
     id: str
     off: CompletionResult
@@ -34,7 +34,7 @@ class Measured:
 
     @property
     def is_identical(self) -> bool:
-        """The same tokens, the same text, ended for the same reason."""
+        """Whether both have the same tokens, text and finish reason."""
         return (
             self.off.token_ids == self.on.token_ids
             and self.off.text == self.on.text
@@ -43,7 +43,7 @@ class Measured:
 
     @property
     def speed_up(self) -> float | None:
-        """Decoding speed on over off; None where one of them wrote nothing."""
+        """Return the decoding speed on over off; None if one of them wrote nothing."""
         off, on = self.off.cost.tokens_per_second, self.on.cost.tokens_per_second
         return on / off if off and on else None
 
@@ -51,10 +51,10 @@ class Measured:
 def measure(
     engine: Engine, items: Iterable[T], ask: Callable[[T], CompletionRequest]
 ) -> Iterator[tuple[T, Measured]]:
-    """Decode what `ask` wants of each item with its lookahead, and without.
+    """Decode the request that `ask` makes of each item, with lookahead and without.
 
-    The order alternates: the second of two runs finds warmer caches. A request whose lookahead
-    is off is decoded once.
+    The order alternates, since the second run finds warmer caches. A request with lookahead off is
+    decoded once.
     """
     engine.complete(WARM_UP)
     for number, item in enumerate(items):
@@ -71,7 +71,7 @@ def measure(
 
 
 def request_for(item: SetItem, decoding: CompletionRequest) -> CompletionRequest:
-    """Ask for the text at the cursor as an editor would that has the item's buffers open."""
+    """Make the request of an editor with the item's buffers open."""
     return replace(
         decoding,
         prefix=item.prefix,
@@ -82,7 +82,7 @@ def request_for(item: SetItem, decoding: CompletionRequest) -> CompletionRequest
 
 
 def without_rules(max_tokens: int) -> StopRules:
-    """Only end tokens and `max_tokens` end a completion."""
+    """Return rules by which only end tokens and `max_tokens` end a completion."""
     return StopRules(
         max_tokens=max_tokens,
         suffix=False,

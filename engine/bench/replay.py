@@ -1,4 +1,4 @@
-"""Replays real insertions and edits through the engine, lookahead off and on item by item."""
+"""Replay real insertions and edits through the engine, each with lookahead off and on."""
 
 from collections.abc import Iterable, Mapping
 from functools import partial
@@ -13,7 +13,7 @@ from engine.bench.task_sets import ReplayItem
 from engine.engine import Engine
 from engine.request import CompletionRequest
 
-Runs = Mapping[str, list[Measured]]  # of every item, by kind: completions, edits
+Runs = Mapping[str, list[Measured]]  # items by kind: completions, edits
 
 
 def run_replay(engine: Engine, items: Iterable[ReplayItem], decoding: CompletionRequest) -> Runs:
@@ -25,7 +25,7 @@ def run_replay(engine: Engine, items: Iterable[ReplayItem], decoding: Completion
 
 
 def replay_json(runs: Runs, setting: Setting) -> dict[str, Any]:
-    """Figures by set, and what became of each item. Times in ms; what is not a number is null."""
+    """Return figures by set, and each item's result. Times in ms; NaN becomes null."""
     every = [run for some in runs.values() for run in some]
     return setting.as_json() | {
         "sets": {kind: plain(speed_figures(some)) for kind, some in runs.items()},
@@ -35,7 +35,7 @@ def replay_json(runs: Runs, setting: Setting) -> dict[str, Any]:
 
 
 def replay_tables(runs: Runs, setting: Setting) -> Group:
-    """Two tables for each set: speeds, and what drafting did."""
+    """Return two tables for each set: speeds, and drafting."""
     tables = []
     for kind, some in runs.items():
         figures = speed_figures(some)

@@ -1,4 +1,4 @@
-"""What the reports of all benchmarks are made of: tables for people, one object for programs."""
+"""Parts of all benchmark reports: tables for people, one object for programs."""
 
 import os
 import platform
@@ -15,19 +15,19 @@ from engine.bench.measured import Measured
 from engine.completer import EngineInfo
 from engine.request import CompletionRequest
 
-_BUSY = 1.25  # runnable threads per core above which programs wait for each other
+_BUSY = 1.25  # runnable threads per core; above this, programs wait for each other
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """Where and how figures were taken. Figures of two settings must not be compared."""
+    """Where and how figures were measured. Figures of different settings are not comparable."""
 
     engine: EngineInfo
     decoding: CompletionRequest  # without a text
 
     @property
     def line(self) -> str:
-        """One line for a table's foot."""
+        """Return one line for a table's caption."""
         engine, stop = self.engine, self.decoding.stop
         return (
             f"{engine.model} {engine.dtype} on {engine.device}, {torch.get_num_threads()} threads of "
@@ -45,14 +45,14 @@ class Setting:
 
     @property
     def _caveat(self) -> str:
-        """A warning where other programs ran as well."""
+        """Return a warning if other programs were running."""
         cores, load = os.cpu_count() or 1, _load()
         if load < _BUSY * cores:
             return ""
         return f"; THE MACHINE WAS BUSY (load {load:.1f} on {cores} cores), TIMES ARE UNSTEADY"
 
     def as_json(self) -> dict[str, Any]:
-        """What was run, how, and where."""
+        """Return the model, options and machine of the run."""
         return {
             "model": self.engine.model,
             "device": self.engine.device,
@@ -68,7 +68,7 @@ class Setting:
 
 
 def speed_table(title: str, figures: SpeedFigures) -> Table:
-    """How fast tokens were decoded, with lookahead and without."""
+    """Return the table of decoding speeds, with lookahead and without."""
     numbers = ("tokens/s", "ms p50", "ms p95", "on / this")
     caption = "ms per token over items; on / this compares speeds"
     table = figure_table(["decoding alone"], numbers, title=title, caption=caption)
@@ -78,13 +78,13 @@ def speed_table(title: str, figures: SpeedFigures) -> Table:
 
 
 def speed_cells(speed: Speed) -> list[str]:
-    """Tokens a second, and the median and the 95th percentile of ms a token."""
+    """Return tokens per second, and the median and 95th percentile of ms per token."""
     values = (speed.tokens_per_second, speed.ms_per_token_p50, speed.ms_per_token_p95)
     return [f"{value:.1f}" for value in values]
 
 
 def drafting_table(figures: SpeedFigures) -> Table:
-    """What drafting did."""
+    """Return the table of drafting figures."""
     table = Table(show_header=False)
     rows = {
         "tokens per step": f"{figures.tokens_per_step:.2f}",
@@ -103,12 +103,12 @@ def _counts(counts: Mapping[str, int]) -> str:
 
 
 def defects(runs: Iterable[Measured]) -> list[str]:
-    """Lines that name the items whose text changed with lookahead: each is a defect."""
+    """Return a line for each item whose text changed with lookahead, which is a defect."""
     return [f"not identical with lookahead: {run.id}" for run in runs if not run.is_identical]
 
 
 def item_json(run: Measured) -> dict[str, Any]:
-    """What became of an item. Times in ms; what is not a number is null."""
+    """Return an item's result. Times in ms; NaN becomes null."""
     on, off = run.on.cost, run.off.cost
     return {
         "id": run.id,
@@ -129,7 +129,7 @@ def item_json(run: Measured) -> dict[str, Any]:
 def figure_table(
     words: Sequence[str], numbers: Sequence[str], *, title: str, caption: str
 ) -> Table:
-    """A table with columns of `words` on the left and of `numbers`, aligned right, behind them."""
+    """Make a table with columns of `words` on the left, then right-aligned `numbers`."""
     table = Table(*words, title=title, caption=caption)
     for name in numbers:
         table.add_column(name, justify="right")
@@ -137,12 +137,12 @@ def figure_table(
 
 
 def plain(value: Any) -> Any:  # noqa: ANN401 - any of the figures
-    """Turn data classes and structs into what JSON can hold; null where a number is not finite."""
+    """Convert data classes and structs to JSON values; numbers that are not finite become null."""
     return msgspec.json.decode(msgspec.json.encode(value))
 
 
 def _load() -> float:
-    """Threads that wanted to run, on average over the last five minutes, ours included."""
+    """Return the mean number of runnable threads in the last five minutes, ours included."""
     return os.getloadavg()[1]
 
 

@@ -1,4 +1,4 @@
-"""A step of the 8-bit model on a CPU: how long it takes, by rows and context."""
+"""Time a step of the 8-bit model on a CPU, by rows and context."""
 
 import statistics
 from collections.abc import Iterable, Iterator
@@ -25,7 +25,7 @@ _TRIES = 9
 
 @dataclass(frozen=True, slots=True)
 class StepMedian:
-    """The median of a step's times, ms."""
+    """The median time of a step, in ms."""
 
     rows: int
     context: int
@@ -43,7 +43,7 @@ def int8_model(model: CausalModel) -> Int8Qwen2:
 
 
 def measure_steps(model: Int8Qwen2, wanted: Iterable[tuple[int, int]]) -> Iterator[StepMedian]:
-    """Time steps of (context, rows), whose contexts ascend."""
+    """Time steps of (context, rows). Contexts must ascend."""
     rng = np.random.default_rng(0)
     slot = model.new_slot(max(CONTEXTS) + MAX_ROWS)
     for context, rows in wanted:
@@ -59,12 +59,12 @@ def _random_tree(rng: np.random.Generator, rows: int, vocab_size: int) -> TokenT
 
 
 def steps_json(times: list[StepMedian]) -> dict[str, Any]:
-    """All figures."""
+    """Return all figures."""
     return {"steps": [asdict(one) for one in times]}
 
 
 def steps_table(times: list[StepMedian]) -> Table:
-    """A row for each step."""
+    """Return a table with a row for each step."""
     caption = f"{host_unit().name}, {torch.get_num_threads()} threads; ms, medians"
     table = figure_table(["context", "rows"], ["step"], title="a step's time", caption=caption)
     for one in times:

@@ -1,7 +1,7 @@
-"""The sets that benchmarks read: files of one JSON object a line, plain or gzipped.
+"""The sets that benchmarks read: files of one JSON object per line, plain or gzipped.
 
-Each line is a cursor in a real file. Loading raises InputError for a set that is missing, garbled,
-empty or of another kind; the message names the line.
+Each line is a cursor in a real file. Loading raises InputError, naming the line, for a set that is
+missing, garbled, empty or of another kind.
 """
 
 import gzip
@@ -20,13 +20,13 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SetItem:
-    """A cursor in a real file, whose path shows the language. `id` is its name in reports."""
+    """A cursor in a real file, whose path shows the language. `id` names it in reports."""
 
     id: str
     path: str
     prefix: str
     suffix: str
-    open_buffers: tuple[Buffer, ...] = ()  # most related first
+    open_buffers: tuple[Buffer, ...] = ()  # most relevant first
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +42,7 @@ class ReplayItem(SetItem):
 
     @classmethod
     def from_row(cls, row: dict[str, Any]) -> Self:
-        """Read a line's object."""
+        """Parse a line's object."""
         buffers = tuple(Buffer(str(b["path"]), str(b["text"])) for b in row["open_buffers"])
         names = ("id", "kind", "package", "path", "prefix", "target", "suffix")
         return cls(**{name: str(row[name]) for name in names}, open_buffers=buffers)
@@ -54,7 +54,7 @@ def load_replay_items(path: Path, count: int | None = None) -> list[ReplayItem]:
 
 
 def grouped(items: Iterable[T], group: Callable[[T], str]) -> dict[str, list[T]]:
-    """Items by their group; groups and their items keep their order."""
+    """Return items by group; groups and their items keep their order."""
     groups: dict[str, list[T]] = {}
     for item in items:
         groups.setdefault(group(item), []).append(item)
@@ -62,7 +62,7 @@ def grouped(items: Iterable[T], group: Callable[[T], str]) -> dict[str, list[T]]
 
 
 def read_rows(path: Path, read: Callable[[dict[str, Any]], T], wanted: str) -> list[T]:
-    """Return `read` of every line's object; `wanted` names in messages what a line should be."""
+    """Return `read` of every line's object; error messages use `wanted` to say what is expected."""
     rows = []
     for number, line in enumerate(_lines(path), start=1):
         if not line.strip():

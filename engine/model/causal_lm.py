@@ -32,7 +32,7 @@ class CacheSlot(Protocol):
         ...
 
     def copy_from(self, other: Self, length: int) -> None:
-        """Copy the first `length` tokens of another slot. Raises ValueError if either is too short."""
+        """Copy the first `length` tokens of `other`. Raises ValueError if either is too short."""
         ...
 
     def commit(self, rows: Sequence[int]) -> None:

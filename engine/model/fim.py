@@ -47,7 +47,7 @@ _FAMILIES = (
     ),
     _Family("<fim_prefix>", "<fim_suffix>", "<fim_middle>"),  # StarCoder, Granite Code
     _Family("<fim-prefix>", "<fim-suffix>", "<fim-middle>"),  # SantaCoder
-    # Seed-Coder (arXiv 2506.03524): its documents begin with the suffix, and no token starts another
+    # Seed-Coder (arXiv 2506.03524): its documents begin with the suffix, and no token starts a
     # file, so other files go inside the prefix.
     _Family(
         "<[fim-prefix]>",

@@ -24,7 +24,7 @@ _BLOCK = re.compile(r"(?:[^\S\n]*\n)*[^\n]*(?:\n(?:[^\S\n]*\n)*|\Z)")
 
 
 def split_blocks(text: str) -> list[str]:
-    """Cut a text before every line that is not blank, except the first. Return at least one block."""
+    """Cut a text before every line that is not blank, except the first; at least one block."""
     return [block for block in _BLOCK.findall(text) if block] or [""]
 
 

@@ -1,1 +1,1 @@
-"""What a GPU does with our kernels and our steps, measured in one run. Knows no terminal."""
+"""Measure our kernels and steps on a GPU in one run. Knows no terminal."""

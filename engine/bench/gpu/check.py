@@ -1,4 +1,4 @@
-"""Only the check that a load makes, over models of real shapes: a report to send us."""
+"""Run only the check of a load, on models of real shapes, for a report to send us."""
 
 import tempfile
 from collections.abc import Iterator
@@ -12,14 +12,14 @@ from engine.model.gpu.selfcheck.first_load import settle
 from engine.model.gpu.selfcheck.verdict import Verdict
 from kernels.operations import PORTABLE
 
-_LAYERS = 2  # stand for all
+_LAYERS = 2  # a model's layers are alike, so two stand for all
 _POSITIONS = 20_480  # room for four texts of 4,200 tokens
 _CONTEXT = 512
 
 
 @dataclass(frozen=True, slots=True)
 class CheckedModel:
-    """A model of two layers: how long a step of it takes, and what its check found."""
+    """A model of two layers: the time of a step, and the result of its check."""
 
     model: str
     ms_of_least_rows: float
@@ -29,7 +29,7 @@ class CheckedModel:
 
 
 def check_shape(lab: Lab, shape: Shape) -> Iterator[CheckedModel]:
-    """Check what a model of this shape would run here, and time it; nothing is kept for loads."""
+    """Check and time a model of this shape here, without keeping the verdict for loads."""
     machine = lab.machine
     operations = None if machine.has_kernels else PORTABLE
     shallow = replace(shape, config=replace(shape.config, num_layers=_LAYERS))

@@ -1,7 +1,7 @@
-"""A model that says what a test set says, whatever it holds likely.
+"""A model that outputs the target of a test set, whatever its own probabilities.
 
-Every step runs in full. Then rows that follow the target say what the target says next, so text
-and acceptance are those of the set, also where the weights are random.
+Every step runs in full. Then rows that follow the target choose its next token. So text and
+acceptance are those of the set, even with random weights.
 """
 
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ from engine.model.token_tree import TokenTree, verify
 
 @dataclass(slots=True)
 class ForcedModel:
-    """A `CausalModel` that says `target` behind `start` tokens and the current one."""
+    """A `CausalModel` that outputs `target` after `start` tokens and the current one."""
 
     model: CausalModel
     target: Sequence[int] = ()
@@ -30,9 +30,9 @@ class ForcedModel:
         return ForcedFlight(self, self.model.begin(steps), steps)
 
     def spoken(self, step: StepInput, output: StepOutput) -> StepOutput:
-        """Let the target speak in a step, as far as its rows follow it.
+        """Replace the choices of rows that follow the target.
 
-        Others, and those at its end, say what the model says.
+        Other rows, and those at its end, keep the model's choice.
         """
         target = np.array(self.target[step.slot.length - self.start :], np.int64)
         if not len(target):
@@ -54,7 +54,7 @@ class ForcedFlight:
     steps: Sequence[StepInput]
 
     def finish(self) -> list[StepOutput | None]:
-        """Wait for the outputs, and let the target speak."""
+        """Wait for the outputs, with the target's tokens as choices."""
         return [
             None if output is None else self.model.spoken(step, output)
             for step, output in zip(self.steps, self.flight.finish(), strict=True)
@@ -62,6 +62,6 @@ class ForcedFlight:
 
 
 def followers(tree: TokenTree, target: np.ndarray) -> np.ndarray:
-    """Rows, int64, from the root on, whose tokens are those that `target` begins with."""
-    said = np.append(target, -1)  # at its end nothing follows
+    """Return the path of rows (int64), from the root, whose tokens begin `target`."""
+    said = np.append(target, -1)  # no token follows its end
     return verify(tree.token_ids, tree.parents, said[np.minimum(tree.depths, len(target))])

@@ -1,4 +1,4 @@
-"""What a section of the benchmark is measured with."""
+"""The equipment of the benchmark's sections."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -12,22 +12,22 @@ from kernels.operations import operations_for
 
 @dataclass(slots=True)
 class Lab:
-    """A machine and its bandwidth, once that is measured."""
+    """A machine, and its bandwidth once measured."""
 
     machine: Machine
     progress: Progress
     bandwidth: Bandwidth = field(default_factory=Bandwidth)
 
     def floor_ms(self, num_bytes: float) -> float:
-        """Least time to read so much; NaN where the bandwidth is unknown."""
+        """Return the least time to read so many bytes; NaN if the bandwidth is unknown."""
         return num_bytes / self.bandwidth.read_gb_per_s / 1e6
 
     def model(self, shape: Shape, positions: int) -> GpuQwen2:
-        """A random model that runs as one whose check has found nothing: kernels may start early."""
+        """Return a random model that runs as if its check had passed: kernels may start early."""
         operations = operations_for(self.machine.device, programmatic=self.machine.starts_early)
         return random_model(shape, positions, self.machine, operations)
 
 
 Section = Callable[
     [Lab], Iterable[object]
-]  # yields data classes, a row of the section's table each
+]  # yields data classes, each a row of the section's table

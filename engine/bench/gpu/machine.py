@@ -1,4 +1,4 @@
-"""Where the figures are taken, how long work takes there, and how fast memory is read."""
+"""The measured machine: its clock and its memory bandwidth."""
 
 import gc
 import statistics
@@ -19,17 +19,17 @@ from engine.model.gpu.launches import can_start_early
 from engine.model.gpu.selfcheck.key import device_name, triton_version
 
 Work = Callable[[], object]
-Timer = Callable[[Work], float]  # ms: median of repeats that follow each other without a pause
+Timer = Callable[[Work], float]  # returns ms
 _WARM_UPS = 3
-_WIDTH = 4000  # of the matrix that is read
+_WIDTH = 4000  # columns of the matrix that is read
 _REPEATS, _HOST_REPEATS = 30, 5
-_BANDWIDTH_PART = 0.4  # of a GPU's free memory
+_BANDWIDTH_PART = 0.4  # most of a GPU's free memory that the measurement takes
 
 
 def cuda_ms(work: Work, repeats: int = _REPEATS) -> float:
-    """Time work on the current stream by events, so that the host's time does not count.
+    """Return the median time of work on the current stream, by events, without the host's time.
 
-    A gap to the next repeat is included.
+    It includes the gap to the next repeat.
     """
     for _ in range(_WARM_UPS):
         work()
@@ -44,13 +44,13 @@ def cuda_ms(work: Work, repeats: int = _REPEATS) -> float:
 
 
 def host_ms(work: Work) -> float:
-    """Duration of what waits for its own end, by the host's clock: the fastest of a few."""
+    """Return the fastest of a few runs by the host's clock; the work must wait for its end."""
     return 1000 * min(timeit.repeat(work, number=1, repeat=_HOST_REPEATS))
 
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """A device, the type that its steps compute in, its clock, and whether our kernels run there."""
+    """A device, its compute type, its clock, and whether our kernels run there."""
 
     device: torch.device
     dtype: torch.dtype
@@ -59,7 +59,7 @@ class Machine:
 
     @classmethod
     def gpu(cls) -> Self:
-        """Take the first GPU. Raises ConfigurationError where torch or Triton have none for us."""
+        """Return the first GPU. Raises ConfigurationError if torch or Triton cannot use it."""
         choice = DeviceChoice.of("cuda")
         if choice.kernel_lack:
             raise ConfigurationError(f"device {choice.device}: {choice.kernel_lack}")
@@ -67,7 +67,7 @@ class Machine:
 
     @classmethod
     def without_kernels(cls) -> Self | None:
-        """Take what `auto` takes where our kernels do not run; None for any other device."""
+        """Return the device that `auto` picks, if it is a GPU without our kernels, else None."""
         choice = DeviceChoice.of("auto")
         if choice.is_cpu or choice.has_kernels:
             return None
@@ -75,36 +75,36 @@ class Machine:
 
     @property
     def is_gpu(self) -> bool:
-        """Whether work runs beside the host."""
+        """Whether work runs asynchronously to the host."""
         return self.device.type == "cuda"
 
     @property
     def starts_early(self) -> bool:
-        """Whether kernels may start before the one ahead has ended; a CPU stands for such a GPU."""
+        """Whether kernels may start before their predecessor ends; true for a CPU in tests."""
         return not self.is_gpu or can_start_early(self.device)
 
     def captured_ms(self, work: Work) -> float:
         """Time work as one launch, without the host's time between its kernels."""
         if not self.is_gpu:
             return self.ms(work)
-        work()  # compiles what is not compiled
+        work()  # compiles its kernels
         torch.cuda.synchronize()
         graph = torch.cuda.CUDAGraph()
-        # A capture that fails leaves its own stream behind as the current one.
+        # A failed capture leaves its own stream as the current one.
         with torch.cuda.stream(torch.cuda.current_stream()), torch.cuda.graph(graph):
             work()
         return self.ms(graph.replay)
 
     def release(self) -> None:
-        """Give free memory back to the device, unless that has broken down."""
+        """Return free memory to the device, ignoring errors of a lost device."""
         if self.is_gpu:
             gc.collect()
-            with suppress(RuntimeError):  # the figures so far are not lost with it
+            with suppress(RuntimeError):  # keep the figures so far
                 torch.cuda.synchronize()
                 torch.cuda.empty_cache()
 
     def facts(self) -> dict[str, str]:
-        """What figures depend on, and when they were taken."""
+        """Return the versions and hardware that figures depend on, and the date."""
         return {
             "gpu": device_name(self.device),
             "date": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -115,13 +115,13 @@ class Machine:
 
 @dataclass(frozen=True, slots=True)
 class Bandwidth:
-    """`read_gb_per_s` is the best of several ways to read everything once; NaN is unknown."""
+    """`read_gb_per_s` is the best of several ways to read everything once; NaN if unknown."""
 
     read_gb_per_s: float = nan
 
 
 def measure_bandwidth(machine: Machine, numbers: int) -> Bandwidth:
-    """Read so many random float32, or as many as a GPU has room for, in several ways."""
+    """Read so many random float32, or as many as the GPU has room for, in several ways."""
     if machine.is_gpu:
         numbers = min(numbers, int(_BANDWIDTH_PART * free_bytes(machine.device) / 4))
     matrix = torch.rand(numbers // _WIDTH, _WIDTH, device=machine.device)

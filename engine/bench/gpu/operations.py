@@ -1,4 +1,4 @@
-"""Where a step's time goes: its operations, each alone, on what the step gives them."""
+"""Time each operation of a step alone, on the step's own data."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
@@ -16,9 +16,9 @@ from kernels.weight import Weight
 
 
 class Kind(NamedTuple):
-    """An operation and its weight, outputs and inputs, or "" where there is none.
+    """An operation and its weight, outputs and inputs, or "" without a weight.
 
-    `bytes` are of its weight, or of the keys and values that it reads.
+    `bytes` is the size of its weight, or of the keys and values that it reads.
     """
 
     operation: str
@@ -28,7 +28,7 @@ class Kind(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class OperationTime:
-    """What a launch takes, and the share of the bandwidth that it reads its bytes with."""
+    """The time of a launch, and its share of the memory bandwidth."""
 
     operation: str
     weight: str
@@ -43,12 +43,12 @@ class OperationTime:
 def measure_operations(
     lab: Lab, shape: Shape, cases: Sequence[tuple[int, int]]
 ) -> Iterator[OperationTime]:
-    """Time all launches of an operation in steps of these rows and contexts, one after the other."""
+    """Time all launches of each operation in steps of these rows and contexts."""
     model = lab.model(shape, max(context for _, context in cases) + SPARE)
     title = f"timing the operations of {shape.full_name}"
     for rows, context in counted(lab.progress, title, cases):
         launch = packed_launch(model, rows, context)
-        launch.start()  # zeros would run faster than what it leaves
+        launch.start()  # leaves real data; zeros would run faster
         launch.wait()
         with model.graphs.on_stream():
             kinds = _calls(model.graphs.forward, launch.memory, context)
@@ -66,7 +66,7 @@ def _run(calls: Sequence[Callable[[], None]]) -> None:
 def _calls(
     forward: Forward, memory: StepMemory, context: int
 ) -> dict[Kind, list[Callable[[], None]]]:
-    """What a step calls, by kind, noted and not run."""
+    """Record the calls of a step by kind, without running them."""
     calls: dict[Kind, list[Callable[[], None]]] = defaultdict(list)
     layer_bytes = context * forward.arena.bytes_per_position // forward.config.num_layers
 
@@ -81,6 +81,6 @@ def _calls(
 
 def _kind(name: str, arguments: tuple[object, ...], layer_bytes: int) -> Kind:
     weight = next((one for one in arguments if isinstance(one, Weight)), None)
-    if weight is None or name == "embed_rows":  # which reads rows of its weight
+    if weight is None or name == "embed_rows":  # reads only a few rows of its weight
         return Kind(name, "", layer_bytes if name == "batch_attention" else 0)
     return Kind(name, f"{weight.num_outputs} x {weight.num_inputs}", weight.num_bytes)

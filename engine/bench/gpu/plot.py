@@ -1,4 +1,4 @@
-"""The plot of a run: the steps of each model by their rows, and the least that they could take."""
+"""Plot a run: the time of each model's steps by rows, and its lower bound."""
 
 from collections.abc import Sequence
 from importlib import import_module
@@ -18,7 +18,7 @@ class StepPlot:
     def __init__(self, path: Path) -> None:
         """Check before a long measurement that the picture can be drawn.
 
-        Raises ConfigurationError without matplotlib, without the folder, for an unknown format.
+        Raises ConfigurationError if matplotlib or the folder is missing, or the format is unknown.
         """
         try:
             module: Any = import_module("matplotlib.figure")
@@ -35,9 +35,9 @@ class StepPlot:
             raise ConfigurationError(f"there is no folder {path.absolute().parent}")
 
     def save(self, times: Sequence[StepTime]) -> None:
-        """Draw a line for each model and context, its floor as a dashed one of the same colour.
+        """Draw a line for each model and context, with its floor dashed in the same colour.
 
-        Raises ConfigurationError where the file cannot be written.
+        Raises ConfigurationError if the file cannot be written.
         """
         axes = self._figure.subplots()
         lines = grouped(times, lambda time: f"{time.model}, {time.context} tokens")

@@ -1,4 +1,4 @@
-"""Replays of the sets on random weights of real shapes, the human's text forced as the output."""
+"""Replay the sets on random weights of real shapes, with the human's text as forced output."""
 
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -27,13 +27,13 @@ from engine.model_names import DEFAULT_MODEL
 from engine.progress import Progress, counted
 from engine.request import CompletionRequest
 
-_POSITIONS = 16384  # of the cache
+_POSITIONS = 16384  # tokens that the cache holds
 ReadTokenizer = Callable[[Progress], Tokenizer]
 
 
 @dataclass(frozen=True, slots=True)
 class ForcedSpeed:
-    """Items of one kind with lookahead and without; `different` did not write their target twice."""
+    """Items of one kind. `different` counts those with another text than the target in some run."""
 
     model: str
     kind: str
@@ -49,7 +49,7 @@ class ForcedSpeed:
 
 @dataclass(frozen=True, slots=True)
 class ForcedEngine:
-    """An engine whose model is forced. `encode` is its tokenizer's."""
+    """An engine with a forced model. `encode` is its tokenizer's."""
 
     engine: Engine
     model: ForcedModel
@@ -59,7 +59,7 @@ class ForcedEngine:
     def of(
         cls, causal_lm: CausalModel, tokenizer: Tokenizer, folder: Path, progress: Progress
     ) -> "ForcedEngine":
-        """Make an engine around a model. It learns in `folder`, which should be empty."""
+        """Make an engine around a model. It learns into `folder`, which should be empty."""
         model = ForcedModel(causal_lm)
         loaded = LoadedModel(
             name="forced",
@@ -75,10 +75,10 @@ class ForcedEngine:
     def run(
         self, items: Iterable[ReplayItem], decoding: CompletionRequest
     ) -> dict[str, list[tuple[Measured, bool]]]:
-        """By kind: measured items, and whether each wrote its target, with lookahead and without."""
+        """Return by kind the measured items, and whether both runs of each wrote its target."""
 
         def ask(item: ReplayItem) -> CompletionRequest:
-            """Make the item's target, behind what token healing took back, all that is said."""
+            """Force the item's target, preceded by the piece that token healing dropped."""
             request = request_for(item, decoding)
             prompt = self.engine.prompt(request)
             self.model.start = len(prompt.ids) - 1
@@ -97,7 +97,7 @@ def measure_replays(
 ) -> Iterator[ForcedSpeed]:
     """Replay items on one model, off and on in alternating order."""
     tokenizer, causal_lm = read_tokenizer(lab.progress), lab.model(shape, _POSITIONS)
-    warm_up(causal_lm.graphs, lab.progress)  # as a host does: no completion may wait for a capture
+    warm_up(causal_lm.graphs, lab.progress)  # as a host does, so that no completion waits for it
     with tempfile.TemporaryDirectory(prefix="foregram-") as folder:
         forced = ForcedEngine.of(causal_lm, tokenizer, Path(folder), lab.progress)
         counting = counted(lab.progress, f"replaying on {shape.full_name}", items)
@@ -125,13 +125,13 @@ def first_of_each_kind(items: Sequence[ReplayItem], count: int) -> list[ReplayIt
 
 
 def read_tokenizer(folder: Path | None, cache_folder: Path, progress: Progress) -> Tokenizer:
-    """A folder's, with or without the model it belongs to; None: the embedded model's.
+    """Read the tokenizer of a folder, which needs no weights; None means the embedded model's.
 
     Raises ForegramError.
     """
     if folder is None:
         return prepare(DEFAULT_MODEL, "int8", cache_folder, progress).tokenizer()
     if (folder / SPECIALS_FILE).exists():
-        any_config = next(iter(SHAPES.values()))  # the tokenizer does not look at it
+        any_config = next(iter(SHAPES.values()))  # the tokenizer ignores it
         return ConvertedModel(folder, folder.name, "", "", any_config).tokenizer()
     return FolderModel(folder, folder.name).tokenizer()

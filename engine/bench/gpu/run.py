@@ -1,4 +1,4 @@
-"""All sections of the GPU benchmark, one after the other; if one fails, the others still run."""
+"""Run all sections of the GPU benchmark in turn; if one fails, the others still run."""
 
 import json
 import time
@@ -23,18 +23,18 @@ from engine.errors import ConfigurationError, ForegramError
 
 Sections = dict[str, Section]  # by name, in their order
 _FEW_ROWS = (1, 8, 32, 128)
-_MOST_CHARS = 300  # of an error's message
+_MOST_CHARS = 300  # of an error's message in the report
 
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """How much is measured; the tests measure little."""
+    """How much to measure; tests measure little."""
 
     rows: tuple[int, ...] = (1, 4, 8, 16, 32, 64, 128)
     contexts: tuple[int, ...] = (512, 2048, 8192)
     prompts: tuple[int, ...] = (1024, 2048, 4096)
-    numbers: int = 1_500_000_000  # float32, that the bandwidth is measured with
-    items: int = 30  # of each kind in a replay
+    numbers: int = 1_500_000_000  # float32 to read for the bandwidth
+    items: int = 30  # replayed of each kind
 
 
 QUICK = Sizes(items=8)
@@ -46,7 +46,7 @@ def bench_sections(
     items: Sequence[ReplayItem],
     read_tokenizer: ReadTokenizer,
 ) -> Sections:
-    """Steps, prompts and replays, the most wanted first; `items` may be none."""
+    """Return sections for steps, prompts and replays, in order of interest; `items` may be empty."""
     cases = [(rows, context) for context in sizes.contexts for rows in sizes.rows]
     replayed = first_of_each_kind(items, sizes.items)
     replay = partial(measure_replays, items=replayed, read_tokenizer=read_tokenizer)
@@ -59,7 +59,7 @@ def bench_sections(
 
 
 def profile_sections(shapes: Sequence[Shape], sizes: Sizes) -> Sections:
-    """Where a step's time goes, in the operations of each shape."""
+    """Return sections that time the operations of a step, for each shape."""
     cases = [(rows, sizes.contexts[1]) for rows in _FEW_ROWS if rows in sizes.rows]
     return {
         "bandwidth": partial(_bandwidth, numbers=sizes.numbers),
@@ -69,7 +69,7 @@ def profile_sections(shapes: Sequence[Shape], sizes: Sizes) -> Sections:
 
 
 def check_sections(shapes: Sequence[Shape]) -> Sections:
-    """The check of a load, for each shape."""
+    """Return sections that run the check of a load, for each shape."""
     return _of_each(shapes, "kernels", check_shape)
 
 
@@ -80,14 +80,14 @@ def _of_each(
 
 
 def _bandwidth(lab: Lab, numbers: int) -> Iterator[Bandwidth]:
-    """What steps are held against, so it comes before them."""
+    """Measure the bandwidth first, since steps are compared with it."""
     lab.bandwidth = measure_bandwidth(lab.machine, numbers)
     yield lab.bandwidth
 
 
 @dataclass(slots=True)
 class GpuBench:
-    """A run over one machine, and what became of each section, by its name."""
+    """A run on one machine, and the results of its sections by name."""
 
     lab: Lab
     sections: Sections
@@ -96,11 +96,11 @@ class GpuBench:
     seconds: dict[str, float] = field(default_factory=dict)
 
     def run(self) -> Iterator[str]:
-        """Measure, and yield each section's name when it is done or has failed."""
+        """Measure, yielding each section's name when it is done or has failed."""
         for name, measure in self.sections.items():
             start, found = time.monotonic(), self.cases.setdefault(name, [])
             try:
-                found.extend(measure(self.lab))  # what was found before a failure stays
+                found.extend(measure(self.lab))  # keeps results from before a failure
             except Exception as error:  # noqa: BLE001 - what fails in one section is that section's
                 self.failures[name] = _sentence(error)
             self.lab.machine.release()
@@ -109,11 +109,11 @@ class GpuBench:
 
     @property
     def step_times(self) -> list[StepTime]:
-        """Those of all models."""
+        """Return the step times of all models."""
         return [case for found in self.cases.values() for case in found if type(case) is StepTime]
 
     def as_json(self) -> dict[str, Any]:
-        """Everything."""
+        """Return all results."""
         return {
             "machine": self.lab.machine.facts(),
             "sections": plain(self.cases),
@@ -122,14 +122,14 @@ class GpuBench:
         }
 
     def save(self, path: Path) -> None:
-        """Write the object. Raises ConfigurationError where the file cannot be written."""
+        """Write all results as JSON. Raises ConfigurationError if the file cannot be written."""
         try:
             path.write_text(json.dumps(self.as_json(), indent=1) + "\n", "utf-8")
         except OSError as error:
             raise ConfigurationError(f"{path} cannot be written: {error}") from error
 
     def tables(self, name: str) -> Iterator[Table | str]:
-        """What a section found, a column for each field, and why it ended early if it did."""
+        """Yield a section's results, a column for each field, and its error if it failed."""
         title = f"{name} ({self.seconds[name]:.0f} s)"
         if rows := [asdict(case) for case in self.cases[name]]:
             yield _table(title, rows)
@@ -137,13 +137,13 @@ class GpuBench:
             yield f"{title}: {self.failures[name]}"
 
     def failures_table(self) -> Table:
-        """The sections that failed, and why."""
+        """Return a table of the failed sections and their errors."""
         rows = [{"section": name, "why": why} for name, why in self.failures.items()]
         return _table("SECTIONS THAT FAILED", rows)
 
 
 def _sentence(error: Exception) -> str:
-    """One line that says what went wrong; our own errors are sentences already."""
+    """Return one line on an error; our own errors are sentences already."""
     text = " ".join(str(error).split())[:_MOST_CHARS]
     return text if isinstance(error, ForegramError) else f"{type(error).__name__}: {text}"
 

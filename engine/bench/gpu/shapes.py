@@ -1,4 +1,4 @@
-"""Models of real shapes and random numbers: what a step costs does not depend on what they say."""
+"""Models of real shapes with random weights, which do not change the cost of a step."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -16,15 +16,15 @@ from engine.progress import NoProgress
 from kernels.operations import Operations
 from kernels.weight import Quantization
 
-_DEVIATION = 0.02  # of the weights, as such models are initialised
-_BRANCH = 4  # rows of a branch: real drafts have about four
+_DEVIATION = 0.02  # standard deviation of the weights, as such models are initialised
+_BRANCH = 4  # rows per branch, about as many as in real drafts
 SHAPES = {name: QWEN_SHAPES[name] for name in ("0.5b", "1.5b", "7b", "32b")}
 ALL_SHAPES, QUICK_SHAPES, PROFILE_SHAPES = ",".join(SHAPES), "0.5b", "0.5b,7b"
 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """A shape and its name, and how weights of it are held."""
+    """A model's shape, its name, and the quantization of its weights."""
 
     name: str
     config: ModelConfig
@@ -32,12 +32,12 @@ class Shape:
 
     @property
     def full_name(self) -> str:
-        """What to call a model of it in reports: `7b bf16`."""
+        """Return the name for reports: `7b bf16`."""
         return f"{self.name} {'bf16' if self.quantization == 'float' else self.quantization}"
 
 
 def parse_shapes(text: str, quantization: Quantization) -> tuple[Shape, ...]:
-    """Read names with commas between. Raises ConfigurationError for one that we do not know."""
+    """Parse comma-separated names. Raises ConfigurationError for an unknown one."""
     names = dict.fromkeys(name.strip().lower() for name in text.split(","))
     for name in names:
         if name not in SHAPES:
@@ -46,7 +46,7 @@ def parse_shapes(text: str, quantization: Quantization) -> tuple[Shape, ...]:
 
 
 class RandomTensors(Mapping[str, torch.Tensor]):
-    """The tensors of `packing`'s float variants, each drawn on the device when it is asked for."""
+    """The tensors of `packing`'s float variants, each drawn on the device on access."""
 
     def __init__(self, config: ModelConfig, machine: Machine) -> None:
         self._machine = machine
@@ -87,7 +87,7 @@ class RandomTensors(Mapping[str, torch.Tensor]):
 def random_model(
     shape: Shape, positions: int, machine: Machine, operations: Operations | None = None
 ) -> GpuQwen2:
-    """Make a model with room for `positions` tokens, whose cache holds random numbers."""
+    """Make a model whose cache has room for `positions` tokens and holds random numbers."""
     model = place_qwen2(
         shape.config,
         RandomTensors(shape.config, machine),
@@ -104,7 +104,7 @@ def random_model(
 
 
 def drafted_tree(rows: int) -> TokenTree:
-    """A tree of `rows` rows in branches of four, as drafts have them."""
+    """Return a tree of `rows` rows in branches of four, like real drafts."""
     parents = np.arange(-1, rows - 1, dtype=np.int32)
     parents[_BRANCH::_BRANCH] = 0
     return TokenTree(np.arange(1, rows + 1), parents)

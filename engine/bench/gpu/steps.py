@@ -1,4 +1,4 @@
-"""What a step takes, against the bytes that it has to read, and a prompt to its first token."""
+"""Time steps, compared with the bytes that they read, and prompts to their first token."""
 
 import statistics
 import timeit
@@ -18,13 +18,13 @@ from engine.model.gpu.qwen2 import GpuQwen2
 from engine.model.token_tree import MAX_ROWS, TokenTree
 from engine.progress import counted
 
-SPARE = 256  # arena positions behind the longest context
-_PROMPTS_EACH = 5  # of a length
+SPARE = 256  # arena positions after the longest context
+_PROMPTS_EACH = 5  # timed prompts of each length
 
 
 @dataclass(frozen=True, slots=True)
 class StepTime:
-    """One step. The floor is the time to read its weights, and the keys and values of its text."""
+    """One step. The floor is the time to read its weights, keys and values."""
 
     model: str
     rows: int
@@ -37,7 +37,7 @@ class StepTime:
 
 @dataclass(frozen=True, slots=True)
 class Prefill:
-    """From token ids to the first token's id, with nothing of the prompt cached."""
+    """The time from a prompt's token ids to the first new one, without cached keys."""
 
     model: str
     prompt_tokens: int
@@ -62,19 +62,19 @@ def measure_prefill(lab: Lab, shape: Shape, lengths: Sequence[int]) -> Iterator[
 
 
 def step_bytes(model: GpuQwen2, context: int) -> int:
-    """What a step behind `context` tokens has to read: each weight, key and value once."""
+    """Return the bytes that a step after `context` tokens reads: weights, keys and values once."""
     return model.graphs.forward.weights.read_bytes + context * model.arena.bytes_per_position
 
 
 def step_ms(machine: Machine, model: GpuQwen2, rows: int, context: int) -> float:
-    """Duration on the device of a step of `rows` rows behind `context` tokens, both copies included."""
+    """Time a step of `rows` rows after `context` tokens on the device, with both copies."""
     launch = packed_launch(model, rows, context)
     with model.graphs.on_stream():
         return machine.ms(launch.start)
 
 
 def packed_launch(model: GpuQwen2, rows: int, context: int) -> Launch:
-    """A step that is ready to run behind so many tokens of the arena."""
+    """Return a step ready to run after `context` tokens of the arena."""
     launch = model.graphs.launch(StepShape(rows, 1))
     slot = model.new_slot(context + rows)
     slot.length = context

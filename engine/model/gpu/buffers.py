@@ -101,7 +101,7 @@ class Inputs(SharedBuffer):
         self.pack([])
 
     def pack(self, steps: Sequence[StepInput]) -> list[PackedRows]:
-        """Write the trees of a forward pass and their noise. Raises ValueError if they do not fit."""
+        """Write the trees and noise of a forward pass. Raises ValueError if they do not fit."""
         packed = pack(self.arrays, steps, self._group)
         for step, (first_row, order) in zip(steps, packed, strict=True):
             rows = slice(first_row, first_row + len(order))

@@ -28,7 +28,7 @@ class Lookup(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Embedding:
-    """The `table` [V, H], on the host or on the device. On the host it may be a read-only mapping."""
+    """The `table` [V, H], on the host or the device. On the host it may be a read-only mapping."""
 
     table: Weight
     is_on_host: bool
@@ -52,7 +52,7 @@ class Embedding:
         return self if self.is_on_host else None
 
     def sent(self, rows: int) -> Parts:
-        """Return the arrays to send for `rows` rows: a table of the same form with `rows` tokens."""
+        """Return the arrays to send: a table of the same form with `rows` tokens."""
         values, scales = self.table.values, self.table.scales
         parts: Parts = {_VALUES: ((rows, values.shape[1]), values.dtype)}
         if scales is not None:

@@ -123,7 +123,7 @@ def picked(choice: DeviceChoice, dtype: str | None) -> tuple[str, str | None]:
 
 
 def _weight_bytes(config: ModelConfig, form: HeldForm) -> int:
-    """Return the bytes of weights on a GPU, without an embedding on the host; estimated for files."""
+    """Return the bytes of weights on a GPU, without those on the host; estimated for files."""
     if form in GPU_QUANTIZATIONS:
         return weight_bytes(config, GPU_QUANTIZATIONS[form])
     has_blocks = form == "Q4_K_M" and config.hidden_size % _K_BLOCK == 0

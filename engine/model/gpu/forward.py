@@ -81,7 +81,7 @@ class Forward:
     scratch: Scratch
 
     def run(self, memory: StepMemory) -> None:
-        """Move the rows that the last step kept, read the new rows, and answer if there is a head."""
+        """Move the rows that the last step kept, read the new ones, and run the head, if any."""
         memory.inputs.upload()
         batch, activations = memory.inputs.batch, memory.activations
         layers, next_norm_weights = self.weights.layers, self.weights.next_norm_weights

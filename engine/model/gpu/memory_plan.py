@@ -63,7 +63,7 @@ class MemoryPlan:
 
 
 def weight_bytes(config: ModelConfig, quantization: Quantization) -> int:
-    """Return the bytes of weights on a GPU; an embedding that is not also the head stays on the host."""
+    """Return the bytes of weights on a GPU; an untied embedding stays on the host."""
     head = config.vocab_size * config.hidden_size
     matrices = config.num_parameters - head * (1 if config.tie_word_embeddings else 2)
     of_head = BYTES_OF_WEIGHT[head_quantization(quantization)]
@@ -82,7 +82,7 @@ def working_bytes(config: ModelConfig) -> int:
 
 
 def most_blocks(config: ModelConfig) -> int:
-    """Return the most row blocks of attention: of a long piece of a prompt, or of many sequences."""
+    """Return the most row blocks of attention: for a long piece of a prompt or many sequences."""
     group = config.num_heads // config.num_kv_heads
     largest = ((READ_BUCKETS[-1], 1), (ROW_BUCKETS[-1], SEQUENCE_BUCKETS[-1]))
     return max(max_blocks(rows, sequences, group) for rows, sequences in largest)

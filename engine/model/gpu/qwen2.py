@@ -48,7 +48,7 @@ class GpuSlot:
         self.length += len(rows)
 
     def copy_from(self, other: Self, length: int) -> None:
-        """Copy the first `length` tokens of another slot. Raises ValueError if either is too short."""
+        """Copy the first `length` tokens of `other`. Raises ValueError if either is too short."""
         if not 0 <= length <= min(other.length, self.capacity):
             raise ValueError(f"cannot copy {length} of {other.length} tokens to {self.capacity}")
         other._move_kept()

@@ -114,7 +114,7 @@ class StepGraphs:
             torch.accelerator.synchronize(self.device)
 
     def fill(self, value: float) -> None:
-        """Overwrite all activations and logits, unless PyTorch runs steps: it relies on old values."""
+        """Overwrite activations and logits, except for PyTorch, which relies on old values."""
         if self.asks_host:
             return
         by_rows = (activations.numbers for activations in self._activations.values())

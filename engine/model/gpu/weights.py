@@ -96,7 +96,7 @@ class GpuWeights:
 
     @property
     def next_norm_weights(self) -> tuple[torch.Tensor, ...]:
-        """Return for each layer the weights of the norm after it: the next layer's or the head's."""
+        """Return the norm weights after each layer: the next layer's or the head's."""
         return (*(layer.qkv_norm_weight for layer in self.layers[1:]), self.head_norm_weight)
 
     @property
@@ -120,7 +120,7 @@ def _place_ends(
 
 
 def head_quantization(quantization: Quantization) -> Quantization:
-    """Return the head's quantization: 8 bits if the rest has 4, as it decides between close tokens."""
+    """Return the head's quantization: at least 8 bits, as it decides between close tokens."""
     return "fp8" if quantization == "int4" else quantization
 
 

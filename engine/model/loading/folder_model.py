@@ -104,7 +104,7 @@ class FolderModel:
         return name in self._file_of
 
     def shape_of(self, name: str) -> tuple[int, ...]:
-        """Return a weight's shape without reading it. Raises ModelCorruptError for an unknown type."""
+        """Return a weight's shape without reading it. Raises ModelCorruptError."""
         packed = self._packed(name)
         with opened(self._file(packed or name)) as stored:
             part = stored.get_slice(packed or name)

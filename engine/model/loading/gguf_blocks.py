@@ -52,7 +52,7 @@ def _eight_bits(blocks: torch.Tensor, codes: torch.Tensor) -> Weight:
 
 
 def _q5_k(blocks: torch.Tensor) -> Weight:
-    """Unpack q5_k: like q4_k, but bit i of byte j in 32 bytes is the fifth bit of input 32 i + j."""
+    """Unpack q5_k: q4_k, and 32 bytes whose bit i of byte j is the fifth bit of input 32 i + j."""
     head, *packed = _words(blocks[:, :, :16]).unbind(dim=1)
     scales, minima = six_bits(*packed)
     each = words_of(bytes_of(scales).repeat_interleave(2, dim=1))  # for 16 inputs instead of 32

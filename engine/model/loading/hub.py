@@ -106,7 +106,7 @@ def _downloaded(place: str, patterns: list[str], progress: Progress) -> Path:
 
 
 def _counting(progress: Progress) -> Any:  # noqa: ANN401 - a class of the hub's client
-    """Return a bar class that draws nothing and reports to `progress`; bars may count bytes twice."""
+    """Return a silent bar class that reports to `progress`; bars may count bytes twice."""
     from huggingface_hub.utils.tqdm import tqdm  # noqa: PLC0415 - as in `_downloaded`
 
     told, lock = 0, Lock()  # files are downloaded on several threads

@@ -20,8 +20,7 @@ _NO_MODEL = "mmproj"  # the image encoder of another model
 def cached_snapshot(name: str, patterns: Sequence[str] = ()) -> Path | None:
     """Return the folder of `owner/name[@revision]` in the local cache, complete or not.
 
-    None if files of these patterns are known to be missing. Raises ModelNotFoundError for an invalid
-    name.
+    None if it lacks files of these patterns. Raises ModelNotFoundError for an invalid name.
     """
     # Imported here as it takes a quarter of a second, which other models need not pay.
     from huggingface_hub import errors, snapshot_download  # noqa: PLC0415 - see above
@@ -62,7 +61,7 @@ def is_meant(name: str, file: Path) -> bool:
 
 
 def chosen_gguf(files: Iterable[str], tag: str | None) -> str | None:
-    """Return the only unsplit file with this tag, or with the best tag; None if it is not unique."""
+    """Return the only unsplit file with this tag, or the best tag; None if not unique."""
     whole = [
         file
         for file in files

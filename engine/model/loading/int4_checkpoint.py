@@ -3,8 +3,8 @@
     w = scale_group (code - zero_group)
 
 Both pack codes and zeros in int32, eight to a number. GPTQ packs codes along the inputs and may
-reorder inputs (`desc_act`); its first format stores zeros minus one. AWQ packs along the outputs, in
-its own order. Formats: https://github.com/ModelCloud/GPTQModel,
+reorder inputs (`desc_act`); its first format stores zeros minus one. AWQ packs along the outputs
+in its own order. Formats: https://github.com/ModelCloud/GPTQModel,
 https://github.com/casper-hansen/AutoAWQ (`awq/modules/linear/gemm.py`)
 """
 
@@ -16,7 +16,7 @@ import torch
 
 from kernels.weight import INT4_GROUP, Weight
 
-PARTS = ("qweight", "qzeros", "scales", "g_idx")  # of a matrix; `g_idx` only if inputs are reordered
+PARTS = ("qweight", "qzeros", "scales", "g_idx")  # `g_idx` only if inputs are reordered
 _AWQ_ORDER = torch.tensor([0, 4, 1, 5, 2, 6, 3, 7])  # place of each output's code within a number
 _SHIFTS = torch.arange(0, 32, 4, dtype=torch.int32)
 _MIDDLE = 8  # the zero of symmetric groups

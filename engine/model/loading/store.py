@@ -23,7 +23,7 @@ from engine.model.model_config import ModelConfig
 from engine.offline_parts import EmbeddedModel
 from engine.progress import Progress, shown
 
-# Changes with what a conversion writes, so that older folders are not taken for today's.
+# Increased whenever the files that a conversion writes change, so that old folders do not match.
 _VERSION = "v3"
 _GIGABYTE = 1e9
 _BYTES_PER_WEIGHT = {"int8": 1, "bfloat16": 2, "float32": 4, FILE_FORMS: 1.1}

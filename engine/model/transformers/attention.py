@@ -18,8 +18,8 @@ from engine.errors import UnsupportedModelError
 
 ATTENTION = "foregram_tree"
 
-# Arguments of attention that need no handling here: the mask function applies the window, the rotary
-# embedding the positions, and the others have no effect in inference.
+# Arguments of attention that need no handling here: the mask function applies the window, the
+# rotary embedding the positions, and the others have no effect in inference.
 _HANDLED = frozenset(
     [
         "cache_position",

@@ -97,7 +97,7 @@ class SlotCache(Cache):
         query_length: int,
         layer_idx: int = 0,  # noqa: ARG002  see above
     ) -> tuple[int, int]:
-        """Return the number of keys that `query_length` rows attend to, and the first key's index."""
+        """Return the number of keys that `query_length` rows attend to, and the first's index."""
         return self.length + query_length, 0
 
     def get_max_length(self, layer_idx: int | None = None) -> int:  # noqa: ARG002  see above

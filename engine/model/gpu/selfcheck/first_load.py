@@ -136,7 +136,7 @@ class _FirstLoad:
         return ["early", "kernels"] if can_start_early(graphs.device) else ["kernels"]
 
     def _checked(self, model: GpuQwen2, form: Form) -> str:
-        """Check a form and return what could not be compared. Raises DifferenceError, _MachineError."""
+        """Check a form; return what was not compared. Raises DifferenceError, _MachineError."""
         plain = in_form(self.model, "kernels") if form == "early" else None
         check = FormCheck(model, _run_by(self.model, PORTABLE, torch.float32), plain, self.extent)
         try:

@@ -105,7 +105,7 @@ def has_equal_rows(model: GpuQwen2, extent: Extent) -> bool:
 
 
 def checks(model: GpuQwen2, extent: Extent) -> Iterator[None]:
-    """Compare rows of all trees and of several texts, yielding in between. Raises DifferenceError."""
+    """Compare rows of all trees and several texts, yielding in between. Raises DifferenceError."""
     for length in fitted(model, extent.lengths):
         _check_trees(model, length, extent.most_rows)
         yield
