@@ -1,4 +1,4 @@
-"""Text rules for both sides: lines, brackets, names, and when a completion is whole.
+"""Text rules for engine and language server: lines, brackets, names, ends of completions.
 
-They know text and nothing of tokens or tensors.
+They know text, no tokens or tensors.
 """

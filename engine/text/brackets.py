@@ -1,4 +1,4 @@
-"""Brackets and quotes that are open, or closed without having been opened."""
+"""Finds brackets and quotes that are open, or closed but never opened."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -9,16 +9,16 @@ OPENING, CLOSING = "([{", ")]}"
 QUOTES = "\"'`"
 LONG_QUOTES = ('"""', "'''")
 CLOSERS = CLOSING + QUOTES
-BLOCK_OPENERS = (":", *OPENING)  # end a line whose block follows, in most languages
+BLOCK_OPENERS = (":", *OPENING)  # at the end of a line they open a block, in most languages
 _IN_WORD = r"(?<![\w$&{/])"  # `$#`, `${#x}`, `a#b` begin no comment
 PARTNERS = dict(zip(OPENING + QUOTES, CLOSING + QUOTES, strict=True))
 
 
 class Balance(NamedTuple):
-    """What a text leaves open, innermost last, and which brackets it closes without opening them.
+    """The open brackets and quote of a text, innermost last, and brackets that it only closes.
 
-    `starts` and `unopened` are places of brackets, `quote_start` that of the open quote; `comment`
-    is where a comment begins that goes on at the text's end.
+    `starts` and `unopened` are places of brackets, `quote_start` that of the open quote, `comment`
+    that of a comment still open at the text's end.
     """
 
     open: str = ""
@@ -30,12 +30,12 @@ class Balance(NamedTuple):
 
     @property
     def surplus(self) -> int:
-        """How many closing brackets there are too many."""
+        """Number of closing brackets that were never opened."""
         return len(self.unopened)
 
     @property
     def closers(self) -> str:
-        """What would close everything, as editors insert it behind the cursor."""
+        """The text that closes everything, as editors insert it behind the cursor."""
         opened = self.open + (self.quote or "")
         return "".join(PARTNERS[opener] for opener in reversed(opened))
 
@@ -43,7 +43,7 @@ class Balance(NamedTuple):
 def balance(text: str, signs: tuple[str, ...] = (), spanning: str = "`") -> Balance:
     """Read a text that begins outside of strings; `signs` begin comments.
 
-    Strings in quotes of the kinds `spanning` go on behind a line's end.
+    Strings in `spanning` quotes go on behind a line's end.
     """
     opened: list[int] = []
     unopened: list[int] = []
@@ -73,12 +73,12 @@ def balance(text: str, signs: tuple[str, ...] = (), spanning: str = "`") -> Bala
 
 
 def num_open(text: str, opening: str = OPENING, closing: str = CLOSING) -> int:
-    """How many brackets more are opened than closed, those in strings and comments as well."""
+    """Return opened minus closed brackets, including those in strings and comments."""
     return sum(map(text.count, opening)) - sum(map(text.count, closing))
 
 
 def statement(lines: Iterable[str], opening: str, closing: str) -> Iterator[str]:
-    """The first line, with the rest of its brackets; it reads no line behind them."""
+    """Yield the first line and the lines to the end of its brackets, and read no further."""
     depth = 0
     for line in lines:
         yield line
@@ -94,6 +94,6 @@ def _tokens(signs: tuple[str, ...]) -> re.Pattern[str]:
 
 
 def _is_apostrophe(text: str, start: int) -> bool:
-    """As in "don't", or in a Rust lifetime: `'` there opens no string."""
+    """Whether a `'` opens no string, as in "don't" or a Rust lifetime."""
     before = text[max(start - 1, 0) : start]
     return text[start] == "'" and (before.isalnum() or before in ("<", "&"))

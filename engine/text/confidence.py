@@ -1,9 +1,9 @@
-"""How much of a text the model is sure of: it ends where it becomes too unlikely as a whole.
+"""Ends a text where it becomes too unlikely as a whole.
 
 A text is as likely as the product of its tokens' probabilities, which verification has for drafted
-tokens too. What ends so leaves nothing open that it opened itself. Where only a closer is unsure, or
-where the words cannot stand as they are, the text goes on to the end of its line, or of the block
-that the line opens, within lower limits.
+tokens too. The text that stays closes everything that it opened. If only a closer is unsure, or the
+words cannot stand as they are, the text goes on within a lower limit. It then ends with its line,
+or with the block that the line opens.
 """
 
 import math
@@ -13,13 +13,13 @@ from dataclasses import dataclass, field
 from engine.text.brackets import balance
 from engine.text.lines import Written, last_line
 
-# Shares of the limit that a finished line keeps to: where a closer or a sign inside of what it opened
-# is unsure, and where the words cannot stand. On ten typed traces 29 % were wrong, with 0.6 twice 36 %.
+# Shares of the limit for finishing a line: if a closer or a sign inside open brackets is unsure,
+# and if the words cannot stand. On ten typed traces 29 % were wrong; with 0.6 for both, 36 %.
 _CLOSING_SHARE = 0.6
 _CUT_SHARE = 0.8
-_FINISHING = re.compile(r" *[)\]}>\"'`;:,\n]")  # a token that begins so ends what is there
+_FINISHING = re.compile(r" *[)\]}>\"'`;:,\n]")  # begins a token that finishes the text before it
 _BLOCK = re.compile(r"\{[ \t]*\n")
-# A statement does not end so.
+# A line that ends so needs more: an operator or one of these words.
 _JOINT = re.compile(
     r".*([^\s\w)\]}>\"'`;*?!]|[-=]>|= range)"
     r"|(.*[^\w.])?(and|as|async|await|case|class|const|def|else|enum|extends|final|for|from|fn"
@@ -36,21 +36,21 @@ _HALF_HEADER = re.compile(
 
 @dataclass(slots=True)
 class ConfidenceRule:
-    """The product of the tokens' probabilities stays at `min_confidence`, from 0 to 1, or above.
+    """A rule: the product of the tokens' probabilities stays at least `min_confidence`, 0 to 1.
 
-    `before` is the cursor's line up to it. Once the product fell, `sure` is what stays if the line
-    is not finished.
+    `before` is the cursor's line up to the cursor. Once the product has fallen, `sure` is the text
+    that stays unless the line is finished.
     """
 
     min_confidence: float
     before: str = ""
     sure: str | None = None
     _log_prob: float = field(default=0.0, init=False)  # of the text so far
-    _is_open: bool = field(default=False, init=False)  # what is sure ends before something open
-    _share: float = field(default=1.0, init=False)  # of the limit, once the product fell
+    _is_open: bool = field(default=False, init=False)  # `sure` ends before something open
+    _share: float = field(default=1.0, init=False)  # of the limit, once the product has fallen
 
     def ends(self, written: Written, delta: str, log_prob: float) -> bool:
-        """Add a token's text and log-probability; tell whether the text ends before it, `sure`."""
+        """Add a token's text and log-probability; return whether the text ends, as `sure`."""
         self._log_prob += log_prob
         if self.sure is not None:
             self._close(written.text)
@@ -69,21 +69,21 @@ class ConfidenceRule:
         return not self._is_at_least(self._share * self.min_confidence)
 
     def is_finished(self, written: Written) -> bool:
-        """Whether the text, at a line end, is what was awaited; if it is a header, that is sure."""
+        """Whether the unsure line is finished by this line end; extends `sure` to it."""
         if self.sure is None:
             return False
         self.sure = self._standing(written.text)
         return not self._is_cut(written.text)
 
     def held(self, written: Written) -> int:
-        """How much of the text stays, whatever follows."""
+        """Number of characters that stay, whatever follows."""
         if self.sure is not None:
             return len(self.sure)
         end = written.line_start if written.lines else word_start(written.text)
         return len(self._standing(written.text[:end]))
 
     def _close(self, text: str) -> None:
-        """Once all is closed that was open where the text became unsure, that is sure, too."""
+        """Extend `sure` once all is closed that was open where the text became unsure."""
         if self._is_open and not self._opens(text):
             self.sure, self._is_open = text.rstrip(" \t"), False
 
@@ -91,17 +91,17 @@ class ConfidenceRule:
         return any(start >= len(self.before) for start in _opened(self.before + text))
 
     def _is_at_least(self, limit: float) -> bool:
-        return limit == 0 or self._log_prob >= math.log(limit)  # what is no number is not
+        return limit == 0 or self._log_prob >= math.log(limit)  # false for NaN
 
     def _standing(self, text: str) -> str:
-        """The text without what it leaves open; the header of a block may stand before that."""
+        """The text up to its first open bracket or quote; braces of blocks may stay open."""
         around, own = self.before + text, len(self.before)
         opened = (start for start in _opened(around) if not _BLOCK.match(around, start))
         first = min((start for start in opened if start >= own), default=len(around))
         return around[own:first].rstrip(" \t")
 
     def _is_cut(self, text: str) -> bool:
-        """The text ends in a string, a block of its own, or a statement that has to go on."""
+        """Whether the text ends in a string, a block of its own or an unfinished statement."""
         around = self.before + text
         is_open = self._opens(text) or balance(around).quote is not None
         line = last_line(around.rstrip())
@@ -109,7 +109,7 @@ class ConfidenceRule:
 
 
 def ends_in_joint(line: str) -> bool:
-    """Whether a line ends with an operator, or with a word that has to be followed by another."""
+    """Whether a line ends with an operator, or with a word that needs another one."""
     return _JOINT.fullmatch(line.rstrip()) is not None
 
 
@@ -119,16 +119,16 @@ def _opened(text: str) -> tuple[int, ...]:
 
 
 def _cut(text: str, refused: str) -> int:
-    """Where `text` ends if `refused` does not follow: half a word is not left behind.
+    """End of `text` if the token `refused` does not follow, never inside a word.
 
-    An empty one is the beginning of a character.
+    An empty `refused` is the beginning of a character.
     """
     goes_on = not refused or _is_in_word(refused[0])
     return word_start(text) if goes_on else len(text)
 
 
 def word_start(text: str) -> int:
-    """Where the word begins that `text` ends with; its end where it ends with none."""
+    """Start of the word at the end of `text`; the end itself if there is none."""
     end = len(text)
     while end and _is_in_word(text[end - 1]):
         end -= 1
@@ -136,6 +136,6 @@ def word_start(text: str) -> int:
 
 
 def _is_in_word(character: str) -> bool:
-    """Scripts without capitals often have no blanks either: there a character is a word."""
+    """Whether a character goes on a word; in scripts without capitals each one is a word."""
     has_case = character.lower() != character.upper()
     return has_case or character.isdecimal() or character == "_"

@@ -1,25 +1,25 @@
-"""The cursor's block left: a line less indented than the code on both sides of the cursor."""
+"""Ends a text at a line outside the cursor's block: less indented than the code on both sides."""
 
 from dataclasses import dataclass
 from typing import Self
 
 from engine.text.lines import Written, first_of_last, indent_of, last_line
 
-_NEAR = 2000  # characters of the file that are looked at
+_NEAR = 2000  # characters of the file examined on each side
 
 
 @dataclass(frozen=True, slots=True)
 class IndentationRule:
-    """How shallow a line may be.
+    """The least indentation of a line.
 
     `floor` is the least indentation of the block on either side of the cursor, or at an empty line
-    in the text itself. A block whose file goes on at the margin may be left as well, but not after
-    a blank line: then something new begins.
+    in the text itself. If the file goes on at the margin, the text may leave the block, but not
+    after a blank line, where something new begins.
     """
 
     floor: int
     is_block: bool  # the cursor stands deeper than the margin
-    is_free: bool  # the cursor's line is empty, so the text's first line says how deep it stands
+    is_free: bool  # the cursor's line is empty, so the text's first line sets the depth
 
     @classmethod
     def of(cls, prefix: str, suffix: str) -> Self:
@@ -33,7 +33,7 @@ class IndentationRule:
         return cls(floor if following else min(block, 1), block > 0, not current)
 
     def cut(self, written: Written) -> int | None:
-        """Where the line that leaves the block begins, if the growing line does."""
+        """Start of the growing line if it leaves the block."""
         line = written.growing
         if line is None or not written.lines:
             return None  # the first line is the cursor's own
@@ -42,13 +42,13 @@ class IndentationRule:
             if not before.strip():
                 return line.start
         if line.words.startswith("#"):
-            return None  # preprocessor lines and comments stand where they like
+            return None  # preprocessor lines and comments may stand anywhere
         floor = min(self.floor, written.lines[0].indent) if self.is_free else self.floor
         return line.start if line.indent < floor else None
 
 
 def shallow_cut(written: Written, least: int) -> int | None:
-    """Where the latest line begins, if it is not the first and less white space leads it in."""
+    """Start of the latest line, except the first, if it begins with less white space."""
     lines = written.lines[-1:] if written.at_line_end else []
     line = written.growing or next(iter(lines), None)
     is_shallow = line is not None and line.start > 0 and len(line.space) < least
@@ -56,7 +56,7 @@ def shallow_cut(written: Written, least: int) -> int | None:
 
 
 def _block_indent(prefix: str) -> int:
-    """Indentation of the cursor's line, or where it is empty of the line before."""
+    """Indentation of the cursor's line, or of the line before if it is empty."""
     current = last_line(prefix)
     if current and not current.strip():
         return indent_of(current)

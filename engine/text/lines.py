@@ -1,4 +1,4 @@
-"""Text by lines: what a line says, how deep it stands, where it begins."""
+"""Text by lines: their words, their indentation and where they begin."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -7,15 +7,15 @@ from typing import NamedTuple, Self
 
 _PIECE = re.compile(r"[^\n]*\n|[^\n]+")
 _TAB_WIDTH = 4  # columns; only comparisons matter, and a file seldom mixes tabs with blanks
-# Lines from one anchor to the next. The lines up to an anchor choose what a prompt begins with: until
-# the next one the choice stays while the user types, and with it the cached keys.
+# Lines between anchors. The lines up to an anchor choose the beginning of a prompt. Until the next
+# anchor the choice stays while the user types, and with it the cached keys.
 STEADY_LINES = 16
 
 
 class Line(NamedTuple):
     """One line that is not blank, without its line end.
 
-    `words` is its text without any white space: what must agree when two lines are compared.
+    `words` is its text without white space, by which lines are compared.
     """
 
     text: str
@@ -35,10 +35,10 @@ class Line(NamedTuple):
 
 @dataclass(slots=True)
 class Written:
-    """The text so far, cut into lines as it grows: the rules look at its end again and again."""
+    """A growing text cut into lines, as the rules examine its end again and again."""
 
     text: str = ""
-    lines: list[Line] = field(default_factory=list)  # filled ones that have their line end
+    lines: list[Line] = field(default_factory=list)  # complete lines that are not blank
     line_start: int = 0  # of the growing line
 
     @classmethod
@@ -51,7 +51,7 @@ class Written:
 
     @property
     def at_line_end(self) -> bool:
-        """A line has just ended."""
+        """Whether a line has just ended."""
         return self.text.endswith("\n")
 
     @property
@@ -61,7 +61,7 @@ class Written:
         return Line(text, squeeze(text), self.line_start) if text.strip() else None
 
     def push(self, piece: str) -> None:
-        """Add text that holds no line end but at its own end."""
+        """Add text that has no line end except at its own end."""
         self.text += piece
         if piece.endswith("\n"):
             text = self.text[self.line_start : -1].rstrip()
@@ -91,19 +91,19 @@ def indent_of(line: str) -> int:
 
 
 def squeeze(text: str) -> str:
-    """All white space removed."""
+    """Remove all white space."""
     return "".join(text.split())
 
 
 def filled_lines(text: str) -> Iterator[Line]:
-    """The lines that are not blank, one by one; the last one also when its end is missing."""
+    """Yield the lines that are not blank; the last one may lack its line end."""
     for match in _PIECE.finditer(text):
         if line := match.group().rstrip():
             yield Line(line, squeeze(line), match.start())
 
 
 def first_of_last(lines: Sequence[str]) -> str:
-    """The line that the last one belongs to: one that ends with a backslash goes on in the next."""
+    """Return the line that the last one continues; a backslash continues a line."""
     row = len(lines) - 1
     while row and lines[row - 1].endswith("\\"):
         row -= 1
@@ -111,14 +111,14 @@ def first_of_last(lines: Sequence[str]) -> str:
 
 
 def last_line(text: str) -> str:
-    """What stands behind the last line end."""
+    """Return the text behind the last line end."""
     return text[text.rfind("\n") + 1 :]
 
 
 def last_anchor(num_lines: int) -> int:
-    """The last anchor within so many lines: a multiple of 16.
+    """Return the last anchor within `num_lines` lines: a multiple of 16.
 
-    In the first lines of a file, where the next ones say most, a power of two.
+    In the first lines of a file, where each new one says most, it is a power of two.
     """
     return num_lines // STEADY_LINES * STEADY_LINES or 1 << num_lines.bit_length() >> 1
 
@@ -133,9 +133,9 @@ def steady_before(prefix: str) -> str:
 
 
 def steady_behind(suffix: str) -> str:
-    """Return the lines behind the cursor's, from an anchor on that is counted from the end.
+    """Return the lines behind the cursor's, from an anchor counted from the end.
 
-    Each with the line end before it.
+    Each line includes the line end before it.
     """
     num_lines = suffix.count("\n")
     skipped = num_lines % STEADY_LINES if num_lines > STEADY_LINES else 0

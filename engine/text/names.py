@@ -10,10 +10,10 @@ from typing import Self
 from engine.text.brackets import statement
 from engine.text.lines import indent_of
 
-_NEAR_LINES = 16  # before and behind the cursor
-_IMPORT_LINES = 200  # of a file's beginning that imports are looked for in
-_NAME = {least: re.compile(rf"[^\W\d]\w{{{least - 1},}}") for least in (1, 2, 3)}  # by characters
-_LEAST_CHARS = 3  # of a name that tells lines apart
+_NEAR_LINES = 16  # on each side of the cursor
+_IMPORT_LINES = 200  # first lines of a file, searched for imports
+_NAME = {least: re.compile(rf"[^\W\d]\w{{{least - 1},}}") for least in (1, 2, 3)}  # by least length
+_LEAST_CHARS = 3  # of a name that distinguishes lines
 _IMPORT = re.compile(
     r"\s*(?:import|from|using|use|#?\s*include|require|mod)\b|\s*export\b.*\bfrom\b|.*\brequire\("
 )
@@ -57,7 +57,7 @@ def is_import(line: str) -> bool:
 
 
 def block_heads(upwards: Iterable[str]) -> Iterator[tuple[int, str]]:
-    """Of a line and those above it, by number, the ones that open its blocks, and the first filled."""
+    """Yield the first filled line and those above that open its blocks, with their numbers."""
     limit = None
     for number, line in enumerate(upwards):
         if line.strip() and (limit is None or indent_of(line) < limit):
@@ -68,7 +68,7 @@ def block_heads(upwards: Iterable[str]) -> Iterator[tuple[int, str]]:
 
 
 def _imports(lines: Iterable[str]) -> Iterator[str]:
-    """The lines that import something, in most languages, to the end of their brackets."""
+    """Yield the lines of import statements, to the end of their brackets."""
     rest = iter(lines)
     for line in rest:
         if is_import(line):

@@ -1,8 +1,8 @@
-"""Going in circles: the same lines, or the same few characters, again and again."""
+"""Finds endless repetition: of the same lines, or of the same few characters."""
 
 from engine.text.lines import Line, Written, pieces
 
-_MOST_LINES = 8  # of a block that is repeated
+_MOST_LINES = 8  # of a repeated block
 _COPIES = 3  # of a block of several lines
 _COPIES_OF_LINE = 4  # of a single line: short runs of equal lines are ordinary code
 _UNIT = 32  # characters repeated inside a line
@@ -11,7 +11,7 @@ _BLANKS = 100  # white space in a row: more than any indentation
 
 
 def repetition_cut(written: Written) -> int | None:
-    """Where the second copy begins, once the lines are the same again and again."""
+    """Start of the second copy, once the same lines come again and again."""
     lines = written.lines
     if not written.at_line_end:
         return len(written.text) if _is_stuck(written.text) else None
@@ -23,7 +23,7 @@ def repetition_cut(written: Written) -> int | None:
 
 
 def unrepeated(text: str) -> str:
-    """A finished text with only the first copy of lines, or of characters that fill its end."""
+    """Return a finished text with only the first copy of repeated lines or characters."""
     written = Written()
     for piece in pieces(text + "\n"):
         written.push(piece)
@@ -35,7 +35,7 @@ def unrepeated(text: str) -> str:
 
 
 def repetition_held(written: Written) -> int:
-    """How much of the text no later `repetition_cut` can take back."""
+    """Number of characters that no later `repetition_cut` can take back."""
     lines, growing = written.lines, written.growing
     places = [len(written.text)]
     for length in range(1, min(_MOST_LINES, len(lines)) + 1):
@@ -48,7 +48,7 @@ def repetition_held(written: Written) -> int:
 
 
 def _repeated(lines: list[Line], length: int) -> int:
-    """How many lines at the end equal the line `length` before them."""
+    """Count the lines at the end that equal the line `length` before them."""
     most = len(lines) - length
     count = 0
     while count < most and lines[-1 - count].text == lines[-1 - count - length].text:
@@ -57,14 +57,14 @@ def _repeated(lines: list[Line], length: int) -> int:
 
 
 def _is_stuck(text: str) -> bool:
-    """The last line ends in blanks, or in one short unit, again and again."""
+    """Whether the last line ends in endless blanks, or in endless copies of a short unit."""
     if len(text) >= _BLANKS and not text[-_BLANKS:].strip(" \t"):
         return True
     return _run_start(text) is not None
 
 
 def _run_start(text: str) -> int | None:
-    """Where the same few characters begin that fill the end of the last line, if any do."""
+    """Start of the run of the same few characters at the last line's end, if there is one."""
     tail = text[-_RUN:]
     if len(tail) < _RUN or "\n" in tail:
         return None

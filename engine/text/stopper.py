@@ -1,4 +1,4 @@
-"""When a completion ends, judged token by token on its text: the rules in their order."""
+"""Applies the stop rules in their order to a completion's text, token by token."""
 
 import time
 from collections.abc import Callable, Iterable
@@ -14,18 +14,18 @@ from engine.text.repetition import repetition_cut, repetition_held
 from engine.text.suffix import SuffixRule
 
 _MODELS_ENDS = (FinishReason.END_TOKEN, FinishReason.FIM_TOKEN)
-_PATIENCE = 1.5  # times the limit, for a text that is of no use as it stands; 2 is felt as waiting
+_PATIENCE = 1.5  # times the limit, for a text that is useless as it stands; 2 feels slow
 
 
 class Stop(NamedTuple):
-    """Why a completion ended, and its whole text as it stays."""
+    """The reason for a completion's end, and its final text."""
 
     reason: FinishReason
     text: str
 
 
 class Stopper:
-    """Takes each token's text and says when to stop. After a Stop it must not be fed again.
+    """A judge that takes each token's text. After a Stop it must not be fed again.
 
     Every rule but the time limit is a pure function of the tokens so far and their probabilities,
     so plain and lookahead decoding stop at the same token.
@@ -48,17 +48,17 @@ class Stopper:
         self._clock = clock
         self._began: float | None = None
         self._num_tokens = 0
-        self._has_whole_line = False  # at the end of one the text could be cut
+        self._has_whole_line = False  # so the text could end there
         self._written = Written()
 
     @property
     def text(self) -> str:
-        """What has been written so far, what the rules may still take back included."""
+        """The text so far, including parts that the rules may still take back."""
         return self._written.text
 
     @property
     def drops_blank(self) -> bool:
-        """Whether white space alone is no text."""
+        """Whether a text of white space alone becomes empty."""
         return self._rules.drops_blank
 
     @property
@@ -77,7 +77,7 @@ class Stopper:
         return len(self.text[:held].rstrip())
 
     def push(self, delta: str, log_prob: float = 0.0) -> Stop | None:
-        """Add a token's text, which may be empty, and tell whether it ends the completion.
+        """Add a token's text, which may be empty; return a Stop if it ends the completion.
 
         `log_prob` is the natural logarithm of the token's probability.
         """
@@ -85,7 +85,7 @@ class Stopper:
         rule = self._confidence_rule
         if rule.ends(self._written, delta, log_prob):
             return self._unsure(rule.sure or "")
-        if self._began is None:  # to read the prompt is no time of the completion
+        if self._began is None:  # time spent on the prompt does not count
             self._began = self._clock()
         for piece in pieces(delta):
             self._written.push(piece)
@@ -99,7 +99,7 @@ class Stopper:
     def finish(self, reason: FinishReason) -> Stop:
         """End for a reason outside the text, which counts as a line end.
 
-        Only where the model itself ended may the last word be the suffix's first.
+        Only after the model's own end may the last word repeat the suffix's first.
         """
         sure = self._confidence_rule.sure
         if sure is not None and reason not in _MODELS_ENDS:
@@ -111,7 +111,7 @@ class Stopper:
         return Stop(reason, self._without_blank_end(text))
 
     def _string_end(self, num_new: int) -> Stop | None:
-        """What the caller's own end leaves, without what repeats the suffix."""
+        """End before one of the caller's strings, without the text that repeats the suffix."""
         cut = _strings_cut(self._rules.strings, self.text, num_new)
         if cut is None:
             return None
@@ -121,7 +121,7 @@ class Stopper:
         return self._ended(FinishReason.STOP_STRING, text)
 
     def _ended(self, reason: FinishReason, text: str) -> Stop:
-        """A text that no rule has ended: what its last line repeats or begins is judged now."""
+        """End a text that no rule has ended, without a last line that repeats the suffix."""
         ended = reason in _MODELS_ENDS
         if self._rules.suffix and not text.endswith("\n"):
             cut = self._suffix_rule.cut(Written.of(text + "\n"))
@@ -168,7 +168,7 @@ class Stopper:
         return self._clock() - self._began >= patience * limit_ms / 1000
 
     def _without_overlap(self, text: str) -> str:
-        """Drop what repeats the suffix, or else the blank lines before it."""
+        """Drop the text that repeats the suffix, or else the blank lines before it."""
         cut = self._suffix_rule.overlap(Written.of(text)) if self._rules.suffix else len(text)
         return text[:cut] if cut < len(text) else self._without_blank_end(text)
 
@@ -179,17 +179,17 @@ class Stopper:
 
 
 def _is_unfinished(text: str) -> bool:
-    """The text ends inside of brackets, or in a header whose block is still to come."""
+    """Whether the text ends inside brackets, or in a header without its block."""
     return num_open(text) > 0 or text.rstrip().endswith(":")
 
 
 def _blank_lines(text: str) -> int:
-    """Blank lines that `text`, which ends with a line end, ends with."""
+    """Count the blank lines at the end of `text`, which ends with a line end."""
     return text[len(text.rstrip()) :].count("\n") - (1 if text.strip() else 0)
 
 
 def _strings_cut(strings: Iterable[str], text: str, num_new: int) -> int | None:
-    """Where the first of some strings begins that ends within the last `num_new` characters."""
+    """Start of the first of the strings that end within the last `num_new` characters."""
     starts = [
         start
         for one in strings
@@ -199,7 +199,7 @@ def _strings_cut(strings: Iterable[str], text: str, num_new: int) -> int | None:
 
 
 def _begun(text: str, string: str) -> int:
-    """Where the longest beginning of `string` stands that `text` ends with."""
+    """Start of the longest beginning of `string` at the end of `text`."""
     first = max(0, len(text) - len(string) + 1)
     starts = (start for start in range(first, len(text)) if string.startswith(text[start:]))
     return next(starts, len(text))

@@ -1,7 +1,7 @@
-"""The suffix reached: the text's last lines repeat the first lines behind the cursor.
+"""Ends a text at the suffix: its last lines repeat the first lines behind the cursor.
 
-White space is ignored. How many lines it takes depends on what they say: a closing bracket, a
-lone keyword or a line that the file repeats is no evidence, so more lines have to agree.
+White space is ignored. A closing bracket, a lone keyword or a line that the file repeats is no
+evidence, so more lines have to agree.
 """
 
 import re
@@ -14,19 +14,19 @@ from engine.text.brackets import BLOCK_OPENERS, num_open
 from engine.text.lines import Line, Written, filled_lines, squeeze
 
 LETTERS = 5  # letters and digits that a line needs to be evidence by itself
-_MOST_LINES = 4  # of evidence; shifted ones take one more
-_SEEN_CHARS = 20_000  # of the file on either side, to know what is repeated
-_STEP = 4  # columns that a block is indented by, at most
+_MOST_LINES = 4  # of evidence; shifted lines need one more
+_SEEN_CHARS = 20_000  # of the file on each side, searched for repeated lines
+_STEP = 4  # most columns that a block is indented by
 _NO_WORD = re.compile(r"\W")
 
 
 @dataclass(frozen=True)
 class SuffixRule:
-    """Finds the first lines of the suffix at the end of a text.
+    """A search for the suffix's first lines at the end of a text.
 
-    `words` are the first filled lines without white space. `before` are the line ends and blank
-    lines between the cursor and the first of them; without any, that is the rest of the cursor's
-    line. `space` is the white space it begins with, `word` the rest of the word at the cursor.
+    `words` are the first filled lines without white space. `before` holds the line ends and blank
+    lines between the cursor and the first of them. If it is empty, the first is the rest of the
+    cursor's line. `space` is its leading white space, `word` the rest of the word at the cursor.
     """
 
     words: tuple[str, ...] = ()
@@ -60,9 +60,9 @@ class SuffixRule:
         return self._match(written, needed + 1)
 
     def overlap(self, written: Written) -> int:
-        """Where a repeat begins that would be too little to stop for; else the text's end.
+        """Start of a repeat that is too short to stop for; else the text's end.
 
-        For a text that ends anyhow: then little tells that its last lines are the suffix's first.
+        For a text that ends anyway, where less evidence is enough.
         """
         for count in range(len(self.words), 0, -1):
             cut = self._match(written, count)
@@ -71,9 +71,9 @@ class SuffixRule:
         return len(written.text)
 
     def word_overlap(self, text: str) -> int:
-        """Where the rest of the word at the cursor is repeated at the text's end, if it is.
+        """Start of a repeat of `word` at the text's end; else the text's end.
 
-        For a model that ends by itself, but only when it has finished the word.
+        For a model that ends by itself, but only after it has finished the word.
         """
         start = len(text) - len(self.word)
         is_in_word = text[max(start - 1, 0) : start].isalnum()
@@ -81,7 +81,7 @@ class SuffixRule:
         return start if repeats else len(text)
 
     def held(self, written: Written) -> int:
-        """How much of the text no later `cut` or `overlap` can take back."""
+        """Number of characters that no later `cut` or `overlap` can take back."""
         growing = written.growing
         places = [len(written.text)]
         for count, following in enumerate((*self.words, "")):
@@ -92,20 +92,20 @@ class SuffixRule:
             places.append(self._first_begins(growing, written.text))
         return min(places)
 
-    # What follows needs all that is seen of the file, and few completions reach a line that asks.
+    # Cached, as the next three read all of `_around`, and few completions need them.
 
     @cached_property
     def _lines(self) -> tuple[Line, list[Line], list[Line]]:
-        """The first line, all others, and of these the ones behind it."""
+        """The suffix's first line, all other lines, and those behind it."""
         prefix, suffix = self._around
         first, *later = filled_lines(suffix)
         return first, [*filled_lines(prefix), *later], later
 
     @cached_property
     def _needed(self) -> int:
-        """How many of the lines make evidence, 0 if no number does.
+        """Number of the lines that are evidence together; 0 if no number is.
 
-        What stands elsewhere in the file, too, proves little.
+        Lines that the file has elsewhere, too, prove little.
         """
         words, letters = self.words[:_MOST_LINES], 0
         around = "\n".join(line.words for line in self._lines[1]) + "\n"
@@ -119,7 +119,7 @@ class SuffixRule:
     def _is_whole(self) -> bool:
         """Whether `space` is all of the first line's indentation: the cursor stands before it.
 
-        Then the line is indented by full steps, and the next line fits to it.
+        Then the line is indented by full steps, and the next line fits it.
         """
         line, others, later = self._lines
         step = min((indent for other in others if (indent := other.indent) > 1), default=0)
@@ -135,7 +135,7 @@ class SuffixRule:
         return bool(self.words) and not self.before
 
     def _may_match(self, written: Written) -> bool:
-        """Whether the last line is one of the suffix's first ones, which is seldom so."""
+        """Whether the last line is one of the suffix's first ones, which is rare."""
         if not written.lines or not self.words:
             return False
         words = written.lines[-1].words
@@ -145,7 +145,7 @@ class SuffixRule:
         return self._is_on_cursor_line and words.endswith(self.words[0])
 
     def _match(self, written: Written, count: int) -> int | None:
-        """Where the last `count` lines begin to repeat as many of the suffix, if they do."""
+        """Start of the last `count` lines if they repeat the suffix's first ones."""
         words = self.words[:count]
         lines = written.lines[-count:]
         if not len(lines) == len(words) == count or any(
@@ -158,7 +158,7 @@ class SuffixRule:
         return self._place(first, _tail_of(first.text, words[0]), written.text)
 
     def _is_aligned(self, line: Line) -> bool:
-        """The line stands as deep as the suffix's first, as far as that can be told."""
+        """Whether the line is indented like the suffix's first, as far as that is known."""
         in_mid_line = line.words != self.words[0] or not self.space
         return in_mid_line or line.space == self.space
 
@@ -173,7 +173,7 @@ class SuffixRule:
         return letters > 0 and is_all
 
     def _place(self, line: Line, column: int, text: str) -> int:
-        """The end of what stands before the suffix, whose text begins at `column` of `line`."""
+        """End of the text before the suffix, which begins at `column` of `line`."""
         if self._is_on_cursor_line:
             ahead = line.text[:column]
             blank = len(ahead) - len(ahead.rstrip())
@@ -185,7 +185,7 @@ class SuffixRule:
         return line.start - next((n for n in lengths if ahead.endswith(self.before[:n])), 0)
 
     def _first_begins(self, line: Line, text: str) -> int:
-        """Where the suffix's first line may have begun in the line that still grows."""
+        """Where the suffix's first line may begin in the growing line."""
         start = len(line.space)
         for column in range(start, len(line.text) if self._is_on_cursor_line else start + 1):
             words = squeeze(line.text[column:])
@@ -195,7 +195,7 @@ class SuffixRule:
 
 
 def _tail_of(text: str, words: str) -> int:
-    """The column of `text` from which it says `words`."""
+    """Column of `text` where the `words` at its end begin."""
     column, left = len(text), len(words)
     while left:
         column -= 1
@@ -204,10 +204,10 @@ def _tail_of(text: str, words: str) -> int:
 
 
 def _closes_too_much(text: str) -> bool:
-    """More brackets are closed than opened, as by a model that writes what is there already."""
+    """Whether more brackets are closed than opened, as when a model repeats the suffix."""
     return any(num_open(text, *pair) < 0 for pair in ("()", "[]", "{}"))
 
 
 def num_letters(words: str) -> int:
-    """Letters and digits."""
+    """Count the letters and digits."""
     return sum(character.isalnum() for character in words)
