@@ -45,7 +45,6 @@ class Setting:
 
     @property
     def _caveat(self) -> str:
-        """Return a warning if other programs were running."""
         cores, load = os.cpu_count() or 1, _load()
         if load < _BUSY * cores:
             return ""

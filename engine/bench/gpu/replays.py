@@ -125,10 +125,7 @@ def first_of_each_kind(items: Sequence[ReplayItem], count: int) -> list[ReplayIt
 
 
 def read_tokenizer(folder: Path | None, cache_folder: Path, progress: Progress) -> Tokenizer:
-    """Read the tokenizer of a folder, which needs no weights; None means the embedded model's.
-
-    Raises ForegramError.
-    """
+    """Read a folder's tokenizer, or the embedded model's if None. Raises ForegramError."""
     if folder is None:
         return prepare(DEFAULT_MODEL, "int8", cache_folder, progress).tokenizer()
     if (folder / SPECIALS_FILE).exists():

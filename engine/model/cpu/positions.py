@@ -16,7 +16,6 @@ class Rotary:
     """Cosines and sines by position, computed in float64 as far as needed."""
 
     def __init__(self, config: ModelConfig, dtype: np.dtype) -> None:
-        """Store the tables in `dtype`."""
         steps = np.arange(0, config.head_dim, 2, dtype=np.float64) / config.head_dim
         self._frequencies = config.rope_theta**-steps
         self._cosines = self._sines = np.empty((0, len(steps)), dtype)

@@ -19,7 +19,6 @@ class KVArena:
     def __init__(
         self, config: ModelConfig, positions: int, dtype: torch.dtype, device: torch.device
     ) -> None:
-        """Allocate memory for `positions` tokens."""
         shape = (config.num_layers, config.num_kv_heads, positions, config.head_dim)
         self.keys = torch.zeros(shape, dtype=dtype, device=device)
         self.values = torch.zeros(shape, dtype=dtype, device=device)

@@ -18,8 +18,6 @@ from engine.model.token_tree import verify
 
 
 class _Launched(NamedTuple):
-    """A launch whose outputs are not fetched yet."""
-
     launch: Launch
     steps: Sequence[StepInput]
     packed: Sequence[PackedRows]
@@ -140,10 +138,7 @@ def _output(launched: _Launched, index: int, ms: float) -> StepOutput:
 def _choose_constrained(
     step: StepInput, logits: torch.Tensor, chosen: np.ndarray, found: np.ndarray
 ) -> None:
-    """Choose tokens for constrained rows, since the device ignores constraints.
-
-    `found` are the log-probabilities to overwrite.
-    """
+    """Overwrite the choices and log-probs `found` of constrained rows: the device ignores those."""
     allowed = _allowed(step)
     rows, ids = list(allowed), list(allowed.values())
     positions = step.slot.length + 1 + step.tree.depths[rows]

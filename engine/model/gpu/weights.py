@@ -108,7 +108,6 @@ class GpuWeights:
 def _place_ends(
     config: ModelConfig, source: "_Source", head_form: Quantization
 ) -> tuple[Embedding, Weight]:
-    """Return the embedding and the head, which may be one matrix."""
     on_host = replace(source, device=torch.device("cpu")).weight("embedding", "float")
     if not config.tie_word_embeddings:
         return Embedding.on_host(on_host), source.weight("head", head_form)

@@ -105,7 +105,6 @@ def _document(
 
 
 def _starting_with(name: str, start_id: int) -> dict[str, Any]:
-    """Return the step that puts a token before a text."""
     start = {"SpecialToken": {"id": name, "type_id": 0}}
     text, other = ({"Sequence": {"id": kind, "type_id": 0}} for kind in "AB")
     return {

@@ -79,10 +79,7 @@ def hub_gguf(name: str, progress: Progress) -> Path:
 
 
 def _downloaded(place: str, patterns: list[str], progress: Progress) -> Path:
-    """Download these files and return their folder; if the hub fails, use the cached files.
-
-    Raises ModelNotFoundError.
-    """
+    """Download files, or use the cached ones if the hub fails. Raises ModelNotFoundError."""
     # Imported here as it takes a quarter of a second, which other models need not pay.
     from huggingface_hub import snapshot_download  # noqa: PLC0415 - see above
 
