@@ -247,7 +247,7 @@ def _memory_lack(device: torch.device) -> str:
 
 
 def _intel_free_bytes(device: torch.device) -> int:
-    """Estimate free memory where the driver reports none, as with most integrated GPUs."""
+    """Return free memory, estimated if the driver does not report it (many integrated GPUs)."""
     try:
         free: int = torch.xpu.mem_get_info(device)[0]
     except RuntimeError:

@@ -34,8 +34,8 @@ _SIGNS = {  # comment sign by file extension
     **dict.fromkeys(("lua", "sql", "hs", "elm", "ada"), "--"),
 }
 _COMMON_SIGN = "//"
-# The trailing word with the blank or the single sign before it (`(item`, `.append`, a tab before
-# `defer` may be one token with it), a run of punctuation with one blank, or trailing blanks.
+# A trailing word with the blank or single sign before it, which may share its token (`(item`,
+# `.append`). Or a run of punctuation with one blank, or trailing blanks.
 _PIECE = re.compile(r"(?:(?:(?<![^\w\t\r\n])[^\w\s]|[ \t])?\w{1,48}| ?[^\w\s]{1,48}|[ \t]+)\Z")
 _CONTEXT_CHARS = 1024
 _FEW_CHARS = 200  # a text this short does not show its language, so the path is added

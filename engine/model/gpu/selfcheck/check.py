@@ -17,9 +17,9 @@ _PATH = (5, 6, 7, 8)  # arbitrary tokens
 _REPLAYED_ROWS = 16
 
 
-# In standard deviations of a row's logits: root mean square, and of a single logit. Measured on the
-# 0.5b in its file's form, kernels that sum in float32 are off by up to 0.04 and 0.2, from rounding
-# activations. Leaving out a block of inputs or outputs in every layer gives 2.7.
+# In standard deviations of a row's logits: root mean square, and of a single logit. On the 0.5b in
+# its file's form, rounding of activations gives up to 0.04 and 0.2 with sums in float32. Leaving
+# out a block of inputs or outputs in every layer gives 2.7.
 _MOST_ERROR, _MOST_ERROR_OF_ONE = 0.1, 1.0
 _LEAST_AGREEMENT = 0.5  # share of equal choices: rounding decides between near-equal tokens
 _SUM_ERROR = 0.01  # most difference of a log-probability from that of its own logits
