@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 _PANELS = ([0, 32, 64, 96], [0, 4, 64, 68])
 _PANEL = 4
 _LINE = re.compile(r"^(?:@!?%p\d+\s+)?([a-z][\w.:]*)\s+(.*);$")
-_MATRIX = re.compile(r"mma\.sync|wgmma\.mma_async")  # the sums of tcgen05 have no registers
+_MATRIX = re.compile(r"mma\.sync|wgmma\.mma_async")  # tcgen05 keeps its sums outside of registers
 _MASK = (1 << 64) - 1
 
 
@@ -30,7 +30,7 @@ class Instruction:
 
 @dataclass(slots=True)
 class Program:
-    """The lines of a kernel and where each register is written; `written` twice is a loop's."""
+    """The lines of a kernel, and the writes to each register: in a loop there are two."""
 
     instructions: list[Instruction] = field(default_factory=list)
     written: dict[str, list[Instruction]] = field(default_factory=dict)
@@ -39,7 +39,7 @@ class Program:
 def chains(ptx: str) -> list[list[int]]:
     """Return the bytes at which each chain's instructions find the rows' inputs, from its first.
 
-    Of `mma.sync` and `wgmma`: what `tcgen05` adds to is not in registers that could be followed.
+    For `mma.sync` and `wgmma`; the sums of `tcgen05` are in no registers that could be followed.
     """
     program, found, chain_of = _parsed(ptx), list[list[int]](), dict[str, list[int]]()
     for one in program.instructions:
@@ -57,9 +57,9 @@ def chains(ptx: str) -> list[list[int]]:
 
 
 def disorder(found: Sequence[Sequence[int]], depth: int, tiles: int = 1) -> str:
-    """What keeps chains from taking `depth` inputs each in ascending order; empty where nothing does.
+    """Return why chains do not take `depth` inputs each in ascending order; empty if they do.
 
-    `tiles` is 2 where each 64 inputs of a chain lie in a tile of their own, which may lie anywhere.
+    `tiles` is 2 if each 64 inputs of a chain have a tile of their own, which may lie anywhere.
     """
     for chain in found:
         steps = depth // 16
@@ -92,7 +92,7 @@ def _operands(text: str) -> list[list[str]]:
 
 
 def _place(program: Program, register: str, name: str) -> int:
-    """Where in shared memory the inputs of a matrix instruction come from, in bytes."""
+    """Return the address in shared memory of a matrix instruction's inputs, in bytes."""
     if not name.startswith("mma.sync"):  # a descriptor: its low 14 bits count 16 bytes
         return (_value(program, register, 0) & 0x3FFF) * 16
     [load] = program.written[register]
@@ -105,7 +105,7 @@ def _place(program: Program, register: str, name: str) -> int:
 
 
 def _value(program: Program, operand: str, thread: int) -> int:
-    """What a register holds in a thread of the first warp, or a constant."""
+    """Return a register's value in a thread of the first warp, or a constant."""
     if re.fullmatch(r"-?\d+|0x[0-9a-fA-F]+", operand):
         return int(operand, 0)
     if operand == "%tid.x":
@@ -138,5 +138,5 @@ _ARITHMETIC: Mapping[str, Callable[[Sequence[int]], int]] = {
     "setp.ne": lambda v: int(v[0] != v[1]),
     "selp": lambda v: v[0] if v[2] else v[1],
     "bfe": lambda v: v[0] >> v[1] & ((1 << v[2]) - 1),
-    "shfl": lambda v: v[0],  # of what is the same in all threads of a warp
+    "shfl": lambda v: v[0],  # of a value that all threads of a warp share
 }

@@ -32,7 +32,7 @@ from tests.support.tiny_gguf import write_tiny_gguf
 from tests.support.tiny_models import save_model, tiny_model
 
 KINDS = ("gguf", "safetensors")
-_SPARE = 1 << 18  # zeros behind the data, so that larger shapes find bytes
+_SPARE = 1 << 18  # zeros behind the data, so that larger shapes still find bytes
 _SCALARS = dict(zip((*range(8), 10, 11, 12), "BbHhIif?Qqd", strict=True))  # by GGUF's types
 _STRING, _ARRAY = 8, 9
 _TYPES = [*range(42), 99, 2**31]
@@ -42,9 +42,9 @@ _DTYPES = (torch.float16, torch.bfloat16, torch.float64, torch.int8, torch.int32
 
 
 def try_out(spec: str, cache: Path, quantization: str | None) -> str:
-    """Load the model, read a prompt and take two steps. Returns what became of it, in a word or two.
+    """Load the model, read a prompt and take two steps; return the outcome in a word or two.
 
-    Raises whatever is no sentence for people.
+    Raises any error that is not a sentence for people.
     """
     try:
         model = load_model(spec, cache, NoProgress(), quantization=quantization, device_name="cpu")
@@ -68,7 +68,7 @@ def try_out(spec: str, cache: Path, quantization: str | None) -> str:
 
 @dataclass
 class GgufParts:
-    """A file taken apart; all of it may be changed before it is put together."""
+    """A file taken apart, to be changed and put together again."""
 
     entries: list[tuple[bytes, int, bytes]] = field(default_factory=list)  # key, kind, value
     tensors: list[list[Any]] = field(default_factory=list)  # name, dims, kind, offset
@@ -80,7 +80,7 @@ class GgufParts:
     def read(cls, path: Path) -> Self:
         reader, held = GGUFReader(path), cls()
         for entry in reader.fields.values():
-            if not entry.name.startswith("GGUF."):  # the reader's own, of the head
+            if not entry.name.startswith("GGUF."):  # added by the reader, for the head
                 _, key, kind, *values = entry.parts
                 value = b"".join(part.tobytes() for part in values)
                 held.entries.append((key.tobytes(), int(kind[0]), value))
@@ -108,7 +108,7 @@ def _u64(number: int) -> bytes:
 
 
 def mutate_gguf(base: Path, path: Path, seed: int) -> str:
-    """Write `base` with one to three changes; returns their names."""
+    """Write `base` with one to three changes; return their names."""
     chance, file = random.Random(seed), GgufParts.read(base)  # noqa: S311 - a test's
     changes = chance.choices(_GGUF_CHANGES, k=chance.choice((1, 1, 1, 2, 3)))
     for change in changes:
@@ -126,7 +126,7 @@ def mutate_gguf(base: Path, path: Path, seed: int) -> str:
 
 
 def _tensor(file: GgufParts, chance: random.Random) -> None:
-    """Another shape, type, offset or name, or none of it."""
+    """Change a tensor's shape, type, offset or name, or remove it."""
     tensor = chance.choice(file.tensors)
     name, dims, _, _ = tensor
     match chance.choice(("shape", "shape", "shape", "dims", "type", "offset", "name", "lost")):
@@ -156,7 +156,7 @@ def _counts(file: GgufParts, chance: random.Random) -> None:
 
 
 def _entry(file: GgufParts, chance: random.Random) -> None:
-    """Another value, type or key of the metadata, or none."""
+    """Change a value, type or key of the metadata, or remove it."""
     at = chance.randrange(len(file.entries))
     key, kind, value = file.entries[at]
     match chance.choice(("value", "value", "value", "type", "key", "lost")):
@@ -172,7 +172,7 @@ def _entry(file: GgufParts, chance: random.Random) -> None:
 
 
 def _other_value(kind: int, value: bytes, chance: random.Random) -> bytes:
-    """A string, a number, or of an array the length, the type, or a byte of its items."""
+    """Return another string or number, or an array with another length, type or byte."""
     if kind == _STRING:
         text = chance.choice((*_ODD_BYTES, b"default", b"llama", b"linear"))
         return _u64(len(text)) + text
@@ -205,14 +205,14 @@ def _new_entry(file: GgufParts, chance: random.Random) -> None:
 
 
 def _contents(file: GgufParts, chance: random.Random) -> None:
-    """Weights of any bytes: infinite ones, and such as are no numbers."""
+    """Overwrite weights with random bytes, infinities and NaN."""
     start = chance.choice(file.tensors)[3]
     junk = chance.choice((b"\xff", b"\x7f", b"\x00", chance.randbytes(64))) * 256
     file.data = file.data[:start] + junk + file.data[start + len(junk) :]
 
 
 def _control_token(file: GgufParts, chance: random.Random) -> None:
-    """More tokens than the embedding has rows."""
+    """Add a token beyond the embedding's rows."""
     more = {b"tokenizer.ggml.tokens": _u64(7) + b"<|far|>"}
     more[b"tokenizer.ggml.token_type"] = struct.pack("<i", chance.choice((1, 3, 4, 5)))
     for at, (key, kind, value) in enumerate(file.entries):
@@ -229,7 +229,7 @@ _GGUF_CHANGES: tuple[Callable[[GgufParts, random.Random], None], ...] = (
 
 
 def mutate_folder(base: Path, folder: Path, seed: int) -> str:
-    """Copy `base` with one to three changes to its files; returns their names."""
+    """Copy `base` with one to three changes to its files; return their names."""
     chance = random.Random(seed)  # noqa: S311 - a test's
     shutil.copytree(base, folder)
     changes = chance.choices(_FOLDER_CHANGES, k=chance.choice((1, 1, 1, 2, 3)))
@@ -298,7 +298,7 @@ _FOLDER_CHANGES: tuple[Callable[[Path, random.Random], None], ...] = (
 
 
 def write_bases(kind: str, folder: Path) -> list[Path]:
-    """Write whole models of a kind; each is to be changed."""
+    """Write intact models of a kind, as bases to change."""
     if kind == "gguf":
         return [
             write_tiny_gguf(
@@ -316,7 +316,7 @@ def write_bases(kind: str, folder: Path) -> list[Path]:
 
 
 def main(kind: str, first: int, count: int) -> None:
-    """Try seeds one after the other, so that a line is missing only where the process ended."""
+    """Try the seeds in order, so that a line is missing only where the process ended."""
     with TemporaryDirectory() as name:
         work = Path(name)
         bases = write_bases(kind, work)

@@ -1,4 +1,4 @@
-"""The n-gram pool as a dictionary that does the same slowly: documents are plain lists."""
+"""The n-gram pool as a slow dictionary: documents are plain lists."""
 
 import copy
 from dataclasses import dataclass, field
@@ -8,7 +8,7 @@ from engine.drafting.pool import DocumentId
 
 @dataclass
 class NaivePool:
-    """Documents by id. Only what drafting may see is kept."""
+    """Documents by id, as far as drafting may see them."""
 
     documents: dict[DocumentId, list[int]] = field(default_factory=dict)
 
@@ -16,7 +16,7 @@ class NaivePool:
         return copy.deepcopy(self)
 
     def followers(self, context: list[int]) -> dict[tuple[DocumentId, int], int]:
-        """Longest match by (document, position) of what follows the context's end anywhere."""
+        """Return the longest match by (document, position) of texts that end like the context."""
         found = {}
         for document, tokens in self.documents.items():
             for position in range(1, len(tokens)):

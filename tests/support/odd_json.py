@@ -1,4 +1,4 @@
-"""JSON that is nearly right: values of a schema as msgspec writes it, and values bent out of shape."""
+"""JSON that is nearly right: values of a schema as msgspec writes it, and distorted ones."""
 
 from collections.abc import Mapping
 from copy import deepcopy
@@ -12,7 +12,7 @@ ODD: tuple[Json, ...] = (
     "file:///shop/%00", "untitled:x", "../../etc/passwd", "🎉", [], {}, [[]], [None] * 100, {"": {}},
 )  # fmt: skip
 _NAMES = ("", "uri", "jsonrpc", "method", "text", "range", "__class__", "x" * 999)
-# So few that messages of one run meet each other's buffers and clients.
+# Few names, so that messages of one run meet each other's buffers and clients.
 _WORDS = ("one", "two", "file:///shop/a.py", "file:///shop/b.py", "", "x" * 300, "\x1b[2J", "\0")
 _LINES = ("def total(items):", "    return ", "", "\t" * 9, "é🎉\u2028", "x" * 3_000, "\r", "\0")
 _MOST_ITEMS = 3
@@ -21,7 +21,7 @@ _NEAR = 5  # most numbers are positions and versions
 
 
 def bent(chance: Random, value: Json, times: int = 1) -> Json:
-    """A copy of `value` with so many parts that are something odd, missing, or one too many."""
+    """Return a copy with `times` parts replaced by something odd, removed, or added."""
     for _ in range(times):
         value = _bent_once(chance, value)
     return value
@@ -45,7 +45,7 @@ def _bent_once(chance: Random, value: Json) -> Json:
 
 
 def value_of(chance: Random, schema: Mapping[str, Json], schemas: Mapping[str, Json]) -> Json:
-    """A value that `schema` allows; `schemas` are those that it names."""
+    """Return a value that `schema` allows; `schemas` holds those that it refers to."""
     if "$ref" in schema:
         return value_of(chance, schemas[schema["$ref"].rpartition("/")[2]], schemas)
     if "anyOf" in schema:

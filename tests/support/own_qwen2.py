@@ -1,4 +1,4 @@
-"""Our own forward around the weights of transformers' Qwen2 or Llama."""
+"""Our own forward with the weights of transformers' Qwen2 or Llama."""
 
 from typing import Any
 
@@ -11,8 +11,8 @@ from engine.model.loading.packing import PACKERS, pack_own_forms
 from engine.model.model_config import ModelConfig
 from tests.support.tiny_models import tiny_model
 
-# As in the Qwen2.5-Coder models of 0.5B, 1.5B, 7B and 14B, and in Seed-Coder-8B, with smaller heads;
-# then a Llama whose heads are larger than their part of the hidden size, each with its own keys.
+# The shapes of Qwen2.5-Coder 0.5B, 1.5B, 7B and 14B, and of Seed-Coder-8B, with smaller heads; then
+# a Llama whose heads are larger than their part of the hidden size, each with its own keys.
 SHAPES = {
     "14 of 2, tied": ("qwen2", 14, 2, 8, True),
     "12 of 2, tied": ("qwen2", 12, 2, 8, True),

@@ -1,11 +1,11 @@
-"""Waiting for a state of the world, never for a time."""
+"""Waits for a state of the world, never for a time."""
 
 import time
 from collections.abc import Callable
 from typing import TypeVar
 
 _Value = TypeVar("_Value")
-What = str | Callable[[], str]  # what is waited for, or what tells it when it did not come
+What = str | Callable[[], str]  # a name for the condition, or a function that describes the failure
 
 
 def until(
@@ -16,7 +16,7 @@ def until(
     pause_s: float = 0.05,
     pause: Callable[[float], None] = time.sleep,
 ) -> _Value:
-    """The first true value of `condition`. Fails, saying what did not come, after `limit_s`."""
+    """Return the first true value of `condition`. Fails with a description after `limit_s`."""
     deadline = time.monotonic() + limit_s
     while not (value := condition()):
         if time.monotonic() > deadline:

@@ -4,6 +4,6 @@ import socket
 
 
 def free_port() -> int:
-    """A port of this machine at which nobody listens."""
+    """Return a free port of this machine."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         return int(listener.getsockname()[1])

@@ -1,4 +1,4 @@
-"""The four skinny products on random numbers: their arguments amid NaN, and what they write."""
+"""The four skinny products on random numbers: arguments between guards of NaN, and results."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -15,17 +15,17 @@ from tests.support.batches import Tree, build_batch, chain, preorder_parents
 from tests.support.block_weights import BLOCK_FORMS, random_blocks
 
 EPS = 1e-6
-GUARD = 4096  # numbers of NaN before and behind a tensor
+GUARD = 4096  # NaNs before and behind a tensor
 MOST_ROWS = 128
-LONG_ROWS = 300  # three programs share a tile's outputs
-# On a GPU the tiles are cut for bfloat16: those of float32 would not fit.
+LONG_ROWS = 300  # rows; three programs share a tile's outputs
+# GPU tiles are cut for bfloat16: those of float32 would not fit.
 DTYPES = [torch.bfloat16] if torch.cuda.is_available() else [torch.bfloat16, torch.float32]
-QUANTIZATIONS: tuple[Quantization, ...] = ("float", "fp8", "int4")  # that `pack` makes
+QUANTIZATIONS: tuple[Quantization, ...] = ("float", "fp8", "int4")  # those that `pack` makes
 Written = dict[str, torch.Tensor]
 
 
 def poisoned(tensor: torch.Tensor) -> torch.Tensor:
-    """The same numbers amid memory full of NaN."""
+    """Return the same numbers between memory full of NaN."""
     count = tensor.numel()
     held = torch.full((GUARD + count + GUARD,), torch.nan, device=tensor.device).to(tensor.dtype)
     held[GUARD : GUARD + count] = tensor.flatten()
@@ -33,7 +33,7 @@ def poisoned(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def unwritten(*shape: int, like: torch.Tensor) -> torch.Tensor:
-    """Memory of NaN that a kernel is to fill."""
+    """Return memory full of NaN for a kernel to fill."""
     return poisoned(torch.full(shape, torch.nan, dtype=like.dtype, device=like.device))
 
 
@@ -46,7 +46,7 @@ def is_intact(tensor: torch.Tensor) -> bool:
 def random_rows(
     rows: int | range, width: int, dtype: torch.dtype, device: torch.device
 ) -> torch.Tensor:
-    """So many rows, or those of a range: row r holds the same numbers whatever the others are."""
+    """Return `rows` rows, or those of a range: row r is the same whatever the others are."""
     rows = range(rows) if isinstance(rows, int) else rows
     generator = torch.Generator().manual_seed(width)
     held = torch.randn(LONG_ROWS, width, generator=generator)[rows.start : rows.stop]
@@ -67,7 +67,7 @@ def random_weight(
 
 
 def scratch_for(weight: Weight, rows: int) -> Scratch:
-    """As much as the product asks for, its sums poisoned."""
+    """Return as much scratch as the product needs, its sums poisoned."""
     size = scratch_size(weight, rows)
     scratch = Scratch.allocate(*size, weight.values.device)
     scratch.partials.fill_(torch.nan)
@@ -75,12 +75,12 @@ def scratch_for(weight: Weight, rows: int) -> Scratch:
 
 
 def stream_of(normed: torch.Tensor) -> ResidualStream:
-    """A stream whose `normed` and `squares` are to be read, its `residual` not."""
+    """Return a stream for reading `normed` and `squares`, without `residual`."""
     return ResidualStream(unwritten(*normed.shape, like=normed), normed, squares_of(normed), EPS)
 
 
 def squares_of(rows: torch.Tensor) -> torch.Tensor:
-    """What stands in `squares` for a residual stream of these rows."""
+    """Return the `squares` of a residual stream with these rows."""
     count, width = rows.shape
     padded = torch.zeros(count, num_blocks(width) * 64, device=rows.device)
     padded[:, :width] = rows.float() ** 2
@@ -88,7 +88,7 @@ def squares_of(rows: torch.Tensor) -> torch.Tensor:
 
 
 def formula(operation: Callable[..., None]) -> Callable[..., None]:
-    """PyTorch's twin of a product, that multiplies and adds in float64."""
+    """Return PyTorch's version of a product, which multiplies and adds in float64."""
 
     def run(inputs: torch.Tensor | ResidualStream, weight: Weight, *others: object) -> None:
         operation(_wide(inputs), Weight("float", weight.dense().double(), None), *others)
@@ -105,7 +105,7 @@ def _wide(inputs: torch.Tensor | ResidualStream) -> torch.Tensor | ResidualStrea
 def run_skinny_matmul(
     operation: Callable[..., None], weight: Weight, rows: int | range, dtype: torch.dtype
 ) -> Written:
-    """Rows first, as everything that is returned here, so that they can be compared."""
+    """Run the product; all results have rows first, so that they can be compared."""
     device = weight.values.device
     inputs = random_rows(rows, weight.num_inputs, dtype, device)
     residual = random_rows(rows, weight.num_outputs, torch.float32, device)
@@ -158,7 +158,7 @@ def run_lm_head(
 
 
 def random_noise(rows: int, device: torch.device) -> SamplingNoise:
-    """Every third row is greedy."""
+    """Return noise in which every third row is greedy."""
     generator = torch.Generator().manual_seed(5)
     keys = torch.randint(-(2**31), 2**31, (MOST_ROWS, 2), generator=generator)[:rows]
     sampled = torch.arange(rows) % 3 > 0
@@ -177,9 +177,9 @@ def run_project_qkv(
     dtype: torch.dtype,
     shape: tuple[int, int, int],
 ) -> Written:
-    """`shape`: heads, kv heads and numbers of a head. See `run_skinny_matmul`.
+    """Run the product; `shape` is heads, kv heads and numbers of a head.
 
-    A range is a piece of a text; of so many rows each is one of two sequences, or padding.
+    A range of rows is a piece of a text. Otherwise each row is of one of two sequences, or padding.
     """
     heads, kv_heads, dim = shape
     device = weight.values.device
@@ -207,15 +207,15 @@ def run_project_qkv(
 
 
 def one_sequence(rows: range, device: torch.device) -> tuple[BatchMetadata, torch.Tensor]:
-    """A chain behind the tokens before it, and its arena positions."""
+    """Return a chain behind the tokens before it, and its arena positions."""
     batch = build_batch([Tree(chain(len(rows)), length=rows.start)], device=device)
     return batch, torch.arange(rows.start, rows.stop, device=device)
 
 
 def two_sequences(rows: int, device: torch.device) -> tuple[BatchMetadata, torch.Tensor]:
-    """Two rows of a sequence, then those of another, none in the rows from 100 on.
+    """Return two rows of a sequence, then those of another, none in the rows from 100 on.
 
-    Also the arena positions of the rows that hold something.
+    Also returns the arena positions of the rows in use.
     """
     count = min(rows, 100)
     first = Tree(chain(min(rows, 2)), length=30, base=3)

@@ -1,7 +1,7 @@
-"""What inline assembly of the kernels computes, word by word: for Triton's interpreter, which has none.
+"""Inline assembly of the kernels, run word by word for Triton's interpreter, which has none.
 
-The few instructions of PTX that decode codes, on arrays of 32-bit words, as NVIDIA's manual defines
-them (Parallel Thread Execution ISA, "Instruction Set"). An unknown instruction is an error.
+Knows the few PTX instructions that decode codes, on arrays of 32-bit words, as NVIDIA's manual
+defines them (Parallel Thread Execution ISA, "Instruction Set"). Any other is an error.
 """
 
 import re
@@ -34,7 +34,7 @@ def _value(source: str, registers: Mapping[str, Words]) -> Words:
 
 
 def _prmt(low: Words, high: Words, selector: Words) -> Words:
-    """Each of four bytes is the one of eight that a digit of the selector names."""
+    """Return four bytes, each the one of eight that a digit of the selector names."""
     words = (low, high)
     out: Words = np.uint32(0)
     for place in range(4):
@@ -45,7 +45,7 @@ def _prmt(low: Words, high: Words, selector: Words) -> Words:
 
 
 def _lop3(a: Words, b: Words, c: Words, table: Words) -> Words:
-    """Every bit by a table of eight: bit 4 a + 2 b + c of it."""
+    """Return each bit from a table of eight: bit 4 a + 2 b + c of it."""
     out: Words = np.uint32(0)
     for place in range(8):
         if int(table) >> place & 1:
@@ -55,7 +55,7 @@ def _lop3(a: Words, b: Words, c: Words, table: Words) -> Words:
 
 
 def _fma_bf16x2(a: Words, b: Words, c: Words) -> Words:
-    """Of both halves a b + c in bfloat16, rounded once: float64 holds what codes give exactly."""
+    """Return a b + c of both bfloat16 halves, rounded once: float64 is exact for codes."""
 
     def halves(words: Words) -> Words:
         both = np.stack([words << np.uint32(16), words & np.uint32(0xFFFF0000)])

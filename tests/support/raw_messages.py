@@ -1,4 +1,4 @@
-"""Messages of LSP, byte by byte, for tests that say what no editor would."""
+"""Messages of LSP, byte by byte, for tests that send what no editor would."""
 
 import asyncio
 import json
@@ -6,7 +6,7 @@ from typing import Any
 
 
 def framed(**message: Any) -> bytes:
-    """A message as it goes over the wire."""
+    """Return a message in its wire format."""
     body = json.dumps({"jsonrpc": "2.0", **message}).encode()
     return b"Content-Length: %d\r\n\r\n%s" % (len(body), body)
 

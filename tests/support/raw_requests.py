@@ -1,4 +1,4 @@
-"""Requests to a running host byte by byte, as no client of ours would send them."""
+"""Requests to a running host, byte by byte, as none of our clients would send them."""
 
 import asyncio
 from pathlib import Path
@@ -13,17 +13,17 @@ HEAD = (
 
 
 async def connected(folder: Path) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    """A connection to the host of `folder`."""
+    """Open a connection to the host of `folder`."""
     return await asyncio.open_unix_connection(str(folder / "host.sock"))
 
 
 async def ended(caplog, reason: str) -> None:
-    """Wait until a connection is ended for that reason."""
+    """Wait until a connection ends for that reason."""
     while not any(reason in message for message in caplog.messages):
         await asyncio.sleep(0.01)
 
 
 async def is_served(host: RunningHost) -> bool:
-    """Whether somebody else gets a completion of a HeldEngine."""
+    """Whether another client gets a completion of a HeldEngine."""
     events = [event async for event in host.complete(ask(buffer("x")))]
     return events[-1].text == "one two three"

@@ -1,4 +1,4 @@
-"""What the replay benchmark is tested with: an item, a small set of them, and an engine by script."""
+"""Material for tests of the replay benchmark: an item, a small set of them, a scripted engine."""
 
 import json
 from collections.abc import Callable
@@ -14,7 +14,7 @@ from tests.support.held_engine import INFO
 
 
 def replay_item(body: str) -> ReplayItem:
-    """A function's body to be written, which stands in another open file already."""
+    """Return an item: a function's body, which another open file holds already."""
     return ReplayItem(
         id="completion/p/1/p/a.py:2",
         kind="completion",
@@ -28,7 +28,7 @@ def replay_item(body: str) -> ReplayItem:
 
 
 def write_replay_set(path: Path) -> Path:
-    """Write three insertions and three edits of one package; returns where they are."""
+    """Write three insertions and three edits of one package; return the set's path."""
     rows = [
         {
             "id": f"{kind}/p/1/a.py:{number}",
@@ -56,7 +56,7 @@ def result(
     finish_reason: FinishReason = FinishReason.SUFFIX,
     sources: dict[str, int] | None = None,
 ) -> CompletionResult:
-    """A result of `tokens` tokens; the figures are made up."""
+    """Return a result of `tokens` tokens with made-up figures."""
     stats = Cost(
         tokens=tokens,
         steps=steps,
@@ -75,13 +75,13 @@ SLOW = result(tokens=8, steps=8, decode_ms=80.0)
 
 
 def twice_as_fast(request: CompletionRequest) -> CompletionResult:
-    """A script: lookahead takes half the time."""
+    """A script in which lookahead takes half the time."""
     return SLOW if request.lookahead == OFF else FAST
 
 
 @dataclass
 class ScriptedEngine(Engine):
-    """Answers by `script` and remembers what it was asked."""
+    """Answers by `script` and keeps its requests."""
 
     script: Callable[[CompletionRequest], CompletionResult]
     requests: list[CompletionRequest] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""A real host on a real socket, with an engine that a test holds in its hands."""
+"""A real host on a real socket, with an engine under the test's control."""
 
 import asyncio
 import threading
@@ -31,7 +31,7 @@ TOKEN = "a-token-for-this-test"
 
 @dataclass
 class RunningHost:
-    """A host that serves, and a client of it."""
+    """A running host, and a client of it."""
 
     server: HostServer
     service: CompletionService
@@ -39,12 +39,12 @@ class RunningHost:
 
     @property
     def url(self) -> str:
-        """Where clients of other makers find it."""
+        """The address for other programs' clients."""
         return str(self.client.base_url).rstrip("/")
 
     @property
     def is_stopping(self) -> bool:
-        """Whether the host answers what is under way and nothing else."""
+        """Whether the host only finishes its running requests."""
         return self.server._server.should_exit
 
     async def ready(self) -> None:
@@ -76,7 +76,7 @@ async def running_host(
     token_file: Path | None = None,
     apis: EnabledApis | None = None,
 ) -> AsyncIterator[RunningHost]:
-    """Serve `engine` on a socket in `folder`, or on a port; of a `token_file` the client has `token`."""
+    """Serve `engine` on a socket in `folder`, or on a port; the client has `token`."""
     service = CompletionService(load or (lambda _: engine), requested_model, limits)
     place: dict[str, Any] = {"socket": folder / "host.sock"} if folder else {"port": free_port()}
     options = HostOptions(**place, token=token, token_file=token_file, idle_exit_s=idle_exit_s)
@@ -102,12 +102,12 @@ async def running_host(
 
 
 def dropped_in_host(engine: Any) -> AbstractAsyncContextManager[RunningHost]:
-    """Serve all drop-in APIs on a port, with a token, for clients of other makers."""
+    """Serve all drop-in APIs on a port, with a token, for other programs' clients."""
     return running_host(None, engine, token=TOKEN, apis=EnabledApis.named(",".join(NAMES)))
 
 
 def engine_after(may_load: threading.Event, engine: Any) -> Callable[[Any], Any]:
-    """A host's way to its engine: it takes for as long as a test wants."""
+    """Return a loader that waits for `may_load` before it returns the engine."""
 
     def load(_progress: Any) -> Any:
         may_load.wait(20)

@@ -1,10 +1,10 @@
-"""A progress that remembers what it was told."""
+"""A progress that records its calls."""
 
 from engine.progress import NoProgress
 
 
 class Said(NoProgress):
-    """The tasks, how much of them there is and was done, the sentences, and both in their order."""
+    """Tasks, their totals and advance, sentences, and tasks and sentences in order."""
 
     def __init__(self) -> None:
         self.tasks, self.sentences, self.all = list[str](), list[str](), list[str]()

@@ -19,19 +19,19 @@ from typing import Any, BinaryIO
 
 _PAUSE_S = 0.02
 _STATUS = "didChangeStatus"
-_UNITS = {"utf-8": 1, "utf-16": 2, "utf-32": 4}  # bytes of a character's unit
+_UNITS = {"utf-8": 1, "utf-16": 2, "utf-32": 4}  # bytes of a code unit
 Json = dict[str, Any]
 
 
 @dataclass(frozen=True)
 class ScriptedServer:
-    """A test's hold on the command; all that passes between them lies in `folder`."""
+    """A test's control of the command; they communicate by files in `folder`."""
 
     folder: Path
 
     @property
     def command(self) -> list[str]:
-        """The program, without `lsp`."""
+        """The command's words, without `lsp`."""
         return [sys.executable, "-P", str(Path(__file__)), str(self.folder)]
 
     def behaves(self, **how: Any) -> None:
@@ -46,17 +46,17 @@ class ScriptedServer:
         path.write_text(json.dumps(_read_json(path) | how))
 
     def answers(self, method: str, result: Any) -> None:
-        """From now on this is the answer to a request, or to a command of the server."""
+        """Answer a request, or a command of the server, with this from now on."""
         path = self.folder / "answers.json"
         path.write_text(json.dumps({**_read_json(path), method: result}))
 
     def says(self, method: str, **params: Any) -> None:
-        """Notify the editor, where a server runs."""
+        """Notify the editor, if a server runs."""
         with (self.folder / "says").open("a") as file:
             file.write(json.dumps({"method": method, "params": params}) + "\n")
 
     def status(self, message: str, kind: str = "Normal", **more: Any) -> None:
-        """Say this of the state, now and whenever a server has started."""
+        """Report this state, now and whenever a server starts."""
         params = {"busy": False, "kind": kind, "message": message, "state": "ready", **more}
         self.answers(_STATUS, params)
         self.says(_STATUS, **params)
@@ -66,7 +66,7 @@ class ScriptedServer:
 
     @property
     def processes(self) -> list[int]:
-        """The servers that were started and have not ended."""
+        """The process ids of servers that run."""
         numbers = {int(line) for line in _read_lines(self.folder / "started")}
         return [number for number in numbers if Path(f"/proc/{number}").exists()]
 
@@ -79,7 +79,7 @@ class ScriptedServer:
 
     @property
     def ran(self) -> list[str]:
-        """The command lines that were run, without the program."""
+        """The command lines of past runs, without the program."""
         return _read_lines(self.folder / "ran")
 
     def _messages(self) -> list[Json]:
@@ -158,13 +158,13 @@ class _Connection:
         }
 
     def _change(self, params: Json) -> None:
-        """Where it completes lines, an editor sends the whole text."""
+        """Take the document; where it completes lines, an editor sends the whole text."""
         if "line" in self._how:
             text = params["contentChanges"][-1]["text"]
             self._texts[params["textDocument"]["uri"]] = text.split("\n")
 
     def _items(self, params: Json) -> list[Json]:
-        """What completes the line, if the text before the cursor begins it."""
+        """Return an item for the line, if the text before the cursor begins it."""
         position = params["position"]
         wire = self._encoding if self._encoding == "utf-8" else f"{self._encoding}-le"
         line = self._texts[params["textDocument"]["uri"]][position["line"]].encode(wire)
@@ -182,7 +182,7 @@ class _Connection:
             sys.exit(self._how.get("last_words", "nothing was said"))
 
     def _follow(self) -> None:
-        """Say what the test has the server say from now on."""
+        """Pass on the test's notifications from now on."""
         path = self._folder / "says"
         said = len(_read_lines(path))
         while True:

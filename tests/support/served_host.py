@@ -29,13 +29,13 @@ from lsp_server.host.address import HostAddress
 from tests.support.polling import until
 from tests.support.ports import free_port
 
-ANSWER_S = 20.0  # far above what a tiny model takes
-LOAD_S = 380.0  # the first start on a machine converts the model
+ANSWER_S = 20.0  # seconds, far above the time of a tiny model
+LOAD_S = 380.0  # seconds; the first start on a machine converts the model
 _DRAIN_S = 15.0
 
 
 def secret_file(path: Path, token: str) -> Path:
-    """Write `token` into a file that its user alone may read."""
+    """Write `token` into a file that only its user can read."""
     path.touch(0o600)
     path.write_text(f"{token}\n")
     return path
@@ -47,12 +47,12 @@ def headers_with(token: str = "") -> dict[str, str]:
 
 
 def token_of(name: str) -> str:
-    """The token of one of several principals."""
+    """Return the token of one of several principals."""
     return f"the-secret-token-of-{name}"
 
 
 def request(*lines: str, client: str = "one", uri: str = "file:///shop/a.py") -> CompleteRequest:
-    """Complete at the end of the last line, of a file that holds these; six tokens."""
+    """Return a request at the end of the last of these lines, for six tokens."""
     return CompleteRequest(
         client=client,
         workspace="file:///shop",
@@ -65,7 +65,7 @@ def request(*lines: str, client: str = "one", uri: str = "file:///shop/a.py") ->
 
 
 def completed(http: httpx2.Client, asked: CompleteRequest) -> Done:
-    """What a request ends with."""
+    """Return the end of a completion."""
     answer = http.post("/v1/complete", content=msgspec.json.encode(asked))
     assert answer.status_code == 200, answer.text
     last: CompleteEvent = msgspec.json.decode(answer.text.splitlines()[-1], type=CompleteEvent)
@@ -75,7 +75,7 @@ def completed(http: httpx2.Client, asked: CompleteRequest) -> Done:
 
 @dataclass(frozen=True)
 class ServedHost:
-    """A host that serves; its log, and its socket if it has one, lie in `folder`."""
+    """A running host; `folder` holds its log, and its socket if it has one."""
 
     process: subprocess.Popen[bytes]
     folder: Path
@@ -87,7 +87,7 @@ class ServedHost:
         return self.folder / "host.sock"
 
     def address(self, name: str) -> HostAddress:
-        """As a language server of that principal finds it."""
+        """Return the address as that principal's language server finds it."""
         return HostAddress(token_of(name), self.socket)
 
     def client(self, token: str = "", timeout: float = ANSWER_S) -> httpx2.Client:
@@ -106,7 +106,7 @@ class ServedHost:
         return (self.folder / "log").read_text("utf-8", "replace")
 
     def until(self, condition: Callable[[], object]) -> None:
-        """Wait until `condition` holds; fail with the log where it never does."""
+        """Wait until `condition` holds; fail with the log if it never does."""
 
         def holds() -> object:
             assert self.process.poll() is None, self.log
@@ -115,7 +115,7 @@ class ServedHost:
         until(holds, lambda: self.log, limit_s=LOAD_S)
 
     def until_ready(self) -> None:
-        """Wait until it has its model."""
+        """Wait until the host has its model."""
         with self.client() as http:
             self.until(lambda: http.get("/health").status_code == 200)
 
@@ -133,7 +133,7 @@ def served_host(
     environ: Mapping[str, str] | None = None,
     program: Sequence[str] = ("-m", "lsp_server"),
 ) -> Iterator[ServedHost]:
-    """A host that listens on a socket in `folder`, or at `url`; ended at the end if it still runs."""
+    """Run a host on a socket in `folder`, or at `url`, until the block ends."""
     place = ["--port", url.rpartition(":")[2]] if url else ["--socket", folder / "host.sock"]
     command = [sys.executable, *program, "serve", *place, *options]
     with (
@@ -161,7 +161,7 @@ def served_host(
 def tiny_host(
     folder: Path, model: Path, names: Sequence[str], *options: str
 ) -> Iterator[ServedHost]:
-    """A warm host for these principals, and for one who reads its metrics, whose files lie in `folder`."""
+    """Run a warm host for these principals and for a reader of metrics, with files in `folder`."""
     lines = [f"{name}:{token_of(name)}" for name in (*names, METRICS_NAME)]
     tokens = secret_file(folder / "tokens", "\n".join(lines))
     own = {"FOREGRAM_CACHE": str(folder / "cache"), "HOME": str(folder)}
@@ -170,14 +170,14 @@ def tiny_host(
         host.until_ready()
         with host.client(
             token_of(names[0]), LOAD_S
-        ) as http:  # what is compiled for the first of all
+        ) as http:  # warm up: the first request compiles kernels
             completed(http, request("x = "))
         yield host
 
 
 @dataclass(frozen=True)
 class RemoteHost:
-    """A host behind an address, a token and a certificate that nobody has signed."""
+    """A host with an address, a token and a self-signed certificate."""
 
     host: ServedHost
     token: str
@@ -205,7 +205,7 @@ class RemoteHost:
 
 @contextmanager
 def remote_host(folder: Path, environ: Mapping[str, str]) -> Iterator[RemoteHost]:
-    """A host over TLS that has loaded its model. Skips the test where there is no openssl."""
+    """Run a host over TLS with a loaded model. Skips the test without openssl."""
     _make_certificate(folder)
     token, ca_file = "open-sesame-for-a-test", folder / "cert.pem"
     token_file = secret_file(folder / "token", token)

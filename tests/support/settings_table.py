@@ -1,4 +1,4 @@
-"""What the documentation says of each setting, made of the settings themselves."""
+"""The documentation's table of settings, made from the settings themselves."""
 
 import msgspec
 from msgspec import inspect
@@ -14,7 +14,7 @@ _FOLDERS = {
 
 
 def settings_rows() -> list[str]:
-    """How the rows of the table begin, in Markdown; what a setting means follows."""
+    """Return the beginnings of the table's rows in Markdown; the meanings follow."""
     return [_row(field) for field in msgspec.structs.fields(Settings)]
 
 

@@ -1,4 +1,4 @@
-"""Small files with places at which the offline model surely has something to say."""
+"""Small files with places at which the offline model surely writes something."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,24 +21,24 @@ BEGUN = f"{SHOP}{HEAD}\n    total = 0\n"
 
 @dataclass(frozen=True)
 class Source:
-    """A text and the place of the caret in it, counted from 1."""
+    """A text and a caret in it, counted from 1."""
 
     text: str
     line: int
     column: int
 
     def write(self, folder: Path, name: str = "inventory.py") -> str:
-        """Put it into a file of the folder; the file's name."""
+        """Write it into a file of the folder; return the file's name."""
         (folder / name).write_text(self.text)
         return name
 
 
 def source(marked: str) -> Source:
-    """The text around `|`, which marks the caret."""
+    """Return the text around `|`, which marks the caret."""
     before, after = marked.split("|")
     return Source(before + after, before.count("\n") + 1, len(before.rpartition("\n")[2]) + 1)
 
 
 LOOP = source(f"{BEGUN}    for item in items:\n        |\n    return total\n")  # a line is missing
 BODY = source(f"{SHOP}{HEAD}|\n")  # several lines are missing, below the caret's
-OPEN_ENDED = source('"""A shop."""\n\n\nclass Shop:\n    def |\n')  # there are many ways to go on
+OPEN_ENDED = source('"""A shop."""\n\n\nclass Shop:\n    def |\n')  # open to many continuations

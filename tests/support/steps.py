@@ -1,4 +1,4 @@
-"""Steps of a model by themselves: what its rows say, and a prompt that is read."""
+"""Single steps of a model: the logits of its rows, and reading a prompt."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -15,21 +15,21 @@ from engine.model.token_tree import MAX_ROWS, TokenTree
 
 
 def logits_of(model: CausalModel, slot: Any, tree: TokenTree) -> torch.Tensor:
-    """Logits of every row, float32 [rows, vocab]; nothing is committed yet."""
+    """Return the logits of every row, float32 [rows, vocab]; nothing is committed yet."""
     logits = run_step(model, StepInput(slot, tree, wants_logits=True)).logits
     assert logits is not None
     return logits
 
 
 def logits_behind(model: CausalModel, prompt: Sequence[int], tree: TokenTree) -> torch.Tensor:
-    """Logits of every row of a tree behind a prompt, in a slot of its own."""
+    """Return the logits of a tree's rows behind a prompt, in a slot of its own."""
     slot = model.new_slot(len(prompt) + MAX_ROWS)
     prefill(model, slot, prompt)
     return logits_of(model, slot, tree)
 
 
 def read(model: CausalModel, slot: Any, token_ids: Sequence[int]) -> torch.Tensor:
-    """Commit tokens; logits of the last one, float32 [1, vocab]."""
+    """Commit tokens; return the logits of the last one, float32 [1, vocab]."""
     prefill(model, slot, token_ids[:-1])
     logits = logits_of(model, slot, TokenTree.chain(token_ids[-1:]))
     slot.commit([0])
@@ -44,7 +44,7 @@ def decoder_behind(
     count: int,
     constraint: Constraint | None = None,
 ) -> Decoder:
-    """What writes `count` tokens behind a prompt of which the slot holds all but the last one."""
+    """Return a decoder of `count` tokens behind a prompt; the slot holds all but its last token."""
     return Decoder(
         slot=slot,
         drafter=drafter,
@@ -60,7 +60,7 @@ def decoder_behind(
 def written_behind(
     model: CausalModel, prompt: Sequence[int], drafter: Drafter, sampling: Sampling, count: int
 ) -> list[int]:
-    """The tokens that a model writes behind a prompt, in a slot of its own."""
+    """Return the tokens that a model writes behind a prompt, in a slot of its own."""
     slot = model.new_slot(len(prompt) + count + MAX_ROWS)
     prefill(model, slot, prompt[:-1])
     return text_of(decoded(model, decoder_behind(slot, drafter, sampling, prompt, count)))
@@ -71,7 +71,7 @@ def text_of(steps: Iterable[VerifiedStep]) -> list[int]:
 
 
 def decoded(model: CausalModel, decoder: Any) -> list[VerifiedStep]:
-    """All steps of a decoder, from the loop that the product runs."""
+    """Return all steps of a decoder, from the product's own loop."""
     steps: list[VerifiedStep] = []
     on_step: Callable[[VerifiedStep], bool] = decoder.on_step
 

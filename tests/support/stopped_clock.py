@@ -2,7 +2,7 @@
 
 
 class StoppedClock:
-    """Stands until a test moves it; seconds."""
+    """A clock in seconds that stands until a test moves it."""
 
     def __init__(self, now: float = 0.0) -> None:
         self.now = now

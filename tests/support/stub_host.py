@@ -1,6 +1,6 @@
 """A completion host without an engine: health, status and stop on a unix socket.
 
-It is run as a program by itself; `stub_host` makes a runtime folder for such hosts.
+It runs as a program of its own; `stub_host` makes a runtime folder for such hosts.
 """
 
 import argparse
@@ -26,7 +26,7 @@ from lsp_server.settings import Settings
 
 @dataclass(frozen=True)
 class StubHost:
-    """What a test needs to start stub hosts and to count them."""
+    """Starts stub hosts and counts them."""
 
     settings: Settings
     folder: RuntimeFolder
@@ -53,8 +53,8 @@ class StubHost:
 
 @contextmanager
 def stub_host() -> Iterator[StubHost]:
-    """A runtime folder, with a path short enough for a socket; no stub survives it."""
-    # A host that was killed may be noted in its log at the same time.
+    """Yield a runtime folder, with a path short enough for a socket; ends all stubs."""
+    # The log of a host that was killed may get a note at the same time.
     with tempfile.TemporaryDirectory(prefix="fg-", dir="/tmp", ignore_cleanup_errors=True) as name:
         environ = {"HOME": name, "FOREGRAM_RUNTIME": f"{name}/run"}
         settings = Settings.from_environment(environ)
@@ -69,14 +69,14 @@ def stub_host() -> Iterator[StubHost]:
 
 
 class Handler(BaseHTTPRequestHandler):
-    """Answers like `foregram serve`, as far as starting and stopping go."""
+    """Answers like `foregram serve`, as far as starting and stopping need."""
 
     token: ClassVar[str]
     state: ClassVar[HostState] = "loading"
     ignores_stop: ClassVar[bool]
     version: ClassVar[str] = "stub"
     protocol: ClassVar[int] = PROTOCOL_VERSION
-    busy: ClassVar[Path | None] = None  # while this file is there
+    busy: ClassVar[Path | None] = None  # the host is busy while this file exists
 
     def do_GET(self) -> None:
         if self.path == "/health":
@@ -124,8 +124,8 @@ class Handler(BaseHTTPRequestHandler):
 def main() -> None:
     """Serve until told to stop.
 
-    `--starts` counts; `--crash` and `--kill` end at once, `--stopping` after a question. While there
-    is a file `--busy`, a completion runs.
+    `--starts` counts starts; `--crash` and `--kill` end at once, `--stopping` after a request.
+    While the file `--busy` exists, a completion runs.
     """
     parser = argparse.ArgumentParser()
     parser.add_argument("--socket", required=True)

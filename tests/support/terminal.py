@@ -8,12 +8,10 @@ from typing import Any
 
 from tests.support.polling import until
 
-LIMIT_S = 90.0  # the model shares the cores with other tests
+LIMIT_S = 90.0  # seconds; the model shares the cores with other tests
 
 
 class Terminal:
-    """A terminal with one program in it."""
-
     def __init__(self, tmux: Path, socket: Path) -> None:
         self._tmux = (tmux, "-S", socket)
 
@@ -30,11 +28,11 @@ class Terminal:
 
     @property
     def drawn(self) -> str:
-        """The same, with the escapes of its colours."""
+        """The screen with its colour escapes."""
         return output(*self._tmux, "capture-pane", "-p", "-e")
 
     def until(self, condition: Callable[[], Any], wanted: str, *, limit_s: float = LIMIT_S) -> Any:
-        """The condition's value once it holds; else a failure that shows the screen."""
+        """Return the condition's value once it is true; a failure shows the screen."""
         return until(condition, lambda: f"{wanted}; it shows\n{self.screen}", limit_s=limit_s)
 
     def shows(self, text: str, *, limit_s: float = LIMIT_S) -> str:
@@ -50,7 +48,7 @@ def terminal(
     environ: dict[str, str],
     size: tuple[int, int] = (140, 30),
 ) -> Iterator[Terminal]:
-    """Start a program in a terminal of its own; its end is the program's."""
+    """Start a program in a terminal of its own, and end it with the block."""
     socket, (columns, rows) = home / "tmux", size
     start = ("new-session", "-d", "-x", columns, "-y", rows, "--", *command)
     output(tmux, "-S", socket, "-f", "/dev/null", *start, environ=environ)

@@ -14,7 +14,7 @@ from tests.support.byte_tokenizer import CONTROL_TOKENS, byte_tokenizer
 HIDDEN, LAYERS, HEADS, KV_HEADS, MLP = 64, 2, 4, 2, 96
 CONTEXT_LEN = 512
 END_ID = 0
-RANDOM_BLOCKS = {  # where the float16 of each type's blocks stand, and how large they are
+RANDOM_BLOCKS = {  # sizes of a block's float16 scales, by their byte offsets
     GGMLQuantizationType.Q4_K: {0: 1 / 256, 2: 7.5 / 256},
     GGMLQuantizationType.Q5_K: {0: 1 / 512, 2: 15.5 / 512},
     GGMLQuantizationType.Q6_K: {208: 1 / 1024},
@@ -34,11 +34,11 @@ def write_tiny_gguf(
     kind_of: Callable[[str], GGMLQuantizationType] | None = None,
     tensors_of_part: int = 0,
 ) -> Path:
-    """Write the model to `path`; the head is left out where it is tied to the embedding.
+    """Write the model to `path`; without a head if it is tied to the embedding.
 
-    `more` goes to its metadata. `kind_of` tells a tensor's storage type by its name; of the types
-    that the gguf package cannot write, tensors hold random blocks. With `tensors_of_part` the file
-    is split; its parts lie beside `path`.
+    `more` goes to its metadata. `kind_of` returns a tensor's storage type by its name. Tensors of
+    types that the gguf package cannot write hold random blocks. `tensors_of_part` splits the file;
+    its parts lie beside `path`.
     """
     writer = GGUFWriter(path, architecture, split_max_tensors=tensors_of_part)
     writer.add_block_count(layers)
@@ -68,7 +68,7 @@ def write_tiny_gguf(
 
 
 def tensor_kind(name: str) -> GGMLQuantizationType:
-    """The storage type of a tensor: several in one file, as real files have them."""
+    """Return a tensor's storage type: several in one file, as in real files."""
     if name.endswith("bias") or "norm" in name:
         return GGMLQuantizationType.F32
     if name in ("token_embd.weight", "blk.0.ffn_down.weight"):
@@ -77,7 +77,7 @@ def tensor_kind(name: str) -> GGMLQuantizationType:
 
 
 def like_q4_k_m(name: str) -> GGMLQuantizationType:
-    """The storage types of llama.cpp's mixture of 4 bits: 6 for the head, some values, some of down."""
+    """Return the types of llama.cpp's Q4_K_M: 6 bits for the head, some values, some of down."""
     if name.endswith("bias") or "norm" in name:
         return GGMLQuantizationType.F32
     if name in ("token_embd.weight", "blk.0.attn_v.weight", "blk.0.ffn_down.weight"):
@@ -86,7 +86,7 @@ def like_q4_k_m(name: str) -> GGMLQuantizationType:
 
 
 def random_blocks(kind: GGMLQuantizationType, rows: int, width: int) -> np.ndarray:
-    """Bytes [rows, any] of weights that are about `width` ** -0.5 large."""
+    """Return bytes [rows, any] of weights of a size about `width` ** -0.5."""
     blocks = np.random.default_rng(rows + width).integers(
         0, 256, (rows, width // 256, GGML_QUANT_SIZES[kind][1]), np.uint8
     )
@@ -99,7 +99,7 @@ def random_blocks(kind: GGMLQuantizationType, rows: int, width: int) -> np.ndarr
 def tiny_tensors(
     *, tied: bool = False, hidden: int = HIDDEN, mlp: int = MLP, layers: int = LAYERS
 ) -> dict[str, np.ndarray]:
-    """Random float32 tensors under their GGUF names; the same at each call."""
+    """Return random float32 tensors by their GGUF names; the same at each call."""
     random = np.random.default_rng(0)
     vocab, kv = byte_tokenizer().get_vocab_size() + UNUSED_TOKENS, hidden // HEADS * KV_HEADS
     shapes: dict[str, tuple[int, ...]] = {
@@ -126,7 +126,7 @@ def tiny_tensors(
 
 
 def _in_pairs(name: str, tensor: np.ndarray) -> np.ndarray:
-    """As llama.cpp's converter puts a Llama's queries and keys: `LlamaModel.permute` there."""
+    """Order a Llama's queries and keys as `LlamaModel.permute` of llama.cpp's converter does."""
     heads = {"attn_q": HEADS, "attn_k": KV_HEADS}.get(name.split(".")[-2])
     if heads is None:
         return tensor

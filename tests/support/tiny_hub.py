@@ -7,7 +7,7 @@ _COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
 
 def cache_model(hub_cache: Path, repository: str, folder: Path) -> Path:
-    """Put the files of `folder` into the cache as `repository`; returns the snapshot."""
+    """Put the files of `folder` into the cache as `repository`; return the snapshot."""
     home = hub_cache / f"models--{repository.replace('/', '--')}"
     (home / "refs").mkdir(parents=True)
     (home / "refs" / "main").write_text(_COMMIT)

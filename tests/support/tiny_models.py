@@ -1,7 +1,7 @@
 """Small random causal language models of transformers, and folders that hold them.
 
-The weights are drawn anew rather than left as transformers initialises them: there biases are zero,
-norms are one and logits nearly flat, so that many a mistake would not show.
+The weights are drawn again after transformers' initialisation, which hides mistakes: biases are
+zero, norms are one and logits nearly flat.
 """
 
 from collections.abc import Callable
@@ -45,7 +45,7 @@ _SHAPE: dict[str, Any] = {
 _EXTRA: dict[str, dict[str, Any]] = {
     "starcoder2": {"sliding_window": None, "residual_dropout": 0.0, "embedding_dropout": 0.0},
     "gemma": {"head_dim": 8},
-    # Up to transformers 5.17, gemma2 left to itself takes sdpa, which drops its bent scores.
+    # Up to transformers 5.17, gemma2 defaults to sdpa, which drops its soft-capping.
     "gemma2": {
         "head_dim": 8,
         "query_pre_attn_scalar": 8,
@@ -85,9 +85,9 @@ def tiny_model(
 
 @torch.no_grad()
 def randomise(model: torch.nn.Module, seed: int) -> None:
-    """Draw every parameter: matrices that keep a vector's length, norms and biases off their rest.
+    """Draw every parameter: matrices that keep a vector's length, and uneven norms and biases.
 
-    Drawn in float64, so models that differ in dtype alone hold the same numbers, rounded.
+    Drawn in float64, so models that differ only in dtype hold the same numbers, rounded.
     """
     generator = torch.Generator().manual_seed(seed)
     for parameter in model.parameters():
@@ -111,7 +111,7 @@ def assembled(
     model.load_state_dict({name: read(name) for name in names}, strict=False, assign=True)
     model.tie_weights()
     rotary = model.model.rotary_emb
-    model.model.rotary_emb = type(rotary)(config=model.config)  # its table was on `meta` as well
+    model.model.rotary_emb = type(rotary)(config=model.config)  # its table is on `meta` as well
     trained: transformers.PreTrainedModel = model.eval()
     return trained
 
@@ -128,7 +128,7 @@ def save_model(
 
 
 def tiny_engine(folder: Path) -> Any:
-    """An engine on a random model whose texts are long."""
+    """Return an engine on a random model that writes long texts."""
     from engine.loader import EngineOptions, load_engine
 
     shape: dict[str, Any] = {"num_attention_heads": 7, "num_key_value_heads": 1, "hidden_size": 56}

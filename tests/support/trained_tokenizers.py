@@ -1,4 +1,4 @@
-"""Byte-pair tokenizers that have merged a few lines of code, texts of such lines, and edits of them."""
+"""Byte-pair tokenizers trained on a few lines of code, texts of such lines, and edits of them."""
 
 from hypothesis import strategies as st
 from tokenizers import Regex, Tokenizer, models, pre_tokenizers, trainers
@@ -13,7 +13,7 @@ edits = st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1), texts), max_size=5)
 
 
 def trained(pre_tokenizer: pre_tokenizers.PreTokenizer) -> Tokenizer:
-    """A byte-pair tokenizer that has merged a few lines of code."""
+    """Return a byte-pair tokenizer trained on a few lines of code."""
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizer
     alphabet = pre_tokenizers.ByteLevel.alphabet()
@@ -25,7 +25,7 @@ def trained(pre_tokenizer: pre_tokenizers.PreTokenizer) -> Tokenizer:
 
 
 SPLITTERS: dict[str, pre_tokenizers.PreTokenizer] = {
-    "splitting": pre_tokenizers.Sequence(  # before it merges, as the models' tokenizers do
+    "splitting": pre_tokenizers.Sequence(  # splits before merging, as the models' tokenizers do
         [
             pre_tokenizers.Split(Regex(_SPLIT), "isolated"),
             pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
@@ -37,6 +37,6 @@ SPLITTERS: dict[str, pre_tokenizers.PreTokenizer] = {
 
 
 def edited(text: str, share: float, other: float, new: str) -> str:
-    """A text with what is between two shares of it replaced."""
+    """Return a text with the part between two shares of it replaced."""
     start, end = sorted(round(one * len(text)) for one in (share, other))
     return text[:start] + new + text[end:]

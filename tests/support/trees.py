@@ -1,4 +1,4 @@
-"""Random token trees, and what the reference says of each of their rows."""
+"""Random token trees, and the reference's logits for each of their rows."""
 
 from collections.abc import Sequence
 
@@ -19,7 +19,7 @@ def random_tree(rng: np.random.Generator, num_rows: int, vocab_size: int) -> Tok
 
 
 def path_to(tree: TokenTree, row: int) -> list[int]:
-    """Rows from the root to `row`, both included."""
+    """Return the rows from the root to `row`, both included."""
     rows = [row]
     while rows[-1] != 0:
         rows.append(int(tree.parents[rows[-1]]))
@@ -33,10 +33,10 @@ def tokens_to(tree: TokenTree, row: int) -> list[int]:
 def expected_logits(
     reference: transformers.PreTrainedModel, text: Sequence[int], tree: TokenTree
 ) -> torch.Tensor:
-    """Logits [rows, vocab] when every row is read from scratch as the end of its own plain text."""
+    """Return logits [rows, vocab] of each row, read from scratch as the end of its own text."""
     expected: dict[int, torch.Tensor] = {}
     for row in reversed(range(tree.num_rows)):
-        if row not in expected:  # one reading of a leaf's text serves all rows above it
+        if row not in expected:  # reading a leaf's text serves all rows above it
             path = path_to(tree, row)
             logits = reference_logits(reference, [*text, *tokens_to(tree, row)])
             expected |= zip(path, logits[-len(path) :], strict=True)

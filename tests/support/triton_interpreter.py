@@ -28,7 +28,7 @@ def _to_float32(bits):
 
 
 def _to_bfloat16(values):
-    """Bits of the nearest, of two the even; every NaN becomes the quiet one."""
+    """Return the bits of the nearest, at a tie the even one; every NaN becomes the quiet one."""
     values = np.ascontiguousarray(values, dtype=np.float32)
     bits = values.view(np.uint32)
     rounded = ((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16).astype(np.uint16)
@@ -40,7 +40,7 @@ def _is_bfloat16(handle):
 
 
 def _create_dot(self, a, b, acc, *rest):
-    """A chain, as of a tensor core: each instruction adds 16 inputs to what the one before it left."""
+    """Add up a chain like a tensor core: each instruction adds 16 inputs to the sums so far."""
     a = _Handle(_to_float32(a.data), tl.float32) if _is_bfloat16(a) else a
     b = _Handle(_to_float32(b.data), tl.float32) if _is_bfloat16(b) else b
     for k in range(0, a.data.shape[1], _DEPTH):
@@ -69,13 +69,13 @@ def _patched_cast(self, src, dst):
 
 
 class _Results(list[Any]):
-    """What the frontend asks for by place."""
+    """Results that the frontend reads by index."""
 
     get_result = list.__getitem__
 
 
 def _create_inline_asm(self, assembly, constraints, values, types, is_pure, pack):
-    """Bytes in, `pack` of them in a word, and bfloat16 out, two in a word."""
+    """Run assembly: bytes in, `pack` of them in a word; bfloat16 out, two in a word."""
     (codes,) = values
     words = np.ascontiguousarray(codes.data).view(np.uint8).reshape(-1, pack).view(np.uint32)[:, 0]
     outputs = run_words(assembly, [words], constraints.count("="))
@@ -114,7 +114,7 @@ _patch_lang, _get_np_dtype = interpreter._patch_lang, interpreter._get_np_dtype
 
 
 class _Kept:
-    """What a launch that ends is to restore: nothing."""
+    """A stand-in for the language's state: the end of a launch restores nothing."""
 
     def restore(self):
         pass

@@ -37,7 +37,7 @@ _CHROMIUM = [
 
 @dataclass
 class Workbench:
-    """What the windows of a test share: their server, what their pages keep, their settings."""
+    """The server, pages' storage and settings that a test's windows share."""
 
     server: CodeServer
     browser: BrowserContext
@@ -46,9 +46,9 @@ class Workbench:
 
     @contextmanager
     def window(self, place: Path, settings: Mapping[str, Any] | None = None) -> Iterator[Window]:
-        """A window on a folder or a `.code-workspace`, ready for keys.
+        """Open a window on a folder or a `.code-workspace`, ready for keys.
 
-        These settings hold beside the workbench's.
+        These settings are added to the workbench's.
         """
         if self.kept is not None:  # it would read these settings, and may miss the next ones
             self.kept.page.close()
@@ -60,10 +60,10 @@ class Workbench:
 
     @contextmanager
     def kept_window(self, settings: Mapping[str, Any] | None = None) -> Iterator[Window]:
-        """A window on an empty folder: the one before with all closed, unless a test failed in it.
+        """Return the last window with all closed, or a new one if a test failed in it.
 
-        A new one takes longer than most tests. Of the settings, those of a machine may differ from
-        the last ones: they reach it a while later, and a user's do not always.
+        A new one takes longer than most tests. Only settings of the machine may differ from the
+        last ones: they arrive a while later, and a user's do not always.
         """
         window, self.kept = self.kept, None
         if window is None:
@@ -94,11 +94,11 @@ class Workbench:
 
 @contextmanager
 def _told(window: Window) -> Iterator[None]:
-    """What goes wrong is told with a picture, the page's console and the server's log."""
+    """Add a picture, the page's console and the server's log to a failure."""
     try:
         yield
     except BaseException as error:
-        if not getattr(error, "__notes__", None):  # of several windows the innermost tells
+        if not getattr(error, "__notes__", None):  # only the innermost of several windows adds them
             error.add_note(_keep_evidence(window))
         window.page.close()
         raise
@@ -106,7 +106,7 @@ def _told(window: Window) -> Iterator[None]:
 
 @contextmanager
 def chromium() -> Iterator[Browser]:
-    """The browser of all windows. Skips the test where it is not there."""
+    """Run the browser of all windows. Skips the test if it is missing."""
     with (
         sync_playwright() as playwright,
         playwright.chromium.launch(executable_path=part("chromium"), args=_CHROMIUM) as browser,
@@ -122,7 +122,7 @@ def workbench(
     *,
     size: tuple[int, int] = (1200, 760),
 ) -> Iterator[Workbench]:
-    """A workbench with these user settings, whose windows know nothing of former ones."""
+    """Run a workbench with these user settings and no state of former windows."""
     with browser.new_context(viewport={"width": size[0], "height": size[1]}) as context:
         yield Workbench(server, context, settings)
 
@@ -131,7 +131,7 @@ def workbench(
 def scripted_window(
     code: Workbench, script: ScriptedServer, settings: Mapping[str, Any] | None = None
 ) -> Iterator[Window]:
-    """A window with the script's server instead of ours; with settings, it is a new one."""
+    """Open a window with the script's server instead of ours; a new one if it has settings."""
     ours = {"foregram.server.command": script.command, **(settings or {})}
     with code.window(script.folder, ours) if settings else code.kept_window(ours) as window:
         window.until(lambda: script.heard("initialize"), "the server")
@@ -139,12 +139,12 @@ def scripted_window(
 
 
 def foregram_extension() -> Path:
-    """Our packed extension. Skips the test where it is not built."""
+    """Return our packed extension. Skips the test if it is not built."""
     return part("vsix")
 
 
 def _wait_for_files(page: Page) -> None:
-    """Wait for the file list; a workspace of folders sometimes opens without any of them."""
+    """Wait for the file list; a workspace of folders sometimes opens without one."""
     files = ".explorer-folders-view .monaco-list"
     try:
         page.wait_for_selector(files, timeout=1000 * _START_S / 2)
@@ -154,10 +154,10 @@ def _wait_for_files(page: Page) -> None:
 
 
 def _keep_evidence(window: Window) -> str:
-    """Keep what tells why a test failed, and say where."""
+    """Keep evidence of a test's failure; return where it is."""
     folder = Path(tempfile.mkdtemp(prefix="fg-vscode-failed-"))
     (folder / "console.txt").write_text("\n".join(window.console))
-    with suppress(PageError):  # a page that is broken tells less
+    with suppress(PageError):  # a broken page gives less evidence
         window.page.screenshot(path=folder / "screen.png")
     for name in ("why", "logs"):
         (folder / f"{name}.txt").write_text(window.server.foregram(name))

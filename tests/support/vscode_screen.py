@@ -1,7 +1,7 @@
-"""What a person sees of a VS Code window, read from the page: text, ghost text, status, messages.
+"""The visible parts of a VS Code window, from the page: text, ghost text, status, messages.
 
 VS Code draws the first line of a ghost text among the line's own pieces and the others in a zone
-below it, spaces as non-breaking ones.
+below it, with non-breaking spaces.
 """
 
 import re
@@ -80,24 +80,24 @@ class StatusItem:
 
     icon: str  # without `codicon-`
     label: str
-    sentence: str  # what a pointer over it, or a screen reader, tells
+    sentence: str  # the text that hovering shows and a screen reader reads
 
 
 @dataclass(frozen=True)
 class Screen:
-    """The editor's text at one moment; of a long file, what is on the screen."""
+    """The editor's text at one moment; of a long file, the part on the screen."""
 
     lines: tuple[tuple[tuple[bool, str], ...], ...]
 
     @property
     def ghost(self) -> str:
-        """The whole ghost text; empty where there is none."""
+        """The whole ghost text; empty if there is none."""
         parts = [[text for is_ghost, text in line if is_ghost] for line in self.lines]
         return "\n".join("".join(texts) for texts in parts if texts)
 
     @property
     def preview(self) -> str:
-        """What the document would be with the ghost text accepted."""
+        """The document as it would be with the ghost text accepted."""
         return "\n".join("".join(text for _, text in line) for line in self.lines)
 
     @property
@@ -108,15 +108,15 @@ class Screen:
 
 @dataclass(frozen=True)
 class Watched:
-    """What was on the screen every 20 ms."""
+    """A record of the screen, polled every 20 ms."""
 
     polls: int
     gaps: int  # polls without any ghost text
-    previews: tuple[str, ...]  # the texts with their ghost text, as they followed each other
+    previews: tuple[str, ...]  # the texts with their ghost text, in order
 
 
 def begin_watching(page: Page) -> None:
-    """Look at the ghost text every 20 ms from now on."""
+    """Poll the ghost text every 20 ms from now on."""
     prepare(page)
     page.evaluate("() => foregramTest.watch(20)")
 
@@ -133,7 +133,7 @@ def read_screen(page: Page) -> Screen:
 
 
 def prepare(page: Page) -> None:
-    """Have the page know `foregramTest`; a page that was loaded anew forgets it."""
+    """Define `foregramTest` in the page; reloading the page loses it."""
     page.evaluate(_READER)
 
 

@@ -24,10 +24,10 @@ _START_S = 60.0
 _END_S = 15.0
 _QUIET_SETTINGS: dict[str, Any] = {
     "editor.inlineSuggest.enabled": True,
-    # The menu of words would lie over the ghost text; the tests about it switch it on.
+    # The menu of words would cover the ghost text; tests about it switch it on.
     "editor.quickSuggestions": {"other": "off", "comments": "off", "strings": "off"},
     "editor.suggestOnTriggerCharacters": False,
-    "editor.scrollBeyondLastLine": False,  # a short file stays on the screen as a whole
+    "editor.scrollBeyondLastLine": False,  # keeps a short file on the screen as a whole
     "editor.renderWhitespace": "none",
     "workbench.startupEditor": "none",
     "workbench.secondarySideBar.defaultVisibility": "hidden",
@@ -39,7 +39,7 @@ _QUIET_SETTINGS: dict[str, Any] = {
     "telemetry.telemetryLevel": "off",
     "files.autoSave": "off",
     "workbench.editorLargeFileConfirmation": 100,  # in MB; a test opens a file of 20
-    "files.restoreUndoStack": False,  # a next test may write a file of the same name
+    "files.restoreUndoStack": False,  # the next test may write a file of the same name
     "chat.disableAIFeatures": True,
     "git.enabled": False,
 }
@@ -59,11 +59,11 @@ class CodeServer:
     extensions: tuple[Path, ...]
 
     def configure(self, settings: Mapping[str, Any]) -> None:
-        """Write the settings anew; windows that are open read them at once."""
+        """Write the settings; open windows read them at once."""
         _write_settings(self.folder, settings, self.extensions)
 
     def settings(self) -> dict[str, Any]:
-        """The settings as they stand in the files, whoever wrote them."""
+        """The settings in the files, whoever wrote them."""
         files = [self.folder / f"user/{name}/settings.json" for name in ("User", "Machine")]
         texts = [one.read_text() or "{}" for one in files]  # empty while VS Code writes it
         return {key: value for text in texts for key, value in json.loads(text).items()}
@@ -73,7 +73,7 @@ class CodeServer:
         return f"http://127.0.0.1:{self.port}/?{kind}={place}"
 
     def foregram(self, *words: str) -> str:
-        """What one of foregram's own commands prints in the environment of the server."""
+        """Return the output of one of foregram's own commands in the server's environment."""
         done = subprocess.run(
             [COMMAND, *words], env=self.environ, capture_output=True, text=True, check=False
         )
@@ -82,7 +82,7 @@ class CodeServer:
 
 @contextmanager
 def code_server(environ: Mapping[str, str], *extensions: Path) -> Iterator[CodeServer]:
-    """A code-server with these extensions installed. Skips the test where a part is missing."""
+    """Run a code-server with these extensions. Skips the test if a part is missing."""
     program, node = part("code-server"), part("node")
     ours = {
         **environ,
@@ -91,7 +91,7 @@ def code_server(environ: Mapping[str, str], *extensions: Path) -> Iterator[CodeS
     }
     with tempfile.TemporaryDirectory(prefix="fg-vscode-", ignore_cleanup_errors=True) as name:
         folder, port = Path(name), free_port()
-        # A missing one would be written with a password, below the home folder.
+        # code-server would write a missing one with a password, below the home folder.
         config = folder / "config.yaml"
         config.write_text(f"bind-addr: 127.0.0.1:{port}\nauth: none\ncert: false\n")
         _write_settings(folder, {}, extensions)
@@ -118,7 +118,7 @@ def _install(base: list[Any], extensions: tuple[Path, ...], environ: Mapping[str
 def _running(
     base: list[Any], environ: Mapping[str, str], folder: Path
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """A process group that listens; at the end none of its processes is left."""
+    """Run a process group that listens; at the end none of its processes is left."""
     quiet = ("--disable-telemetry", "--disable-update-check", "--disable-workspace-trust")
     other = ("--disable-getting-started-override", "--ignore-last-opened")
     port = (folder / "config.yaml").read_text().split("\n", 1)[0].rpartition(":")[2]
@@ -152,7 +152,7 @@ def _is_healthy(port: str) -> bool:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """Ask the group to end; what does not is killed."""
+    """Ask the group to end, and kill the rest."""
     for number in (signal.SIGTERM, signal.SIGKILL):
         with suppress(ProcessLookupError):
             os.killpg(process.pid, number)
@@ -178,7 +178,7 @@ def _group(group: int) -> dict[int, str]:
 def _write_settings(
     folder: Path, settings: Mapping[str, Any], extensions: tuple[Path, ...]
 ) -> None:
-    """Where VS Code runs elsewhere than its page, what belongs to a machine has a file of its own."""
+    """Write settings; with a remote VS Code, those of the machine have a file of their own."""
     ours = set().union(*map(_machine_keys, extensions))
     machine = {key: value for key, value in settings.items() if key in ours}
     user = {key: value for key, value in settings.items() if key not in ours}
@@ -187,7 +187,7 @@ def _write_settings(
 
 
 def _machine_keys(extension: Path) -> set[str]:
-    """The settings of an extension that belong to a machine."""
+    """Return the settings of an extension that belong to a machine."""
     with zipfile.ZipFile(extension) as packed:
         manifest = json.loads(packed.read("extension/package.json"))
     groups = manifest.get("contributes", {}).get("configuration", [])
@@ -196,7 +196,7 @@ def _machine_keys(extension: Path) -> set[str]:
 
 
 def _write(path: Path, settings: object) -> None:
-    """Write them where they differ: each write is a change that windows have to take in."""
+    """Write settings if they differ: windows have to process each write."""
     text = json.dumps(settings, indent=2)
     path.parent.mkdir(parents=True, exist_ok=True)
     if not path.exists() or path.read_text() != text:

@@ -1,4 +1,4 @@
-"""A window of VS Code as a person uses it, with keys and eyes. Every wait is a poll with a deadline."""
+"""A VS Code window under keys and eyes. Every wait is a poll with a deadline."""
 
 import shutil
 from collections.abc import Callable
@@ -26,7 +26,7 @@ from tests.support.vscode_screen import (
 from tests.support.vscode_server import TIDY_KEY, CodeServer
 
 _Value = TypeVar("_Value")
-_ANSWER_S = 120.0  # a busy machine with two cores takes its time for a completion
+_ANSWER_S = 120.0  # seconds; a completion is slow on a busy machine with two cores
 _STABLE_POLLS = 6
 _QUICK_INPUT = ".quick-input-widget .quick-input-box input:visible"  # of secrets, too
 _QUICK_ROWS = ".quick-input-widget .quick-input-list .monaco-list-row"
@@ -41,7 +41,7 @@ class Window:
     console: list[str] = field(default_factory=list)
 
     def tidy(self) -> None:
-        """Close what is open, with all changes, and empty the folder."""
+        """Close all editors, discard all changes, and empty the folder."""
         self.close_all()
         for path in self.folder.iterdir():
             shutil.rmtree(path) if path.is_dir() else path.unlink()
@@ -51,7 +51,7 @@ class Window:
         self.until(self._is_tidy, lambda: f"no document; there are {self.tabs()}")
 
     def open(self, name: str) -> None:
-        """Open a file of the folder by its name, and put the caret into it."""
+        """Open a file of the folder by its name, with the caret in it."""
         self.page.keyboard.press("Control+p")
         self._choose(name, self._row(name))
         self.until(lambda: self._tab() == name, f"the tab of {name}")
@@ -91,10 +91,10 @@ class Window:
         self.page.click(f'.statusbar-item[id$="{STATUS_ID}"] .statusbar-item-label')
 
     def pick(self, label: str) -> None:
-        """Choose an entry of the list that has opened, by the start of its label."""
+        """Choose an entry of the open list, by the start of its label."""
         row = self.page.locator(f'{_QUICK_ROWS}[aria-label*="{label}"]').first
         row.click()
-        row.wait_for(state="hidden")  # else a next list would be taken for this one
+        row.wait_for(state="hidden")  # or the next list would be taken for this one
 
     def answer(self, text: str) -> None:
         self.page.wait_for_selector(_QUICK_INPUT)
@@ -103,12 +103,12 @@ class Window:
         self.until(lambda: not self._is_asking(text), "the box is gone")
 
     def fill(self, text: str) -> None:
-        """Fill the input box that has opened, and leave it open."""
+        """Fill the open input box, and leave it open."""
         self.page.wait_for_selector(_QUICK_INPUT)
         self.page.fill(_QUICK_INPUT, text)
 
     def wait_for_objection(self, text: str) -> None:
-        """Wait until the input box says what is wrong with its text."""
+        """Wait until the input box objects to its text."""
         self.page.locator(".quick-input-widget .quick-input-message", has_text=text).wait_for()
 
     def focused_choice(self) -> str:
@@ -133,7 +133,7 @@ class Window:
         return [text.replace("\u00a0", " ") for text in found.all_text_contents()]
 
     def wait_for_report(self, title: str, text: str = "") -> str:
-        """What stands in the document with this title once it holds this text."""
+        """Return the document with this title once it holds this text."""
         self.until(lambda: self._tab() == title, f"the report {title}; there is {self._tab()}")
         self.until(
             lambda: text in self.screen().document and self.screen().document.strip(),
@@ -149,17 +149,17 @@ class Window:
         return list(labels)
 
     def save(self) -> str:
-        """Save the active file, and tell what the disk holds then."""
+        """Save the active file, and return its text on disk."""
         name = self._tab()
         self.page.keyboard.press("Control+s")
         self.until(lambda: not self.is_dirty(), f"{name} is saved")
         return (self.folder / name).read_text()
 
     def type_watched(self, text: str, *, pause_ms: float = 80) -> Watched:
-        """Press the keys of a text, and tell what was on the screen meanwhile."""
+        """Press the keys of a text, and return a record of the screen meanwhile."""
         begin_watching(self.page)
         self.type(text, pause_ms=pause_ms)
-        self._pause(1.0)  # a late answer may still take the ghost text away
+        self._pause(1.0)  # a late answer may still remove the ghost text
         return end_watching(self.page)
 
     def screen(self) -> Screen:
@@ -169,7 +169,7 @@ class Window:
         return self.screen().ghost
 
     def wait_for_ghost(self, limit_s: float = _ANSWER_S) -> Screen:
-        """The screen once it shows a ghost text that stays as it is."""
+        """Return the screen once it shows a ghost text that stays."""
         seen: list[Screen] = []
 
         def is_settled() -> bool:
@@ -194,7 +194,7 @@ class Window:
     def wait_for_status(
         self, *icons: str, saying: str = "", limit_s: float = _ANSWER_S
     ) -> StatusItem:
-        """Our entry in the status bar once it has one of these icons and says this."""
+        """Return our status bar entry once it has one of these icons and this text."""
         seen: list[StatusItem] = []
 
         def is_there() -> bool:
@@ -206,7 +206,7 @@ class Window:
         return seen[-1]
 
     def wait_until_ready(self, limit_s: float = _ANSWER_S) -> StatusItem:
-        """Our entry in the status bar once the server has its host, and the host its model."""
+        """Return our status bar entry once the server has a host with a model."""
         return self.wait_for_status("sparkle", saying=" on cpu", limit_s=limit_s)
 
     def status_bar(self) -> str:
@@ -234,12 +234,12 @@ class Window:
         return until(condition, what, limit_s=limit_s, pause=self._pause)
 
     def _is_tidy(self) -> bool:
-        """Whether no document is left and no message; what is on top is closed."""
+        """Close what is on top; return whether no document and no message is left."""
         self.press(TIDY_KEY)
         return not self.tabs() and not self.messages()
 
     def _pause(self, seconds: float) -> None:
-        """Wait as Playwright does, which goes on listening to the page."""
+        """Wait in Playwright's way, which goes on listening to the page."""
         self.page.wait_for_timeout(1000 * seconds)
 
     def _choose(self, text: str, row: str) -> None:
@@ -250,7 +250,7 @@ class Window:
         self.until(lambda: not self._is_asking(text), "the list is gone")
 
     def _finds(self, text: str, row: str) -> bool:
-        """Whether the list has it; a file that is new is not found at the first time."""
+        """Whether the list has the row; a new file may be missing at first."""
         self.page.fill(_QUICK_INPUT, "")
         self.page.fill(_QUICK_INPUT, text)
         with suppress(PageTimeout):
@@ -258,7 +258,7 @@ class Window:
         return False
 
     def _is_asking(self, text: str) -> bool:
-        """Whether the quick input still shows what was put into it; a next one may have come."""
+        """Whether the quick input still shows this text; the next one may be open."""
         boxes = self.page.locator(_QUICK_INPUT)
         return text in boxes.evaluate_all("(boxes) => boxes.map((one) => one.value)")
 

@@ -17,7 +17,7 @@ from lsp_server.workspace_files import WorkspaceFiles
 
 
 class HeldPermissions(Permissions):
-    """What a test hides, by URI, is hidden; the rest is sent under its place below the root."""
+    """Hides the URIs that a test chooses; sends the rest under its path below the root."""
 
     def __init__(self, settings: Settings, root: str) -> None:
         super().__init__([], settings)
@@ -34,22 +34,22 @@ class HeldPermissions(Permissions):
 
 
 def workspace_of(documents: Documents, root: str = "", **settings: Any) -> Workspace:
-    """A workspace that hides nothing."""
+    """Return a workspace that hides nothing."""
     chosen = Settings(cache_folder=Path("/none"), runtime_folder=Path("/none"), **settings)
     return Workspace(documents, chosen, HeldPermissions(chosen, root), root)
 
 
 def nothing(*_: object) -> None:
-    """A watcher that looks away."""
+    """A watcher that never reports a change."""
 
 
 def link_of(workspace: Workspace, find: FindHost, watch: Watch = nothing) -> HostLink:
-    """A link that knows of no file that is not open."""
+    """Return a link that knows only open files."""
     return HostLink(workspace, WorkspaceFiles(workspace, nothing), find, watch)
 
 
 def requests_of(link: HostLink) -> list[CompleteRequest]:
-    """The requests that a link sends to its host from now on."""
+    """Return the list of requests that a link sends to its host from now on."""
     sent, client = list[CompleteRequest](), link.search.client
     assert client is not None
     complete = client.complete
@@ -63,7 +63,7 @@ def requests_of(link: HostLink) -> list[CompleteRequest]:
 
 
 async def sit_during(work: Coroutine[Any, Any, None], people: Sequence[Any]) -> None:
-    """Have people type until the work is done, and leave; before, each ends by a failure alone."""
+    """Have people type until the work is done, then leave; a failure ends it early."""
     is_over = asyncio.Event()
 
     async def to_the_end() -> None:
