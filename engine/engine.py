@@ -1,4 +1,4 @@
-"""One loaded model, all that it has learned, and the step loop that everything runs through."""
+"""One loaded model, all that it has learned, and the step loop that runs its completions."""
 
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager

@@ -25,7 +25,7 @@ def peak_resident_bytes() -> int:
 def return_free_memory() -> bool:
     """Return free memory to the system. Returns whether the C library can: glibc does.
 
-    By itself glibc keeps free pages between used ones. Takes milliseconds, as other threads run on.
+    By itself glibc keeps free pages between used ones. Takes milliseconds, while other threads run.
     """
     trim = _malloc_trim()
     if trim is not None:

@@ -66,7 +66,7 @@ def pinned(name: str) -> tuple[str, str | None]:
 
 
 def gguf_tag(name: str) -> tuple[str, str | None]:
-    """Split a hub name, `owner/name:Q4_K_M` as in llama.cpp, into repository and tag."""
+    """Split a hub name, `owner/name:Q4_K_M` as in llama.cpp, into repository and tag; drop a revision."""
     repository, _, tag = pinned(name)[0].partition(":")
     return repository, tag or None
 

@@ -69,7 +69,7 @@ OFFLINE_MODELS = {model.alias: model for model in _MODELS}
 
 
 def find_parts(model: EmbeddedModel) -> list[Path]:
-    """Locate the parts, in order. Raises ModelNotFoundError naming what is not installed."""
+    """Locate the parts, in order. Raises ModelNotFoundError if one is not installed."""
     found = [find_part(model, number) for number in range(1, model.num_parts + 1)]
     missing = [name for name, path in zip(model.packages, found, strict=True) if path is None]
     if missing:

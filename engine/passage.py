@@ -29,7 +29,7 @@ class CursorLines:
 
     @classmethod
     def around(cls, before: Sequence[str], behind: Sequence[str]) -> Self:
-        """Take them from the lines `before` and `behind` the cursor."""
+        """Take the nearest of the lines `before` and `behind` the cursor."""
         return cls(_nearest(reversed(before)), _nearest(behind))
 
 

@@ -26,7 +26,7 @@ class Progress:
 
 
 class NoProgress(Progress):
-    """Shows nothing."""
+    """Progress without a display."""
 
 
 @contextmanager

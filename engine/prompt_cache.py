@@ -175,7 +175,6 @@ class PromptCache:
         return longest
 
     def _fitting(self, key: CacheKey, capacity: int) -> _Entry | None:
-        """The key's slot if it is idle and large enough."""
         entry = self._entries.get(key)
         is_fit = entry is not None and not entry.is_leased and entry.slot.capacity >= capacity
         return entry if is_fit else None

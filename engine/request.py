@@ -1,6 +1,6 @@
 """The engine's input and output: a request, its chunks, its result. Plain data, no torch.
 
-Snippets, chunks and costs are sent to clients as they are.
+Snippets, chunks and costs go over the wire as they are.
 """
 
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ MAX_SNIPPET_CHARS = 16_384  # characters, more than a prompt can show
 
 
 class FinishReason(StrEnum):
-    """Why a completion ended."""
+    """The reason that a completion ended for."""
 
     END_TOKEN = "end_token"  # the model's own end of text
     FIM_TOKEN = "fim_token"  # it began another fill-in-the-middle block

@@ -24,7 +24,7 @@ _CROWD_RATE = 0.1  # weight of the latest job in that share
 
 
 class Dropped(StrEnum):
-    """Why a waiting job never ran."""
+    """The reason that a waiting job never ran."""
 
     # Its document has a newer job, or it is a prefetch and others need the time.
     SUPERSEDED = "superseded"
@@ -203,7 +203,7 @@ class Scheduler:
             self._running = {job: one for job, one in self._running.items() if not one.is_done}
 
     def _going_on(self) -> list[Any]:
-        """Sequences of the next step, with those paused and cancelled, so that they end."""
+        """Sequences of the next step; paused ones that are cancelled take part in order to end."""
         with self._changed:
             self._turns.begin()
             return [

@@ -84,7 +84,7 @@ class DraftStates:
 
     @contextmanager
     def take(self, workspace: str, principal: str = "") -> Iterator[DraftState]:
-        """Take a state for one completion: the workspace's own, a left one, or a new one."""
+        """Take a state for one completion: the workspace's own, a free one, or a new one."""
         state = self._idle(workspace, principal)
         state.workspace, state.is_taken = workspace, True
         try:

@@ -40,7 +40,7 @@ class EditedFile:
 
     @contextmanager
     def completed(self, request: CompletionRequest, unsettled: str) -> Iterator[None]:
-        """Hold the file for a completion, and then undo all additions to the pool since.
+        """Hold the file for a completion, whose end undoes all additions to the pool meanwhile.
 
         The newest document ends at the cursor, without `unsettled`: the text before the cursor
         whose tokens may still change. Generated tokens may follow it.

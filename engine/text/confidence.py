@@ -136,6 +136,6 @@ def word_start(text: str) -> int:
 
 
 def _is_in_word(character: str) -> bool:
-    """Whether a character goes on a word; in scripts without capitals each one is a word."""
+    """Whether a character continues a word; in scripts without capitals each is a word."""
     has_case = character.lower() != character.upper()
     return has_case or character.isdecimal() or character == "_"

@@ -68,7 +68,6 @@ def block_heads(upwards: Iterable[str]) -> Iterator[tuple[int, str]]:
 
 
 def _imports(lines: Iterable[str]) -> Iterator[str]:
-    """Yield the lines of import statements, to the end of their brackets."""
     rest = iter(lines)
     for line in rest:
         if is_import(line):

@@ -48,7 +48,7 @@ class Stopper:
         self._clock = clock
         self._began: float | None = None
         self._num_tokens = 0
-        self._has_whole_line = False  # so the text could end there
+        self._has_whole_line = False  # the text could end with it
         self._written = Written()
 
     @property

@@ -50,7 +50,7 @@ class SuffixRule:
         )
 
     def cut(self, written: Written) -> int | None:
-        """Where the text, at a line end, reaches the suffix, if it does."""
+        """Place where the text, at a line end, reaches the suffix; None if it does not."""
         if not self._may_match(written) or not (needed := self._needed):
             return None
         cut = self._match(written, needed)
@@ -185,7 +185,7 @@ class SuffixRule:
         return line.start - next((n for n in lengths if ahead.endswith(self.before[:n])), 0)
 
     def _first_begins(self, line: Line, text: str) -> int:
-        """Where the suffix's first line may begin in the growing line."""
+        """Place in the growing line where the suffix's first line may begin."""
         start = len(line.space)
         for column in range(start, len(line.text) if self._is_on_cursor_line else start + 1):
             words = squeeze(line.text[column:])
