@@ -9,7 +9,7 @@ from importlib import import_module
 from lsp_server.cli import command_line
 from lsp_server.cli.command_parser import Command, CommandParser, add_commands
 
-_BENCHMARKS = {  # what it does, an example of its arguments
+_BENCHMARKS = {  # by name: purpose, and an example of arguments
     "replay": (
         "decode real insertions and edits beside llama.cpp",
         "insertions.jsonl --count 20 --compare llama-cpp",
@@ -34,7 +34,7 @@ _BENCHMARKS = {  # what it does, an example of its arguments
 
 
 def build_parser() -> argparse.ArgumentParser:
-    """`args.benchmark` says what was asked for; the settings are those of `foregram bench`."""
+    """Return the parser; it stores the benchmark's name. Settings are those of `foregram bench`."""
     parser = CommandParser(
         prog="python -m tests.bench",
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -56,7 +56,7 @@ def _add_options(name: str, parser: argparse.ArgumentParser) -> None:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run a benchmark; its exit status. Failures are told as the product tells them."""
+    """Run a benchmark and return its exit status. Failures are reported as in the product."""
     return command_line.main(argv, make_parser=build_parser)
 
 

@@ -1,4 +1,4 @@
-"""How much other files help: those that a person would have open, and those of the repository."""
+"""Measures how much other files help: those that a person has open, and the repository's."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -51,14 +51,13 @@ _HEAD = re.compile(r"^# (\S+)$", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class Retrieved:
-    """What an index shows of files that are not open, and how long it was asked."""
+    """An index's excerpts of files that are not open, and the time to get them."""
 
     snippets: tuple[Snippet, ...] = ()
     ms: float = 0.0
 
 
-# Asks an index of the task's tree, which must not show the task's own file, nor, where some are
-# open, those.
+# Asks an index of the task's tree. It must not show the task's own file, nor open files.
 AskIndex = Callable[[CrossfileTask, tuple[Buffer, ...]], Retrieved]
 
 
@@ -73,7 +72,7 @@ class CrossfileRun:
 
     @property
     def shown(self) -> tuple[str, ...]:
-        """The paths of the other files that the prompt shows."""
+        """The paths of the other files in the prompt."""
         return (*self.result.cost.neighbours, *self.result.cost.repository)
 
 
@@ -86,7 +85,7 @@ class ArmFigures:
     similarity: float
     identifiers: float
     prompt_tokens: float
-    other_tokens: float  # of these
+    other_tokens: float  # tokens of other files in the prompt
     tokens_per_step: float
     recall: float  # of the file that defines the answer
     retrieval_ms: float  # p50
@@ -95,7 +94,7 @@ class ArmFigures:
 
 @dataclass
 class _Judged:
-    """The text so far; it is enough once the part that is judged has ended."""
+    """The text so far; it is complete once the part to judge has ended."""
 
     task: CrossfileTask
     text: str = field(default="")
@@ -103,7 +102,7 @@ class _Judged:
 
     def take(self, chunk: Chunk) -> None:
         self.text += chunk.text
-        if "\n" in chunk.text:  # the file is looked through, which takes as long as a step
+        if "\n" in chunk.text:  # judging takes as long as a step
             self.is_enough = len(cut(self.task, self.text)) < len(self.text)
 
 
@@ -127,7 +126,7 @@ def run_crossfile(
         repository=found.snippets,
     )
     result = engine.complete(request, on_chunk=judged.take, cancelled=lambda: judged.is_enough)
-    engine.forget(_all_of(request))  # else the next arm would draft what this one wrote
+    engine.forget(_all_of(request))  # or the next arm would draft this one's text
     score = crossfile_score(task, result.text)
     return CrossfileRun(task, arm, cut(task, result.text), result, score, found.ms)
 
@@ -139,7 +138,7 @@ def _all_of(request: CompletionRequest) -> ClosedBuffers:
 
 
 def crossfile_figures(runs: Sequence[CrossfileRun]) -> dict[str, dict[str, ArmFigures]]:
-    """Figures by group, and within it by arm; a stratum of several kinds is also split by them."""
+    """Return figures by group, and within it by arm; a stratum of several kinds is also split."""
     strata = grouped(runs, lambda run: run.task.stratum)
     is_mixed = {name: len({run.task.kind for run in some}) > 1 for name, some in strata.items()}
     mixed = [run for run in runs if is_mixed[run.task.stratum]]
@@ -177,7 +176,7 @@ def _figures(runs: Sequence[CrossfileRun], alone: Sequence[CrossfileRun]) -> Arm
 
 
 def _oracle(task: CrossfileTask) -> tuple[Snippet, ...]:
-    """The definitions that the answer uses, as if somebody had known them."""
+    """Return the definitions that the answer uses, as an oracle would."""
     pieces = _HEAD.split(task.definition_text)[1:]
     pairs = zip(pieces[::2], pieces[1::2], strict=True)
     return tuple(Snippet(path, f"{text.strip(chr(10))}\n") for path, text in pairs)

@@ -1,4 +1,4 @@
-"""`python -m tests.bench crossfile`: tasks asked with what other files an editor or an index knows."""
+"""`python -m tests.bench crossfile`: tasks with other files, open ones or those of an index."""
 
 import argparse
 import time
@@ -68,7 +68,7 @@ def bench(arguments: argparse.Namespace, settings: Settings) -> None:
 
 
 def _indexes(folder: Path, stack: ExitStack) -> AskIndex:
-    """Asks one index a tree, made in `folder` when it is first asked for, closed with `stack`."""
+    """Return a function that asks one index per tree, made in `folder` and closed with `stack`."""
 
     @cache
     def index_of(root: Path) -> Retrieval:

@@ -42,7 +42,7 @@ def bench(arguments: argparse.Namespace, settings: Settings) -> None:
 
 @dataclass(frozen=True, slots=True)
 class FimRun:
-    """What was written for a task."""
+    """A task and the text written for it."""
 
     task: FimTask
     text: str
@@ -51,7 +51,7 @@ class FimRun:
 
 @dataclass(frozen=True, slots=True)
 class FimFigures:
-    """Shares of tasks, 0 to 1. `pass_at_1` is None where no task can be run."""
+    """Shares of tasks, 0 to 1. `pass_at_1` is None if no task can be run."""
 
     tasks: int
     exact_match: float

@@ -1,8 +1,8 @@
-"""What quantization costs: how well quantized weights predict real code, next to the whole ones.
+"""The cost of quantization: how well quantized weights predict real code, next to whole ones.
 
-No drafts and no sampling: the model reads the items' text and says how likely each token was. The
-whole weights are bfloat16. Where there is no GPU, what one would hold is computed in float32, and
-what the CPU holds by default comes last.
+No drafts and no sampling: the model reads the items' text and gives each token's probability. The
+whole weights are bfloat16. Without a GPU, a GPU's weights are computed in float32. The CPU's
+default form comes last.
 """
 
 import argparse
@@ -40,7 +40,7 @@ from lsp_server.cli.engine_arguments import DEVICE
 from lsp_server.cli.terminal import ProgressBars, print_figures, tracked
 from lsp_server.settings import Settings
 
-_READ_TOKENS = 512  # of an item, up to the end of its target
+_READ_TOKENS = 512  # tokens of an item, up to the end of its target
 _POSITIONS = 1024
 
 
@@ -65,7 +65,7 @@ def bench(arguments: argparse.Namespace, settings: Settings) -> None:
 
 @dataclass(frozen=True, slots=True)
 class QuantizationFigures:
-    """One quantization over all tokens read. `agreement` is the share whose likeliest token is bfloat16's."""
+    """One quantization over all tokens. `agreement` is the share with bfloat16's likeliest token."""
 
     dtype: str
     weights_mb: float
@@ -85,7 +85,7 @@ def measure_quantizations(
     cache_folder: Path,
     progress: Progress,
 ) -> list[QuantizationFigures]:
-    """Read the items with the weights in each quantization, first bfloat16. Raises ForegramError."""
+    """Read the items in each quantization, bfloat16 first. Raises ForegramError."""
     device = choice.device
     if not choice.is_cpu and choice.kernel_lack:
         raise ConfigurationError(f"device {device}: {choice.kernel_lack}")
@@ -104,7 +104,7 @@ def measure_quantizations(
     held = _on_gpu(source, prepared(model, FILE_FORMS), device, progress)
     if device.type == "cpu":
         held = chain(held, _on_cpu(model, cache_folder, progress))
-    whole: torch.Tensor | None = None  # the choices of whole weights
+    whole: torch.Tensor | None = None  # the likeliest tokens of whole weights
     figures = []
     for dtype, num_bytes, form in held:
         losses, choices = _read(form, tracked(texts, "items"))
@@ -124,7 +124,7 @@ def measure_quantizations(
 def _on_gpu(
     source: ConvertedModel, own: ConvertedModel, device: torch.device, progress: Progress
 ) -> Iterator[_Quantized]:
-    """What a GPU can hold, of whole weights and in the file's `own` form; a CPU takes the same numbers."""
+    """Yield forms of a GPU, of whole weights and in the file's `own`; a CPU takes them, too."""
     for name, quantization in GPU_QUANTIZATIONS.items():
         try:
             require_widths(source.config, quantization)
@@ -142,7 +142,7 @@ def _on_gpu(
 def _placed(
     source: ConvertedModel, quantization: Quantization, device: torch.device, progress: Progress
 ) -> GpuQwen2:
-    """On a CPU unpacked, under the name that it has on a GPU."""
+    """Return the model, unpacked on a CPU, under the name that it has on a GPU."""
     dtype = torch.bfloat16 if device.type == "cuda" else torch.float32
     given = (source.config, source.tensors(), quantization)
     placed = place_qwen2(*given, _POSITIONS, device, progress, dtype)
@@ -174,7 +174,7 @@ def quantization_table(figures: Sequence[QuantizationFigures]) -> Table:
 
 
 def unpacked(model: GpuQwen2) -> GpuQwen2:
-    """The same numbers in whole weights, which a CPU would else unpack at every step."""
+    """Return the same numbers in whole weights, which a CPU would else unpack at every step."""
 
     def whole(weight: Weight) -> Weight:
         return Weight("float", weight.dense(), None)
@@ -209,7 +209,7 @@ def _text(tokenizer: Tokenizer, item: ReplayItem) -> list[int]:
 
 
 def _read(model: CausalModel, texts: Iterable[Sequence[int]]) -> tuple[torch.Tensor, torch.Tensor]:
-    """How likely each token was, in nats, and the likeliest one at its place."""
+    """Return each token's log-probability in nats, and the likeliest token at its place."""
     losses, choices = [], []
     for text in texts:
         slot = model.new_slot(len(text) + MAX_ROWS)

@@ -1,4 +1,4 @@
-"""llama.cpp on the same weights: from a wheel in this process, or a server that you built."""
+"""llama.cpp on the same weights: from a wheel in this process, or your own server."""
 
 import re
 import time
@@ -31,8 +31,8 @@ _POLL_S = 0.1
 class Peer:
     """A llama.cpp with the weights of our model.
 
-    `decode` writes so many tokens greedily behind the prompt's ids, whatever they are. `build` says
-    which build of it this is, and what of the processor it uses.
+    `decode` greedily writes a number of tokens behind the prompt's ids, whatever they are. `build`
+    names its build, and the processor features in use.
     """
 
     decode: Callable[[Sequence[int], int], Cost]
@@ -41,7 +41,7 @@ class Peer:
 
 @contextmanager
 def gguf_file(model: str, progress: Progress) -> Iterator[Path]:
-    """A model's .gguf file, until the block ends. Raises ConfigurationError where it has none."""
+    """Yield a model's .gguf file until the block ends. Raises ConfigurationError if it has none."""
     with TemporaryDirectory(prefix="foregram-") as folder:
         located = on_disk(locate(model, progress), Path(folder), progress)
         if isinstance(located, FolderModel):
@@ -54,7 +54,7 @@ def gguf_file(model: str, progress: Progress) -> Iterator[Path]:
 def wheel(model: Path, context: int) -> Peer:
     """Load a .gguf file for `context` tokens in this process, with the xllamacpp wheel.
 
-    Its threads sleep between runs, so it does not disturb the others' times. Raises
+    Its threads sleep between runs, so they do not disturb the others' times. Raises
     ConfigurationError without the wheel (extra `test`).
     """
     try:
@@ -82,7 +82,7 @@ def wheel(model: Path, context: int) -> Peer:
 
 @dataclass(frozen=True, slots=True)
 class LlamaServer:
-    """A llama-server that runs. `build` says which one it is, and for which processor."""
+    """A running llama-server. `build` names its build and processor features."""
 
     url: str
     process_id: int
@@ -93,7 +93,7 @@ class LlamaServer:
 def started(program: Path, model: Path, options: Mapping[str, str]) -> Iterator[LlamaServer]:
     """Run the llama-server `program` with one slot on this machine until the block ends.
 
-    Raises ConfigurationError where it does not start.
+    Raises ConfigurationError if it does not start.
     """
     threads = str(torch.get_num_threads())  # as the engine has them
     url = f"http://127.0.0.1:{(port := free_port())}"
@@ -126,7 +126,7 @@ def server(program: Path, model: Path, context: int) -> Iterator[Peer]:
 
 
 def _wait_until_ready(url: str, process: "Popen[bytes]", log: Path) -> str:
-    """Return how the server calls its build."""
+    """Return the server's name for its build."""
     until = time.monotonic() + _LOADING_S
     while not _is_healthy(url):
         if process.poll() is not None or time.monotonic() > until:
@@ -137,7 +137,7 @@ def _wait_until_ready(url: str, process: "Popen[bytes]", log: Path) -> str:
 
 
 def _system_info(command: Sequence[str]) -> str:
-    """The line that a server writes before it loads anything, where its log is to tell more."""
+    """Return the line with the processor's features, which a verbose server logs first."""
     with Popen([*command, "-lv", _TELLING], stdin=DEVNULL, stdout=PIPE, stderr=STDOUT) as process:
         limit = Timer(_LOADING_S, process.kill)
         limit.start()
@@ -151,7 +151,7 @@ def _system_info(command: Sequence[str]) -> str:
 
 def _is_healthy(url: str) -> bool:
     try:
-        return _ask(f"{url}/health").get("status") == "ok"  # while it loads there is an error
+        return _ask(f"{url}/health").get("status") == "ok"  # an error while it loads
     except (httpx2.HTTPError, ValueError):
         return False
 
@@ -163,7 +163,7 @@ def _ask(url: str, question: dict[str, Any] | None = None) -> dict[str, Any]:
 
 
 def _request(prompt_ids: Sequence[int], num_tokens: int) -> dict[str, Any]:
-    """Complete greedily and without end."""
+    """Return a request to complete greedily, without an end token."""
     return {
         "prompt": list(prompt_ids),
         "n_predict": num_tokens,
@@ -177,12 +177,12 @@ def _run_of(answer: dict[str, Any]) -> Cost:
     if "timings" not in answer:
         raise ConfigurationError(f"llama.cpp refuses: {answer['error']['message']}")
     times = answer["timings"]
-    # Its clock for decoding starts when the first token is there. Nothing else is compared.
+    # Its clock for decoding starts at the first token. No other time is compared.
     tokens, ms = times["predicted_n"] - 1, times["predicted_ms"]
     return Cost(tokens, tokens, tokens, 0, 0, prefill_ms=0.0, decode_ms=ms, accepted_by_source={})
 
 
 def _instructions(system_info: str) -> str:
-    """What of the processor's instructions the build uses, by its own account."""
+    """Return the processor features that the build reports."""
     names = re.findall(r"\b([A-Z][A-Z0-9_]+) = 1\b", system_info)
     return " ".join(dict.fromkeys(names)) or "instructions unknown"

@@ -1,4 +1,4 @@
-"""`python -m tests.bench load`: many people type at once before one host, simulated in this process."""
+"""`python -m tests.bench load`: many simulated people type at once at one host."""
 
 import argparse
 import asyncio
@@ -33,24 +33,24 @@ from tests.bench.simulated.load.own_host import own_host, write_tokens
 from tests.bench.simulated.load.own_traces import own_traces
 from tests.bench.simulated.traces import Trace, load_traces
 
-_TERMINATED = 143  # as shells report a program that SIGTERM ended
-# Random text goes on for ever, and no draft of it is right: so many tokens take as many steps as a
-# completion of a real model. A model that costs nothing would be given the longest prompt; several
-# threads would cost it more than they gain.
+_TERMINATED = 143  # exit status after SIGTERM, as in shells
+# Random text never ends, and no draft of it is right: each completion takes as many steps as one of
+# a real model. Prompts are limited, as a model without cost would get the longest; several threads
+# would cost it more than they gain.
 _TINY_TOKENS = 5
 _TINY_OPTIONS = ("--prompt-tokens", "1024", "--threads", "1")
 
 
 @dataclass(frozen=True, slots=True)
 class _Doors:
-    """The host as one person after the other speaks to it, and as who may read its metrics does."""
+    """Addresses of the host: one for each person in turn, and one that may read its metrics."""
 
     people: Sequence[HostAddress]
     metrics: HostAddress
 
     @classmethod
     def of(cls, address: HostAddress, tokens: Sequence[tuple[str, str]]) -> Self:
-        """With the names and tokens of a file; with none, that of the address is everybody's."""
+        """Return them for the names and tokens of a file, or else the address itself for all."""
         people = [token for name, token in tokens if name != METRICS_NAME] or [address.token]
         metrics = next((token for name, token in tokens if name == METRICS_NAME), people[0])
         return cls([replace(address, token=one) for one in people], replace(address, token=metrics))
@@ -99,7 +99,7 @@ def bench(arguments: argparse.Namespace, settings: Settings) -> int:
     if sum(places) != 1:
         raise ConfigurationError("name the host's URL, or else either --local or --tiny")
     changes: dict[str, object] = {"host_url": arguments.url}
-    if arguments.tiny:  # a random model is sure of nothing, and does not end
+    if arguments.tiny:  # a random model is unsure of everything, and never ends
         changes |= {"min_confidence": 0.0, "max_tokens": _TINY_TOKENS}
     settings = msgspec.structs.replace(settings, **changes)
     traces = load_traces(arguments.set) if arguments.set else own_traces()
@@ -114,9 +114,9 @@ def bench(arguments: argparse.Namespace, settings: Settings) -> int:
 async def _measured(
     arguments: argparse.Namespace, settings: Settings, traces: Sequence[Trace]
 ) -> tuple[Sequence[LoadFigures], Status]:
-    """One crowd after the other, before the same host. SIGTERM cancels it, and ends an own host.
+    """Run one crowd after the other at the same host. SIGTERM cancels it, and ends an own host.
 
-    Raises BenchError where the host serves nobody.
+    Raises BenchError if the host serves nobody.
     """
     task = asyncio.current_task()
     assert task is not None
@@ -137,7 +137,7 @@ async def _measured(
 async def _doors(
     arguments: argparse.Namespace, settings: Settings, traces: Sequence[Trace]
 ) -> AsyncIterator[_Doors]:
-    """Those of the host at a URL, or of one of our own."""
+    """Yield those of the host at a URL, or of one of our own."""
     file, most = arguments.tokens, max(arguments.people)
     if arguments.url is not None:
         tokens = _read_tokens(file, most) if file else ()
@@ -158,7 +158,7 @@ async def _doors(
 def _own_model(
     arguments: argparse.Namespace, settings: Settings, traces: Sequence[Trace], folder: Path
 ) -> list[str]:
-    """What `foregram serve` is to load. What it learns of the traces goes with `folder`."""
+    """Return the model options of `foregram serve`; `folder` keeps what it learns."""
     if arguments.tiny:
         model = str(folder / "model")
         write_random_model(Path(model), traces)
@@ -171,10 +171,10 @@ def _own_model(
 
 
 def _read_tokens(path: Path, most: int) -> Sequence[tuple[str, str]]:
-    """The names and tokens of a host's token file, in their order. Raises InputError.
+    """Read the names and tokens of a host's token file, in their order. Raises InputError.
 
-    `most` people need one each, or share a single one: those who share a token share its quotas and
-    its turns, which is another measurement.
+    `most` people need a token each, or share a single one. People with one token share its quotas
+    and its turns, which is another measurement.
     """
     try:
         lines = [line.strip() for line in path.read_text("ascii").splitlines()]

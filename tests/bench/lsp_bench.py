@@ -1,4 +1,4 @@
-"""`python -m tests.bench lsp`: the language server as an editor sees it, measured from outside."""
+"""`python -m tests.bench lsp`: the language server, measured from an editor's side."""
 
 import argparse
 import asyncio
@@ -35,7 +35,7 @@ _READY_S = 120.0
 _LONG_LINES = 50_000
 _REQUESTS = 24
 _NAMES = ("weight", "label", "cheapest", "discount", "owner", "shelf", "margin", "supplier")
-_TYPED = 24  # keys typed along a completion
+_TYPED = 24  # keys typed along each completion
 _SOURCE = '''"""A shop's inventory."""
 
 from dataclasses import dataclass
@@ -110,7 +110,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def bench(arguments: argparse.Namespace, settings: Settings) -> None:
-    """Measure a new server with a new host, or that of host_url, and print the figures."""
+    """Measure a new server with a new host, or with that of host_url, and print the figures."""
     with TemporaryDirectory() as folder:
         own_host = msgspec.structs.replace(settings, runtime_folder=Path(folder) / "run")
         runtime = (own_host if settings.host_url is None else settings).runtime_folder
@@ -153,7 +153,7 @@ async def _first_completion(editor: Editor) -> None:
 
 
 async def _initialize_ms(command: list[str], environ: Mapping[str, str]) -> float:
-    """From the start of a process to its response; without a client library's own time."""
+    """Return the time from a process's start to its response, without a client library's."""
     began = time.perf_counter()
     process = await asyncio.create_subprocess_exec(
         *command, env=dict(environ), stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE
@@ -182,7 +182,7 @@ async def _resident_mb(process_id: int) -> float:
 
 
 async def _type_along(editor: Editor) -> tuple[Spread, int]:
-    """Type what is shown, key by key; each response should be the rest, at once."""
+    """Type the shown text key by key; each response should be its rest, at once."""
     times: list[float] = []
     num_flashes = 0
     text = await editor.complete()
@@ -190,31 +190,31 @@ async def _type_along(editor: Editor) -> tuple[Spread, int]:
         editor.type(text[0])
         expected, began = text[1:], time.perf_counter()
         text = await editor.complete()
-        if expected:  # else it was not cached
+        if expected:  # otherwise it was not cached
             times.append(1000 * (time.perf_counter() - began))
             num_flashes += text != expected
     return Spread.of(times), num_flashes
 
 
 async def _overhead(editor: Editor) -> Spread:
-    """What a request takes beyond the host's own time, for a new text each."""
+    """Return a request's time beyond the host's own, each for a new text."""
     times: list[float] = []
     last = ""
     for number in range(_REQUESTS):
-        # A name that no prefetched completion could contain.
+        # A name that no prefetched completion can contain.
         editor.type(f"\n    {_NAMES[number % len(_NAMES)]}_{number * 37 % 101} = ")
         began = time.perf_counter()
         await editor.complete()
         whole = 1000 * (time.perf_counter() - began)
         cost = await editor.last_cost()
-        if cost["id"] != last:  # else it was cached
+        if cost["id"] != last:  # otherwise it was cached
             times.append(whole - cost["queueMs"] - cost["prefillMs"] - cost["decodeMs"])
         last = cost["id"]
     return Spread.of(times)
 
 
 async def _reuse(editor: Editor) -> dict[str, Any]:
-    """Tokens that are prefilled again for a request like the last one."""
+    """Return the tokens that a request much like the last one prefills again."""
 
     async def prefilled(typed: str) -> int:
         if typed:
@@ -232,7 +232,7 @@ async def _reuse(editor: Editor) -> dict[str, Any]:
 
 
 async def _change_ms(editor: Editor) -> Spread:
-    """Edits of a long file; the response to a command says when one is done."""
+    """Return the time to edit a long file; a command's response marks the end of each edit."""
     editor.open(_LONG_URI, "".join(f"value_{n} = {n}  # é\n" for n in range(_LONG_LINES)))
     await editor.ping()
     times = []

@@ -1,4 +1,4 @@
-"""Two arms of one run on the same tasks: who wins, and how sure that is."""
+"""Two arms of one run on the same tasks: which wins, and how certain that is."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -12,11 +12,11 @@ _DRAWS = 2_000
 
 @dataclass(frozen=True, slots=True)
 class Paired:
-    """Shares of exact tasks compared. The interval of the ratio holds 95 % of draws of packages."""
+    """Shares of exact tasks compared. The ratio's interval holds 95 % of resamples by package."""
 
     gained: int
     lost: int
-    p_value: float  # McNemar's, two-sided and exact: 1 where nothing differs
+    p_value: float  # McNemar's, two-sided and exact; 1 if nothing differs
     ratio: float
     ratio_low: float
     ratio_high: float
@@ -25,7 +25,7 @@ class Paired:
 def paired(
     arm: Mapping[str, bool], other: Mapping[str, bool], packages: Mapping[str, str]
 ) -> Paired:
-    """Compare what became of each task in an arm with what did in another; keys are tasks."""
+    """Compare the outcome of each task in two arms; keys are tasks."""
     gained = sum(arm[task] and not other[task] for task in arm)
     lost = sum(other[task] and not arm[task] for task in arm)
     won, had = Counter[str](), Counter[str]()  # exact tasks, by package
@@ -39,17 +39,17 @@ def paired(
 
 
 def mcnemar(gained: int, lost: int) -> float:
-    """The probability of a difference as large where both directions are equally likely."""
+    """Return the probability of at least this difference if both directions are equally likely."""
     pairs, fewer = gained + lost, min(gained, lost)
     tail: float = sum(comb(pairs, k) for k in range(fewer + 1)) / 2**pairs
     return min(1.0, 2 * tail)
 
 
 def ratio_interval(ours: Sequence[int], others: Sequence[int]) -> tuple[float, float]:
-    """Between which ratios of our sum to theirs 95 % of resampled pairs lie; always the same draws.
+    """Return the 95 % interval of our sum over theirs for resampled pairs, always the same.
 
-    Where their sum is 0, the ratio is infinite. Draws in which both are 0 are left out; NaN where
-    all are such.
+    If their sum is 0, the ratio is infinite. Draws with 0 in both are left out; NaN if no other is
+    left.
     """
     draw = np.random.default_rng(0).integers(0, len(ours), (_DRAWS, len(ours)))
     won, had = (np.array(some, float)[draw].sum(axis=1) for some in (ours, others))

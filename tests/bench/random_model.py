@@ -1,7 +1,7 @@
-"""A small Qwen2 of random numbers in a folder: what is measured with it is all but the model.
+"""A small Qwen2 of random numbers in a folder, to measure everything but the model.
 
-Its tokenizer is trained on the texts that are going to be completed, so that a text has about as
-many tokens as with a real one. What it writes says nothing.
+Its tokenizer is trained on the texts to complete, so that a text has about as many tokens as with a
+real one. Its output is meaningless.
 """
 
 from collections.abc import Iterable, Iterator
@@ -15,8 +15,8 @@ from tests.bench.simulated.traces import Trace
 from tests.support.byte_tokenizer import CONTROL_TOKENS
 from tests.support.tiny_models import tiny_model
 
-# How Qwen cuts text into words. No word goes on behind a line end: what the host does line by line
-# it could not do with the usual cut of byte-level tokenizers.
+# Qwen's rule for words. No word continues behind a line end: the host works line by line, which the
+# usual cut of byte-level tokenizers would break.
 _WORD = Regex(SPLITS["qwen2"][0])
 _VOCAB_SIZE = 4096
 _TRAINED_CHARS = 1_000_000
@@ -36,7 +36,7 @@ def write_random_model(folder: Path, traces: Iterable[Trace]) -> None:
 
 
 def _trained(texts: Iterable[str]) -> Tokenizer:
-    """A byte-level tokenizer with the words and the control tokens of Qwen."""
+    """Return a byte-level tokenizer with the words and control tokens of Qwen."""
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
         [
@@ -56,7 +56,7 @@ def _trained(texts: Iterable[str]) -> Tokenizer:
 
 
 def _texts(traces: Iterable[Trace]) -> Iterator[str]:
-    """As much as is enough to train on."""
+    """Yield enough text to train on."""
     room = _TRAINED_CHARS
     for trace in traces:
         opened = "".join(buffer.text for buffer in trace.open_buffers)

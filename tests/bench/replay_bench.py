@@ -1,4 +1,4 @@
-"""`python -m tests.bench replay`: the product's, beside llama.cpp on the same weights and prompts."""
+"""`python -m tests.bench replay`: the product beside llama.cpp, on the same weights and prompts."""
 
 import argparse
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -64,7 +64,7 @@ def bench(arguments: argparse.Namespace, settings: Settings) -> None:
 
 @dataclass(frozen=True, slots=True)
 class PeerFigures:
-    """A peer's speed, and ours with lookahead over it on the same items."""
+    """A peer's speed, and ours with lookahead relative to it, on the same items."""
 
     speed: Speed
     on_over_peer: float
@@ -73,9 +73,9 @@ class PeerFigures:
 def run_beside(
     engine: Engine, peer: Peer, items: Iterable[ReplayItem], wanted: CompletionRequest
 ) -> tuple[dict[str, list[Measured]], dict[str, list[tuple[Cost, Cost]]]]:
-    """Measure items as the product does; by kind also what we and the peer took for as many tokens.
+    """Measure items like the product; by kind also our and the peer's cost for as many tokens.
 
-    The peer's first token belongs to its prefill, so it is not asked for a single one.
+    The peer's first token belongs to its prefill, so it is never asked for a single one.
     """
     runs: dict[str, list[Measured]] = {}
     compared: dict[str, list[tuple[Cost, Cost]]] = {}

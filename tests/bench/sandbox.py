@@ -1,6 +1,6 @@
 """Runs a program that a model wrote, in a process of its own with limits.
 
-It guards against accidents (endless loops, memory, stray files); it is no security boundary.
+It guards against accidents (endless loops, memory, stray files), and is no security boundary.
 """
 
 import os
@@ -11,10 +11,10 @@ from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-PASSED = 73  # a program that ends itself early has not passed, so 0 is not enough
+PASSED = 73  # exit status; 0 would also pass programs that exit early
 
-# The limits are set inside the new process: a function between fork and exec would run in a
-# process with torch's threads.
+# The new process sets its own limits: a function between fork and exec would run in a process with
+# torch's threads.
 _RUNNER = """
 import os, resource, sys
 cpu_s, memory, file_bytes, passed = map(int, sys.argv[1:])
@@ -36,7 +36,7 @@ os._exit(passed)
 
 
 _CPU_S = 5
-_MEMORY_BYTES, _FILE_BYTES = 1 << 30, 1 << 20  # of address space; of each file
+_MEMORY_BYTES, _FILE_BYTES = 1 << 30, 1 << 20  # bytes of address space; of each file
 
 
 def runs_through(program: str, wall_s: float = 10.0, cpu_s: int = _CPU_S) -> bool:
@@ -62,5 +62,5 @@ def runs_through(program: str, wall_s: float = 10.0, cpu_s: int = _CPU_S) -> boo
             return False
         finally:
             with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)  # and what it may have started
+                os.killpg(process.pid, signal.SIGKILL)  # with its children
             process.wait()

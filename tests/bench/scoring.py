@@ -1,4 +1,4 @@
-"""How near a completion comes to what was written: exact match, similarity, and whether it runs."""
+"""How close a completion is to the true text: exact match, similarity, and whether it runs."""
 
 import io
 import keyword
@@ -15,7 +15,7 @@ _IDENTIFIER = re.compile(r"[^\W\d]\w*")
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """The score of a hole's text. `passed` is None where a task has no check that can be run."""
+    """The score of a hole's text. `passed` is None for a task without a check."""
 
     is_exact: bool
     edit_similarity: float  # 0 to 1
@@ -24,15 +24,15 @@ class Score:
 
 @dataclass(frozen=True, slots=True)
 class CrossfileScore:
-    """The score of a text whose names stand in another file; white space does not count."""
+    """The score of a text whose names are defined in another file; white space is ignored."""
 
     is_exact: bool
     similarity: float  # 0 to 1: twice the longest common subsequence over both lengths
-    has_identifiers: bool  # all of them, in their order
+    has_identifiers: bool  # has all of them, in order
 
 
 def score(task: FimTask, completion: str) -> Score:
-    """Score by the first non-empty line where the set asks for one line, else by the whole text.
+    """Score by the first non-empty line if the set asks for one line, else by the whole text.
 
     Blanks around the text do not count for the match; they do for the program.
     """
@@ -52,14 +52,14 @@ def crossfile_score(task: CrossfileTask, output: str) -> CrossfileScore:
 
 
 def cut(task: CrossfileTask, output: str) -> str:
-    """Return the part that is judged; the rule does not look at the target."""
+    """Return the part to judge; the rule does not look at the target."""
     if task.stratum == "random_line":
         return output.split("\n", maxsplit=1)[0]
     return first_statement(task.prefix, output)
 
 
 def first_statement(prefix: str, output: str) -> str:
-    """Cut at the first line end at which no bracket is open, counted from the file's start."""
+    """Cut at the first line end without an open bracket, counted from the file's start."""
     lines = accumulate(output.split("\n"), lambda head, line: f"{head}\n{line}")
     return next((head for head in lines if _depth(prefix + head) <= 0), output)
 
@@ -70,19 +70,19 @@ def first_line(text: str) -> str:
 
 
 def edit_similarity(one: str, other: str) -> float:
-    """1 - Levenshtein distance / length of the longer text."""
+    """Return 1 - Levenshtein distance / length of the longer text."""
     longer = max(len(one), len(other))
     return 1.0 - _distance(one, other, replacing=1) / longer if longer else 1.0
 
 
 def _similarity(one: str, other: str) -> float:
-    """Two edits replace a character here, so what both keep is their longest subsequence."""
+    """Return the similarity; replacing costs two edits, so both keep a common subsequence."""
     total = len(one) + len(other)
     return (total - _distance(one, other, replacing=2)) / total if total else 1.0
 
 
 def _distance(one: str, other: str, replacing: int) -> int:
-    """The cost of turning `one` into `other`: 1 to insert or delete, `replacing` to replace."""
+    """Return the cost of making `other` of `one`: 1 to insert or delete, `replacing` to replace."""
     above = list(range(len(other) + 1))
     for row, char in enumerate(one, start=1):
         line = [row]

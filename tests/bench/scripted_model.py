@@ -1,4 +1,4 @@
-"""A model that writes what a script says, sure of most of it: no weights, the same in every run."""
+"""A model that writes a script, sure of most of it: no weights, the same in every run."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -21,8 +21,8 @@ from engine.model.tokenizer import Tokenizer
 from engine.progress import NoProgress
 from tests.support.byte_tokenizer import byte_tokenizer
 
-_PROMPT_TOKENS = 4096  # a token has about a byte, so that is a quarter of a usual prompt's text
-_ANCHOR_BYTES = 200  # of the prompt's end that are looked for in the script
+_PROMPT_TOKENS = 4096  # a token has about a byte, so this is a quarter of a usual prompt's text
+_ANCHOR_BYTES = 200  # bytes of the prompt's end that are searched for in the script
 _END, _PREFIX, _MIDDLE, _SUFFIX = 0, 1, 2, 3  # ids of the byte tokenizer
 
 
@@ -86,7 +86,7 @@ class ScriptedModel(EagerModel):
         return Logits(values)
 
     def _next(self, token_ids: list[int], allowed: np.ndarray | None) -> tuple[int, float]:
-        """The id that follows, and how sure the model is of it."""
+        """Return the next id, and the model's certainty of it."""
         rest = self._rest(token_ids)
         known = None if allowed is None else set(allowed.tolist())
         for length in range(min(self._longest, len(rest)), 0, -1):
@@ -96,8 +96,8 @@ class ScriptedModel(EagerModel):
         return (_END if known is None else min(known)), 0.9
 
     def _rest(self, token_ids: list[int]) -> bytes:
-        """What the script says behind these tokens; nothing where they do not follow it."""
-        middle = _first(token_ids, _MIDDLE, -1)  # a draft may have another
+        """Return the script behind these tokens; empty if they do not follow it."""
+        middle = _first(token_ids, _MIDDLE, -1)  # a draft may contain another
         begin = _first(token_ids, _PREFIX, -1)
         text = self._vocabulary.bytes_of_all
         written = text(token_ids[middle + 1 :])
@@ -117,7 +117,7 @@ class ScriptedModel(EagerModel):
 
 
 def scripted_engine(folder: Path) -> tuple[Engine, ScriptedModel]:
-    """An engine around a scripted model. It learns in `folder`, which should be empty."""
+    """Return an engine with a scripted model. It learns in `folder`, which should be empty."""
     tokenizer = Tokenizer.from_json(byte_tokenizer().to_str())
     model = ScriptedModel(tokenizer)
     loaded = LoadedModel(
@@ -133,7 +133,7 @@ def scripted_engine(folder: Path) -> tuple[Engine, ScriptedModel]:
 
 
 def _sureness(text: bytes) -> float:
-    """A probability that depends on the text alone: high, at one place of 64 low."""
+    """Return a probability that depends on the text alone: high, but low at one place of 64."""
     chance = crc32(text) % 64
     return 0.3 if chance == 0 else 0.9 if chance < 3 else 0.9995
 

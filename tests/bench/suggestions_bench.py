@@ -1,7 +1,7 @@
-"""`python -m tests.bench suggestions`: what an editor is shown where a script is the model.
+"""`python -m tests.bench suggestions`: the suggestions that an editor shows for a scripted model.
 
 Two commits that print the same lines suggest the same: prompts, rules that end and trim a text, and
-positions. No model is needed, and a busy machine changes nothing.
+positions. It needs no model, and a busy machine changes nothing.
 """
 
 import argparse
@@ -30,12 +30,12 @@ from tests.bench.scripted_model import ScriptedModel, scripted_engine
 from tests.bench.simulated.editor import Editor, opened_editor
 from tests.support.running_host import TOKEN, running_host
 
-_MOST_BYTES = 60_000  # of a file
-_IN_FILE = 4  # cursors
-_MOST_TOLD = 20  # places that differ
+_MOST_BYTES = 60_000  # bytes of a file
+_IN_FILE = 4  # cursors in a file
+_MOST_TOLD = 20  # different places that are printed
 _READY_S = 60.0
 _POLL_S = 0.02
-_SETTINGS = {  # nothing that depends on time or on files that are not open
+_SETTINGS = {  # nothing that depends on time or closed files
     "speculate": False,
     "repository": ["off"],
     "time_limit_ms": 3_600_000,
@@ -69,7 +69,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def bench(arguments: argparse.Namespace, settings: Settings) -> None:
-    del settings  # an editor of this benchmark has none
+    del settings  # the benchmark's editor has none
     places = scripted_places(arguments.paths, arguments.count, arguments.seed)
     if not places:
         raise ConfigurationError("no file among these is in a language that has a name")
@@ -84,9 +84,9 @@ def bench(arguments: argparse.Namespace, settings: Settings) -> None:
 
 
 def scripted_places(paths: Iterable[Path], count: int, seed: int) -> list[ScriptedPlace]:
-    """Up to `count` cursors in the files of `paths`, each with a text for the model.
+    """Return up to `count` cursors in the files of `paths`, each with a text for the model.
 
-    Files are known by their name and content alone, so that folders may move.
+    Files are known by name and content alone, so folders may move.
     """
     chance = Random(seed)  # noqa: S311 - it chooses places, not secrets
     files = sorted(
@@ -119,13 +119,13 @@ def _places_in(file: Path, chance: Random) -> Iterator[ScriptedPlace]:
 
 
 def _place(file: Path, rows: Sequence[str], row: int, chance: Random) -> ScriptedPlace:
-    """Cut some text out at a row; the model writes it, and may go on, or writes what fits worse."""
+    """Cut out text at a row; the model writes it, may go on, or writes worse text."""
     line = rows[row]
     indent = len(line) - len(line.lstrip())
     column = chance.choice([indent, len(line), chance.randint(indent, len(line))])
     num_cut = chance.choice([1, 1, 2, 4, 8])
     prefix = "\n".join([*rows[:row], line[:column]])
-    if num_cut == 1 and chance.random() < 0.4:  # a text stays behind the cursor in its line
+    if num_cut == 1 and chance.random() < 0.4:  # text stays behind the cursor in its line
         end = chance.randint(column, len(line))
         cut, suffix = line[column:end], "\n".join([line[end:], *rows[row + 1 :]])
     else:
@@ -191,7 +191,7 @@ async def _until_ready(editor: Editor, uri: str) -> None:
 async def _asked(
     editor: Editor, model: ScriptedModel, place: ScriptedPlace, file: Path
 ) -> dict[str, Any]:
-    """What a cursor's request is answered with, as a line of a recording."""
+    """Return the answer to a cursor's request, as a line of a recording."""
     model.before, model.after = place.prefix.encode(), place.written.encode()
     model.prompt = b""
     uri = file.as_uri()
@@ -210,7 +210,7 @@ async def _asked(
 
 
 def _range(item: Any, row: int) -> list[int] | None:
-    """The range that an item replaces, by rows from the cursor's."""
+    """Return the range that an item replaces, in rows from the cursor's."""
     there = item.range
     if there is None:
         return None

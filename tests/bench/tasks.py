@@ -14,9 +14,9 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FimTask(SetItem):
-    """A hole in a program of HumanEval, in the two layouts that it is published in.
+    """A hole in a program of HumanEval, in its two published layouts.
 
-    `check` is what must run through behind the program; None: it cannot be run.
+    `check` is code that must run after the program; None: the task cannot be run.
     """
 
     language: str
@@ -25,7 +25,7 @@ class FimTask(SetItem):
 
     @classmethod
     def from_row(cls, row: dict[str, Any]) -> Self:
-        # The single-line set has no task ids, and its middles lack their line ends.
+        # The single-line set has no task ids, and its middles lack line ends.
         is_python = "task_id" in row
         language = "py" if is_python else str(row["language"])
         return cls(
@@ -39,23 +39,23 @@ class FimTask(SetItem):
         )
 
     def program(self, completion: str) -> str:
-        """The file with `completion` in the hole, and its check. The task must have one."""
+        """Return the file with `completion` in the hole, and the check that the task must have."""
         return f"{self.prefix}{completion}{self.suffix}\n{self.check}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CrossfileTask(SetItem):
-    """A cursor in a released package whose answer stands in another file of the package.
+    """A cursor in a released package whose answer is in another file of the package.
 
-    Open is what a person would have open, the last import first.
+    The open files are those that a person would have open, the last import first.
     """
 
-    stratum: str  # cross_file, or random_line, where no other file need be known
+    stratum: str  # cross_file, or random_line, which needs no other file
     kind: str
     target: str
     package: str = ""
     root: Path = Path()  # of the package's files; `path` lies below it
-    definition_text: str = ""  # what the answer uses, its file in a comment above each
+    definition_text: str = ""  # definitions that the answer uses, with their files in comments
 
     @classmethod
     def from_row(cls, row: dict[str, Any], trees: Path) -> Self:
@@ -73,12 +73,12 @@ class CrossfileTask(SetItem):
 
     @property
     def definition_path(self) -> str:
-        """The file that the answer's first name is defined in; "" where the set does not say."""
+        """The file that defines the answer's first name; "" if the set does not say."""
         return self.definition_text.partition("\n")[0].removeprefix("# ")
 
 
 def load_fim_tasks(path: Path, count: int | None = None) -> list[FimTask]:
-    """Read a set, or `count` tasks drawn from all over it: neighbours are holes in one problem."""
+    """Read a set, or `count` tasks drawn from all of it: neighbours are holes in one problem."""
     return _drawn(read_rows(path, FimTask.from_row, "fill-in-the-middle task"), count)
 
 
@@ -90,13 +90,13 @@ def load_crossfile_tasks(path: Path, trees: Path, count: int | None = None) -> l
 
 
 def is_inside(path: str) -> bool:
-    """Whether a path of a set names something below the folder that it is put in."""
+    """Whether a path of a set stays below the folder that the set is put in."""
     pure = PurePosixPath(path)
     return bool(pure.parts) and not pure.is_absolute() and ".." not in pure.parts
 
 
 def _drawn(tasks: list[T], count: int | None) -> list[T]:
-    """The same `count` tasks at each call; None is all, in the order of the file."""
+    """Return `count` tasks, the same at each call; None is all, in the order of the file."""
     if count is not None:
         random.Random(0).shuffle(tasks)  # noqa: S311 - a draw, no secret
     return tasks[:count]

@@ -84,7 +84,7 @@ def test_fim_prints_one_object_with_scores(engine, tasks_path, capsys):
     assert main(["fim", str(tasks_path), "--layout", "psm", "--json"]) == 0
     answer = json.loads(capsys.readouterr().out)
     assert answer["layout"] == "psm"
-    assert answer["languages"]["py"]["pass_at_1"] == 0.0  # the script says "ab", not "1"
+    assert answer["languages"]["py"]["pass_at_1"] == 0.0  # the script is "ab", not "1"
     assert answer["tasks"][0]["edit_similarity"] == 0.0
     assert main(["fim", str(tasks_path)]) == 0
     assert "edit similarity" in capsys.readouterr().out
@@ -119,7 +119,7 @@ def test_crossfile_asks_as_a_host_would_and_prints_all_arms(
     shown = {task["arm"]: (task["neighbours"], task["repository"]) for task in answer["tasks"]}
     assert shown["none"] == ([], [])
     assert shown["open_files"] == (["models.py"], [])
-    assert shown["together"] == (["models.py"], [])  # all of it, so its definitions once
+    assert shown["together"] == (["models.py"], [])  # all of it, so its definitions only once
     assert shown["repository"] == shown["oracle"] == ([], ["models.py"])
     assert arms["repository"]["recall"] == 1.0
     assert main(["crossfile", str(crossfile_path), *options]) == 0

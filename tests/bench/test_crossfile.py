@@ -1,4 +1,4 @@
-"""Tasks whose answer stands in another file, completed without and with the files open."""
+"""Tasks whose answer is in another file, completed without and with open files."""
 
 import json
 from itertools import product
@@ -99,7 +99,7 @@ def test_a_random_line_is_cut_at_its_end():
 
 
 class Guessing(HeldEngine):
-    """Knows the answer where it sees other files; writes on until it is cancelled."""
+    """Writes the answer if it sees other files, and goes on until it is cancelled."""
 
     def completing(self, request, **how):
         known = request.open_buffers or request.repository

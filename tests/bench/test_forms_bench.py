@@ -1,4 +1,4 @@
-"""Fewer bits are compared with whole weights on the same text."""
+"""Compares fewer bits with whole weights on the same text."""
 
 from dataclasses import replace
 from typing import Any
@@ -41,7 +41,7 @@ def test_each_form_reads_the_same_tokens_and_the_whole_one_agrees_with_itself(tm
 
 
 def test_a_file_s_own_form_costs_what_the_file_costs(tmp_path):
-    """Next to bfloat16 made of the same file, which rounds."""
+    """Compared with bfloat16 from the same file, which rounds."""
     quantized = save_model(tiny_model("qwen2", 1, **WIDE), tmp_path / "quantized")
     quantize_folder(quantized, "gptq")
     given = (ITEMS[:1], DeviceChoice.of("cpu"), tmp_path, NoProgress())

@@ -1,4 +1,4 @@
-"""llama.cpp as a peer: which build it is, what it is asked, and what it says when it cannot."""
+"""llama.cpp as a peer: its build, its requests, and its error messages."""
 
 import sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""`python -m tests.bench load`: which host it takes, what it refuses, and what it prints."""
+"""`python -m tests.bench load`: the host it takes, its refusals, and its output."""
 
 import json
 from contextlib import asynccontextmanager
@@ -22,7 +22,7 @@ OTHER_TOKENS = "ada:aaaaaaaaaa:aaaaaaaaa\n# on leave\n\nbob:bbbbbbbbbbbbbbbbbbbb
 
 @pytest.fixture
 def bench(monkeypatch, tmp_path):
-    """A function that runs the command; it returns the crowds and the options of an own host."""
+    """Return a function that runs the command and returns the crowds and an own host's options."""
     crowds, hosts = [], []
 
     class Crowd:

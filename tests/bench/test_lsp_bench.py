@@ -1,4 +1,4 @@
-"""Which host `python -m tests.bench lsp` measures, and with what it finds it."""
+"""The host that `python -m tests.bench lsp` measures, and the environment to find it."""
 
 import argparse
 
@@ -12,7 +12,7 @@ from tests.bench.lsp_bench import bench as bench_lsp
 
 @pytest.fixture
 def measured(monkeypatch, tmp_path):
-    """A function that measures nothing, and returns the environment that the server would get."""
+    """Return a function that only returns the environment that the server would get."""
     seen, nothing = [], Spread(0.0, 0.0)
 
     async def measure(_, environ):

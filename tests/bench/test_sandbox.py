@@ -47,7 +47,7 @@ def test_it_sees_an_empty_folder_and_no_environment():
 
 
 def test_what_it_started_ends_with_it(tmp_path):
-    """A child holds a lock until it ends, and would hold it for ten minutes."""
+    """The child holds a lock until it ends, and would hold it for ten minutes."""
     lock = tmp_path / "lock"
     program = f"""
         import fcntl, os, time

@@ -1,4 +1,4 @@
-"""The recording of suggestions: the same twice, and a difference is told."""
+"""The recording of suggestions: reproducible, and differences are reported."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""`python -m tests.bench typing`: who is typed beside, and what it refuses."""
+"""`python -m tests.bench typing`: the assistants to compare, and the refusals."""
 
 import json
 import shutil
@@ -21,7 +21,7 @@ RUN = AssistedTrace(
 
 @pytest.fixture
 def bench(monkeypatch, tmp_path):
-    """A function that runs the command, and returns the sides that would be typed beside."""
+    """Return a function that runs the command and returns the sides to compare."""
     asked = []
     item = {"id": "a", "kind": "completion", "package": "p", "path": "a.py", "suffix": ""}
     file = tmp_path / "set.jsonl"

@@ -1,4 +1,4 @@
-"""`python -m tests.bench typing`: a simulated person types real insertions beside foregram and others."""
+"""`python -m tests.bench typing`: a simulated person types beside foregram and others."""
 
 import argparse
 import asyncio
@@ -23,7 +23,7 @@ from tests.bench.simulated.traces import Trace, load_traces
 from tests.bench.simulated.typing_report import typing_json, typing_table
 from tests.bench.simulated.typist import Typist
 
-# Where `python -m lsp_server`, which it may start, does not mean this checkout.
+# A folder in which `python -m lsp_server`, which it may start, does not mean this checkout.
 _ELSEWHERE = ("sh", "-c", 'cd / && exec "$0" "$@"')
 
 
