@@ -65,7 +65,7 @@ def bench(arguments: argparse.Namespace, settings: Settings) -> None:
 
 @dataclass(frozen=True, slots=True)
 class QuantizationFigures:
-    """One quantization over all tokens. `agreement` is the share with bfloat16's likeliest token."""
+    """One quantization over all tokens. `agreement` is the share of bfloat16's likeliest token."""
 
     dtype: str
     weights_mb: float

@@ -1,4 +1,4 @@
-"""An editor as the language server sees it: one cursor, and the messages that keys cause."""
+"""An editor from the language server's side: one cursor, and the messages that keys cause."""
 
 import asyncio
 from asyncio.subprocess import Process
@@ -33,7 +33,7 @@ class Editor:
         self._client = client
         self._version = 1
         self._ids = count(1)
-        self._asked: str | None = None  # the id of the request that is not answered
+        self._asked: str | None = None  # the id of the unanswered request
 
     def open(self, uri: str, text: str, language_id: str = "python") -> None:
         document = types.TextDocumentItem(uri, language_id, 1, text)
@@ -47,7 +47,7 @@ class Editor:
         self.uri, self.row, self.column = uri, row, column
 
     def place_behind(self, uri: str, text: str) -> None:
-        """Put the cursor behind the text with which a document begins."""
+        """Put the cursor behind `text`, with which the document begins."""
         there = behind(text)
         self.place(uri, there.line, there.character)
 
@@ -64,7 +64,7 @@ class Editor:
         self._client.text_document_did_change(types.DidChangeTextDocumentParams(document, [change]))
 
     async def items(self, *, invoked: bool = False) -> Sequence[types.InlineCompletionItem] | None:
-        """Ask at the cursor, in place of the request before. None: a newer one took the place."""
+        """Ask at the cursor and cancel the former request. None: a newer one replaced this."""
         self._require_server()
         self.cancel()
         context = types.InlineCompletionContext(_KINDS.Invoked if invoked else _KINDS.Automatic)
@@ -88,7 +88,7 @@ class Editor:
         return answer.items if isinstance(answer, types.InlineCompletionList) else answer or ()
 
     def cancel(self) -> None:
-        """Wait for no answer any more."""
+        """Cancel the unanswered request."""
         if self._asked is not None:
             self._client.cancel_request(types.CancelParams(self._asked))
             self._asked = None
@@ -107,7 +107,7 @@ class Editor:
         self._client.protocol.notify(method, params)
 
     async def last_cost(self) -> dict[str, Any]:
-        """What the host reported of its last completion."""
+        """Return the host's report of its last completion."""
         return dict(await self.execute("foregram.cost") or {})
 
     async def ping(self) -> None:
@@ -115,7 +115,7 @@ class Editor:
         await self.execute("foregram.why")
 
     def _require_server(self) -> None:
-        """A request would wait for ever at a server that has ended."""
+        """Raise BenchError if the server has ended, or a request would wait forever."""
         if self._client.stopped:
             raise BenchError("the language server has ended by itself")
 
@@ -127,13 +127,12 @@ async def opened_editor(
     root_uri: str,
     settings: Mapping[str, object] | None = None,
 ) -> AsyncIterator[Editor]:
-    """Start a language server for a workspace, and end it behind the block, whatever happens there.
+    """Start a language server for a workspace, and end it with the block, whatever happens.
 
-    `settings` are those of the editor.
-    Raises BenchError where the server cannot be started, or ends by itself.
+    `settings` are those of the editor. Raises BenchError if the server cannot start, or ends early.
     """
     client = LanguageClient("foregram-bench", "1")
-    client.feature(types.WINDOW_LOG_MESSAGE)(lambda _params: None)  # else pygls tells of each
+    client.feature(types.WINDOW_LOG_MESSAGE)(lambda _params: None)  # otherwise pygls reports each
     process = await _started(client, command, environ)
     said = asyncio.ensure_future(_said(process))
     try:
@@ -146,7 +145,7 @@ async def opened_editor(
         yield Editor(client, process.pid)
         await client.shutdown_async(None)
         client.exit(None)
-    except RuntimeError as error:  # what pygls makes of the requests of a server that ends
+    except RuntimeError as error:  # raised by pygls for requests to a server that ends
         if process.returncode is None:
             raise
         raise BenchError(f"the language server has ended by itself: {await said}") from error
@@ -171,7 +170,7 @@ async def _started(
 
 
 async def _said(process: Process) -> str:
-    """The last line of its errors; a server whose errors nobody reads would stop at some point."""
+    """Return the last line of its errors; a full pipe would stop a server at some point."""
     last = b""
     while process.stderr is not None and (more := await process.stderr.read(1 << 12)):
         last = (last + more)[-(1 << 12) :]
@@ -184,7 +183,7 @@ def utf16_len(text: str) -> int:
 
 
 def behind(text: str, start: types.Position = types.Position(0, 0)) -> types.Position:  # noqa: B008 - nobody changes it
-    """Where a cursor stands that `text` was written at."""
+    """Return the position behind `text` written at `start`."""
     *above, last = text.split("\n")
     column = utf16_len(last) + (0 if above else start.character)
     return types.Position(start.line + len(above), column)

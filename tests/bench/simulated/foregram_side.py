@@ -1,4 +1,4 @@
-"""A foregram executable as one of the sides: its host, and its language server for each trace."""
+"""A foregram executable as one of the sides: its host, and a language server for each trace."""
 
 import asyncio
 import time
@@ -33,7 +33,7 @@ class ForegramSide:
 
     name: str
     program: Sequence[str]
-    settings: Settings  # its runtime folder is this side's alone
+    settings: Settings  # the runtime folder belongs to this side alone
     environ: Mapping[str, str]
     process_ids: list[int] = field(default_factory=list)  # the host's
 
@@ -48,7 +48,7 @@ class ForegramSide:
                 _open(editor, trace, uris)
                 await _until_ready(editor)
                 self.process_ids = self._found_hosts()
-                await editor.items()  # as whoever wrote what stands before
+                await editor.items()  # as after writing the text before
                 sitting = ForegramSitting(editor, trace, self.settings, self.process_ids)
                 await sitting.begin()
                 yield sitting
@@ -56,13 +56,13 @@ class ForegramSide:
     async def close(self) -> None:
         resume(self.process_ids)
         command, environ = [*self.program, "stop"], dict(self.environ)
-        with suppress(OSError):  # a program that cannot be started has no host
+        with suppress(OSError):  # a program that cannot start has no host
             ending = await asyncio.create_subprocess_exec(
                 *command,
                 env=environ,
                 stdout=DEVNULL,
                 stderr=DEVNULL,
-                start_new_session=True,  # who presses Ctrl-C once more is not to leave a host
+                start_new_session=True,  # a second Ctrl-C must not leave a host behind
             )
             await ending.wait()
 
@@ -75,9 +75,9 @@ class ForegramSide:
 async def foregram_side(
     name: str, program: Sequence[str], settings: Settings, environ: Mapping[str, str]
 ) -> AsyncIterator[ForegramSide]:
-    """A side with a host of its own, which is started by the first sitting and ended at the end.
+    """Yield a side whose host starts with the first sitting and ends with the block.
 
-    What it learns of the traces is forgotten: another run is to find it as this one did.
+    The host forgets what it learns of the traces, so that another run finds the same state.
     """
     with TemporaryDirectory(prefix="fg-") as name_of_folder:
         folder = Path(name_of_folder)
@@ -97,7 +97,7 @@ async def foregram_side(
 
 
 def share_models(kept: Path, cache: Path) -> None:
-    """Make a cache folder that finds the converted models of another, and nothing else of it."""
+    """Make a cache folder that shares only the converted models of another."""
     models = kept / "models"
     models.mkdir(parents=True, exist_ok=True)
     cache.mkdir()
@@ -105,17 +105,17 @@ def share_models(kept: Path, cache: Path) -> None:
 
 
 def model_variable(name: str | None) -> Mapping[str, str]:
-    """What has servers load a model."""
+    """Return the variable that makes servers load a model."""
     return {"FOREGRAM_MODEL": found_anywhere(name)} if name else {}
 
 
 def found_anywhere(model: str) -> str:
-    """The name of a model for a process in another folder, which a path may depend on."""
+    """Return a model's name for a process in another folder: a relative path becomes absolute."""
     return str(path_of(model).absolute()) if kind_of(model) == "path" else model
 
 
 def _written(trace: Trace, folder: Path) -> Mapping[str, str]:
-    """Write the files, the trace's own as it is before one comes to type it; their URIs by path."""
+    """Write the files, the trace's own as before the insertion; return their URIs by path."""
     texts = {buffer.path: buffer.text for buffer in reversed(trace.open_buffers)}
     texts[trace.path] = trace.before + trace.suffix
     for path, text in texts.items():
@@ -126,7 +126,7 @@ def _written(trace: Trace, folder: Path) -> Mapping[str, str]:
 
 
 def _open(editor: Editor, trace: Trace, uris: Mapping[str, str]) -> None:
-    """Open the trace's own file last, as one that is worked in; the cursor before the approach."""
+    """Open the trace's own file last, as the active one; the cursor is before the approach."""
     texts = {buffer.path: buffer.text for buffer in trace.open_buffers}
     for path, uri in uris.items():
         if path != trace.path:
@@ -138,12 +138,12 @@ def _open(editor: Editor, trace: Trace, uris: Mapping[str, str]) -> None:
 
 
 async def _until_ready(editor: Editor) -> None:
-    """Wait for the model. Raises BenchError where the server says that none will come."""
+    """Wait for the model. Raises BenchError if the server says that none will come."""
     deadline = time.monotonic() + _READY_S
     about = {"textDocument": {"uri": editor.uri}}
     while (now := (await editor.execute("foregram.why", about))["now"]) is not None:
         if now["reason"] not in HOST_TROUBLES:
-            return  # the file is left alone, which is an answer
+            return  # "not completed" is an answer, too
         if time.monotonic() > deadline:
             raise BenchError(f"there is no completion: {now['sentence']}")
         await asyncio.sleep(_POLL_S)

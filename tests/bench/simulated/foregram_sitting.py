@@ -1,4 +1,4 @@
-"""A trace at foregram's language server: keys become its messages, its answers ghost text."""
+"""A trace at foregram's language server: keys become messages, and answers ghost text."""
 
 import asyncio
 import time
@@ -18,19 +18,19 @@ from tests.bench.simulated.screen import Screen, Suggestion
 from tests.bench.simulated.sides import Effort
 from tests.bench.simulated.traces import Trace
 
-_FROM_MEMORY_S = 0.005  # an answer that comes sooner was computed before
-_INACCURATE_S = 0.05  # of the host's times against ours
+_FROM_MEMORY_S = 0.005  # seconds; a faster answer was computed before
+_INACCURATE_S = 0.05  # seconds by which the host's times may differ from ours
 _IDLE_S, _POLL_S = 3.0, 0.05
-_FEW_REASONS = 40  # the server keeps the last hundred
+_FEW_REASONS = 40  # fewer than the hundred that the server keeps
 _COUNTERS = ("tokens_total", "prefill_seconds_sum", "decode_seconds_sum")
 
 
 @dataclass(slots=True)
 class ForegramSitting:
-    """What an editor like VS Code does about each key, without closing brackets.
+    """An editor like VS Code at each key, without closing brackets.
 
-    It asks anew, in place of the request before. The answer replaces what is shown, an empty one
-    too; what is typed along stays until then.
+    It asks again in place of the former request. Each answer, even an empty one, replaces the shown
+    text; the rest of a text that is typed along stays until then.
     """
 
     editor: Editor
@@ -40,15 +40,15 @@ class ForegramSitting:
     screen: Screen = field(init=False)
     _requests: int = 0
     _shown: types.InlineCompletionItem | None = None
-    _waiting_since: float | None = None  # the first request that has no answer
-    _taken: str = ""  # of the shown item's text, part by part
+    _waiting_since: float | None = None  # since the first unanswered request
+    _taken: str = ""  # the accepted parts of the shown item's text
     _tasks: set[asyncio.Task[None]] = field(default_factory=set)
     _empty: Counter[str] = field(default_factory=Counter)
     _last_reason_s: float = 0.0
     _before: Effort = field(default_factory=Effort)
 
     async def begin(self) -> None:
-        """From now on all is counted."""
+        """Start counting."""
         await self._count_reasons()
         self._empty.clear()
         self._before = await self._cost()
@@ -68,7 +68,7 @@ class ForegramSitting:
         self._begin(self._ask())
 
     async def answered(self) -> None:
-        """All requests so far have their answers, or were cancelled for newer ones."""
+        """Wait until all requests so far are answered, or cancelled for newer ones."""
         await asyncio.gather(*self._tasks)
 
     async def effort(self) -> Effort:
@@ -117,7 +117,7 @@ class ForegramSitting:
     async def _date(
         self, suggestion: Suggestion, item: types.InlineCompletionItem, waited_s: float
     ) -> None:
-        """How long ago its generation began, unless that was before anybody waited for it."""
+        """Return the seconds since its generation began; None if that was before anyone waited."""
         cost = await self.editor.last_cost()
         if suggestion.request_s > _FROM_MEMORY_S and cost.get("id") == _id(item):
             begun_s = (cost["queueMs"] + cost["prefillMs"] + cost["decodeMs"]) / 1000
@@ -137,7 +137,7 @@ class ForegramSitting:
             )
 
     def _text(self, item: types.InlineCompletionItem) -> str:
-        """What of the item would stand behind the cursor; nothing if it does not belong there."""
+        """Return the item's text behind the cursor; empty if it does not belong there."""
         text, place = str(item.insert_text), item.range
         if place is None:
             return text
@@ -171,7 +171,7 @@ class ForegramSitting:
 
     @property
     def _editor_cpu_s(self) -> float:
-        """The language server's; the host may be a child of it."""
+        """Seconds of the language server; the host may be a child of it."""
         return cpu_s(self.editor.process_id, without=self.host_ids)
 
     async def _counters(self) -> Mapping[str, float]:
@@ -182,7 +182,7 @@ class ForegramSitting:
         return {name: found.get(name, 0.0) for name in _COUNTERS}
 
     async def _until_idle(self) -> None:
-        """The host counts what it was asked for when that has ended."""
+        """Wait until the host is idle, as it counts requests at their ends."""
         deadline = time.monotonic() + _IDLE_S
         while time.monotonic() < deadline:
             status = (await host_status(self.settings)).status
@@ -196,13 +196,13 @@ class ForegramSitting:
 
 
 def _id(item: types.InlineCompletionItem) -> object:
-    """The completion that an item belongs to."""
+    """Return the completion of an item."""
     arguments = item.command.arguments if item.command else None
     return arguments[0] if arguments else item.insert_text
 
 
 def _plain(item: types.InlineCompletionItem) -> dict[str, object]:
-    """As much of an item as the server reads again."""
+    """Return the fields of an item that the server reads again."""
     command = item.command
     told = (
         {"title": command.title, "command": command.command, "arguments": command.arguments}

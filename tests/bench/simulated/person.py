@@ -1,6 +1,6 @@
-"""A person who types a known text, looks at ghost text, and takes what is right of it.
+"""A person who types a known text, reads ghost text, and accepts its correct parts.
 
-Nothing here knows an editor or a clock: who runs it says what is shown, and since when.
+It knows no editor and no clock: the caller passes the shown text and since when it is there.
 """
 
 import math
@@ -11,17 +11,17 @@ from typing import Literal
 
 Kind = Literal["key", "word", "line", "all"]
 
-READING_S = 0.3  # ghost text is looked at for so long before any of it is taken
-_KEY_S, _LINE_START_S = 0.14, 0.5  # medians
+READING_S = 0.3  # seconds of reading before ghost text is accepted
+_KEY_S, _LINE_START_S = 0.14, 0.5  # medians of seconds before a key
 _SPREAD = 0.4  # of the logarithm of a key's interval
 _KEY = re.compile(r"\n[ \t]*|.")
 _WORD = re.compile(r"\s*(?:\w+|[^\w\s]+)")
-_LEAST_TAKEN = 2  # characters: one is typed as soon as taken
+_LEAST_TAKEN = 2  # characters; typing a single one is as quick as accepting it
 
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """What a key does: it writes `text`, of the person's own or of ghost text."""
+    """A key: it writes `text`, typed or accepted from ghost text."""
 
     kind: Kind
     text: str
@@ -31,8 +31,8 @@ class Action:
 class Person:
     """Types `target`, whose first `position` characters are written.
 
-    How long it is until a key depends on the seed and on where the key stands in the target, not
-    on what is shown: whoever shows what, a key that is typed takes the same time.
+    The time before a key depends on the seed and on the key's place in the target. It does not
+    depend on the shown text: a typed key takes the same time beside any assistant.
     """
 
     target: str
@@ -54,15 +54,15 @@ class Person:
 
     @property
     def own_intervals(self) -> list[float]:
-        """Seconds before each key of one who has to type all of it."""
+        """The seconds before each key of a person who types everything."""
         return [self._interval(key.start()) for key in _KEY.finditer(self.target)]
 
     def interval(self) -> float:
-        """Seconds until the next key: log-normal, with a pause where a line starts."""
+        """Return the seconds until the next key: log-normal, with a pause at a line's start."""
         return self._interval(self.position)
 
     def act(self, shown: str, read: str) -> Action:
-        """Press the next key, before ghost text `shown`, of which the beginning `read` is read."""
+        """Press the next key; the person has read the beginning `read` of the ghost text `shown`."""
         action = self._taken(shown, read) or Action("key", self._typed())
         self.position += len(action.text)
         return action
@@ -73,7 +73,7 @@ class Person:
         return median * math.exp(self._spreads[position])
 
     def _taken(self, shown: str, read: str) -> Action | None:
-        """All of it where it is right, else its first line, else its first word."""
+        """Accept all of it if it is right, else its first line, else its first word."""
         if shown == read and self._is_right(shown):
             return Action("all", shown)
         line, line_end, _ = read.partition("\n")

@@ -1,4 +1,4 @@
-"""Processes that are measured: their time, and that of those that they started; Linux alone."""
+"""Processor time of processes and of those that they started; Linux only."""
 
 import asyncio
 import os
@@ -13,9 +13,9 @@ _TICKS = os.sysconf("SC_CLK_TCK")
 
 
 def cpu_s(process_id: int, without: Collection[int] = ()) -> float:
-    """Seconds of processor time of a process and its children, the ended ones included.
+    """Return the processor seconds of a process and its children, ended ones included.
 
-    Those of `without` are not its own, though it may have started them.
+    Processes in `without` do not count, even if it started them.
     """
     times = _times()
     total, waiting = 0.0, [process_id]
@@ -28,7 +28,7 @@ def cpu_s(process_id: int, without: Collection[int] = ()) -> float:
 
 
 def stop(process_ids: Iterable[int]) -> None:
-    """Have processes do nothing until `resume`."""
+    """Stop processes until `resume`."""
     _signal(process_ids, signal.SIGSTOP)
 
 
@@ -37,7 +37,7 @@ def resume(process_ids: Iterable[int]) -> None:
 
 
 async def ended(process: Process, limit_s: float) -> None:
-    """Wait until a process ends that was told to; kill one that does not."""
+    """Wait for a process that was told to end; kill it if it does not."""
     with suppress(TimeoutError):
         await asyncio.wait_for(process.wait(), limit_s)
     if process.returncode is None:
@@ -60,7 +60,7 @@ def _times() -> dict[int, _Time]:
     found = {}
     for path in Path("/proc").glob("[0-9]*/stat"):
         with suppress(OSError):
-            # The second field is a name in parentheses, which may hold anything.
+            # The second field is a name in parentheses, which may contain anything.
             fields = path.read_text().rpartition(")")[2].split()
             ticks = sum(int(value) for value in fields[11:15])
             found[int(path.parent.name)] = _Time(int(fields[1]), ticks / _TICKS)

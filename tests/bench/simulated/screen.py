@@ -1,4 +1,4 @@
-"""What a person sees behind the cursor, and a record of all that ever appeared there."""
+"""The text that a person sees behind the cursor, and a record of all that appeared there."""
 
 from bisect import bisect_right
 from collections.abc import Callable
@@ -9,17 +9,17 @@ from engine.common_start import common_start
 
 
 class Ghost(NamedTuple):
-    """Text behind a cursor, and the second in which each of its characters appeared."""
+    """Text behind a cursor, and the second at which each of its characters appeared."""
 
     text: str = ""
     since: tuple[float, ...] = ()
 
     def standing_since(self, moment: float) -> str:
-        """What has been there since `moment` or longer."""
+        """Return the text that has been there since `moment` or longer."""
         return self.text[: bisect_right(self.since, moment)]
 
     def typed_along(self, typed: str) -> "Ghost":
-        """What is left of it behind `typed`; nothing where it does not begin so."""
+        """Return the rest of it behind `typed`; empty if it begins otherwise."""
         length = len(typed)
         return (
             Ghost(self.text[length:], self.since[length:])
@@ -28,7 +28,7 @@ class Ghost(NamedTuple):
         )
 
     def replaced(self, text: str, now: float) -> "Ghost":
-        """What an answer makes of it: a longer or shorter text keeps what stands there already."""
+        """Return the ghost after an answer: characters that stay keep their times."""
         kept = min(len(text), len(self.text))
         if text[:kept] != self.text[:kept]:
             kept = 0
@@ -40,42 +40,42 @@ NOTHING = Ghost()
 
 @dataclass(slots=True)
 class Suggestion:
-    """Text that appeared, or what was added to text that stood there. Times in seconds."""
+    """Text that appeared, or was added to text that was there. Times in seconds."""
 
     at: float
     key_at: float  # the last key before it
-    gap_s: float  # how long nothing had stood there; 0 in place of another text
-    text: str  # the whole of it, from the cursor
-    new_chars: int  # of these, behind what had been shown before
-    wrong_chars: int  # of the new ones, behind the first that the target does not have
-    request_s: float  # the request that brought it waited so long
-    begun_s: float | None = None  # its generation took so long until here; None: from memory
+    gap_s: float  # seconds without a text before; 0 in place of another text
+    text: str  # the whole text, from the cursor
+    new_chars: int  # characters behind the text shown before
+    wrong_chars: int  # new characters from the first wrong one on
+    request_s: float  # seconds from its request to the text
+    begun_s: float | None = None  # seconds since its generation began; None: from memory
 
 
 @dataclass(slots=True)
 class Screen:
-    """Ghost text while `rest` is still to be written."""
+    """Ghost text before the cursor's remaining text, `rest`."""
 
     now: Callable[[], float]
     rest: str
     ghost: Ghost = NOTHING
     suggestions: list[Suggestion] = field(default_factory=list)
-    visible: list[tuple[float, float]] = field(default_factory=list)  # from, to; the last is open
+    visible: list[tuple[float, float]] = field(default_factory=list)  # start, end; the last is open
     key_at: float = 0.0  # the last key
     _gone_at: float = 0.0
     _shown_since: float | None = None
-    _known: str = ""  # the last text that was shown, less what was written of it
+    _known: str = ""  # the last text shown, without its written part
 
     def write(self, text: str) -> None:
-        """The person writes `text`; ghost text that begins so stays."""
+        """Write `text`; ghost text that begins with it stays."""
         self.rest = self.rest.removeprefix(text)
         self.key_at = now = self.now()
         self._known = self._known[len(text) :] if self._known.startswith(text) else ""
-        # At the same moment, or text that a key took away would have stood there a little longer.
+        # At the same moment, or text that a key removed would count a little longer.
         self._set(self.ghost.typed_along(text), now)
 
     def show(self, text: str, request_s: float) -> Suggestion | None:
-        """An answer is there; nothing in it takes the ghost text away. What is new of it."""
+        """Show an answer, of which an empty one removes ghost text; return its new part."""
         now, former = self.now(), self.ghost.text
         added = len(text) - common_start(self._known, text)
         suggestion = None

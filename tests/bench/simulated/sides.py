@@ -1,4 +1,4 @@
-"""Who assists a person, one trace after the other, and what that cost."""
+"""The assistants that are compared, one trace after the other, and their costs."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
@@ -12,15 +12,15 @@ from tests.bench.simulated.typist import Assistant, TypedTrace, Typist
 
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """What assisting cost, from the first key to the last."""
+    """The cost of assisting, from the first key to the last."""
 
-    editor_cpu_s: float = 0.0  # of the processor, beside the editor
-    host_cpu_s: float = 0.0  # of the processor, where the model runs
-    prefill_s: float = 0.0  # the model read prompts
-    decode_s: float = 0.0  # the model wrote
-    tokens: int = 0  # that it wrote, whether anybody saw them or not
-    requests: int = 0  # of the editor
-    empty: Mapping[str, int] = field(default_factory=dict)  # answers without a text, by reason
+    editor_cpu_s: float = 0.0  # processor time beside the editor
+    host_cpu_s: float = 0.0  # processor time where the model runs
+    prefill_s: float = 0.0  # the model reads prompts
+    decode_s: float = 0.0  # the model writes
+    tokens: int = 0  # tokens written, whether anybody saw them or not
+    requests: int = 0  # requests of the editor
+    empty: Mapping[str, int] = field(default_factory=dict)  # answers without text, by reason
 
     @property
     def cpu_s(self) -> float:
@@ -29,22 +29,22 @@ class Effort:
 
 class Sitting(Assistant, Protocol):
     async def effort(self) -> Effort:
-        """End all that still runs; what this sitting has cost."""
+        """End all requests; return the cost of this sitting."""
 
 
 class Side(Protocol):
-    """One of those that are compared. It rests while another one works."""
+    """An assistant to compare. It rests while another one works."""
 
     @property
     def name(self) -> str:
-        """For people."""
+        """The name for reports."""
 
     def sitting(self, trace: Trace) -> AbstractAsyncContextManager[Sitting]:
-        """Open the trace's files; ready when the block begins."""
+        """Open the trace's files; they are ready when the block begins."""
 
     @property
     def process_ids(self) -> Sequence[int]:
-        """The processes that would take processor time beside another side's."""
+        """The processes that could slow down another side."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class AssistedTrace:
 async def take_turns(
     sides: Sequence[Side], traces: Iterable[Trace], typist: Typist
 ) -> Mapping[str, Sequence[AssistedTrace]]:
-    """Type every trace beside every side; who begins changes from trace to trace."""
+    """Type every trace beside every side; the first side changes from trace to trace."""
     runs: dict[str, list[AssistedTrace]] = {side.name: [] for side in sides}
     for number, trace in enumerate(traces):
         first = number % len(sides)

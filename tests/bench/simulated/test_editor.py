@@ -1,4 +1,4 @@
-"""The editor's language server: it ends with the editor, and none is waited for that has ended."""
+"""The editor's language server: it ends with the editor, and nobody waits for one that ended."""
 
 import os
 import sys
@@ -12,7 +12,7 @@ from tests.bench.simulated.editor import BenchError, opened_editor
 pytestmark = [pytest.mark.asyncio, pytest.mark.timeout(60)]
 
 SERVER = [sys.executable, "-m", "lsp_server", "lsp", "--stdio"]
-# Answers `initialize`, and is deaf to all that follows.
+# Answers `initialize` and ignores all later messages.
 DEAF = """
 import json, sys, time
 head = b"".join(iter(sys.stdin.buffer.readline, b"\\r\\n")).decode()
@@ -29,7 +29,7 @@ def opened(*command, **variables):
 
 @pytest.fixture
 def own(tmp_path):
-    """Folders of a server that is nobody's."""
+    """Return folders for a server without a user."""
     names = ("FOREGRAM_RUNTIME", "FOREGRAM_CACHE")
     return {name: str(tmp_path) for name in names} | {"FOREGRAM_HOST_URL": "http://127.0.0.1:9"}
 

@@ -1,4 +1,4 @@
-"""A person types beside a real `foregram lsp`, whose host says what the test has it say."""
+"""A person types beside a real `foregram lsp`, whose host gives scripted answers."""
 
 import sys
 
@@ -36,7 +36,7 @@ class KnowingEngine(HeldEngine):
 
 
 class PatientClock(Clock):
-    """Time passes a hundred times as fast, but no key comes before what was asked is answered."""
+    """A clock a hundred times as fast, on which no key precedes the answer to the last request."""
 
     def __init__(self, sitting):
         self.sitting = sitting
@@ -49,7 +49,7 @@ class PatientClock(Clock):
 
 @pytest.fixture
 def typed(tmp_path):
-    """A function that has the trace typed beside a host of this engine; what became of it."""
+    """Return a function that types the trace beside a host of this engine."""
 
     async def type_trace(engine, **variables):
         own = Settings(runtime_folder=tmp_path, cache_folder=tmp_path)
@@ -71,13 +71,13 @@ async def test_what_the_server_says_is_shown_taken_and_counted(typed):
     assert len(run.typed.keys) < len(run.typed.own_s) / 2
     assert {shown.wrong_chars for shown in run.typed.suggestions} == {0}
     assert run.effort.tokens > 0
-    assert run.effort.requests >= len(run.typed.keys)  # more for what a part was shown of
+    assert run.effort.requests >= len(run.typed.keys)  # more for text shown in part
 
 
 async def test_a_generation_is_dated_by_the_hosts_times(typed):
     run = await typed(KnowingEngine(), FOREGRAM_SPECULATE="false")
     first = run.typed.suggestions[0]
-    assert 0 < first.begun_s < first.request_s  # whose seconds are a hundredth of real ones
+    assert 0 < first.begun_s < first.request_s  # a hundred of these seconds are a real one
 
 
 async def test_a_side_has_folders_of_its_own_and_the_users_models(tmp_path):

@@ -1,4 +1,4 @@
-"""The person who types: at their own pace, taking of ghost text what is right."""
+"""The person who types: at their own pace, accepting correct ghost text."""
 
 from statistics import median
 

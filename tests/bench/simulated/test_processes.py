@@ -1,4 +1,4 @@
-"""Processor time of processes and of those that they start."""
+"""Processor time of processes and their children."""
 
 import subprocess
 import sys
@@ -9,13 +9,13 @@ import pytest
 
 from tests.bench.simulated.processes import cpu_s, resume, stop
 
-# Busy for 0.2 s; then it says who it is, and stays until it is told to end.
+# Is busy for 0.2 s, prints its id, and stays until it is told to end.
 BUSY = "import os, time\nwhile time.process_time() < 0.2: pass\nprint(os.getpid(), flush=True)\ninput()"
 
 
 @pytest.fixture
 def parent():
-    """A process that starts such a one, and says when that has ended."""
+    """Return a process that starts such a one, and reports its end."""
     text = f"import subprocess, sys\nsubprocess.run([sys.executable, '-c', {BUSY!r}])\nprint(1, flush=True)\ninput()"
     command = [sys.executable, "-c", text]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:

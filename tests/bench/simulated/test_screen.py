@@ -1,4 +1,4 @@
-"""The screen's record: what appeared when, what of it was new, and what of that was wrong."""
+"""The screen's record: the times of texts, their new parts, and the errors in those."""
 
 from dataclasses import dataclass
 

@@ -14,7 +14,7 @@ from tests.support.workspaces import nothing
 
 @dataclass
 class Scripted:
-    """Shows `text` at once, and notes what is done to it."""
+    """Shows `text` at once, and records its calls."""
 
     name: str
     notes: list[object] = field(default_factory=list)

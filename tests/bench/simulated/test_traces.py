@@ -1,4 +1,4 @@
-"""Insertions of a replay set as somebody comes to type them."""
+"""Insertions of a replay set, made ready for typing."""
 
 import json
 
@@ -10,7 +10,7 @@ from tests.bench.simulated.traces import load_traces
 
 @pytest.fixture
 def replay_set(tmp_path):
-    """A function that writes a set of such items, and returns its path."""
+    """Return a function that writes a set of such items and returns its path."""
 
     def write(*items):
         rest = {"package": "p", "path": "p/a.py", "suffix": "\n", "open_buffers": []}

@@ -1,4 +1,4 @@
-"""What typed traces amount to."""
+"""The figures of typed traces."""
 
 import math
 

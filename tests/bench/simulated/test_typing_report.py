@@ -1,4 +1,4 @@
-"""The figures as people and programs get them."""
+"""The figures for people and for programs."""
 
 import json
 from io import StringIO

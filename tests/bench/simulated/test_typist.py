@@ -1,4 +1,4 @@
-"""A trace is typed in real time, and what happens to its keys is recorded."""
+"""A trace typed in real time, and the record of its keys."""
 
 import math
 
@@ -12,7 +12,7 @@ pytestmark = pytest.mark.asyncio
 
 
 class Once:
-    """Shows a text before the first key, and nothing any more."""
+    """Shows a text before the first key only."""
 
     def __init__(self, text):
         self.text = text

@@ -1,4 +1,4 @@
-"""What a person is going to type: an insertion of a replay set, and the files around it."""
+"""A text for a person to type: an insertion of a replay set, and the files around it."""
 
 import re
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ _LAST_KEY = re.compile(r"(?:\n[ \t]*|.)\Z")
 class Trace:
     """`before`, `approach`, `target` and `suffix` make up the file at `path`.
 
-    The approach is the key before the target's first one, mostly an Enter: the cursor stands before
+    The approach is the key before the target's first one, mostly an Enter. The cursor stands before
     it while the server gets ready, so that a person begins in the middle of work.
     """
 
@@ -32,9 +32,9 @@ class Trace:
 
     @classmethod
     def of(cls, item: ReplayItem) -> Self:
-        """An insertion, as one comes to type it.
+        """Make a trace of an insertion.
 
-        Raises InputError where there is nothing to type, or a file would not be in the workspace.
+        Raises InputError if there is nothing to type, or a file would be outside of the workspace.
         """
         if not item.target:
             raise InputError(f"{item.id}: there is nothing to type, its target is empty")
@@ -50,7 +50,7 @@ class Trace:
 
 
 def load_traces(path: Path, count: int | None = None) -> Sequence[Trace]:
-    """The first `count` insertions of a replay set. Raises InputError."""
+    """Return the first `count` insertions of a replay set. Raises InputError."""
     insertions = [item for item in load_replay_items(path) if item.kind == "completion"]
     if not insertions:
         raise InputError(f"{path} holds no insertion; an edit cannot be typed at one cursor")

@@ -1,6 +1,6 @@
-"""What many typed traces amount to: keys saved, how soon ghost text stands there, how often wrong.
+"""The figures of many traces: keys saved, the time to ghost text, and how often it is wrong.
 
-A share is of 1. What cannot be told, for want of a single case, is NaN.
+Shares are of 1. A figure without a single case is NaN.
 """
 
 from collections import Counter
@@ -22,35 +22,35 @@ class TypingFigures:
     """One side's figures. Keys count an automatic indentation with its Enter."""
 
     traces: int
-    target_keys: int  # of one who types all of it
+    target_keys: int  # keys of a person who types everything
     keystrokes_saved: float
     keystrokes_saved_p50: float  # over traces
-    time_against_pure: float  # total, of 1
+    time_against_pure: float  # total time, relative to typing everything
     pure_s: float
-    late_ms_p99: float  # keys that came after their time: above 20 ms the machine is too busy
-    # What was shown, how soon, and how much of it was wrong.
+    late_ms_p99: float  # lateness of keys: above 20 ms the machine is too busy
+    # The shown texts: how soon they came, and how much of them was wrong.
     key_to_ghost_ms_p50: float  # from the last key before a text appeared
     key_to_ghost_ms_p90: float
-    begun_to_shown_ms_p50: float  # from where the host took the request up that it was made for
+    begun_to_shown_ms_p50: float  # from the begin of the host's work on it
     begun_to_shown_ms_p90: float
-    gap_s_p50: float  # how long nothing had stood there before a text appeared
+    gap_s_p50: float  # seconds without a text before one appeared
     gap_s_p90: float
-    keys_with_ghost: Mapping[str, float]  # share within so many ms, later keys or not
+    keys_with_ghost: Mapping[str, float]  # share of keys by ms until ghost text, later keys or not
     suggestions: int
-    from_memory: int  # of these: text that had been computed before it was asked for
+    from_memory: int  # suggestions that were computed before their request
     shown_chars: int
     wrong_share: float  # of these
-    # What was taken of it.
+    # The accepted texts.
     accepts: Mapping[str, int]
     accepted_chars: int
-    # What that took.
+    # The cost.
     requests: int
     empty: Mapping[str, int]
     tokens: int
     tokens_per_accepted_char: float
     cpu_s_per_trace: float
     editor_cpu_s_per_trace: float
-    model_s_per_trace: float  # prompts read and text written
+    model_s_per_trace: float  # seconds of reading prompts and writing text
 
 
 def typing_figures(runs: Sequence[AssistedTrace]) -> TypingFigures:
@@ -107,14 +107,14 @@ def saved(typed: TypedTrace) -> float:
 def saved_ratio(
     ours: Sequence[AssistedTrace], others: Sequence[AssistedTrace]
 ) -> tuple[float, float]:
-    """Between which ratios of keystrokes saved 95 % of resampled sets of the same traces lie."""
+    """Return the 95 % interval of the ratio of keystrokes saved, over resampled traces."""
     return ratio_interval(*([_spared(run.typed) for run in side] for side in (ours, others)))
 
 
 def waits(typed: TypedTrace) -> Iterable[float]:
-    """Seconds from each key but the last until ghost text stands there, later keys or not.
+    """Yield the seconds from each key but the last to the next ghost text, later keys or not.
 
-    0 where it stayed; infinite where there was none any more.
+    0 if it stayed; infinite if none came.
     """
     for key in typed.keys[:-1]:
         later = (start for start, end in typed.visible if end > key.at)

@@ -11,7 +11,7 @@ from engine.bench.report import plain
 from tests.bench.simulated.sides import AssistedTrace
 from tests.bench.simulated.typing_figures import TypingFigures, saved, saved_ratio, typing_figures
 
-_BARS = (  # figures of which one side's over another's are compared
+_BARS = (  # figures in which sides are compared, as ratios
     "keystrokes_saved",
     "time_against_pure",
     "begun_to_shown_ms_p50",
@@ -21,7 +21,7 @@ _BARS = (  # figures of which one side's over another's are compared
 
 
 def typing_json(runs: Mapping[str, Sequence[AssistedTrace]], seed: int) -> dict[str, Any]:
-    """Figures by side, the first side's over each other's, and every trace. No number is null."""
+    """Return figures by side, the first side's over each other's, and every trace, without null."""
     figures = {name: asdict(typing_figures(some)) for name, some in runs.items()}
     first, *others = figures
     return {
@@ -79,7 +79,7 @@ def _cells(figures: TypingFigures) -> dict[str, str]:
 
 
 def _compared(runs: Mapping[str, Sequence[AssistedTrace]]) -> str:
-    """How many times the keystrokes of every other side the first one saves, 95 % interval."""
+    """Return the first side's keystrokes saved over each other side's, with 95 % intervals."""
     first, *others = runs
     spans = {name: saved_ratio(runs[first], runs[name]) for name in others}
     return "".join(

@@ -1,4 +1,4 @@
-"""Lets a person type one trace beside an assistant, in real time, and records what happens."""
+"""Lets a person type one trace beside an assistant, in real time, and records the course."""
 
 import asyncio
 import time
@@ -11,7 +11,7 @@ from tests.bench.simulated.traces import Trace
 
 
 class Clock:
-    """The person's seconds, of which `speed` pass in a real one. They count from `restart`."""
+    """The person's seconds since `restart`, of which `speed` pass in a real one."""
 
     def __init__(self, speed: float = 1.0) -> None:
         assert speed > 0
@@ -30,13 +30,13 @@ class Clock:
 
 
 class Assistant(Protocol):
-    """What shows ghost text while a trace is typed."""
+    """An object that shows ghost text while a trace is typed."""
 
     def watch(self, screen: Screen) -> None:
-        """Show on `screen` from now on; the cursor stands before the target."""
+        """Show text on `screen` from now on; the cursor stands before the target."""
 
     def press(self, action: Action) -> None:
-        """The person has written the action's text: ask for what comes next."""
+        """Take an action that the person did, and ask for the next text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class KeyPress:
     """A key, in the person's seconds."""
 
     at: float
-    late_s: float  # the machine was busy for so long when it was due
+    late_s: float  # delay of the key on a busy machine
     kind: Kind
     num_chars: int
 
@@ -52,10 +52,10 @@ class KeyPress:
 @dataclass(frozen=True, slots=True)
 class TypedTrace:
     id: str
-    own_s: tuple[float, ...]  # before each key of one who types all of it
+    own_s: tuple[float, ...]  # before each key of a person who types everything
     keys: tuple[KeyPress, ...]
     suggestions: tuple[Suggestion, ...]
-    visible: tuple[tuple[float, float], ...]  # when ghost text stood there
+    visible: tuple[tuple[float, float], ...]  # begins and ends of ghost text
 
 
 @dataclass(slots=True)
@@ -64,7 +64,7 @@ class Typist:
     clock: Clock = field(default_factory=Clock)
 
     async def type(self, trace: Trace, assistant: Assistant) -> TypedTrace:
-        """Type a trace to its end. Keys are due at their times, whatever was late before."""
+        """Type a trace to its end. Keys are due at their times, however late those before were."""
         person = Person(trace.target, f"{self.seed} {trace.id}")
         self.clock.restart()
         screen = Screen(self.clock.now, trace.target)

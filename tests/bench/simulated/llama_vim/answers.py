@@ -1,4 +1,4 @@
-"""The answers that are kept, and how one is found again behind what was typed of it."""
+"""The cache of answers, and the search for one behind its typed part."""
 
 from collections import OrderedDict
 from collections.abc import Iterable
@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from tests.bench.simulated.llama_vim.context import FimContext, key_of
 
 _MOST = 250
-_LOOK_BEHIND = 128  # characters
+_LOOK_BEHIND = 128  # characters of a typed part
 
 
 @dataclass(slots=True)
 class Answers:
-    """Texts by what stood around the cursor; the one that was used longest ago goes first."""
+    """Texts by the text around the cursor; the least recently used one goes first."""
 
     _texts: OrderedDict[str, str] = field(default_factory=OrderedDict)
 
@@ -24,11 +24,11 @@ class Answers:
             self._texts.move_to_end(key)
 
     def holds(self, keys: Iterable[str]) -> bool:
-        """Whether one of these requests is answered already (`llama#fim`)."""
+        """Whether one of these requests is already answered (`llama#fim`)."""
         return any(self._get(key) is not None for key in keys)
 
     def find(self, context: FimContext) -> str | None:
-        """What is left to type of an answer (`s:fim_try_hint`)."""
+        """Return the rest of an answer at this place (`s:fim_try_hint`)."""
         if (text := self._get(context.key)) is not None:
             return text
         before, found, best = context.prefix + context.middle, None, 0
@@ -39,7 +39,7 @@ class Answers:
                 continue
             rest = text[length:]
             if found is None:
-                found = rest  # its length is not noted: the next one replaces it
+                found = rest  # `best` stays 0, as in the plugin: the next one replaces it
             elif len(rest) > best:
                 found, best = rest, len(rest)
         return found

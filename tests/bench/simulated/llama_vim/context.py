@@ -1,16 +1,16 @@
-"""What of a file stands in a request (`s:fim_ctx_local`)."""
+"""The part of a file in a request (`s:fim_ctx_local`)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 PREFIX_LINES, SUFFIX_LINES = 256, 64
-_TRIMMED = 3  # a text is found again though so many lines above it have left the window
+_TRIMMED = 3  # lines above that may have left the window when a text is looked up
 _GAP = "\N{LATIN CAPITAL LETTER I WITH CIRCUMFLEX}"  # stands for the cursor
 
 
 @dataclass(frozen=True, slots=True)
 class FimContext:
-    """The window around a cursor. `middle` is its line, up to the cursor."""
+    """The window around a cursor. `middle` is its line up to the cursor."""
 
     prefix: str
     middle: str
@@ -24,7 +24,7 @@ class FimContext:
 
     @property
     def keys(self) -> list[str]:
-        """What an answer to it is cached under: also as if lines above were out of the window."""
+        """The cache keys of an answer, also those with lines above out of the window."""
         keys, prefix = [self.key], self.prefix
         for _ in range(_TRIMMED):
             prefix = prefix.partition("\n")[2]
@@ -35,14 +35,14 @@ class FimContext:
 
 
 def key_of(before: str, suffix: str) -> str:
-    """A key of the text around a cursor; the plugin takes the hash of it."""
+    """Return the key of the text around a cursor, which the plugin hashes."""
     return before + _GAP + suffix
 
 
 def local_context(
     lines: Sequence[str], row: int, column: int, shown: Sequence[str] = (), last_indent: int = 0
 ) -> FimContext:
-    """The window at a cursor, or where it would stand behind `shown`, were those lines accepted."""
+    """Return the window at a cursor, or at its place if the lines `shown` were accepted."""
     below = [*lines[row + 1 : row + 1 + SUFFIX_LINES]]
     line = lines[row]
     first = max(0, row - PREFIX_LINES + max(0, len(shown) - 1))

@@ -1,12 +1,12 @@
-"""What of an answer is shown (`s:fim_render`)."""
+"""The part of an answer that is shown (`s:fim_render`)."""
 
 from collections.abc import Sequence
 
 
 def hint_of(answer: str, lines: Sequence[str], row: int, column: int) -> list[str]:
-    """The lines that stand behind the cursor; none where there is nothing to accept.
+    """Return the lines shown behind the cursor; empty if there is nothing to accept.
 
-    A backspace at the start is a column of indentation that accepting would take away.
+    A backspace at the start is a column of indentation that accepting would remove.
     """
     content = answer.split("\n")
     while content and not content[-1]:
@@ -22,14 +22,14 @@ def hint_of(answer: str, lines: Sequence[str], row: int, column: int) -> list[st
 
 
 def _indented(first: str, line: str, column: int) -> tuple[str, str]:
-    """Of an answer on a blank line, its own indentation stands for that line's."""
+    """Replace a blank line's indentation by that of the answer."""
     lead = min(len(first) - len(first.lstrip(" \t")), len(line))
     kept = first[:lead]
     return "\b" * (min(column, len(line)) - lead) + first[lead:], kept
 
 
 def _repeats_below(content: Sequence[str], lines: Sequence[str], row: int, before: str) -> bool:
-    """It says what stands below the cursor's line."""
+    """Whether the answer repeats the text below the cursor's line."""
     following = list(lines[row + 1 : row + len(content)])
     if len(content) > 1 and not content[0] and content[1:] == following:
         return True

@@ -6,16 +6,16 @@ from typing import Any
 from tests.bench.simulated.llama_vim.context import FimContext
 from tests.bench.simulated.llama_vim.ring import RingChunk
 
-_FIRST_MS, _AHEAD_MS = 250, 1000  # to write
+_FIRST_MS, _AHEAD_MS = 250, 1000  # time limits of the server for writing
 _TIMINGS = ("prompt_n", "prompt_ms", "predicted_n", "predicted_ms")
 
 
 def fim_request(
     context: FimContext, chunks: Sequence[RingChunk], *, is_ahead: bool
 ) -> dict[str, Any]:
-    """Complete at a cursor, or ahead of one, behind text that is shown there.
+    """Return a request to complete at a cursor, or ahead, behind text that is shown there.
 
-    What is waited for is to be there soon: one ahead, which may write for longer, follows it.
+    The first request has to be quick; a request ahead may write for longer and follows it.
     """
     return {
         "id_slot": 0,
@@ -38,7 +38,7 @@ def fim_request(
 
 
 def reading_request(chunks: Sequence[RingChunk]) -> dict[str, Any]:
-    """Read the chunks ahead of the next request."""
+    """Return a request to read the chunks ahead of the next one."""
     return {
         "id_slot": 0,
         "input_prefix": "",

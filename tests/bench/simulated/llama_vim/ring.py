@@ -1,4 +1,4 @@
-"""Chunks of other places, which stand before the file in each request."""
+"""Chunks of other places, which precede the file in each request."""
 
 import random
 import re
@@ -10,7 +10,7 @@ from tests.bench.simulated.llama_vim.context import PREFIX_LINES, SUFFIX_LINES
 _MOST = 16
 _CHUNK_LINES = 64
 _SCOPE_LINES = 1024
-_FEWEST = 3  # lines
+_FEWEST = 3  # lines of a chunk
 _SAME, _LIKE_HERE = 0.9, 0.5
 _WORD = re.compile(r"\W+")
 
@@ -27,7 +27,7 @@ class RingChunk:
 
 @dataclass(slots=True)
 class Ring:
-    """The newest chunks, the oldest first. `queued` ones are read when the person pauses."""
+    """The newest chunks, the oldest first. Those in `queued` are read when the person pauses."""
 
     draw: random.Random
     chunks: list[RingChunk] = field(default_factory=list)
@@ -35,12 +35,12 @@ class Ring:
     _picked_row: int | None = None
 
     def enter(self, path: str, lines: Sequence[str], row: int) -> None:
-        """A buffer was entered or left with its cursor in `row`."""
+        """Pick a chunk, as a buffer was entered or left with its cursor in `row`."""
         half = _CHUNK_LINES // 2
         self._pick(path, lines[max(0, row - half) : row + half + 1], evicts=True)
 
     def look_around(self, path: str, lines: Sequence[str], row: int) -> None:
-        """After a request far from the last one: chunks beyond its window."""
+        """Pick chunks beyond the window of a request, if it is far from the last one."""
         if self._picked_row is not None and abs(row - self._picked_row) <= _CHUNK_LINES // 2:
             return
         self._picked_row = row
@@ -50,13 +50,13 @@ class Ring:
         self._pick(path, lines[start : start + _CHUNK_LINES + 1], evicts=False)
 
     def evict_like(self, lines: Sequence[str], row: int) -> None:
-        """Before a request: a chunk that is like its surroundings would only be repeated."""
+        """Before a request, remove chunks that would only repeat the cursor's surroundings."""
         half = _CHUNK_LINES // 2
         here = self._drawn(lines[max(0, row - half) : row + half + 1])
         self.chunks = [one for one in self.chunks if similarity(one.lines, here) <= _LIKE_HERE]
 
     def update(self) -> bool:
-        """The next queued chunk is read; whether there was one."""
+        """Read the next queued chunk; return whether there was one."""
         if not self.queued:
             return False
         self.chunks = [*self.chunks[-(_MOST - 1) :], self.queued.pop(0)]
@@ -83,7 +83,7 @@ class Ring:
 
 
 def similarity(one: Sequence[str], other: Sequence[str]) -> float:
-    """Twice the words of `other` that `one` has, over all words of both (`s:chunk_sim`)."""
+    """Return twice the words of `other` that `one` has, over the words of both (`s:chunk_sim`)."""
     words, others = _words(one), _words(other)
     if not words and not others:
         return 1.0

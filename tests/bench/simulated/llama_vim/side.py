@@ -14,14 +14,14 @@ from tests.bench.simulated.llama_vim.sitting import LlamaVimSitting
 from tests.bench.simulated.processes import resume
 from tests.bench.simulated.traces import Trace
 
-# Of the presets that llama.vim names for its models (`--fim-qwen-1.5b-default` and its like).
+# From llama.vim's presets for its models (`--fim-qwen-1.5b-default` and others).
 _OPTIONS = {"-c": "0", "-b": "1024", "-ub": "1024", "--cache-reuse": "256"}
 _ANSWER_S = 600.0
 
 
 @dataclass(frozen=True, slots=True)
 class LlamaVimSide:
-    """A server that runs, for one trace after the other."""
+    """A running server, for one trace after the other."""
 
     server: LlamaServer
     name: str = "llama.cpp"

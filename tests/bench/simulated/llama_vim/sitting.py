@@ -1,6 +1,6 @@
-"""A trace at Vim with llama.vim: what each key requests, and what is shown meanwhile.
+"""A trace in Vim with llama.vim: each key's requests, and the text shown meanwhile.
 
-This folder is after `autoload/llama.vim` of ggml-org/llama.vim at a1c8e6e, with its default settings.
+Follows `autoload/llama.vim` of ggml-org/llama.vim at a1c8e6e, with its default settings.
 """
 
 import asyncio
@@ -23,8 +23,8 @@ from tests.bench.simulated.screen import Screen, Suggestion
 from tests.bench.simulated.sides import Effort
 from tests.bench.simulated.traces import Trace
 
-_AGAIN_S = 0.1  # while a request runs, the next one waits for so long, again and again
-_LONGEST_REST = 8  # characters of the line behind the cursor
+_AGAIN_S = 0.1  # seconds between attempts while another request runs
+_LONGEST_REST = 8  # characters behind the cursor; with more there is no request
 _POLL_S = 0.05
 _MOST_SAID = 200  # characters of a refusal
 
@@ -47,8 +47,8 @@ class LlamaVimSitting:
     _answers: Answers = field(default_factory=Answers)
     _job: asyncio.Task[None] | None = None
     _timer: asyncio.TimerHandle | None = None
-    _failure: BaseException | None = None  # of a job: nobody waits for one while keys are pressed
-    _can_accept: bool = False  # what is shown
+    _failure: BaseException | None = None  # of a job, which nobody awaits while keys are pressed
+    _can_accept: bool = False  # the shown text
     _last_indent: int = 0
     _requests: int = 0
     _tokens: int = 0
@@ -57,9 +57,9 @@ class LlamaVimSitting:
     _cpu_s: float = 0.0
 
     async def begin(self) -> None:
-        """Open the files, let all chunks be read as in a pause, and complete what stands before.
+        """Open the files, read all chunks as in a pause, and complete at the approach.
 
-        Raises BenchError where the server refuses that.
+        Raises BenchError if the server refuses that.
         """
         for buffer in reversed(self.trace.open_buffers):
             self.ring.enter(buffer.path, buffer.text.split("\n"), 0)
@@ -82,13 +82,13 @@ class LlamaVimSitting:
         self._move(self.trace.approach)
 
     def press(self, action: Action) -> None:
-        """The cursor moves behind what was written. Raises what a request has failed with."""
+        """Move the cursor behind the written text. Raises the error of a failed request."""
         self._move(action.text)
 
     async def effort(self) -> Effort:
-        """What this sitting has cost; the plugin's own time, and curl's, is not counted.
+        """Return the cost of this sitting, without the time of the plugin and curl.
 
-        Raises what a request has failed with.
+        Raises the error of a failed request.
         """
         if self._job is not None:
             self._job.cancel()
@@ -110,7 +110,7 @@ class LlamaVimSitting:
         self._ask()
 
     def _try_hint(self, request_s: float = 0.0) -> Suggestion | None:
-        """Show what is known of this place, and ask for what comes behind it."""
+        """Show the cached text for this place, and request the text behind it."""
         lines, place = self._lines, self._place
         answer = self._answers.find(local_context(lines, *place))
         hint = hint_of(answer, lines, *place) if answer is not None else []
@@ -177,7 +177,7 @@ class LlamaVimSitting:
         self._decode_s += answer.get("timings/predicted_ms", 0.0) / 1000
 
     async def _settled(self) -> None:
-        """Nothing runs any more, and nothing will."""
+        """Wait until nothing runs, and nothing will."""
         self._stop_timer()
         if self._job is not None:
             await asyncio.wait([self._job])
@@ -189,7 +189,7 @@ class LlamaVimSitting:
             raise self._failure
 
     async def _is_busy(self) -> bool:
-        """Reading a prompt goes on for a while when nobody waits for it any more."""
+        """Whether the server works; it reads a prompt for a while after a request was dropped."""
         slots = (await self.http.get("/slots")).json()
         return isinstance(slots, list) and any(slot["is_processing"] for slot in slots)
 

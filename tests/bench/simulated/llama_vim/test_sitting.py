@@ -1,4 +1,4 @@
-"""What llama.vim's rules request of a server while somebody types, and what they show."""
+"""llama.vim's requests to a server while a person types, and the text it shows."""
 
 import asyncio
 import json
@@ -22,7 +22,7 @@ TRACE = Trace("a", "a.py", "def f():", "\n    ", "return x", "\nx = f()\n", ())
 
 
 class Server:
-    """Answers with `text`, once it may, and notes what it is asked."""
+    """Answers with `text` when it may, and records its requests."""
 
     def __init__(self):
         self.text = ""

@@ -1,4 +1,4 @@
-"""N people who type for a while before one host, and what was seen meanwhile."""
+"""N people who type for a while at one host, and a record of their requests."""
 
 import asyncio
 import random
@@ -20,28 +20,28 @@ from tests.bench.simulated.person import Person
 from tests.bench.simulated.traces import Trace
 from tests.bench.simulated.typist import Typist
 
-ARRIVAL_S = 10.0  # within which all come; only what is asked for later is counted
-_SPREAD = 0.7  # of the logarithm of how long is read between two insertions
-_TICK_S = 0.02  # the watch that tells how late this process is
-_LOOK_S = 1.0  # at the host's memory
+ARRIVAL_S = 10.0  # seconds within which all come; only later requests count
+_SPREAD = 0.7  # of the logarithm of the time to read between two insertions
+_TICK_S = 0.02  # seconds between checks of this process's lateness
+_LOOK_S = 1.0  # seconds between looks at the host's memory
 _MEMORY = re.compile(r"^foregram_memory_bytes (\S+)", re.M)
-_ENDING_S = 10.0  # for requests that are under way when all stop typing
+_ENDING_S = 10.0  # seconds for requests under way when all stop typing
 
 
 @dataclass(frozen=True, slots=True)
 class CrowdRun:
-    """What became of the requests that each person made in `seconds`."""
+    """The outcome of each person's requests in `seconds`."""
 
     seconds: float
     requests: Sequence[Sequence[HostRequest]]  # by person
-    late_s: Sequence[float]  # how late this process was, at each tick
-    memory_mb: Sequence[float]  # the host's, as it said
-    active: float  # the share of the time for which a person types
+    late_s: Sequence[float]  # this process's lateness at each tick
+    memory_mb: Sequence[float]  # as reported by the host
+    active: float  # share of the time in which a person types
 
 
 @dataclass(slots=True)
 class Crowd:
-    """People who type the traces of one folder each; person i sits before `addresses[i]`.
+    """People who each type the traces of one folder; person i uses `addresses[i]`.
 
     Each types for the share `active` of the time, and reads before and behind each insertion.
     """
@@ -59,7 +59,7 @@ class Crowd:
         """Let all come, type for `seconds`, and leave. Raises BenchError without a host."""
         seats = [Seat(address, self.settings) for address in self.addresses]
         try:
-            for seat in seats:  # one by one, as people come
+            for seat in seats:  # one at a time, like people who come
                 await seat.take()
             began = await self._typed(seats, min(ARRIVAL_S, seconds), seconds)
         finally:
@@ -70,7 +70,7 @@ class Crowd:
         return CrowdRun(seconds, counted, self._late_s, self._memory_mb, self.active)
 
     async def _typed(self, seats: Sequence[Seat], arrival_s: float, seconds: float) -> float:
-        """All type until the time is over, and wait for what they asked for; when all were there."""
+        """Let all type until the time is over and their requests end; return when all had come."""
         began = time.perf_counter() + arrival_s
         with suppress(TimeoutError):
             async with asyncio.timeout(arrival_s + seconds), asyncio.TaskGroup() as group:
@@ -88,7 +88,7 @@ class Crowd:
     async def _person(self, number: int, seat: Seat, arrival_s: float) -> None:
         """Come, and type one trace after the other.
 
-        At any time the share of those who type is the same, so some begin in the middle of reading.
+        The share of people who type is constant, so some begin in the middle of reading.
         """
         draw = random.Random(f"{self.seed} {number}")  # noqa: S311 - a simulation
         typist = Typist(self.seed + number)
@@ -103,16 +103,16 @@ class Crowd:
             await asyncio.sleep(self._reading_s(trace, draw))
 
     def _reading_s(self, trace: Trace, draw: random.Random) -> float:
-        """So long that typing the trace takes the share `active` of both, on average."""
+        """Return a random reading time; on average, typing the trace takes the share `active`."""
         own_s = sum(Person(trace.target, trace.id).own_intervals)
         share = (1 - self.active) / self.active
         return own_s * share * draw.lognormvariate(-(_SPREAD**2) / 2, _SPREAD)
 
     def _traces_of(self, number: int) -> Sequence[Trace]:
-        """A folder is one person's for as long as there are enough of them."""
+        """Return the traces of a folder, which is one person's while there are enough folders."""
         folders = list(grouped(self.traces, _folder).values())
         own = folders[number % len(folders)]
-        start = number // len(folders) % len(own)  # who share a folder begin elsewhere in it
+        start = number // len(folders) % len(own)  # people who share one begin at different traces
         return [*own[start:], *own[:start]]
 
     async def _note_lateness(self) -> None:

@@ -1,4 +1,4 @@
-"""What became of each request to the host, and when: a link that keeps account."""
+"""The outcome and times of each request to the host: a link that keeps account."""
 
 import asyncio
 import time
@@ -16,21 +16,21 @@ from lsp_server.host.link import ANY_LENGTH, HostLink
 
 Outcome = Literal["answered", "superseded", "refused", "failed"]
 
-_FULL_SHARE = "quota"  # the code of an answer 429
-_WITHDRAWN = ("superseded", "cancelled")  # codes of the host: a newer request took the place
+_FULL_SHARE = "quota"  # code of an answer 429
+_WITHDRAWN = ("superseded", "cancelled")  # codes of the host: a newer request replaced it
 
 
 @dataclass(slots=True)
 class HostRequest:
-    """A request for text; seconds count from `began`, which is a time of `time.perf_counter`."""
+    """A request for text; times are seconds since `began`, a time of `time.perf_counter`."""
 
     began: float
-    is_ahead: bool  # nobody waits for it: it reads a prompt, or what may be asked for next
-    outcome: Outcome | None = None  # None: it has not ended
+    is_ahead: bool  # nobody waits for it: it reads a prompt, or computes a likely next request
+    outcome: Outcome | None = None  # None while it runs
     first_text_s: float | None = None
     ended_s: float | None = None
     tokens: int = 0
-    trouble: str = ""  # of a request that was refused or failed: the code
+    trouble: str = ""  # the error code of a refused or failed request
 
     def hear(self, event: CompleteEvent) -> None:
         if isinstance(event, Failed):
@@ -44,18 +44,18 @@ class HostRequest:
             self.end("answered" if is_whole else "superseded")
 
     def refuse(self, code: str) -> None:
-        """The host answers with an error: one of its own, or that the person has a full share."""
+        """Note the host's error code; a full quota is an outcome of its own."""
         self.end("refused" if code == _FULL_SHARE else "failed", code)
 
     def end(self, outcome: Outcome, code: str = "") -> None:
-        """Only the first end counts."""
+        """End the request; only the first end counts."""
         if self.outcome is None:
             self.outcome, self.ended_s = outcome, time.perf_counter() - self.began
             self.trouble = code if outcome in ("refused", "failed") else ""
 
 
 class CountingLink(HostLink):
-    """A link that notes in `log` what becomes of its requests."""
+    """A link that logs the outcomes of its requests."""
 
     def __init__(self, log: list[HostRequest], *places: Any, **rules: Any) -> None:
         super().__init__(*places, **rules)
@@ -63,7 +63,7 @@ class CountingLink(HostLink):
 
     @property
     def is_shared(self) -> bool:
-        """As the host of a team."""
+        """Return True, as for the host of a team."""
         return True
 
     async def complete(
@@ -74,7 +74,7 @@ class CountingLink(HostLink):
         *,
         is_prefetch: bool = False,
     ) -> AsyncGenerator[CompleteEvent]:
-        """As every link, whatever ends it."""
+        """Complete as any link does, and note how it ends."""
         noted = HostRequest(time.perf_counter(), is_prefetch or not stop.max_tokens)
         self._log.append(noted)
         completing = super().complete(anchor, stop, sampling, is_prefetch=is_prefetch)
@@ -85,7 +85,7 @@ class CountingLink(HostLink):
                     yield event
             noted.end("failed", "no_end")
         except (asyncio.CancelledError, GeneratorExit):
-            noted.end("superseded")  # the person typed on
+            noted.end("superseded")  # the person went on typing
             raise
         except HostRefusedError as error:
             noted.refuse(error.problem.code)

@@ -1,7 +1,7 @@
-"""What a crowd's run amounts to: how soon text came, what did not come, and who waited longest.
+"""The figures of a crowd's run: the time to a text, missing answers, and the longest waits.
 
-What cannot be told, for want of a single case, is NaN. Nothing that was computed ahead counts as a
-request, as nobody waits for it.
+A figure without a single case is NaN. Completions computed ahead do not count as requests, as
+nobody waits for them.
 """
 
 from collections import Counter
@@ -15,13 +15,13 @@ from engine.bench.figures import percentile
 from tests.bench.simulated.load.crowd import CrowdRun
 from tests.bench.simulated.load.host_requests import HostRequest
 
-FEWEST_ASKED = 20  # of who counts for fairness: the first prompt is most of what fewer wait for
-TOO_LATE_MS = 20.0  # of the simulating process: above it, its own time is in the figures
+FEWEST_ASKED = 20  # requests; a person with fewer mostly waits for the first prompt
+TOO_LATE_MS = 20.0  # of the simulating process: above it, the process itself delays the figures
 
 
 @dataclass(frozen=True, slots=True)
 class Waits:
-    """Milliseconds from a request on."""
+    """Percentiles of the milliseconds after a request."""
 
     p50: float
     p90: float
@@ -29,17 +29,17 @@ class Waits:
 
     @classmethod
     def of(cls, seconds: Iterable[float | None]) -> Self:
-        """Sum up those that ended."""
+        """Return the percentiles of those that ended."""
         ms = [1000 * one for one in seconds if one is not None]
         return cls(*(percentile(ms, share) for share in (50, 90, 99)))
 
 
 @dataclass(frozen=True, slots=True)
 class LoadFigures:
-    """One number of people."""
+    """The figures for one number of people."""
 
     people: int
-    active: float  # the share of the time for which each typed
+    active: float  # share of the time in which each person typed
     seconds: float
     requests: int
     answered: int
@@ -48,12 +48,12 @@ class LoadFigures:
     failed: int
     lost: int  # never ended
     troubles: Mapping[str, int]  # why requests were refused or failed
-    first_text_ms: Waits  # of all that had a text, superseded later or not
+    first_text_ms: Waits  # of all requests with a text, superseded later or not
     answered_ms: Waits
-    slowest_over_median: float  # of the people's own medians to the first text
-    tokens_per_s: float  # that the answered ones hold, those ahead included
+    slowest_over_median: float  # by the median time of each person to the first text
+    tokens_per_s: float  # tokens of answers, those computed ahead included
     ahead: int  # requests for which nobody waited
-    memory_mb: float  # the host's most
+    memory_mb: float  # the host's maximum
     late_ms_p99: float  # of the simulating process
 
     @classmethod
@@ -87,9 +87,9 @@ class LoadFigures:
 
 
 def _slowest_over_median(people: Sequence[Sequence[HostRequest]]) -> float:
-    """How much longer the slowest person waits than the median one. NaN where nobody got a text.
+    """Return the slowest person's wait over the median one; NaN if nobody got a text.
 
-    Who asked less than `FEWEST_ASKED` times does not count.
+    Only people with at least `FEWEST_ASKED` requests count.
     """
     asked = [[one for one in requests if not one.is_ahead] for requests in people]
     waits = [

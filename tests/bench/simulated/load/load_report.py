@@ -19,7 +19,7 @@ _COUNTS = ("requests", "answered", "superseded", "refused", "failed", "lost")
 
 
 def load_json(runs: Sequence[LoadFigures], host: Status, seed: int) -> dict[str, Any]:
-    """Figures by number of people, and whose they are. No number is null but what is not known."""
+    """Return figures by number of people, and their host. Only unknown numbers are null."""
     return {
         "seed": seed,
         "model": host.model,
@@ -63,7 +63,7 @@ def _told(value: float, form: str) -> str:
 
 
 def _caption(runs: Sequence[LoadFigures]) -> str:
-    """Where that was measured, what went wrong, and what the figures lack."""
+    """Return the conditions of the measurement, its errors, and missing figures."""
     load = f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores"
     how = f"{runs[0].seconds:g} s each, of which a person types {runs[0].active:.0%}"
     parts = [how, f"simulated on {platform.machine()}, {load}"]

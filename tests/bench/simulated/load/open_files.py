@@ -22,7 +22,7 @@ class OpenFiles:
     _version: int = 1
 
     def turn_to(self, trace: Trace) -> list[str]:
-        """Open a trace's files, the cursor before its approach; the URIs of those closed for it."""
+        """Open a trace's files, the cursor before its approach; return the URIs closed for it."""
         self._uri = self.root + trace.path
         texts = {self.root + one.path: one.text for one in reversed(trace.open_buffers)}
         texts.pop(self._uri, None)
@@ -45,7 +45,7 @@ class OpenFiles:
 
     @property
     def question(self) -> types.InlineCompletionParams:
-        """As an editor asks at the cursor."""
+        """An editor's request at the cursor."""
         document = types.TextDocumentIdentifier(self._uri)
         context = types.InlineCompletionContext(types.InlineCompletionTriggerKind.Automatic)
         return types.InlineCompletionParams(context, document, self._cursor)

@@ -16,15 +16,15 @@ from tests.bench.simulated.editor import BenchError
 from tests.bench.simulated.processes import ended
 
 _POLL_S = 0.1
-_ENDING_S = 15.0  # a host drains for ten
-_IDLE_EXIT_S = 60  # where this process is killed before it can end the host
+_ENDING_S = 15.0  # seconds; a host drains for ten
+_IDLE_EXIT_S = 60  # seconds; ends the host if this process is killed first
 
 
 @asynccontextmanager
 async def own_host(folder: Path, options: Sequence[str], token: str) -> AsyncIterator[HostAddress]:
-    """Start a host whose socket and log lie in `folder`; it has loaded its model.
+    """Start a host with its socket and log in `folder`, and wait for its model.
 
-    `options` are `foregram serve`'s, `token` is one that it takes. Raises BenchError.
+    `options` are those of `foregram serve`; it must accept `token`. Raises BenchError.
     """
     address = HostAddress(token, folder / "host.sock")
     command = [sys.executable, "-m", "lsp_server", "serve", "--socket"]
@@ -34,7 +34,7 @@ async def own_host(folder: Path, options: Sequence[str], token: str) -> AsyncIte
             *command,
             stdout=log,
             stderr=STDOUT,
-            start_new_session=True,  # Ctrl-C is for this process, which ends the host in its turn
+            start_new_session=True,  # Ctrl-C goes to this process, which then ends the host
         )
     try:
         await _until_ready(address, process, folder / "log")

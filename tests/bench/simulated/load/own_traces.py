@@ -1,4 +1,4 @@
-"""Something to type where no replay set is at hand: functions of foregram's own source."""
+"""Traces for use without a replay set: functions of foregram's own source."""
 
 import ast
 from collections.abc import Iterator, Sequence
@@ -10,13 +10,13 @@ from tests.bench.simulated.traces import Trace
 
 _FEWEST_CHARS, _MOST_CHARS = 60, 400  # of a body, as in a replay set
 _PER_FILE = 3
-_OPEN = 8  # other files
-_MOST_OPEN_CHARS = 20_000  # of each
+_OPEN = 8  # other open files
+_MOST_OPEN_CHARS = 20_000  # characters of each open file
 
 
-@cache  # all of the source is parsed
+@cache  # parses all of the source
 def own_traces() -> Sequence[Trace]:
-    """The bodies of functions, with the other files of their folder open."""
+    """Return the bodies of functions, with the other files of their folder open."""
     root = Path(__file__).parents[4]
     folders: dict[Path, list[Path]] = {}
     for package in ("engine", "lsp_server"):
@@ -35,7 +35,7 @@ def _traces(
     path: Path, root: Path, others: Sequence[Path], read: dict[Path, str]
 ) -> Iterator[Trace]:
     def name(one: Path) -> str:
-        """The folder first, as one works in one of them at a time."""
+        """Return a sort key with the folder first, as people work in one at a time."""
         return one.relative_to(root).as_posix()
 
     buffers = tuple(Buffer(name(one), read[one][:_MOST_OPEN_CHARS]) for one in others[:_OPEN])
@@ -49,7 +49,7 @@ def _traces(
 
 
 def _bodies(text: str) -> Iterator[tuple[str, str, str]]:
-    """The text before, in and behind the body of each function that has more than one line."""
+    """Yield the text before, in and behind each function's body of more than one line."""
     lines = text.splitlines(keepends=True)
     for node in ast.walk(ast.parse(text)):
         if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):

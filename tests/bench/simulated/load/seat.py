@@ -1,8 +1,8 @@
-"""One person's place before a host: what is asked of it at each key, and what is shown.
+"""One person at a host: the requests of each key, and the text shown.
 
-The rules are the language server's. Three things are simpler, so that those of many people take
-little of this process's time: places and broken code are judged by the text, not by a syntax tree,
-nothing is looked up in an index, and no file is hidden.
+The rules are the language server's. Three things are simpler, to save this process's time with many
+people. Places and broken code are judged by the text, not by a syntax tree. No index is asked, and
+no file is hidden.
 """
 
 import asyncio
@@ -53,7 +53,7 @@ class _AllPermitted(HeldPermissions):
 
 @dataclass(slots=True)
 class Seat:
-    """A person types one trace after the other here; `log` says what became of the requests."""
+    """Types one trace after the other; `log` holds the outcomes of the requests."""
 
     address: HostAddress
     settings: Settings
@@ -63,8 +63,8 @@ class Seat:
     _completer: InlineCompleter = field(init=False)
     _screen: Screen = field(init=False)
     _trace: Trace = field(init=False)
-    _why: str = ""  # there is no host
-    _shown: str = ""  # the completion on the screen, by its id
+    _why: str = ""  # why there is no host
+    _shown: str = ""  # the id of the completion on the screen
     _asking: asyncio.Task[None] | None = None
 
     def __post_init__(self) -> None:
@@ -84,14 +84,14 @@ class Seat:
         return any(request.outcome is None for request in self.log)
 
     async def take(self) -> None:
-        """Find the host. Raises BenchError where it serves nobody."""
+        """Find the host. Raises BenchError if it serves nobody."""
         self._link.search.begin()
         if (state := await self._link.search.ready()) != "ready":
             where = f"the completion host on {self.address.endpoint} is {state}"
             raise BenchError(f"{where}: {self._why}" if self._why else where)
 
     async def turn_to(self, trace: Trace) -> None:
-        """Open a trace's files; the cursor stands before its approach."""
+        """Open a trace's files, with the cursor before its approach."""
         self._cancel()
         self._trace = trace
         closed = self._files.turn_to(trace)
@@ -104,7 +104,7 @@ class Seat:
         self._type(self._trace.approach)
 
     def press(self, action: Action) -> None:
-        """Write, tell what was accepted, ask."""
+        """Write the text, report what was accepted, and ask."""
         if action.kind == "all" and self._shown:
             self._tell("accepted", self._shown)
             self._shown = ""
@@ -121,7 +121,7 @@ class Seat:
         return self.address
 
     def _type(self, text: str) -> None:
-        """The editor asks at each key, in place of the request before."""
+        """Type and ask at each key, in place of the former request."""
         self._files.type(text)
         if self._asking is not None:
             self._asking.cancel()

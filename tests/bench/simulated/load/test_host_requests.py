@@ -1,4 +1,4 @@
-"""What a link notes of its requests, whatever ends them."""
+"""The outcomes that a link notes for its requests."""
 
 import tempfile
 from contextlib import asynccontextmanager
@@ -27,7 +27,7 @@ URI = "file:///shop/a.py"
 
 @asynccontextmanager
 async def linked(engine):
-    """The log of a link to a real host, and a function that asks there."""
+    """Yield the log of a link to a real host, and a function that asks there."""
     with tempfile.TemporaryDirectory(prefix="fg-", dir="/tmp") as name:
         async with running_host(Path(name), engine):
             documents, log = Documents(), list[HostRequest]()

@@ -1,4 +1,4 @@
-"""What a run of many people amounts to."""
+"""The figures of a run of many people."""
 
 import pytest
 

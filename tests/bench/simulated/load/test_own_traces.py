@@ -1,4 +1,4 @@
-"""What is typed where no replay set is at hand."""
+"""The traces for use without a replay set."""
 
 from tests.bench.simulated.load.own_traces import own_traces
 

@@ -1,4 +1,4 @@
-"""What a simulated person's editor asks of a real host, and what it shows."""
+"""A simulated editor's requests to a real host, and the text it shows."""
 
 import asyncio
 import tempfile
@@ -41,7 +41,7 @@ async def until(condition):
 
 @asynccontextmanager
 async def served(engine, **options):
-    """A host, and settings and the address for seats before it."""
+    """Yield a host, and settings and the address for its seats."""
     with tempfile.TemporaryDirectory(prefix="fg-", dir="/tmp") as name:
         async with running_host(Path(name), engine, **options) as host:
             settings = Settings(cache_folder=Path(name), runtime_folder=Path(name))
@@ -50,7 +50,7 @@ async def served(engine, **options):
 
 @asynccontextmanager
 async def seated(engine):
-    """A host, a person before the trace with its first suggestion shown, and the screen."""
+    """Yield a host, a person who sees the first suggestion of a trace, and the screen."""
     async with served(engine) as (host, settings, address):
         seat = Seat(address, settings)
         await seat.take()
