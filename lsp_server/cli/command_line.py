@@ -19,7 +19,7 @@ from lsp_server.cli.arguments import build_parser
 from lsp_server.cli.messages import INTERRUPTED, note
 from lsp_server.settings import Settings, load_settings
 
-BROKEN_PIPE = 141  # as shells report SIGPIPE
+BROKEN_PIPE = 141  # exit status after SIGPIPE, as in shells
 INTERNAL_ERROR = 70  # EX_SOFTWARE of sysexits.h
 IO_ERROR = 74  # EX_IOERR
 

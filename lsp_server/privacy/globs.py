@@ -34,7 +34,7 @@ _POSIX = {
 _LOWER = {ord(letter): letter.lower() for letter in string.ascii_uppercase}
 _SPECIAL = re.compile(r"[*?[\\]")
 _SIGN = r"(?:\\.|[^\\])"
-_MEMBER = rf"(?:\[:[^]]*:\]|{_SIGN}(?:-(?!\]){_SIGN})?)"  # of a class
+_MEMBER = rf"(?:\[:[^]]*:\]|{_SIGN}(?:-(?!\]){_SIGN})?)"  # a member of a character class
 _MEMBERS = re.compile(_MEMBER, re.DOTALL)
 _TOKENS = re.compile(
     rf"""(?P<folders>(?<![^/])\*\*+\\?/)
@@ -64,7 +64,7 @@ class MatchBudget:
 
 
 class Glob(NamedTuple):
-    """One pattern. Without a slash it matches names in any folder below its list's."""
+    """A pattern. Without a slash it matches names in any folder below its list's."""
 
     matches: Callable[[str], object]
     cost: int  # characters that each one of a path is compared with

@@ -90,7 +90,7 @@ class Permissions:
         finally:
             self._looking = None
         self.texts |= {uri: text for uri, text in texts.items() if uri in self.texts}
-        if self._valid_until:  # else a list changed meanwhile
+        if self._valid_until:  # otherwise an ignore file changed meanwhile
             self._valid_until = time.monotonic() + self.look_s / _LOOK_SHARE
 
     def _judge(self, snapshots: Sequence[Snapshot], texts: Mapping[str, SecretLines]) -> None:

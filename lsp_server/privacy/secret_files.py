@@ -40,9 +40,9 @@ _WORDS = re.compile(
     r"|(?:access|api|auth|bearer|bot|github|gitlab|hf|npm|oauth2?|pypi|refresh|slack|telegram|vault)"
     r"[-_]?tokens?)(?:[-_.].*)?"
 )
-# The same where no ending follows.
+# Such words in a name without an ending.
 _WORDS_ALONE = re.compile(r".*[-_](?:key|token|rsa|dsa|ecdsa|ed25519)|[a-z]+(?:passwd|credentials)")
-# With these a name only speaks of secrets, or of what everybody may know.
+# Words of names that are only about secrets, or about public ones.
 _NO_WORDS = re.compile(
     r"(?:.*[-_.])?(?:external|sealed|public|pub|foreign|primary|schema|scan(?:ner|ning)?|example|sample"
     r"|template|types?|rules?|policy|policies|reset|forgot|change|strength|fields?|form|lint|detect\w*"
@@ -57,7 +57,7 @@ _CODE = {*_CODE_ENDINGS.split(), "sh", "sql", "swift", "tf", "ts", "tsx", "vue"}
 _DATA_ENDINGS = "age asc cfg cnf conf config csv db enc gpg ini json json5 jsonc plist properties sqlite sqlite3"
 _DATA = {*_STAGES, *_DATA_ENDINGS.split(), "toml", "tsv", "txt", "xml", "yaml", "yml"}
 _FOLDERS = {".cloudflared", ".gnupg", ".password-store", ".secrets", ".ssh", ".subversion"}
-# Programs keep logins among their settings: the folder, and the file in it.
+# Programs keep logins in their settings: folder and file.
 _FILES = re.compile(
     r"\.(?:aws|oci|kube|git|snowsql|cabal|bundle|irssi|talos)/config|op/config|\.hg/hgrc|\.dbt/profiles\.yml"
     r"|(?:\.docker|\.aliyun|\.bluemix|\.mc|\.continue|netlify)/config\.json|\.config/(?:hub|linode-cli)"
@@ -71,7 +71,7 @@ _FILES = re.compile(
     r"|secrets/(?!readme|index|package|tsconfig)[^.]*(?:\.(?:txt|json|ya?ml|toml))?"
 )
 _OPEN_NAMES = ".github docs i18n lang langs locale locales messages schemas translations"
-_OPEN_FOLDERS = frozenset(_OPEN_NAMES.split())  # where these are words of a program
+_OPEN_FOLDERS = frozenset(_OPEN_NAMES.split())  # in these, the words name no secret
 _COPY = re.compile(r"(?:~|\.(?:backup|bak|copy|old|orig|save|sw[a-p]|tmp|[0-9]{1,3}))+$")
 _NAME = re.compile(
     "|".join(map(translate, [*_NAMES.split(), *(f"*.{one}" for one in _ENDINGS.split())]))
@@ -109,4 +109,4 @@ def _original(name: str) -> str:
     """Return the name of the file that this is a copy of, made by an editor or a person."""
     if name.startswith(("#", ".#")) or name.endswith((".swp", ".swo")):
         name = name.removeprefix(".").removeprefix("#").removesuffix("#")
-    return _COPY.sub("", name.partition(":")[0].rstrip(". "))  # Windows leaves out the rest
+    return _COPY.sub("", name.partition(":")[0].rstrip(". "))  # Windows ignores the rest

@@ -1,4 +1,4 @@
-"""Where secrets stand in a text, also while that is being edited."""
+"""Finds secrets in a text, also while that is being edited."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ UNREAD = "nothing that was read yet"
 
 
 class SecretText(NamedTuple):
-    """Where a secret is, and what it looks like."""
+    """The row of a secret, and its kind."""
 
     row: int
     what: str

@@ -91,7 +91,7 @@ class CursorView:
 
     @property
     def line(self) -> str:
-        """The end of the text between the line's start and the cursor."""
+        """The cursor's line up to the cursor; of a long one, its end."""
         return self.before[-1][-_LINE_CHARS:] if self.before else ""
 
     @cached_property

@@ -87,7 +87,7 @@ class ArmFigures:
     prompt_tokens: float
     other_tokens: float  # tokens of other files in the prompt
     tokens_per_step: float
-    recall: float  # of the file that defines the answer
+    recall: float  # share of prompts with the file that defines the answer
     retrieval_ms: float  # p50
     paired: Paired
 

@@ -54,7 +54,7 @@ class CrossfileTask(SetItem):
     kind: str
     target: str
     package: str = ""
-    root: Path = Path()  # of the package's files; `path` lies below it
+    root: Path = Path()  # the folder of the package's files; `path` lies below it
     definition_text: str = ""  # definitions that the answer uses, with their files in comments
 
     @classmethod

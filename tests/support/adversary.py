@@ -32,7 +32,7 @@ class Adversary(Drafter):
         rng = np.random.default_rng((self.seed, written))
         tokens: list[int] = []
         parents: list[int] = []
-        depths, states = [0], [constraint]  # of the root, then of the nodes
+        depths, states = [0], [constraint]  # those of the root, then of the nodes
         for _ in range(self.nodes):
             parent = len(tokens) - 1 if rng.random() < 0.6 else int(rng.integers(-1, len(tokens)))
             token = self._token(rng, written + depths[parent + 1])
@@ -59,7 +59,7 @@ class Adversary(Drafter):
         self.heard.append(step)
 
     def calibrate(self, step: VerifiedStep) -> None:
-        """Learn nothing: what it knows is true."""
+        """Learn nothing: the text is known."""
 
 
 def _draft(tokens: list[int], parents: list[int]) -> Draft:

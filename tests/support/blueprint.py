@@ -18,7 +18,7 @@ from kernels.scratch import Scratch
 from kernels.weight import INT4_GROUP, VALUES_OF_INPUT, Quantization, Weight
 from tests.support.block_weights import WORDS, scales_shape
 
-_POSITIONS = 4096  # of a cache: all multiples of 16 compile alike
+_POSITIONS = 4096  # positions of a cache; all multiples of 16 compile alike
 _PLENTY = 1 << 40  # numbers of working memory
 _CPU = torch.device("cpu")
 

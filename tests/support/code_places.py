@@ -23,7 +23,7 @@ from lsp_server.reasons import Reason
 from lsp_server.repository.source_text import language_of
 
 ROOT = Path(__file__).parents[2]
-_MOST_CHARS = 160  # of the text cut out
+_MOST_CHARS = 160  # characters of the text cut out
 _CLOSERS = ")]}\"'`"
 
 
@@ -48,7 +48,6 @@ class CodePlace:
 
     @property
     def position(self) -> Position:
-        """The cursor."""
         return Position(self.prefix.count("\n"), len(self.prefix.rpartition("\n")[2]))
 
     def with_text(self, text: str, replaced: int) -> str:

@@ -26,7 +26,7 @@ class Compiled:
     programs_per_sm: int
     matrix_instruction: str  # the one of all products; `none`, or `several`
     copies_ahead: int  # asynchronous copies: loads that run ahead
-    chains: Sequence[Sequence[int]]  # where each chain of matrix instructions finds its inputs
+    chains: Sequence[Sequence[int]]  # where the matrix instructions of each chain find their inputs
     fuses: bool  # multiplies and adds with one rounding, or lets ptxas choose
 
 

@@ -41,7 +41,7 @@ _DRAWN = """
 
 
 class Emacs:
-    """One Emacs, its keys, its screen and its Lisp."""
+    """An Emacs, its keys, its screen and its Lisp."""
 
     def __init__(self, terminal: Terminal, client: Path, socket: Path) -> None:
         self.terminal = terminal

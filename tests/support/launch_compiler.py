@@ -45,7 +45,7 @@ class CompiledLaunch:
 
 
 class LaunchCompiler:
-    """From its creation on, makes all launches of this process only compile."""
+    """Makes all launches of this process only compile, from its creation on."""
 
     def __init__(self) -> None:
         self._compiled, self._seen = list[CompiledLaunch](), set[str]()

@@ -4,6 +4,5 @@ import socket
 
 
 def free_port() -> int:
-    """Return a free port of this machine."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         return int(listener.getsockname()[1])

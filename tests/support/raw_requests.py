@@ -13,7 +13,6 @@ HEAD = (
 
 
 async def connected(folder: Path) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    """Open a connection to the host of `folder`."""
     return await asyncio.open_unix_connection(str(folder / "host.sock"))
 
 

@@ -28,7 +28,7 @@ from tests.support.vscode_server import TIDY_KEY, CodeServer
 _Value = TypeVar("_Value")
 _ANSWER_S = 120.0  # seconds; a completion is slow on a busy machine with two cores
 _STABLE_POLLS = 6
-_QUICK_INPUT = ".quick-input-widget .quick-input-box input:visible"  # of secrets, too
+_QUICK_INPUT = ".quick-input-widget .quick-input-box input:visible"  # also matches a password box
 _QUICK_ROWS = ".quick-input-widget .quick-input-list .monaco-list-row"
 _CARET = ".part.editor .editor-group-container.active .editor-instance"
 

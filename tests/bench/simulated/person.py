@@ -13,7 +13,7 @@ Kind = Literal["key", "word", "line", "all"]
 
 READING_S = 0.3  # seconds of reading before ghost text is accepted
 _KEY_S, _LINE_START_S = 0.14, 0.5  # medians of seconds before a key
-_SPREAD = 0.4  # of the logarithm of a key's interval
+_SPREAD = 0.4  # standard deviation of the logarithm of a key's interval
 _KEY = re.compile(r"\n[ \t]*|.")
 _WORD = re.compile(r"\s*(?:\w+|[^\w\s]+)")
 _LEAST_TAKEN = 2  # characters; typing a single one is as quick as accepting it
@@ -62,7 +62,7 @@ class Person:
         return self._interval(self.position)
 
     def act(self, shown: str, read: str) -> Action:
-        """Press the next key; the person has read the beginning `read` of the ghost text `shown`."""
+        """Press the next key; the person has read the beginning `read` of the text `shown`."""
         action = self._taken(shown, read) or Action("key", self._typed())
         self.position += len(action.text)
         return action

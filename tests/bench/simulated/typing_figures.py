@@ -24,7 +24,7 @@ class TypingFigures:
     traces: int
     target_keys: int  # keys of a person who types everything
     keystrokes_saved: float
-    keystrokes_saved_p50: float  # over traces
+    keystrokes_saved_p50: float  # median over the traces
     time_against_pure: float  # total time, relative to typing everything
     pure_s: float
     late_ms_p99: float  # lateness of keys: above 20 ms the machine is too busy
@@ -39,7 +39,7 @@ class TypingFigures:
     suggestions: int
     from_memory: int  # suggestions that were computed before their request
     shown_chars: int
-    wrong_share: float  # of these
+    wrong_share: float  # share of the shown characters
     # The accepted texts.
     accepts: Mapping[str, int]
     accepted_chars: int

@@ -21,7 +21,7 @@ from tests.bench.simulated.traces import Trace
 from tests.bench.simulated.typist import Typist
 
 ARRIVAL_S = 10.0  # seconds within which all come; only later requests count
-_SPREAD = 0.7  # of the logarithm of the time to read between two insertions
+_SPREAD = 0.7  # standard deviation of the logarithm of a reading time
 _TICK_S = 0.02  # seconds between checks of this process's lateness
 _LOOK_S = 1.0  # seconds between looks at the host's memory
 _MEMORY = re.compile(r"^foregram_memory_bytes (\S+)", re.M)

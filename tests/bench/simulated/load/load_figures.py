@@ -16,7 +16,7 @@ from tests.bench.simulated.load.crowd import CrowdRun
 from tests.bench.simulated.load.host_requests import HostRequest
 
 FEWEST_ASKED = 20  # requests; a person with fewer mostly waits for the first prompt
-TOO_LATE_MS = 20.0  # of the simulating process: above it, the process itself delays the figures
+TOO_LATE_MS = 20.0  # of the simulating process: above it, the process itself adds to the figures
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 from engine.request import Buffer
 from tests.bench.simulated.traces import Trace
 
-_FEWEST_CHARS, _MOST_CHARS = 60, 400  # of a body, as in a replay set
+_FEWEST_CHARS, _MOST_CHARS = 60, 400  # characters of a body, as in a replay set
 _PER_FILE = 3
 _OPEN = 8  # other open files
 _MOST_OPEN_CHARS = 20_000  # characters of each open file
@@ -35,7 +35,6 @@ def _traces(
     path: Path, root: Path, others: Sequence[Path], read: dict[Path, str]
 ) -> Iterator[Trace]:
     def name(one: Path) -> str:
-        """Return a sort key with the folder first, as people work in one at a time."""
         return one.relative_to(root).as_posix()
 
     buffers = tuple(Buffer(name(one), read[one][:_MOST_OPEN_CHARS]) for one in others[:_OPEN])
