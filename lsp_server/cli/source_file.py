@@ -47,8 +47,8 @@ class SourceFile:
 class Location:
     """A cursor as compilers print it: FILE:LINE[:COL], both counted from 1.
 
-    COL counts characters (Unicode code points), and the cursor stands before that character;
-    one past the last is the line's end, where it also stands without COL.
+    COL counts characters (Unicode code points). The cursor stands before that character; one past
+    the last, or without COL, it stands at the line's end.
     """
 
     path: Path

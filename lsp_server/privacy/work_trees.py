@@ -33,8 +33,8 @@ class GitRules(NamedTuple):
 def work_tree_of(folder: Path, look: Look | None = None) -> Path | None:
     """Return the top of the work tree around a folder; None if there is none.
 
-    A work tree around the home folder, as of people who keep their settings with git, does not
-    count: it often ignores all that it does not track.
+    A work tree around the home folder, which often holds a user's settings, does not count. It
+    often ignores all that it does not track.
     """
     homes, at, look = _homes(), str(folder), look or Look()
     while at not in homes:

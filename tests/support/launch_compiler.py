@@ -1,6 +1,6 @@
 """Launches of Triton kernels that only compile: for a GPU that is elsewhere, or busy.
 
-The result lands in Triton's cache under the key of a real launch, which then finds it: the key
+The result lands in Triton's cache under the key of a real launch, which then finds it. The key
 consists of the source, the types and the target. No process needs the device or its memory.
 """
 

@@ -11,7 +11,7 @@ from engine.model.loading.packing import PACKERS, pack_own_forms
 from engine.model.model_config import ModelConfig
 from tests.support.tiny_models import tiny_model
 
-# The shapes of Qwen2.5-Coder 0.5B, 1.5B, 7B and 14B, and of Seed-Coder-8B, with smaller heads; then
+# The shapes of Qwen2.5-Coder 0.5B, 1.5B, 7B and 14B, and of Seed-Coder-8B, with smaller heads. Last
 # a Llama whose heads are larger than their part of the hidden size, each with its own keys.
 SHAPES = {
     "14 of 2, tied": ("qwen2", 14, 2, 8, True),
