@@ -33,7 +33,8 @@ _FIRST_STEPS: tuple[tuple[Step, Reason], ...] = (
 )
 _BRACKETS_ONLY = re.compile(r"""[\s()\[\]{}<>"'`;,]*""")
 _MOST_CLOSERS = 3  # closing characters after the cursor that are tried one by one
-_JOINTS = ",.=+-*/%&|^<?"  # characters that more text has to follow, as a block follows a header
+# Ends that more text has to follow, as a block follows a header.
+_JOINTS = (*",.=+-*/%&|^<?", "=>", "->")
 _TOKEN = re.compile(r"\w+|[^\w\s]")
 
 
@@ -122,7 +123,7 @@ def _beginnings(text: str, *, by_tokens: bool) -> Iterator[str]:
     if not by_tokens:
         return
     for end in reversed([match.end() for match in _TOKEN.finditer(lines[0])]):
-        is_loose = lines[0][end - 1] in _JOINTS or lines[0][end:].lstrip().startswith("{")
+        is_loose = lines[0][:end].endswith(_JOINTS) or lines[0][end:].lstrip().startswith("{")
         if end < len(lines[0]) and not is_loose:
             yield lines[0][:end]
 

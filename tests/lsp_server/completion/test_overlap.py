@@ -6,6 +6,7 @@ it too, or go on behind it.
 
 import pytest
 
+from lsp_server.reasons import Reason
 from tests.support.code_places import at, shown
 
 _GO = "package p\n\nfunc f() {\n\t%s\n}\n"
@@ -106,4 +107,4 @@ def test_a_pair_is_filled_and_nothing_of_it_is_written_twice(
 
 @pytest.mark.parametrize("answer", [")", "])", '"'])
 def test_nothing_but_closers_is_not_worth_showing(answer: str) -> None:
-    assert not shown(at("x = [f(|)]\n", "python"), answer).text
+    assert isinstance(shown(at("x = [f(|)]\n", "python"), answer), Reason)

@@ -110,6 +110,7 @@ def test_what_breaks_the_code_is_cut_off(language_id, text, answer, kept):
         ("python", 's = \'"""\'\ndef f():\n    |\n', 'return """abc', 'return ""'),
         ("typescript", "switch (a) {\n  ca|\n}\n", "se 'x':", "se 'x':"),
         ("c", "void f() {\n  |\n", "int x = a", Reason.BREAKS_CODE),
+        ("javascript", "const f = (a) |\nlet b = 1;\n", "=> (a ? `b", Reason.BREAKS_CODE),
         ("c", "void f() {\n  |\n", "if (x)", Reason.BREAKS_CODE),
         ("java", "class A {\n  |\n", "void f(int a)", Reason.BREAKS_CODE),
     ],
