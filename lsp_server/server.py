@@ -12,8 +12,8 @@ from typing import Any
 import msgspec
 from lsprotocol import types
 
+from engine import VERSION
 from engine.model_names import title_of
-from engine.version import VERSION
 from lsp_server.completion.item import ACCEPT_COMMAND, menu_entry
 from lsp_server.documents.document import Snapshot
 from lsp_server.documents.documents import Documents

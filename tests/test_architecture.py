@@ -7,8 +7,8 @@ import sys
 import tomllib
 from pathlib import Path
 
+from engine import VERSION
 from engine.offline_parts import OFFLINE_MODELS
-from engine.version import VERSION
 from lsp_server.prompt.grammars import GRAMMARS
 
 ROOT = Path(__file__).parents[1]

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 
 from msgspec.structs import replace
 
+from engine import VERSION
 from engine.completer import EngineInfo, EngineUsage, ServedEngine, ServedSequence
 from engine.errors import DeviceLostError, ForegramError
 from engine.host.buffers import ClientBuffers, ClientId
@@ -40,7 +41,6 @@ from engine.memory import resident_bytes
 from engine.progress import Progress
 from engine.request import Chunk, CompletionRequest, FinishReason
 from engine.scheduler import Dropped, Job, Scheduler
-from engine.version import VERSION
 
 # Seconds: too short a delay to see, long enough for several tokens of a small model.
 _LOOK_S = 0.005

@@ -4,7 +4,7 @@ import argparse
 from functools import partial
 from pathlib import Path
 
-from engine.version import VERSION
+from engine import VERSION
 from lsp_server.cli.command_parser import (
     Command,
     CommandParser,

@@ -23,8 +23,8 @@ from dataclasses import replace
 
 import httpx2
 
+from engine import VERSION
 from engine.host.runtime import HostRecord, RuntimeFolder
-from engine.version import VERSION
 from lsp_server.host.address import HostAddress, HostError, host_address
 from lsp_server.host.failures import (
     boot_s,

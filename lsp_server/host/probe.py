@@ -6,8 +6,8 @@ from typing import Literal
 
 import httpx2
 
+from engine import VERSION
 from engine.host.protocol import Status
-from engine.version import VERSION
 from lsp_server.host.address import HostAddress, host_address
 from lsp_server.host.client import (
     NO_HOST,

@@ -14,6 +14,7 @@ from litestar import get
 from litestar.handlers import HTTPRouteHandler
 from msgspec import Meta
 
+from engine import VERSION
 from engine.completer import EngineInfo
 from engine.errors import InputError
 from engine.host.compat.drop_in_api import (
@@ -31,7 +32,6 @@ from engine.host.compat.drop_in_api import (
 from engine.host.protocol import MAX_TOKENS, Done, Integer, Problem
 from engine.host.service import CompletionService
 from engine.request import Buffer, Chunk, FinishReason
-from engine.version import VERSION
 
 MAX_FIELDS = 256  # fields that a request may select for its answer
 _INFILL = "/infill"

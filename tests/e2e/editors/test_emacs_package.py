@@ -4,7 +4,7 @@ import subprocess
 
 import pytest
 
-from engine.version import VERSION
+from engine import VERSION
 from tests.support.editor_parts import part
 from tests.support.emacs import PACKAGE
 

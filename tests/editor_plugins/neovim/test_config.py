@@ -5,7 +5,7 @@ import re
 import msgspec
 import pytest
 
-from engine.version import VERSION
+from engine import VERSION
 from lsp_server.settings import Settings
 from tests.support.lua_modules import PLUGIN, load
 

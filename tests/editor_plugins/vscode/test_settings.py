@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 import pytest
 
+from engine import VERSION
 from engine.model_names import ALIASES, AUTO_MODEL
-from engine.version import VERSION
 from lsp_server.settings import SHARED, Settings
 
 ROOT = Path(__file__).parents[3]
