@@ -8,7 +8,7 @@ from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from engine.completer import EngineInfo, EngineUsage
+from engine.completer import EngineInfo, EngineUsage, ServedEngine
 from engine.errors import DeviceLostError
 from engine.request import (
     Chunk,
@@ -25,7 +25,7 @@ _ECHO_STEP_S = 0.002  # long enough to interrupt a completion in its middle
 
 
 @dataclass
-class HeldEngine:
+class HeldEngine(ServedEngine):
     """Writes `words`, one a step; a step waits for `permits` if a test sets `is_held`.
 
     Calls `before_word` with each word's place, so that a test can interfere.
@@ -43,23 +43,6 @@ class HeldEngine:
     info = INFO
     is_closed = False
     max_sequences = 1
-
-    def complete(
-        self,
-        request: CompletionRequest,
-        *,
-        on_chunk: Callable[[Chunk], None] = lambda _: None,
-        cancelled: Callable[[], bool] = lambda: False,
-    ) -> CompletionResult:
-        alone = self.sequence(
-            request,
-            on_chunk=on_chunk,
-            is_cancelled=cancelled,
-            on_end=lambda _: None,
-        )
-        while not alone.is_done:
-            alone.advance()
-        return alone.result()
 
     def run(self, admit: Callable[[], Sequence[Any]]) -> None:
         while running := admit():
