@@ -179,10 +179,10 @@ def test_the_standard_library_holds_none():
 )
 def test_no_text_takes_for_ever(piece):
     marks = "eyJ sk- :// TOKEN PRIVATE KEY AKIA secret_access_key hooks.slack.com/services/ "
-    text = marks + piece * (1_000_000 // len(piece))
+    text = marks + piece * (LONGEST_LINE // len(piece))
     began = time.process_time()
     list(secrets_in(text))
-    assert time.process_time() - began < 3.0
+    assert time.process_time() - began < 6.0  # one or two, where the time grows as the text does
 
 
 def test_a_text_full_of_secrets_is_read_once():
