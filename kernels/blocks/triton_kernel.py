@@ -10,19 +10,10 @@ import triton.language as tl
 
 @triton.jit
 def block_product(
-    WEIGHT_ROWS,
-    X,
-    SCALES,
-    output,
-    there,
-    first,
-    end,
-    N: tl.constexpr,
-    K: tl.constexpr,
-    QUANTIZATION: tl.constexpr,
-    DEPTH: tl.constexpr,
+    WEIGHT_ROWS, X, SCALES, output, there, first, end,
+    N: tl.constexpr, K: tl.constexpr, QUANTIZATION: tl.constexpr, DEPTH: tl.constexpr,
     ROWS: tl.constexpr,
-):
+):  # fmt: skip
     """acc = W x^T over the blocks first..end - 1 of DEPTH inputs, float32 [outputs, ROWS].
 
     WEIGHT_ROWS [outputs, 1] points to the codes of `output` [outputs], X [1, ROWS] to the inputs of

@@ -23,50 +23,20 @@ from kernels.weight import Weight
 # Buckets share a binary: no number of rows may shape the code, and 1 would become a constant.
 @triton.jit(do_not_specialize=["num_rows"])
 def gate_up_kernel(
-    INPUTS,
-    VALUES,
-    SCALES,
-    SQUARES,
-    OUT,
-    PARTIALS,
-    ARRIVED,
-    eps,
-    num_rows,
-    N: tl.constexpr,
-    K: tl.constexpr,
-    QUANTIZATION: tl.constexpr,
-    DEPTH: tl.constexpr,
-    STEP: tl.constexpr,
-    SPLITS: tl.constexpr,
-    OUTPUTS: tl.constexpr,
-    ROWS: tl.constexpr,
-    STAGES: tl.constexpr,
-    PDL: tl.constexpr,
-):
+    INPUTS, VALUES, SCALES, SQUARES, OUT, PARTIALS, ARRIVED, eps, num_rows,
+    N: tl.constexpr, K: tl.constexpr, QUANTIZATION: tl.constexpr, DEPTH: tl.constexpr,
+    STEP: tl.constexpr, SPLITS: tl.constexpr, OUTPUTS: tl.constexpr, ROWS: tl.constexpr,
+    STAGES: tl.constexpr, PDL: tl.constexpr,
+):  # fmt: skip
     """y = (x W^T) / sqrt(sum_b squares_b / K + eps), out_i = silu(y_2i) y_2i+1.
 
     INPUTS [R, K], SQUARES [blocks, R], OUT [R, N / 2], R = num_rows.
     """
     row_block, tile, split = tl.program_id(0), tl.program_id(1), tl.program_id(2)
     acc = product(
-        INPUTS,
-        VALUES,
-        SCALES,
-        num_rows,
-        tile,
-        split,
-        row_block,
-        N,
-        K,
-        QUANTIZATION,
-        DEPTH,
-        STEP,
-        SPLITS,
-        OUTPUTS,
-        ROWS,
-        STAGES,
-        PDL,
-    )
+        INPUTS, VALUES, SCALES, num_rows, tile, split, row_block,
+        N, K, QUANTIZATION, DEPTH, STEP, SPLITS, OUTPUTS, ROWS, STAGES, PDL,
+    )  # fmt: skip
     place = place_of(tile, row_block, N, OUTPUTS)
     if is_last(acc, PARTIALS, ARRIVED, place, split, SPLITS, OUTPUTS, ROWS):
         acc = sum_splits(acc, PARTIALS, ARRIVED, place, SPLITS, OUTPUTS, ROWS)

@@ -21,34 +21,13 @@ _SUM_UNIT: tl.constexpr = tl.constexpr(SUM_UNIT)
 # Buckets share a binary: no number of rows may shape the code, and 1 would become a constant.
 @triton.jit(do_not_specialize=["num_rows"])
 def lm_head_kernel(
-    INPUTS,
-    VALUES,
-    SCALES,
-    SQUARES,
-    LOGIT_SCALES,
-    NOISE_SCALES,
-    NOISE_KEYS,
-    BEST_SCORES,
-    BEST_IDS,
-    BEST_LOGITS,
-    MAXIMA,
-    SUMS,
-    LOGITS,
-    eps,
-    num_rows,
-    SAMPLED: tl.constexpr,
-    STORE_LOGITS: tl.constexpr,
-    N: tl.constexpr,
-    K: tl.constexpr,
-    QUANTIZATION: tl.constexpr,
-    DEPTH: tl.constexpr,
-    STEP: tl.constexpr,
-    SPLITS: tl.constexpr,
-    OUTPUTS: tl.constexpr,
-    ROWS: tl.constexpr,
-    STAGES: tl.constexpr,
-    PDL: tl.constexpr,
-):
+    INPUTS, VALUES, SCALES, SQUARES, LOGIT_SCALES, NOISE_SCALES, NOISE_KEYS,
+    BEST_SCORES, BEST_IDS, BEST_LOGITS, MAXIMA, SUMS, LOGITS, eps, num_rows,
+    SAMPLED: tl.constexpr, STORE_LOGITS: tl.constexpr,
+    N: tl.constexpr, K: tl.constexpr, QUANTIZATION: tl.constexpr, DEPTH: tl.constexpr,
+    STEP: tl.constexpr, SPLITS: tl.constexpr, OUTPUTS: tl.constexpr, ROWS: tl.constexpr,
+    STAGES: tl.constexpr, PDL: tl.constexpr,
+):  # fmt: skip
     """score = (x W^T) / sqrt(sum_b squares_b / K + eps) logit_scale + noise_scale Gumbel.
 
     INPUTS [R, K], SQUARES [blocks, R], LOGIT_SCALES and NOISE_SCALES [R], NOISE_KEYS [R, 2], LOGITS
@@ -57,24 +36,9 @@ def lm_head_kernel(
     """
     tile, row_block = tl.program_id(1), tl.program_id(0)
     acc = product(
-        INPUTS,
-        VALUES,
-        SCALES,
-        num_rows,
-        tile,
-        tl.program_id(2),
-        row_block,
-        N,
-        K,
-        QUANTIZATION,
-        DEPTH,
-        STEP,
-        SPLITS,
-        OUTPUTS,
-        ROWS,
-        STAGES,
-        PDL,
-    )
+        INPUTS, VALUES, SCALES, num_rows, tile, tl.program_id(2), row_block,
+        N, K, QUANTIZATION, DEPTH, STEP, SPLITS, OUTPUTS, ROWS, STAGES, PDL,
+    )  # fmt: skip
     n = tile * OUTPUTS + tl.arange(0, OUTPUTS)
     row = rows_of(row_block, ROWS)
     there = row < num_rows

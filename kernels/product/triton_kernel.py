@@ -73,24 +73,11 @@ def readable_values(weight: Weight) -> torch.Tensor:
 
 @triton.jit
 def product(
-    INPUTS,
-    VALUES,
-    SCALES,
-    num_rows,
-    tile,
-    split,
-    row_block,
-    N: tl.constexpr,
-    K: tl.constexpr,
-    QUANTIZATION: tl.constexpr,
-    DEPTH: tl.constexpr,
-    STEP: tl.constexpr,
-    SPLITS: tl.constexpr,
-    OUTPUTS: tl.constexpr,
-    ROWS: tl.constexpr,
-    STAGES: tl.constexpr,
-    PDL: tl.constexpr,
-):
+    INPUTS, VALUES, SCALES, num_rows, tile, split, row_block,
+    N: tl.constexpr, K: tl.constexpr, QUANTIZATION: tl.constexpr, DEPTH: tl.constexpr,
+    STEP: tl.constexpr, SPLITS: tl.constexpr, OUTPUTS: tl.constexpr, ROWS: tl.constexpr,
+    STAGES: tl.constexpr, PDL: tl.constexpr,
+):  # fmt: skip
     """acc = W x^T over the inputs of a split, float32 [OUTPUTS, ROWS], of a tile's outputs.
 
     The rows are those of a block of ROWS. INPUTS [num_rows, K]; VALUES and SCALES of a `Weight`.
@@ -128,19 +115,9 @@ def product(
         )
     else:
         acc = block_product(
-            weight_rows,
-            x,
-            SCALES,
-            output,
-            there,
-            first,
-            end,
-            N,
-            K,
-            QUANTIZATION,
-            DEPTH,
-            ROWS,
-        )
+            weight_rows, x, SCALES, output, there, first, end,
+            N, K, QUANTIZATION, DEPTH, ROWS,
+        )  # fmt: skip
     if PDL:
         tl.extra.cuda.gdc_launch_dependents()
     return acc
@@ -157,16 +134,10 @@ def row_length(num_inputs, quantization):
 
 @triton.jit
 def _prefetch(
-    VALUES,
-    tile,
-    split,
-    N: tl.constexpr,
-    K: tl.constexpr,
-    QUANTIZATION: tl.constexpr,
-    DEPTH: tl.constexpr,
-    SPLITS: tl.constexpr,
-    OUTPUTS: tl.constexpr,
-):
+    VALUES, tile, split,
+    N: tl.constexpr, K: tl.constexpr, QUANTIZATION: tl.constexpr, DEPTH: tl.constexpr,
+    SPLITS: tl.constexpr, OUTPUTS: tl.constexpr,
+):  # fmt: skip
     """Ask the L2 cache for the start of each output's weights, which no kernel can change."""
     LENGTH: tl.constexpr = row_length(K, QUANTIZATION)
     LINE: tl.constexpr = 8 * _LINE_BYTES // VALUES.dtype.element_ty.primitive_bitwidth
@@ -186,18 +157,9 @@ def _prefetch(
 
 @triton.jit
 def _sum_blocks(
-    W,
-    X,
-    there,
-    first,
-    end,
-    K: tl.constexpr,
-    QUANTIZATION: tl.constexpr,
-    STEP: tl.constexpr,
-    OUTPUTS: tl.constexpr,
-    ROWS: tl.constexpr,
-    STAGES: tl.constexpr,
-):
+    W, X, there, first, end, K: tl.constexpr, QUANTIZATION: tl.constexpr, STEP: tl.constexpr,
+    OUTPUTS: tl.constexpr, ROWS: tl.constexpr, STAGES: tl.constexpr,
+):  # fmt: skip
     """The blocks from `first` to `end`, STEP inputs each, of `float` and fp8: one after the other.
 
     The hint to evict weights first is lost where the compiler makes loads run ahead (`cp.async`).
@@ -222,17 +184,9 @@ def _sum_blocks(
 
 @triton.jit
 def _sum_groups(
-    W,
-    SCALES,
-    X,
-    there,
-    first,
-    end,
-    N: tl.constexpr,
-    OUTPUTS: tl.constexpr,
-    ROWS: tl.constexpr,
-    STAGES: tl.constexpr,
-):
+    W, SCALES, X, there, first, end,
+    N: tl.constexpr, OUTPUTS: tl.constexpr, ROWS: tl.constexpr, STAGES: tl.constexpr,
+):  # fmt: skip
     """The groups of int4 from `first` to `end`, one after the other, each times its scale.
 
     Triton runs only those loads ahead that the tensor cores take, so an iteration of two groups asks
@@ -296,15 +250,9 @@ def place_of(tile, row_block, N: tl.constexpr, OUTPUTS: tl.constexpr):
 
 @triton.jit
 def is_last(
-    acc,
-    PARTIALS,
-    ARRIVED,
-    place,
-    split,
-    SPLITS: tl.constexpr,
-    OUTPUTS: tl.constexpr,
+    acc, PARTIALS, ARRIVED, place, split, SPLITS: tl.constexpr, OUTPUTS: tl.constexpr,
     ROWS: tl.constexpr,
-):
+):  # fmt: skip
     """Leave a split's sums at its place, and tell whether all splits there have done so."""
     last = True
     if SPLITS > 1:

@@ -24,40 +24,15 @@ from kernels.weight import Weight
 # Buckets share a binary: no number of rows may shape the code, and 1 would become a constant.
 @triton.jit(do_not_specialize=["num_rows"])
 def project_qkv_kernel(
-    INPUTS,
-    VALUES,
-    SCALES,
-    SQUARES,
-    BIAS,
-    COS_SIN,
-    SEQUENCES,
-    DEPTHS,
-    BASES,
-    LENGTHS,
-    FIRST_ROWS,
-    QUERIES,
-    KEYS,
-    CACHED_VALUES,
-    PARTIALS,
-    ARRIVED,
-    key_head_stride,
-    value_head_stride,
-    eps,
+    INPUTS, VALUES, SCALES, SQUARES, BIAS, COS_SIN,
+    SEQUENCES, DEPTHS, BASES, LENGTHS, FIRST_ROWS,
+    QUERIES, KEYS, CACHED_VALUES, PARTIALS, ARRIVED, key_head_stride, value_head_stride, eps,
     num_rows,
-    HEADS: tl.constexpr,
-    KV_HEADS: tl.constexpr,
-    D: tl.constexpr,
-    N: tl.constexpr,
-    K: tl.constexpr,
-    QUANTIZATION: tl.constexpr,
-    DEPTH: tl.constexpr,
-    STEP: tl.constexpr,
-    SPLITS: tl.constexpr,
-    OUTPUTS: tl.constexpr,
-    ROWS: tl.constexpr,
-    STAGES: tl.constexpr,
-    PDL: tl.constexpr,
-):
+    HEADS: tl.constexpr, KV_HEADS: tl.constexpr, D: tl.constexpr,
+    N: tl.constexpr, K: tl.constexpr, QUANTIZATION: tl.constexpr, DEPTH: tl.constexpr,
+    STEP: tl.constexpr, SPLITS: tl.constexpr, OUTPUTS: tl.constexpr, ROWS: tl.constexpr,
+    STAGES: tl.constexpr, PDL: tl.constexpr,
+):  # fmt: skip
     """y = (x W^T) / sqrt(sum_b squares_b / K + eps) + bias, q and k rotated by their place.
 
     INPUTS [R, K], SQUARES [blocks, R], BIAS [N], COS_SIN [places, D], QUERIES [R, HEADS, D], KEYS and
@@ -65,24 +40,9 @@ def project_qkv_kernel(
     """
     row_block, tile, split = tl.program_id(0), tl.program_id(1), tl.program_id(2)
     acc = product(
-        INPUTS,
-        VALUES,
-        SCALES,
-        num_rows,
-        tile,
-        split,
-        row_block,
-        N,
-        K,
-        QUANTIZATION,
-        DEPTH,
-        STEP,
-        SPLITS,
-        OUTPUTS,
-        ROWS,
-        STAGES,
-        PDL,
-    )
+        INPUTS, VALUES, SCALES, num_rows, tile, split, row_block,
+        N, K, QUANTIZATION, DEPTH, STEP, SPLITS, OUTPUTS, ROWS, STAGES, PDL,
+    )  # fmt: skip
     meeting = place_of(tile, row_block, N, OUTPUTS)
     if is_last(acc, PARTIALS, ARRIVED, meeting, split, SPLITS, OUTPUTS, ROWS):
         acc = sum_splits(acc, PARTIALS, ARRIVED, meeting, SPLITS, OUTPUTS, ROWS)
@@ -110,32 +70,16 @@ def project_qkv_kernel(
             _keep(y, KEYS, key_head_stride, tile, position, live, HEADS, KV_HEADS, D, OUTPUTS)
             VALUE_HEAD: tl.constexpr = HEADS + KV_HEADS
             _keep(
-                y,
-                CACHED_VALUES,
-                value_head_stride,
-                tile,
-                position,
-                live,
-                VALUE_HEAD,
-                KV_HEADS,
-                D,
+                y, CACHED_VALUES, value_head_stride, tile, position, live, VALUE_HEAD, KV_HEADS, D,
                 OUTPUTS,
-            )
+            )  # fmt: skip
 
 
 @triton.jit
 def _keep(
-    y,
-    CACHE,
-    head_stride,
-    tile,
-    position,
-    live,
-    FIRST_HEAD: tl.constexpr,
-    HEADS: tl.constexpr,
-    D: tl.constexpr,
-    OUTPUTS: tl.constexpr,
-):
+    y, CACHE, head_stride, tile, position, live, FIRST_HEAD: tl.constexpr,
+    HEADS: tl.constexpr, D: tl.constexpr, OUTPUTS: tl.constexpr,
+):  # fmt: skip
     """Write what of y [OUTPUTS, ROWS] is of these heads to the rows' positions in CACHE."""
     n = tile * OUTPUTS + tl.arange(0, OUTPUTS)
     head = n // D - FIRST_HEAD
@@ -148,14 +92,9 @@ def _keep(
 
 @triton.jit
 def _rotated(
-    y,
-    COS_SIN,
-    tile,
-    ROTATED: tl.constexpr,
-    D: tl.constexpr,
-    OUTPUTS: tl.constexpr,
+    y, COS_SIN, tile, ROTATED: tl.constexpr, D: tl.constexpr, OUTPUTS: tl.constexpr,
     ROWS: tl.constexpr,
-):
+):  # fmt: skip
     """(a cos - b sin, b cos + a sin) of the pairs of y [OUTPUTS, ROWS] that lie in the first heads.
 
     COS_SIN [ROWS] points to the cosines and sines of the rows' places.

@@ -22,51 +22,20 @@ from kernels.weight import Weight
 # Buckets share a binary: no number of rows may shape the code, and 1 would become a constant.
 @triton.jit(do_not_specialize=["num_rows"])
 def skinny_matmul_kernel(
-    INPUTS,
-    VALUES,
-    SCALES,
-    RESIDUAL,
-    NORM_WEIGHT,
-    NORMED,
-    SQUARES,
-    PARTIALS,
-    ARRIVED,
-    num_rows,
-    N: tl.constexpr,
-    K: tl.constexpr,
-    QUANTIZATION: tl.constexpr,
-    DEPTH: tl.constexpr,
-    STEP: tl.constexpr,
-    SPLITS: tl.constexpr,
-    OUTPUTS: tl.constexpr,
-    ROWS: tl.constexpr,
-    STAGES: tl.constexpr,
-    PDL: tl.constexpr,
-):
+    INPUTS, VALUES, SCALES, RESIDUAL, NORM_WEIGHT, NORMED, SQUARES, PARTIALS, ARRIVED, num_rows,
+    N: tl.constexpr, K: tl.constexpr, QUANTIZATION: tl.constexpr, DEPTH: tl.constexpr,
+    STEP: tl.constexpr, SPLITS: tl.constexpr, OUTPUTS: tl.constexpr, ROWS: tl.constexpr,
+    STAGES: tl.constexpr, PDL: tl.constexpr,
+):  # fmt: skip
     """x = residual + inputs W^T, normed = x norm_weight, squares_b = sum over block b of x^2.
 
     INPUTS [R, K], RESIDUAL and NORMED [R, N], NORM_WEIGHT [N], SQUARES [blocks, R], R = num_rows.
     """
     row_block, tile, split = tl.program_id(0), tl.program_id(1), tl.program_id(2)
     acc = product(
-        INPUTS,
-        VALUES,
-        SCALES,
-        num_rows,
-        tile,
-        split,
-        row_block,
-        N,
-        K,
-        QUANTIZATION,
-        DEPTH,
-        STEP,
-        SPLITS,
-        OUTPUTS,
-        ROWS,
-        STAGES,
-        PDL,
-    )
+        INPUTS, VALUES, SCALES, num_rows, tile, split, row_block,
+        N, K, QUANTIZATION, DEPTH, STEP, SPLITS, OUTPUTS, ROWS, STAGES, PDL,
+    )  # fmt: skip
     place = place_of(tile, row_block, N, OUTPUTS)
     if is_last(acc, PARTIALS, ARRIVED, place, split, SPLITS, OUTPUTS, ROWS):
         acc = sum_splits(acc, PARTIALS, ARRIVED, place, SPLITS, OUTPUTS, ROWS)
