@@ -61,7 +61,7 @@ class BatchMetadata:
 
     @property
     def rows_on_host(self) -> StepRows:
-        """`step_rows`, or else what the arrays say: then the device is waited for."""
+        """Return `step_rows`, or read them back from the device, which waits for it."""
         if self.step_rows is not None:
             return self.step_rows
         held = {one.name: getattr(self, one.name) for one in fields(self)}

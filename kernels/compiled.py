@@ -1,4 +1,4 @@
-"""numba's compiler, whose cache on disk no damaged file stops: what is not whole is compiled anew."""
+"""numba's `njit`. A damaged file in its cache on disk is compiled anew."""
 
 import hashlib
 import pickle
@@ -12,7 +12,7 @@ _SUM_BYTES = 16
 
 
 class _CheckedFiles(caching.IndexDataCacheFile):  # type: ignore[misc]  # numba has no types
-    """The files of one function. Compiled code follows its sum: a wrong bit of it would run."""
+    """The cache files of one function. A checksum precedes its code, as a flipped bit there would run."""
 
     def _load_index(self) -> dict[Any, str]:
         try:

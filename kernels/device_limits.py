@@ -1,4 +1,4 @@
-"""What a device gives a program, by architecture: tiles are cut to it, and no bit follows it."""
+"""The limits of GPUs, by architecture. Tiles follow them, but no result does."""
 
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -8,7 +8,7 @@ import torch
 LEAST_CAPABILITY = (8, 0)  # of the tensor cores' instruction for bfloat16, and of `cp.async`
 LEAST_SHARED_BYTES = 101_376  # of a program: what the greediest kernel is cut to
 _RESERVED = 1024  # bytes that the system takes per program
-_FILLED = 0.95  # of a share: the sums' way through shared memory wants some too
+_FILLED = 0.95  # part of a share for tiles: sums pass through shared memory, too
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,9 +84,9 @@ def _limits_of_gpu(device: torch.device) -> DeviceLimits:
 
 
 def limits_for(architecture: int, shared_bytes: int | None = None) -> DeviceLimits:
-    """The limits of an architecture. `shared_bytes` are what the device itself says, if it does.
+    """The limits of an architecture, or of the nearest older one in the table.
 
-    One that is not in the table is taken for the nearest older one.
+    `shared_bytes` is what the device itself reports, where it does.
     """
     older = max((one for one in LIMITS if one <= architecture), default=min(LIMITS))
     limits = replace(LIMITS[older], architecture=architecture)
@@ -94,8 +94,8 @@ def limits_for(architecture: int, shared_bytes: int | None = None) -> DeviceLimi
 
 
 def early_launch(*, programmatic: bool) -> dict[str, bool]:
-    """What has Triton start a kernel while the one ahead of it ends: nothing where it is not wanted.
+    """Triton's option to start a kernel while the one ahead of it ends.
 
-    Neither the interpreter nor every GPU knows the option.
+    It is left out unless wanted: neither the interpreter nor every GPU knows it.
     """
     return {"launch_pdl": True} if programmatic else {}

@@ -27,8 +27,8 @@ from kernels.weight import Weight
 class Operations:
     """One implementation of each contract; each folder says what its arguments are.
 
-    `asks_host`: they look at a batch's `step_rows`, so that each step is another one to the device,
-    and none can be captured.
+    `asks_host`: they read a batch's `step_rows`, so no two steps are the same to the device, and none
+    can be captured.
     """
 
     embed_rows: Callable[[Tensor, Weight, Tensor, ResidualStream], None]
@@ -45,8 +45,8 @@ class Operations:
     asks_host: bool = False
 
 
-# Runs on any device. A row has the same bits whatever other rows ride along where the device's own
-# products, sums and maxima treat rows alike at one shape, which a check on the device finds out.
+# Runs on any device. A row has the same bits beside any other rows if the device's own products, sums
+# and maxima treat rows alike at one shape. A check on the device finds that out.
 PORTABLE = Operations(
     embed_rows=embed_rows,
     project_qkv=project_qkv,

@@ -23,7 +23,7 @@ class ResidualStream:
     eps: float
 
     def write(self, x: torch.Tensor, norm_weight: torch.Tensor) -> None:
-        """Hold x float32 [R, H] and what follows from it, by PyTorch."""
+        """Store x float32 [R, H] and what follows from it, in PyTorch."""
         self.residual.copy_(x)
         self.normed.copy_(x * norm_weight)
         squares = x * x

@@ -32,6 +32,6 @@ class Scratch:
         )
 
     def clear(self) -> None:
-        """Leave nothing behind of a kernel that left it in disorder."""
+        """Reset it after a kernel that did not end."""
         self.partials.zero_()
         self.arrived.zero_()

@@ -15,7 +15,7 @@ import torch
 from kernels.blocks import bytes_of, four_bit_codes, pack_six_bits, six_bits, unpacked, words_of
 
 Quantization = Literal["float", "fp8", "int4", "q8_0", "q4_k", "q6_k", "q6_k_min", "int4_zeros"]
-# That model files hold.
+# Forms that model files hold.
 STORED_FORMS: tuple[Quantization, ...] = ("q8_0", "q4_k", "q6_k", "q6_k_min", "int4", "int4_zeros")
 BYTES_OF_WEIGHT: dict[Quantization, float] = {  # with scales, but for one per output
     "float": 2.0,
@@ -36,7 +36,7 @@ INT4_GROUP = 128  # inputs that share a scale
 _FP8 = torch.float8_e4m3fn
 _FP8_LARGEST = 448.0
 _INT4_ZERO = 8  # the code of 0
-_ROWS = 16384  # of a matrix packed at a time: bounds the memory that takes
+_ROWS = 16384  # rows of a matrix packed at a time, which bounds memory
 _INT4_CLIPS = (1.0, 0.95, 0.9, 0.85, 0.8, 0.75, 0.7)  # of a group's largest value
 _WIDENED = {"q4_k", "q6_k", "q6_k_min"}
 _SIX_BIT_ZERO = 32  # the code of 0
@@ -69,7 +69,7 @@ class Weight:
 
     @property
     def num_bytes(self) -> int:
-        """What a product has to read."""
+        """Bytes that a product reads."""
         return self.values.nbytes + (0 if self.scales is None else self.scales.nbytes)
 
     def dense(self) -> torch.Tensor:

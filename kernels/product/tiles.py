@@ -1,4 +1,4 @@
-"""How a product is cut: the table that both the kernels and their working memory follow."""
+"""How a product is cut into tiles, for the kernels and for their working memory."""
 
 from dataclasses import dataclass
 
@@ -13,11 +13,11 @@ _LEAST_WIDE_PROGRAMS = 96  # fewer leave multiprocessors without one
 _WIDE_STEP = 64  # inputs, of floats: six iterations fit where three of 128 would
 _PROGRAMS = 264  # two on each of the 132 multiprocessors of an H100 or H200
 _MOST_SPLITS = 8  # the last program reads the sums of all of them
-_SPLIT_INPUTS = 256  # fewer in a split cost more in sums than they win
+_SPLIT_INPUTS = 256  # inputs of a split: with fewer, its sums cost more than it wins
 # Rows of a program; the largest go with wide outputs. Measured on an H200, bfloat16: the large products
 # of 7b take 32 rows in 0.75 of the time that a tile of 64 takes, and 256 in 0.67 of it by tiles of 128.
 ROW_TILES = (16, 32, 64, 128)
-# Each of its 16 sums of an iteration has a place of its own in tensor memory, which holds no more.
+# Each of its 16 sums of an iteration takes a place of its own in tensor memory, which then is full.
 _NARROW_IN_TENSOR_MEMORY: Quantization = "q6_k_min"
 _MOST_STAGES = 8
 _LEAST_DEPTH = 16  # of the tensor cores' instruction
