@@ -97,7 +97,7 @@ def test_whatever_is_imported_is_declared_and_whatever_is_declared_is_imported()
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     optional = [
         requirement
-        for extra in ("gpu", "plots", "scale")
+        for extra in ("gpu", "scale")
         for requirement in project["optional-dependencies"][extra]
     ]
     imported = set().union(*map(_third_party_imports, ("engine", "kernels", "lsp_server")))

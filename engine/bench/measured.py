@@ -79,14 +79,3 @@ def request_for(item: SetItem, decoding: CompletionRequest) -> CompletionRequest
         path=item.path,
         open_buffers=item.open_buffers,
     )
-
-
-def without_rules(max_tokens: int) -> StopRules:
-    """Return rules by which only end tokens and `max_tokens` end a completion."""
-    return StopRules(
-        max_tokens=max_tokens,
-        suffix=False,
-        indentation=False,
-        repetition=False,
-        max_blank_lines=max_tokens,
-    )

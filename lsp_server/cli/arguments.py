@@ -64,19 +64,11 @@ _API = (
     "none; may be given again"
 )
 _GPU = {
-    "--count N": "items of each kind in the sets; 30 by default, 8 with --quick",
-    "--shapes NAMES": "models with random weights: 0.5b,1.5b,7b,32b; all of them by default, 0.5b,7b "
-    "with --profile",
-    "--quick": "only 0.5b, and few of everything",
-    "--tokenizer DIR": "a folder with a tokenizer.json for the sets; the offline model's by default",
+    "--shapes NAMES": "models with random weights: 0.5b,1.5b,7b,32b; all of them by default",
     "--dtype bfloat16|fp8|int4": "how weights are held; bfloat16 by default",
     "--save PREFIX": "write PREFIX.json after every section; gpu-bench by default",
-    "--plot FILE.png": "draw the steps' times by their rows, and their floors",
-}
-_GPU_INSTEAD = {
     "--check": "only check that the kernels are right here, and a row the same whatever is beside "
     "it; PREFIX.json is a report to send us: it names no file of yours",
-    "--profile": "measure only where a step's time goes, operation by operation",
 }
 
 
@@ -122,16 +114,8 @@ def add_replay_set(parser: argparse.ArgumentParser) -> None:
     add_options(parser, {"file FILE.jsonl": "a replay set", "--count COUNT": count})
 
 
-def _add_step(parser: argparse.ArgumentParser) -> None:
-    add_model(parser)
-    add_json(parser)
-
-
 def _add_gpu(parser: argparse.ArgumentParser) -> None:
-    sets = "replay sets; the model is made to write their text"
-    add_options(parser, {"sets SET.jsonl": sets}, nargs="*")
     add_options(parser, _GPU)
-    add_options(parser.add_mutually_exclusive_group(), _GPU_INSTEAD)
     add_json(parser)
     parser.set_defaults(save=Path("gpu-bench"))
 
@@ -194,16 +178,9 @@ _BENCHMARKS = (
         "bench:bench_replay",
     ),
     Command(
-        "step",
-        "measure what a step takes on this processor",
-        "--json",
-        _add_step,
-        "bench:bench_step",
-    ),
-    Command(
         "gpu",
-        "check an NVIDIA GPU's kernels, and measure steps, prompts and replays",
-        "insertions.jsonl --quick",
+        "check an NVIDIA GPU's kernels, and measure steps and prompts",
+        "--shapes 0.5b",
         _add_gpu,
         "bench:bench_gpu",
     ),

@@ -97,7 +97,7 @@ def positive(text: str) -> int:
 
 
 _TYPES: dict[str, Callable[[str], object]] = {  # by a value's name in the help; else str
-    **dict.fromkeys(("DIR", "FILE", "FILE.jsonl", "FILE.png", "PATH", "PREFIX", "SET.jsonl"), Path),
+    **dict.fromkeys(("DIR", "FILE", "FILE.jsonl", "PATH", "PREFIX", "SET.jsonl"), Path),
     **dict.fromkeys(("COUNT", "MB", "N"), positive),
     **dict.fromkeys(("P", "SECONDS", "T"), float),
     **dict.fromkeys(("PORT", "SEED"), int),

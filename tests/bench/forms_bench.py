@@ -15,7 +15,6 @@ from typing import Any
 import torch
 from rich.table import Table
 
-from engine.bench.step import int8_model
 from engine.bench.task_sets import ReplayItem, load_replay_items
 from engine.errors import ConfigurationError
 from engine.model.causal_lm import CausalModel, StepInput, run_step
@@ -39,6 +38,7 @@ from lsp_server.cli.arguments import add_replay_set
 from lsp_server.cli.engine_arguments import DEVICE
 from lsp_server.cli.terminal import ProgressBars, print_figures, tracked
 from lsp_server.settings import Settings
+from tests.bench.step_bench import int8_model
 
 _READ_TOKENS = 512  # tokens of an item, up to the end of its target
 _POSITIONS = 1024

@@ -17,14 +17,13 @@ MODEL = "tiny"
 MODULES = (
     *("engine", "kernels", "sitecustomize", "usercustomize", "argparse", "json", "yaml"),
     *("gguf", "huggingface_hub", "httpx2", "msgspec", "numba", "numpy", "pygls", "ray", "rich"),
-    *("tokenizers", "torch", "transformers", "triton", "uvicorn", "uvloop", "matplotlib"),
+    *("tokenizers", "torch", "transformers", "triton", "uvicorn", "uvloop"),
 )
 FILES = {
     ".numba_config.yaml": "cache_dir: {folder}/numba\ndump_html: {folder}/written.html\n",
     ".env": "FOREGRAM_HOST_URL=http://127.0.0.1:9\n",
     ".netrc": "default login a password b\n",
     "foregram.toml": 'host_url = "http://127.0.0.1:9"\n',
-    "matplotlibrc": "backend: module://given\n",
     "pip.conf": "[global]\nindex-url = http://127.0.0.1:9\n",
     "pyproject.toml": "[tool.foregram]\n",
     "pytest.ini": "[pytest]\n",

@@ -48,14 +48,18 @@ def host_ms(work: Work) -> float:
     return 1000 * min(timeit.repeat(work, number=1, repeat=_HOST_REPEATS))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Machine:
-    """A device, its compute type, its clock, and whether our kernels run there."""
+    """A device, its compute type, its clock, and whether our kernels run there.
+
+    `gb_per_s` is its memory bandwidth once measured: the best of several ways to read memory.
+    """
 
     device: torch.device
     dtype: torch.dtype
     ms: Timer
     has_kernels: bool = True
+    gb_per_s: float = nan
 
     @classmethod
     def gpu(cls) -> Self:
@@ -82,6 +86,10 @@ class Machine:
     def starts_early(self) -> bool:
         """Whether kernels may start before their predecessor ends; true for a CPU in tests."""
         return not self.is_gpu or can_start_early(self.device)
+
+    def floor_ms(self, num_bytes: float) -> float:
+        """Return the least time to read so many bytes; NaN if the bandwidth is unknown."""
+        return num_bytes / self.gb_per_s / 1e6
 
     def captured_ms(self, work: Work) -> float:
         """Time work as one launch, without the host's time between its kernels."""
@@ -113,18 +121,11 @@ class Machine:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class Bandwidth:
-    """`read_gb_per_s` is the best of several ways to read everything once; NaN if unknown."""
-
-    read_gb_per_s: float = nan
-
-
-def measure_bandwidth(machine: Machine, numbers: int) -> Bandwidth:
-    """Read so many random float32, or as many as the GPU has room for, in several ways."""
+def measure_bandwidth(machine: Machine, numbers: int) -> float:
+    """Read so many random float32, or as many as the GPU has room for; return GB per second."""
     if machine.is_gpu:
         numbers = min(numbers, int(_BANDWIDTH_PART * free_bytes(machine.device) / 4))
     matrix = torch.rand(numbers // _WIDTH, _WIDTH, device=machine.device)
     vector = torch.rand(_WIDTH, device=machine.device)
     ways: tuple[Work, ...] = (matrix.sum, matrix.amax, lambda: torch.mv(matrix, vector))
-    return Bandwidth(matrix.nbytes / min(map(machine.ms, ways)) / 1e6)
+    return matrix.nbytes / min(map(machine.ms, ways)) / 1e6

@@ -1,29 +1,33 @@
 """Run all sections of the GPU benchmark in turn; if one fails, the others still run."""
 
 import json
+import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from rich.table import Table
 
-from engine.bench.gpu.check import check_shape
-from engine.bench.gpu.lab import Lab, Section
-from engine.bench.gpu.machine import Bandwidth, measure_bandwidth
-from engine.bench.gpu.operations import measure_operations
-from engine.bench.gpu.replays import ReadTokenizer, first_of_each_kind, measure_replays
-from engine.bench.gpu.shapes import Shape
-from engine.bench.gpu.steps import StepTime, measure_prefill, measure_steps
+from engine.bench.gpu.machine import Machine, measure_bandwidth
+from engine.bench.gpu.shapes import Shape, random_model
+from engine.bench.gpu.steps import measure_prefill, measure_steps, step_ms
 from engine.bench.report import plain
-from engine.bench.task_sets import ReplayItem
 from engine.errors import ConfigurationError, ForegramError
+from engine.model.gpu.selfcheck.first_load import settle
+from engine.model.gpu.selfcheck.verdict import Verdict
+from engine.progress import Progress
+from kernels.operations import PORTABLE
 
+# A section yields data classes, each a row of its table.
+Section = Callable[[Machine, Progress], Iterable[object]]
 Sections = dict[str, Section]  # by name, in their order
-_FEW_ROWS = (1, 8, 32, 128)
 _MOST_CHARS = 300  # of an error's message in the report
+_CHECKED_LAYERS = 2  # a model's layers are alike, so two stand for all
+_CHECKED_POSITIONS = 20_480  # room for four texts of 4,200 tokens
+_CHECKED_CONTEXT = 512  # tokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,63 +38,73 @@ class Sizes:
     contexts: tuple[int, ...] = (512, 2048, 8192)
     prompts: tuple[int, ...] = (1024, 2048, 4096)
     numbers: int = 1_500_000_000  # float32 to read for the bandwidth
-    items: int = 30  # replayed of each kind
 
 
-QUICK = Sizes(items=8)
+@dataclass(frozen=True, slots=True)
+class Bandwidth:
+    """The bandwidth of the machine's memory."""
+
+    read_gb_per_s: float
 
 
-def bench_sections(
-    shapes: Sequence[Shape],
-    sizes: Sizes,
-    items: Sequence[ReplayItem],
-    read_tokenizer: ReadTokenizer,
-) -> Sections:
-    """Return sections for steps, prompts and replays, in order of interest; `items` may be empty."""
+@dataclass(frozen=True, slots=True)
+class CheckedModel:
+    """A model of two layers: the time of a step, and the result of its check."""
+
+    model: str
+    ms_of_least_rows: float
+    ms_of_most_rows: float
+    found: str
+    verdict: Verdict
+
+
+def bench_sections(shapes: Sequence[Shape], sizes: Sizes) -> Sections:
+    """Return sections for the steps and prompts of each shape."""
     cases = [(rows, context) for context in sizes.contexts for rows in sizes.rows]
-    replayed = first_of_each_kind(items, sizes.items)
-    replay = partial(measure_replays, items=replayed, read_tokenizer=read_tokenizer)
     return {
-        "bandwidth": partial(_bandwidth, numbers=sizes.numbers),
-        **_of_each(shapes, "steps", partial(measure_steps, cases=cases)),
-        **_of_each(shapes, "prefill", partial(measure_prefill, lengths=sizes.prompts)),
-        **_of_each(shapes if items else (), "replay", replay),
-    }
-
-
-def profile_sections(shapes: Sequence[Shape], sizes: Sizes) -> Sections:
-    """Return sections that time the operations of a step, for each shape."""
-    cases = [(rows, sizes.contexts[1]) for rows in _FEW_ROWS if rows in sizes.rows]
-    return {
-        "bandwidth": partial(_bandwidth, numbers=sizes.numbers),
-        **_of_each(shapes, "steps", partial(measure_steps, cases=cases)),
-        **_of_each(shapes, "operations", partial(measure_operations, cases=cases)),
+        "bandwidth": partial(bandwidth, numbers=sizes.numbers),
+        **of_each(shapes, "steps", partial(measure_steps, cases=cases)),
+        **of_each(shapes, "prefill", partial(measure_prefill, lengths=sizes.prompts)),
     }
 
 
 def check_sections(shapes: Sequence[Shape]) -> Sections:
     """Return sections that run the check of a load, for each shape."""
-    return _of_each(shapes, "kernels", check_shape)
+    return of_each(shapes, "kernels", check_shape)
 
 
-def _of_each(
+def of_each(
     shapes: Sequence[Shape], kind: str, measure: Callable[..., Iterable[object]]
 ) -> Sections:
+    """Return a section of each shape; `measure` also gets the shape."""
     return {f"{kind} {one.full_name}": partial(measure, shape=one) for one in shapes}
 
 
-def _bandwidth(lab: Lab, numbers: int) -> Iterator[Bandwidth]:
+def bandwidth(machine: Machine, _progress: Progress, numbers: int) -> Iterator[Bandwidth]:
     """Measure the bandwidth first, since steps are compared with it."""
-    lab.bandwidth = measure_bandwidth(lab.machine, numbers)
-    yield lab.bandwidth
+    machine.gb_per_s = measure_bandwidth(machine, numbers)
+    yield Bandwidth(machine.gb_per_s)
+
+
+def check_shape(machine: Machine, progress: Progress, shape: Shape) -> Iterator[CheckedModel]:
+    """Check and time a model of this shape here, without keeping the verdict for loads."""
+    operations = None if machine.has_kernels else PORTABLE
+    shallow = replace(shape, config=replace(shape.config, num_layers=_CHECKED_LAYERS))
+    model = random_model(shallow, _CHECKED_POSITIONS, machine, operations)
+    with tempfile.TemporaryDirectory(prefix="foregram-") as folder:
+        model, verdict = settle(model, Path(folder), progress)
+    buckets = (model.row_buckets[0], model.row_buckets[-1])
+    least, most = (step_ms(machine, model, rows, _CHECKED_CONTEXT) for rows in buckets)
+    yield CheckedModel(shape.full_name, least, most, verdict.sentence, verdict)
 
 
 @dataclass(slots=True)
 class GpuBench:
     """A run on one machine, and the results of its sections by name."""
 
-    lab: Lab
+    machine: Machine
     sections: Sections
+    progress: Progress
     cases: dict[str, list[Any]] = field(default_factory=dict)
     failures: dict[str, str] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
@@ -100,22 +114,19 @@ class GpuBench:
         for name, measure in self.sections.items():
             start, found = time.monotonic(), self.cases.setdefault(name, [])
             try:
-                found.extend(measure(self.lab))  # keeps results from before a failure
+                found.extend(
+                    measure(self.machine, self.progress)
+                )  # keeps results from before a failure
             except Exception as error:  # noqa: BLE001 - what fails in one section is that section's
                 self.failures[name] = _sentence(error)
-            self.lab.machine.release()
+            self.machine.release()
             self.seconds[name] = time.monotonic() - start
             yield name
-
-    @property
-    def step_times(self) -> list[StepTime]:
-        """Return the step times of all models."""
-        return [case for found in self.cases.values() for case in found if type(case) is StepTime]
 
     def as_json(self) -> dict[str, Any]:
         """Return all results."""
         return {
-            "machine": self.lab.machine.facts(),
+            "machine": self.machine.facts(),
             "sections": plain(self.cases),
             "failures": self.failures,
             "section_seconds": self.seconds,

@@ -10,16 +10,17 @@ from engine.bench.gpu.machine import Machine
 from engine.errors import ConfigurationError
 from engine.model.gpu.loading import place_qwen2
 from engine.model.gpu.qwen2 import GpuQwen2
+from engine.model.loading.catalog import shapes_of
+from engine.model.loading.packing import pack_own_forms
 from engine.model.model_config import QWEN_SHAPES, ModelConfig
 from engine.model.token_tree import TokenTree
 from engine.progress import NoProgress
-from kernels.operations import Operations
+from kernels.operations import Operations, operations_for
 from kernels.weight import Quantization
 
 _DEVIATION = 0.02  # standard deviation of the weights, as such models are initialised
 _BRANCH = 4  # rows per branch, about as many as in real drafts
 SHAPES = {name: QWEN_SHAPES[name] for name in ("0.5b", "1.5b", "7b", "32b")}
-ALL_SHAPES, QUICK_SHAPES, PROFILE_SHAPES = ",".join(SHAPES), "0.5b", "0.5b,7b"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,24 +52,12 @@ class RandomTensors(Mapping[str, torch.Tensor]):
     def __init__(self, config: ModelConfig, machine: Machine) -> None:
         self._machine = machine
         self._generator = torch.Generator(machine.device).manual_seed(0)
-        hidden, inter, vocab = config.hidden_size, config.intermediate_size, config.vocab_size
-        heads = config.num_heads * config.head_dim
-        qkv = heads + 2 * config.num_kv_heads * config.head_dim
-        layer: dict[str, tuple[int, ...]] = {
-            "qkv.norm": (hidden,),
-            "qkv.bias": (qkv,),
-            "qkv.weight": (qkv, hidden),
-            "o.weight": (hidden, heads),
-            "gate_up.norm": (hidden,),
-            "gate_up.weight": (2 * inter, hidden),
-            "down.weight": (hidden, inter),
-        }
-        self._sizes: dict[str, tuple[int, ...]] = {"embedding": (vocab, hidden)}
-        for index in range(config.num_layers):
-            self._sizes |= {f"layers.{index}.{name}": size for name, size in layer.items()}
-        self._sizes["head.norm"] = (hidden,)
-        if not config.tie_word_embeddings:
-            self._sizes["head.weight"] = (vocab, hidden)
+        shapes = dict(shapes_of(config))
+
+        def read(name: str) -> torch.Tensor:
+            return torch.empty(shapes[name], device="meta")
+
+        self._sizes = {name: one.shape for name, one in pack_own_forms(config, read)}
 
     def __getitem__(self, name: str) -> torch.Tensor:
         size, machine = self._sizes[name], self._machine
@@ -101,6 +90,12 @@ def random_model(
     for held in (model.arena.keys, model.arena.values):
         held.normal_()
     return model
+
+
+def trusted_model(shape: Shape, positions: int, machine: Machine) -> GpuQwen2:
+    """Make a model that runs as if its check had passed: kernels may start early."""
+    operations = operations_for(machine.device, programmatic=machine.starts_early)
+    return random_model(shape, positions, machine, operations)
 
 
 def drafted_tree(rows: int) -> TokenTree:

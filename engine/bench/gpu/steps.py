@@ -7,16 +7,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engine.bench.gpu.lab import Lab
 from engine.bench.gpu.machine import Machine
-from engine.bench.gpu.shapes import Shape, drafted_tree
+from engine.bench.gpu.shapes import Shape, drafted_tree, trusted_model
 from engine.model.causal_lm import StepInput, prefill, run_step
 from engine.model.gpu.arena import rounded
 from engine.model.gpu.buffers import StepShape
 from engine.model.gpu.launches import Launch
 from engine.model.gpu.qwen2 import GpuQwen2
 from engine.model.token_tree import MAX_ROWS, TokenTree
-from engine.progress import counted
+from engine.progress import Progress, counted
 
 SPARE = 256  # arena positions after the longest context
 _PROMPTS_EACH = 5  # timed prompts of each length
@@ -45,19 +44,23 @@ class Prefill:
     ms: float
 
 
-def measure_steps(lab: Lab, shape: Shape, cases: Sequence[tuple[int, int]]) -> Iterator[StepTime]:
+def measure_steps(
+    machine: Machine, progress: Progress, shape: Shape, cases: Sequence[tuple[int, int]]
+) -> Iterator[StepTime]:
     """Time steps of these rows and contexts."""
-    model = lab.model(shape, max(context for _, context in cases) + SPARE)
-    for rows, context in counted(lab.progress, f"timing steps of {shape.full_name}", cases):
+    model = trusted_model(shape, max(context for _, context in cases) + SPARE, machine)
+    for rows, context in counted(progress, f"timing steps of {shape.full_name}", cases):
         num_bytes = step_bytes(model, context)
-        floor, took = lab.floor_ms(num_bytes), step_ms(lab.machine, model, rows, context)
+        floor, took = machine.floor_ms(num_bytes), step_ms(machine, model, rows, context)
         yield StepTime(shape.full_name, rows, context, num_bytes, floor, took, floor / took)
 
 
-def measure_prefill(lab: Lab, shape: Shape, lengths: Sequence[int]) -> Iterator[Prefill]:
+def measure_prefill(
+    machine: Machine, progress: Progress, shape: Shape, lengths: Sequence[int]
+) -> Iterator[Prefill]:
     """Time prompts of random tokens."""
-    model = lab.model(shape, rounded(max(lengths) + MAX_ROWS))
-    for length in counted(lab.progress, f"reading prompts by {shape.full_name}", lengths):
+    model = trusted_model(shape, rounded(max(lengths) + MAX_ROWS), machine)
+    for length in counted(progress, f"reading prompts by {shape.full_name}", lengths):
         yield Prefill(shape.full_name, length, model.most_read_rows, _median_ms(model, length))
 
 

@@ -8,7 +8,6 @@ from engine.bench.measured import (
     OFF,
     WARM_UP,
     request_for,
-    without_rules,
 )
 from engine.bench.replay import run_replay
 from engine.bench.task_sets import ReplayItem, load_replay_items
@@ -45,12 +44,6 @@ def test_asks_as_an_editor_would():
     assert (request.prefix, request.suffix, request.path) == ("def f():\n    ", "\n", "p/a.py")
     assert request.open_buffers == ITEM.open_buffers
     assert request.sampling.seed == 3
-
-
-def test_without_stop_rules_only_the_number_of_tokens_ends_a_completion():
-    stop = without_rules(32)
-    assert not any((stop.suffix, stop.indentation, stop.repetition, stop.single_line))
-    assert stop.max_blank_lines >= stop.max_tokens == 32
 
 
 def test_runs_off_and_on_in_alternating_order_after_a_warm_up_that_is_no_item():

@@ -1,24 +1,23 @@
-"""All sections over a tiny model on the CPU, in the three kinds of a run."""
+"""All sections over a tiny model on the CPU, in the two kinds of a run."""
 
 import json
+import math
 from dataclasses import replace
-from functools import partial
 
 import pytest
 from rich.console import Console
 
-from engine.bench.gpu import check, run
-from engine.bench.gpu.lab import Lab
-from engine.bench.gpu.machine import Bandwidth
-from engine.bench.gpu.replays import read_tokenizer
-from engine.bench.gpu.run import GpuBench, bench_sections, check_sections, profile_sections
+from engine.bench.gpu import run
+from engine.bench.gpu.run import Bandwidth, GpuBench, Sizes, bench_sections, check_sections
 from engine.model.gpu.selfcheck.first_load import settle
 from engine.progress import NoProgress
+from tests.support.tiny_shape import TINY, cpu_machine
 
-FULL = ["bandwidth", *(f"{kind} tiny bf16" for kind in ("steps", "prefill", "replay"))]
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+SIZES = Sizes(rows=(1, 8), contexts=(16, 64), prompts=(96,), numbers=100_000)
 NAMES = {
-    "full": FULL,
-    "profile": ["bandwidth", "steps tiny bf16", "operations tiny bf16"],
+    "full": ["bandwidth", "steps tiny bf16", "prefill tiny bf16"],
     "check": ["kernels tiny bf16"],
 }
 
@@ -30,26 +29,18 @@ def shown(*renderables):
     return captured.get()
 
 
-@pytest.fixture
-def bench(machine, shape, sizes, items, tokenizer_folder):
-    """A function that makes a run of a kind."""
+def gpu_bench(sections):
+    return GpuBench(replace(cpu_machine(), gb_per_s=math.nan), sections, NoProgress())
 
-    def make(kind="full", replayed=items):
-        tokenizer = partial(read_tokenizer, tokenizer_folder, tokenizer_folder)
-        sections = {
-            "full": partial(bench_sections, [shape], sizes, replayed, tokenizer),
-            "profile": partial(profile_sections, [shape], sizes),
-            "check": partial(check_sections, [shape]),
-        }[kind]()
-        return GpuBench(Lab(machine, NoProgress()), sections)
 
-    return make
+def make(kind="full"):
+    return gpu_bench(bench_sections([TINY], SIZES) if kind == "full" else check_sections([TINY]))
 
 
 @pytest.mark.timeout(300)  # all sections, and what they compile
 @pytest.mark.parametrize("kind", NAMES)
-def test_every_section_is_measured_saved_and_shown(bench, kind, tmp_path):
-    one, path = bench(kind), tmp_path / "gpu.json"
+def test_every_section_is_measured_saved_and_shown(kind, tmp_path):
+    one, path = make(kind), tmp_path / "gpu.json"
     assert list(one.run()) == NAMES[kind]
     one.save(path)
     assert one.failures == {}
@@ -61,13 +52,13 @@ def test_every_section_is_measured_saved_and_shown(bench, kind, tmp_path):
     assert {"gpu", "date", "torch", "triton"} <= set(saved["machine"])
 
 
-def test_a_section_that_fails_is_a_sentence_and_the_others_go_on(bench, monkeypatch):
+def test_a_section_that_fails_is_a_sentence_and_the_others_go_on(monkeypatch):
     def broken(*arguments):
         raise RuntimeError("an illegal\nmemory access")
 
     monkeypatch.setattr(run, "measure_bandwidth", broken)
-    one = bench(replayed=())
-    assert list(one.run()) == FULL[:-1]
+    one = make()
+    assert list(one.run()) == NAMES["full"]
     assert one.failures == {"bandwidth": "RuntimeError: an illegal memory access"}
     assert "an illegal memory access" in shown(*one.tables("bandwidth"))
     assert "an illegal memory access" in shown(one.failures_table())
@@ -76,34 +67,34 @@ def test_a_section_that_fails_is_a_sentence_and_the_others_go_on(bench, monkeypa
     assert step["floor_ms"] is None, "nothing is known of the bandwidth"
 
 
-def test_what_a_section_found_before_it_failed_is_kept(bench, machine):
-    def two_and_a_failure(lab):
+def test_what_a_section_found_before_it_failed_is_kept():
+    def two_and_a_failure(*_):
         yield Bandwidth(1.0)
         yield Bandwidth(2.0)
         raise RuntimeError("no memory")
 
-    one = GpuBench(Lab(machine, NoProgress()), {"a": two_and_a_failure})
+    one = gpu_bench({"a": two_and_a_failure})
     assert list(one.run()) == ["a"]
     assert one.as_json()["sections"] == {"a": [{"read_gb_per_s": 1.0}, {"read_gb_per_s": 2.0}]}
     assert one.failures == {"a": "RuntimeError: no memory"}
 
 
-def test_a_device_without_kernels_is_checked_and_timed(lab, shape):
-    lab.machine = replace(lab.machine, has_kernels=False)
-    (case,) = check.check_shape(lab, shape)
+def test_a_device_without_kernels_is_checked_and_timed():
+    machine = replace(cpu_machine(), has_kernels=False)
+    (case,) = run.check_shape(machine, NoProgress(), TINY)
     assert (case.model, case.verdict.runs, case.verdict.failed) == ("tiny bf16", "pytorch", {})
     assert 0 < case.ms_of_least_rows < case.ms_of_most_rows
     assert case.found.startswith("the text ")
     assert "hidden_size 128" in case.verdict.key["shape"]
 
 
-def test_what_fails_is_reported_for_weights_as_they_are_held(lab, shape, monkeypatch):
+def test_what_fails_is_reported_for_weights_as_they_are_held(monkeypatch):
     def settled(*arguments):
         model, verdict = settle(*arguments)
         verdict.failed["early"] = "a race"
         return model, verdict
 
-    monkeypatch.setattr(check, "settle", settled)
-    (case,) = check.check_shape(lab, replace(shape, quantization="int4"))
+    monkeypatch.setattr(run, "settle", settled)
+    (case,) = run.check_shape(cpu_machine(), NoProgress(), replace(TINY, quantization="int4"))
     assert case.model == "tiny int4"
     assert case.verdict.failed["early"] == "a race"

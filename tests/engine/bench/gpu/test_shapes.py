@@ -12,6 +12,9 @@ from engine.bench.gpu.shapes import (
 )
 from engine.errors import ConfigurationError
 from tests.support.products import QUANTIZATIONS
+from tests.support.tiny_shape import TINY, cpu_machine
+
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 @pytest.mark.parametrize(
@@ -28,23 +31,23 @@ def test_shapes_are_named_with_commas_between():
         parse_shapes("9b", "float")
 
 
-def test_layers_have_numbers_of_their_own(shape, machine):
-    tensors = RandomTensors(shape.config, machine)
+def test_layers_have_numbers_of_their_own():
+    tensors = RandomTensors(TINY.config, cpu_machine())
     assert not torch.equal(tensors["layers.0.o.weight"], tensors["layers.1.o.weight"])
 
 
 @pytest.mark.parametrize("quantization", QUANTIZATIONS)
-def test_weights_of_every_form_have_their_real_size(shape, machine, quantization):
-    model = random_model(replace(shape, quantization=quantization), 64, machine)
-    count = shape.config.num_parameters - shape.config.vocab_size * shape.config.hidden_size
+def test_weights_of_every_form_have_their_real_size(quantization):
+    model = random_model(replace(TINY, quantization=quantization), 64, cpu_machine())
+    count = TINY.config.num_parameters - TINY.config.vocab_size * TINY.config.hidden_size
     expected = count * {"float": 4, "fp8": 1, "int4": 0.5}[quantization]
     assert model.graphs.forward.weights.read_bytes == pytest.approx(
         expected, rel=0.2
     )  # scales and all
 
 
-def test_a_model_has_a_cache_of_finite_numbers(shape, machine):
-    model = random_model(shape, 256, machine)
+def test_a_model_has_a_cache_of_finite_numbers():
+    model = random_model(TINY, 256, cpu_machine())
     assert model.arena.keys.isfinite().all()
     assert model.arena.values.std() > 0.5
 

@@ -2,19 +2,15 @@
 
 import pytest
 
-from engine.bench.step import int8_model, measure_steps, steps_json, steps_table
 from engine.errors import ConfigurationError
+from tests.bench.step_bench import int8_model, measure_steps, steps_json, steps_table
 from tests.support.own_qwen2 import own_qwen2
 from tests.support.tiny_models import tiny_model
 
 
-@pytest.fixture(scope="module")
-def model():
-    return own_qwen2(tiny_model("qwen2", max_position_embeddings=8192), "int8")
-
-
 @pytest.mark.timeout(300)  # compiles first
-def test_steps_are_timed_by_rows_and_context(model):
+def test_steps_are_timed_by_rows_and_context():
+    model = own_qwen2(tiny_model("qwen2", max_position_embeddings=8192), "int8")
     first, second = measure_steps(int8_model(model), [(64, 1), (128, 5)])
     assert min(first.ms, second.ms) > 0
     assert (second.context, second.rows) == (128, 5)

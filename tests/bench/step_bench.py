@@ -1,5 +1,6 @@
 """Time a step of the 8-bit model on a CPU, by rows and context."""
 
+import argparse
 import statistics
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
@@ -12,15 +13,31 @@ from rich.table import Table
 
 from engine.bench.report import figure_table
 from engine.errors import ConfigurationError
+from engine.loader import wanted_model
 from engine.model.causal_lm import CausalModel, StepInput, prefill, run_step
 from engine.model.cpu.int8_qwen2 import Int8Qwen2
 from engine.model.token_tree import MAX_ROWS, TokenTree
 from kernels.cpu_forward import host_unit
+from lsp_server.cli.command_parser import add_json
+from lsp_server.cli.engine_arguments import add_model, engine_options
+from lsp_server.cli.terminal import ProgressBars, print_figures, tracked
+from lsp_server.settings import Settings
 
 ROWS = (1, 2, 4, 8, 16, 32, 64, MAX_ROWS)
 CONTEXTS = (64, 960, 3840)
 CASES = tuple(product(CONTEXTS, ROWS))
 _TRIES = 9
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    add_model(parser)
+    add_json(parser)
+
+
+def bench(arguments: argparse.Namespace, settings: Settings) -> None:
+    loaded = wanted_model(engine_options(arguments, settings), ProgressBars())
+    times = list(measure_steps(int8_model(loaded.causal_lm), tracked(CASES, "steps")))
+    print_figures(arguments, steps_json(times), steps_table(times))
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +53,8 @@ def int8_model(model: CausalModel) -> Int8Qwen2:
     """Return `model` if its steps can be measured. Raises ConfigurationError."""
     if not isinstance(model, Int8Qwen2):
         raise ConfigurationError(
-            f"bench step measures 8-bit weights on a CPU, not {model.dtype_name} on "
-            f"{model.device}; on a GPU it is bench gpu"
+            f"steps are measured with 8-bit weights on a CPU, not {model.dtype_name} on "
+            f"{model.device}; `foregram bench gpu` measures a GPU"
         )
     return model
 

@@ -1,0 +1,144 @@
+"""Steps of random weights on a GPU: each operation alone, or replays with the human's text as output."""
+
+import argparse
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import chain
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from engine.bench.gpu.machine import Machine
+from engine.bench.gpu.run import Sections, Sizes, bandwidth, of_each
+from engine.bench.gpu.shapes import Shape, parse_shapes, trusted_model
+from engine.bench.gpu.steps import SPARE, packed_launch
+from engine.bench.task_sets import ReplayItem, grouped, load_replay_items
+from engine.model.device import gpu_quantization
+from engine.model.gpu.forward import Forward, StepMemory
+from engine.progress import Progress, counted
+from kernels.operations import OPERATIONS
+from kernels.weight import Weight
+from lsp_server.cli import command_parser
+from lsp_server.cli.bench import run_sections
+from lsp_server.settings import Settings
+from tests.bench.forced_replay import ReadTokenizer, measure_replays, read_tokenizer
+
+_ROWS, _CONTEXT = (1, 8, 32, 128), 2048  # of the steps whose operations are timed
+_OPTIONS = {
+    "--count N": "items of each kind in the sets; 30 by default",
+    "--shapes NAMES": "models with random weights: 0.5b,1.5b,7b,32b; 0.5b,7b by default",
+    "--tokenizer DIR": "a folder with a tokenizer.json for the sets; the offline model's by default",
+    "--dtype bfloat16|fp8|int4": "how weights are held; bfloat16 by default",
+    "--save PREFIX": "write PREFIX.json after every section; gpu-bench by default",
+}
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    sets = "replay sets, whose text the model is made to write; without any, operations are timed"
+    command_parser.add_options(parser, {"sets SET.jsonl": sets}, nargs="*")
+    command_parser.add_options(parser, _OPTIONS)
+    command_parser.add_json(parser)
+    parser.set_defaults(save=Path("gpu-bench"), shapes="0.5b,7b", count=30)
+
+
+def bench(arguments: argparse.Namespace, settings: Settings) -> None:
+    shapes = parse_shapes(arguments.shapes, gpu_quantization(arguments.dtype))
+    items = [item for path in arguments.sets for item in load_replay_items(path)]
+    tokenizer = partial(read_tokenizer, arguments.tokenizer, settings.cache_folder)
+    sections = (
+        replay_sections(shapes, first_of_each_kind(items, arguments.count), tokenizer)
+        if items
+        else operation_sections(shapes, [(rows, _CONTEXT) for rows in _ROWS])
+    )
+    run_sections(arguments, Machine.gpu(), sections)
+
+
+def replay_sections(
+    shapes: Sequence[Shape], items: Sequence[ReplayItem], read: ReadTokenizer
+) -> Sections:
+    replay = partial(measure_replays, items=items, read_tokenizer=read)
+    return of_each(shapes, "replay", replay)
+
+
+def operation_sections(shapes: Sequence[Shape], cases: Sequence[tuple[int, int]]) -> Sections:
+    return {
+        "bandwidth": partial(bandwidth, numbers=Sizes().numbers),
+        **of_each(shapes, "operations", partial(measure_operations, cases=cases)),
+    }
+
+
+def first_of_each_kind(items: Sequence[ReplayItem], count: int) -> list[ReplayItem]:
+    kinds = grouped(items, lambda item: item.kind)
+    return list(chain.from_iterable(some[:count] for some in kinds.values()))
+
+
+class Kind(NamedTuple):
+    """An operation and its weight, outputs and inputs, or "" without a weight.
+
+    `bytes` is the size of its weight, or of the keys and values that it reads.
+    """
+
+    operation: str
+    weight: str
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class OperationTime:
+    """The time of a launch, and its share of the memory bandwidth."""
+
+    operation: str
+    weight: str
+    bytes: int
+    rows: int
+    context: int
+    launches: int
+    us: float
+    share_of_bandwidth: float
+
+
+def measure_operations(
+    machine: Machine, progress: Progress, shape: Shape, cases: Sequence[tuple[int, int]]
+) -> Iterator[OperationTime]:
+    """Time all launches of each operation in steps of these rows and contexts."""
+    model = trusted_model(shape, max(context for _, context in cases) + SPARE, machine)
+    title = f"timing the operations of {shape.full_name}"
+    for rows, context in counted(progress, title, cases):
+        launch = packed_launch(model, rows, context)
+        launch.start()  # leaves real data; zeros would run faster
+        launch.wait()
+        with model.graphs.on_stream():
+            kinds = _calls(model.graphs.forward, launch.memory, context)
+        for kind, calls in kinds.items():
+            us = 1000 * machine.captured_ms(partial(_run, calls)) / len(calls)
+            share = 1000 * machine.floor_ms(kind.bytes) / us
+            yield OperationTime(*kind, rows, context, len(calls), us, share)
+
+
+def _run(calls: Sequence[Callable[[], None]]) -> None:
+    for call in calls:
+        call()
+
+
+def _calls(
+    forward: Forward, memory: StepMemory, context: int
+) -> dict[Kind, list[Callable[[], None]]]:
+    """Record the calls of a step by kind, without running them."""
+    calls: dict[Kind, list[Callable[[], None]]] = defaultdict(list)
+    layer_bytes = context * forward.arena.bytes_per_position // forward.config.num_layers
+
+    def note(name: str, *arguments: object) -> None:
+        call = partial(getattr(forward.operations, name), *arguments)
+        calls[_kind(name, arguments, layer_bytes)].append(call)
+
+    noted: dict[str, Any] = {name: partial(note, name) for name in OPERATIONS}
+    replace(forward, operations=replace(forward.operations, **noted)).run(memory)
+    return calls
+
+
+def _kind(name: str, arguments: tuple[object, ...], layer_bytes: int) -> Kind:
+    weight = next((one for one in arguments if isinstance(one, Weight)), None)
+    if weight is None or name == "embed_rows":  # reads only a few rows of its weight
+        return Kind(name, "", layer_bytes if name == "batch_attention" else 0)
+    return Kind(name, f"{weight.num_outputs} x {weight.num_inputs}", weight.num_bytes)
