@@ -1,4 +1,7 @@
-"""The host's HTTP routes: each decodes a message, calls the service, and sends its answer."""
+"""The host's HTTP routes: each decodes a message, calls the service, and sends its answer.
+
+`engine.host.protocol` describes them.
+"""
 
 import asyncio
 import time
@@ -7,7 +10,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 import msgspec
-from litestar import Litestar, MediaType, Response, get, head, post
+from litestar import Litestar, MediaType, Response, get, post, route
 from litestar.exceptions import HTTPException, PermissionDeniedException
 from litestar.params import FromQuery
 
@@ -15,9 +18,9 @@ from engine.errors import ConfigurationError, InputError
 from engine.host.auth import AuthMiddleware
 from engine.host.bodies import EventLines, decoded
 from engine.host.buffers import ClientId
-from engine.host.compat.apis import AnyRequest, EnabledApis, drop_in_routes, translated
+from engine.host.compat.apis import AnyRequest, EnabledApis, drop_in_routes, refused
 from engine.host.failures import RefusalError, log_failure
-from engine.host.metrics import Metrics, joined_pages
+from engine.host.metrics import joined_pages
 from engine.host.principals import METRICS_NAME, Principals, principal_of
 from engine.host.protocol import (
     MAX_BODY_BYTES,
@@ -28,7 +31,6 @@ from engine.host.protocol import (
     Status,
     SyncRequest,
 )
-from engine.host.quotas import QuotaError
 from engine.host.service import CompletionService
 
 _Kind = TypeVar("_Kind", bound=msgspec.Struct)
@@ -52,95 +54,6 @@ async def _message(service: CompletionService, request: AnyRequest, kind: type[_
     return decoded(await request.body(), kind)
 
 
-def create_app(
-    service: CompletionService,
-    stop: Callable[[], None] | None,
-    apis: EnabledApis = EnabledApis(),  # noqa: B008 - frozen
-    ask_all: AskAll = _ask_none,
-    replica: str = "",
-) -> Litestar:
-    """Build the application with the enabled drop-in APIs.
-
-    `stop` ends the server; with None, no client may stop it. `ask_all` calls a method by name on
-    every host behind this address, and never raises. `replica` names this host among them.
-    """
-    began = time.monotonic()
-
-    @post("/v1/complete", status_code=200)
-    async def complete(request: AnyRequest) -> EventLines:
-        """Complete at a position; streams NDJSON."""
-        message = await _message(service, request, CompleteRequest)
-        return EventLines(service.complete(principal_of(request.scope), message))
-
-    @post("/v1/buffers", status_code=204)
-    async def sync(request: AnyRequest) -> None:
-        """Update buffers to their new versions."""
-        data = await _message(service, request, SyncRequest)
-        client = ClientId(principal_of(request.scope), data.client)
-        service.buffers.sync(client, data.workspace, data.buffers)
-
-    @post("/v1/buffers/close", status_code=204)
-    async def close(request: AnyRequest) -> None:
-        """Forget buffers."""
-        data = await _message(service, request, CloseRequest)
-        client = ClientId(principal_of(request.scope), data.client)
-        service.clients.leave(client, data.uris)
-        await ask_all("close_client", *client, data.uris)  # another replica may hold them
-
-    @post("/v1/feedback", status_code=204)
-    async def feedback(request: AnyRequest) -> None:
-        """Record feedback on a completion."""
-        service.clients.record(
-            principal_of(request.scope), await _message(service, request, Feedback)
-        )
-
-    @get("/v1/status")
-    async def status(request: AnyRequest, client: FromQuery[str] = "") -> Status:
-        """Report the host's status for this principal, with the number of its other clients."""
-        asking = ClientId(principal_of(request.scope), client)
-        return service.status(time.monotonic() - began, asking)
-
-    @post("/v1/stop", status_code=202)
-    async def stop_host(request: AnyRequest) -> None:
-        """Finish running completions, then exit."""
-        asyncio.get_running_loop().call_soon(_allowed(stop, request))
-
-    @get("/health")
-    async def health() -> Response[dict[str, str]]:
-        """Report whether completions are served. Needs no token."""
-        status = "ok" if service.state == "ready" else service.state
-        return Response({"status": status}, status_code=200 if status == "ok" else 503)
-
-    @head("/health")
-    async def health_head() -> Response[None]:
-        """Report health by the HTTP status alone."""
-        return Response(None, status_code=200 if service.state == "ready" else 503)
-
-    @get("/metrics", media_type=MediaType.TEXT)
-    async def metrics(request: AnyRequest) -> bytes:
-        """Return metrics for Prometheus; of named principals only `metrics` may read them."""
-        _check_sees_all(request)
-        own = {replica: service.metrics_page()}
-        return joined_pages(dict(await ask_all("metrics")) | own) if replica else own[replica]
-
-    handlers: Any = {
-        RefusalError: partial(_on_refusal, service.metrics),
-        InputError: _on_bad_request,
-        ConfigurationError: _on_bad_request,
-        HTTPException: _on_http,
-        Exception: _on_failure,
-    }
-    native = [complete, sync, close, feedback, status, stop_host]
-    native += [health, health_head, metrics]
-    return Litestar(
-        route_handlers=[*native, *drop_in_routes(service, apis)],
-        exception_handlers=translated(handlers, apis),
-        request_max_body_size=MAX_BODY_BYTES,
-        openapi_config=None,
-        logging_config=None,
-    )
-
-
 def guarded_app(
     service: CompletionService,
     apis: EnabledApis,
@@ -151,9 +64,65 @@ def guarded_app(
     ask_all: AskAll = _ask_none,
     replica: str = "",
 ) -> AuthMiddleware:
-    """Build the application with authentication in front."""
-    # Its types are narrower than ASGI's.
-    app: Any = create_app(service, stop, apis, ask_all, replica)
+    """Build the application with the enabled drop-in APIs, and authentication in front.
+
+    `stop` ends the server; with None, no client may stop it. `ask_all` calls a method by name on
+    every host behind this address, and never raises. `replica` names this host among them.
+    """
+    began = time.monotonic()
+
+    @post("/v1/complete", status_code=200)
+    async def complete(request: AnyRequest) -> EventLines:
+        message = await _message(service, request, CompleteRequest)
+        return EventLines(service.complete(principal_of(request.scope), message))
+
+    @post("/v1/buffers", status_code=204)
+    async def sync(request: AnyRequest) -> None:
+        data = await _message(service, request, SyncRequest)
+        client = ClientId(principal_of(request.scope), data.client)
+        service.buffers.sync(client, data.workspace, data.buffers)
+
+    @post("/v1/buffers/close", status_code=204)
+    async def close(request: AnyRequest) -> None:
+        data = await _message(service, request, CloseRequest)
+        client = ClientId(principal_of(request.scope), data.client)
+        service.clients.leave(client, data.uris)
+        await ask_all("close_client", *client, data.uris)  # another replica may hold them
+
+    @post("/v1/feedback", status_code=204)
+    async def feedback(request: AnyRequest) -> None:
+        service.clients.record(
+            principal_of(request.scope), await _message(service, request, Feedback)
+        )
+
+    @get("/v1/status")
+    async def status(request: AnyRequest, client: FromQuery[str] = "") -> Status:
+        asking = ClientId(principal_of(request.scope), client)
+        return service.status(time.monotonic() - began, asking)
+
+    @post("/v1/stop", status_code=202)
+    async def stop_host(request: AnyRequest) -> None:
+        asyncio.get_running_loop().call_soon(_allowed(stop, request))
+
+    @route("/health", http_method=["GET", "HEAD"], status_code=200)
+    async def health() -> Response[dict[str, str]]:
+        status = "ok" if service.state == "ready" else service.state
+        return Response({"status": status}, status_code=200 if status == "ok" else 503)
+
+    @get("/metrics", media_type=MediaType.TEXT)
+    async def metrics(request: AnyRequest) -> bytes:
+        _check_sees_all(request)
+        own = {replica: service.metrics_page()}
+        return joined_pages(dict(await ask_all("metrics")) | own) if replica else own[replica]
+
+    native = [complete, sync, close, feedback, status, stop_host, health, metrics]
+    app: Any = Litestar(  # its types are narrower than ASGI's
+        route_handlers=[*native, *drop_in_routes(service, apis)],
+        exception_handlers={Exception: partial(_on_error, service, apis)},
+        request_max_body_size=MAX_BODY_BYTES,
+        openapi_config=None,
+        logging_config=None,
+    )
     return AuthMiddleware(
         app, principals, is_loopback, service.limits, apis, service.metrics, replica=replica
     )
@@ -176,26 +145,24 @@ def _check_sees_all(request: AnyRequest) -> None:
         )
 
 
-def _on_http(request: AnyRequest, error: HTTPException) -> Response[Any]:
-    status, headers = error.status_code, {}
-    if status == 405:
-        methods = request.app.route_handler_method_map.get(request.url.path, ())
-        headers["Allow"] = ", ".join(sorted(methods))
-    problem = Problem(_CODES.get(status, "refused"), error.detail)
-    return Response(problem, status_code=status, headers=headers)
+def _on_error(
+    service: CompletionService, apis: EnabledApis, request: AnyRequest, error: Exception
+) -> Response[Any]:
+    refusal = _refusal(request, error)
+    if refusal.status == 429:
+        service.metrics.refusals.labels(refusal.problem.code).inc()
+    return refused(request, refusal, apis)
 
 
-def _on_refusal(metrics: Metrics, _: AnyRequest, error: RefusalError) -> Response[Any]:
-    if isinstance(error, QuotaError):
-        metrics.refusals.labels(error.problem.code).inc()
-    return Response(error.problem, status_code=error.status, headers=error.headers)
-
-
-def _on_bad_request(_: AnyRequest, error: Exception) -> Response[Any]:
-    return Response(Problem("bad_request", str(error)), status_code=400)
-
-
-def _on_failure(request: AnyRequest, error: Exception) -> Response[Any]:
+def _refusal(request: AnyRequest, error: Exception) -> RefusalError:
+    """Return the refusal for an error of a route, and log one that is nobody's."""
+    if isinstance(error, RefusalError):
+        return error
+    if isinstance(error, InputError | ConfigurationError):
+        return RefusalError(400, Problem("bad_request", str(error)))
+    if isinstance(error, HTTPException):
+        status = error.status_code
+        return RefusalError(status, Problem(_CODES.get(status, "refused"), error.detail))
     log_failure(f"{request.method} {request.url.path} failed", error)
-    problem = Problem("internal_error", "the host could not answer; its log says where it failed")
-    return Response(problem, status_code=500)
+    told = "the host could not answer; its log says where it failed"
+    return RefusalError(500, Problem("internal_error", told))

@@ -11,7 +11,7 @@ from engine.host.compat.apis import EnabledApis
 from engine.host.failures import RateLimitedLog, RefusalError
 from engine.host.loopback import is_loopback
 from engine.host.metrics import Metrics
-from engine.host.principals import METRICS_NAME, Principals, WithdrawnError, note_principal
+from engine.host.principals import METRICS_NAME, WITHDRAWN, Principals, note_principal
 from engine.host.protocol import (
     MAX_BODY_BYTES,
     PROTOCOL_HEADER,
@@ -73,14 +73,14 @@ class AuthMiddleware:
                 await self.app(scope, receive, send)
 
     def _while_known(self, principal: str, receive: Receive) -> Receive:
-        """Wrap `receive` to raise WithdrawnError if the principal loses its tokens meanwhile."""
+        """Wrap `receive` to refuse the request if the principal loses its tokens meanwhile."""
         tokens = self.principals.tokens
 
         async def received() -> Event:
             event = await receive()
             is_known = self.principals.tokens is tokens or principal in self.principals.every
             if event["type"] == "http.request" and not is_known:
-                raise WithdrawnError
+                raise RefusalError(401, WITHDRAWN)
             return event
 
         return received

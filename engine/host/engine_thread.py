@@ -23,13 +23,6 @@ _PAUSES_S = (10.0, 60.0, 300.0)  # seconds before each retry of a failed load; t
 _log = logging.getLogger("foregram.host")
 
 
-class NotReadyError(RefusalError):
-    """The engine is loading, has failed or is stopping; the problem says which."""
-
-    def __init__(self, problem: Problem) -> None:
-        super().__init__(503, problem, retry_after_s=1.0)
-
-
 class _LoadedSoFar(Progress):
     def __init__(self) -> None:
         self.now: LoadProgress | None = None
@@ -83,10 +76,10 @@ class EngineThread:
         return self._thread.is_alive()
 
     def ready_engine(self) -> ServedEngine:
-        """Return the engine, retrying a failed load if one is due. Raises NotReadyError."""
+        """Return the engine, retrying a failed load if one is due. Raises RefusalError."""
         self.load_again()
         if self.engine is None or self.state != "ready":
-            raise NotReadyError(self._not_ready())
+            raise RefusalError(503, self._not_ready(), retry_after_s=1.0)
         return self.engine
 
     def start(self, end: Callable[[], None] = lambda: None) -> None:

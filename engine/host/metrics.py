@@ -26,9 +26,6 @@ class Metrics:
     def __init__(self) -> None:
         self._registry = CollectorRegistry()
         self._requests = self._counter("requests", "Requests by outcome", "outcome")
-        self._cancelled = self._counter(
-            "cancelled", "Completions ended by their client, or for a newer one"
-        )
         self.refusals = self._counter("refusals", "Requests that were not let in", "reason")
         for reason in ("wrong_token", "quota"):  # exported as 0, so that the first is an increase
             self.refusals.labels(reason)
@@ -64,8 +61,6 @@ class Metrics:
     def count_request(self, outcome: str) -> None:
         """Count a request by its outcome."""
         self._requests.labels(outcome).inc()
-        if outcome == "cancelled":
-            self._cancelled.inc()
 
     def page(self, gauges: Mapping[str, float]) -> bytes:
         """Return the metrics page with the current values of `gauges`."""

@@ -16,24 +16,17 @@ from pathlib import Path
 from typing import Any, Self
 
 from engine.errors import ConfigurationError
-from engine.host.failures import RefusalError
 from engine.host.protocol import Problem
 from engine.host.secret_file import MAKE_TOKEN, MIN_TOKEN_LEN, read_secret
 
 METRICS_NAME = "metrics"  # its token only reads the metrics of all principals
+# The token of a request was withdrawn before the request was complete.
+WITHDRAWN = Problem("wrong_token", "the token of the request is none of this host's any more")
 _SCOPE_KEY = "foregram.principal"
 _MAX_BYTES = 1_000_000  # size limit of a token file
 _HASHED = "sha256:"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@+-]{0,63}")
 _SHA256 = re.compile(r"[0-9a-fA-F]{64}")
-
-
-class WithdrawnError(RefusalError):
-    """The token of a request was withdrawn before the request was complete."""
-
-    def __init__(self) -> None:
-        reason = "the token of the request is none of this host's any more"
-        super().__init__(401, Problem("wrong_token", reason))
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,32 +21,20 @@ from engine.host.socket_file import identity
 from engine.memory import return_free_memory
 
 _WATCH_S = 5.0  # seconds between two rounds of maintenance
-_AS_THEY_WERE = "the tokens stay as they were: %s"
 _SERVED_S = 60.0  # seconds of service after which a crash is no failed start
 _log = logging.getLogger("foregram.host")
 
 
-def read_tokens(service: CompletionService, principals: Principals) -> None:
-    """Read the token file again, and log an invalid one."""
-    try:
-        if principals.follow(is_told=True):
-            _keep_known(service, principals)
+async def follow_tokens(
+    service: CompletionService, principals: Principals, *, is_told: bool = False
+) -> None:
+    """Read a changed token file, or with `is_told` any, and log an invalid one."""
+    try:  # on a thread, as the file system may be slow
+        if await asyncio.to_thread(principals.follow, is_told=is_told):
+            service.clients.keep_only(principals.every)
+            _log.info("the token file was read again")
     except ConfigurationError as error:
-        _log.error(_AS_THEY_WERE, error)
-
-
-async def _follow_tokens(service: CompletionService, principals: Principals) -> None:
-    """Read a changed token file, on a thread as its file system may be slow."""
-    try:
-        if await asyncio.to_thread(principals.follow):
-            _keep_known(service, principals)
-    except ConfigurationError as error:
-        _log.error(_AS_THEY_WERE, error)
-
-
-def _keep_known(service: CompletionService, principals: Principals) -> None:
-    service.clients.keep_only(principals.every)
-    _log.info("the token file was read again")
+        _log.error("the tokens stay as they were: %s", error)
 
 
 async def keep_up(
@@ -59,7 +47,7 @@ async def keep_up(
     while True:
         await asyncio.sleep(pause_s)
         service.clients.leave_silent()
-        await _follow_tokens(service, principals)
+        await follow_tokens(service, principals)
         await asyncio.to_thread(return_free_memory)
         then()
 
@@ -102,8 +90,7 @@ class HostServer:
         engine_thread, loop = self._service.engine_thread, asyncio.get_running_loop()
         with self._server.capture_signals(), host_listener(self._options) as listener:
             if self._options.token_file is not None:
-                read = partial(read_tokens, self._service, self._principals)
-                loop.add_signal_handler(signal.SIGHUP, read)
+                loop.add_signal_handler(signal.SIGHUP, self._read_tokens)
             engine_thread.start(self.stop)
             # Short, so that the idle time begins soon after the model is loaded.
             pause_s = min(_WATCH_S, (self._options.idle_exit_s or math.inf) / 4)
@@ -120,10 +107,14 @@ class HostServer:
         if engine_thread.lost is not None:
             raise engine_thread.lost
 
+    def _read_tokens(self) -> None:
+        reading = follow_tokens(self._service, self._principals, is_told=True)
+        self._reading = asyncio.ensure_future(reading)  # asyncio holds only weak references
+
     def _keep_port_token(self, listener: socket.socket) -> None:
         """Publish a port's token again if its file was removed."""
         folder, token = self._options.token_folder, self._options.token
-        if folder is None or token is None or self._options.socket is not None:
+        if folder is None or token is None:
             return
         with suppress(OSError, RuntimeFolderError):
             address, port = listener.getsockname()[:2]

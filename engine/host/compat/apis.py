@@ -7,10 +7,9 @@ https://html.spec.whatwg.org/multipage/server-sent-events.html
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncGenerator, AsyncIterator, Coroutine
 from contextlib import aclosing
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, TypeVar
 
 import msgspec
@@ -28,17 +27,15 @@ from engine.host.compat.openai import OPENAI
 from engine.host.compat.tabby import TABBY
 from engine.host.failures import RefusalError
 from engine.host.principals import principal_of
-from engine.host.protocol import CompleteEvent, Done, Failed, Problem
+from engine.host.protocol import CompleteEvent, Failed, Problem
 from engine.host.service import CompletionService
-from engine.request import Chunk, TokenText
+from engine.request import Chunk, Done, TokenText
 
 NONE = "none"
 _ALL = (OPENAI, MISTRAL, LLAMA_CPP, TABBY)
 NAMES = tuple(one.name for one in _ALL)
 DEFAULT = "openai"
 AnyRequest = Request[Any, Any, Any]
-ErrorHandler = Callable[[AnyRequest, Any], Response[Any]]
-ErrorHandlers = dict[int | type[Exception], ErrorHandler]
 
 _HEALTH = "/v1/health"  # common to all drop-in APIs
 _API = "api"  # key in a request's state for the API that its body is for
@@ -123,7 +120,6 @@ def drop_in_routes(service: CompletionService, enabled: EnabledApis) -> list[HTT
 def _completing(service: CompletionService, path: str, enabled: EnabledApis) -> HTTPRouteHandler:
     @post(path, status_code=200)
     async def complete(request: AnyRequest) -> Response[Any]:
-        """Complete by the API that the body is for."""
         service.used_at = time.monotonic()
         body = _plain(decoded(await request.body(), dict[str, Any]))
         api = request.state[_API] = enabled.meant(path, body)
@@ -150,7 +146,6 @@ def _plain(body: Body) -> Body:
 def _health(service: CompletionService, enabled: EnabledApis) -> HTTPRouteHandler:
     @route(_HEALTH, http_method=["GET", "POST"], status_code=200)
     async def health() -> Response[Json]:
-        """Report whether completions are served, in one answer for all APIs."""
         if service.state != "ready":
             return Response({"status": service.state}, status_code=503)
         model = service.engine_thread.ready_engine().info
@@ -162,23 +157,18 @@ def _health(service: CompletionService, enabled: EnabledApis) -> HTTPRouteHandle
     return health
 
 
-def translated(handlers: ErrorHandlers, enabled: EnabledApis) -> ErrorHandlers:
-    """Wrap handlers so that their Problems take the form of the request's API."""
-    return {kind: partial(_tell, handler, enabled) for kind, handler in handlers.items()}
-
-
-def _tell(
-    handler: ErrorHandler, enabled: EnabledApis, request: AnyRequest, error: Exception
-) -> Response[Any]:
-    response = handler(request, error)
+def refused(request: AnyRequest, refusal: RefusalError, enabled: EnabledApis) -> Response[Any]:
+    """Return the answer to a refused request, in the form of its API."""
     api = request.state.get(_API) or enabled.at(request.url.path)
+    content, status, headers = refusal.problem, refusal.status, refusal.headers
+    if status == 405:
+        methods = request.app.route_handler_method_map.get(request.url.path, ())
+        headers["Allow"] = ", ".join(sorted(methods))
     if api is None:
-        return response
-    problem, status = response.content, response.status_code or 500
-    if problem.code == "model_unsupported":
-        status = _STATUSES[problem.code]
-    content = api.refusal(status, problem)
-    return Response(content, status_code=status, headers=response.headers)
+        return Response(content, status_code=status, headers=headers)
+    if refusal.problem.code == "model_unsupported":
+        status = _STATUSES[refusal.problem.code]
+    return Response(api.refusal(status, refusal.problem), status_code=status, headers=headers)
 
 
 async def _answered(

@@ -23,7 +23,7 @@ from engine.host.compat.apis import EnabledApis
 from engine.host.draining_server import kept_token, port_listener
 from engine.host.options import HostOptions
 from engine.host.scale.plan import ReplicaPlan
-from engine.host.server import keep_up, read_tokens
+from engine.host.server import follow_tokens, keep_up
 
 _APP = "foregram"
 _ROUTER = "ray.serve.experimental.consistent_hash_router.ConsistentHashRouter"
@@ -140,7 +140,8 @@ class Replica:
         while self._service.state == "loading":
             await asyncio.sleep(0.05)
         self.check_health()
-        read_tokens(self._service, plan.principals)  # may have changed during the load
+        # The file may have changed during the load.
+        await follow_tokens(self._service, plan.principals, is_told=True)
         self._upkeep = asyncio.create_task(keep_up(self._service, plan.principals))
 
     def __serve_build_asgi_app__(self) -> Application:

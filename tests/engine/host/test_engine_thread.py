@@ -9,7 +9,8 @@ import threading
 import pytest
 
 from engine.errors import DeviceLostError, NoSpaceError
-from engine.host.engine_thread import EngineThread, NotReadyError
+from engine.host.engine_thread import EngineThread
+from engine.host.failures import RefusalError
 from engine.host.service import CompletionService
 from engine.scheduler import Scheduler
 from tests.support.held_engine import HeldEngine
@@ -73,7 +74,7 @@ def test_a_model_that_could_not_be_loaded_is_tried_again_when_asked_for(monkeypa
     engine_thread = EngineThread(load, Scheduler())
     engine_thread.start()
     engine_thread._thread.join(10)
-    with pytest.raises(NotReadyError, match="too little"):
+    with pytest.raises(RefusalError, match="too little"):
         engine_thread.ready_engine()
     assert len(tried) == 1
     monkeypatch.setattr("engine.host.engine_thread._PAUSES_S", (0.0,))
@@ -98,7 +99,7 @@ def test_a_request_at_the_moment_of_a_failure_waits_for_the_next_try():
         def __setattr__(self, name, value):
             super().__setattr__(name, value)
             if name == "problem" and value is not None:
-                with pytest.raises(NotReadyError, match="too little") as refusal:
+                with pytest.raises(RefusalError, match="too little") as refusal:
                     self.ready_engine()
                 refused.append(refusal)
 

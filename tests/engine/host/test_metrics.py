@@ -18,7 +18,6 @@ def test_a_completion_is_counted_by_its_cost():
     metrics.count(FinishReason.SUFFIX, COST)
     assert lines(metrics) >= {
         'foregram_requests_total{outcome="completed"} 2.0',
-        "foregram_cancelled_total 0.0",
         "foregram_prompt_tokens_total 200.0",
         "foregram_reused_prompt_tokens_total 180.0",
         "foregram_tokens_total 24.0",
@@ -36,10 +35,7 @@ def test_a_completion_is_counted_by_its_cost():
 def test_what_its_client_ended_is_counted_as_cancelled():
     metrics = Metrics()
     metrics.count(FinishReason.CANCELLED, COST)
-    assert lines(metrics) >= {
-        'foregram_requests_total{outcome="cancelled"} 1.0',
-        "foregram_cancelled_total 1.0",
-    }
+    assert 'foregram_requests_total{outcome="cancelled"} 1.0' in lines(metrics)
 
 
 def test_gauges_show_what_is_so_now():

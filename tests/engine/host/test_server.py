@@ -17,7 +17,7 @@ import pytest
 from engine.errors import ConfigurationError, DeviceLostError
 from engine.host import draining_server
 from engine.host.draining_server import port_listener
-from engine.host.engine_thread import NotReadyError
+from engine.host.failures import RefusalError
 from engine.host.options import HostOptions
 from engine.host.protocol import PROTOCOL_HEADER, PROTOCOL_VERSION, Failed, Problem
 from engine.host.runtime import RuntimeFolder
@@ -351,7 +351,7 @@ async def test_who_asks_a_host_that_has_lost_its_device_is_refused_with_the_reas
     async def serve():
         async with running_host(tmp_path, engine) as host:
             await collected(host.complete(ask(buffer("x"))))
-            with pytest.raises(NotReadyError, match="the device cuda:0 is lost"):
+            with pytest.raises(RefusalError, match="the device cuda:0 is lost"):
                 host.service.complete("", ask(buffer("x")))  # as the route does, while there is one
 
     with pytest.raises(DeviceLostError):
