@@ -19,7 +19,7 @@ from lsp_server.documents.document import Snapshot
 from lsp_server.documents.documents import Documents
 from lsp_server.documents.line_buffer import to_code_points
 from lsp_server.feedback import ItemParams, PlaceParams, read
-from lsp_server.host.probe import host_status
+from lsp_server.host.client import host_status
 from lsp_server.host.search import READY_S
 from lsp_server.reasons import SILENCING
 from lsp_server.session import INITIAL, Session

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 from engine.completer import EngineInfo
-from engine.request import CompletionResult, FinishReason
+from engine.request import Done, FinishReason
 from lsp_server.cli.messages import visible
 from lsp_server.reasons import Reason
 
@@ -43,7 +43,7 @@ class CompletionReport:
     """A completion with the file's own line ends in `text`, and the engine that wrote it."""
 
     text: str
-    result: CompletionResult
+    result: Done
     engine: EngineInfo
     peak_memory_mb: float
     replaced: int = 0  # characters behind the cursor that the text replaces

@@ -18,9 +18,9 @@ from lsp_server.cli import host_checks, machine_checks
 from lsp_server.cli.gpu_check import check_gpu
 from lsp_server.cli.messages import visible
 from lsp_server.host.address import HostAddress, HostError, host_address
+from lsp_server.host.client import ProbeResult, probe
 from lsp_server.host.daemon import ensure_host, explained
 from lsp_server.host.failures import boot_s
-from lsp_server.host.probe import ProbeResult, probe
 from lsp_server.model_choice import Check, check_model, failure
 from lsp_server.settings import LoadedSettings, Settings, load_settings
 

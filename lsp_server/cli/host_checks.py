@@ -21,8 +21,8 @@ from engine.host.protocol import (
 from engine.host.runtime import RuntimeFolder
 from engine.request import Chunk
 from lsp_server.host.address import HostAddress, host_address
-from lsp_server.host.client import HostClient, HostGoneError, HostRefusedError
-from lsp_server.host.probe import ProbeResult, version_sentence
+from lsp_server.host.client import HostClient, HostGoneError, HostRefusedError, ProbeResult
+from lsp_server.host.daemon import version_sentence
 from lsp_server.model_choice import Check
 from lsp_server.settings import Settings
 

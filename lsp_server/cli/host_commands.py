@@ -17,8 +17,8 @@ from engine.host.runtime import RuntimeFolder
 from engine.model_names import is_same, title_of
 from lsp_server.cli.messages import agreed, note, visible
 from lsp_server.host.address import HostError, host_address
-from lsp_server.host.daemon import explained, stop_host
-from lsp_server.host.probe import host_status, version_sentence
+from lsp_server.host.client import host_status
+from lsp_server.host.daemon import explained, stop_host, version_sentence
 from lsp_server.settings import Settings
 from lsp_server.why import prompt_summary
 

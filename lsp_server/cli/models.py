@@ -30,7 +30,7 @@ from engine.offline_parts import LOCKED, OFFLINE_MODELS, EmbeddedModel, find_par
 from engine.progress import shown
 from lsp_server.cli.messages import visible
 from lsp_server.cli.terminal import ProgressBars
-from lsp_server.host.probe import host_status
+from lsp_server.host.client import host_status
 from lsp_server.settings import Settings
 
 _PIP = (sys.executable, "-I", "-m", "pip", "--disable-pip-version-check")

@@ -4,6 +4,8 @@ import asyncio
 import json
 import time
 from collections.abc import AsyncGenerator
+from dataclasses import dataclass
+from typing import Literal
 
 import httpx2
 import msgspec
@@ -21,6 +23,8 @@ from engine.host.protocol import (
 )
 from engine.model_names import printable
 from engine.request import Chunk
+from lsp_server.host.address import HostAddress, host_address
+from lsp_server.settings import Settings
 
 _LONGEST_WAIT_S = 60.0  # seconds; caps the pause that a host names after a 429
 _ANSWER_S = 5.0  # seconds for a whole answer, even if it arrives in drips
@@ -179,6 +183,47 @@ class HostClient:
             self._waits_for = problem
             return HostQuotaError(problem, wait_s)
         return HostConflictError(problem) if problem.uris else HostRefusedError(problem)
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeResult:
+    """The result of asking a host for its status.
+
+    `absent`: nothing listens; `silent`: a listener hangs up; `still`: a listener does not react;
+    `refused`: it is no host, or none for us. Without a status, `reason` is a sentence for people
+    and `code` the host's error code, if it sent one.
+    """
+
+    kind: Literal["status", "absent", "silent", "still", "refused"]
+    status: Status | None = None
+    reason: str = ""
+    code: str = ""
+
+
+async def host_status(settings: Settings, client_id: str = "") -> ProbeResult:
+    """Probe the host that the settings name, as the client `client_id`."""
+    return await probe(host_address(settings), client_id)
+
+
+async def probe(address: HostAddress, client_id: str = "") -> ProbeResult:
+    """Ask the host at `address` for its status; a failure is a result too."""
+    host = HostClient(address.client(), address.endpoint)
+    try:
+        return ProbeResult("status", await host.status(client_id))
+    except HostAbsentError as error:
+        return ProbeResult("absent", reason=str(error))
+    except HostGoneError as error:
+        cause = type(error.__cause__).__name__
+        reason = f"the completion host on {address.endpoint} does not answer: {cause}"
+        is_late = isinstance(error.__cause__, TimeoutError | httpx2.TimeoutException)
+        return ProbeResult("still" if is_late else "silent", reason=reason)
+    except HostRefusedError as error:
+        reason = f"the completion host on {address.endpoint} refuses: {error}"
+        if error.problem.code == NO_HOST:
+            reason = f"what listens on {address.endpoint} is not a completion host of this version"
+        return ProbeResult("refused", reason=reason, code=error.problem.code)
+    finally:
+        await host.close()
 
 
 def encoded(message: msgspec.Struct) -> bytes:

@@ -24,8 +24,10 @@ from dataclasses import replace
 import httpx2
 
 from engine import VERSION
+from engine.host.protocol import Status
 from engine.host.runtime import HostRecord, RuntimeFolder
 from lsp_server.host.address import HostAddress, HostError, host_address
+from lsp_server.host.client import ProbeResult, probe
 from lsp_server.host.failures import (
     boot_s,
     counted,
@@ -34,7 +36,6 @@ from lsp_server.host.failures import (
     note_signal,
     noted_end,
 )
-from lsp_server.host.probe import ProbeResult, is_idle, precedes, probe
 from lsp_server.settings import Settings
 
 _LOG = logging.getLogger(__name__)
@@ -42,6 +43,7 @@ POLL_S = 0.05
 START_LIMIT_S = 60.0  # seconds until a host first answers; it loads its model after that
 STOP_LIMIT_S = 15.0  # seconds for each attempt to stop; a host drains for ten of them
 COLLECT_S = 1.0
+IDLE_S = 60.0  # seconds without a request after which a host with clients is idle
 
 
 async def ensure_host(
@@ -258,6 +260,32 @@ class LocalHost:
                     break
                 await asyncio.sleep(POLL_S)
             yield
+
+
+def is_idle(status: Status) -> bool:
+    """Whether the host may be replaced without disturbing its clients."""
+    is_busy = status.num_running or status.num_waiting or status.state in ("loading", "stopping")
+    return not is_busy and (status.num_clients == 0 or status.idle_s >= IDLE_S)
+
+
+def precedes(version: str, other: str) -> bool:
+    """Whether a version is older than another; False if either is not a valid version."""
+    from packaging.version import InvalidVersion, Version
+
+    with suppress(InvalidVersion):
+        return Version(version) < Version(other)
+    return False
+
+
+def version_sentence(status: Status, *, is_remote: bool) -> str:
+    """Say how the host's version differs from ours; empty if it does not."""
+    if precedes(status.version, VERSION):
+        local = "the next editor that starts while it is idle replaces it"
+        what = "update it where it runs" if is_remote else local
+        return f"it is of version {status.version}, and this is {VERSION}: {what}"
+    if precedes(VERSION, status.version):
+        return f"it is of version {status.version}, newer than this one, {VERSION}"
+    return ""
 
 
 def _is_up(answer: ProbeResult) -> bool:

@@ -17,13 +17,12 @@ from engine.host.protocol import (
     CloseRequest,
     CompleteEvent,
     CompleteRequest,
-    Done,
     Failed,
     Feedback,
     Problem,
     SyncRequest,
 )
-from engine.request import Snippet
+from engine.request import Done, Snippet
 from lsp_server.documents.anchor import Anchor
 from lsp_server.documents.document import Snapshot
 from lsp_server.host.client import (

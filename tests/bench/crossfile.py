@@ -17,7 +17,7 @@ from engine.request import (
     Chunk,
     ClosedBuffers,
     CompletionRequest,
-    CompletionResult,
+    Done,
     Snippet,
 )
 from tests.bench.pairing import Paired, paired
@@ -66,7 +66,7 @@ class CrossfileRun:
     task: CrossfileTask
     arm: str
     text: str
-    result: CompletionResult
+    result: Done
     score: CrossfileScore
     retrieval_ms: float
 

@@ -14,7 +14,7 @@ from engine.bench.measured import request_for
 from engine.bench.report import Setting, plain
 from engine.bench.task_sets import grouped
 from engine.model_names import printable
-from engine.request import CompletionRequest, CompletionResult
+from engine.request import CompletionRequest, Done
 from lsp_server.cli.command_parser import add_json, positive
 from lsp_server.cli.engine_arguments import add_decoding, add_model, decoding, load_engine
 from lsp_server.cli.terminal import ProgressBars, print_figures, tracked
@@ -72,7 +72,7 @@ class FimFigures:
 
 
 def run_fim(
-    complete: Callable[[CompletionRequest], CompletionResult],
+    complete: Callable[[CompletionRequest], Done],
     tasks: Iterable[FimTask],
     wanted: CompletionRequest,
 ) -> list[FimRun]:

@@ -21,7 +21,7 @@ from lsp_server.cli import command_parser
 from lsp_server.cli.command_parser import add_json, positive
 from lsp_server.cli.terminal import print_figures, tracked
 from lsp_server.host.address import HostAddress, host_address
-from lsp_server.host.probe import probe
+from lsp_server.host.client import probe
 from lsp_server.settings import Settings
 from tests.bench.random_model import write_random_model
 from tests.bench.simulated.editor import BenchError

@@ -9,7 +9,7 @@ import pytest
 from engine.errors import ConfigurationError, InputError
 from engine.host.protocol import PROTOCOL_VERSION, Status
 from lsp_server.host.address import HostAddress
-from lsp_server.host.probe import ProbeResult
+from lsp_server.host.client import ProbeResult
 from lsp_server.settings import Settings
 from tests.bench import load_bench
 from tests.bench.__main__ import build_parser

@@ -16,8 +16,8 @@ import msgspec
 import pytest
 
 from engine.config import StopRules
-from engine.host.protocol import CompleteEvent, Done, Problem, Status
-from engine.request import Chunk
+from engine.host.protocol import CompleteEvent, Problem, Status
+from engine.request import Chunk, Done
 from lsp_server.cli.command_line import main
 from tests.support.ports import free_port
 from tests.support.served_host import ServedHost, headers_with, request, secret_file, served_host

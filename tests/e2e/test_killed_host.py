@@ -15,8 +15,9 @@ from dataclasses import dataclass, field
 import pytest
 from lsprotocol import types
 
-from engine.host.protocol import Done, Failed, Position
+from engine.host.protocol import Failed, Position
 from engine.host.runtime import HostRecord, RuntimeFolder
+from engine.request import Done
 from lsp_server.documents.anchor import Anchor
 from lsp_server.documents.document import Snapshot
 from lsp_server.documents.documents import Documents

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 import pytest
 
 from lsp_server.host.address import HostAddress
-from lsp_server.host.probe import probe
+from lsp_server.host.client import probe
 from tests.support.polling import until
 
 pytestmark = pytest.mark.timeout(300)

@@ -26,7 +26,8 @@ import pytest
 from lsprotocol import types
 
 from engine.config import StopRules
-from engine.host.protocol import Done, Failed, Position
+from engine.host.protocol import Failed, Position
+from engine.request import Done
 from lsp_server.documents.anchor import Anchor
 from lsp_server.documents.document import Snapshot
 from lsp_server.documents.documents import Documents

@@ -9,14 +9,15 @@ import pytest
 from lsprotocol import types
 
 from engine.errors import DeviceLostError
-from engine.host.protocol import Done, Failed, Position
+from engine.host.protocol import Failed, Position
 from engine.host.runtime import HostRecord
+from engine.request import Done
 from lsp_server.documents.anchor import Anchor
 from lsp_server.documents.document import Snapshot
 from lsp_server.documents.documents import Documents
 from lsp_server.host.address import HostError
+from lsp_server.host.client import host_status
 from lsp_server.host.daemon import ensure_host, serve_command
-from lsp_server.host.probe import host_status
 from tests.support.held_engine import DEVICE_FAULT as FAULT
 from tests.support.workspaces import link_of, workspace_of
 

@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from engine.host.protocol import Done
 from engine.host.runtime import RuntimeFolder
-from engine.request import Cost, FinishReason
+from engine.request import Cost, Done, FinishReason
 from lsp_server.cli.why import show_why
 from lsp_server.reasons import EmptyAnswer, Reason
 from lsp_server.settings import Settings
@@ -26,7 +25,7 @@ def log(*reasons: Reason, at: float = 0.0, file: str = "a.py", line: int = 3) ->
 
 
 def prompt(cost: Cost) -> Kept:
-    sentence = prompt_sentence(Done("1", "x", FinishReason.END_TOKEN, cost))
+    sentence = prompt_sentence(Done("x", FinishReason.END_TOKEN, cost))
     return Kept(prompt=LastPrompt(time.time(), "file:///work/cart.py", sentence))
 
 

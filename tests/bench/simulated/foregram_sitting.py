@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from lsprotocol import types
 
 from lsp_server.host.address import host_address
-from lsp_server.host.probe import host_status
+from lsp_server.host.client import host_status
 from lsp_server.settings import Settings
 from tests.bench.simulated.editor import Editor, utf16_len
 from tests.bench.simulated.person import Action

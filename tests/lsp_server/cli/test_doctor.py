@@ -13,8 +13,8 @@ from typing import Any, ClassVar
 import msgspec
 import pytest
 
-from engine.host.protocol import PROTOCOL_VERSION, Done, Failed, Problem, Status
-from engine.request import Chunk, Cost, FinishReason
+from engine.host.protocol import PROTOCOL_VERSION, Failed, Problem, Status
+from engine.request import Chunk, Cost, Done, FinishReason
 from lsp_server.cli import command_line as cli
 from lsp_server.cli import doctor, gpu_check, host_checks
 from lsp_server.cli.doctor import show_doctor
@@ -22,7 +22,7 @@ from lsp_server.settings import load_settings
 from tests.support.stub_host import Handler, stub_host
 
 READY = Status(PROTOCOL_VERSION, "0.1.0", "ready", 1, 2.0, model="tiny", dtype="int8", device="cpu")
-DONE = Done("1", "pass", FinishReason.END_TOKEN, Cost(3, 1, 3, 30, 0, 20.0, 30.0, {}, queue_ms=1.0))
+DONE = Done("pass", FinishReason.END_TOKEN, Cost(3, 1, 3, 30, 0, 20.0, 30.0, {}, queue_ms=1.0))
 LOCAL = ("python", "settings", "torch", "processor", "device", "model", "cache", "repository")
 
 

@@ -19,7 +19,7 @@ from lsp_server.cli.host_checks import (
 )
 from lsp_server.host import client as host_client
 from lsp_server.host.address import HostAddress
-from lsp_server.host.probe import ProbeResult, probe
+from lsp_server.host.client import ProbeResult, probe
 
 
 @pytest.fixture

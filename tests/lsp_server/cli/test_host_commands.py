@@ -16,8 +16,8 @@ from engine.request import Cost
 from lsp_server.cli import host_commands
 from lsp_server.cli.host_commands import show_logs, show_status, stop
 from lsp_server.host.address import HostError
+from lsp_server.host.client import ProbeResult
 from lsp_server.host.daemon import ensure_host
-from lsp_server.host.probe import ProbeResult
 
 STATUS = Status(1, "0.1.0", "ready", 42, 3661.5, model="0.5b", kv_bytes=2**20, pool_tokens=1234)
 

@@ -15,7 +15,7 @@ from engine.host.protocol import Status
 from engine.offline_parts import EmbeddedModel
 from lsp_server.cli import models
 from lsp_server.cli.models import manage_models
-from lsp_server.host.probe import ProbeResult
+from lsp_server.host.client import ProbeResult
 from lsp_server.settings import Settings
 from tests.support.tiny_hub import cache_model
 

@@ -11,8 +11,8 @@ import pytest
 from engine.errors import ConfigurationError
 from engine.host.runtime import RuntimeFolderError
 from lsp_server.host.address import HostAddress, SocketTransport, host_address
+from lsp_server.host.client import host_status
 from lsp_server.host.daemon import ensure_host
-from lsp_server.host.probe import host_status
 
 
 def answer(stub):

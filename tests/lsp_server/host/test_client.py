@@ -15,12 +15,11 @@ from engine.host.protocol import (
     BufferSync,
     CloseRequest,
     CompleteEvent,
-    Done,
     Feedback,
     Problem,
     SyncRequest,
 )
-from engine.request import Chunk, Cost, FinishReason
+from engine.request import Chunk, Cost, Done, FinishReason
 from lsp_server.host import client as host_client
 from lsp_server.host.address import HostAddress
 from lsp_server.host.client import (
@@ -30,8 +29,8 @@ from lsp_server.host.client import (
     HostGoneError,
     HostQuotaError,
     HostRefusedError,
+    probe,
 )
-from lsp_server.host.probe import probe
 from tests.support.held_engine import HeldEngine
 from tests.support.running_host import ask, buffer, running_host
 
@@ -107,7 +106,7 @@ async def test_no_sign_within_a_text_ends_an_event(tmp_path, text):
 
 
 async def test_events_may_arrive_in_any_pieces():
-    done = Done("1", "é", FinishReason.END_TOKEN, Cost(1, 1, 1, 1, 0, 0.0, 0.0, {}))
+    done = Done("é", FinishReason.END_TOKEN, Cost(1, 1, 1, 1, 0, 0.0, 0.0, {}))
     content = CHUNK + msgspec.json.encode(Chunk("é")) + b"\n" + msgspec.json.encode(done)
     pieces = b"".join(piece(content[at : at + 1]) for at in range(len(content)))
     async with saying(STREAM + pieces + piece(b"")) as client:

@@ -22,15 +22,15 @@ from lsp_server.cli.doctor import examine_host
 from lsp_server.cli.host_commands import show_status
 from lsp_server.host import daemon
 from lsp_server.host.address import HostError, host_address
+from lsp_server.host.client import host_status
 from lsp_server.host.daemon import ensure_host, serve_command, stop_host
 from lsp_server.host.failures import boot_s
-from lsp_server.host.probe import host_status
 from tests.support.polling import until
 
 ASK = """
 import asyncio, json, sys
 from lsp_server.host.daemon import ensure_host
-from lsp_server.host.probe import host_status
+from lsp_server.host.client import host_status
 from lsp_server.settings import Settings
 async def main():
     settings = Settings.from_environment(json.loads(sys.argv[1]))

@@ -10,17 +10,10 @@ from lsprotocol import types
 
 from engine.host.buffers import ClientId
 from engine.host.options import HostOptions
-from engine.host.protocol import (
-    PROTOCOL_VERSION,
-    REPLICA_HEADER,
-    SESSION_HEADER,
-    Done,
-    Position,
-    Status,
-)
+from engine.host.protocol import PROTOCOL_VERSION, REPLICA_HEADER, SESSION_HEADER, Position, Status
 from engine.host.server import HostServer
 from engine.host.service import CompletionService
-from engine.request import Snippet
+from engine.request import Done, Snippet
 from lsp_server.documents.anchor import Anchor
 from lsp_server.documents.document import Snapshot
 from lsp_server.documents.documents import Documents

@@ -15,16 +15,16 @@ from engine.host.runtime import HostRecord
 from lsp_server.cli.host_checks import check_host
 from lsp_server.host import daemon
 from lsp_server.host.address import HostError
-from lsp_server.host.daemon import ensure_host, stop_host
+from lsp_server.host.client import ProbeResult, host_status
+from lsp_server.host.daemon import IDLE_S, ensure_host, is_idle, precedes, stop_host
 from lsp_server.host.failures import boot_s
-from lsp_server.host.probe import IDLE_S, ProbeResult, host_status, is_idle, precedes
 from tests.support.polling import until
 
 OLD, NEW = "0.9.0", "0.10.0"
 ASK = """
 import asyncio, json, sys
 from lsp_server.host import daemon
-from lsp_server.host.probe import host_status
+from lsp_server.host.client import host_status
 from lsp_server.settings import Settings
 daemon.VERSION = ours = sys.argv[2]
 async def main():

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from engine.config import Sampling, StopRules
-from engine.host.protocol import CompleteEvent, Done, Failed
-from engine.request import FinishReason
+from engine.host.protocol import CompleteEvent, Failed
+from engine.request import Done, FinishReason
 from lsp_server.documents.anchor import Anchor
 from lsp_server.host.client import HostRefusedError
 from lsp_server.host.link import ANY_LENGTH, HostLink

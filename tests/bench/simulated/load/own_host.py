@@ -11,7 +11,7 @@ from subprocess import STDOUT
 from engine.host.principals import METRICS_NAME
 from engine.host.runtime import new_secret
 from lsp_server.host.address import HostAddress
-from lsp_server.host.probe import probe
+from lsp_server.host.client import probe
 from tests.bench.simulated.editor import BenchError
 from tests.bench.simulated.processes import ended
 
