@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from engine.request import Chunk, ClosedBuffers, CompletionRequest, CompletionResult
+from engine.request import Chunk, ClosedBuffers, CompletionRequest, Done
 from engine.scheduler import Running
 
 
@@ -35,7 +35,7 @@ class EngineUsage:
 class ServedSequence(Running, Protocol):
     """A completion that the engine's loop runs."""
 
-    def result(self) -> CompletionResult:
+    def result(self) -> Done:
         """Return the result. Raises the error that ended it."""
         ...
 
@@ -64,7 +64,7 @@ class ServedEngine(Protocol):
         *,
         on_chunk: Callable[[Chunk], None] = lambda _: None,
         cancelled: Callable[[], bool] = lambda: False,
-    ) -> CompletionResult:
+    ) -> Done:
         """Complete a request; `on_chunk` gets final text, `cancelled` is called at each step."""
         one = self.sequence(
             request, on_chunk=on_chunk, is_cancelled=cancelled, on_end=lambda _: None

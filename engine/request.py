@@ -1,6 +1,6 @@
-"""The engine's input and output: a request, its chunks, its result. Plain data, no torch.
+"""The engine's input and output: a request, its chunks, its end. Plain data, no torch.
 
-Snippets, chunks and costs go over the wire as they are.
+Snippets, chunks, ends and costs go over the wire as they are.
 """
 
 from dataclasses import dataclass, field
@@ -161,15 +161,16 @@ class Chunk(Message, frozen=True, tag="chunk", omit_defaults=True):
     id: str = ""  # of the completion, for feedback
 
 
-@dataclass(frozen=True, slots=True)
-class CompletionResult:
-    """The whole completion: the joined chunks, the raw tokens, the reason and the cost.
+class Done(Message, frozen=True, tag="done", omit_defaults=True):
+    """The whole completion: the joined chunks, the reason and the cost.
 
-    `log_probs` are the natural logarithms of the tokens' probabilities, at temperature 1.
+    The engine adds its tokens, which stay in its process. `log_probs` are the natural logarithms of
+    their probabilities, at temperature 1.
     """
 
     text: str
-    token_ids: tuple[int, ...]
     finish_reason: FinishReason
     cost: Cost
+    token_ids: tuple[int, ...] = ()
     log_probs: tuple[float, ...] = ()
+    id: str = ""  # of the completion, for feedback

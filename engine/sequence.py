@@ -15,7 +15,7 @@ from engine.model.loaded_model import LoadedModel
 from engine.model.prompt import Prompt
 from engine.model.token_tree import TokenTree
 from engine.prompt_cache import CacheLease
-from engine.request import CompletionResult, Cost, FinishReason
+from engine.request import Cost, Done, FinishReason
 
 
 class TextStream:
@@ -144,7 +144,7 @@ class Sequence:
         if not self.is_done:
             self._end()
 
-    def result(self) -> CompletionResult:
+    def result(self) -> Done:
         """Return the result. Raises the sequence's error, or ValueError before it is done."""
         if self.error is not None:
             raise self.error
@@ -167,8 +167,8 @@ class Sequence:
             repository_tokens=prompt.repository_tokens,
             repository=prompt.repository,
         )
-        return CompletionResult(
-            text.text, tuple(written.token_ids), text.finish_reason, cost, tuple(text.log_probs)
+        return Done(
+            text.text, text.finish_reason, cost, tuple(written.token_ids), tuple(text.log_probs)
         )
 
     @property

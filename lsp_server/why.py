@@ -14,10 +14,9 @@ import msgspec
 
 from engine.atomic_write import atomic_write, read_kept
 from engine.errors import ForegramError
-from engine.host.protocol import Done
 from engine.host.runtime import RuntimeFolder
 from engine.model_names import printable
-from engine.request import Cost
+from engine.request import Cost, Done
 from lsp_server.documents.document import Snapshot
 from lsp_server.host.link import HostLink
 from lsp_server.reasons import EmptyAnswer, Reason

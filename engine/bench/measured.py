@@ -10,7 +10,7 @@ from typing import TypeVar
 from engine.bench.task_sets import SetItem
 from engine.config import Lookahead, StopRules
 from engine.engine import Engine
-from engine.request import CompletionRequest, CompletionResult
+from engine.request import CompletionRequest, Done
 
 T = TypeVar("T", bound=SetItem)
 
@@ -29,8 +29,8 @@ class Measured:
     """The results of a request."""
 
     id: str
-    off: CompletionResult
-    on: CompletionResult
+    off: Done
+    on: Done
 
     @property
     def is_identical(self) -> bool:

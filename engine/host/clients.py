@@ -9,9 +9,9 @@ from engine.host.buffers import ClientBuffers, ClientId
 from engine.host.engine_thread import EngineThread
 from engine.host.failures import RefusalError
 from engine.host.metrics import Metrics
-from engine.host.protocol import Done, Feedback, Problem
+from engine.host.protocol import Feedback, Problem
 from engine.host.request_builder import closed_buffers
-from engine.request import ClosedBuffers, Cost, FinishReason
+from engine.request import ClosedBuffers, Cost, Done, FinishReason
 from engine.scheduler import Scheduler
 
 _MOST_SERVED = 5000  # completions of a principal open to feedback: a team's last few minutes

@@ -25,7 +25,7 @@ from typing import Annotated, Literal, Self
 from msgspec import Meta
 
 from engine.config import Layout, Message, Sampling, StopRules
-from engine.request import Chunk, Cost, FinishReason, Snippet
+from engine.request import Chunk, Cost, Done, Snippet
 
 PROTOCOL_VERSION = 2
 PROTOCOL_HEADER = "foregram-protocol"  # a wrong or missing number is answered with 426
@@ -162,15 +162,6 @@ class CompleteRequest(Message, frozen=True):
         uris = [self.uri, *(one.uri for one in (*self.above, *self.below))]
         if len(set(uris)) < len(uris):
             raise ValueError("each cell of a notebook is named once, and not the one completed")
-
-
-class Done(Message, frozen=True, tag="done"):
-    """The last line of a completion: its whole text and its cost."""
-
-    id: str  # names the completion in feedback
-    text: str
-    finish_reason: FinishReason
-    cost: Cost
 
 
 class Failed(Message, frozen=True, tag="failed", omit_defaults=True):

@@ -24,13 +24,12 @@ from engine.host.clients import Clients, UnknownCompletionError
 from engine.host.engine_thread import STOPPING, EngineThread
 from engine.host.failures import RateLimitedLog, log_failure
 from engine.host.metrics import Metrics
-from engine.host.principals import WithdrawnError
+from engine.host.principals import WITHDRAWN
 from engine.host.protocol import (
     MAX_TOKENS,
     PROTOCOL_VERSION,
     CompleteEvent,
     CompleteRequest,
-    Done,
     Failed,
     HostState,
     Status,
@@ -39,7 +38,7 @@ from engine.host.quotas import QuotaKeeper
 from engine.host.request_builder import request_builder
 from engine.memory import resident_bytes
 from engine.progress import Progress
-from engine.request import Chunk, CompletionRequest, FinishReason
+from engine.request import Chunk, CompletionRequest, Done, FinishReason
 from engine.scheduler import Dropped, Job, Scheduler
 
 # Seconds: too short a delay to see, long enough for several tokens of a small model.
@@ -119,8 +118,7 @@ class CompletionService:
     def complete(self, principal: str, message: CompleteRequest) -> AsyncGenerator[CompleteEvent]:
         """Sync the buffers, then complete.
 
-        Immediately raises NotReadyError, VersionConflictError, InputError, QuotaError and
-        ConfigurationError.
+        Immediately raises RefusalError, InputError and ConfigurationError.
         """
         client = ClientId(principal, message.client)
         for one in message.feedback:  # before anything raises: a retry does not repeat it
@@ -194,7 +192,7 @@ class CompletionService:
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class CompletionJob(Job):
-    """A completion from its admission to its answer. The constructor raises NotReadyError.
+    """A completion from its admission to its answer. The constructor raises RefusalError.
 
     `make` is called once, on the engine's thread, as late as possible. It returns None when there
     is nothing left to complete, and may raise a ForegramError.
@@ -239,7 +237,7 @@ class CompletionJob(Job):
     def _as_told(self, event: CompleteEvent) -> CompleteEvent:
         """Turn a completion that the host ended into Failed, whatever text it has."""
         if not self.service.clients.knows(self.principal):  # its token was withdrawn meanwhile
-            return Failed.of(WithdrawnError().problem)
+            return Failed.of(WITHDRAWN)
         if not isinstance(event, Done) or event.finish_reason is not FinishReason.CANCELLED:
             return event
         if self.service.engine_thread.is_stopping:
@@ -289,7 +287,7 @@ class CompletionJob(Job):
             prefill_ms=1000 * (time.perf_counter() - self._began_at) - result.cost.decode_ms,
         )
         self.service.metrics.count(result.finish_reason, cost)
-        self.told.tell(Done(self.id, result.text, result.finish_reason, cost))
+        self.told.tell(replace(result, id=self.id, cost=cost, token_ids=(), log_probs=()))
 
     def _fail(self, error: Exception) -> None:
         if isinstance(error, DeviceLostError):

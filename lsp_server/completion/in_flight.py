@@ -6,8 +6,8 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing, suppress
 from dataclasses import replace
 
-from engine.host.protocol import CompleteEvent, Done
-from engine.request import Chunk
+from engine.host.protocol import CompleteEvent
+from engine.request import Chunk, Done
 from lsp_server.completion.plan import Plan
 from lsp_server.completion.suggestions import PlacedSuggestion, Suggestion, line_hashes
 from lsp_server.documents.anchor import Anchor

@@ -6,8 +6,7 @@ from typing import Self
 from msgspec.structs import replace
 
 from engine.config import StopRules
-from engine.host.protocol import Done
-from engine.request import FinishReason
+from engine.request import Done, FinishReason
 from lsp_server.completion.cursor_context import CursorContext
 from lsp_server.completion.postprocess import process
 from lsp_server.completion.suggestions import Suggestion

@@ -10,7 +10,7 @@ import torch
 from engine.config import PRESETS, Layout, Lookahead, Sampling, StopRules
 from engine.engine import Engine
 from engine.loader import EngineOptions, load_engine
-from engine.request import Buffer, CompletionRequest, CompletionResult, FinishReason
+from engine.request import Buffer, CompletionRequest, Done, FinishReason
 from tests.support.byte_tokenizer import CONTROL_TOKENS, MELLUM_TOKENS
 from tests.support.tiny_models import save_model, tiny_model
 
@@ -73,7 +73,7 @@ def ask(layout: Layout, sampling: Sampling, cursor: int = len(CODE)) -> Completi
     )
 
 
-def complete(engine: Engine, request: CompletionRequest, lookahead: str) -> CompletionResult:
+def complete(engine: Engine, request: CompletionRequest, lookahead: str) -> Done:
     return engine.complete(replace(request, lookahead=Lookahead.parse(lookahead)))
 
 

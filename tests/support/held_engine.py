@@ -14,8 +14,8 @@ from engine.request import (
     Chunk,
     ClosedBuffers,
     CompletionRequest,
-    CompletionResult,
     Cost,
+    Done,
     FinishReason,
 )
 
@@ -64,7 +64,7 @@ class HeldEngine(ServedEngine):
         *,
         on_chunk: Callable[[Chunk], None],
         cancelled: Callable[[], bool],
-    ) -> Generator[None, None, CompletionResult]:
+    ) -> Generator[None, None, Done]:
         self.requests.append(request)
         self.began.release()
         said, reason = "", self.ending
@@ -88,13 +88,13 @@ class HeldEngine(ServedEngine):
             repository_tokens=7 * len(request.repository),
             repository=tuple(one.path for one in request.repository),
         )
-        return CompletionResult(said, (1, 2, 3), reason, cost)
+        return Done(said, reason, cost, (1, 2, 3))
 
-    def prefilling(self, request: CompletionRequest) -> Generator[None, None, CompletionResult]:
+    def prefilling(self, request: CompletionRequest) -> Generator[None, None, Done]:
         self.requests.append(request)
         yield
         cost = Cost(0, 0, 0, 100, 90, 5.0, 0.0, {})
-        return CompletionResult("", (), FinishReason.PREFILLED, cost)
+        return Done("", FinishReason.PREFILLED, cost)
 
     def usage_of(self, principal: str) -> EngineUsage:
         return EngineUsage(pool_tokens=17, kv_bytes=1024)
@@ -113,10 +113,10 @@ class HeldEngine(ServedEngine):
 class HeldSequence:
     """A sequence of an engine without a model: a step of it is one turn of `work`."""
 
-    work: Generator[None, None, CompletionResult]
+    work: Generator[None, None, Done]
     on_end: Callable[["HeldSequence"], None]
     is_done: bool = False
-    ended: CompletionResult | None = None
+    ended: Done | None = None
     error: Exception | None = None
 
     def advance(self) -> None:
@@ -130,13 +130,13 @@ class HeldSequence:
     def close(self) -> None:
         self.work.close()
 
-    def result(self) -> CompletionResult:
+    def result(self) -> Done:
         if self.error is not None:
             raise self.error
         assert self.ended is not None
         return self.ended
 
-    def _end(self, ended: CompletionResult | None, error: Exception | None) -> None:
+    def _end(self, ended: Done | None, error: Exception | None) -> None:
         self.is_done, self.ended, self.error = True, ended, error
         self.on_end(self)
 

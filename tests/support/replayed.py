@@ -9,7 +9,7 @@ from engine.bench.measured import OFF
 from engine.bench.task_sets import ReplayItem
 from engine.engine import Engine
 from engine.model.prompt import Prompt
-from engine.request import Buffer, CompletionRequest, CompletionResult, Cost, FinishReason
+from engine.request import Buffer, CompletionRequest, Cost, Done, FinishReason
 from tests.support.held_engine import INFO
 
 
@@ -55,7 +55,7 @@ def result(
     decode_ms: float = 80.0,
     finish_reason: FinishReason = FinishReason.SUFFIX,
     sources: dict[str, int] | None = None,
-) -> CompletionResult:
+) -> Done:
     """Return a result of `tokens` tokens with made-up figures."""
     stats = Cost(
         tokens=tokens,
@@ -67,14 +67,14 @@ def result(
         decode_ms=decode_ms,
         accepted_by_source=sources or {},
     )
-    return CompletionResult(text, tuple(range(tokens)), finish_reason, stats)
+    return Done(text, finish_reason, stats, tuple(range(tokens)))
 
 
 FAST = result(tokens=8, steps=2, decode_ms=40.0, sources={"open_buffer": 6})
 SLOW = result(tokens=8, steps=8, decode_ms=80.0)
 
 
-def twice_as_fast(request: CompletionRequest) -> CompletionResult:
+def twice_as_fast(request: CompletionRequest) -> Done:
     """A script in which lookahead takes half the time."""
     return SLOW if request.lookahead == OFF else FAST
 
@@ -83,11 +83,11 @@ def twice_as_fast(request: CompletionRequest) -> CompletionResult:
 class ScriptedEngine(Engine):
     """Answers by `script` and keeps its requests."""
 
-    script: Callable[[CompletionRequest], CompletionResult]
+    script: Callable[[CompletionRequest], Done]
     requests: list[CompletionRequest] = field(default_factory=list)
     info = INFO
 
-    def complete(self, request: CompletionRequest, **_callbacks: object) -> CompletionResult:
+    def complete(self, request: CompletionRequest, **_callbacks: object) -> Done:
         self.requests.append(request)
         return self.script(request)
 

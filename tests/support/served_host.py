@@ -22,9 +22,9 @@ from engine.host.protocol import (
     BufferSync,
     CompleteEvent,
     CompleteRequest,
-    Done,
     Position,
 )
+from engine.request import Done
 from lsp_server.host.address import HostAddress
 from tests.support.polling import until
 from tests.support.ports import free_port

@@ -12,9 +12,9 @@ from litestar.handlers import HTTPRouteHandler
 from engine.completer import EngineInfo
 from engine.config import Sampling, StopRules
 from engine.errors import InputError
-from engine.host.protocol import MAX_SNIPPETS, MAX_TOKENS, CompleteEvent, Done, Problem
+from engine.host.protocol import MAX_SNIPPETS, MAX_TOKENS, CompleteEvent, Problem
 from engine.host.service import CompletionJob, CompletionService
-from engine.request import MAX_SNIPPET_CHARS, Buffer, Chunk, CompletionRequest, Snippet
+from engine.request import MAX_SNIPPET_CHARS, Buffer, Chunk, CompletionRequest, Done, Snippet
 
 _GREATEST_SEED = 2**63 - 1
 DONE = b"data: [DONE]\n\n"
@@ -60,7 +60,7 @@ class TextRequest:
         return not self.is_raw and "\r\n" in self.prefix + self.suffix
 
     def events(self, service: CompletionService, principal: str) -> AsyncGenerator[CompleteEvent]:
-        """Start the completion. Raises InputError, ConfigurationError and NotReadyError at once."""
+        """Start the completion. Raises InputError, ConfigurationError and RefusalError at once."""
         client = f"drop-in\0{principal}"
         request = self._completion(client)
         return CompletionJob(

@@ -29,9 +29,10 @@ from engine.host.compat.drop_in_api import (
     read_as,
     stop_strings,
 )
-from engine.host.protocol import MAX_TOKENS, Done, Integer, Problem
+from engine.host.compat.openai import error_type
+from engine.host.protocol import MAX_TOKENS, Integer, Problem
 from engine.host.service import CompletionService
-from engine.request import Buffer, Chunk, FinishReason
+from engine.request import Buffer, Chunk, Done, FinishReason
 
 MAX_FIELDS = 256  # fields that a request may select for its answer
 _INFILL = "/infill"
@@ -54,9 +55,7 @@ _NEUTRAL: dict[str, tuple[object, ...]] = {
     "ignore_eos": (False,),
     "mirostat": (0,),
 }
-_ERROR_TYPES = {
-    401: "authentication_error",
-    403: "permission_error",
+_ERROR_TYPES = {  # beside OpenAI's
     404: "not_found_error",
     429: "unavailable_error",
     501: "not_supported_error",
@@ -65,7 +64,7 @@ _ERROR_TYPES = {
 
 
 class ExtraFile(msgspec.Struct, frozen=True):
-    """A piece of another file; llama.vim and llama.vscode also send its time, which is ignored."""
+    """A piece of another file."""
 
     text: str | None = None
     filename: str | None = None
@@ -92,24 +91,19 @@ class LlamaBody(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @dataclass(slots=True)
-class LlamaCompletion(DropInCompletion):
-    """A completion as llama.cpp's clients see it."""
-
+class _LlamaCompletion(DropInCompletion):
     slot: int = 0
     is_listed: bool = False  # the client asked for several texts
     fields: Sequence[str] = ()  # fields of the answer; empty means all
 
     def answer(self, chunks: Sequence[Chunk], done: Done) -> object:  # noqa: ARG002 - the end has it all
-        """Return the text with its cost, in a list if the client asked for several."""
         answer = selected(self._answer(done, done.text), self.fields)
         return [answer] if self.is_listed else answer
 
     def piece(self, chunk: Chunk) -> bytes:
-        """Return a piece of the text."""
         return event(self._piece(chunk.text, is_last=False))
 
     def end(self, done: Done) -> bytes:
-        """Return the stop reason and the cost."""
         return event(selected(self._answer(done, ""), self.fields))
 
     def _piece(self, content: str, *, is_last: bool) -> Json:
@@ -133,7 +127,7 @@ class LlamaCompletion(DropInCompletion):
         }
 
 
-def _read(path: str, body: Body, model: EngineInfo) -> LlamaCompletion:
+def _read(path: str, body: Body, model: EngineInfo) -> _LlamaCompletion:
     asked = read_as(LlamaBody, body, _NEUTRAL)
     if not 1 <= asked.n_cmpl <= _MAX_COMPLETIONS:
         raise InputError(  # llama.cpp's wording, by which llama.vscode advises its user
@@ -157,13 +151,12 @@ def _read(path: str, body: Body, model: EngineInfo) -> LlamaCompletion:
         is_prefetch=asked.n_predict == 0,
     )
     slot, is_listed = max(asked.id_slot, 0), asked.n_cmpl > 1
-    return LlamaCompletion(request, model, asked.stream, slot, is_listed, asked.response_fields)
+    return _LlamaCompletion(request, model, asked.stream, slot, is_listed, asked.response_fields)
 
 
 def _refusal(status: int, problem: Problem) -> Json:
     """Return llama.cpp's form of an error; older versions of llama.vim need its `content`."""
-    otherwise = "server_error" if status >= 500 else "invalid_request_error"
-    kind = _ERROR_TYPES.get(status, otherwise)
+    kind = _ERROR_TYPES.get(status, error_type(status))
     error = {"code": status, "message": problem.message, "type": kind}
     return {"error": error, "content": ""}
 
@@ -171,7 +164,6 @@ def _refusal(status: int, problem: Problem) -> Json:
 def _routes(service: CompletionService) -> list[HTTPRouteHandler]:
     @get("/props")
     async def props() -> Json:
-        """Describe the host."""
         engine = service.engine_thread.ready_engine()
         model = engine.info
         params = _settings(model, TextRequest(prefix="", max_tokens=MAX_TOKENS))

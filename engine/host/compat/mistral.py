@@ -17,8 +17,8 @@ from engine.host.compat.openai import (
     finish_reason,
     usage,
 )
-from engine.host.protocol import Done, Problem
-from engine.request import Chunk
+from engine.host.protocol import Problem
+from engine.request import Chunk, Done
 
 # Mistral's API has no penalties, but Continue may send them.
 _NEUTRAL = {"min_tokens": (0,), "presence_penalty": (0,), "frequency_penalty": (0,)}
@@ -34,19 +34,14 @@ class FimBody(HoleBody, frozen=True):
 
 
 @dataclass(slots=True)
-class FimCompletion(TimedCompletion):
-    """A completion as Mistral's clients see it."""
-
+class _FimCompletion(TimedCompletion):
     def answer(self, chunks: Sequence[Chunk], done: Done) -> Json:  # noqa: ARG002 - the end has all text
-        """Return the message with its usage."""
         return self._completion("", done.id, {"message": _message(done.text)}, done)
 
     def piece(self, chunk: Chunk) -> bytes:
-        """Return a piece of the message."""
         return event(self._completion(".chunk", chunk.id, {"delta": _message(chunk.text)}))
 
     def end(self, done: Done) -> bytes:
-        """Return the finish reason and the usage."""
         return event(self._completion(".chunk", done.id, {"delta": _message("")}, done)) + DONE
 
     def _completion(
@@ -67,9 +62,9 @@ def _message(content: str) -> Json:
     return {"content": content, "role": "assistant"}
 
 
-def _read(_path: str, body: Body, model: EngineInfo) -> FimCompletion:
+def _read(_path: str, body: Body, model: EngineInfo) -> _FimCompletion:
     asked = read_as(FimBody, body, _NEUTRAL)
-    return FimCompletion(asked.request(), model, asked.stream)
+    return _FimCompletion(asked.request(), model, asked.stream)
 
 
 def _refusal(status: int, problem: Problem) -> Json:

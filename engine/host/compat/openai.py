@@ -33,9 +33,9 @@ from engine.host.compat.drop_in_api import (
     read_as,
     stop_strings,
 )
-from engine.host.protocol import Done, Problem
+from engine.host.protocol import Problem
 from engine.host.service import CompletionService
-from engine.request import Chunk, FinishReason, TokenText
+from engine.request import Chunk, Done, FinishReason, TokenText
 
 _NEUTRAL: dict[str, tuple[object, ...]] = {
     "echo": (False,),
@@ -108,27 +108,22 @@ class TimedCompletion(DropInCompletion):
 
 
 @dataclass(slots=True)
-class OpenAICompletion(TimedCompletion):
-    """A completion as OpenAI's clients see it."""
-
+class _OpenAICompletion(TimedCompletion):
     tells_usage: bool = False  # at the end of a stream
     num_logprobs: int | None = None
     _offset: int = 0  # characters before the next token
 
     def answer(self, chunks: Sequence[Chunk], done: Done) -> Json:
-        """Return the text with its usage."""
         tokens = [token for chunk in chunks for token in chunk.tokens]
         choice = _choice(done.text, self._logprobs(tokens), finish_reason(done))
         return self._completion(done.id, [choice], usage(done))
 
     def piece(self, chunk: Chunk) -> bytes:
-        """Return a piece of the text."""
         return event(
             self._completion(chunk.id, [_choice(chunk.text, self._logprobs(chunk.tokens))])
         )
 
     def end(self, done: Done) -> bytes:
-        """Return the finish reason and, if requested, the usage."""
         events = event(self._completion(done.id, [_choice("", None, finish_reason(done))]))
         if self.tells_usage:
             events += event(self._completion(done.id, [], usage(done)))
@@ -176,9 +171,9 @@ def _choice(text: str, logprobs: Json | None, reason: str | None = None) -> Json
     return {"text": text, "index": 0, "logprobs": logprobs, "finish_reason": reason}
 
 
-def _read(_path: str, body: Body, model: EngineInfo) -> OpenAICompletion:
+def _read(_path: str, body: Body, model: EngineInfo) -> _OpenAICompletion:
     asked = read_as(OpenAIBody, body, _NEUTRAL)
-    return OpenAICompletion(
+    return _OpenAICompletion(
         asked.request(tells_tokens=asked.logprobs is not None),
         model,
         asked.stream,
@@ -211,12 +206,10 @@ def _routes(service: CompletionService) -> list[HTTPRouteHandler]:
 
     @get("/v1/models")
     async def models() -> Json:
-        """List the model."""
         return {"data": [card()], "object": "list"}
 
     @get("/v1/models/{model_id:path}")
     async def model(model_id: FromPath[str]) -> Json:
-        """Describe the model."""
         found = card()
         if model_id.removeprefix("/") != found["id"]:
             raise NotFoundException(f"this host serves {found['id']} and no other model")

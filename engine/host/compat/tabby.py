@@ -30,9 +30,9 @@ from engine.host.compat.drop_in_api import (
     refuse,
 )
 from engine.host.principals import principal_of
-from engine.host.protocol import Done, Feedback, FeedbackKind, Integer
+from engine.host.protocol import Feedback, FeedbackKind, Integer
 from engine.host.service import CompletionService
-from engine.request import Chunk, Snippet
+from engine.request import Chunk, Done, Snippet
 
 _MAX_TOKENS = 64  # Tabby's default, which requests cannot change
 _RELEASE = "v0.32.0"  # the Tabby release with this API; clients check it
@@ -78,16 +78,13 @@ class TabbyEvent(msgspec.Struct, frozen=True):
     completion_id: str
 
 
-class TabbyCompletion(DropInCompletion):
-    """A completion as Tabby's clients see it, never streamed."""
-
+class _TabbyCompletion(DropInCompletion):
     def answer(self, chunks: Sequence[Chunk], done: Done) -> Json:  # noqa: ARG002 - the end has it all
-        """Return the text, and the id by which events refer to it."""
         choice = {"text": done.text, "index": 0}
         return {"id": f"{_ID_PREFIX}{done.id}", "choices": [choice], "mode": "standard"}
 
 
-def _read(_path: str, body: Body, model: EngineInfo) -> TabbyCompletion:
+def _read(_path: str, body: Body, model: EngineInfo) -> _TabbyCompletion:
     asked = read_as(TabbyBody, body, {"mode": ("standard",)})
     refuse(asked.debug_options, _NO_DEBUGGING)
     segments = asked.segments
@@ -105,7 +102,7 @@ def _read(_path: str, body: Body, model: EngineInfo) -> TabbyCompletion:
         temperature=asked.temperature,
         seed=asked.seed,
     )
-    return TabbyCompletion(request, model)
+    return _TabbyCompletion(request, model)
 
 
 def _health(model: EngineInfo) -> Json:
@@ -128,7 +125,6 @@ def _routes(service: CompletionService) -> list[HTTPRouteHandler]:
     async def events(
         request: Request[Any, Any, Any], select_kind: FromQuery[str] = ""
     ) -> Response[bytes]:
-        """Record an event as feedback."""
         event = decoded(await request.body(), TabbyEvent)
         kind, length = _KINDS[event.type], None
         if event.type == "select" and select_kind == "line":  # the event has no length
@@ -140,7 +136,6 @@ def _routes(service: CompletionService) -> list[HTTPRouteHandler]:
 
     @get("/v1beta/server_setting")
     async def server_setting() -> dict[str, bool]:
-        """Turn off the agent's telemetry."""
         return {"disable_client_side_telemetry": True}
 
     return [events, server_setting]

@@ -14,8 +14,8 @@ from engine.host.upstream.wire import Delta
 from engine.request import (
     Chunk,
     CompletionRequest,
-    CompletionResult,
     Cost,
+    Done,
     FinishReason,
     TokenText,
 )
@@ -29,88 +29,36 @@ class RepeatMissedError(Exception):
     """The answer does not begin with the piece cut off the prompt, so it cannot be shown."""
 
 
-@dataclass(slots=True)
-class UpstreamAnswer:
-    """The text of one completion.
-
-    The answer must begin with `owed`, the text already before the cursor. `ends` are the names of
-    special tokens that end a text.
-    """
-
-    text: GrowingText
-    owed: str = ""
-    ends: Collection[str] = ()
-    num_tokens: int = 0
-    has_log_probs: bool = False
-    prompt_tokens: int | None = None
-    reused_tokens: int | None = None
-
-    def take(self, delta: Delta) -> bool:
-        """Add an event; return whether the text has ended. Raises RepeatMissedError."""
-        self.count(delta)
-        for token in delta.tokens:
-            if self._ends(token) or self.text.is_ended:
-                break
-        if delta.finish_reason and not self.text.is_ended:
-            self._finish(_REASONS.get(delta.finish_reason, FinishReason.END_TOKEN))
-        self.text.send()
-        return self.text.is_ended
-
-    def count(self, delta: Delta) -> None:
-        """Add only the figures of a delta."""
-        self.num_tokens += delta.num_tokens
-        self.has_log_probs = self.has_log_probs or delta.has_log_probs
-        self.prompt_tokens = delta.prompt_tokens or self.prompt_tokens
-        self.reused_tokens = delta.reused_tokens or self.reused_tokens
-
-    def _ends(self, token: TokenText) -> bool:
-        """Add a token's text up to a special token; return whether there is one."""
-        starts = [start for name in self.ends if (start := token.text.find(name)) >= 0]
-        before = token.text[: min(starts)] if starts else token.text
-        said = self._unrepeated(before)
-        if before or not starts:
-            self.text.grow(said, token.log_prob)
-        if starts and not self.text.is_ended:
-            self._finish(FinishReason.FIM_TOKEN)
-        return bool(starts)
-
-    def _finish(self, reason: FinishReason) -> None:
-        if self.owed:
-            raise RepeatMissedError
-        self.text.finish(reason)
-
-    def _unrepeated(self, said: str) -> str:
-        """Return a piece of the answer without the owed text."""
-        num_shared = min(len(said), len(self.owed))
-        if said[:num_shared] != self.owed[:num_shared]:
-            raise RepeatMissedError
-        self.owed = self.owed[num_shared:]
-        return said[num_shared:]
-
-
 @dataclass(slots=True, eq=False)
 class UpstreamSequence:
     """Requests a completion, judges it, and requests another if the answer lacks the owed text.
 
-    The second prompt contains the piece at the cursor, so its answer owes nothing. `on_end` is
-    called when the text ends; `is_done` is set once the upstream's work has ended, too.
+    The first prompt lacks the piece at the cursor, so its answer must begin with that piece. The
+    second prompt contains it. `on_end` is called when the text ends; `is_done` is set once the
+    upstream's work has ended, too.
     """
 
     model: UpstreamModel
     request: CompletionRequest
-    prompt: UpstreamPrompt
     on_chunk: Callable[[Chunk], None]
     is_cancelled: Callable[[], bool]
     on_end: Callable[["UpstreamSequence"], None]
     is_done: bool = False
     error: Exception | None = None
-    _answer: UpstreamAnswer = field(init=False)
+    _prompt: UpstreamPrompt = field(init=False)
+    _text: GrowingText = field(init=False)
+    _end_names: Collection[str] = ()  # special tokens that end the text
+    _owed: str = ""  # with which the rest of the answer must begin
+    _num_tokens: int = 0
+    _has_log_probs: bool = False
+    _prompt_tokens: int | None = None  # as the upstream counts them
+    _reused_tokens: int | None = None
     _began: float = field(default_factory=time.perf_counter)
     _read: float = 0.0  # when the prompt was read
     _ended: float = 0.0  # 0 while it runs
 
     def __post_init__(self) -> None:
-        self._answer = self._fresh()
+        self._prepare(is_healed=True)
 
     async def run(self) -> None:
         """Generate until the text ends. Never raises; cancelling it ends the text."""
@@ -118,11 +66,10 @@ class UpstreamSequence:
             try:
                 await self._generate()
             except RepeatMissedError:
-                self.prompt = self.model.writer.write(self.request, is_healed=False)
-                self._answer = self._fresh()
+                self._prepare(is_healed=False)
                 await self._generate()
         except asyncio.CancelledError:
-            self._answer.text.finish(self._cancelled)
+            self._text.finish(self._cancelled)
             self._end()
         except Exception as error:  # noqa: BLE001 - `result` raises it
             self.error = None if self._ended else error
@@ -133,21 +80,30 @@ class UpstreamSequence:
         """Report the end if that is still due; there is nothing to free."""
         self._end()
 
-    def result(self) -> CompletionResult:
+    def result(self) -> Done:
         """Return the result. Raises the completion's error, and ValueError before its end."""
         if self.error is not None:
             raise self.error
-        text = self._answer.text
+        text = self._text
         if text.finish_reason is None:
             raise ValueError("the completion has not ended")
-        log_probs = tuple(text.log_probs) if self._answer.has_log_probs else ()
-        return CompletionResult(text.text, (), text.finish_reason, self._stats(), log_probs)
+        log_probs = tuple(text.log_probs) if self._has_log_probs else ()
+        return Done(text.text, text.finish_reason, self._stats(), log_probs=log_probs)
+
+    def _prepare(self, *, is_healed: bool) -> None:
+        """Write a prompt, and begin the text anew."""
+        request = self.request
+        self._prompt = self.model.writer.write(request, is_healed=is_healed)
+        stopper = Stopper(request.stop, request.prefix, request.suffix)
+        self._text = GrowingText(stopper, self.on_chunk, tells_tokens=request.tells_tokens)
+        self._end_names = self.model.writer.ends(request)
+        self._owed, self._num_tokens = self._prompt.owed, 0
 
     async def _generate(self) -> None:
-        room = self.model.room(self.prompt)
+        room = self.model.room(self._prompt)
         max_tokens = min(self.request.stop.max_tokens or 1, room)
         sampling, principal = self.request.sampling, self.request.principal
-        async with self.model.generated(self.prompt, max_tokens, sampling, principal) as deltas:
+        async with self.model.generated(self._prompt, max_tokens, sampling, principal) as deltas:
             async for delta in deltas:
                 self._read = self._read or time.perf_counter()
                 if self._takes_last(delta):
@@ -159,15 +115,50 @@ class UpstreamSequence:
         raise UpstreamError("upstream_broken", told)
 
     def _takes_last(self, delta: Delta) -> bool:
-        """Take a delta; return whether the text has ended."""
-        text = self._answer.text
+        """Take a delta; return whether the text has ended. Raises RepeatMissedError."""
         if self.is_cancelled():
-            text.finish(self._cancelled)
+            self._text.finish(self._cancelled)
         elif not self.request.stop.max_tokens:  # only the prompt was to be read
-            text.finish(FinishReason.PREFILLED)
+            self._text.finish(FinishReason.PREFILLED)
         else:
-            self._answer.take(delta)
-        return text.is_ended
+            self._count(delta)
+            for token in delta.tokens:
+                if self._ends(token) or self._text.is_ended:
+                    break
+            if delta.finish_reason and not self._text.is_ended:
+                self._finish(_REASONS.get(delta.finish_reason, FinishReason.END_TOKEN))
+            self._text.send()
+        return self._text.is_ended
+
+    def _count(self, delta: Delta) -> None:
+        self._num_tokens += delta.num_tokens
+        self._has_log_probs = self._has_log_probs or delta.has_log_probs
+        self._prompt_tokens = delta.prompt_tokens or self._prompt_tokens
+        self._reused_tokens = delta.reused_tokens or self._reused_tokens
+
+    def _ends(self, token: TokenText) -> bool:
+        """Add a token's text up to a special token; return whether there is one."""
+        starts = [start for name in self._end_names if (start := token.text.find(name)) >= 0]
+        before = token.text[: min(starts)] if starts else token.text
+        said = self._unrepeated(before)
+        if before or not starts:
+            self._text.grow(said, token.log_prob)
+        if starts and not self._text.is_ended:
+            self._finish(FinishReason.FIM_TOKEN)
+        return bool(starts)
+
+    def _finish(self, reason: FinishReason) -> None:
+        if self._owed:
+            raise RepeatMissedError
+        self._text.finish(reason)
+
+    def _unrepeated(self, said: str) -> str:
+        """Return a piece of the answer without the owed text."""
+        num_shared = min(len(said), len(self._owed))
+        if said[:num_shared] != self._owed[:num_shared]:
+            raise RepeatMissedError
+        self._owed = self._owed[num_shared:]
+        return said[num_shared:]
 
     @property
     def _cancelled(self) -> FinishReason:
@@ -178,35 +169,28 @@ class UpstreamSequence:
         with suppress(TimeoutError):
             async with asyncio.timeout(_REST_S):
                 async for delta in deltas:
-                    self._answer.count(delta)
+                    self._count(delta)
 
     def _end(self) -> None:
         """Report the end once; the upstream's work ends after that."""
         if not self._ended:
             self._ended = time.perf_counter()
-            self._answer.text.send()
+            self._text.send()
             self.on_end(self)
 
-    def _fresh(self) -> UpstreamAnswer:
-        request = self.request
-        stopper = Stopper(request.stop, request.prefix, request.suffix)
-        ends = self.model.writer.ends(request)
-        text = GrowingText(stopper, self.on_chunk, tells_tokens=request.tells_tokens)
-        return UpstreamAnswer(text, self.prompt.owed, ends)
-
     def _stats(self) -> Cost:
-        answer, laid_out = self._answer, self.prompt.laid_out
+        laid_out = self._prompt.laid_out
         read = self._read or self._ended
         return Cost(
-            tokens=answer.num_tokens,
-            steps=answer.num_tokens,  # the upstream's own steps are unknown
-            rows=answer.num_tokens,
-            prompt_tokens=answer.prompt_tokens or len(laid_out.ids),
+            tokens=self._num_tokens,
+            steps=self._num_tokens,  # the upstream's own steps are unknown
+            rows=self._num_tokens,
+            prompt_tokens=self._prompt_tokens or len(laid_out.ids),
             # Principals share the upstream's cache, so its hits could reveal others' prompts.
-            reused_tokens=0 if self.request.principal else answer.reused_tokens or 0,
+            reused_tokens=0 if self.request.principal else self._reused_tokens or 0,
             prefill_ms=1000 * (read - self._began),
             decode_ms=1000 * (self._ended - read),
-            accepted_by_source={"model": answer.num_tokens},
+            accepted_by_source={"model": self._num_tokens},
             neighbour_tokens=laid_out.neighbour_tokens,
             neighbours=laid_out.neighbours,
             num_open=len(self.request.open_buffers),

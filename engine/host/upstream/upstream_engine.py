@@ -77,7 +77,6 @@ class UpstreamEngine(ServedEngine):
         return UpstreamSequence(
             model=model,
             request=request,
-            prompt=model.writer.write(request, is_healed=True),
             on_chunk=on_chunk,
             is_cancelled=is_cancelled,
             on_end=on_end,

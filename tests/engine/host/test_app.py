@@ -4,6 +4,7 @@ import asyncio
 import threading
 from contextlib import aclosing, asynccontextmanager
 from math import inf
+from typing import Any
 
 import httpx2
 import msgspec
@@ -12,14 +13,13 @@ from msgspec.structs import replace
 
 from engine.config import StopRules
 from engine.errors import ModelNotFoundError
-from engine.host.app import create_app, guarded_app
+from engine.host.app import guarded_app
 from engine.host.auth import NATIVE_PATHS
 from engine.host.compat.apis import EnabledApis
 from engine.host.principals import Principals
 from engine.host.protocol import (
     BufferSync,
     CloseRequest,
-    Done,
     Failed,
     Feedback,
     LineSplice,
@@ -28,9 +28,9 @@ from engine.host.protocol import (
     SyncRequest,
 )
 from engine.host.quotas import QuotaKeeper
-from engine.host.server import read_tokens
+from engine.host.server import follow_tokens
 from engine.host.service import CompletionJob, CompletionService
-from engine.request import ClosedBuffers, CompletionRequest, FinishReason, Snippet
+from engine.request import ClosedBuffers, CompletionRequest, Done, FinishReason, Snippet
 from tests.support.held_engine import HeldEngine
 from tests.support.running_host import ask, buffer, running_host
 from tests.support.served_host import secret_file
@@ -182,7 +182,8 @@ async def test_a_route_that_fails_says_so_and_logs_the_place_but_no_text(
 
 
 async def test_every_route_of_the_native_protocol_asks_for_its_header():
-    app = create_app(CompletionService(lambda _: HeldEngine()), None)
+    service = CompletionService(lambda _: HeldEngine())
+    app: Any = guarded_app(service, EnabledApis(), Principals(), is_loopback=False).app
     assert {route.path for route in app.routes} == {*NATIVE_PATHS, "/health", "/metrics"}
 
 
@@ -447,7 +448,6 @@ async def test_who_is_cancelled_while_it_waits_counts_as_cancelled(tmp_path):
         engine.is_held = False
         await first
         page = (await host.client.get("/metrics")).text
-    assert "foregram_cancelled_total 1.0" in page
     assert 'foregram_requests_total{outcome="cancelled"} 1.0' in page
 
 
@@ -495,8 +495,8 @@ async def test_all_that_a_client_sent_is_forgotten_with_its_last_buffer_and_when
 ADA, EVE = "the secret token of ada", "the secret token of eve"
 
 
-def take_tokens(host):
-    read_tokens(host.service, host.server._principals)
+async def take_tokens(host):
+    await follow_tokens(host.service, host.server._principals, is_told=True)
 
 
 @asynccontextmanager
@@ -613,7 +613,7 @@ async def test_who_is_no_longer_in_the_token_file_leaves_nothing_behind(tmp_path
         content = msgspec.json.encode(ask(buffer("y")))
         await host.client.post("/v1/complete", content=content, headers=eves)
         secret_file(tmp_path / "tokens", f"ada:{ADA}")
-        take_tokens(host)
+        await take_tokens(host)
         assert (await host.client.get("/v1/status", headers=eves)).status_code == 401
         assert [one.principal for one in host.service.buffers.clients] == ["ada"]
         await collected(host.complete(ask()))
@@ -629,7 +629,7 @@ async def test_a_drop_in_client_that_is_no_longer_in_the_token_file_leaves_nothi
         await host.client.post("/v1/completions", json={"prompt": "y"}, headers=eves)
         assert host.service.clients.last_prompt("eve")
         secret_file(tmp_path / "tokens", f"ada:{ADA}")
-        take_tokens(host)
+        await take_tokens(host)
         assert host.service.clients.last_prompt("eve") is None
         assert "eve" not in host.service.clients._known
         await collected(host.complete(ask(buffer("x"))))
@@ -643,7 +643,7 @@ async def test_what_runs_for_a_token_that_is_taken_away_ends_and_is_not_remember
         asking = asyncio.ensure_future(posting)
         await asyncio.to_thread(engine.began.acquire)
         secret_file(tmp_path / "tokens", f"ada:{ADA}")
-        take_tokens(host)
+        await take_tokens(host)
         answer = await asking
         assert (answer.status_code, answer.json()["error"]["code"]) == (401, "wrong_token")
         assert "eve" not in host.service.clients._known
@@ -677,7 +677,7 @@ async def test_a_body_that_comes_when_its_token_was_taken_away_is_refused(tmp_pa
             while "eve" not in host.service.limits._requests:
                 await asyncio.sleep(0)
             secret_file(tmp_path / "tokens", f"ada:{ADA}")
-            take_tokens(host)
+            await take_tokens(host)
             yield whole[5:]
 
         length = {"content-type": "application/json", "content-length": str(len(whole))}
@@ -695,7 +695,7 @@ async def test_a_body_that_comes_when_another_token_was_taken_away_is_answered(t
             while "ada" not in host.service.limits._requests:
                 await asyncio.sleep(0)
             secret_file(tmp_path / "tokens", f"ada:{ADA}")
-            take_tokens(host)
+            await take_tokens(host)
             yield b'pt": "y"}'
 
         headers = {"content-type": "application/json", "content-length": "15"}

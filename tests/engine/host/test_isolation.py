@@ -12,10 +12,10 @@ import pytest
 from engine.config import StopRules
 from engine.drafting.lookahead import LookaheadDrafter
 from engine.host.buffers import ClientId
-from engine.host.protocol import Done
 from engine.host.service import CompletionService
 from engine.learning import SweptCosts
 from engine.loader import EngineOptions, load_engine
+from engine.request import Done
 from tests.support.running_host import ask, buffer
 from tests.support.tiny_models import save_model, tiny_model
 

@@ -132,9 +132,10 @@ def test_the_users_own_words_are_never_special_tokens():
 
 
 def test_a_special_token_ends_the_text():
-    with serving(answer=lambda _: said(" 1", "<|fim_pad|>", " junk")) as (_, engine):
-        result, _ = completed(engine)
-    assert (result.text, result.finish_reason) == ("1", FinishReason.FIM_TOKEN)
+    for words in ((" 1", "<|fim_pad|>", " junk"), (" 1<|fim_pad|>junk",)):
+        with serving(answer=lambda _, words=words: said(*words)) as (_, engine):
+            result, _ = completed(engine)
+        assert (result.text, result.finish_reason) == ("1", FinishReason.FIM_TOKEN)
 
 
 def test_our_rules_end_it_and_the_upstream_hears_of_it_at_once():
@@ -421,27 +422,33 @@ def test_several_models_are_named_and_one_has_to_be_chosen():
     assert upstream.asked["prompt"].startswith("<fim_prefix>")
 
 
-def test_an_answer_that_does_not_begin_as_it_should_is_asked_for_again():
+CUT = CompletionRequest("def f(self):\n    return sel", "\n")  # within a word
+
+
+@pytest.mark.parametrize(
+    "words", [(" other",), (" se", "x"), ("sel",), (" s", "x"), (" se",), (" se<|fim_pad|>",)]
+)
+def test_an_answer_that_does_not_begin_as_it_should_is_asked_for_again(words):
     """Without a grammar nothing makes it repeat the piece at the cursor, which the prompt lacks."""
-    request = CompletionRequest("def f(self):\n    return sel", "\n")
-    never = threading.Event()
 
     def answer(body):
         is_first = body["prompt"].endswith("return")
-        return [event(" other"), never] if is_first else said("f", ".x")
+        return said(*words) if is_first else said("f", ".x")
 
     with serving(answer=answer) as (upstream, engine):
-        result, chunks = completed(engine, request)
-        assert upstream.gone.acquire(timeout=20)
+        result, chunks = completed(engine, CUT)
     assert (result.text, "".join(chunks)) == ("f.x", "f.x")
     assert upstream.asked["prompt"].endswith("return sel<|fim_suffix|>\n<|fim_middle|>")
 
 
-def test_an_answer_that_repeats_the_piece_at_the_cursor_is_shown_without_it():
-    request = CompletionRequest("def f(self):\n    return sel", "\n")
-    with serving(answer=lambda _: said(" self", ".x")) as (upstream, engine):
-        result, _ = completed(engine, request)
-    assert (result.text, len(upstream.bodies)) == ("f.x", 1)
+@pytest.mark.parametrize(
+    "words", [(" self", ".x"), (" sel", "f.x"), (" ", "s", "e", "l", "f", ".x"), (" self.x",)]
+)
+def test_an_answer_that_repeats_the_piece_at_the_cursor_is_shown_without_it(words):
+    with serving(answer=lambda _: said(*words)) as (upstream, engine):
+        result, chunks = completed(engine, CUT)
+    assert (result.text, "".join(chunks), len(upstream.bodies)) == ("f.x", "f.x", 1)
+    assert len(result.log_probs) == len(words)
 
 
 def test_what_nothing_tells_has_to_be_said():

@@ -7,10 +7,10 @@ from contextlib import aclosing, asynccontextmanager
 
 import pytest
 
-from engine.host.protocol import Done, Failed
+from engine.host.protocol import Failed
 from engine.host.upstream.options import UpstreamOptions
 from engine.host.upstream.upstream_engine import UpstreamEngine
-from engine.request import Chunk
+from engine.request import Chunk, Done
 from tests.support.fake_upstream import event, fake_upstream, said
 from tests.support.running_host import ask, buffer, running_host
 
