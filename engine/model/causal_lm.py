@@ -32,7 +32,7 @@ class CacheSlot(Protocol):
         ...
 
     def copy_from(self, other: Self, length: int) -> None:
-        """Copy the first `length` tokens of `other`. Raises ValueError if either is too short."""
+        """Copy the first `length` tokens of `other`, which has as many."""
         ...
 
     def commit(self, rows: Sequence[int]) -> None:
@@ -40,7 +40,7 @@ class CacheSlot(Protocol):
         ...
 
     def truncate(self, length: int) -> None:
-        """Forget everything from position `length` on. Raises ValueError if the slot is shorter."""
+        """Forget everything from position `length` on."""
         ...
 
 

@@ -40,7 +40,7 @@ class KVSlot:
         slots = -(-capacity // SLOTS) * SLOTS
         shape = (config.num_layers, config.num_kv_heads, slots, width)
         self.keys, self.values = torch.zeros(shape, dtype=dtype), torch.zeros(shape, dtype=dtype)
-        self._num_bytes = self.keys.nbytes + self.values.nbytes  # read often, for all slots
+        self.num_bytes = self.keys.nbytes + self.values.nbytes
         self.capacity = capacity
         self.length = 0
 
@@ -54,20 +54,11 @@ class KVSlot:
         self.length += len(rows)
 
     def truncate(self, length: int) -> None:
-        """Forget everything from position `length` on. Raises ValueError if the slot is shorter."""
-        if not 0 <= length <= self.length:
-            raise ValueError(f"cannot truncate {self.length} tokens to {length}")
+        """Forget everything from position `length` on."""
         self.length = length
 
-    @property
-    def num_bytes(self) -> int:
-        """Return the bytes of keys and values."""
-        return self._num_bytes
-
     def copy_from(self, other: Self, length: int) -> None:
-        """Copy the first `length` tokens of `other`. Raises ValueError if either is too short."""
-        if not 0 <= length <= min(other.length, self.capacity):
-            raise ValueError(f"cannot copy {length} of {other.length} tokens to {self.capacity}")
+        """Copy the first `length` tokens of `other`, which has as many."""
         self.keys[:, :, :length] = other.keys[:, :, :length]
         self.values[:, :, :length] = other.values[:, :, :length]
         self.length = length

@@ -24,15 +24,11 @@ class GpuSlot:
         """Reserve room for `capacity` tokens. Raises NoSpaceError."""
         self._arena, self._graphs, self.capacity = arena, graphs, capacity
         self.base = arena.take(capacity)
+        self.num_bytes = capacity * arena.bytes_per_position
         weakref.finalize(self, arena.give_back, self.base, capacity)
         self.length = 0
         self.kept: KeptRows | None = None
         self.places = np.zeros(0, np.int64)  # of the last step's rows, relative to its first
-
-    @property
-    def num_bytes(self) -> int:
-        """Return the bytes of its keys and values."""
-        return self.capacity * self._arena.bytes_per_position
 
     def launched(self, order: np.ndarray) -> None:
         """Record a launched step: kept rows are moved, and the tree's rows lie in `order`."""
@@ -48,9 +44,7 @@ class GpuSlot:
         self.length += len(rows)
 
     def copy_from(self, other: Self, length: int) -> None:
-        """Copy the first `length` tokens of `other`. Raises ValueError if either is too short."""
-        if not 0 <= length <= min(other.length, self.capacity):
-            raise ValueError(f"cannot copy {length} of {other.length} tokens to {self.capacity}")
+        """Copy the first `length` tokens of `other`, which has as many."""
         other._move_kept()
         start, source = self.base, other.base
         with self._graphs.on_stream():
@@ -59,9 +53,7 @@ class GpuSlot:
         self.length, self.kept = length, None
 
     def truncate(self, length: int) -> None:
-        """Forget everything from position `length` on. Raises ValueError if the slot is shorter."""
-        if not 0 <= length <= self.length:
-            raise ValueError(f"cannot truncate {self.length} tokens to {length}")
+        """Forget everything from position `length` on."""
         if self.kept is not None:
             offsets = self.kept.offsets[: max(0, length - self.kept.length)]
             self.kept = KeptRows(self.kept.length, offsets) if len(offsets) else None

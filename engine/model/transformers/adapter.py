@@ -101,7 +101,6 @@ class TransformersModel(EagerModel):
     def _forward(self, step: StepInput) -> Logits:
         """Return logits float32 [rows, vocab]; without a head, of the last row only."""
         tree, cache, device = step.tree, step.slot, self._network.device
-        cache.tree = tree
         positions = torch.from_numpy(cache.length + tree.depths).to(device)
         rows = Rows(
             positions,

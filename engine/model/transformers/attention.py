@@ -89,13 +89,12 @@ def tree_attention(
     value: torch.Tensor,
     attention_mask: torch.Tensor | None,
     scaling: float | None = None,
-    softcap: float | None = None,
     **others: object,
 ) -> tuple[torch.Tensor, None]:
     """Attend from query [1, heads, rows, d] to key and value [1, kv heads, keys, d].
 
     Returns [1, rows, heads, d]. Raises UnsupportedModelError for an unsupported argument that would
-    change the result: a foreign mask, attention sinks, position biases.
+    change the result: a foreign mask, attention sinks, position biases, soft-capped scores.
     """
     rows = _rows.get()
     rows.num_attentions += 1
@@ -106,29 +105,10 @@ def tree_attention(
     kv_heads = key.shape[1]
     packed = query.reshape(1, kv_heads, -1, query.shape[3])
     mask = attention_mask.repeat(1, 1, heads // kv_heads, 1)
-    if softcap is None:
-        output = torch.nn.functional.scaled_dot_product_attention(
-            packed, key, value, attn_mask=mask, scale=scaling
-        )
-    else:
-        output = _softcapped(packed, key, value, mask, scaling, softcap)
+    output = torch.nn.functional.scaled_dot_product_attention(
+        packed, key, value, attn_mask=mask, scale=scaling
+    )
     return output.reshape(1, heads, num_rows, -1).transpose(1, 2).contiguous(), None
-
-
-def _softcapped(
-    query: torch.Tensor,
-    key: torch.Tensor,
-    value: torch.Tensor,
-    mask: torch.Tensor,
-    scaling: float | None,
-    softcap: float,
-) -> torch.Tensor:
-    """Attend as Gemma 2: scores become softcap * tanh(score / softcap) before the mask."""
-    scale = query.shape[-1] ** -0.5 if scaling is None else scaling
-    scores = torch.tanh(query @ key.transpose(2, 3) * (scale / softcap)) * softcap
-    scores = scores.masked_fill(~mask, float("-inf"))
-    exact = torch.promote_types(scores.dtype, torch.float32)
-    return torch.softmax(scores, dim=-1, dtype=exact).to(value.dtype) @ value
 
 
 def _own_mask(rows: Rows, mask: torch.Tensor | None) -> torch.Tensor:

@@ -6,8 +6,6 @@ from typing import Self
 import torch
 from transformers import Cache
 
-from engine.model.token_tree import TokenTree
-
 
 class SlotCache(Cache):
     """Keys and values of one sequence in fixed buffers, [1, kv heads, capacity, d] per layer.
@@ -20,7 +18,6 @@ class SlotCache(Cache):
         super().__init__(layers=[])
         self.capacity = capacity
         self.length = 0
-        self.tree: TokenTree | None = None  # of the last step, until it is committed
         self._buffers: dict[int, tuple[torch.Tensor, torch.Tensor]] = {}
 
     def update(
@@ -45,12 +42,7 @@ class SlotCache(Cache):
 
     @torch.inference_mode()
     def commit(self, rows: Sequence[int]) -> None:
-        """Keep `rows` of the last step. Raises ValueError unless they are a path from row 0."""
-        if self.tree is None:
-            raise ValueError("there is no step to commit")
-        if [int(self.tree.parents[row]) for row in rows] != [-1, *list(rows)[:-1]]:
-            raise ValueError(f"rows {list(rows)} are no path from the root of the last step")
-        self.tree = None
+        """Keep the path `rows` of the last step."""
         if list(rows) != list(range(len(rows))):
             source = torch.tensor([self.length + row for row in rows])
             for buffer in (half for pair in self._buffers.values() for half in pair):
@@ -64,22 +56,18 @@ class SlotCache(Cache):
         return sum(half.nbytes for pair in self._buffers.values() for half in pair)
 
     def truncate(self, length: int) -> None:
-        """Forget everything from position `length` on. Raises ValueError if the slot is shorter."""
-        if not 0 <= length <= self.length:
-            raise ValueError(f"cannot truncate {self.length} tokens to {length}")
-        self.length, self.tree = length, None
+        """Forget everything from position `length` on."""
+        self.length = length
 
     @torch.inference_mode()
     def copy_from(self, other: Self, length: int) -> None:
-        """Copy the first `length` tokens of `other`. Raises ValueError if either is too short."""
-        if not 0 <= length <= min(other.length, self.capacity):
-            raise ValueError(f"cannot copy {length} of {other.length} tokens to {self.capacity}")
+        """Copy the first `length` tokens of `other`, which has as many."""
         for layer_idx, pair in other._buffers.items():
             if layer_idx not in self._buffers:
                 self._buffers[layer_idx] = (self._buffer(pair[0]), self._buffer(pair[1]))
             for own, half in zip(self._buffers[layer_idx], pair, strict=True):
                 own[:, :, :length] = half[:, :, :length]
-        self.length, self.tree = length, None
+        self.length = length
 
     @property
     def num_layers(self) -> int:
