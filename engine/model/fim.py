@@ -10,14 +10,19 @@ from engine.errors import UnsupportedModelError
 from engine.model.vocabulary import Vocabulary
 
 
-class _Family(NamedTuple):
-    """The token names of one format. A vocabulary gets the first family that fits."""
+class Family(NamedTuple):
+    """The token names of one format, and its order. A vocabulary gets the first family that fits.
+
+    Other files precede the one with the hole, each after a `file` token, and `repository` comes
+    first. With `comments_paths` they go inside the prefix, below comments. With `names_file`, this
+    file's name is there even without other files.
+    """
 
     prefix: str
     suffix: str
     middle: str | None  # None: the answer follows the prefix
     prefix_lead: str = ""
-    repository: str | None = None  # tokens that put other files before the one with the hole
+    repository: str | None = None
     file: str | None = None
     suffix_first: bool = False
     names_file: bool = False
@@ -27,7 +32,7 @@ class _Family(NamedTuple):
 
 _FAMILIES = (
     # Qwen, and CodeGemma and Granite 4 without its tokens for other files.
-    _Family(
+    Family(
         "<|fim_prefix|>",
         "<|fim_suffix|>",
         "<|fim_middle|>",
@@ -36,7 +41,7 @@ _FAMILIES = (
     ),
     # Mellum: StarCoder's tokens in another order (arXiv 2510.05788 and the model's page). No
     # StarCoder has these roles of a chat beside `<filename>`.
-    _Family(
+    Family(
         "<fim_prefix>",
         "<fim_suffix>",
         "<fim_middle>",
@@ -45,24 +50,24 @@ _FAMILIES = (
         names_file=True,
         told_by=("<|im_start|>", "<system>"),
     ),
-    _Family("<fim_prefix>", "<fim_suffix>", "<fim_middle>"),  # StarCoder, Granite Code
-    _Family("<fim-prefix>", "<fim-suffix>", "<fim-middle>"),  # SantaCoder
+    Family("<fim_prefix>", "<fim_suffix>", "<fim_middle>"),  # StarCoder, Granite Code
+    Family("<fim-prefix>", "<fim-suffix>", "<fim-middle>"),  # SantaCoder
     # Seed-Coder (arXiv 2506.03524): its documents begin with the suffix, and no token starts a
     # file, so other files go inside the prefix.
-    _Family(
+    Family(
         "<[fim-prefix]>",
         "<[fim-suffix]>",
         "<[fim-middle]>",
         suffix_first=True,
         comments_paths=True,
     ),
-    _Family("<｜fim▁begin｜>", "<｜fim▁hole｜>", "<｜fim▁end｜>"),  # noqa: RUF001 - DeepSeek-Coder's own
+    Family("<｜fim▁begin｜>", "<｜fim▁hole｜>", "<｜fim▁end｜>"),  # noqa: RUF001 - DeepSeek-Coder's own
     # CodeLlama's encoding puts a blank before the prefix's first word.
-    _Family("▁<PRE>", "▁<SUF>", "▁<MID>", prefix_lead=" "),
-    _Family("<PRE>", "<SUF>", "<MID>", prefix_lead=" "),
-    _Family("<|code_prefix|>", "<|code_suffix|>", "<|code_middle|>"),  # GLM 4.5
-    _Family("<|prefix|>", "<|suffix|>", "<|middle|>"),
-    _Family("[PREFIX]", "[SUFFIX]", None, suffix_first=True),  # Codestral
+    Family("▁<PRE>", "▁<SUF>", "▁<MID>", prefix_lead=" "),
+    Family("<PRE>", "<SUF>", "<MID>", prefix_lead=" "),
+    Family("<|code_prefix|>", "<|code_suffix|>", "<|code_middle|>"),  # GLM 4.5
+    Family("<|prefix|>", "<|suffix|>", "<|middle|>"),
+    Family("[PREFIX]", "[SUFFIX]", None, suffix_first=True),  # Codestral
 )
 
 _PAD_NAMES = ("<|fim_pad|>", "<fim_pad>", "<fim-pad>", "<PAD>", "<[PAD▁TOKEN]>")
@@ -78,29 +83,24 @@ _FILE_NAMES = (
 
 @dataclass(frozen=True, slots=True)
 class FimFormat:
-    """The special tokens of fill-in-the-middle and their order.
+    """The special tokens of a family in a vocabulary.
 
     `middle_id` is None if the answer follows the prefix. `stop_ids` end an answer, like the
-    vocabulary's end tokens: the model has begun another block. Other files precede this one, each
-    after a `file_id`, and `repository_id` comes first. With `comments_paths` they go inside the
-    prefix, below comments. With `names_file`, this file's name is there even without other files.
+    vocabulary's end tokens: the model has begun another block.
     """
 
+    family: Family
     prefix_id: int
     suffix_id: int
     middle_id: int | None
-    prefix_lead: str = ""
-    stop_ids: frozenset[int] = frozenset()
-    repository_id: int | None = None
-    file_id: int | None = None
-    suffix_first: bool = False
-    names_file: bool = False
-    comments_paths: bool = False
+    stop_ids: frozenset[int]
+    repository_id: int | None
+    file_id: int | None
 
     @property
     def shows_files(self) -> bool:
         """Whether a prompt may hold other files."""
-        return self.file_id is not None or self.comments_paths
+        return self.file_id is not None or self.family.comments_paths
 
 
 def find_fim_format(vocabulary: Vocabulary, model_name: str) -> FimFormat:
@@ -114,7 +114,7 @@ def find_fim_format(vocabulary: Vocabulary, model_name: str) -> FimFormat:
     )
 
 
-def _format(family: _Family, vocabulary: Vocabulary) -> FimFormat | None:
+def _format(family: Family, vocabulary: Vocabulary) -> FimFormat | None:
     names = (family.prefix, family.suffix, family.middle, family.repository, family.file)
     prefix, suffix, middle, repository, file = (
         None if name is None else vocabulary.id_of(name) for name in names
@@ -128,14 +128,11 @@ def _format(family: _Family, vocabulary: Vocabulary) -> FimFormat | None:
     specials = (prefix, suffix, middle, *map(vocabulary.id_of, others))
     has_all = repository is not None or family.repository is None
     return FimFormat(
+        family=family,
         prefix_id=prefix,
         suffix_id=suffix,
         middle_id=middle,
-        prefix_lead=family.prefix_lead,
         stop_ids=frozenset(token_id for token_id in specials if token_id is not None),
         repository_id=repository,
         file_id=file if has_all else None,
-        suffix_first=family.suffix_first,
-        names_file=family.names_file,
-        comments_paths=family.comments_paths,
     )

@@ -88,7 +88,7 @@ def build_prompt(
     than `MOST_PATH_CHARS` is left out.
     """
     path = path if len(path) <= MOST_PATH_CHARS else ""
-    named = bool(path) and (fim.names_file or len(prefix) + len(suffix) < _FEW_CHARS)
+    named = bool(path) and (fim.family.names_file or len(prefix) + len(suffix) < _FEW_CHARS)
     room = neighbour_room(tokenizer, prefix, suffix, budget_tokens)
     neighbours = _chosen_neighbours(tokenizer, fim, path, snippets, room)
     files = _header(tokenizer, fim, path, neighbours, named=named)
@@ -99,7 +99,7 @@ def build_prompt(
     dropped = partial if layout == "line" else ""
     room = budget_tokens - len(tokenizer.start_ids) - _FIM_TOKENS - len(files)
     window = cut_window(
-        tokenizer, prefix.removesuffix(dropped), suffix, room, suffix_first=fim.suffix_first
+        tokenizer, prefix.removesuffix(dropped), suffix, room, suffix_first=fim.family.suffix_first
     )
     laid_out = _lay_out(tokenizer, fim, files, window, layout, _num_above(prefix))
     opened, others = (
@@ -141,13 +141,13 @@ def _lay_out(
 ) -> tuple[int, ...]:
     after = (fim.suffix_id, *window.suffix_ids)
     middle = () if fim.middle_id is None else (fim.middle_id,)
-    if fim.suffix_first:
-        before = tokenizer.encode(fim.prefix_lead + window.prefix)
-        if fim.comments_paths:
+    if fim.family.suffix_first:
+        before = tokenizer.encode(fim.family.prefix_lead + window.prefix)
+        if fim.family.comments_paths:
             return (*after, fim.prefix_id, *files, *before, *middle)
         return (*files, *after, fim.prefix_id, *before, *middle)
     start = len(window.prefix) if layout == "psm" else _line_start(window.prefix, num_above)
-    before = tokenizer.encode(fim.prefix_lead + window.prefix[:start])
+    before = tokenizer.encode(fim.family.prefix_lead + window.prefix[:start])
     line = tokenizer.encode(window.prefix[start:])
     return (*files, fim.prefix_id, *before, *after, *middle, *line)
 

@@ -7,10 +7,10 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 from copy import copy
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Self
 
+import msgspec
 from tokenizers import Tokenizer as Backend
 
 from engine.errors import ModelCorruptError, UnsupportedModelError
@@ -19,20 +19,21 @@ from engine.model.vocabulary import Vocabulary
 from engine.model_names import printable
 
 
-@dataclass(frozen=True, slots=True)
-class TokenizerDocument:
+class TokenizerDocument(msgspec.Struct, frozen=True, rename={"specials": "marks"}):
     """A parsed tokenizer.json: `plain` is without special tokens, `specials` maps them to ids.
 
-    `start_ids` precede any text; `byte_level` says how the vocabulary spells bytes.
+    `start_ids` precede any text, `end_ids` are the configuration's; `byte_level` says how the
+    vocabulary spells bytes.
     """
 
-    plain: str
     specials: dict[str, int]
     start_ids: tuple[int, ...]
+    end_ids: tuple[int, ...]
     byte_level: bool
+    plain: str = ""
 
     @classmethod
-    def read(cls, text: str) -> Self:
+    def read(cls, text: str, end_ids: tuple[int, ...] = ()) -> Self:
         """Parse the content of a tokenizer.json. Raises ModelCorruptError."""
         try:
             content = json.loads(text)
@@ -40,11 +41,12 @@ class TokenizerDocument:
             plain = json.dumps(_plain(content), ensure_ascii=False)
             plain.encode()  # raises for lone surrogates, which no file can hold
             return cls(
-                plain=plain,
                 specials={token["content"]: token["id"] for token in added if not _is_text(token)},
                 start_ids=_start_ids(content),
+                end_ids=end_ids,
                 byte_level='"type": "ByteLevel"'
                 in json.dumps([content.get(part) for part in ("pre_tokenizer", "decoder")]),
+                plain=plain,
             )
         except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
             raise ModelCorruptError(f"tokenizer.json cannot be read: {error}") from error
@@ -106,8 +108,8 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 class Tokenizer:
     """A model's tokenizer. Encoding and decoding a text returns the same text, in any script."""
 
-    def __init__(self, document: TokenizerDocument, end_ids: Iterable[int] = ()) -> None:
-        """`end_ids` are the end tokens from the configuration. Raises UnsupportedModelError."""
+    def __init__(self, document: TokenizerDocument) -> None:
+        """Raise UnsupportedModelError for a document that cannot be used."""
         try:
             self._backend = Backend.from_str(document.plain)
         except Exception as error:  # tokenizers raises a bare Exception
@@ -123,7 +125,7 @@ class Tokenizer:
                 f"tokenizer.json has token ids that are not within 0 and {_MOST_IDS:,}"
             )
         self.start_ids = document.start_ids
-        self._end_ids, self._byte_level = tuple(end_ids), document.byte_level
+        self._end_ids, self._byte_level = document.end_ids, document.byte_level
         self._know(document.specials)
 
     def _know(self, specials: dict[str, int]) -> None:
@@ -153,9 +155,9 @@ class Tokenizer:
         return other
 
     @classmethod
-    def from_json(cls, text: str, end_ids: Iterable[int] = ()) -> Self:
+    def from_json(cls, text: str, end_ids: tuple[int, ...] = ()) -> Self:
         """Read a tokenizer.json. Raises ModelCorruptError or UnsupportedModelError."""
-        return cls(TokenizerDocument.read(text), end_ids)
+        return cls(TokenizerDocument.read(text, end_ids))
 
     def encode(self, text: str) -> list[int]:
         """Return the token ids of a text. Lone surrogates become U+FFFD."""

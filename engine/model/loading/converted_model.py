@@ -60,13 +60,13 @@ class SafetensorsWriter:
         self._end = 0
         file.write(bytes(8 + _HEADER_ROOM))
 
-    def write(self, name: str, tensor: torch.Tensor) -> int:
-        """Append a tensor under a new name, and return the bytes written."""
+    def write(self, name: str, tensor: torch.Tensor) -> None:
+        """Append a tensor under a new name."""
         if gap := -self._end % _ALIGNMENT:
             self._append(f"{PADDING}{self._end}", torch.zeros(gap, dtype=torch.uint8))
-        return self._append(name, tensor)
+        self._append(name, tensor)
 
-    def _append(self, name: str, tensor: torch.Tensor) -> int:
+    def _append(self, name: str, tensor: torch.Tensor) -> None:
         flat = tensor.detach().contiguous().reshape(-1).view(torch.uint8)
         self._file.write(flat.numpy().data)
         start, self._end = self._end, self._end + flat.numel()
@@ -75,7 +75,6 @@ class SafetensorsWriter:
             "shape": list(tensor.shape),
             "data_offsets": [start, self._end],
         }
-        return flat.numel()
 
     def close(self) -> None:
         """Write the header. Raises ValueError if there are too many tensors for its room."""
@@ -108,13 +107,6 @@ class _Manifest(msgspec.Struct):
     fingerprint: str
     variant: str  # the quantization
     files: dict[str, _Stamp]
-
-
-class _Specials(msgspec.Struct):
-    marks: dict[str, int]  # special tokens
-    start_ids: tuple[int, ...]
-    end_ids: tuple[int, ...]
-    byte_level: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,20 +192,20 @@ def convert(
 
 def write_tokenizer(source: ModelFiles, folder: Path) -> None:
     """Write the files that `ConvertedModel.tokenizer` reads."""
-    read = TokenizerDocument.read(source.tokenizer_json())
-    specials = _Specials(read.specials, read.start_ids, source.end_ids, read.byte_level)
-    (folder / _TOKENIZER_FILE).write_text(read.plain, "utf-8")
+    document = TokenizerDocument.read(source.tokenizer_json(), source.end_ids)
+    (folder / _TOKENIZER_FILE).write_text(document.plain, "utf-8")
+    specials = msgspec.structs.replace(document, plain="")
     (folder / SPECIALS_FILE).write_bytes(msgspec.json.encode(specials))
 
 
 def _stored_tokenizer(folder: Path) -> Tokenizer:
     try:
-        stored = msgspec.json.decode((folder / SPECIALS_FILE).read_bytes(), type=_Specials)
+        specials = (folder / SPECIALS_FILE).read_bytes()
+        document = msgspec.json.decode(specials, type=TokenizerDocument)
         plain = (folder / _TOKENIZER_FILE).read_text("utf-8")
     except (OSError, ValueError, RecursionError) as error:
         raise ModelCorruptError(f"the tokenizer in {folder} cannot be read: {error}") from error
-    document = TokenizerDocument(plain, stored.marks, stored.start_ids, stored.byte_level)
-    return Tokenizer(document, stored.end_ids)
+    return Tokenizer(msgspec.structs.replace(document, plain=plain))
 
 
 def _check(path: Path, known: _Stamp) -> None:

@@ -16,7 +16,7 @@ def _vocabulary(*names: str) -> Vocabulary:
 
 def test_finds_the_tokens_of_qwen() -> None:
     fim = find_fim_format(_vocabulary(*_QWEN, "<|repo_name|>", "x"), "qwen")
-    assert (fim.prefix_id, fim.middle_id, fim.suffix_id, fim.prefix_lead) == (10, 11, 12, "")
+    assert (fim.prefix_id, fim.middle_id, fim.suffix_id, fim.family.prefix_lead) == (10, 11, 12, "")
     assert fim.stop_ids == {10, 11, 12, 13, 14, 15}
 
 
@@ -41,8 +41,8 @@ _STARCODER = ("<fim_prefix>", "<fim_middle>", "<fim_suffix>", "<fim_pad>", "<fil
 def test_mellum_is_starcoders_tokens_and_roles_of_a_chat(told_by: str) -> None:
     fim = find_fim_format(_vocabulary(*_STARCODER, told_by), "mellum")
     assert (fim.prefix_id, fim.middle_id, fim.suffix_id, fim.file_id) == (10, 11, 12, 14)
-    assert fim.suffix_first
-    assert fim.names_file
+    assert fim.family.suffix_first
+    assert fim.family.names_file
 
 
 @pytest.mark.parametrize(
@@ -52,7 +52,7 @@ def test_mellum_is_starcoders_tokens_and_roles_of_a_chat(told_by: str) -> None:
 )
 def test_a_starcoder_is_no_mellum(names: tuple[str, ...]) -> None:
     fim = find_fim_format(_vocabulary(*names), "starcoder")
-    assert not fim.suffix_first
+    assert not fim.family.suffix_first
     assert not fim.shows_files
 
 
@@ -60,7 +60,12 @@ def test_seed_coder_begins_with_the_suffix_and_ends_at_its_own_tokens() -> None:
     names = ["<[fim-prefix]>", "<[fim-middle]>", "<[fim-suffix]>", "<[PAD▁TOKEN]>", "<[SEP▁TOKEN]>"]
     vocabulary = _vocabulary(*names, "<[end▁of▁sentence]>", "<[begin▁of▁sentence]>")
     fim = find_fim_format(vocabulary, "seed")
-    assert (fim.prefix_id, fim.middle_id, fim.suffix_id, fim.suffix_first) == (10, 11, 12, True)
+    assert (fim.prefix_id, fim.middle_id, fim.suffix_id, fim.family.suffix_first) == (
+        10,
+        11,
+        12,
+        True,
+    )
     assert fim.stop_ids == {10, 11, 12, 13, 14, 16}
     assert vocabulary.end_ids == {15}
 

@@ -167,7 +167,7 @@ def test_the_joined_file_of_an_embedded_model_counts(cache, monkeypatch):
 def test_a_disk_that_fills_up_on_the_way_leaves_nothing(cache, gguf, monkeypatch):
     told = Said()
 
-    def full(name: str, tensor: torch.Tensor) -> int:
+    def full(name: str, tensor: torch.Tensor) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(
