@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from filelock import FileLock, Timeout
+from filelock import FileLock
 
 from engine.errors import CacheError, ConfigurationError, ModelCorruptError
 from engine.model.loading.catalog import LocatedModel, check_source, on_disk
@@ -21,7 +21,7 @@ from engine.model.loading.gguf_model import GgufModel
 from engine.model.loading.packing import FILE_FORMS, PACKERS
 from engine.model.model_config import ModelConfig
 from engine.offline_parts import EmbeddedModel
-from engine.progress import Progress, shown
+from engine.progress import Progress, shared_lock
 
 # Increased whenever the files that a conversion writes change, so that old folders do not match.
 _VERSION = "v3"
@@ -46,7 +46,10 @@ def obtain(
         return model
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with _locked(entry, progress):
+        lock = FileLock(
+            entry.with_name(f".{entry.name}.lock")
+        )  # the system frees it when a process dies
+        with shared_lock(lock, "waiting for another process that converts the model", progress):
             if not _load(entry, progress):  # another process may have converted it meanwhile
                 _convert(located, quantization, entry, progress)
     except OSError as error:
@@ -115,21 +118,6 @@ def _load(entry: Path, progress: Progress) -> ConvertedModel | None:
     except ModelCorruptError as error:
         progress.tell(f"the model is converted anew: {error}")
         return None
-
-
-@contextmanager
-def _locked(entry: Path, progress: Progress) -> Iterator[None]:
-    """Hold the lock of `entry`, which the system frees when a process dies."""
-    lock = FileLock(entry.with_name(f".{entry.name}.lock"))
-    try:
-        lock.acquire(timeout=0)
-    except Timeout:
-        with shown(progress, "waiting for another process that converts the model", 0):
-            lock.acquire()
-    try:
-        yield
-    finally:
-        lock.release()
 
 
 @contextmanager

@@ -4,15 +4,15 @@ import atexit
 import hashlib
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Literal, Self
 
 import msgspec
 from filelock import FileLock, Timeout
 
-from engine.atomic_write import atomic_write
-from engine.progress import Progress, shown
+from engine.atomic_write import atomic_write, read_kept
+from engine.progress import Progress, shared_lock
 
 FOLDER = "gpu-checks"  # subfolder of the cache
 _OTHERS_S = 900.0  # seconds to wait for another process that checks the same model
@@ -80,14 +80,8 @@ class VerdictFile(msgspec.Struct, frozen=True):
 
     def read(self, key: dict[str, str] | None = None) -> Verdict | None:
         """Return the verdict, or None if it is missing, damaged or of another key."""
-        try:
-            total, _, body = self.path.read_bytes().partition(b"\n")
-            if total.decode("ascii") != hashlib.sha256(body).hexdigest():
-                return None
-            verdict = msgspec.json.decode(body, type=Verdict)
-        except (OSError, ValueError, msgspec.MsgspecError):
-            return None
-        return verdict if key is None or verdict.key == key else None
+        verdict = read_kept(self.path, Verdict)
+        return verdict if verdict is not None and key in (None, verdict.key) else None
 
     def touch(self) -> None:
         """Mark the file, if there is one, as the latest."""
@@ -96,25 +90,19 @@ class VerdictFile(msgspec.Struct, frozen=True):
 
     def write(self, verdict: Verdict) -> None:
         """Write a verdict. If that fails, the next load checks again."""
-        body = msgspec.json.format(msgspec.json.encode(verdict), indent=1)
         with suppress(OSError), atomic_write(self.path) as file:
-            file.write(hashlib.sha256(body).hexdigest().encode() + b"\n" + body)
+            file.write(msgspec.json.format(msgspec.json.encode(verdict), indent=1))
 
     @contextmanager
     def locked(self, progress: Progress) -> Iterator[None]:
         """Keep other processes from checking the same meanwhile, if the folder is writable."""
-        lock = FileLock(self.path.with_suffix(".lock"), timeout=_OTHERS_S)
-        with suppress(OSError, Timeout):
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            try:
-                lock.acquire(timeout=0)
-            except Timeout:
-                with shown(progress, "waiting for another process that checks the kernels", 0):
-                    lock.acquire()
-        try:
+        with ExitStack() as held:
+            with suppress(OSError, Timeout):
+                self.path.parent.mkdir(parents=True, exist_ok=True)
+                task = "waiting for another process that checks the kernels"
+                lock = FileLock(self.path.with_suffix(".lock"), timeout=_OTHERS_S)
+                held.enter_context(shared_lock(lock, task, progress))
             yield
-        finally:
-            lock.release()
 
     @contextmanager
     def begun(self, known: Verdict, form: Form) -> Iterator[None]:

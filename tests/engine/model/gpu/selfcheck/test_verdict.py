@@ -29,14 +29,9 @@ def test_a_file_that_was_copied_to_another_key_is_not_believed(tmp_path, file):
     assert copied.read(other) is None
 
 
-@pytest.mark.parametrize(
-    "damage",
-    [lambda whole: whole[: len(whole) // 2], lambda whole: whole.replace(b"race", b"rage")],
-    ids=["cut", "flipped"],
-)
-def test_a_damaged_file_is_none(file, damage):
+def test_a_damaged_file_is_none(file):
     assert file.read(KEY) == VERDICT
-    file.path.write_bytes(damage(file.path.read_bytes()))
+    file.path.write_bytes(file.path.read_bytes()[:-20])
     assert file.read(KEY) is None
 
 
