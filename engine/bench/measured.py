@@ -3,11 +3,12 @@
 A request without a text holds the decoding options of a whole run.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TypeVar
 
-from engine.bench.task_sets import SetItem
+from engine.bench.task_sets import ReplayItem, SetItem
 from engine.config import Lookahead, StopRules
 from engine.engine import Engine
 from engine.request import CompletionRequest, Done
@@ -48,6 +49,9 @@ class Measured:
         return on / off if off and on else None
 
 
+Runs = Mapping[str, list[Measured]]  # items by kind: completions, edits
+
+
 def measure(
     engine: Engine, items: Iterable[T], ask: Callable[[T], CompletionRequest]
 ) -> Iterator[tuple[T, Measured]]:
@@ -79,3 +83,11 @@ def request_for(item: SetItem, decoding: CompletionRequest) -> CompletionRequest
         path=item.path,
         open_buffers=item.open_buffers,
     )
+
+
+def run_replay(engine: Engine, items: Iterable[ReplayItem], decoding: CompletionRequest) -> Runs:
+    """Measure every item, off and on in alternating order."""
+    runs: dict[str, list[Measured]] = {}
+    for item, run in measure(engine, items, partial(request_for, decoding=decoding)):
+        runs.setdefault(item.kind, []).append(run)
+    return runs

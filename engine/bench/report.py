@@ -8,10 +8,11 @@ from typing import Any
 
 import msgspec
 import torch
+from rich.console import Group
 from rich.table import Table
 
-from engine.bench.figures import Speed, SpeedFigures
-from engine.bench.measured import Measured
+from engine.bench.figures import Speed, SpeedFigures, speed_figures
+from engine.bench.measured import Measured, Runs
 from engine.completer import EngineInfo
 from engine.request import CompletionRequest
 
@@ -66,8 +67,30 @@ class Setting:
         }
 
 
-def speed_table(title: str, figures: SpeedFigures) -> Table:
-    """Return the table of decoding speeds, with lookahead and without."""
+def replay_json(runs: Runs, setting: Setting) -> dict[str, Any]:
+    """Return figures by set, and each item's result. Times in ms; NaN becomes null."""
+    every = [run for some in runs.values() for run in some]
+    return setting.as_json() | {
+        "sets": {kind: plain(speed_figures(some)) for kind, some in runs.items()},
+        "different": [run.id for run in every if not run.is_identical],
+        "items": [plain(_item_json(run)) for run in every],
+    }
+
+
+def replay_tables(runs: Runs, setting: Setting) -> Group:
+    """Return two tables for each set: speeds, and drafting."""
+    tables = []
+    for kind, some in runs.items():
+        figures = speed_figures(some)
+        tables += [
+            _speed_table(f"{kind}, {figures.items} items", figures),
+            _drafting_table(figures),
+        ]
+    every = [run for some in runs.values() for run in some]
+    return Group(*tables, setting.line, *_defects(every))
+
+
+def _speed_table(title: str, figures: SpeedFigures) -> Table:
     numbers = ("tokens/s", "ms p50", "ms p95", "on / this")
     caption = "ms per token over items; on / this compares speeds"
     table = figure_table(["decoding alone"], numbers, title=title, caption=caption)
@@ -82,8 +105,7 @@ def speed_cells(speed: Speed) -> list[str]:
     return [f"{value:.1f}" for value in values]
 
 
-def drafting_table(figures: SpeedFigures) -> Table:
-    """Return the table of drafting figures."""
+def _drafting_table(figures: SpeedFigures) -> Table:
     table = Table(show_header=False)
     rows = {
         "tokens per step": f"{figures.tokens_per_step:.2f}",
@@ -101,13 +123,12 @@ def _counts(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{name} {count}" for name, count in counts.items() if count) or "-"
 
 
-def defects(runs: Iterable[Measured]) -> list[str]:
+def _defects(runs: Iterable[Measured]) -> list[str]:
     """Return a line for each item whose text changed with lookahead, which is a defect."""
     return [f"not identical with lookahead: {run.id}" for run in runs if not run.is_identical]
 
 
-def item_json(run: Measured) -> dict[str, Any]:
-    """Return an item's result. Times in ms; NaN becomes null."""
+def _item_json(run: Measured) -> dict[str, Any]:
     on, off = run.on.cost, run.off.cost
     return {
         "id": run.id,

@@ -7,7 +7,7 @@ missing, garbled, empty or of another kind.
 import gzip
 import json
 import zlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self, TypeVar
@@ -51,14 +51,6 @@ class ReplayItem(SetItem):
 def load_replay_items(path: Path, count: int | None = None) -> list[ReplayItem]:
     """Read the first `count` items of a set, or all."""
     return read_rows(path, ReplayItem.from_row, "item of a replay set")[:count]
-
-
-def grouped(items: Iterable[T], group: Callable[[T], str]) -> dict[str, list[T]]:
-    """Return items by group; groups and their items keep their order."""
-    groups: dict[str, list[T]] = {}
-    for item in items:
-        groups.setdefault(group(item), []).append(item)
-    return groups
 
 
 def read_rows(path: Path, read: Callable[[dict[str, Any]], T], wanted: str) -> list[T]:

@@ -11,8 +11,8 @@ from rich.console import Console
 from engine.bench.gpu.machine import Machine
 from engine.bench.gpu.run import GpuBench, Sections, Sizes, bench_sections, check_sections
 from engine.bench.gpu.shapes import SHAPES, parse_shapes
-from engine.bench.replay import replay_json, replay_tables, run_replay
-from engine.bench.report import Setting
+from engine.bench.measured import run_replay
+from engine.bench.report import Setting, replay_json, replay_tables
 from engine.bench.task_sets import load_replay_items
 from engine.model.device import gpu_quantization
 from lsp_server.cli.engine_arguments import decoding, load_engine

@@ -10,7 +10,6 @@ from rich.console import Group
 from engine.bench.figures import percentile
 from engine.bench.measured import request_for
 from engine.bench.report import Setting, figure_table, plain
-from engine.bench.task_sets import grouped
 from engine.completer import ServedEngine
 from engine.request import (
     Buffer,
@@ -22,7 +21,7 @@ from engine.request import (
 )
 from tests.bench.pairing import Paired, paired
 from tests.bench.scoring import CrossfileScore, crossfile_score, cut
-from tests.bench.tasks import CrossfileTask
+from tests.bench.tasks import CrossfileTask, grouped
 
 ARMS = ("none", "open_files", "repository", "together", "oracle")
 _WITH_FILES = ("open_files", "together")

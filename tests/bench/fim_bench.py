@@ -12,7 +12,6 @@ from rich.table import Table
 
 from engine.bench.measured import request_for
 from engine.bench.report import Setting, plain
-from engine.bench.task_sets import grouped
 from engine.model_names import printable
 from engine.request import CompletionRequest, Done
 from lsp_server.cli.command_parser import add_json, positive
@@ -20,7 +19,7 @@ from lsp_server.cli.engine_arguments import add_decoding, add_model, decoding, l
 from lsp_server.cli.terminal import ProgressBars, print_figures, tracked
 from lsp_server.settings import Settings
 from tests.bench.scoring import Score, score
-from tests.bench.tasks import FimTask, load_fim_tasks
+from tests.bench.tasks import FimTask, grouped, load_fim_tasks
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:

@@ -25,7 +25,6 @@ from engine.model.constraint import ByteTrie
 from engine.model.fim import find_fim_format
 from engine.model.gpu.step_graphs import warm_up
 from engine.model.loaded_model import LoadedModel
-from engine.model.loader import prepare
 from engine.model.loading.converted_model import SPECIALS_FILE, ConvertedModel
 from engine.model.loading.folder_model import FolderModel
 from engine.model.token_tree import TokenTree, verify
@@ -33,6 +32,7 @@ from engine.model.tokenizer import Tokenizer
 from engine.model_names import DEFAULT_MODEL
 from engine.progress import Progress, counted
 from engine.request import CompletionRequest
+from tests.support.prepared import prepare
 
 _POSITIONS = 16384  # tokens that the cache holds
 ReadTokenizer = Callable[[Progress], Tokenizer]
@@ -132,7 +132,7 @@ def replay_forced(
     def ask(item: ReplayItem) -> CompletionRequest:
         """Force the item's target, preceded by the piece that token healing dropped."""
         request = request_for(item, decoding)
-        prompt = engine.prompt(request)
+        prompt = engine._laid_out(request)[0]
         model.start = len(prompt.ids) - 1
         owed = prompt.dropped.decode("utf-8", "replace")
         model.target = engine.model.tokenizer.encode(owed + item.target)

@@ -23,7 +23,7 @@ from engine.model.gpu.embedding import Embedding
 from engine.model.gpu.loading import assemble, held_file_bytes, place_qwen2, require_widths
 from engine.model.gpu.memory_plan import weight_bytes
 from engine.model.gpu.qwen2 import GpuQwen2
-from engine.model.loader import load_model, prepare
+from engine.model.loader import load_model
 from engine.model.loading.converted_model import ConvertedModel
 from engine.model.loading.folder_model import FolderModel
 from engine.model.loading.packing import FILE_FORMS
@@ -39,6 +39,7 @@ from lsp_server.cli.engine_arguments import DEVICE
 from lsp_server.cli.terminal import ProgressBars, print_figures, tracked
 from lsp_server.settings import Settings
 from tests.bench.step_bench import int8_model
+from tests.support.prepared import prepare
 
 _READ_TOKENS = 512  # tokens of an item, up to the end of its target
 _POSITIONS = 1024
@@ -195,7 +196,7 @@ def unpacked(model: GpuQwen2) -> GpuQwen2:
         forward.weights,
         layers=layers,
         head=head,
-        embedding=embedding.hosted or Embedding(head, is_on_host=False),
+        embedding=embedding if embedding.is_on_host else Embedding(head, is_on_host=False),
     )
     whole_model = assemble(
         forward.config, weights, forward.arena, model.graphs.dtype, operations=PORTABLE

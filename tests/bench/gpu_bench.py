@@ -9,11 +9,13 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from engine.bench.gpu.machine import Machine
+import torch
+
+from engine.bench.gpu.machine import Machine, Work
 from engine.bench.gpu.run import Sections, Sizes, bandwidth, of_each
 from engine.bench.gpu.shapes import Shape, parse_shapes, trusted_model
 from engine.bench.gpu.steps import SPARE, packed_launch
-from engine.bench.task_sets import ReplayItem, grouped, load_replay_items
+from engine.bench.task_sets import ReplayItem, load_replay_items
 from engine.model.device import gpu_quantization
 from engine.model.gpu.forward import Forward, StepMemory
 from engine.progress import Progress, counted
@@ -23,6 +25,7 @@ from lsp_server.cli import command_parser
 from lsp_server.cli.bench import run_sections
 from lsp_server.settings import Settings
 from tests.bench.forced_replay import ReadTokenizer, measure_replays, read_tokenizer
+from tests.bench.tasks import grouped
 
 _ROWS, _CONTEXT = (1, 8, 32, 128), 2048  # of the steps whose operations are timed
 _OPTIONS = {
@@ -111,9 +114,22 @@ def measure_operations(
         with model.graphs.on_stream():
             kinds = _calls(model.graphs.forward, launch.memory, context)
         for kind, calls in kinds.items():
-            us = 1000 * machine.captured_ms(partial(_run, calls)) / len(calls)
+            us = 1000 * captured_ms(machine, partial(_run, calls)) / len(calls)
             share = 1000 * machine.floor_ms(kind.bytes) / us
             yield OperationTime(*kind, rows, context, len(calls), us, share)
+
+
+def captured_ms(machine: Machine, work: Work) -> float:
+    """Time work as one launch, without the host's time between its kernels."""
+    if not machine.is_gpu:
+        return machine.ms(work)
+    work()  # compiles its kernels
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    # A failed capture leaves its own stream as the current one.
+    with torch.cuda.stream(torch.cuda.current_stream()), torch.cuda.graph(graph):
+        work()
+    return machine.ms(graph.replay)
 
 
 def _run(calls: Sequence[Callable[[], None]]) -> None:

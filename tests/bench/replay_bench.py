@@ -12,8 +12,14 @@ from rich.table import Table
 
 from engine.bench.figures import Speed
 from engine.bench.measured import Measured, measure, request_for
-from engine.bench.replay import replay_json, replay_tables
-from engine.bench.report import Setting, figure_table, plain, speed_cells
+from engine.bench.report import (
+    Setting,
+    figure_table,
+    plain,
+    replay_json,
+    replay_tables,
+    speed_cells,
+)
 from engine.bench.task_sets import ReplayItem, load_replay_items
 from engine.engine import Engine
 from engine.errors import ConfigurationError
@@ -82,7 +88,7 @@ def run_beside(
     for item, run in measure(engine, items, partial(request_for, decoding=wanted)):
         runs.setdefault(item.kind, []).append(run)
         if (tokens := run.on.cost.tokens) > 1:
-            ids = engine.prompt(request_for(item, wanted)).ids
+            ids = engine._laid_out(request_for(item, wanted))[0].ids
             compared.setdefault(item.kind, []).append((run.on.cost, peer.decode(ids, tokens)))
     return runs, compared
 

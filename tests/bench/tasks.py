@@ -1,15 +1,24 @@
 """The task sets of `fim` and `crossfile`: a larger draw begins with the tasks of a smaller one."""
 
 import random
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any, Self, TypeVar
 
-from engine.bench.task_sets import SetItem, grouped, read_rows
+from engine.bench.task_sets import SetItem, read_rows
 from engine.errors import InputError
 from engine.request import Buffer
 
 T = TypeVar("T")
+
+
+def grouped(items: Iterable[T], group: Callable[[T], str]) -> dict[str, list[T]]:
+    """Return items by group; groups and their items keep their order."""
+    groups: dict[str, list[T]] = {}
+    for item in items:
+        groups.setdefault(group(item), []).append(item)
+    return groups
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

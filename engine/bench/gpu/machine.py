@@ -91,18 +91,6 @@ class Machine:
         """Return the least time to read so many bytes; NaN if the bandwidth is unknown."""
         return num_bytes / self.gb_per_s / 1e6
 
-    def captured_ms(self, work: Work) -> float:
-        """Time work as one launch, without the host's time between its kernels."""
-        if not self.is_gpu:
-            return self.ms(work)
-        work()  # compiles its kernels
-        torch.cuda.synchronize()
-        graph = torch.cuda.CUDAGraph()
-        # A failed capture leaves its own stream as the current one.
-        with torch.cuda.stream(torch.cuda.current_stream()), torch.cuda.graph(graph):
-            work()
-        return self.ms(graph.replay)
-
     def release(self) -> None:
         """Return free memory to the device, ignoring errors of a lost device."""
         if self.is_gpu:

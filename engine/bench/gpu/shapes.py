@@ -10,7 +10,6 @@ from engine.bench.gpu.machine import Machine
 from engine.errors import ConfigurationError
 from engine.model.gpu.loading import place_qwen2
 from engine.model.gpu.qwen2 import GpuQwen2
-from engine.model.loading.catalog import shapes_of
 from engine.model.loading.packing import pack_own_forms
 from engine.model.model_config import QWEN_SHAPES, ModelConfig
 from engine.model.token_tree import TokenTree
@@ -52,7 +51,7 @@ class RandomTensors(Mapping[str, torch.Tensor]):
     def __init__(self, config: ModelConfig, machine: Machine) -> None:
         self._machine = machine
         self._generator = torch.Generator(machine.device).manual_seed(0)
-        shapes = dict(shapes_of(config))
+        shapes = dict(config.shapes())
 
         def read(name: str) -> torch.Tensor:
             return torch.empty(shapes[name], device="meta")

@@ -8,8 +8,8 @@ from engine.bench.measured import (
     OFF,
     WARM_UP,
     request_for,
+    run_replay,
 )
-from engine.bench.replay import run_replay
 from engine.bench.task_sets import ReplayItem, load_replay_items
 from engine.config import Lookahead, Sampling
 from engine.request import Buffer, CompletionRequest, FinishReason

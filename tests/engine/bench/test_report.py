@@ -5,8 +5,7 @@ import pytest
 from rich.console import Console
 
 from engine.bench.measured import Measured
-from engine.bench.replay import replay_json, replay_tables
-from engine.bench.report import Setting
+from engine.bench.report import Setting, replay_json, replay_tables
 from engine.request import CompletionRequest
 from tests.support.held_engine import INFO
 from tests.support.replayed import result

@@ -11,7 +11,6 @@ from itertools import cycle
 
 import httpx2
 
-from engine.bench.task_sets import grouped
 from lsp_server.host.address import HostAddress
 from lsp_server.settings import Settings
 from tests.bench.simulated.load.host_requests import HostRequest
@@ -19,6 +18,7 @@ from tests.bench.simulated.load.seat import Seat
 from tests.bench.simulated.person import Person
 from tests.bench.simulated.traces import Trace
 from tests.bench.simulated.typist import Typist
+from tests.bench.tasks import grouped
 
 ARRIVAL_S = 10.0  # seconds within which all come; only later requests count
 _SPREAD = 0.7  # standard deviation of the logarithm of a reading time
