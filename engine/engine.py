@@ -119,11 +119,8 @@ class Engine(ServedEngine):
             self._draft_states.pool_tokens(principal), self._prompts.num_bytes(principal)
         )
 
-    def prompt(self, request: CompletionRequest) -> Prompt:
-        """Lay out the request's prompt as `complete` does. Raises InputError."""
-        return self._laid_out(request)[0]
-
     def _laid_out(self, request: CompletionRequest) -> tuple[Prompt, CompletionRequest]:
+        """Lay out the prompt; return it with the text around the cursor. Raises InputError."""
         model = self.model
         if request.is_raw:
             most = model.causal_lm.max_context - 1

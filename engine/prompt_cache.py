@@ -32,11 +32,6 @@ class _Entry:
     is_leased: bool = False
     is_unwanted: bool = False  # forgets what it holds once it is idle
 
-    def release(self) -> None:
-        self.is_leased = False
-        if self.is_unwanted:
-            self.held, self.is_unwanted = [], False
-
 
 @dataclass(frozen=True, slots=True)
 class CacheLease:
@@ -74,7 +69,9 @@ class CacheLease:
 
     def close(self) -> None:
         """Release the slot."""
-        self._entry.release()
+        self._entry.is_leased = False
+        if self._entry.is_unwanted:
+            self._entry.held, self._entry.is_unwanted = [], False
 
 
 class PromptCache:

@@ -7,8 +7,7 @@ import importlib.util
 import os
 import shutil
 import sysconfig
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -159,14 +158,9 @@ def total_bytes(device: torch.device) -> int:
     return int(_properties(device).total_memory)
 
 
-@contextmanager
-def made_current(device: torch.device) -> Iterator[None]:
+def made_current(device: torch.device) -> AbstractContextManager[object]:
     """Make a device current in this thread, since Triton launches on the current device."""
-    if device.type != "cuda":
-        yield
-        return
-    with torch.cuda.device(device):
-        yield
+    return torch.cuda.device(device) if device.type == "cuda" else nullcontext()
 
 
 def memory_bandwidth(device: torch.device) -> float:

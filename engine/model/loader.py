@@ -75,7 +75,7 @@ class _Wanted:
 
 def _loaded(wanted: _Wanted, choice: DeviceChoice, progress: Progress) -> LoadedModel:
     stored_as = _stored_quantization(wanted, choice)
-    model = _prepared(wanted.located, stored_as, wanted.cache_folder, progress)
+    model = prepared(wanted.located, stored_as, wanted.cache_folder, progress)
     with ThreadPoolExecutor(max_workers=1) as beside:  # torch releases the interpreter lock
         causal_lm = beside.submit(_causal_lm, model, wanted, choice, progress)
         tokenizer = model.tokenizer()
@@ -93,21 +93,15 @@ def _loaded(wanted: _Wanted, choice: DeviceChoice, progress: Progress) -> Loaded
     )
 
 
-def prepare(
-    spec: str, quantization: str, cache_folder: Path, progress: Progress
+def prepared(
+    located: LocatedModel, quantization: str, cache_folder: Path, progress: Progress
 ) -> ConvertedModel | FolderModel:
-    """Find the model that `spec` names and convert it unless a converted copy exists.
+    """Convert a model unless a converted copy exists.
 
     `quantization` is a key of `packing.PACKERS` or `FILE_FORMS`. The latter falls back to bfloat16
     if the file has no form that a GPU reads. Models other than a plain Qwen2 or Llama stay folders
     for transformers. Raises ForegramError: not found, damaged, unsupported or no space.
     """
-    return _prepared(locate(spec, progress), quantization, cache_folder, progress)
-
-
-def _prepared(
-    located: LocatedModel, quantization: str, cache_folder: Path, progress: Progress
-) -> ConvertedModel | FolderModel:
     if isinstance(located, FolderModel) and not located.is_plain:
         what = f"is a {located.architecture}"
         if located.architecture in OWN_ARCHITECTURES:

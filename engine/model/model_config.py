@@ -3,6 +3,7 @@
 import reprlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields
+from math import prod
 from typing import Any, Self
 
 from engine.errors import ModelCorruptError
@@ -71,13 +72,28 @@ class ModelConfig:
     @property
     def num_parameters(self) -> int:
         """Return the number of weights, biases and norms included."""
-        hidden, kv = self.hidden_size, self.num_kv_heads * self.head_dim
-        heads = self.num_heads * self.head_dim
-        biases = heads + 2 * kv if self.qkv_bias else 0
-        attention = 2 * hidden * heads + 2 * hidden * kv + biases
-        layer = attention + 3 * hidden * self.intermediate_size + 2 * hidden
-        embeddings = (1 if self.tie_word_embeddings else 2) * self.vocab_size * hidden
-        return self.num_layers * layer + embeddings + hidden
+        return sum(prod(shape) for _, shape in self.shapes())
+
+    def shapes(self) -> Iterator[tuple[str, tuple[int, ...]]]:
+        """Yield the names and shapes of the weights, as on the hub."""
+        hidden, inner, vocab = self.hidden_size, self.intermediate_size, self.vocab_size
+        queries, keys = (count * self.head_dim for count in (self.num_heads, self.num_kv_heads))
+        yield "model.embed_tokens.weight", (vocab, hidden)
+        for layer in range(self.num_layers):
+            at = f"model.layers.{layer}"
+            for part, outputs in (("q", queries), ("k", keys), ("v", keys)):
+                yield f"{at}.self_attn.{part}_proj.weight", (outputs, hidden)
+                if self.qkv_bias:
+                    yield f"{at}.self_attn.{part}_proj.bias", (outputs,)
+            yield f"{at}.self_attn.o_proj.weight", (hidden, queries)
+            yield f"{at}.mlp.gate_proj.weight", (inner, hidden)
+            yield f"{at}.mlp.up_proj.weight", (inner, hidden)
+            yield f"{at}.mlp.down_proj.weight", (hidden, inner)
+            yield f"{at}.input_layernorm.weight", (hidden,)
+            yield f"{at}.post_attention_layernorm.weight", (hidden,)
+        yield "model.norm.weight", (hidden,)
+        if not self.tie_word_embeddings:
+            yield "lm_head.weight", (vocab, hidden)
 
     @classmethod
     def from_hugging_face(cls, config: Mapping[str, Any]) -> Self:

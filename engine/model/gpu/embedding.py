@@ -46,11 +46,6 @@ class Embedding:
             _scale_rows=None if scales is None else scales.flatten(0, -2).T.contiguous(),
         )
 
-    @property
-    def hosted(self) -> "Embedding | None":
-        """Return itself if its rows have to be sent with a step, else None."""
-        return self if self.is_on_host else None
-
     def sent(self, rows: int) -> Parts:
         """Return the arrays to send: a table of the same form with `rows` tokens."""
         values, scales = self.table.values, self.table.scales

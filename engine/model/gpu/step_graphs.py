@@ -139,7 +139,8 @@ class StepGraphs:
             activations = Activations(config, shape.rows, self.dtype, self.device)
             self._activations[shape.rows] = activations
         group = config.num_heads // config.num_kv_heads
-        hosted, is_captured = self.forward.weights.embedding.hosted, not self.asks_host
+        embedding, is_captured = self.forward.weights.embedding, not self.asks_host
+        hosted = embedding if embedding.is_on_host else None
         return StepMemory(
             shape=shape,
             inputs=Inputs(shape, group, self.device, hosted, is_captured=is_captured),

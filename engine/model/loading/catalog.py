@@ -1,13 +1,11 @@
 """Find a model by a user's name for it: an alias, a hub id, a folder or a GGUF file."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 from engine.errors import ModelCorruptError, ModelNotFoundError
 from engine.model.loading.folder_model import FolderModel
 from engine.model.loading.gguf_model import GgufModel
 from engine.model.loading.hub import hub_folder, hub_gguf
-from engine.model.model_config import ModelConfig
 from engine.model_names import (
     HUB_ALIASES,
     holds_gguf,
@@ -23,7 +21,6 @@ from engine.progress import NoProgress, Progress
 # Each has a name for reports, and a hexadecimal fingerprint that changes when its files do.
 ModelFiles = GgufModel | FolderModel
 LocatedModel = EmbeddedModel | ModelFiles
-_Shape = tuple[int, ...]
 
 
 def locate(spec: str, progress: Progress | None = None) -> LocatedModel:
@@ -95,7 +92,7 @@ def check_source(source: ModelFiles) -> None:
     Compiled code trusts the sizes in the configuration, so all are checked before a conversion.
     """
     config = source.config
-    for name, shape in shapes_of(config):
+    for name, shape in config.shapes():
         if (found := source.shape_of(name)) != shape:
             raise ModelCorruptError(
                 f"{source.name} cannot be used: its tensor {name} has the shape {_shown(found)}, and "
@@ -108,27 +105,5 @@ def check_source(source: ModelFiles) -> None:
         )
 
 
-def shapes_of(config: ModelConfig) -> Iterator[tuple[str, _Shape]]:
-    """Yield the names and shapes of the weights, as on the hub."""
-    hidden, inner, vocab = config.hidden_size, config.intermediate_size, config.vocab_size
-    queries, keys = (count * config.head_dim for count in (config.num_heads, config.num_kv_heads))
-    yield "model.embed_tokens.weight", (vocab, hidden)
-    for layer in range(config.num_layers):
-        at = f"model.layers.{layer}"
-        for part, outputs in (("q", queries), ("k", keys), ("v", keys)):
-            yield f"{at}.self_attn.{part}_proj.weight", (outputs, hidden)
-            if config.qkv_bias:
-                yield f"{at}.self_attn.{part}_proj.bias", (outputs,)
-        yield f"{at}.self_attn.o_proj.weight", (hidden, queries)
-        yield f"{at}.mlp.gate_proj.weight", (inner, hidden)
-        yield f"{at}.mlp.up_proj.weight", (inner, hidden)
-        yield f"{at}.mlp.down_proj.weight", (hidden, inner)
-        yield f"{at}.input_layernorm.weight", (hidden,)
-        yield f"{at}.post_attention_layernorm.weight", (hidden,)
-    yield "model.norm.weight", (hidden,)
-    if not config.tie_word_embeddings:
-        yield "lm_head.weight", (vocab, hidden)
-
-
-def _shown(shape: _Shape) -> str:
+def _shown(shape: tuple[int, ...]) -> str:
     return " x ".join(map(str, shape)) or "of a single number"

@@ -2,11 +2,18 @@
 
 A model is a folder or one GGUF file of a repository. The cache comes first, so a model stays at the
 commit of its first download, unless its name has a revision.
+
+Repositories have a GGUF file per quantization. `owner/name:Q8_0` names one, as in llama.cpp.
+Without a tag, the name means the only file, else the four-bit one, else the eight-bit one.
+
+The hub's client is imported in functions: it takes a quarter of a second, which other models need
+not pay.
 """
 
 import hashlib
 import os
 import re
+from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from threading import Lock
@@ -14,7 +21,6 @@ from typing import Any
 
 from engine.errors import ModelCorruptError, ModelNotFoundError
 from engine.model.loading.folder_model import read_json
-from engine.model.loading.hub_cache import cached_gguf, cached_snapshot, chosen_gguf, is_meant
 from engine.model_names import gguf_tag, pinned
 from engine.progress import Progress, shown
 
@@ -22,6 +28,10 @@ _FILES = ["*.json", "*.safetensors"]
 _INDEX = "model.safetensors.index.json"
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _BLOCK_BYTES = 2**22
+_PREFERRED = ("Q4_K_M", "Q8_0")
+_QUANTIZATION = re.compile(r"(?:^|[-._/])((?:i?q\d|[bf]+16|f32)\w*)\.gguf$", re.IGNORECASE)
+_PART = re.compile(r"-\d{5}-of-\d{5}\.gguf$")
+_NO_MODEL = "mmproj"  # the image encoder of another model
 
 
 def hub_folder(repository: str, progress: Progress) -> Path:
@@ -29,12 +39,12 @@ def hub_folder(repository: str, progress: Progress) -> Path:
 
     Raises ModelNotFoundError, and ModelCorruptError for a download with a wrong checksum.
     """
-    folder = cached_snapshot(repository, _FILES)
+    folder = _cached_snapshot(repository, _FILES)
     if folder is None or not _is_whole(folder):
         try:
             folder = _downloaded(repository, _FILES, progress)
         except ModelNotFoundError:
-            folder = cached_snapshot(repository)  # it may lack only a file that is not needed
+            folder = _cached_snapshot(repository)  # it may lack only a file that is not needed
             if folder is None or not _is_whole(folder):
                 raise
     check_sums(folder, progress)
@@ -46,12 +56,12 @@ def hub_gguf(name: str, progress: Progress) -> Path:
 
     Raises ModelNotFoundError, and ModelCorruptError for a download with a wrong checksum.
     """
-    cached = cached_gguf(name)
+    cached = _cached_gguf(name)
     if cached is not None:
         check_sums(cached.parent, progress, cached.name)
     if cached is not None and is_meant(name, cached):
         return cached
-    from huggingface_hub import list_repo_files  # noqa: PLC0415 - as in `_downloaded`
+    from huggingface_hub import list_repo_files  # noqa: PLC0415 - see above
 
     repository, tag = gguf_tag(name)
     revision = pinned(name)[1]
@@ -61,7 +71,7 @@ def hub_gguf(name: str, progress: Progress) -> Path:
         if cached is not None:
             return cached  # the best available without a network
         raise _not_downloaded(name) from error
-    chosen = chosen_gguf(files, tag)
+    chosen = _chosen_gguf(files, tag)
     if chosen is None:
         there = ", ".join(sorted(file for file in files if file.endswith(".gguf"))) or "none"
         raise ModelNotFoundError(
@@ -80,7 +90,6 @@ def hub_gguf(name: str, progress: Progress) -> Path:
 
 def _downloaded(place: str, patterns: list[str], progress: Progress) -> Path:
     """Download files, or use the cached ones if the hub fails. Raises ModelNotFoundError."""
-    # Imported here as it takes a quarter of a second, which other models need not pay.
     from huggingface_hub import snapshot_download  # noqa: PLC0415 - see above
 
     repository, revision = pinned(place)
@@ -104,7 +113,7 @@ def _downloaded(place: str, patterns: list[str], progress: Progress) -> Path:
 
 def _counting(progress: Progress) -> Any:  # noqa: ANN401 - a class of the hub's client
     """Return a silent bar class that reports to `progress`; bars may count bytes twice."""
-    from huggingface_hub.utils.tqdm import tqdm  # noqa: PLC0415 - as in `_downloaded`
+    from huggingface_hub.utils.tqdm import tqdm  # noqa: PLC0415 - see above
 
     told, lock = 0, Lock()  # files are downloaded on several threads
 
@@ -167,3 +176,61 @@ def _is_whole(folder: Path) -> bool:
     weights = set(read_json(index)["weight_map"].values()) if index.exists() else set()
     files = ["config.json", "tokenizer.json", *(weights or ["model.safetensors"])]
     return all((folder / file).exists() for file in files)
+
+
+def _cached_snapshot(name: str, patterns: Sequence[str] = ()) -> Path | None:
+    """Return the folder of `owner/name[@revision]` in the local cache, complete or not.
+
+    None if it lacks files of these patterns. Raises ModelNotFoundError for an invalid name.
+    """
+    from huggingface_hub import errors, snapshot_download  # noqa: PLC0415 - see above
+
+    repository, revision = pinned(name)
+    try:
+        # An empty list requests no file; None would request the whole repository.
+        folder = snapshot_download(
+            repository, revision=revision, allow_patterns=list(patterns), local_files_only=True
+        )
+        return Path(folder)
+    except errors.LocalEntryNotFoundError:
+        return None
+    except errors.HFValidationError as error:
+        raise ModelNotFoundError(f"{name} is no name of the hub: {error}") from error
+
+
+def _cached_gguf(name: str) -> Path | None:
+    """Return the file of `owner/name[:tag][@revision]` in the cache. Raises ModelNotFoundError."""
+    (repository, tag), revision = gguf_tag(name), pinned(name)[1]
+    folder = _cached_snapshot(f"{repository}@{revision}" if revision else repository)
+    if folder is None:
+        return None
+    chosen = _chosen_gguf((str(file.relative_to(folder)) for file in folder.rglob("*.gguf")), tag)
+    return folder / chosen if chosen else None
+
+
+def is_meant(name: str, file: Path) -> bool:
+    """Whether a name means this file, whatever other files its repository has.
+
+    Without a tag, the file must have no quantization, the preferred one or the repository name's.
+    """
+    repository, tag = gguf_tag(name)
+    quantization = _QUANTIZATION.search(file.name)
+    if tag is not None or quantization is None:
+        return True
+    return quantization[1].upper() == _PREFERRED[0] or quantization[1].lower() in repository.lower()
+
+
+def _chosen_gguf(files: Iterable[str], tag: str | None) -> str | None:
+    """Return the only unsplit file with this tag, or the best tag; None if not unique."""
+    whole = [
+        file
+        for file in files
+        if file.endswith(".gguf") and not _PART.search(file) and _NO_MODEL not in file.lower()
+    ]
+    if tag is None and len(whole) == 1:
+        return whole[0]
+    for wanted in (tag,) if tag else _PREFERRED:
+        ending = re.compile(rf"(^|[-._/]){re.escape(wanted)}\.gguf$", re.IGNORECASE)
+        if len(found := list(filter(ending.search, whole))) == 1:
+            return found[0]
+    return None

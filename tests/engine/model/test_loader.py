@@ -11,7 +11,7 @@ from transformers.modeling_gguf_pytorch_utils import LlamaTensorProcessor
 
 from engine.errors import ModelCorruptError, UnsupportedModelError
 from engine.model.cpu.float_qwen2 import FloatQwen2
-from engine.model.loader import load_model, prepare
+from engine.model.loader import load_model
 from engine.model.loading.converted_model import ConvertedModel
 from engine.model.loading.folder_model import FolderModel
 from engine.model.loading.gguf_file import GgufFile
@@ -21,6 +21,7 @@ from engine.progress import NoProgress
 from tests.support.byte_tokenizer import VOCAB_SIZE
 from tests.support.greedy import reference_logits
 from tests.support.mutated_models import GgufParts
+from tests.support.prepared import prepare
 from tests.support.said import Said
 from tests.support.steps import read
 from tests.support.tiny_gguf import (

@@ -1,23 +1,23 @@
 """A prompt holds the text around the cursor, in the model's order and within its budget."""
 
 import re
-from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.config import Layout
 from engine.model.fim import FimFormat, find_fim_format
-from engine.model.loader import prepare
 from engine.model.prompt import Prompt, build_prompt, cut_piece
 from engine.model.tokenizer import Tokenizer, TokenizerDocument
 from engine.progress import NoProgress
 from engine.request import Buffer, CompletionRequest, Snippet
 from engine.snippets import Neighbours
 from tests.support.byte_tokenizer import byte_tokenizer
+from tests.support.prepared import prepare
 
 _TOKENIZER = Tokenizer.from_json(byte_tokenizer().to_str())
 _FIM = find_fim_format(_TOKENIZER.vocabulary, "tiny")
@@ -305,7 +305,7 @@ def test_a_prompt_beside_other_files_keeps_to_its_budget(template, prefix, budge
 
 def test_start_ids_come_first() -> None:
     document = TokenizerDocument.read(byte_tokenizer().to_str())
-    started = Tokenizer(replace(document, start_ids=(6,)))
+    started = Tokenizer(msgspec.structs.replace(document, start_ids=(6,)))
     prompt = build_prompt(started, _FIM, "a", "b", "psm", 100)
     assert prompt.ids[:2] == (6, _FIM.prefix_id)
 

@@ -80,7 +80,7 @@ TABLES = {
 def test_rows_of_several_sequences_have_the_embeddings_of_their_tokens(table):
     """In the form of the file, so that the device unpacks them as it would in the whole table."""
     embedding = Embedding.on_host(TABLES[table]())
-    inputs = Inputs(StepShape(16, 4), 2, CPU, embedding.hosted)
+    inputs = Inputs(StepShape(16, 4), 2, CPU, embedding)
     star = TokenTree(np.array([5, 6, 7, 8]), np.array([-1, 0, 0, 1], np.int32))
     slots = [
         SimpleNamespace(base=0, length=3, kept=None),

@@ -12,10 +12,10 @@ from engine.model.gpu.buffers import StepShape
 from engine.model.gpu.loading import load_qwen2
 from engine.model.gpu.step_graphs import StepGraphs, warm_up
 from engine.model.gpu.weights import GpuWeights
-from engine.model.loader import prepare
 from engine.model.loading.converted_model import ConvertedModel
 from engine.progress import NoProgress
 from tests.support.gpu_models import gpu_qwen2
+from tests.support.prepared import prepare
 from tests.support.said import Said
 from tests.support.tiny_models import save_model, tiny_model
 

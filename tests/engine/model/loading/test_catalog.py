@@ -9,7 +9,6 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from engine.errors import ForegramError, ModelCorruptError, ModelNotFoundError
-from engine.model.loader import prepare
 from engine.model.loading import catalog
 from engine.model.loading.catalog import locate, on_disk
 from engine.model.loading.converted_model import ConvertedModel
@@ -20,6 +19,7 @@ from engine.offline_parts import EmbeddedModel
 from engine.progress import NoProgress, Progress
 from tests.support.int4_folder import quantize_folder
 from tests.support.mutated_models import GgufParts
+from tests.support.prepared import prepare
 from tests.support.said import Said
 from tests.support.tiny_gguf import LAYERS, write_tiny_gguf
 from tests.support.tiny_models import save_model, tiny_model

@@ -13,8 +13,7 @@ import pytest
 from engine.errors import ModelCorruptError, ModelNotFoundError
 from engine.model.loading.catalog import locate
 from engine.model.loading.gguf_model import GgufModel
-from engine.model.loading.hub import hub_gguf
-from engine.model.loading.hub_cache import is_meant
+from engine.model.loading.hub import hub_gguf, is_meant
 from engine.progress import NoProgress
 from tests.support.said import Said
 from tests.support.tiny_gguf import write_tiny_gguf
