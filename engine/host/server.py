@@ -10,12 +10,14 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 
+import msgspec
+
 from engine.errors import ConfigurationError
 from engine.host.app import guarded_app
 from engine.host.draining_server import DrainingServer, host_listener
 from engine.host.options import HostOptions
 from engine.host.principals import Principals
-from engine.host.runtime import RuntimeFolderError
+from engine.host.runtime import RuntimeFolder, RuntimeFolderError
 from engine.host.service import CompletionService
 from engine.host.socket_file import identity
 from engine.memory import return_free_memory
@@ -59,15 +61,10 @@ class HostServer:
         self,
         service: CompletionService,
         options: HostOptions,
-        on_served: Callable[[], None] = lambda: None,
-        maintain: Callable[[], None] = lambda: None,
+        folder: RuntimeFolder | None = None,
     ) -> None:
-        """Create a server that calls `on_served` once, after a minute of service.
-
-        It calls `maintain` every few seconds. Raises ConfigurationError.
-        """
-        self._service, self._options, self._maintain = service, options, maintain
-        self._on_served: Callable[[], None] | None = on_served
+        """Create a server, whose record and log `folder` has. Raises ConfigurationError."""
+        self._service, self._options, self._folder = service, options, folder
         # Others may reach a port; only its user reaches a private socket.
         stop = self.stop if options.socket is not None else None
         file = options.token_file
@@ -112,7 +109,6 @@ class HostServer:
         self._reading = asyncio.ensure_future(reading)  # asyncio holds only weak references
 
     def _keep_port_token(self, listener: socket.socket) -> None:
-        """Publish a port's token again if its file was removed."""
         folder, token = self._options.token_folder, self._options.token
         if folder is None or token is None:
             return
@@ -121,6 +117,14 @@ class HostServer:
             if folder.port_token(address, port) is None:
                 folder.keep_port_token(address, port, token)
 
+    def _keep_record(self, folder: RuntimeFolder) -> None:
+        """Keep the log short, and record that the host has served: a crash is no failed start."""
+        with suppress(OSError):
+            folder.log.rotate()
+            record = folder.read_record()
+            if record and not record.has_served and self._service.served_s >= _SERVED_S:
+                folder.write_record(msgspec.structs.replace(record, has_served=True))
+
     def _look(self, listener: socket.socket, place: tuple[int, int] | None) -> None:
         """Stop after the idle time, or if the socket is gone.
 
@@ -128,14 +132,12 @@ class HostServer:
         remove the socket's token, the next client makes one; a port's token is published again.
         """
         limit, service = self._options.idle_exit_s, self._service
-        self._maintain()
         if identity(self._options.socket) != place and not service.is_busy:
             _log.warning("the host ends: its socket was removed, so nobody finds it any more")
             self.stop()
         self._keep_port_token(listener)
-        if self._on_served is not None and service.served_s >= _SERVED_S:
-            self._on_served()
-            self._on_served = None
+        if self._folder is not None:
+            self._keep_record(self._folder)
         if service.is_busy:
             service.used_at = time.monotonic()
         if limit is not None and time.monotonic() - service.used_at >= limit:

@@ -10,12 +10,10 @@ import os
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
-from pathlib import Path
 from typing import NoReturn
 
 import msgspec
 
-from engine.atomic_write import read_kept
 from engine.completer import ServedEngine
 from engine.config import check_device_name
 from engine.errors import ConfigurationError, DeviceLostError
@@ -25,7 +23,7 @@ from engine.host.loopback import is_loopback
 from engine.host.options import HostOptions
 from engine.host.principals import Principals
 from engine.host.quotas import QuotaKeeper
-from engine.host.runtime import HostRecord, RuntimeFolder, new_secret
+from engine.host.runtime import RuntimeFolder, new_secret
 from engine.host.scale.plan import ReplicaPlan, replica_range, start_replicas
 from engine.host.secret_file import read_token
 from engine.host.server import HostServer
@@ -68,9 +66,9 @@ def serve(arguments: argparse.Namespace, settings: Settings) -> int:
         return 0
     service = _service(load, model, limits)
     record = arguments.record
-    kept = () if record is None else (partial(_mark_record, record), partial(_rotate_log, record))
+    folder = None if record is None else RuntimeFolder(record.parent)
     try:
-        asyncio.run(HostServer(service, options, *kept).run())
+        asyncio.run(HostServer(service, options, folder).run())
     except DeviceLostError as error:
         # torch cannot free its memory on a lost device, and an ordinary exit of Python may abort
         # over it.
@@ -110,20 +108,6 @@ def _replica(
 def _end_at_once(status: int) -> NoReturn:
     logging.shutdown()
     os._exit(status)
-
-
-def _mark_record(path: Path) -> None:
-    """Record that the host has served, so that a restart does not count as a failure."""
-    with suppress(OSError):
-        if record := read_kept(path, HostRecord):
-            served = msgspec.structs.replace(record, has_served=True)
-            path.write_bytes(msgspec.json.encode(served))
-
-
-def _rotate_log(record: Path) -> None:
-    """Rotate the log beside the record: a local host may print to it for weeks."""
-    with suppress(OSError):
-        RuntimeFolder(record.parent).log.rotate()
 
 
 def _host_options(arguments: argparse.Namespace, settings: Settings) -> HostOptions:

@@ -22,6 +22,7 @@ from engine.host.protocol import (
     Position,
 )
 from engine.host.quotas import QuotaKeeper
+from engine.host.runtime import RuntimeFolder
 from engine.host.server import HostServer
 from engine.host.service import CompletionService
 from tests.support.ports import free_port
@@ -70,11 +71,11 @@ async def running_host(
     token: str | None = None,
     idle_exit_s: float | None = None,
     load: Callable[[Any], Any] | None = None,
-    on_served: Callable[[], None] = lambda: None,
     requested_model: str = "",
     limits: QuotaKeeper | None = None,
     token_file: Path | None = None,
     apis: EnabledApis | None = None,
+    record: RuntimeFolder | None = None,
 ) -> AsyncIterator[RunningHost]:
     """Serve `engine` on a socket in `folder`, or on a port; the client has `token`."""
     service = CompletionService(load or (lambda _: engine), requested_model, limits)
@@ -82,7 +83,7 @@ async def running_host(
     options = HostOptions(**place, token=token, token_file=token_file, idle_exit_s=idle_exit_s)
     if apis is not None:
         options = replace(options, apis=apis)
-    server = HostServer(service, options, on_served)
+    server = HostServer(service, options, record)
     task = asyncio.create_task(server.run())
     headers = {"content-type": "application/json", PROTOCOL_HEADER: str(PROTOCOL_VERSION)}
     if token:

@@ -1,11 +1,9 @@
 """What `foregram serve` makes of options and settings, and what it leaves behind; no model runs."""
 
-import msgspec
 import pytest
 
 from engine.errors import ConfigurationError
 from engine.host.engine_thread import EngineThread
-from engine.host.runtime import MAX_LOG_BYTES, HostRecord
 from engine.scheduler import Scheduler
 from lsp_server.cli import serve as module
 from lsp_server.cli.arguments import build_parser
@@ -22,15 +20,12 @@ class LoadedService:
 
 
 class EndingServer:
-    """Ends at once, with `failure` if there is one; before that it has served, if it `serves`."""
+    """Ends at once, with `failure` if there is one."""
 
     failure: Exception | None = None
-    serves = False
 
-    def __init__(self, service, options, on_served=lambda: None, upkeep=lambda: None):
-        if self.serves:
-            on_served()
-        upkeep()
+    def __init__(self, service, options, folder):
+        pass
 
     async def run(self):
         if self.failure:
@@ -86,27 +81,6 @@ def test_a_host_that_fails_leaves_its_record(served, tmp_path, monkeypatch):
     with pytest.raises(ConfigurationError):
         served("--record", str(record))
     assert record.read_text() == "{}"
-
-
-def test_a_host_that_has_served_for_a_while_says_so_in_its_record(served, tmp_path, monkeypatch):
-    record = tmp_path / "host.json"
-    record.write_bytes(msgspec.json.encode(HostRecord(1, started_at=3.0, failures=4)))
-    monkeypatch.setattr(EndingServer, "serves", True)
-    monkeypatch.setattr(EndingServer, "failure", ConfigurationError("it is over"))
-    with pytest.raises(ConfigurationError):
-        served("--record", str(record))
-    found = msgspec.json.decode(record.read_bytes(), type=HostRecord)
-    assert found == HostRecord(1, started_at=3.0, failures=4, has_served=True)
-
-
-def test_a_local_host_keeps_its_own_log_short(served, tmp_path):
-    """It may run for weeks, and what it prints goes there."""
-    log = tmp_path / "host.log"
-    log.write_bytes(b"x" * (MAX_LOG_BYTES + 1))
-    served()
-    assert log.stat().st_size > MAX_LOG_BYTES  # that of no host of a runtime folder
-    served("--record", str(tmp_path / "host.json"))
-    assert log.stat().st_size == 0
 
 
 def test_apis_may_be_named_one_by_one(served, monkeypatch):
