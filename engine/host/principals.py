@@ -17,7 +17,7 @@ from typing import Any, Self
 
 from engine.errors import ConfigurationError
 from engine.host.protocol import Problem
-from engine.host.secret_file import MAKE_TOKEN, MIN_TOKEN_LEN, read_secret
+from engine.host.secret_file import MAKE_TOKEN, check_token, read_secret
 
 METRICS_NAME = "metrics"  # its token only reads the metrics of all principals
 # The token of a request was withdrawn before the request was complete.
@@ -154,13 +154,7 @@ def _token(line: str, number: int, where: str) -> KnownToken:
         if not _SHA256.fullmatch(digest):
             raise ConfigurationError(f"{where} has no 64 hexadecimal digits behind {_HASHED}")
         return KnownToken(name, bytes.fromhex(digest), number)
-    if not (token.isascii() and token.isprintable()) or token != token.strip():
-        raise ConfigurationError(f"{where} holds something else than printable ASCII")
-    if len(token) < MIN_TOKEN_LEN:
-        raise ConfigurationError(
-            f"{where} holds a token of {len(token)} characters, too few for a secret; write "
-            f"{MIN_TOKEN_LEN} or more ({MAKE_TOKEN})"
-        )
+    check_token(token, where)
     return KnownToken.of(token, name, number)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from engine.errors import ConfigurationError
 
-MIN_TOKEN_LEN = 16
+_MIN_TOKEN_LEN = 16  # characters
 MAKE_TOKEN = "python3 -c 'import secrets; print(secrets.token_urlsafe(32))' makes one"
 _MAX_TOKEN_BYTES = 4096  # size limit of a file with a single token
 _OWNER, _USER, _MASK = 0x01, 0x02, 0x10  # kinds of entries in an access list
@@ -23,17 +23,22 @@ def read_secret(path: Path, called: str, most_bytes: int) -> str:
         raise ConfigurationError(f"{called} cannot be read: {reason}") from None
 
 
-def read_token(path: Path, name: str, least_len: int = MIN_TOKEN_LEN) -> str:
+def read_token(path: Path, name: str, least_len: int = _MIN_TOKEN_LEN) -> str:
     """Return the token in `path`, given by the option `name`. Raises ConfigurationError."""
     token = read_secret(path, f"{name} {path}", _MAX_TOKEN_BYTES).strip()
-    if not (token.isascii() and token.isprintable()):  # a header could not carry it
-        raise ConfigurationError(f"{name} {path} holds more than one line of ASCII text")
+    check_token(token, f"{name} {path}", least_len)
+    return token
+
+
+def check_token(token: str, where: str, least_len: int = _MIN_TOKEN_LEN) -> None:
+    """Raise ConfigurationError, which never shows it, for a weak token or one no header carries."""
+    if not (token.isascii() and token.isprintable()) or token != token.strip():
+        raise ConfigurationError(f"{where} holds something else than one line of printable ASCII")
     if len(token) < least_len:
         raise ConfigurationError(
-            f"{name} {path} holds {len(token)} characters, too few for a secret; write "
-            f"{least_len} or more into it ({MAKE_TOKEN})"
+            f"{where} holds a token of {len(token)} characters, too few for a secret; write "
+            f"{least_len} or more ({MAKE_TOKEN})"
         )
-    return token
 
 
 def _content(path: Path, called: str, most_bytes: int) -> bytes:

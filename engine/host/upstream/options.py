@@ -47,8 +47,6 @@ class UpstreamOptions:
                 "their way; use https://, or --upstream-insecure if the network is protected "
                 "otherwise"
             )
-        if not (self.token.isascii() and self.token.isprintable()):
-            raise ConfigurationError("the upstream's token is not a line of ASCII characters")
 
     @property
     def base_url(self) -> str:

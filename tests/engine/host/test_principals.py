@@ -86,8 +86,8 @@ def test_no_token_is_kept_in_memory(token_file):
         ((f":{ADA}",), "line 1, has no name before its first colon"),
         ((f"a b:{ADA}",), "line 1, has no name before its first colon"),
         ((f"{'x' * 65}:{ADA}",), "line 1, has no name before its first colon"),
-        (("ada:öffne dich, bitte sehr",), "line 1, holds something else than printable ASCII"),
-        ((f"ada: {ADA}",), "line 1, holds something else than printable ASCII"),
+        (("ada:öffne dich, bitte sehr",), "line 1, holds something else than one line"),
+        ((f"ada: {ADA}",), "line 1, holds something else than one line"),
         ((f"ada:sha256:{sha256(ADA)[1:]}",), "line 1, has no 64 hexadecimal digits"),
         ((f"ada:{ADA}", f"bob:{ADA}"), "line 2, holds the token of line 1 once more"),
         (
@@ -103,13 +103,6 @@ def test_what_is_no_token_file_is_refused_by_line_and_no_token_is_shown(token_fi
     assert str(error.value).startswith(f"the token file {path}")
     shown = str(error.value)
     assert not any(secret in shown for secret in (ADA, BOB, "short", sha256(ADA)[1:], "öffne"))
-
-
-def test_a_file_that_others_may_read_is_refused(token_file):
-    path = token_file(ADA)
-    path.chmod(0o640)
-    with pytest.raises(ConfigurationError, match=f"is open to other users, .* chmod 600 {path}"):
-        Principals.read(path)
 
 
 def test_a_file_that_is_broken_when_it_is_read_again_changes_nothing(token_file):

@@ -73,11 +73,11 @@ def test_a_file_that_others_reach_is_refused_with_what_to_run(path, mode):
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
-        (b"", "holds 0 characters, too few for a secret; write 16 or more"),
-        (b" \n", "holds 0 characters"),
-        (TOKEN[1:].encode(), "holds 15 characters"),
-        (b"one line of it\nand another", "more than one line of ASCII text"),
-        ("sésame öffne dich bitte".encode(), "more than one line of ASCII text"),
+        (b"", "holds a token of 0 characters, too few for a secret; write 16 or more"),
+        (b" \n", "holds a token of 0 characters"),
+        (TOKEN[1:].encode(), "holds a token of 15 characters"),
+        (b"one line of it\nand another", "something else than one line of printable ASCII"),
+        ("sésame öffne dich bitte".encode(), "something else than one line of printable ASCII"),
         (b"\xff" * 20, "cannot be read"),
         (b"x" * 5000, "too large for a token, above 4,096 bytes"),
     ],
