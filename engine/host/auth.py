@@ -86,7 +86,6 @@ class AuthMiddleware:
         return received
 
     async def _refuse(self, scope: Event, send: Send, error: RefusalError) -> None:
-        """Count the refusal, and answer in the form of the path's API."""
         status, problem = error.status, error.problem
         self.metrics.refusals.labels(problem.code).inc()
         if status in _LOGGED:

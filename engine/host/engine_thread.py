@@ -51,7 +51,7 @@ class EngineThread:
         self.is_stopping = False
         self._load = load
         self._scheduler = scheduler
-        self._loading = _LoadedSoFar()
+        self.loading = _LoadedSoFar()
         self._end: Callable[[], None] = lambda: None
         self._failed_at: list[float] = []  # when loads failed
         self._thread = self._new_thread()
@@ -64,11 +64,6 @@ class EngineThread:
         if self.problem is not None:
             return "failed"
         return "loading" if self.engine is None else "ready"
-
-    @property
-    def progress(self) -> LoadProgress | None:
-        """The progress of loading; None when nothing is loading."""
-        return self._loading.now
 
     @property
     def is_working(self) -> bool:
@@ -155,7 +150,7 @@ class EngineThread:
     def _loaded(self) -> ServedEngine | None:
         """Load the engine; on failure set `problem` and return None."""
         try:
-            return self._load(self._loading)
+            return self._load(self.loading)
         except DeviceLostError as error:
             self.lose(error)
         except ForegramError as error:
@@ -179,7 +174,7 @@ class EngineThread:
     def _not_ready(self) -> Problem:
         if self.problem is not None or self.is_stopping:
             return self.problem or STOPPING
-        told, now = "the model is loading", self.progress
+        told, now = "the model is loading", self.loading.now
         if now is not None:
             told += f" ({now.task}{f', {now.done} of {now.total}' if now.total else ''})"
         return Problem("loading", told)

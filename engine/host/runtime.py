@@ -94,11 +94,16 @@ def default_runtime_folder(environ: Mapping[str, str]) -> Path:
     return Path("/tmp") / f"foregram-{os.getuid()}"  # noqa: S108 - checked to be ours when opened
 
 
-@dataclass(frozen=True, slots=True)
 class RuntimeFolder:
     """A folder that only its user can access. Create it with `open`."""
 
-    path: Path
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.socket_path = path / "host.sock"  # the host listens there
+        self.lock_path = path / "host.lock"  # a process must hold its lock to start a host
+        self.record_path = path / "host.json"  # of the last host, which locks it while it lives
+        self.token_path = path / "token"  # of the local host and its clients
+        self.log = LogFile(path / "host.log")  # the host's output
 
     @classmethod
     def open(cls, path: Path) -> Self:
@@ -120,26 +125,6 @@ class RuntimeFolder:
                 f"the runtime folder {path} cannot be made: {error.strerror}"
             ) from error
         return folder
-
-    @property
-    def socket_path(self) -> Path:
-        """The socket on which the host listens."""
-        return self.path / "host.sock"
-
-    @property
-    def lock_path(self) -> Path:
-        """The file whose lock a process must hold to start a host."""
-        return self.path / "host.lock"
-
-    @property
-    def record_path(self) -> Path:
-        """The record of the last host, which keeps it locked while it lives."""
-        return self.path / "host.json"
-
-    @property
-    def token_path(self) -> Path:
-        """The token of the local host and its clients."""
-        return self.path / "token"
 
     def port_token(self, address: str, port: int) -> str | None:
         """Return the token of the user's host on a local port, if there is one."""
@@ -165,11 +150,6 @@ class RuntimeFolder:
 
     def _port_token_path(self, address: str, port: int) -> Path:
         return self.path / f"token-{address}-{port}"
-
-    @property
-    def log(self) -> LogFile:
-        """The host's output."""
-        return LogFile(self.path / "host.log")
 
     def token(self) -> str:
         """Return the token, creating it on the first call. Raises RuntimeFolderError."""

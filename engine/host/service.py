@@ -149,7 +149,7 @@ class CompletionService:
             state=state,
             pid=os.getpid(),
             uptime_s=uptime_s,
-            progress=thread.progress,
+            progress=thread.loading.now,
             problem=thread.problem,
             requested_model=self.requested_model,
             model=shown.model,

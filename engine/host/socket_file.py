@@ -48,7 +48,6 @@ def _bind(listener: socket.socket, path: Path) -> None:
         listener.bind(str(path))
     finally:
         os.umask(former)
-    path.chmod(0o600)
     listener.listen()
 
 

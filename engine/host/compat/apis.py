@@ -236,7 +236,6 @@ async def _sent(
 
 
 def _refusal(failed: Failed) -> RefusalError:
-    """Return the HTTP refusal for a failed completion."""
     otherwise = 502 if failed.code.startswith("upstream_") else 500
     status = _STATUSES.get(failed.code, otherwise)
     return RefusalError(status, Problem(failed.code, failed.message), failed.retry_after_s)

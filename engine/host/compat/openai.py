@@ -162,7 +162,6 @@ class _OpenAICompletion(TimedCompletion):
 
 @cache
 def _fingerprint(model: EngineInfo) -> str:
-    """Return a fingerprint of the model, its device and its dtype."""
     form = "\0".join([model.model, model.device, model.dtype])
     return f"fp_{hashlib.sha256(form.encode()).hexdigest()[:10]}"
 

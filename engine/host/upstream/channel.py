@@ -84,35 +84,6 @@ class UpstreamOptionsError(ConfigurationError):
         return "the host's options do not fit its upstream; the host's log says more"
 
 
-def busy(where: str, retry_after_s: float) -> UpstreamError:
-    """Return the error for an upstream that is too busy, with the delay before a retry."""
-    message = f"the upstream {where} is busy; it can be asked again in {_seconds(retry_after_s)}"
-    return UpstreamError("upstream_busy", message, retry_after_s=retry_after_s)
-
-
-def refusal(where: str, status: int, said: str, retry_after_s: float | None) -> UpstreamError:
-    """Return the error for an HTTP error status; `said` is the answer's own message."""
-    who = f"the upstream {where}"
-    words = f": {said[:_MOST_SAID]}" if said else ""
-    if status in (401, 403):
-        return UpstreamError(
-            "upstream_denied",
-            f"{who} does not accept the token ({status}{words}); --upstream-token-file names the "
-            "file that holds it",
-        )
-    if status == 404:
-        return UpstreamError(
-            "upstream_not_found",
-            f"{who} has no such model or no /v1/completions{words}; --upstream-model names its model",
-        )
-    if status == 429 or (status == 503 and retry_after_s is not None):
-        return busy(where, 1.0 if retry_after_s is None else retry_after_s)
-    if status in (502, 503, 504):
-        return UpstreamError("upstream_unreachable", f"{who} is not ready ({status}{words})")
-    code, verb = ("upstream_refused", "refused") if status < 500 else ("upstream_failed", "failed")
-    return UpstreamError(code, f"{who} {verb} ({status})", said=said)
-
-
 def _seconds(wait_s: float) -> str:
     return f"{max(1, round(wait_s))} s"
 
@@ -156,7 +127,7 @@ class UpstreamChannel:
         """Stream the data of a completion's events; leaving the block ends the upstream's work."""
         rest_s = self._rests_until - time.monotonic()
         if rest_s > 0:
-            raise busy(self.where, rest_s)
+            raise self._busy(rest_s)
         async with self._answer("POST", "/v1/completions", body) as response:
             is_stream = "json" not in response.headers.get("content-type", "")
             yield self._events(response) if is_stream else self._whole(response)
@@ -195,13 +166,34 @@ class UpstreamChannel:
             yield await body_of(response)
 
     async def _refusal(self, response: httpx2.Response) -> UpstreamError:
-        content = await body_of(response)
-        wait_s = retry_after_s(response)
-        error = refusal(self.where, response.status_code, _sentence(content), wait_s)
-        if error.retry_after_s is not None:
-            rest_s = min(error.retry_after_s, _LONGEST_REST_S)
-            self._rests_until = time.monotonic() + rest_s
-        return error
+        """Return the error for an HTTP error status, with the answer's own message."""
+        said, wait_s = _sentence(await body_of(response)), retry_after_s(response)
+        status, who = response.status_code, f"the upstream {self.where}"
+        words = f": {said[:_MOST_SAID]}" if said else ""
+        if status in (401, 403):
+            return UpstreamError(
+                "upstream_denied",
+                f"{who} does not accept the token ({status}{words}); --upstream-token-file names "
+                "the file that holds it",
+            )
+        if status == 404:
+            return UpstreamError(
+                "upstream_not_found",
+                f"{who} has no such model or no /v1/completions{words}; --upstream-model names its "
+                "model",
+            )
+        if status == 429 or (status == 503 and wait_s is not None):
+            wait_s = 1.0 if wait_s is None else wait_s
+            self._rests_until = time.monotonic() + min(wait_s, _LONGEST_REST_S)
+            return self._busy(wait_s)
+        if status in (502, 503, 504):
+            return UpstreamError("upstream_unreachable", f"{who} is not ready ({status}{words})")
+        verb = "refused" if status < 500 else "failed"
+        return UpstreamError(f"upstream_{verb}", f"{who} {verb} ({status})", said=said)
+
+    def _busy(self, rest_s: float) -> UpstreamError:
+        told = f"the upstream {self.where} is busy; it can be asked again in {_seconds(rest_s)}"
+        return UpstreamError("upstream_busy", told, retry_after_s=rest_s)
 
     @contextmanager
     def _told(self) -> Iterator[None]:

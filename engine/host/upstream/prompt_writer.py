@@ -15,7 +15,6 @@ from engine.model.vocabulary import Vocabulary
 from engine.request import CompletionRequest
 from engine.snippets import Neighbours
 
-FIRST_TEXT_ID = 256
 _FIRST_SPECIAL_ID = 2
 _PIECE = re.compile(
     r" ?[A-Za-z_]{1,5}|[0-9]|[ \t]*\r?\n[ \t]{0,24}|[ \t]{1,16}"

@@ -91,7 +91,6 @@ class UpstreamSequence:
         return Done(text.text, text.finish_reason, self._stats(), log_probs=log_probs)
 
     def _prepare(self, *, is_healed: bool) -> None:
-        """Write a prompt, and begin the text anew."""
         request = self.request
         self._prompt = self.model.writer.write(request, is_healed=is_healed)
         stopper = Stopper(request.stop, request.prefix, request.suffix)

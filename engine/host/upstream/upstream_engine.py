@@ -120,14 +120,11 @@ async def _connected(options: UpstreamOptions, progress: Progress) -> UpstreamMo
 
 async def _served(admit: Callable[[], Sequence[UpstreamSequence]]) -> None:
     tasks: dict[UpstreamSequence, asyncio.Task[None]] = {}
-    ending: set[UpstreamSequence] = set()
     while running := admit():  # blocks the loop when nothing runs, as it is then idle
         for one in running:
             if one not in tasks:
                 tasks[one] = asyncio.create_task(one.run())
-            elif one.is_cancelled() and one not in ending:
-                ending.add(one)
+            elif one.is_cancelled() and not tasks[one].cancelling():
                 tasks[one].cancel()
         await asyncio.wait(tasks.values(), timeout=_LOOK_S, return_when=asyncio.FIRST_COMPLETED)
         tasks = {one: task for one, task in tasks.items() if not task.done()}
-        ending &= tasks.keys()

@@ -173,7 +173,6 @@ async def _told(
 
 
 def _with_properties(found: UpstreamIdentity, told: dict[str, Any]) -> UpstreamIdentity:
-    """Add llama.cpp's properties to the identity."""
     settings = told.get("default_generation_settings")
     context = settings.get("n_ctx") if isinstance(settings, dict) else None
     return replace(
