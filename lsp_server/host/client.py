@@ -160,7 +160,6 @@ class HostClient:
         return body
 
     def _check_wait(self) -> None:
-        """Raises HostQuotaError until the pause that the host named is over."""
         left_s = self._waits_until - time.monotonic()
         if self._waits_for is not None and left_s > 0:
             raise HostQuotaError(self._waits_for, left_s)

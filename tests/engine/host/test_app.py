@@ -70,17 +70,6 @@ async def test_a_completion_streams_its_text_and_ends_with_what_it_cost(tmp_path
     assert engine.is_closed
 
 
-async def test_splices_bring_a_held_buffer_to_its_next_version(tmp_path):
-    engine = HeldEngine()
-    splice = BufferSync(
-        "file:///a.py", "a.py", "python", 2, base_version=1, splices=(LineSplice(1, 2, ("z", "")),)
-    )
-    async with running_host(tmp_path, engine) as host:
-        await host.post("/v1/buffers", SyncRequest("one", "/", (buffer("x", "y"),)))
-        await collected(host.complete(ask(splice, version=2, line=2)))
-    assert engine.requests[0].prefix == "x\nz\n"
-
-
 async def test_an_overlay_serves_one_request_alone(tmp_path):
     engine = HeldEngine()
     overlay = (LineSplice(0, 1, ("x = total", "")),)
@@ -233,14 +222,6 @@ async def test_a_malformed_request_is_400_and_names_what_is_wrong(tmp_path, cont
     assert named in msgspec.json.decode(response.content, type=Problem).message
 
 
-async def test_a_body_over_the_limit_is_413(tmp_path, monkeypatch):
-    monkeypatch.setattr("engine.host.app.MAX_BODY_BYTES", 1000)
-    async with running_host(tmp_path, HeldEngine()) as host:
-        response = await host.post("/v1/complete", ask(buffer("x" * 2000)))
-    assert response.status_code == 413
-    assert msgspec.json.decode(response.content, type=Problem).code == "too_large"
-
-
 async def test_the_token_is_asked_for_everywhere_but_for_health(tmp_path):
     async with running_host(tmp_path, HeldEngine(), token="right") as host:
         for wrong in ({"authorization": "Bearer wrong"}, {"authorization": ""}):
@@ -368,7 +349,7 @@ async def test_while_the_model_loads_everyone_hears_how_far_it_is(tmp_path):
         return HeldEngine()
 
     async with running_host(tmp_path, None, load=load) as host:
-        while host.service.engine_thread.progress is None:
+        while host.service.engine_thread.loading.now is None:
             await asyncio.sleep(0.001)
         response = await host.post("/v1/complete", ask(buffer("x")))
         gate.set()

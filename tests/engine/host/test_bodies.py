@@ -91,7 +91,8 @@ async def test_each_event_is_a_line_and_the_last_one_ends_the_answer():
     ]
 
 
-async def test_events_end_when_the_client_goes():
+@pytest.mark.parametrize("goes", [True, False], ids=["the client goes", "the answer is ended"])
+async def test_events_end_with_their_answer(goes):
     is_closed = []
 
     async def events():
@@ -106,8 +107,13 @@ async def test_events_end_when_the_client_goes():
     answering = asyncio.create_task(EventLines(events())(SCOPE, client.receive, client.send))
     while len(client.sent) < 2:
         await asyncio.sleep(0)
-    client.is_gone.set()
-    await answering
+    if goes:
+        client.is_gone.set()
+        await answering
+    else:
+        answering.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await answering
     assert is_closed
 
 
@@ -119,26 +125,6 @@ async def test_an_error_among_the_events_is_raised():
     client = Client()
     with pytest.raises(LookupError):
         await EventLines(events())(SCOPE, client.receive, client.send)
-
-
-async def test_who_ends_the_answer_ends_the_events():
-    is_closed = []
-
-    async def events():
-        try:
-            yield Chunk("one")
-            await asyncio.Event().wait()
-        finally:
-            is_closed.append(True)
-
-    client = Client()
-    answering = asyncio.create_task(EventLines(events())(SCOPE, client.receive, client.send))
-    while len(client.sent) < 2:
-        await asyncio.sleep(0)
-    answering.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await answering
-    assert is_closed
 
 
 async def test_the_head_leaves_at_once():

@@ -35,8 +35,3 @@ def test_there_is_a_bound_whatever_anyone_asks(clients):
     add(clients, 6000)
     assert not is_known(clients, "999")
     assert is_known(clients, "1000")
-
-
-def test_another_s_completion_is_unknown(clients):
-    add(clients, 1)
-    assert not is_known(clients, "0", OTHER)

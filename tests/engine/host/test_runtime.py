@@ -51,7 +51,7 @@ def test_the_sessions_folder_is_used_where_there_is_one(tmp_path):
 def test_the_folder_is_made_for_its_user_alone(path):
     RuntimeFolder.open(path)
     assert stat.S_IMODE(path.stat().st_mode) == 0o700
-    assert RuntimeFolder.open(path) == RuntimeFolder(path)
+    assert RuntimeFolder.open(path).path == path
 
 
 def test_a_folder_that_others_can_read_is_refused(path):

@@ -1,14 +1,12 @@
 """A socket file belongs to its user alone, and to one listener at a time."""
 
+import os
 import socket
 import stat
-from pathlib import Path
 
 import pytest
 
 from engine.errors import ConfigurationError
-from engine.host.draining_server import host_listener
-from engine.host.options import HostOptions
 from engine.host.socket_file import listening
 
 
@@ -17,17 +15,14 @@ def path(tmp_path):
     return tmp_path / "host.sock"
 
 
-def test_it_is_its_users_alone_from_its_first_moment(path, monkeypatch):
-    modes, chmod = [], Path.chmod
-
-    def noting(self, mode):
-        modes.append(stat.S_IMODE(self.stat().st_mode))
-        chmod(self, mode)
-
-    monkeypatch.setattr(Path, "chmod", noting)
-    with host_listener(HostOptions(socket=path)):  # as the host listens
-        modes.append(stat.S_IMODE(path.stat().st_mode))
-    assert modes == [0o600, 0o600]
+def test_it_is_its_users_alone_from_its_first_moment(path):
+    former = os.umask(0)
+    try:
+        with listening(path):
+            assert stat.S_IMODE(path.stat().st_mode) == 0o600
+        assert os.umask(0) == 0
+    finally:
+        os.umask(former)
     assert not path.exists()
 
 

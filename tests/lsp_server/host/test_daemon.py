@@ -157,16 +157,6 @@ def test_a_host_that_is_killed_again_and_again_is_started_after_ever_longer_paus
         killed(stub)
 
 
-def test_the_pause_is_not_fooled_by_the_clock(stub, monkeypatch):
-    killed(stub)
-    killed(stub)
-    for clock in (0.0, time.time() + 1e9):
-        monkeypatch.setattr(time, "time", lambda clock=clock: clock)
-        with pytest.raises(HostError):
-            ensure(stub)
-    assert len(stub.starts) == 2
-
-
 def test_what_failed_before_the_machine_was_started_is_past(stub):
     killed(stub)
     killed(stub)
@@ -298,21 +288,19 @@ def test_a_host_whose_place_another_one_takes_at_once_was_stopped(stub):
     assert stub.folder.host_is_alive()
 
 
-def test_a_host_that_does_not_listen_to_reason_is_terminated(stub, monkeypatch):
-    monkeypatch.setattr(daemon, "STOP_LIMIT_S", 0.5)
-    ensure(stub, "--ignore-stop")
+@pytest.mark.parametrize(
+    ("deaf_to", "signals"),
+    [
+        (["--ignore-stop"], ["SIGTERM"]),
+        (["--ignore-stop", "--ignore-signals"], ["SIGTERM", "SIGKILL"]),
+    ],
+)
+def test_a_host_that_does_not_listen_to_reason_is_ended(stub, monkeypatch, deaf_to, signals):
+    monkeypatch.setattr(daemon, "STOP_LIMIT_S", 0.4)
+    ensure(stub, *deaf_to)
     told: list[str] = []
     assert asyncio.run(stop_host(stub.settings, told.append))
-    assert [sentence.split()[-1] for sentence in told] == ["SIGTERM"]
-    assert not stub.folder.host_is_alive()
-
-
-def test_a_host_that_listens_to_nothing_is_killed(stub, monkeypatch):
-    monkeypatch.setattr(daemon, "STOP_LIMIT_S", 0.3)
-    ensure(stub, "--ignore-stop", "--ignore-signals")
-    told: list[str] = []
-    assert asyncio.run(stop_host(stub.settings, told.append))
-    assert [sentence.split()[-1] for sentence in told] == ["SIGTERM", "SIGKILL"]
+    assert [sentence.split()[-1] for sentence in told] == signals
     assert f"process {stub.starts[0]}" in told[0]
     assert not stub.folder.host_is_alive()
 

@@ -204,18 +204,3 @@ def test_doctor_names_a_host_of_another_version(is_remote):
     assert ("update it where it runs" in check.what) is is_remote
     newer = msgspec.structs.replace(status, version="999")
     assert "newer than this" in check_host(ProbeResult("status", newer), is_remote=False).what
-
-
-def test_a_host_that_does_not_end_is_killed_and_replaced(stub, ensure, monkeypatch):
-    monkeypatch.setattr(daemon, "STOP_LIMIT_S", 0.3)
-    ensure(OLD, "--ignore-stop", "--ignore-signals")
-    assert ensure(NEW).version == NEW
-    until(lambda: not _lives(stub.starts[0]), "the old host ends")
-
-
-def _lives(pid):
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    return True

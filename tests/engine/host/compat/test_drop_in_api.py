@@ -3,7 +3,7 @@
 import pytest
 
 from engine.errors import InputError
-from engine.host.compat.drop_in_api import only_prompt, read_as
+from engine.host.compat.drop_in_api import read_as
 from engine.host.compat.openai import StreamOptions
 
 
@@ -20,9 +20,3 @@ def test_what_would_be_taken_is_told_as_json(name, value, neutral, told):
     with pytest.raises(InputError) as refused:
         read_as(StreamOptions, {name: value}, {name: neutral})
     assert str(refused.value) == f"{name} is not supported: {told}"
-
-
-@pytest.mark.parametrize("prompt", [[1, 2], [1], [[1, 2], [3]]])
-def test_token_ids_are_no_prompts(prompt):
-    with pytest.raises(InputError, match="token ids"):
-        only_prompt(prompt)

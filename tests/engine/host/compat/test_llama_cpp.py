@@ -105,8 +105,6 @@ def test_limits_of_time_and_indentation_are_kept():
         ({"logit_bias": [[1, -1.0]]}, "logit_bias"),
         ({"lora": [{"id": 0, "scale": 0.5}]}, "lora"),
         ({"ignore_eos": True}, "ignore_eos"),
-        ({"prompt": [1, 2, 3]}, "prompt"),
-        ({"prompt": ["a", "b"]}, "prompt"),
     ],
 )
 def test_what_would_change_the_answer_is_refused_by_name(given, named):
@@ -164,13 +162,6 @@ async def test_the_fields_that_are_wanted_come_by_their_whole_names(tmp_path):
         "truncated": False,
         "tokens_cached": 102,
     }
-
-
-async def test_several_completions_are_a_list_of_the_one_there_is(tmp_path):
-    """A greedy text is the same each time; llama.vscode shows equal ones once."""
-    async with running_host(tmp_path, HeldEngine(), apis=APIS) as host:
-        response = await host.client.post("/infill", json=AROUND | {"n_cmpl": 3})
-    assert [one["content"] for one in response.json()] == ["one two three"]
 
 
 async def test_a_stream_ends_with_the_cost(tmp_path):

@@ -106,10 +106,3 @@ async def test_the_model_is_listed_and_found_by_its_name(tmp_path):
     assert found.json() == card
     assert missing.status_code == 404
     assert "fake-1b" in missing.json()["error"]["message"]
-
-
-async def test_health_says_so_at_both_methods(tmp_path):
-    async with running_host(tmp_path, HeldEngine()) as host:
-        for method in ("GET", "POST"):
-            response = await host.client.request(method, "/v1/health")
-            assert response.json() == {"status": "ok", "model": "fake-1b"}

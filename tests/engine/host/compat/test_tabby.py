@@ -121,20 +121,6 @@ async def test_nobody_counts_for_another(tmp_path):
     assert "foregram_accepted_characters_total 0.0" in page
 
 
-async def test_a_body_tells_which_api_it_means(tmp_path):
-    async with running_host(tmp_path, HeldEngine(), apis=APIS) as host:
-        openai = await host.client.post(COMPLETIONS, json={"prompt": "x"})
-        tabby = await host.client.post(COMPLETIONS, json=BODY)
-        neither = await host.client.post(COMPLETIONS, json={"language": "python"})
-        both = await host.client.post(COMPLETIONS, json=BODY | {"prompt": "x"})
-    assert openai.json()["object"] == "text_completion"
-    assert tabby.json()["mode"] == "standard"
-    for one in (neither, both):
-        assert one.status_code == 400
-        assert "`segments`" in one.text
-        assert "`prompt`" in one.text
-
-
 async def test_health_says_what_the_agent_asks_before_anything_else(tmp_path):
     async with running_host(tmp_path, HeldEngine(), apis=APIS) as host:
         for method in ("GET", "POST"):

@@ -118,7 +118,7 @@ async def test_who_asks_while_the_upstream_is_not_there_hears_what_the_host_wait
             return UpstreamEngine.load(UpstreamOptions(upstream.url), progress)
 
         async with running_host(tmp_path, None, load=load) as host:
-            while not host.service.engine_thread.progress:
+            while not host.service.engine_thread.loading.now:
                 await asyncio.sleep(0.005)
             answer = await host.client.post("/v1/completions", json={"prompt": "x"})
             upstream.refusals.clear()

@@ -52,12 +52,6 @@ def test_text_without_probabilities_is_one_sure_piece():
     )
 
 
-def test_usage_tells_of_the_prompt():
-    usage = {"prompt_tokens": 9, "prompt_tokens_details": {"cached_tokens": 8}}
-    told = delta({"choices": [], "usage": usage})
-    assert (told.prompt_tokens, told.reused_tokens, told.tokens) == (9, 8, ())
-
-
 @pytest.mark.parametrize("content", [[], "x", {"choices": 7}, {"choices": [{"logprobs": "x"}]}])
 def test_what_is_no_event_is_a_broken_upstream(content):
     with pytest.raises(UpstreamError, match="http://there sent what is no completion"):
