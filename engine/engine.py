@@ -21,7 +21,7 @@ from engine.model.token_tree import MAX_ROWS
 from engine.per_workspace import PerWorkspace
 from engine.prompt_cache import CacheLease, PromptCache
 from engine.request import Chunk, ClosedBuffers, CompletionRequest
-from engine.sequence import Completion, Sequence, TextStream
+from engine.sequence import Completion, Sequence
 from engine.snippets import Neighbours
 from engine.text.stopper import Stopper
 
@@ -156,7 +156,7 @@ class Engine(ServedEngine):
         completion = Completion(
             model=self.model,
             text=GrowingText(stopper, on_chunk, tells_tokens=request.tells_tokens),
-            stream=TextStream(owed=len(prompt.dropped)),
+            owed=len(prompt.dropped),
         )
         wanted = request.stop.max_tokens
         room = self.model.causal_lm.max_context - len(prompt.ids)

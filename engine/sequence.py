@@ -18,31 +18,23 @@ from engine.prompt_cache import CacheLease
 from engine.request import Cost, Done, FinishReason
 
 
-class TextStream:
-    """A decoder of UTF-8 cut anywhere, which skips the first `owed` bytes."""
-
-    def __init__(self, owed: int) -> None:
-        self._owed = owed
-        self._decode = codecs.getincrementaldecoder("utf-8")("replace").decode
-
-    def push(self, token: bytes) -> str:
-        """Return the characters that `token` completes; none while it ends inside one."""
-        skipped = min(self._owed, len(token))
-        self._owed -= skipped
-        return self._decode(token[skipped:])
-
-
 @dataclass(slots=True)
 class Completion:
-    """An answer built token by token, so plain and lookahead decoding end at the same one."""
+    """An answer built token by token, so plain and lookahead decoding end at the same one.
+
+    `owed` counts its next bytes that stand before the cursor already.
+    """
 
     model: LoadedModel
     text: GrowingText
-    stream: TextStream
+    owed: int
     token_ids: list[int] = field(default_factory=list)
     steps: int = 0
     rows: int = 0
     accepted: Counter[str] = field(default_factory=Counter)
+    _decoder: codecs.IncrementalDecoder = field(
+        default_factory=lambda: codecs.getincrementaldecoder("utf-8")("replace")
+    )
 
     def take(self, step: VerifiedStep) -> bool:
         """Add a step's tokens up to the one that ends the completion; return whether one did."""
@@ -56,7 +48,7 @@ class Completion:
             self.accepted[source] += 1
             self.token_ids.append(token_id)
             token = self.model.tokenizer.vocabulary.bytes_of(token_id)
-            self.text.grow(self.stream.push(token), log_prob)
+            self.text.grow(self._decoded(token), log_prob)
             if self.text.is_ended:
                 break
         self.text.send()
@@ -66,6 +58,12 @@ class Completion:
         """End for a reason outside the text, unless it has ended already."""
         self.text.finish(reason)
         self.text.send()
+
+    def _decoded(self, token: bytes) -> str:
+        """Return the characters that `token` completes; none while it ends inside one."""
+        skipped = min(self.owed, len(token))
+        self.owed -= skipped
+        return self._decoder.decode(token[skipped:])
 
     def _ends(self, token_id: int) -> bool:
         if token_id in self.model.fim.stop_ids:

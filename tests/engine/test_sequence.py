@@ -19,7 +19,7 @@ from engine.model.token_tree import TokenTree
 from engine.model.tokenizer import Tokenizer
 from engine.prompt_cache import PromptCache
 from engine.request import FinishReason
-from engine.sequence import Completion, Sequence, TextStream
+from engine.sequence import Completion, Sequence
 from engine.text.stopper import Stopper
 from tests.support.byte_tokenizer import byte_tokenizer
 
@@ -53,7 +53,7 @@ class Watched:
     def __init__(self, cache, *, num_refused=0, decoding=None) -> None:
         self.is_cancelled, self.ends, self.refused = False, 0, num_refused
         stopper, model = Stopper(StopRules(), "", ""), cast(Any, None)  # it writes nothing
-        completion = Completion(model, GrowingText(stopper, lambda _: None), TextStream(0))
+        completion = Completion(model, GrowingText(stopper, lambda _: None), 0)
 
         def lease():
             if self.refused:
@@ -146,7 +146,7 @@ def completion(chunks: list[Any], *, max_tokens=100, owed=0):
     model: Any = SimpleNamespace(tokenizer=TOKENIZER, fim=fim)
     rules = StopRules(max_tokens=max_tokens)
     stopper = Stopper(rules, "def f():\n    ", "")
-    return Completion(model, GrowingText(stopper, chunks.append), TextStream(owed))
+    return Completion(model, GrowingText(stopper, chunks.append), owed)
 
 
 def step(token_ids):
@@ -227,22 +227,15 @@ def test_white_space_alone_is_no_completion():
 
 
 def test_a_character_comes_when_its_last_byte_has_come():
-    stream = TextStream(owed=0)
-    assert [stream.push(bytes([byte])) for byte in "aé😀".encode()] == [
-        "a",
-        "",
-        "é",
-        "",
-        "",
-        "",
-        "😀",
-    ]
+    decoded = completion([])._decoded
+    found = [decoded(bytes([byte])) for byte in "aé😀".encode()]
+    assert found == ["a", "", "é", "", "", "", "😀"]
 
 
 def test_the_owed_bytes_are_skipped_across_tokens():
-    stream = TextStream(owed=3)
-    assert [stream.push(token) for token in (b" r", b"eturn", b" x")] == ["", "turn", " x"]
+    decoded = completion([], owed=3)._decoded
+    assert [decoded(token) for token in (b" r", b"eturn", b" x")] == ["", "turn", " x"]
 
 
 def test_bytes_that_are_no_text_are_replaced():
-    assert TextStream(owed=0).push(b"\xffa") == "\ufffda"
+    assert completion([])._decoded(b"\xffa") == "\ufffda"
