@@ -5,7 +5,7 @@ principals by a new name. A principal that was away for long saves up at most `C
 """
 
 import time
-from collections import OrderedDict
+from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 
@@ -32,11 +32,11 @@ class Turns:
         self._charged_at = clock()
         self._num_turns = 0
         self._served_s = 0.0  # most time that a principal had used when it was served
-        self._accounts: dict[str, _Account] = {}
+        self._accounts = defaultdict[str, _Account](_Account)
 
     def arrive(self, principal: str, rivals: Iterable[str]) -> None:
         """Admit a principal that had no jobs, while `rivals` have some."""
-        account = self._account(principal)
+        account = self._accounts[principal]
         least_s = min(map(self.used_s, rivals), default=0.0)
         # The last served principal counts even if nobody waits. Else one that seldom asks would
         # save up time without end, and go before all others for as long.
@@ -50,13 +50,13 @@ class Turns:
         """Charge those whose jobs ran side by side since `begin`, one entry for each job."""
         share_s = (self._clock() - self._charged_at) / max(1, len(principals))
         for principal in principals:
-            self._account(principal).used_s += share_s
+            self._accounts[principal].used_s += share_s
         self.begin()
 
     def take(self, principal: str, client: str) -> None:
         """Give a client its turn."""
         self._num_turns += 1
-        account = self._account(principal)
+        account = self._accounts[principal]
         self._served_s = account.used_s = max(account.used_s, self._served_s)
         account.last_turn = self._num_turns
         turns = account.last_turns
@@ -67,7 +67,7 @@ class Turns:
 
     def forget(self, principal: str, client: str) -> None:
         """Forget the turns of a client that has left."""
-        self._account(principal).last_turns.pop(client, None)
+        self._accounts[principal].last_turns.pop(client, None)
 
     def forget_all(self, principal: str) -> None:
         """Forget a principal that has left; the next one of its name begins anew."""
@@ -79,20 +79,14 @@ class Turns:
         Principals with less time than the last served one, or little more, take turns: a turn ends
         their credit. Else the one that types most would wait until others have used up theirs.
         """
-        account = self._account(principal)
+        account = self._accounts[principal]
         ahead = max(0, int((account.used_s - self._served_s) / ALIKE_S))
         return ahead, account.last_turn, account.last_turns.get(client, 0)
 
     def used_s(self, principal: str) -> float:
         """Engine seconds charged to a principal."""
-        return self._account(principal).used_s
+        return self._accounts[principal].used_s
 
     def is_far_behind(self, principal: str, other: str) -> bool:
         """Whether a job of `other` should make way for one of `principal`."""
         return self.used_s(other) - self.used_s(principal) > SLICE_S
-
-    def _account(self, principal: str) -> _Account:
-        account = self._accounts.get(principal)
-        if account is None:
-            account = self._accounts[principal] = _Account()
-        return account

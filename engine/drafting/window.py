@@ -37,8 +37,6 @@ class JacobiWindow:
 
         `probs` float64 [cells] is the acceptance table's array, read at every draft.
         """
-        if window_size < 1 or ngram_size < 1 or not context:
-            raise ValueError("a window has W >= 1, N >= 1 and a context")
         self._window_size = window_size
         self._max_len = ngram_size - 1
         self._probs = probs

@@ -110,4 +110,4 @@ def test_a_job_makes_way_for_who_is_far_behind_only(turns, clock):
 def test_the_memory_of_turns_is_bounded_however_many_names_come(turns):
     for number in range(2000):
         turns.take("eve", f"name {number}")
-    assert len(turns._account("eve").last_turns) <= 256
+    assert len(turns._accounts["eve"].last_turns) <= 256

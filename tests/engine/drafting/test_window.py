@@ -132,11 +132,6 @@ def test_an_n_of_one_drafts_and_finds_nothing():
     assert window.update(draft, np.array([7]), 0) == []
 
 
-def test_it_refuses_what_is_no_window():
-    with pytest.raises(ValueError, match="W >= 1"):
-        JacobiWindow(0, 2, [1])
-
-
 @given(
     size=st.integers(1, 8),
     ngram_size=st.integers(2, 8),

@@ -382,7 +382,7 @@ async def test_silent_clients_and_their_jobs_are_forgotten(tmp_path, monkeypatch
         monkeypatch.setattr("engine.host.clients._SILENT_S", 0.0)
         while host.service.buffers.usage_of().clients:
             await asyncio.sleep(0.005)
-        assert not host.service.scheduler._turns._account("").last_turns
+        assert not host.service.scheduler._turns._accounts[""].last_turns
 
 
 @pytest.mark.parametrize("is_replaced", [False, True])

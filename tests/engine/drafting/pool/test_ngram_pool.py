@@ -278,13 +278,6 @@ def test_a_context_of_unknown_tokens_drafts_nothing():
         assert len(pool.draft(context, 8).tokens) == 0
 
 
-def test_an_open_savepoint_holds_up_compaction():
-    pool = NgramPool(100, 50)
-    with pool.savepoint(), pytest.raises(ValueError, match="open savepoint"):
-        pool.compact()
-    pool.compact()
-
-
 def test_what_is_removed_in_a_savepoint_stays_so():
     pool = NgramPool(300, 50)
     document = pool.add([1, 2, 3], Source.OPEN_BUFFER)
@@ -293,14 +286,6 @@ def test_what_is_removed_in_a_savepoint_stays_so():
         pool.remove(document)
         assert paths(pool.draft([1, 2], 40)) == [(4,)]
     assert not paths(pool.draft([1, 2], 40))
-
-
-def test_a_document_that_is_gone_cannot_be_removed():
-    pool = NgramPool(100, 50)
-    document = pool.add([1, 2], Source.OPEN_BUFFER)
-    pool.remove(document)
-    with pytest.raises(ValueError, match="no document"):
-        pool.remove(document)
 
 
 def test_the_oldest_completions_go_when_there_are_too_many():
@@ -321,11 +306,6 @@ def test_generated_tokens_beyond_the_capacity_are_ignored():
             pool.extend([2] * 20)
         assert len(pool) <= 100
         assert paths(pool.draft([1, 2], 1)) == [(2,)]
-
-
-def test_generated_tokens_are_for_a_savepoint():
-    with pytest.raises(ValueError, match="savepoint"):
-        NgramPool(100, 50).extend([1])
 
 
 def test_a_pool_is_wasteful_until_it_is_compacted():
