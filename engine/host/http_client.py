@@ -1,9 +1,9 @@
 """Common parts of HTTP clients: trusted certificates, proxies, and limits on what they read."""
 
 import ssl
-from collections.abc import AsyncIterator, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import httpx2
 
@@ -80,11 +80,23 @@ def tls_context(url: str, ca_file: Path | None, called: str) -> ssl.SSLContext:
     return context
 
 
-@contextmanager
-def usable_proxies() -> Iterator[None]:
-    """Create a client in this block. Raises ConfigurationError for an unusable proxy."""
+def http_client(
+    url: str,
+    token: str,
+    verify: ssl.SSLContext,
+    headers: dict[str, str],
+    *,
+    is_local: bool,
+    **options: Any,  # noqa: ANN401 - httpx2's
+) -> httpx2.AsyncClient:
+    """Return a client that the caller closes; proxies must not see local traffic.
+
+    Raises ConfigurationError for an unusable proxy.
+    """
+    bearer = {"authorization": f"Bearer {token}"} if token else {}
+    options["headers"] = headers | bearer | {"accept-encoding": "identity"}
     try:
-        yield
+        return httpx2.AsyncClient(base_url=url, verify=verify, trust_env=not is_local, **options)
     except (ImportError, ValueError) as error:  # ImportError: SOCKS needs another package
         raise ConfigurationError(
             "the proxy that HTTPS_PROXY, HTTP_PROXY or ALL_PROXY names cannot be used: it has to "

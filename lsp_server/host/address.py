@@ -14,7 +14,7 @@ import httpcore2
 import httpx2
 
 from engine.errors import ConfigurationError, ForegramError
-from engine.host.http_client import tls_context, usable_proxies
+from engine.host.http_client import http_client, tls_context
 from engine.host.loopback import is_loopback, loopback_addresses
 from engine.host.protocol import PROTOCOL_HEADER, PROTOCOL_VERSION, SESSION_HEADER
 from engine.host.runtime import RuntimeFolder
@@ -159,22 +159,18 @@ class HostAddress:
         headers = {
             PROTOCOL_HEADER: str(PROTOCOL_VERSION),
             "content-type": "application/json",
-            "accept-encoding": "identity",
         }
-        if self.token:  # a host on a socket may require none
-            headers["authorization"] = f"Bearer {self.token}"
         if session:
             headers[SESSION_HEADER] = session
-        transport = SocketTransport(self.socket_path) if self.socket_path else None
-        with usable_proxies():
-            return httpx2.AsyncClient(
-                base_url=self._parsed,
-                headers=headers,
-                timeout=timeout_s,
-                verify=self.tls_context(),
-                transport=transport,
-                trust_env=not self.is_local,  # proxies must not see local traffic
-            )
+        return http_client(
+            str(self._parsed),
+            self.token,  # a host on a socket may require none
+            self.tls_context(),
+            headers,
+            is_local=self.is_local,
+            timeout=timeout_s,
+            transport=SocketTransport(self.socket_path) if self.socket_path else None,
+        )
 
     def tls_context(self) -> ssl.SSLContext:
         """Trust the system's certificates and `ca_file`. Raises ConfigurationError."""

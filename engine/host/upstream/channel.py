@@ -16,11 +16,11 @@ from engine.errors import ConfigurationError, ForegramError
 from engine.host.http_client import (
     ResponseTooLargeError,
     body_of,
+    http_client,
     lines_of,
     rejected_certificate,
     retry_after_s,
     tls_context,
-    usable_proxies,
 )
 from engine.host.upstream.options import UpstreamOptions
 
@@ -93,22 +93,19 @@ class UpstreamChannel:
 
     def __init__(self, options: UpstreamOptions) -> None:
         self.where = options.base_url
-        headers = {"accept-encoding": "identity", "user-agent": "foregram"}
-        if options.token:
-            headers["authorization"] = f"Bearer {options.token}"
-        with usable_proxies():
-            self._http = httpx2.AsyncClient(
-                base_url=options.base_url,
-                headers=headers,
-                timeout=httpx2.Timeout(_SILENT_S, connect=_CONNECT_S),
-                limits=httpx2.Limits(
-                    max_connections=None,
-                    max_keepalive_connections=_MOST_KEPT,
-                    keepalive_expiry=_KEPT_S,
-                ),
-                verify=tls_context(options.base_url, options.ca_file, "--upstream-ca-file"),
-                trust_env=not options.is_local,  # local traffic must not go through a proxy
-            )
+        self._http = http_client(
+            self.where,
+            options.token,
+            tls_context(self.where, options.ca_file, "--upstream-ca-file"),
+            {"user-agent": "foregram"},
+            is_local=options.is_local,
+            timeout=httpx2.Timeout(_SILENT_S, connect=_CONNECT_S),
+            limits=httpx2.Limits(
+                max_connections=None,
+                max_keepalive_connections=_MOST_KEPT,
+                keepalive_expiry=_KEPT_S,
+            ),
+        )
         self._rests_until = 0.0  # time.monotonic() until which the upstream is busy
 
     async def ask(self, path: str, body: dict[str, Any] | None = None) -> Any:  # noqa: ANN401 - JSON
