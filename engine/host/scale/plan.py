@@ -14,16 +14,14 @@ from engine.host.principals import Principals
 from engine.host.runtime import new_secret
 from engine.host.service import CompletionService
 
-_MOST_REPLICAS = 1000  # replicas behind one address
-
 
 def replica_range(text: str) -> tuple[int, int]:
     """Parse `N` or `MIN-MAX`, limits for autoscaling. Raises ConfigurationError."""
-    if found := re.fullmatch(r"([1-9][0-9]{0,3})(?:-([1-9][0-9]{0,3}))?", text):
+    if found := re.fullmatch(r"([1-9][0-9]{0,2})(?:-([1-9][0-9]{0,2}))?", text):
         least, most = int(found[1]), int(found[2] or found[1])
-        if least <= most <= _MOST_REPLICAS:
+        if least <= most:
             return least, most
-    what = f"a number or a range like 2-8, of at most {_MOST_REPLICAS:,}"
+    what = "a number or a range like 2-8, below 1,000"
     raise ConfigurationError(f"--replicas is {what}, not {text!r}")
 
 

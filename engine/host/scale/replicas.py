@@ -57,7 +57,13 @@ def serve_replicas(plan: ReplicaPlan, host: HostOptions) -> None:
         if plan.cluster is None:
             stack.callback(serve.shutdown)
             port_listener(host).close()  # its error message is clearer than Ray's
-        _listen(host, "EveryNode" if plan.cluster else "HeadOnly")
+        cert, key = (path and str(path.absolute()) for path in (host.tls_cert, host.tls_key))
+        http = {"host": host.address, "port": host.port, "ssl_certfile": cert, "ssl_keyfile": key}
+        serve.start(  # if Ray already listens, its address stays
+            proxy_location="EveryNode" if plan.cluster else "HeadOnly",
+            http_options=http | {"request_timeout_s": 600.0},
+            logging_config=_LOGGING,
+        )
         _deploy(plan, is_waited_for=True)
         stack.enter_context(kept_token(host, host.address, host.port))
         _log.info("listening on %s:%s", host.address, host.port)
@@ -87,16 +93,7 @@ def _ray(cluster: str | None) -> AbstractContextManager[Any]:
     return started  # type: ignore[no-any-return] # Ray has no types
 
 
-def _listen(host: HostOptions, proxy_location: str) -> None:
-    """Have Ray listen; if it already does, its address stays."""
-    cert, key = (path and str(path.absolute()) for path in (host.tls_cert, host.tls_key))
-    http = {"host": host.address, "port": host.port, "ssl_certfile": cert, "ssl_keyfile": key}
-    http["request_timeout_s"] = 600.0
-    serve.start(proxy_location=proxy_location, http_options=http, logging_config=_LOGGING)
-
-
 def _deploy(plan: ReplicaPlan, *, is_waited_for: bool) -> None:
-    """Run the replicas, replacing existing ones. Raises ClusterError."""
     least, most = plan.count
     processors = [node["Resources"].get("CPU", 0) for node in ray.nodes() if node["Alive"]]
     share = max(1, int(min(sum(processors) // most, max(processors, default=1))))
@@ -140,8 +137,7 @@ class Replica:
         while self._service.state == "loading":
             await asyncio.sleep(0.05)
         self.check_health()
-        # The file may have changed during the load.
-        await follow_tokens(self._service, plan.principals, is_told=True)
+        await follow_tokens(self._service, plan.principals, is_told=True)  # it may have changed
         self._upkeep = asyncio.create_task(keep_up(self._service, plan.principals))
 
     def __serve_build_asgi_app__(self) -> Application:
@@ -175,7 +171,6 @@ class Replica:
 
 
 async def _ask_all(method: str, *values: object) -> list[Any]:
-    """Call a method of each replica, and return the results that arrive in time."""
     try:
         context = serve.get_replica_context()
         handle = serve.get_deployment_handle(context.deployment, context.app_name)
