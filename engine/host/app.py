@@ -91,9 +91,10 @@ def guarded_app(
 
     @post("/v1/feedback", status_code=204)
     async def feedback(request: AnyRequest) -> None:
-        service.clients.record(
-            principal_of(request.scope), await _message(service, request, Feedback)
-        )
+        data = await _message(service, request, Feedback)
+        if not service.clients.record(principal_of(request.scope), data):
+            told = f"there is no completion {data.completion_id}"
+            raise RefusalError(404, Problem("unknown_completion", told))
 
     @get("/v1/status")
     async def status(request: AnyRequest, client: FromQuery[str] = "") -> Status:
@@ -155,7 +156,7 @@ def _on_error(
 
 
 def _refusal(request: AnyRequest, error: Exception) -> RefusalError:
-    """Return the refusal for an error of a route, and log one that is nobody's."""
+    """Return the refusal for a route's error; an unexpected one is logged."""
     if isinstance(error, RefusalError):
         return error
     if isinstance(error, InputError | ConfigurationError):

@@ -141,22 +141,12 @@ class ClientBuffers:
 
     def __init__(self, quotas_of: Callable[[str], Quotas] = lambda _: Quotas()) -> None:
         """Create an empty store that enforces each principal's quotas."""
-        self._clients: dict[ClientId, Client] = {}
+        self.clients: dict[ClientId, Client] = {}
         self._quotas_of = quotas_of
-
-    @property
-    def clients(self) -> list[ClientId]:
-        """The present clients of all principals."""
-        return list(self._clients)
-
-    def num_others(self, client_id: ClientId) -> int:
-        """Return the number of the principal's other clients."""
-        own = {one for one in self._clients if one.principal == client_id.principal}
-        return len(own - {client_id})
 
     def usage_of(self, principal: str = "") -> BufferUsage:
         """Return what one principal's clients hold in all; without a name, all clients."""
-        own = [one for name, one in self._clients.items() if not principal or name[0] == principal]
+        own = [one for name, one in self.clients.items() if not principal or name[0] == principal]
         sizes = [held.num_bytes for one in own for held in one.buffers.values()]
         return BufferUsage(len(own), len(sizes), sum(sizes))
 
@@ -165,7 +155,7 @@ class ClientBuffers:
 
         Raises VersionConflictError after the update; InputError and QuotaError without any update.
         """
-        known = self._clients.get(client_id) or Client()
+        known = self.clients.get(client_id) or Client()
         conflicts, all_held = [], dict(known.buffers)
         for sync in buffers:
             held = all_held.get(sync.uri)
@@ -176,14 +166,14 @@ class ClientBuffers:
             all_held[sync.uri] = synced(held, sync)
         self._check(client_id, known, all_held)
         conflict = VersionConflictError(conflicts, known)
-        client = self._clients.setdefault(client_id, known)
+        client = self.clients.setdefault(client_id, known)
         client.workspace, client.seen_at, client.buffers = workspace, time.monotonic(), all_held
         if conflicts:
             raise conflict
 
     def _check(self, client_id: ClientId, known: Client, wanted: dict[str, HeldBuffer]) -> None:
         """Raise QuotaError if the client takes more than before, and too much."""
-        is_new = client_id not in self._clients
+        is_new = client_id not in self.clients
         grown = _num_bytes(wanted) - _num_bytes(known.buffers)
         added = len(wanted) - len(known.buffers)
         if is_new or grown > 0 or added > 0:
@@ -194,7 +184,7 @@ class ClientBuffers:
 
     def get(self, client_id: ClientId, uri: str, version: int | None = None) -> HeldBuffer:
         """Return a buffer at a version, or at any version. Raises VersionConflictError."""
-        client = self._clients.get(client_id)
+        client = self.clients.get(client_id)
         held = client.buffers.get(uri) if client else None
         if held is None or version not in (None, held.version):
             raise VersionConflictError([uri], client)
@@ -202,39 +192,24 @@ class ClientBuffers:
 
     def holds(self, client_id: ClientId, uri: str) -> bool:
         """Whether a client has a buffer open. Thread-safe."""
-        client = self._clients.get(client_id)
+        client = self.clients.get(client_id)
         return client is not None and uri in client.buffers
-
-    def has_open(self, client_id: ClientId) -> bool:
-        """Whether a client has any buffer open."""
-        client = self._clients.get(client_id)
-        return client is not None and bool(client.buffers)
 
     def others(self, client_id: ClientId, held: HeldBuffer) -> tuple[HeldBuffer, ...]:
         """Return the client's other files, last synced first. A notebook's cells are one file."""
-        buffers = reversed(self._clients[client_id].buffers.values())
+        buffers = reversed(self.clients[client_id].buffers.values())
         return tuple(one for one in buffers if not _is_same_file(one, held))
 
     def close(self, client_id: ClientId, uris: Iterable[str] | None) -> Client:
         """Forget a client's closed buffers, or with None the client. Returns the forgotten ones."""
-        client = self._clients.get(client_id) or Client()
+        client = self.clients.get(client_id) or Client()
         if uris is None:
-            self._clients.pop(client_id, None)
+            self.clients.pop(client_id, None)
             return client
         rest = dict(client.buffers)
         closed = {uri: rest.pop(uri) for uri in uris if uri in rest}
         client.buffers = rest
         return Client(client.workspace, closed)
-
-    def silent(self, for_s: float) -> list[ClientId]:
-        """Return the clients that have been silent for so many seconds."""
-        oldest = time.monotonic() - for_s
-        return [name for name, client in self._clients.items() if client.seen_at < oldest]
-
-    def touch(self, client_id: ClientId) -> None:
-        """Note that a client is alive."""
-        if client := self._clients.get(client_id):
-            client.seen_at = time.monotonic()
 
 
 def _num_bytes(buffers: dict[str, HeldBuffer]) -> int:

@@ -7,23 +7,14 @@ from dataclasses import dataclass, field
 
 from engine.host.buffers import ClientBuffers, ClientId
 from engine.host.engine_thread import EngineThread
-from engine.host.failures import RefusalError
 from engine.host.metrics import Metrics
-from engine.host.protocol import Feedback, Problem
+from engine.host.protocol import Feedback
 from engine.host.request_builder import closed_buffers
 from engine.request import ClosedBuffers, Cost, Done, FinishReason
 from engine.scheduler import Scheduler
 
 _MOST_SERVED = 5000  # completions of a principal open to feedback: a team's last few minutes
 _SILENT_S = 600.0  # seconds of silence after which a client counts as gone
-
-
-class UnknownCompletionError(RefusalError):
-    """Feedback names a completion that this host never served or has forgotten."""
-
-    def __init__(self, completion_id: str) -> None:
-        problem = Problem("unknown_completion", f"there is no completion {completion_id}")
-        super().__init__(404, problem)
 
 
 @dataclass(slots=True)
@@ -84,29 +75,32 @@ class Clients:
         known = self._known.get(principal)
         return known.last_prompt if known else None
 
-    def record(self, principal: str, feedback: Feedback) -> None:
-        """Count feedback on a principal's own completion. Raises UnknownCompletionError.
+    def record(self, principal: str, feedback: Feedback) -> bool:
+        """Count feedback on a principal's own completion; return False if there is no such one.
 
         Each report of a partial acceptance gives the total length so far, so nothing counts twice.
         """
-        self._buffers.touch(ClientId(principal, feedback.client))
+        if client := self._buffers.clients.get(ClientId(principal, feedback.client)):
+            client.seen_at = time.monotonic()
         known = self._known.get(principal)
         served = known.served.get(feedback.completion_id) if known else None
         if served is None:
-            raise UnknownCompletionError(feedback.completion_id)
+            return False
         self._metrics.feedback.labels(feedback.kind).inc()
         if feedback.kind in ("accepted", "partly_accepted"):
             told = served.text_len if feedback.accepted_len is None else feedback.accepted_len
             accepted = min(told, served.text_len)
             self._metrics.accepted_characters.inc(max(0, accepted - served.accepted_len))
             served.accepted_len = max(accepted, served.accepted_len)
+        return True
 
     def leave(self, client: ClientId, uris: tuple[str, ...] | None) -> None:
         """Close a client's buffers (None: all), and forget what the engine learned from them."""
         gone = self._buffers.close(client, uris)
         if uris is None:
             self._scheduler.forget(client.name, client.principal)
-        is_last = not self._buffers.has_open(client)
+        rest = self._buffers.clients.get(client)
+        is_last = rest is None or not rest.buffers
         if gone.buffers or is_last:
             buffers = gone.buffers.values()
             closed = closed_buffers(client, gone.workspace, buffers, is_last=is_last)
@@ -114,7 +108,7 @@ class Clients:
 
     def keep_only(self, principals: Collection[str]) -> None:
         """Forget all other principals, so that a later one of the same name finds nothing."""
-        for client in self._buffers.clients:
+        for client in list(self._buffers.clients):
             if client.principal not in principals:
                 self.leave(client, None)
         for principal in self._known.keys() - set(principals):
@@ -124,9 +118,10 @@ class Clients:
 
     def leave_silent(self) -> None:
         """Forget the clients that have been silent for ten minutes."""
-        for client in self._buffers.silent(_SILENT_S):
-            self.leave(client, None)
         oldest = time.monotonic() - _SILENT_S
+        clients = self._buffers.clients.items()
+        for silent in [name for name, client in clients if client.seen_at < oldest]:
+            self.leave(silent, None)
         for principal, known in self._known.items():
             for name in [name for name, at in known.bufferless.items() if at < oldest]:
                 del known.bufferless[name]

@@ -20,7 +20,7 @@ from engine import VERSION
 from engine.completer import EngineInfo, EngineUsage, ServedEngine, ServedSequence
 from engine.errors import DeviceLostError, ForegramError
 from engine.host.buffers import ClientBuffers, ClientId
-from engine.host.clients import Clients, UnknownCompletionError
+from engine.host.clients import Clients
 from engine.host.engine_thread import STOPPING, EngineThread
 from engine.host.failures import RateLimitedLog, log_failure
 from engine.host.metrics import Metrics
@@ -122,8 +122,7 @@ class CompletionService:
         """
         client = ClientId(principal, message.client)
         for one in message.feedback:  # before anything raises: a retry does not repeat it
-            with suppress(UnknownCompletionError):
-                self.clients.record(principal, one)
+            self.clients.record(principal, one)
         self.buffers.sync(client, message.workspace, message.sync)
         return CompletionJob(
             service=self,
@@ -159,7 +158,9 @@ class CompletionService:
             num_running=own["running"],
             num_waiting=own["waiting"],
             num_clients=own["clients"],
-            num_other_clients=self.buffers.num_others(asking),
+            num_other_clients=sum(
+                one.principal == principal and one != asking for one in self.buffers.clients
+            ),
             num_buffers=own["buffers"],
             pool_tokens=own["pool_tokens"],
             kv_bytes=own["kv_bytes"],

@@ -254,7 +254,7 @@ async def test_a_host_that_has_lost_a_cell_is_given_it_again(tmp_path):
     async with connected(tmp_path, engine) as client:
         client.open(a="import os", b="x = ")
         await client.complete("b")
-        (held,) = client.host.service.buffers._clients
+        (held,) = client.host.service.buffers.clients
         client.host.service.clients.leave(held, (uri("a"),))
         client.edit("b", 0, 1, "y")
         await client.complete("b")

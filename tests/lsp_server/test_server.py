@@ -239,7 +239,7 @@ async def test_a_document_that_is_looked_at_is_sent_before_it_is_asked_for(tmp_p
         focus(shown)
         while not any(
             "    x = 1" in held.lines
-            for client in host.service.buffers._clients.values()
+            for client in host.service.buffers.clients.values()
             for held in client.buffers.values()
         ):
             await asyncio.sleep(0.005)

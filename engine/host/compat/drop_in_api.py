@@ -1,9 +1,10 @@
 """The interface of a drop-in API, which reads a body into a request and writes the answer."""
 
 import secrets
+import time
 import uuid
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 import msgspec
@@ -115,6 +116,8 @@ class DropInCompletion:
     request: TextRequest
     model: EngineInfo
     is_streamed: bool = False
+    # In seconds since 1970.
+    created: int = field(init=False, default_factory=lambda: int(time.time()))
 
     def answer(self, chunks: Sequence[Chunk], done: Done) -> object:
         """Return the whole answer for encoding as JSON. `chunks` hold the text in pieces."""

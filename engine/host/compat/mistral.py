@@ -9,10 +9,17 @@ from dataclasses import dataclass
 import msgspec
 
 from engine.completer import EngineInfo
-from engine.host.compat.drop_in_api import DONE, Body, DropInApi, Json, event, read_as
+from engine.host.compat.drop_in_api import (
+    DONE,
+    Body,
+    DropInApi,
+    DropInCompletion,
+    Json,
+    event,
+    read_as,
+)
 from engine.host.compat.openai import (
     HoleBody,
-    TimedCompletion,
     error_type,
     finish_reason,
     usage,
@@ -34,7 +41,7 @@ class FimBody(HoleBody, frozen=True):
 
 
 @dataclass(slots=True)
-class _FimCompletion(TimedCompletion):
+class _FimCompletion(DropInCompletion):
     def answer(self, chunks: Sequence[Chunk], done: Done) -> Json:  # noqa: ARG002 - the end has all text
         return self._completion("", done.id, {"message": _message(done.text)}, done)
 

@@ -8,7 +8,7 @@ https://platform.openai.com/docs/api-reference/completions
 import hashlib
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -101,14 +101,7 @@ class OpenAIBody(HoleBody, frozen=True):
 
 
 @dataclass(slots=True)
-class TimedCompletion(DropInCompletion):
-    """A completion whose answers contain its start, in seconds since 1970."""
-
-    created: int = field(default_factory=lambda: int(time.time()))
-
-
-@dataclass(slots=True)
-class _OpenAICompletion(TimedCompletion):
+class _OpenAICompletion(DropInCompletion):
     tells_usage: bool = False  # at the end of a stream
     num_logprobs: int | None = None
     _offset: int = 0  # characters before the next token

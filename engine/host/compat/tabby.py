@@ -7,7 +7,6 @@ temperature, as the agent does when a user asks for several texts.
 import os
 import platform
 from collections.abc import Sequence
-from contextlib import suppress
 from typing import Annotated, Any, Literal
 from urllib.parse import unquote, urlsplit
 
@@ -19,7 +18,6 @@ from msgspec import Meta
 
 from engine.completer import EngineInfo
 from engine.host.bodies import decoded
-from engine.host.clients import UnknownCompletionError
 from engine.host.compat.drop_in_api import (
     Body,
     DropInApi,
@@ -130,8 +128,7 @@ def _routes(service: CompletionService) -> list[HTTPRouteHandler]:
         if event.type == "select" and select_kind == "line":  # the event has no length
             kind, length = "partly_accepted", 0
         feedback = Feedback("", event.completion_id.removeprefix(_ID_PREFIX), kind, length)
-        with suppress(UnknownCompletionError):  # Tabby accepts unknown ids, too
-            service.clients.record(principal_of(request.scope), feedback)
+        service.clients.record(principal_of(request.scope), feedback)  # it may be unknown
         return Response(b"", media_type=MediaType.TEXT)
 
     @get("/v1beta/server_setting")

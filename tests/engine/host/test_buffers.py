@@ -18,9 +18,7 @@ from engine.host.protocol import BufferSync, LineSplice, Position
 from engine.host.quotas import QuotaError, Quotas
 
 ADA, BOB = "ada", "bob"
-ONE, TWO, SILENT, TOUCHED, SYNCING, NOBODY = (
-    ClientId(ADA, name) for name in ("one", "two", "silent", "touched", "syncing", "nobody")
-)
+ONE, TWO, NOBODY = (ClientId(ADA, name) for name in ("one", "two", "nobody"))
 OTHERS_ONE = ClientId(BOB, "one")
 
 LINES = st.lists(st.text("ab\u2028é", max_size=3), max_size=5).map(tuple)
@@ -110,25 +108,6 @@ def test_what_is_closed_is_forgotten_and_who_leaves_takes_all():
     assert (buffers.usage_of().clients, buffers.usage_of().buffers) == (0, 0)
 
 
-def test_silent_clients_are_dropped_and_those_that_speak_stay(monkeypatch):
-    now = 100.0
-    monkeypatch.setattr("engine.host.buffers.time.monotonic", lambda: now)
-    buffers = ClientBuffers()
-    for client in (SILENT, TOUCHED, SYNCING):
-        buffers.sync(client, "/", [whole("a")])
-    now = 200.0
-    buffers.touch(TOUCHED)
-    buffers.touch(NOBODY)
-    buffers.sync(SYNCING, "/", [])
-    now = 250.0
-    assert buffers.silent(60.0) == [SILENT]
-    assert list(buffers.close(SILENT, None).buffers) == ["a"]
-    assert buffers.silent(60.0) == []
-    assert buffers.usage_of().clients == 2
-    with pytest.raises(VersionConflictError):
-        buffers.get(SILENT, "a", 1)
-
-
 def test_buffers_of_one_path_are_told_apart_by_their_uri():
     buffers = ClientBuffers()
     for cell in ("cell-1", "cell-2"):
@@ -157,8 +136,6 @@ def test_a_principal_closes_and_counts_only_what_its_own_clients_hold():
     buffers.sync(ONE, "/", [whole("a", "x")])
     buffers.sync(TWO, "/", [])
     buffers.sync(OTHERS_ONE, "/", [whole("a", "x" * 1000), whole("b")])
-    assert buffers.num_others(ONE) == 1
-    assert buffers.num_others(OTHERS_ONE) == 0
     assert not buffers.close(ONE, ["b"]).buffers
     assert buffers.usage_of(ADA)[:2] == (2, 1)
     assert 1000 < buffers.usage_of(BOB).num_bytes < 2000

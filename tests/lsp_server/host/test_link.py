@@ -136,7 +136,7 @@ class Moving:
     def move(self, service):
         """The next request goes to a host that knows nothing of this server."""
         self.replica = "two"
-        for client in service.buffers.clients:
+        for client in list(service.buffers.clients):
             service.clients.leave(client, None)
 
 
