@@ -29,25 +29,11 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@+-]{0,63}")
 _SHA256 = re.compile(r"[0-9a-fA-F]{64}")
 
 
-@dataclass(frozen=True, slots=True)
-class KnownToken:
-    """A token as the host keeps it: only its digest, never the token."""
-
-    name: str
-    digest: bytes  # SHA-256
-    line: int = 1  # in the token file
-
-    @classmethod
-    def of(cls, token: str, name: str = "", line: int = 1) -> Self:
-        """Return the record of a plain token."""
-        return cls(name, _digest(token.encode()), line)
-
-
 @dataclass(slots=True)
 class Principals:
     """All principals of a host; without any token it serves every client that reaches it."""
 
-    tokens: tuple[KnownToken, ...] = ()
+    tokens: Mapping[bytes, str] = field(default_factory=dict)  # names by their tokens' digests
     file: Path | None = None  # source of the tokens
     _read_ns: int = field(default=-1, compare=False, repr=False)  # change time of the tokens' file
     _seen_ns: int = field(default=-1, compare=False, repr=False)  # change time at the last check
@@ -55,7 +41,7 @@ class Principals:
     @classmethod
     def of(cls, token: str | None) -> Self:
         """Return the principal of `token`; with None, every client is let in (private socket)."""
-        return cls() if token is None else cls((KnownToken.of(token),))
+        return cls() if token is None else cls({digest_of(token.encode()): ""})
 
     @classmethod
     def read(cls, path: Path) -> Self:
@@ -83,16 +69,16 @@ class Principals:
     @property
     def every(self) -> frozenset[str]:
         """The names of all principals."""
-        return frozenset(known.name for known in self.tokens)
+        return frozenset(self.tokens.values())
 
     def named_by(self, token: bytes) -> str | None:
         """Return a token's principal, or None. Compares with every token in constant time."""
         if not self.tokens:
             return ""
-        digest, found = _digest(token), None
-        for known in self.tokens:
-            if secrets.compare_digest(digest, known.digest):
-                found = known.name
+        digest, found = digest_of(token), None
+        for known, name in self.tokens.items():
+            if secrets.compare_digest(digest, known):
+                found = name
         return found
 
 
@@ -115,32 +101,33 @@ def _changed_ns(path: Path) -> int:
         return 0
 
 
-def _tokens_in(path: Path) -> tuple[KnownToken, ...]:
+def _tokens_in(path: Path) -> dict[bytes, str]:
     called = f"the token file {path}"
-    known: dict[bytes, KnownToken] = {}
+    names: dict[bytes, str] = {}
+    places: dict[bytes, int] = {}  # line numbers
     # Some editors begin a file with a byte order mark.
     lines = read_secret(path, called, _MAX_BYTES).removeprefix("\ufeff").split("\n")
     for number, line in enumerate(map(str.strip, lines), 1):
         if not line or line.startswith("#"):
             continue
         where = f"{called}, line {number},"
-        token = _token(line, number, where)
-        other = known.setdefault(token.digest, token)
-        if other is not token:
-            raise ConfigurationError(f"{where} holds the token of line {other.line} once more")
-    if not known:
+        digest, name = _parsed(line, where)
+        if digest in places:
+            raise ConfigurationError(f"{where} holds the token of line {places[digest]} once more")
+        names[digest], places[digest] = name, number
+    if not names:
         raise ConfigurationError(f"{called} holds no token; write one into it ({MAKE_TOKEN})")
-    bare = [one.line for one in known.values() if not one.name]
-    if bare and len(known) > 1:
+    bare = [places[digest] for digest, name in names.items() if not name]
+    if bare and len(names) > 1:
         raise ConfigurationError(
             f"{called}, line {bare[0]}, has no name: where there are several tokens, each line is "
             "NAME:TOKEN"
         )
-    return tuple(known.values())
+    return names
 
 
-def _token(line: str, number: int, where: str) -> KnownToken:
-    """Parse a line. Raises ConfigurationError, whose message never holds the token."""
+def _parsed(line: str, where: str) -> tuple[bytes, str]:
+    """Return a digest and a name. Raises ConfigurationError, whose message holds no token."""
     name, colon, token = ("", "", line) if line.startswith(_HASHED) else line.partition(":")
     if not colon:
         name, token = "", line
@@ -153,10 +140,11 @@ def _token(line: str, number: int, where: str) -> KnownToken:
         digest = token.removeprefix(_HASHED)
         if not _SHA256.fullmatch(digest):
             raise ConfigurationError(f"{where} has no 64 hexadecimal digits behind {_HASHED}")
-        return KnownToken(name, bytes.fromhex(digest), number)
+        return bytes.fromhex(digest), name
     check_token(token, where)
-    return KnownToken.of(token, name, number)
+    return digest_of(token.encode()), name
 
 
-def _digest(token: bytes) -> bytes:
+def digest_of(token: bytes) -> bytes:
+    """Return the SHA-256 of a token, which is all that a host keeps of it."""
     return hashlib.sha256(token).digest()

@@ -5,7 +5,7 @@ import hashlib
 import pytest
 
 from engine.errors import ConfigurationError
-from engine.host.principals import KnownToken, Principals
+from engine.host.principals import Principals, digest_of
 
 ADA, BOB = "ada's own secret token", "a secret of bob, longer"
 
@@ -119,7 +119,7 @@ def test_a_file_that_is_broken_when_it_is_read_again_changes_nothing(token_file)
 
 def test_a_file_is_followed_where_it_changed_and_complained_of_once(token_file):
     path = token_file("ada:short")
-    known = Principals((KnownToken.of(ADA, "ada"),), path)
+    known = Principals({digest_of(ADA.encode()): "ada"}, path)
     assert not known.follow()
     with pytest.raises(ConfigurationError):
         known.follow()
