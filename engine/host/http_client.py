@@ -9,15 +9,8 @@ import httpx2
 
 from engine.errors import ConfigurationError
 
-MAX_BODY_BYTES = 16 * 2**20
-MAX_LINE_BYTES = 2**20
-
-
-class ResponseTooLargeError(httpx2.HTTPError):
-    """A response, or a line of it, is larger than any honest program sends."""
-
-    def __init__(self, what: str, most_bytes: int) -> None:
-        super().__init__(f"{what} of more than {most_bytes:,} bytes")
+MAX_BODY_BYTES = 16 * 2**20  # bytes of a response; no honest program sends more
+MAX_LINE_BYTES = 2**20  # the same of a line
 
 
 def retry_after_s(response: httpx2.Response) -> float | None:
@@ -37,7 +30,7 @@ async def lines_of(response: httpx2.Response) -> AsyncIterator[bytes]:
     async for part in _parts(response):
         *whole, rest = (rest + part).split(b"\n")
         if len(rest) > MAX_LINE_BYTES:
-            raise ResponseTooLargeError("a line", MAX_LINE_BYTES)
+            raise httpx2.RemoteProtocolError(f"a line of more than {MAX_LINE_BYTES:,} bytes")
         for line in whole:
             yield line
     if rest:
@@ -50,7 +43,7 @@ async def _parts(response: httpx2.Response) -> AsyncIterator[bytes]:
     async for part in response.aiter_raw():
         num_bytes += len(part)
         if num_bytes > MAX_BODY_BYTES:
-            raise ResponseTooLargeError("a response", MAX_BODY_BYTES)
+            raise httpx2.RemoteProtocolError(f"a response of more than {MAX_BODY_BYTES:,} bytes")
         yield part
 
 

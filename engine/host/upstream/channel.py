@@ -14,7 +14,6 @@ import msgspec
 
 from engine.errors import ConfigurationError, ForegramError
 from engine.host.http_client import (
-    ResponseTooLargeError,
     body_of,
     http_client,
     lines_of,
@@ -92,11 +91,11 @@ class UpstreamChannel:
     """A connection pool to one upstream, for one event loop. Its methods raise UpstreamError."""
 
     def __init__(self, options: UpstreamOptions) -> None:
-        self.where = options.base_url
+        self.name = f"the upstream {options.base_url}"  # for messages
         self._http = http_client(
-            self.where,
+            options.base_url,
             options.token,
-            tls_context(self.where, options.ca_file, "--upstream-ca-file"),
+            tls_context(options.base_url, options.ca_file, "--upstream-ca-file"),
             {"user-agent": "foregram"},
             is_local=options.is_local,
             timeout=httpx2.Timeout(_SILENT_S, connect=_CONNECT_S),
@@ -110,13 +109,12 @@ class UpstreamChannel:
 
     async def ask(self, path: str, body: dict[str, Any] | None = None) -> Any:  # noqa: ANN401 - JSON
         """Return a route's decoded answer to GET, or to POST if there is a body."""
-        method = "GET" if body is None else "POST"
-        async with self._answer(method, path, body) as response:
+        async with self._answer(path, body) as response:
             content = await body_of(response)
         try:
             return msgspec.json.decode(content)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            told = f"the upstream {self.where}{path} answers no JSON"
+            told = f"{self.name}{path} answers no JSON"
             raise UpstreamError("upstream_broken", told) from error
 
     @asynccontextmanager
@@ -125,7 +123,7 @@ class UpstreamChannel:
         rest_s = self._rests_until - time.monotonic()
         if rest_s > 0:
             raise self._busy(rest_s)
-        async with self._answer("POST", "/v1/completions", body) as response:
+        async with self._answer("/v1/completions", body) as response:
             is_stream = "json" not in response.headers.get("content-type", "")
             yield self._events(response) if is_stream else self._whole(response)
 
@@ -135,37 +133,35 @@ class UpstreamChannel:
 
     @asynccontextmanager
     async def _answer(
-        self, method: str, path: str, body: dict[str, Any] | None
+        self, path: str, body: dict[str, Any] | None
     ) -> AsyncIterator[httpx2.Response]:
-        content = None if body is None else msgspec.json.encode(body)
-        headers = {} if body is None else {"content-type": "application/json"}
-        with self._told():
-            async with self._http.stream(
-                method, path, content=content, headers=headers
-            ) as response:
+        sent: dict[str, Any] = {"method": "GET"}
+        if body is not None:
+            headers = {"content-type": "application/json"}
+            sent = {"method": "POST", "content": msgspec.json.encode(body), "headers": headers}
+        with self._told():  # also what is raised in the caller's block
+            async with self._http.stream(url=path, **sent) as response:
                 if not response.is_success:
                     raise await self._refusal(response)
                 yield response
 
     async def _events(self, response: httpx2.Response) -> AsyncGenerator[bytes]:
-        with self._told():
-            async for line in lines_of(response):
-                name, _, value = line.partition(b":")
-                if name == b"error":  # only llama.cpp sends this field
-                    yield b'{"error":' + value + b"}"
-                elif name == b"data" and value.strip() == b"[DONE]":
-                    yield _DONE
-                elif name == b"data" and value.strip():
-                    yield value.strip()
+        async for line in lines_of(response):
+            name, _, value = line.partition(b":")
+            if name == b"error":  # only llama.cpp sends this field
+                yield b'{"error":' + value + b"}"
+            elif name == b"data" and value.strip() == b"[DONE]":
+                yield _DONE
+            elif name == b"data" and value.strip():
+                yield value.strip()
 
     async def _whole(self, response: httpx2.Response) -> AsyncGenerator[bytes]:
-        with self._told():
-            yield await body_of(response)
+        yield await body_of(response)
 
     async def _refusal(self, response: httpx2.Response) -> UpstreamError:
         """Return the error for an HTTP error status, with the answer's own message."""
         said, wait_s = _sentence(await body_of(response)), retry_after_s(response)
-        status, who = response.status_code, f"the upstream {self.where}"
+        status, who = response.status_code, self.name
         words = f": {said[:_MOST_SAID]}" if said else ""
         if status in (401, 403):
             return UpstreamError(
@@ -189,33 +185,28 @@ class UpstreamChannel:
         return UpstreamError(f"upstream_{verb}", f"{who} {verb} ({status})", said=said)
 
     def _busy(self, rest_s: float) -> UpstreamError:
-        told = f"the upstream {self.where} is busy; it can be asked again in {_seconds(rest_s)}"
+        told = f"{self.name} is busy; it can be asked again in {_seconds(rest_s)}"
         return UpstreamError("upstream_busy", told, retry_after_s=rest_s)
 
     @contextmanager
     def _told(self) -> Iterator[None]:
-        where = f"the upstream {self.where}"
         try:
             yield
-        except httpx2.ConnectTimeout as error:
-            raise UpstreamError("upstream_unreachable", f"{where} cannot be reached") from error
-        except httpx2.TimeoutException as error:
-            told = f"{where} has said nothing for {_SILENT_S:.0f} s"
-            raise UpstreamError("upstream_timeout", told) from error
-        except httpx2.ConnectError as error:
+        except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
             if (wrong := rejected_certificate(error)) is not None:
                 raise UpstreamError(
                     "upstream_untrusted",
-                    f"the certificate of {where} is not accepted: {wrong.verify_message}; "
+                    f"the certificate of {self.name} is not accepted: {wrong.verify_message}; "
                     "--upstream-ca-file may name the one that signed it",
                 ) from error
-            told = f"{where} cannot be reached: {error}"
+            told = f"{self.name} cannot be reached: {error}".removesuffix(": ")
             raise UpstreamError("upstream_unreachable", told) from error
-        except ResponseTooLargeError as error:
-            raise UpstreamError("upstream_broken", f"{where} sent {error}") from error
+        except httpx2.TimeoutException as error:
+            told = f"{self.name} has said nothing for {_SILENT_S:.0f} s"
+            raise UpstreamError("upstream_timeout", told) from error
         except (httpx2.HTTPError, httpx2.StreamError, httpx2.InvalidURL) as error:
             reason = f"{type(error).__name__}: {error}".removesuffix(": ")
-            raise UpstreamError("upstream_broken", f"{where} broke off ({reason})") from error
+            raise UpstreamError("upstream_broken", f"{self.name} broke off ({reason})") from error
 
 
 def _sentence(content: bytes) -> str:

@@ -110,7 +110,7 @@ class UpstreamSequence:
                         await self._count_rest(deltas)
                     self._end()
                     return
-        told = f"the upstream {self.model.channel.where} stopped in the middle of a completion"
+        told = f"{self.model.channel.name} stopped in the middle of a completion"
         raise UpstreamError("upstream_broken", told)
 
     def _takes_last(self, delta: Delta) -> bool:

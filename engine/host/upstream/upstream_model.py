@@ -73,7 +73,7 @@ async def _identify(channel: UpstreamChannel, options: UpstreamOptions) -> Upstr
         found = replace(found, context=options.context)
     if found.context < _LEAST_CONTEXT:
         raise UpstreamOptionsError(
-            f"the upstream {channel.where} has room for {found.context} tokens only; start it with "
+            f"{channel.name} has room for {found.context} tokens only; start it with "
             "a longer context"
         )
     return found
@@ -245,7 +245,7 @@ class UpstreamModel:
 
     async def _deltas(self, events: AsyncGenerator[bytes]) -> AsyncGenerator[Delta]:
         async for data in events:
-            yield read_delta(data, self.channel.where)
+            yield read_delta(data, self.channel.name)
 
     async def _affordable_prompt(self) -> int:
         """Return how many prompt tokens the upstream reads quickly: a power of two, 1024 to 8192.

@@ -136,16 +136,16 @@ class _Event(msgspec.Struct):
     error: Any = None
 
 
-def read_delta(data: bytes, where: str) -> Delta:
+def read_delta(data: bytes, upstream: str) -> Delta:
     """Decode the data of an event. Raises UpstreamError if it is invalid or reports an error."""
     try:
         event = decoded(data, _Event)
     except InputError as error:
-        told = f"the upstream {where} sent what is no completion"
+        told = f"{upstream} sent what is no completion"
         raise UpstreamError("upstream_broken", told) from error
     if event.error:
         said = event.error.get("message") if isinstance(event.error, dict) else event.error
-        told = f"the upstream {where} failed in the middle of an answer"
+        told = f"{upstream} failed in the middle of an answer"
         raise UpstreamError("upstream_failed", told, said=str(said))
     usage = event.usage or _Usage()
     details = usage.prompt_tokens_details or _PromptDetails()

@@ -245,7 +245,7 @@ def test_a_mark_without_a_reason_is_an_end():
         (
             [b"data: " + b"x" * 2**21 + b"\n\n"],
             "upstream_broken",
-            "sent a line of more than 1,048,576",
+            "a line of more than 1,048,576",
         ),
     ],
 )

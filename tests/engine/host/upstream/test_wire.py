@@ -11,7 +11,7 @@ from tests.support.fake_upstream import data
 
 
 def delta(content):
-    return read_delta(data(content).removeprefix(b"data: "), "http://there")
+    return read_delta(data(content).removeprefix(b"data: "), "the upstream http://there")
 
 
 def choice(text, log_probs=None, reason=None):
