@@ -33,21 +33,9 @@ class EngineOptions:
 def load_engine(options: EngineOptions, progress: Progress | None = None) -> Engine:
     """Load the model, converting it if need be, and measure its steps. Raises ForegramError."""
     progress = progress or NoProgress()
-    model = wanted_model(options, progress)
-    learning = Learning.load(
-        options.cache_folder / "learned", _machine_key(model), model.causal_lm, progress
-    )
-    prompt_tokens = options.prompt_tokens or affordable_prompt(learning.budget.cost)
-    engine = Engine(model, learning, prompt_tokens, options.kv_bytes)
-    shown_if_long(progress, "compiling what drafts text, once on this machine", engine.compile)
-    return engine
-
-
-def wanted_model(options: EngineOptions, progress: Progress) -> LoadedModel:
-    """Load the model that the options name. Raises ForegramError."""
     if options.threads is not None:
         torch.set_num_threads(options.threads)
-    return load_model(
+    model = load_model(
         options.model,
         options.cache_folder,
         progress,
@@ -55,6 +43,13 @@ def wanted_model(options: EngineOptions, progress: Progress) -> LoadedModel:
         device_name=options.device,
         kv_bytes=options.kv_bytes,
     )
+    learning = Learning.load(
+        options.cache_folder / "learned", _machine_key(model), model.causal_lm, progress
+    )
+    prompt_tokens = options.prompt_tokens or affordable_prompt(learning.budget.cost)
+    engine = Engine(model, learning, prompt_tokens, options.kv_bytes)
+    shown_if_long(progress, "compiling what drafts text, once on this machine", engine.compile)
+    return engine
 
 
 def affordable_prompt(cost: StepCost) -> int:

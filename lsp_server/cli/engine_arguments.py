@@ -1,6 +1,6 @@
 """The options of commands that load a model: which one, where it runs, how it decodes.
 
-Importing this loads no torch; `load_engine` and `engine_options` do.
+Importing this loads no torch; `load_engine` does.
 """
 
 import argparse
@@ -15,7 +15,6 @@ from lsp_server.settings import Settings
 
 if TYPE_CHECKING:
     from engine.engine import Engine
-    from engine.loader import EngineOptions
 
 _MEGABYTE = 1024 * 1024
 DEVICE = {"--device DEVICE": "where the model runs: auto (default), cpu, cuda, cuda:N, mps or xpu"}
@@ -69,18 +68,12 @@ def decoding(arguments: argparse.Namespace) -> CompletionRequest:
 
 
 def load_engine(arguments: argparse.Namespace, settings: Settings, progress: Progress) -> "Engine":
-    """Load the engine that the command line names, or else the settings. Raises ForegramError."""
-    from engine.loader import load_engine as load
-
-    return load(engine_options(arguments, settings), progress)
-
-
-def engine_options(arguments: argparse.Namespace, settings: Settings) -> "EngineOptions":
-    """Return a command's options, completed by the settings.
+    """Load the engine that the command line names, completed by the settings. Raises ForegramError.
 
     `prompt_tokens` applies only to commands that have an option for it.
     """
     from engine.loader import EngineOptions
+    from engine.loader import load_engine as load
 
     given = vars(arguments)
     names = ["cache_folder", "model", "dtype", "device", "threads"]
@@ -88,4 +81,5 @@ def engine_options(arguments: argparse.Namespace, settings: Settings) -> "Engine
         names.append("prompt_tokens")
     chosen = {name: given.get(name) or getattr(settings, name) for name in names}
     kv_budget_mb = given.get("kv_budget") or settings.kv_budget_mb
-    return EngineOptions(**chosen, kv_bytes=kv_budget_mb and kv_budget_mb * _MEGABYTE)
+    kv_bytes = kv_budget_mb and kv_budget_mb * _MEGABYTE
+    return load(EngineOptions(**chosen, kv_bytes=kv_bytes), progress)

@@ -18,6 +18,7 @@ from rich.table import Table
 from engine.bench.task_sets import ReplayItem, load_replay_items
 from engine.errors import ConfigurationError
 from engine.model.causal_lm import CausalModel, StepInput, run_step
+from engine.model.cpu.int8_qwen2 import Int8Qwen2
 from engine.model.device import GPU_QUANTIZATIONS, DeviceChoice
 from engine.model.gpu.embedding import Embedding
 from engine.model.gpu.loading import assemble, held_file_bytes, place_qwen2, require_widths
@@ -38,7 +39,6 @@ from lsp_server.cli.arguments import add_replay_set
 from lsp_server.cli.engine_arguments import DEVICE
 from lsp_server.cli.terminal import ProgressBars, print_figures, tracked
 from lsp_server.settings import Settings
-from tests.bench.step_bench import int8_model
 from tests.support.prepared import prepare
 
 _READ_TOKENS = 512  # tokens of an item, up to the end of its target
@@ -152,7 +152,8 @@ def _placed(
 
 def _on_cpu(model: str, cache_folder: Path, progress: Progress) -> Iterator[_Quantized]:
     loaded = load_model(model, cache_folder, progress, quantization="int8", device_name="cpu")
-    own = int8_model(loaded.causal_lm)
+    own = loaded.causal_lm
+    assert isinstance(own, Int8Qwen2)
     yield own.dtype_name, own.weights.num_bytes + own._embedding.nbytes, own
 
 
