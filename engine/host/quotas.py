@@ -15,7 +15,6 @@ _BURST_S = 3.0  # seconds of requests at the full rate that may come at once
 _COUNTED_BYTES = 100_000  # bytes of a body that count as another request, as reading takes time
 _STEADY_S, _BUSY_S = 5.0, 1.0  # seconds before a retry: too many buffers; too many open requests
 _BODIES_PART = 4  # open requests' bodies may be 1/4 of `megabytes`: reading takes twice their size
-_TEAM = 64  # people sharing one token
 
 
 class QuotaError(RefusalError):
@@ -37,17 +36,6 @@ class Quotas:
     running: int = 8  # concurrent completions
     requests: int = 100  # requests of any kind per second
 
-    def __post_init__(self) -> None:
-        for one in fields(self):
-            if getattr(self, one.name) < 1:
-                raise ConfigurationError(f"the quota {one.name} has to be 1 or more")
-
-    @classmethod
-    def of_a_team(cls) -> Self:
-        """Return quotas for a token or private socket that a whole team shares."""
-        scaled = {one.name: _TEAM * int(str(one.default)) for one in fields(cls)}
-        return cls(**scaled | {"megabytes": 1024, "tokens": MAX_TOKENS})
-
     def changed(self, given: Iterable[str]) -> Self:
         """Return a copy with values given as `NAME=VALUE`. Raises ConfigurationError."""
         return replace(self, **dict(_parsed(one) for one in given))
@@ -67,6 +55,10 @@ class Quotas:
                 )
 
 
+# A whole team may share a token without a name, or a private socket: 64 people.
+_TEAM = Quotas(2_048, 128_000, 1_024, MAX_TOKENS, waiting=4_096, running=512, requests=6_400)
+
+
 @dataclass(slots=True)
 class _Requests:
     """Requests of one principal: a token bucket, and the unanswered ones."""
@@ -80,7 +72,7 @@ class _Requests:
     def take(self, body_bytes: int, now: float) -> None:
         """Admit one request. Raises QuotaError."""
         rate = self.quotas.requests
-        most = max(1.0, _BURST_S * rate)
+        most = _BURST_S * rate
         cost = min(1 + body_bytes / _COUNTED_BYTES, most)
         self.left, self.at = min(most, self.left + (now - self.at) * rate), now
         if self.left < cost:
@@ -112,7 +104,7 @@ class QuotaKeeper:
     ) -> None:
         """Change default quotas by `NAME=VALUE`. Raises ConfigurationError."""
         given = tuple(given)
-        self._named, self._nameless = Quotas().changed(given), Quotas.of_a_team().changed(given)
+        self._named, self._nameless = Quotas().changed(given), _TEAM.changed(given)
         self._clock = clock
         self._requests: dict[str, _Requests] = {}
 
@@ -140,6 +132,8 @@ def _parsed(given: str) -> tuple[str, int]:
     names = [one.name for one in fields(Quotas)]
     if name not in names:
         raise ConfigurationError(f"there is no quota {name!r}; there are: {', '.join(names)}")
-    if not (value.isascii() and value.isdecimal() and len(value) < 10):
-        raise ConfigurationError(f"the quota {name} has to be a whole number, not {value!r}")
+    if not (value.isascii() and value.isdecimal() and len(value) < 10 and int(value)):
+        raise ConfigurationError(
+            f"the quota {name} has to be a whole number above 0, not {value!r}"
+        )
     return name, int(value)

@@ -123,11 +123,11 @@ def test_quotas_are_given_by_name():
     ("given", "reason"),
     [
         ("files=3", "there is no quota 'files'; there are: clients, buffers, megabytes, tokens"),
-        ("buffers", "the quota buffers has to be a whole number, not ''"),
-        ("buffers=-1", "whole number, not '-1'"),
+        ("buffers", "the quota buffers has to be a whole number above 0, not ''"),
+        ("buffers=-1", "whole number above 0, not '-1'"),
         ("buffers=1e9", "whole number"),
         ("buffers=9999999999", "whole number"),
-        ("buffers=0", "the quota buffers has to be 1 or more"),
+        ("buffers=0", "whole number above 0, not '0'"),
     ],
 )
 def test_what_is_no_quota_is_refused(given, reason):
