@@ -27,27 +27,20 @@ class LogFile:
 
     path: Path
 
-    @property
-    def former_path(self) -> Path:
-        """The log before its last rotation."""
-        return self.path.with_name(f"{self.path.name}.1")
-
-    @contextmanager
-    def opened(self) -> Iterator[BinaryIO]:
+    def opened(self) -> BinaryIO:
         """Open the log for appending, readable by its user alone."""
-        with open(self.path, "ab", opener=partial(os.open, mode=0o600)) as file:
-            os.fchmod(file.fileno(), 0o600)  # an older version may have made it readable
-            yield file
+        return open(self.path, "ab", opener=partial(os.open, mode=0o600))
 
     def rotate(self) -> None:
-        """Move a long log's content to `former_path`, replacing the previous one.
+        """Move a long log's content to a file `.1`, replacing the previous one.
 
         Writers may continue, as all append; so a host can rotate its own log.
         """
         with suppress(FileNotFoundError):
             if self.path.stat().st_size <= MAX_LOG_BYTES:
                 return
-            with self.path.open("rb") as log, atomic_write(self.former_path) as former:
+            former_path = self.path.with_name(f"{self.path.name}.1")
+            with self.path.open("rb") as log, atomic_write(former_path) as former:
                 log.seek(-MAX_LOG_BYTES, os.SEEK_END)
                 former.write(log.read(MAX_LOG_BYTES))
             os.truncate(self.path, 0)

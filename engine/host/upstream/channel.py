@@ -107,15 +107,16 @@ class UpstreamChannel:
         )
         self._rests_until = 0.0  # time.monotonic() until which the upstream is busy
 
-    async def ask(self, path: str, body: dict[str, Any] | None = None) -> Any:  # noqa: ANN401 - JSON
-        """Return a route's decoded answer to GET, or to POST if there is a body."""
+    async def ask(self, path: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
+        """Return the object that a route answers to GET, or to POST if there is a body."""
         async with self._answer(path, body) as response:
             content = await body_of(response)
         try:
-            return msgspec.json.decode(content)
+            answer = msgspec.json.decode(content)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             told = f"{self.name}{path} answers no JSON"
             raise UpstreamError("upstream_broken", told) from error
+        return answer if isinstance(answer, dict) else {}
 
     @asynccontextmanager
     async def streamed(self, body: dict[str, Any]) -> AsyncIterator[AsyncGenerator[bytes]]:

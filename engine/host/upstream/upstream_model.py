@@ -126,12 +126,11 @@ async def _num_tokens(channel: UpstreamChannel, identity: UpstreamIdentity, text
 
 async def _models(channel: UpstreamChannel) -> list[dict[str, Any]]:
     try:
-        answer = await channel.ask("/v1/models")
+        data = (await channel.ask("/v1/models")).get("data")
     except UpstreamError as error:
         if error.code != "upstream_not_found":
             raise
         return []
-    data = answer.get("data") if isinstance(answer, dict) else None
     return [one for one in data or () if isinstance(one, dict) and isinstance(one.get("id"), str)]
 
 
@@ -164,12 +163,11 @@ async def _told(
 ) -> dict[str, Any]:
     """Return an optional route's answer; empty if the upstream lacks or denies it."""
     try:
-        answer = await channel.ask(path, body)
+        return await channel.ask(path, body)
     except UpstreamError as error:
         if error.code == "upstream_unreachable":
             raise
         return {}
-    return answer if isinstance(answer, dict) else {}
 
 
 def _with_properties(found: UpstreamIdentity, told: dict[str, Any]) -> UpstreamIdentity:
