@@ -1,4 +1,7 @@
-"""Searches for a host, follows it while it loads, and searches again when it is lost."""
+"""Searches for a host, follows it while it loads, and searches again when it is lost.
+
+The editor repeats a request that found none.
+"""
 
 import asyncio
 import logging
@@ -12,6 +15,7 @@ from engine.errors import ForegramError
 from engine.host.protocol import Problem, Status
 from lsp_server.host.address import HostAddress
 from lsp_server.host.client import HostClient, HostGoneError, HostRefusedError
+from lsp_server.reasons import HOST_TROUBLES, WITHDRAWN, Reason
 
 _LOG = logging.getLogger(__name__)
 _POLL_S = 0.1
@@ -188,6 +192,45 @@ class HostSearch:
     def _wake(self) -> None:
         self._changed.set()
         self._changed = asyncio.Event()
+
+
+class Retry:
+    """Remembers a missing suggestion, and has it requested once when a host is ready.
+
+    A request that still waits then needs no repetition. One repeated in vain is not repeated again
+    before the user types, because it may be crashing the host.
+    """
+
+    def __init__(self, retry: Callable[[], None]) -> None:
+        self._retry = retry
+        self._num_open = 0
+        self._is_due = False
+        self._has_retried = False
+
+    def began(self) -> None:
+        """Count a request that is being answered."""
+        self._num_open += 1
+
+    def ended(self, reason: Reason | None, *, waited: bool, is_ready: bool) -> None:
+        """Note an answer. `waited`: no host was ready at the request; `is_ready`: one is now."""
+        self._num_open -= 1
+        is_outdated = reason is Reason.SUPERSEDED and waited
+        if reason in HOST_TROUBLES or is_outdated or (reason in WITHDRAWN and not is_ready):
+            self._is_due = True
+        elif is_ready and reason not in WITHDRAWN:
+            self._is_due = self._has_retried = False
+        if is_outdated and is_ready:
+            self.host_is_ready()
+
+    def host_is_ready(self) -> None:
+        """Have the request repeated, unless another one is in flight."""
+        if self._is_due and not self._has_retried and self._num_open == 0:
+            self._is_due, self._has_retried = False, True
+            self._retry()
+
+    def typed(self) -> None:
+        """Note that the text has changed."""
+        self._has_retried = False
 
 
 def _problem(error: Exception) -> Problem:
