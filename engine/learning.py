@@ -24,7 +24,7 @@ from engine.progress import Progress, shown
 _ROW_COUNTS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)
 _SWEEP_ROUNDS = 3
 _SWEPT_CONTEXT = 512  # tokens behind which steps are timed; prompts hold up to 1024
-_SWEPT_BRANCH = 4  # rows of a branch: real drafts have about four
+_BRANCH = 4  # rows of a branch: real drafts have about four
 _SWEEP_LIMIT = 4.0  # stop at the row count that costs this many one-row steps
 _PROBED_CONTEXT = 16  # tokens; a start has no time to fill more
 _PROBED_ROWS = 8
@@ -151,11 +151,15 @@ class _StepTimer:
         prefill(model, self._slot, self._ids[:context].tolist())
 
     def ms(self, rows: int) -> float:
-        """Time one step of `rows` rows, in branches like those of drafts."""
-        parents = np.arange(-1, rows - 1, dtype=np.int32)
-        parents[_SWEPT_BRANCH::_SWEPT_BRANCH] = 0
-        step = StepInput(self._slot, TokenTree(self._ids[:rows], parents))
+        step = StepInput(self._slot, drafted_tree(self._ids[:rows]))
         return run_step(self._model, step).ms
+
+
+def drafted_tree(token_ids: np.ndarray) -> TokenTree:
+    """Return a tree of these tokens in branches of four, like those of drafts."""
+    parents = np.arange(-1, len(token_ids) - 1, dtype=np.int32)
+    parents[_BRANCH::_BRANCH] = 0
+    return TokenTree(token_ids, parents)
 
 
 def _sweep(model: CausalModel, progress: Progress) -> dict[int, float]:

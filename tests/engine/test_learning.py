@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from engine import learning
 from engine.drafting.pool.expansion import prior_acceptance
-from engine.learning import Learning, Probe, SweptCosts
+from engine.learning import Learning, Probe, SweptCosts, drafted_tree
 from engine.progress import NoProgress
 from tests.support.own_qwen2 import own_qwen2
 from tests.support.tiny_models import tiny_model
@@ -191,3 +191,8 @@ def test_a_folder_that_cannot_be_made_loses_only_what_was_learned(tmp_path, mode
     learned.save()
     assert learned.budget.cost.ms(1) > 0
     assert (tmp_path / "file").read_text() == "in the way"
+
+
+def test_a_drafted_tree_has_branches_of_four():
+    tree = drafted_tree(np.arange(10))
+    assert tree.parents.tolist() == [-1, 0, 1, 2, 0, 4, 5, 6, 0, 8]

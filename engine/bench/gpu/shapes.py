@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-import numpy as np
 import torch
 
 from engine.bench.gpu.machine import Machine
@@ -12,13 +11,11 @@ from engine.model.gpu.loading import place_qwen2
 from engine.model.gpu.qwen2 import GpuQwen2
 from engine.model.loading.packing import pack_own_forms
 from engine.model.model_config import QWEN_SHAPES, ModelConfig
-from engine.model.token_tree import TokenTree
 from engine.progress import NoProgress
 from kernels.operations import Operations, operations_for
 from kernels.weight import Quantization
 
 _DEVIATION = 0.02  # standard deviation of the weights, as such models are initialised
-_BRANCH = 4  # rows per branch, about as many as in real drafts
 SHAPES = {name: QWEN_SHAPES[name] for name in ("0.5b", "1.5b", "7b", "32b")}
 
 
@@ -95,10 +92,3 @@ def trusted_model(shape: Shape, positions: int, machine: Machine) -> GpuQwen2:
     """Make a model that runs as if its check had passed: kernels may start early."""
     operations = operations_for(machine.device, programmatic=machine.starts_early)
     return random_model(shape, positions, machine, operations)
-
-
-def drafted_tree(rows: int) -> TokenTree:
-    """Return a tree of `rows` rows in branches of four, like real drafts."""
-    parents = np.arange(-1, rows - 1, dtype=np.int32)
-    parents[_BRANCH::_BRANCH] = 0
-    return TokenTree(np.arange(1, rows + 1), parents)

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from engine.bench.gpu.machine import Machine
-from engine.bench.gpu.shapes import Shape, drafted_tree, trusted_model
+from engine.bench.gpu.shapes import Shape, trusted_model
+from engine.learning import drafted_tree
 from engine.model.causal_lm import StepInput, prefill, run_step
 from engine.model.gpu.arena import rounded
 from engine.model.gpu.buffers import StepShape
@@ -81,7 +82,7 @@ def packed_launch(model: GpuQwen2, rows: int, context: int) -> Launch:
     launch = model.graphs.launch(StepShape(rows, 1))
     slot = model.new_slot(context + rows)
     slot.length = context
-    launch.memory.inputs.pack([StepInput(slot, drafted_tree(rows))])
+    launch.memory.inputs.pack([StepInput(slot, drafted_tree(np.arange(1, rows + 1)))])
     return launch
 
 

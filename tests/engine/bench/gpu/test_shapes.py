@@ -6,7 +6,6 @@ import torch
 from engine.bench.gpu.shapes import (
     SHAPES,
     RandomTensors,
-    drafted_tree,
     parse_shapes,
     random_model,
 )
@@ -50,8 +49,3 @@ def test_a_model_has_a_cache_of_finite_numbers():
     model = random_model(TINY, 256, cpu_machine())
     assert model.arena.keys.isfinite().all()
     assert model.arena.values.std() > 0.5
-
-
-def test_a_drafted_tree_has_branches_of_four():
-    tree = drafted_tree(10)
-    assert tree.parents.tolist() == [-1, 0, 1, 2, 0, 4, 5, 6, 0, 8]
