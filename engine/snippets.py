@@ -12,6 +12,7 @@ from itertools import accumulate
 import msgspec
 
 from engine.model.prompt import MOST_PATH_CHARS
+from engine.model.prompt_window import CHARS_PER_TOKEN
 from engine.passage import CursorLines, find_passage
 from engine.per_workspace import PerWorkspace
 from engine.related_file import LineIndex, RelatedFile, line_index
@@ -25,7 +26,6 @@ _MOST_PLACES = 2  # cursor places that a workspace keeps, each with most of its 
 _MOST_PLACE_CHARS = 500_000  # of a file at the cursor; places in longer files are not kept
 _PASSAGE_PART = 0.7  # share of the room for a passage like the text at the cursor
 _WHOLE_PART = 0.5  # share of the room left that one whole file may take
-_CHARS_PER_TOKEN = 6  # above the average of code; longer texts hardly fit and are not encoded
 _REPOSITORY_PART = 0.5  # share of the room left for files that are not open
 _REPOSITORY_TOKENS = 1024  # most tokens of files that are not open
 _MOST_CHARS = 4_000_000  # of open files examined, which takes 0.35 s a million
@@ -150,7 +150,7 @@ class _Choices:
             file.tokens = tokens
 
     def _may_fit(self, text: str, tokens: int) -> bool:
-        return len(text) <= tokens * _CHARS_PER_TOKEN
+        return len(text) <= tokens * CHARS_PER_TOKEN
 
     def _take_lines(self, files: Sequence[RelatedFile], room: int) -> None:
         """Take the best lines of all files, each with the lines that open its blocks."""

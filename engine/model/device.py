@@ -30,6 +30,10 @@ GPU_QUANTIZATIONS: dict[str, Quantization] = {"bfloat16": "float", "fp8": "fp8",
 class DeviceUnfitError(ConfigurationError):
     """torch sees the device but cannot run the model on it."""
 
+    def __init__(self, device: torch.device | str, error: Exception) -> None:
+        reason = str(error).partition("\n")[0]  # the rest is advice on debugging
+        super().__init__(f"torch cannot run the model on {device}: {reason}")
+
 
 @dataclass(frozen=True, slots=True)
 class DeviceChoice:
@@ -166,8 +170,7 @@ def _read_speed(device: torch.device) -> float:
         numbers = torch.ones(_READ_NUMBERS, device=device)
         times = timeit.repeat(lambda: numbers.sum().item(), number=1, repeat=_READS)
     except RuntimeError as error:
-        reason = str(error).partition("\n")[0]
-        raise DeviceUnfitError(f"torch cannot use the device {device}: {reason}") from error
+        raise DeviceUnfitError(device, error) from error
     return numbers.nbytes / min(times)
 
 

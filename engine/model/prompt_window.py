@@ -12,7 +12,7 @@ from typing import Protocol
 from engine.text.lines import STEADY_LINES
 
 _ANCHOR_LINES = 32
-_CHARS_PER_TOKEN = 6  # more than the average of code; text that can hardly fit is not encoded
+CHARS_PER_TOKEN = 6  # more than the average of code; text that can hardly fit is not encoded
 _SUFFIX_PART = 4  # the suffix gets a quarter of the budget
 _SUFFIX_STEPS = 8  # the suffix grows by eighths of the budget
 _FIRST_SUFFIX_STEPS = 4  # the same if the suffix comes first and moves the whole prompt
@@ -51,7 +51,7 @@ def neighbour_room(tokenizer: TextCodec, prefix: str, suffix: str, budget: int) 
     """
     least = budget // _NEIGHBOUR_PART
     behind = suffix.partition("\n")[2]
-    if len(prefix) + len(behind) > budget * _CHARS_PER_TOKEN:
+    if len(prefix) + len(behind) > budget * CHARS_PER_TOKEN:
         return least
     num_new = (prefix.count("\n") + suffix.count("\n")) % STEADY_LINES
     before = prefix.split("\n")[: -1 - num_new]
@@ -83,12 +83,12 @@ def _tail(tokenizer: TextCodec, text: str, budget: int) -> tuple[str, int]:
         count = len(tokenizer.encode(text[start:]))
         if count <= budget:
             return text[start:], count
-    return _cut_tail(tokenizer, text[-budget * _CHARS_PER_TOKEN :], budget)
+    return _cut_tail(tokenizer, text[-budget * CHARS_PER_TOKEN :], budget)
 
 
 def _starts(tokenizer: TextCodec, text: str, budget: int) -> list[int]:
     """Return the anchors from which `text` may fit, farthest first."""
-    anchors = _anchors(text, max(0, len(text) - budget * _CHARS_PER_TOKEN))
+    anchors = _anchors(text, max(0, len(text) - budget * CHARS_PER_TOKEN))
     ends = [*anchors, len(text)][1:]
     total, starts = 0, []
     for start, end in zip(reversed(anchors), reversed(ends), strict=True):
@@ -119,7 +119,7 @@ def _head(tokenizer: TextCodec, text: str, budget: int) -> list[int]:
     """Return the first tokens of `text`, in whole lines if one fits."""
     if budget <= 0:
         return []
-    near = text[: budget * _CHARS_PER_TOKEN]
+    near = text[: budget * CHARS_PER_TOKEN]
     ids = tokenizer.encode(near)
     if len(ids) <= budget and len(near) == len(text):
         return ids

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from engine.errors import InputError
 from engine.model.fim import FimFormat
 from engine.model.prompt import Prompt
+from engine.model.prompt_window import CHARS_PER_TOKEN
 from engine.model.tokenizer import Tokenizer
 
 _CONTEXT_TOKENS = 512
-_CHARS_PER_TOKEN = 6  # more than the average of code
 _PIECE_CHARS = 10_000
 
 
@@ -46,7 +46,7 @@ def check_length(encode: Callable[[str], Sequence[int]], text: str, max_tokens: 
 
     Encoded in pieces, a text has slightly more tokens than as a whole.
     """
-    if len(text) <= _CHARS_PER_TOKEN * max_tokens:
+    if len(text) <= CHARS_PER_TOKEN * max_tokens:
         return
     num_tokens = 0
     for start in range(0, len(text), _PIECE_CHARS):

@@ -61,8 +61,7 @@ def load_qwen2(
     except (RuntimeError, TypeError) as error:  # a device lacks a feature in one of many ways
         if choice.has_kernels:
             raise
-        reason = str(error).partition("\n")[0]
-        raise DeviceUnfitError(f"torch cannot run the model on {device}: {reason}") from error
+        raise DeviceUnfitError(device, error) from error
     return loaded
 
 

@@ -144,12 +144,9 @@ def load_transformers_model(
         module.to(device).eval()
         return TransformersModel(model)
     except (RuntimeError, TypeError) as error:  # raised only on GPUs
-        reason = str(error).partition("\n")[0]
         if "out of memory" in str(error):
-            raise NoSpaceError(
-                f"the model does not fit the memory of {device}: {reason}"
-            ) from error
-        raise DeviceUnfitError(f"torch cannot run the model on {device}: {reason}") from error
+            raise NoSpaceError(f"the model does not fit the memory of {device}") from error
+        raise DeviceUnfitError(device, error) from error
 
 
 def _told(error: Exception) -> str:

@@ -200,7 +200,7 @@ def test_the_bandwidth_of_a_device_that_torch_reports_none_of_is_measured(monkey
         raise RuntimeError("it is lost\nadvice")
 
     monkeypatch.setattr(torch, "ones", fails)
-    with pytest.raises(DeviceUnfitError, match="torch cannot use the device xpu:0: it is lost"):
+    with pytest.raises(DeviceUnfitError, match="torch cannot run the model on xpu:0: it is lost"):
         memory_bandwidth(torch.device("xpu", 0))
 
 
