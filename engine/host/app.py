@@ -113,7 +113,7 @@ def guarded_app(
     @get("/metrics", media_type=MediaType.TEXT)
     async def metrics(request: AnyRequest) -> bytes:
         _check_sees_all(request)
-        own = {replica: service.metrics_page()}
+        own = {replica: service.metrics.page(service.gauges())}
         return joined_pages(dict(await ask_all("metrics")) | own) if replica else own[replica]
 
     native = [complete, sync, close, feedback, status, stop_host, health, metrics]

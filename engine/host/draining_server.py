@@ -6,7 +6,7 @@ import resource
 import signal
 import socket
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -128,13 +128,17 @@ def host_listener(options: HostOptions) -> Iterator[socket.socket]:
             yield listener
 
 
-def kept_token(
-    options: HostOptions, address: str, port: int
-) -> AbstractContextManager[Path | None]:
+@contextmanager
+def kept_token(options: HostOptions, address: str, port: int) -> Iterator[Path | None]:
     """Publish a port's token to this user's programs, unless it comes from a token file."""
-    if options.token and options.token_folder:
-        return options.token_folder.kept_port_token(address, port, options.token)
-    return nullcontext()
+    if not (options.token and options.token_folder):
+        yield None
+        return
+    path = options.token_folder.keep_port_token(address, port, options.token)
+    try:
+        yield path
+    finally:
+        path.unlink(missing_ok=True)
 
 
 def port_listener(options: HostOptions) -> socket.socket:

@@ -54,7 +54,7 @@ class EngineThread:
         self.loading = _LoadedSoFar()
         self._end: Callable[[], None] = lambda: None
         self._failed_at: list[float] = []  # when loads failed
-        self._thread = self._new_thread()
+        self.thread = self._new_thread()
 
     @property
     def state(self) -> HostState:
@@ -64,11 +64,6 @@ class EngineThread:
         if self.problem is not None:
             return "failed"
         return "loading" if self.engine is None else "ready"
-
-    @property
-    def is_working(self) -> bool:
-        """Whether the engine's thread is alive."""
-        return self._thread.is_alive()
 
     def ready_engine(self) -> ServedEngine:
         """Return the engine, retrying a failed load if one is due. Raises RefusalError."""
@@ -80,7 +75,7 @@ class EngineThread:
     def start(self, end: Callable[[], None] = lambda: None) -> None:
         """Start loading. Some thread calls `end` when the engine cannot go on."""
         self._end = end
-        self._thread.start()
+        self.thread.start()
 
     def load_again(self) -> None:
         """Retry a failed load after a pause: its cause may be gone."""
@@ -88,8 +83,8 @@ class EngineThread:
             return
         pause_s = _PAUSES_S[min(len(self._failed_at), len(_PAUSES_S)) - 1]
         if time.monotonic() - self._failed_at[-1] >= pause_s:
-            self.problem, self._thread = None, self._new_thread()
-            self._thread.start()
+            self.problem, self.thread = None, self._new_thread()
+            self.thread.start()
 
     def _new_thread(self) -> threading.Thread:
         return threading.Thread(target=self._work, name="engine", daemon=True)
@@ -104,8 +99,8 @@ class EngineThread:
         self.end_jobs()
         if self.engine is None:
             return  # a load in progress ends with the process
-        await asyncio.to_thread(self._thread.join, _JOIN_S)
-        if self._thread.is_alive():
+        await asyncio.to_thread(self.thread.join, _JOIN_S)
+        if self.thread.is_alive():
             _log.error("the engine does not end within %.0f s, so it is left", _JOIN_S)
 
     def forget(self, closed: ClosedBuffers) -> None:

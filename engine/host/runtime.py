@@ -125,15 +125,6 @@ class RuntimeFolder:
             return _token_in(self._port_token_path(address, port))
         return None
 
-    @contextmanager
-    def kept_port_token(self, address: str, port: int, token: str) -> Iterator[Path]:
-        """Keep a port's token in a file while the block runs; yields the file."""
-        path = self.keep_port_token(address, port, token)
-        try:
-            yield path
-        finally:
-            path.unlink(missing_ok=True)
-
     def keep_port_token(self, address: str, port: int, token: str) -> Path:
         """Write a port's token to its file, replacing that of a killed host. Raises OSError."""
         path = self._port_token_path(address, port)

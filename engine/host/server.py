@@ -121,8 +121,9 @@ class HostServer:
         """Keep the log short, and record that the host has served: a crash is no failed start."""
         with suppress(OSError):
             folder.log.rotate()
-            record = folder.read_record()
-            if record and not record.has_served and self._service.served_s >= _SERVED_S:
+            record, since = folder.read_record(), self._service.served_since
+            has_served = since is not None and time.monotonic() - since >= _SERVED_S
+            if record and has_served and not record.has_served:
                 folder.write_record(msgspec.structs.replace(record, has_served=True))
 
     def _look(self, listener: socket.socket, place: tuple[int, int] | None) -> None:

@@ -110,11 +110,6 @@ class CompletionService:
         """Whether the model is loading, or a completion is running or waiting."""
         return self.state == "loading" or any(self.scheduler.load_of())
 
-    @property
-    def served_s(self) -> float:
-        """Seconds since the first completion finished; 0 before."""
-        return 0.0 if self.served_since is None else time.monotonic() - self.served_since
-
     def complete(self, principal: str, message: CompleteRequest) -> AsyncGenerator[CompleteEvent]:
         """Sync the buffers, then complete.
 
@@ -170,10 +165,6 @@ class CompletionService:
             # A named principal may not see how others use the host.
             idle_s=0.0 if principal or self.is_busy else time.monotonic() - self.used_at,
         )
-
-    def metrics_page(self) -> bytes:
-        """Return this host's metrics in the Prometheus text format."""
-        return self.metrics.page(self.gauges())
 
     def gauges(self, principal: str = "") -> dict[str, int]:
         """Return current figures for one principal, or for all if `principal` is empty."""

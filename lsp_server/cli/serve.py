@@ -76,7 +76,7 @@ def serve(arguments: argparse.Namespace, settings: Settings) -> int:
     if record is not None:  # an empty record means that this was no crash; file and lock stay
         with suppress(OSError):
             os.truncate(record, 0)
-    if service.engine_thread.is_working:
+    if service.engine_thread.thread.is_alive():
         # A thread that still loads, or is stuck, would fail while Python shuts down.
         _end_at_once(0)
     return 0

@@ -157,7 +157,7 @@ class Replica:
 
     def metrics(self) -> tuple[str, bytes]:
         """Return this replica's name and metrics, for a replica that joins all metrics."""
-        return self._name, self._service.metrics_page()
+        return self._name, self._service.metrics.page(self._service.gauges())
 
     def close_client(self, principal: str, client: str, uris: tuple[str, ...] | None) -> None:
         """Forget buffers that a client closed at another replica."""

@@ -24,7 +24,7 @@ def test_what_the_engine_tells_while_it_loads_is_logged(caplog):
     caplog.set_level(logging.INFO, "foregram.host")
     engine_thread = EngineThread(load, Scheduler())
     engine_thread.start()
-    engine_thread._thread.join(10)
+    engine_thread.thread.join(10)
     assert engine_thread.state == "failed"
     assert caplog.messages[0] == "GPU memory: 100 % of it"
 
@@ -38,7 +38,7 @@ def test_a_device_that_is_lost_while_the_model_loads_ends_the_host():
     assert ended.wait(10)
     assert service.state == "stopping"
     assert isinstance(service.engine_thread.lost, DeviceLostError)
-    assert service.served_s == 0.0
+    assert service.served_since is None
 
 
 async def test_an_engine_that_never_ends_holds_up_no_stop(monkeypatch, caplog):
@@ -54,11 +54,11 @@ async def test_an_engine_that_never_ends_holds_up_no_stop(monkeypatch, caplog):
     while engine_thread.state == "loading":
         await asyncio.sleep(0.001)
     await engine_thread.stop()
-    assert engine_thread.is_working
+    assert engine_thread.thread.is_alive()
     assert "the engine does not end" in caplog.text
     may_end.set()
-    engine_thread._thread.join(10)
-    assert not engine_thread.is_working
+    engine_thread.thread.join(10)
+    assert not engine_thread.thread.is_alive()
 
 
 def test_a_model_that_could_not_be_loaded_is_tried_again_when_asked_for(monkeypatch):
@@ -73,7 +73,7 @@ def test_a_model_that_could_not_be_loaded_is_tried_again_when_asked_for(monkeypa
 
     engine_thread = EngineThread(load, Scheduler())
     engine_thread.start()
-    engine_thread._thread.join(10)
+    engine_thread.thread.join(10)
     with pytest.raises(RefusalError, match="too little"):
         engine_thread.ready_engine()
     assert len(tried) == 1
@@ -84,7 +84,7 @@ def test_a_model_that_could_not_be_loaded_is_tried_again_when_asked_for(monkeypa
     assert engine_thread.ready_engine() is engine_thread.engine
     assert len(tried) == 2
     engine_thread.end_jobs()
-    engine_thread._thread.join(10)
+    engine_thread.thread.join(10)
 
 
 def test_a_request_at_the_moment_of_a_failure_waits_for_the_next_try():
@@ -105,7 +105,7 @@ def test_a_request_at_the_moment_of_a_failure_waits_for_the_next_try():
 
     engine_thread = Asked(load, Scheduler())
     engine_thread.start()
-    engine_thread._thread.join(10)
+    engine_thread.thread.join(10)
     assert (len(tried), len(refused)) == (1, 1)
 
 

@@ -46,8 +46,8 @@ def test_the_token_of_a_remote_host_is_a_secret_file_with_something_in_it(remote
 def test_a_host_on_this_machine_has_left_its_token_for_its_user(stub):
     settings = msgspec.structs.replace(stub.settings, host_url="http://127.0.0.1:8012")
     assert check_token(settings).what == "none: token_file is not set"
-    with stub.folder.kept_port_token("127.0.0.1", 8012, "made by the host"):
-        assert check_token(settings).what == "that of the host on this machine"
+    stub.folder.keep_port_token("127.0.0.1", 8012, "made by the host")
+    assert check_token(settings).what == "that of the host on this machine"
 
 
 @pytest.mark.parametrize(

@@ -49,28 +49,25 @@ def test_a_remote_host_is_asked_with_the_token_of_the_settings_before_that_of_th
 
 
 def test_the_token_of_a_host_on_this_machine_is_found(stub):
-    with stub.folder.kept_port_token("127.0.0.1", 8012, "made by the host"):
-        for url, token in {
-            "http://127.0.0.1:8012": "made by the host",
-            "http://localhost:8012": "made by the host",
-            "http://127.0.0.1:8013": "",
-            "http://[::1]:8012": "",
-            "https://gpu.example.org:8012": "",
-        }.items():
-            settings = msgspec.structs.replace(stub.settings, host_url=url)
-            assert host_address(settings).token == token, url
-        settings = msgspec.structs.replace(
-            stub.settings, host_url="http://127.0.0.1:8012", token="one of the settings"
-        )
-        assert host_address(settings).token == "one of the settings"
+    stub.folder.keep_port_token("127.0.0.1", 8012, "made by the host")
+    for url, token in {
+        "http://127.0.0.1:8012": "made by the host",
+        "http://localhost:8012": "made by the host",
+        "http://127.0.0.1:8013": "",
+        "http://[::1]:8012": "",
+        "https://gpu.example.org:8012": "",
+    }.items():
+        settings = msgspec.structs.replace(stub.settings, host_url=url)
+        assert host_address(settings).token == token, url
+    settings = msgspec.structs.replace(stub.settings, host_url="http://127.0.0.1:8012", token="own")
+    assert host_address(settings).token == "own"
 
 
 def test_a_token_that_others_could_read_is_not_used(stub):
     settings = msgspec.structs.replace(stub.settings, host_url="http://127.0.0.1:8012")
-    with stub.folder.kept_port_token("127.0.0.1", 8012, "made by the host") as path:
-        path.chmod(0o644)
-        with pytest.raises(RuntimeFolderError, match="is open to other users; run: chmod 600"):
-            host_address(settings)
+    stub.folder.keep_port_token("127.0.0.1", 8012, "made by the host").chmod(0o644)
+    with pytest.raises(RuntimeFolderError, match="is open to other users; run: chmod 600"):
+        host_address(settings)
 
 
 @pytest.mark.parametrize(
