@@ -18,7 +18,7 @@ from engine.host.http_client import http_client, tls_context
 from engine.host.loopback import is_loopback, loopback_addresses
 from engine.host.protocol import PROTOCOL_HEADER, PROTOCOL_VERSION, SESSION_HEADER
 from engine.host.runtime import RuntimeFolder
-from engine.host.secret_file import read_token
+from engine.host.secret_file import check_token, read_token
 from lsp_server.settings import Settings
 
 _PORTS = {"http": 80, "https": 443}
@@ -112,10 +112,7 @@ class HostAddress:
     ca_file: Path | None = None
 
     def __post_init__(self) -> None:
-        if not (self.token.isascii() and self.token.isprintable()):
-            raise ConfigurationError(
-                f"the token for {self.endpoint} is not a line of ASCII characters"
-            )
+        check_token(self.token, f"the token for {self.endpoint}", least_len=0)  # it may need none
 
     @property
     def endpoint(self) -> str:

@@ -175,7 +175,12 @@ class HostClient:
         return HostAbsentError(f"{answer}, as a proxy does without a host behind it")
 
     def _refused(self, response: httpx2.Response, content: bytes) -> HostRefusedError:
-        problem = _problem(response.status_code, content)
+        try:
+            problem = msgspec.json.decode(content, type=Problem)
+            shown = printable(problem.message[:_MOST_SHOWN])  # the machine is not trusted
+            problem = msgspec.structs.replace(problem, message=shown)
+        except _ODD:
+            problem = _no_host(str(response.status_code))
         if response.status_code == httpx2.codes.TOO_MANY_REQUESTS:
             wait_s = min(max(retry_after_s(response) or 1.0, 1.0), _LONGEST_WAIT_S)
             self._waits_until = time.monotonic() + wait_s
@@ -236,12 +241,3 @@ def encoded(message: msgspec.Struct) -> bytes:
 
 def _no_host(reason: str) -> Problem:
     return Problem(NO_HOST, f"what answers is no completion host ({reason})")
-
-
-def _problem(status: int, content: bytes) -> Problem:
-    try:
-        problem = msgspec.json.decode(content, type=Problem)
-    except _ODD:
-        return _no_host(str(status))
-    shown = printable(problem.message[:_MOST_SHOWN])  # the machine is not trusted
-    return msgspec.structs.replace(problem, message=shown)
