@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.bench.figures import speed_figures
+from engine.bench.figures import SpeedFigures, speed_figures
 from engine.bench.gpu.machine import Machine
 from engine.bench.gpu.shapes import SHAPES, Shape, trusted_model
 from engine.bench.measured import Measured, measure, request_for
@@ -97,14 +97,11 @@ class ForcedSpeed:
 
     model: str
     kind: str
-    items: int
     different: int
-    tokens: int
-    off_tokens_per_s: float
+    tokens_per_step: float
     on_tokens_per_s: float
     on_over_off: float
-    tokens_per_step: float
-    rows_per_step: float
+    figures: SpeedFigures
 
 
 def forced_engine(
@@ -164,14 +161,11 @@ def measure_replays(
         yield ForcedSpeed(
             model=shape.full_name,
             kind=kind,
-            items=figures.items,
             different=sum(not is_exact for _, is_exact in some),
-            tokens=figures.tokens,
-            off_tokens_per_s=figures.off.tokens_per_second,
+            tokens_per_step=figures.tokens_per_step,
             on_tokens_per_s=figures.on.tokens_per_second,
             on_over_off=figures.on_over_off,
-            tokens_per_step=figures.tokens_per_step,
-            rows_per_step=figures.rows_per_step,
+            figures=figures,
         )
 
 

@@ -5,7 +5,6 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,7 +14,7 @@ from engine.bench.gpu.machine import Machine, Work
 from engine.bench.gpu.run import Sections, Sizes, bandwidth, of_each
 from engine.bench.gpu.shapes import Shape, parse_shapes, trusted_model
 from engine.bench.gpu.steps import SPARE, packed_launch
-from engine.bench.task_sets import ReplayItem, load_replay_items
+from engine.bench.task_sets import load_replay_items
 from engine.model.device import gpu_quantization
 from engine.model.gpu.forward import Forward, StepMemory
 from engine.progress import Progress, counted
@@ -24,7 +23,7 @@ from kernels.weight import Weight
 from lsp_server.cli import command_parser
 from lsp_server.cli.bench import run_sections
 from lsp_server.settings import Settings
-from tests.bench.forced_replay import ReadTokenizer, measure_replays, read_tokenizer
+from tests.bench.forced_replay import measure_replays, read_tokenizer
 from tests.bench.tasks import grouped
 
 _ROWS, _CONTEXT = (1, 8, 32, 128), 2048  # of the steps whose operations are timed
@@ -48,32 +47,22 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def bench(arguments: argparse.Namespace, settings: Settings) -> None:
     shapes = parse_shapes(arguments.shapes, gpu_quantization(arguments.dtype))
     items = [item for path in arguments.sets for item in load_replay_items(path)]
-    tokenizer = partial(read_tokenizer, arguments.tokenizer, settings.cache_folder)
-    sections = (
-        replay_sections(shapes, first_of_each_kind(items, arguments.count), tokenizer)
-        if items
-        else operation_sections(shapes, [(rows, _CONTEXT) for rows in _ROWS])
+    kinds = grouped(items, lambda item: item.kind).values()
+    replay = partial(
+        measure_replays,
+        items=[item for kind in kinds for item in kind[: arguments.count]],
+        read_tokenizer=partial(read_tokenizer, arguments.tokenizer, settings.cache_folder),
     )
+    sections = of_each(shapes, "replay", replay) if items else operation_sections(shapes)
     run_sections(arguments, Machine.gpu(), sections)
 
 
-def replay_sections(
-    shapes: Sequence[Shape], items: Sequence[ReplayItem], read: ReadTokenizer
-) -> Sections:
-    replay = partial(measure_replays, items=items, read_tokenizer=read)
-    return of_each(shapes, "replay", replay)
-
-
-def operation_sections(shapes: Sequence[Shape], cases: Sequence[tuple[int, int]]) -> Sections:
+def operation_sections(shapes: Sequence[Shape]) -> Sections:
+    measure = partial(measure_operations, cases=[(rows, _CONTEXT) for rows in _ROWS])
     return {
         "bandwidth": partial(bandwidth, numbers=Sizes().numbers),
-        **of_each(shapes, "operations", partial(measure_operations, cases=cases)),
+        **of_each(shapes, "operations", measure),
     }
-
-
-def first_of_each_kind(items: Sequence[ReplayItem], count: int) -> list[ReplayItem]:
-    kinds = grouped(items, lambda item: item.kind)
-    return list(chain.from_iterable(some[:count] for some in kinds.values()))
 
 
 class Kind(NamedTuple):

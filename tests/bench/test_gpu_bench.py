@@ -15,7 +15,7 @@ from engine.model.causal_lm import StepInput, run_step
 from engine.model.gpu.step_graphs import ROW_BUCKETS, StepGraphs, warm_up
 from engine.model.loading.converted_model import SPECIALS_FILE, write_tokenizer
 from engine.model.loading.folder_model import FolderModel
-from engine.model.token_tree import TokenTree, verify
+from engine.model.token_tree import TokenTree
 from engine.model.tokenizer import Tokenizer
 from engine.progress import NoProgress
 from engine.request import CompletionRequest
@@ -23,19 +23,17 @@ from tests.bench import gpu_bench
 from tests.bench.__main__ import main
 from tests.bench.forced_replay import (
     ForcedModel,
-    followers,
     forced_engine,
     measure_replays,
     read_tokenizer,
     replay_forced,
 )
-from tests.bench.gpu_bench import first_of_each_kind, measure_operations
+from tests.bench.gpu_bench import measure_operations
 from tests.support.byte_tokenizer import byte_tokenizer
 from tests.support.own_qwen2 import own_qwen2
 from tests.support.replayed import replay_item, write_replay_set
 from tests.support.tiny_models import save_model, tiny_model
 from tests.support.tiny_shape import TINY, cpu_machine
-from tests.support.trees import random_tree
 
 pytestmark = [
     pytest.mark.usefixtures("one_thread"),
@@ -78,13 +76,11 @@ def replayed(tokenizer, monkeypatch):
 
 def test_a_replay_writes_its_target_with_lookahead_and_without(replayed):
     found = replayed()
-    assert [(one.model, one.kind, one.items, one.different) for one in found] == [
-        ("tiny bf16", "completion", 1, 0),
-        ("tiny bf16", "edit", 1, 0),
+    assert [(one.kind, one.figures.items, one.different) for one in found] == [
+        ("completion", 1, 0),
+        ("edit", 1, 0),
     ]
-    for one in found:
-        assert one.tokens_per_step > 2
-        assert min(one.off_tokens_per_s, one.on_tokens_per_s) > 0
+    assert all(one.tokens_per_step > 2 and one.on_tokens_per_s > 0 for one in found)
 
 
 def test_a_text_that_is_not_the_target_is_counted(replayed, monkeypatch):
@@ -111,7 +107,7 @@ def test_no_completion_makes_a_launch(replayed, monkeypatch):
     assert made == []
 
 
-@pytest.mark.parametrize("lookahead", ["auto", "8,8,8", "15,15,15"])
+@pytest.mark.parametrize("lookahead", ["auto", "8,8,8"])
 def test_the_target_is_written_token_for_token_on_and_off(
     lookahead, causal_lm, tokenizer, tmp_path
 ):
@@ -128,18 +124,6 @@ def test_the_target_is_written_token_for_token_on_and_off(
         assert run.on.cost.steps < run.off.cost.steps / 2
 
 
-@pytest.mark.parametrize("seed", range(5))
-def test_the_path_is_the_one_that_verification_finds(seed):
-    rng = np.random.default_rng(seed)
-    tree = random_tree(rng, 60, 3)
-    target = rng.integers(3, size=8)
-    path = followers(tree, target)
-    says = np.full(tree.num_rows, -1)
-    says[path[:8]] = target[: len(path)]
-    assert path.tolist() == verify(tree.token_ids, tree.parents, says).tolist()
-    assert tree.depths[path].tolist() == list(range(len(path)))
-
-
 def test_rows_off_the_path_and_behind_its_end_say_what_the_model_says(causal_lm):
     tree = TokenTree(np.array([5, 6, 7, 8]), np.array([-1, 0, 1, 0], np.int32))
     own = run_step(causal_lm, StepInput(causal_lm.new_slot(300), tree)).chosen
@@ -151,10 +135,6 @@ def test_rows_off_the_path_and_behind_its_end_say_what_the_model_says(causal_lm)
         output = run_step(forced, StepInput(forced.new_slot(300), tree))
         assert output.chosen.tolist() == chosen
         assert path is None or output.path.tolist() == path
-
-
-def test_the_first_items_of_each_kind_are_replayed():
-    assert first_of_each_kind([*ITEMS, *ITEMS], 1) == ITEMS
 
 
 def test_a_tokenizer_is_read_from_a_converted_models_folder(tmp_path):
