@@ -45,7 +45,7 @@ class Probe(msgspec.Struct, frozen=True):
     @classmethod
     def take(cls, model: CausalModel) -> Self:
         """Time two steps of each width, and keep the faster: noise only ever adds."""
-        timer = _StepTimer(model, _PROBED_CONTEXT)
+        timer = StepTimer(model, _PROBED_CONTEXT)
         return cls(*(min(timer.ms(rows) for _ in range(2)) for rows in (1, _PROBED_ROWS)))
 
     def quicker(self, other: "Probe") -> "Probe":
@@ -143,14 +143,17 @@ def _up_to_date(known: SweptCosts | None, model: CausalModel, progress: Progress
     return SweptCosts(probe.one_ms, probe.many_ms, _sweep(model, progress), num_sweeps)
 
 
-class _StepTimer:
+class StepTimer:
+    """Times steps of `model` behind `context` tokens, or as many as it has room for."""
+
     def __init__(self, model: CausalModel, context: int) -> None:
-        context = min(context, model.max_context - MAX_ROWS)
+        self.context = context = min(context, model.max_context - MAX_ROWS)
         self._ids = np.arange(context + MAX_ROWS) % model.vocab_size
         self._model, self._slot = model, model.new_slot(context + MAX_ROWS)
         prefill(model, self._slot, self._ids[:context].tolist())
 
     def ms(self, rows: int) -> float:
+        """Time a step of `rows` rows."""
         step = StepInput(self._slot, drafted_tree(self._ids[:rows]))
         return run_step(self._model, step).ms
 
@@ -167,7 +170,7 @@ def _sweep(model: CausalModel, progress: Progress) -> dict[int, float]:
     counts = sorted({1, *model.row_buckets}) if model.row_buckets else _ROW_COUNTS
     costs: dict[int, float] = {}
     with shown(progress, "timing this machine's decoding steps", _SWEEP_ROUNDS * len(counts)):
-        timer = _StepTimer(model, _SWEPT_CONTEXT)
+        timer = StepTimer(model, _SWEPT_CONTEXT)
         for _ in range(_SWEEP_ROUNDS):
             for rows in counts:
                 progress.advance(1)

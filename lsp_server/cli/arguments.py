@@ -114,6 +114,11 @@ def add_replay_set(parser: argparse.ArgumentParser) -> None:
     add_options(parser, {"file FILE.jsonl": "a replay set", "--count COUNT": count})
 
 
+def _add_step(parser: argparse.ArgumentParser) -> None:
+    add_model(parser)
+    add_json(parser)
+
+
 def _add_gpu(parser: argparse.ArgumentParser) -> None:
     add_options(parser, _GPU)
     add_json(parser)
@@ -177,6 +182,7 @@ _BENCHMARKS = (
         add_replay,
         "bench:bench_replay",
     ),
+    Command("step", "measure what a step takes here", "--json", _add_step, "bench:bench_step"),
     Command(
         "gpu",
         "check an NVIDIA GPU's kernels, and measure steps and prompts",

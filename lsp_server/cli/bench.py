@@ -1,4 +1,4 @@
-"""`foregram bench`: how fast text is decoded, and what a GPU does."""
+"""`foregram bench`: how fast text is decoded, what a step takes, what a GPU does."""
 
 import argparse
 import json
@@ -12,7 +12,8 @@ from engine.bench.gpu.machine import Machine
 from engine.bench.gpu.run import GpuBench, Sections, Sizes, bench_sections, check_sections
 from engine.bench.gpu.shapes import SHAPES, parse_shapes
 from engine.bench.measured import run_replay
-from engine.bench.report import Setting, replay_json, replay_tables
+from engine.bench.report import Setting, plain, replay_json, replay_tables
+from engine.bench.step import CONTEXTS, measure_steps, steps_table
 from engine.bench.task_sets import load_replay_items
 from engine.model.device import gpu_quantization
 from lsp_server.cli.engine_arguments import decoding, load_engine
@@ -30,6 +31,13 @@ def bench_replay(arguments: argparse.Namespace, settings: Settings) -> None:
         runs = run_replay(engine, tracked(items, "items"), wanted)
         setting = Setting(engine.info, wanted)
     print_figures(arguments, replay_json(runs, setting), replay_tables(runs, setting))
+
+
+def bench_step(arguments: argparse.Namespace, settings: Settings) -> None:
+    """Measure what steps of the model take here."""
+    with closing(load_engine(arguments, settings, ProgressBars())) as engine:
+        times = [*measure_steps(engine.model.causal_lm, tracked(CONTEXTS, "contexts"))]
+        print_figures(arguments, {"steps": plain(times)}, steps_table(times, engine.info))
 
 
 def bench_gpu(arguments: argparse.Namespace, _settings: Settings) -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from engine import learning
 from engine.drafting.pool.expansion import prior_acceptance
 from engine.learning import Learning, Probe, SweptCosts, drafted_tree
-from engine.progress import NoProgress
+from engine.progress import Progress
 from tests.support.own_qwen2 import own_qwen2
 from tests.support.tiny_models import tiny_model
 
@@ -26,7 +26,7 @@ def model():
 
 
 def load(folder, model):
-    return Learning.load(folder, "key", model, NoProgress())
+    return Learning.load(folder, "key", model, Progress())
 
 
 def keep(folder, one_ms, many_ms, costs):
@@ -77,14 +77,14 @@ def test_costs_are_outdated_by_a_faster_machine_or_another_relation(now, is_outd
     assert SweptCosts(20.0, 30.0, {1: 20.0}).is_outdated_by(now) == is_outdated
 
 
-class Machine(NoProgress):
+class Machine(Progress):
     """A machine whose steps take what it says, times the other work on it and a little noise."""
 
     def __init__(self, monkeypatch):
         self.load, self.num_sweeps = 1.0, 0
         self.noise = np.random.default_rng(4)
         timer = SimpleNamespace(ms=self.ms)
-        monkeypatch.setattr(learning, "_StepTimer", lambda model, context: timer)
+        monkeypatch.setattr(learning, "StepTimer", lambda model, context: timer)
 
     def ms(self, rows):
         return (30 + rows) * self.load * self.noise.uniform(1.0, 1.8)
@@ -121,7 +121,7 @@ def test_on_a_machine_that_is_never_at_leisure_little_is_timed(tmp_path, monkeyp
 def test_a_sweep_ends_where_steps_become_too_slow(tmp_path, monkeypatch):
     machine = Machine(monkeypatch)
     timer = SimpleNamespace(ms=float)  # each row takes a millisecond
-    monkeypatch.setattr(learning, "_StepTimer", lambda *_: timer)
+    monkeypatch.setattr(learning, "StepTimer", lambda *_: timer)
     machine.learning(tmp_path)
     assert list(kept(tmp_path)["costs"]) == ["1", "2", "3", "4", "6"]
 

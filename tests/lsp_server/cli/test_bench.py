@@ -1,13 +1,16 @@
-"""`foregram bench replay`: options reach the benchmark, reports reach stdout. No model runs."""
+"""`foregram bench`: options reach the benchmark, reports reach stdout. No real model runs."""
 
 import json
+from types import SimpleNamespace
 
 import pytest
 
 from engine.errors import ModelNotFoundError
 from lsp_server.cli import bench
 from lsp_server.cli import command_line as cli
+from tests.support.own_qwen2 import own_qwen2
 from tests.support.replayed import ScriptedEngine, twice_as_fast, write_replay_set
+from tests.support.tiny_models import tiny_model
 
 
 @pytest.fixture
@@ -40,6 +43,17 @@ def test_replay_prints_tables_for_people(engine, replay_path, capsys):
     shown = capsys.readouterr().out
     assert "completion, 3 items" in shown
     assert "100.0% of items" in shown
+
+
+def test_step_prints_a_time_for_each_context_and_number_of_rows(engine, monkeypatch, capsys):
+    engine.model = SimpleNamespace(causal_lm=own_qwen2(tiny_model("qwen2"), "float32"))
+    monkeypatch.setattr(bench, "CONTEXTS", (8, 64))
+    assert cli.main(["bench", "step", "--json"]) == 0
+    steps = json.loads(capsys.readouterr().out)["steps"]
+    assert [(one["context"], one["rows"]) for one in steps[7:9]] == [(8, 128), (64, 1)]
+    assert min(one["ms"] for one in steps) > 0
+    assert cli.main(["bench", "step"]) == 0
+    assert "fake-1b" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
