@@ -11,7 +11,7 @@ from engine.learning import Learning
 from engine.model.loaded_model import LoadedModel
 from engine.model.loader import load_model
 from engine.model.token_tree import MAX_ROWS
-from engine.progress import NoProgress, Progress, shown_if_long
+from engine.progress import Progress, shown_if_long
 
 _ENTER_MS = 600.0  # to read the new tokens after an Enter: the text behind the cursor
 _ENTER_PART = 4  # that text is a quarter of a full prompt
@@ -32,7 +32,7 @@ class EngineOptions:
 
 def load_engine(options: EngineOptions, progress: Progress | None = None) -> Engine:
     """Load the model, converting it if need be, and measure its steps. Raises ForegramError."""
-    progress = progress or NoProgress()
+    progress = progress or Progress()
     if options.threads is not None:
         torch.set_num_threads(options.threads)
     model = load_model(

@@ -12,7 +12,7 @@ _SOON_S = 1.0  # shorter work is not shown
 
 
 class Progress:
-    """Progress of one task after another; subclasses show it. Amounts are bytes."""
+    """Progress of one task after another, shown by subclasses only. Amounts are bytes."""
 
     def begin(self, task: str, total: int) -> None:
         """Start a task, named for the user as in `converting the model`; `total` 0 is unknown."""
@@ -25,10 +25,6 @@ class Progress:
 
     def tell(self, sentence: str) -> None:
         """Show a sentence that stays after the task."""
-
-
-class NoProgress(Progress):
-    """Progress without a display."""
 
 
 @contextmanager

@@ -18,7 +18,7 @@ from engine.model.eager import EagerModel, Logits
 from engine.model.fim import find_fim_format
 from engine.model.loaded_model import LoadedModel
 from engine.model.tokenizer import Tokenizer
-from engine.progress import NoProgress
+from engine.progress import Progress
 from tests.support.byte_tokenizer import byte_tokenizer
 
 _PROMPT_TOKENS = 4096  # a token has about a byte, so this is a quarter of a usual prompt's text
@@ -128,7 +128,7 @@ def scripted_engine(folder: Path) -> tuple[Engine, ScriptedModel]:
         fim=find_fim_format(tokenizer.vocabulary, "scripted"),
         trie=ByteTrie(tokenizer.vocabulary),
     )
-    learning = Learning.load(folder, "scripted", model, NoProgress())
+    learning = Learning.load(folder, "scripted", model, Progress())
     return Engine(loaded, learning, _PROMPT_TOKENS), model
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from engine.errors import ConfigurationError
 from engine.model.device import DeviceChoice
-from engine.progress import NoProgress
+from engine.progress import Progress
 from tests.bench.forms_bench import measure_quantizations, quantization_json, quantization_table
 from tests.support.int4_folder import quantize_folder
 from tests.support.replayed import replay_item
@@ -21,7 +21,7 @@ ITEMS = [replace(replay_item("x + 1\n" * n), prefix="def f(x):\n    return ") fo
 
 def measure(model, tmp_path, items=ITEMS):
     folder = str(save_model(model, tmp_path / "model"))
-    return measure_quantizations(folder, items, DeviceChoice.of("cpu"), tmp_path, NoProgress())
+    return measure_quantizations(folder, items, DeviceChoice.of("cpu"), tmp_path, Progress())
 
 
 @pytest.mark.timeout(300)  # compiles first
@@ -44,7 +44,7 @@ def test_a_file_s_own_form_costs_what_the_file_costs(tmp_path):
     """Compared with bfloat16 from the same file, which rounds."""
     quantized = save_model(tiny_model("qwen2", 1, **WIDE), tmp_path / "quantized")
     quantize_folder(quantized, "gptq")
-    given = (ITEMS[:1], DeviceChoice.of("cpu"), tmp_path, NoProgress())
+    given = (ITEMS[:1], DeviceChoice.of("cpu"), tmp_path, Progress())
     figures = measure_quantizations(str(quantized), *given)
     assert [one.dtype for one in figures] == ["bfloat16", "int4", "fp8", "int4", "int8"]
     assert figures[1].weights_mb < figures[0].weights_mb

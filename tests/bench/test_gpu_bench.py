@@ -17,7 +17,7 @@ from engine.model.loading.converted_model import SPECIALS_FILE, write_tokenizer
 from engine.model.loading.folder_model import FolderModel
 from engine.model.token_tree import TokenTree
 from engine.model.tokenizer import Tokenizer
-from engine.progress import NoProgress
+from engine.progress import Progress
 from engine.request import CompletionRequest
 from tests.bench import gpu_bench
 from tests.bench.__main__ import main
@@ -68,7 +68,7 @@ def replayed(tokenizer, monkeypatch):
 
     def replay():
         return list(
-            measure_replays(cpu_machine(), NoProgress(), TINY, ITEMS, lambda _progress: tokenizer)
+            measure_replays(cpu_machine(), Progress(), TINY, ITEMS, lambda _progress: tokenizer)
         )
 
     return replay
@@ -111,7 +111,7 @@ def test_no_completion_makes_a_launch(replayed, monkeypatch):
 def test_the_target_is_written_token_for_token_on_and_off(
     lookahead, causal_lm, tokenizer, tmp_path
 ):
-    engine = forced_engine(causal_lm, tokenizer, tmp_path, NoProgress())
+    engine = forced_engine(causal_lm, tokenizer, tmp_path, Progress())
     decoding = CompletionRequest("", "", lookahead=Lookahead.parse(lookahead))
     runs = replay_forced(engine, ITEMS, decoding)
     for item in ITEMS:
@@ -142,14 +142,14 @@ def test_a_tokenizer_is_read_from_a_converted_models_folder(tmp_path):
     write_tokenizer(source, tmp_path)
     assert (tmp_path / SPECIALS_FILE).exists()
     whole, converted = (
-        read_tokenizer(folder, tmp_path, NoProgress()) for folder in (tmp_path / "model", tmp_path)
+        read_tokenizer(folder, tmp_path, Progress()) for folder in (tmp_path / "model", tmp_path)
     )
     assert converted.encode("return self") == whole.encode("return self")
     assert converted.vocabulary.end_ids == whole.vocabulary.end_ids
 
 
 def test_every_operation_of_a_step_is_timed_as_often_as_it_is_launched():
-    measure = partial(measure_operations, cpu_machine(), NoProgress())
+    measure = partial(measure_operations, cpu_machine(), Progress())
     found = list(measure(replace(TINY, quantization="fp8"), [(1, 64), (8, 64)]))
     launches = {(one.operation, one.weight): one.launches for one in found}
     assert launches == {

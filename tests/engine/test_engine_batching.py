@@ -12,7 +12,7 @@ from engine.engine import Engine
 from engine.learning import Learning
 from engine.model.gpu.flight import GpuFlight
 from engine.model.loader import load_model
-from engine.progress import NoProgress
+from engine.progress import Progress
 from engine.request import Buffer, CompletionRequest, FinishReason
 from engine.scheduler import Scheduler
 from tests.support.gpu_models import gpu_qwen2
@@ -43,11 +43,11 @@ def engine_of(reference, folder, positions):
     model = load_model(
         str(save_model(reference, folder / "model")),
         folder / "cache",
-        NoProgress(),
+        Progress(),
         device_name="cpu",
     )
     model = replace(model, causal_lm=gpu_qwen2(reference, positions=positions))
-    learning = Learning.load(folder / "learned", "key", model.causal_lm, NoProgress())
+    learning = Learning.load(folder / "learned", "key", model.causal_lm, Progress())
     return Engine(model, learning, prompt_tokens=256)
 
 

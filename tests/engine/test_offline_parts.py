@@ -10,7 +10,7 @@ import pytest
 
 from engine.errors import ModelCorruptError, ModelNotFoundError
 from engine.offline_parts import OFFLINE_MODELS, EmbeddedModel, find_parts, join_parts
-from engine.progress import NoProgress
+from engine.progress import Progress
 
 _CONTENT = [b"first part, ", b"second part"]
 _MODEL = EmbeddedModel(
@@ -46,7 +46,7 @@ def install(tmp_path, monkeypatch):
 
 def _joined(model: EmbeddedModel) -> bytes:
     target = io.BytesIO()
-    join_parts(model, find_parts(model), target, NoProgress())
+    join_parts(model, find_parts(model), target, Progress())
     return target.getvalue()
 
 

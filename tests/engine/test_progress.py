@@ -4,10 +4,10 @@ from threading import Event
 
 import pytest
 
-from engine.progress import NoProgress, counted, shown_if_long
+from engine.progress import Progress, counted, shown_if_long
 
 
-class Told(NoProgress):
+class Told(Progress):
     """Remembers what it was told."""
 
     def __init__(self):
@@ -57,4 +57,4 @@ def test_what_takes_long_is_shown_until_it_is_done():
 
 def test_what_fails_says_so():
     with pytest.raises(ZeroDivisionError):
-        shown_if_long(NoProgress(), "compiling", lambda: 1 // 0)
+        shown_if_long(Progress(), "compiling", lambda: 1 // 0)

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from engine.offline_parts import OFFLINE_MODELS, find_parts, join_parts
-from engine.progress import NoProgress
+from engine.progress import Progress
 
 _PROGRAM = Path(__file__).with_name("llama_program.py")
 
@@ -16,7 +16,7 @@ def joined_offline_model(folder: Path) -> Path:
     """Return the embedded model joined into one .gguf file."""
     model, path = OFFLINE_MODELS["offline"], folder / "offline.gguf"
     with path.open("wb") as target:
-        join_parts(model, find_parts(model), target, NoProgress())
+        join_parts(model, find_parts(model), target, Progress())
     return path
 
 

@@ -25,7 +25,7 @@ from engine.model.causal_lm import StepInput, prefill, run_step
 from engine.model.loader import load_model
 from engine.model.raw_prompt import raw_prompt
 from engine.model.token_tree import MAX_ROWS, TokenTree
-from engine.progress import NoProgress
+from engine.progress import Progress
 from tests.support.int4_folder import quantize_folder
 from tests.support.odd_json import bent
 from tests.support.tiny_gguf import write_tiny_gguf
@@ -47,7 +47,7 @@ def try_out(spec: str, cache: Path, quantization: str | None) -> str:
     Raises any error that is not a sentence for people.
     """
     try:
-        model = load_model(spec, cache, NoProgress(), quantization=quantization, device_name="cpu")
+        model = load_model(spec, cache, Progress(), quantization=quantization, device_name="cpu")
         causal_lm = model.causal_lm
         names = "<|far|>"
         ids = list(raw_prompt(model.tokenizer, model.fim, f"def f(a):{names}", 10**6).prompt.ids)

@@ -1,9 +1,9 @@
 """A progress that records its calls."""
 
-from engine.progress import NoProgress
+from engine.progress import Progress
 
 
-class Said(NoProgress):
+class Said(Progress):
     """Tasks, their totals and advance, sentences, and tasks and sentences in order."""
 
     def __init__(self) -> None:

@@ -11,7 +11,7 @@ from engine.model.gpu.loading import place_qwen2
 from engine.model.gpu.qwen2 import GpuQwen2
 from engine.model.loading.packing import pack_own_forms
 from engine.model.model_config import QWEN_SHAPES, ModelConfig
-from engine.progress import NoProgress
+from engine.progress import Progress
 from kernels.operations import Operations, operations_for
 from kernels.weight import Quantization
 
@@ -79,7 +79,7 @@ def random_model(
         shape.quantization,
         positions,
         machine.device,
-        NoProgress(),
+        Progress(),
         machine.dtype,
         operations,
     )

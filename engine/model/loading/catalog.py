@@ -16,7 +16,7 @@ from engine.model_names import (
     why_unknown,
 )
 from engine.offline_parts import OFFLINE_MODELS, EmbeddedModel, find_parts, join_parts
-from engine.progress import NoProgress, Progress
+from engine.progress import Progress
 
 # Each has a name for reports, and a hexadecimal fingerprint that changes when its files do.
 ModelFiles = GgufModel | FolderModel
@@ -25,7 +25,7 @@ LocatedModel = EmbeddedModel | ModelFiles
 
 def locate(spec: str, progress: Progress | None = None) -> LocatedModel:
     """Find the model that `spec` names; a hub id may be downloaded. Raises ModelNotFoundError."""
-    progress = progress or NoProgress()
+    progress = progress or Progress()
     kind = kind_of(spec)
     if kind == "embedded":
         return OFFLINE_MODELS[spec]

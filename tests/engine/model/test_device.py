@@ -19,7 +19,7 @@ from engine.model.device import (
     triton_lack,
 )
 from engine.model.loader import load_model
-from engine.progress import NoProgress
+from engine.progress import Progress
 
 
 def gpu(name, capability, shared=None, memory=24_000_000_000):
@@ -250,6 +250,6 @@ def test_memory_that_intels_driver_does_not_tell_is_estimated(gpus, intel, monke
 def test_a_form_of_the_other_kind_of_machine_is_refused(gpus, tmp_path):
     gpus(1)
     with pytest.raises(ConfigurationError, match="int8 is for the CPU; a GPU holds bfloat16, fp8"):
-        load_model(None, tmp_path, NoProgress(), quantization="int8", device_name="cuda")
+        load_model(None, tmp_path, Progress(), quantization="int8", device_name="cuda")
     with pytest.raises(ConfigurationError, match="int4 is for a GPU, and the model runs on the"):
-        load_model(None, tmp_path, NoProgress(), quantization="int4", device_name="cpu")
+        load_model(None, tmp_path, Progress(), quantization="int4", device_name="cpu")

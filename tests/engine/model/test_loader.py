@@ -17,7 +17,7 @@ from engine.model.loading.folder_model import FolderModel
 from engine.model.loading.gguf_file import GgufFile
 from engine.model.loading.gguf_model import GgufModel
 from engine.model.loading.packing import FILE_FORMS
-from engine.progress import NoProgress
+from engine.progress import Progress
 from tests.support.byte_tokenizer import VOCAB_SIZE
 from tests.support.greedy import reference_logits
 from tests.support.mutated_models import GgufParts
@@ -40,9 +40,9 @@ _PROMPT = list(range(20, 60))
 def test_a_file_in_fewer_bits_stays_as_it_is_where_a_gpu_reads_it_so(tmp_path: Path) -> None:
     """And whole weights are kept for a GPU in bfloat16."""
     path = write_tiny_gguf(tmp_path / "tiny.gguf", hidden=256, mlp=256, kind_of=like_q4_k_m)
-    assert prepare(str(path), FILE_FORMS, tmp_path, NoProgress()).quantization == FILE_FORMS
+    assert prepare(str(path), FILE_FORMS, tmp_path, Progress()).quantization == FILE_FORMS
     folder = str(save_model(tiny_model("qwen2"), tmp_path / "whole"))
-    assert prepare(folder, FILE_FORMS, tmp_path, NoProgress()).quantization == "bfloat16"
+    assert prepare(folder, FILE_FORMS, tmp_path, Progress()).quantization == "bfloat16"
 
 
 def test_another_architecture_stays_where_it_is(tmp_path: Path) -> None:
@@ -71,7 +71,7 @@ def test_a_llama_with_more_than_we_know_stays_where_it_is_and_says_why(tmp_path:
 def test_a_llama_from_a_folder_is_run_by_us(tmp_path: Path, quantization: str) -> None:
     reference = tiny_model("llama", 3)
     folder = save_model(reference, tmp_path / "llama")
-    model = prepare(str(folder), quantization, tmp_path / "cache", NoProgress())
+    model = prepare(str(folder), quantization, tmp_path / "cache", Progress())
     assert isinstance(model, ConvertedModel)
     assert not model.config.qkv_bias
     assert not any(name.endswith("bias") for name in model.tensors())
@@ -99,7 +99,7 @@ def test_the_queries_and_keys_of_a_llama_in_a_gguf_file_are_put_in_our_order(tmp
 def test_a_foreign_model_without_a_fast_tokenizer_says_how_to_get_one(tmp_path: Path) -> None:
     folder = save_model(tiny_model("mistral"), tmp_path / "mistral")
     (folder / "tokenizer.json").unlink()
-    model = prepare(str(folder), "float32", tmp_path / "cache", NoProgress())
+    model = prepare(str(folder), "float32", tmp_path / "cache", Progress())
     with pytest.raises(UnsupportedModelError, match=r"holds no tokenizer\.json; transformers writ"):
         model.tokenizer()
 
@@ -109,17 +109,17 @@ def test_weights_that_are_missing_or_cut_are_refused(tmp_path: Path) -> None:
     weights = folder / "model.safetensors"
     weights.write_bytes(weights.read_bytes()[:-100])
     with pytest.raises(ModelCorruptError, match=r"model\.safetensors cannot be read"):
-        prepare(str(folder), "float32", tmp_path / "cache", NoProgress())
+        prepare(str(folder), "float32", tmp_path / "cache", Progress())
     weights.unlink()
     with pytest.raises(UnsupportedModelError, match=r"holds no \.safetensors file"):
-        prepare(str(folder), "float32", tmp_path / "cache", NoProgress())
+        prepare(str(folder), "float32", tmp_path / "cache", Progress())
 
 
 def test_a_gguf_file_of_another_architecture_is_refused(tmp_path: Path) -> None:
     path = write_tiny_gguf(tmp_path / "tiny.gguf", architecture="gemma")
     words = r"architecture gemma.*qwen2 and llama.*folder or hub id"
     with pytest.raises(UnsupportedModelError, match=words):
-        prepare(str(path), "float32", tmp_path / "cache", NoProgress())
+        prepare(str(path), "float32", tmp_path / "cache", Progress())
 
 
 @pytest.mark.parametrize(
@@ -139,14 +139,14 @@ def test_a_gguf_file_of_another_architecture_is_refused(tmp_path: Path) -> None:
 def test_a_gguf_file_with_more_than_we_know_is_refused(tmp_path, entry, words):
     path = write_tiny_gguf(tmp_path / "tiny.gguf", architecture="llama", more=entry)
     with pytest.raises(UnsupportedModelError, match=rf"has {words}, .*folder or hub id"):
-        prepare(str(path), "float32", tmp_path / "cache", NoProgress())
+        prepare(str(path), "float32", tmp_path / "cache", Progress())
 
 
 def test_a_tokenizer_with_more_tokens_than_the_model_is_refused(tmp_path: Path) -> None:
     """Rows of the embedding that are not there would be read."""
     folder = save_model(tiny_model("mistral", vocab_size=100), tmp_path / "short")
     with pytest.raises(ModelCorruptError, match=r"the tokenizer has \d+ tokens, more than the 100"):
-        load_model(str(folder), tmp_path / "cache", NoProgress(), device_name="cpu")
+        load_model(str(folder), tmp_path / "cache", Progress(), device_name="cpu")
 
 
 def test_a_scaling_by_nothing_is_none(tmp_path: Path) -> None:
@@ -155,7 +155,7 @@ def test_a_scaling_by_nothing_is_none(tmp_path: Path) -> None:
         "qwen2.rope.scaling.factor": 1,
     }
     path = write_tiny_gguf(tmp_path / "tiny.gguf", more=entry)
-    assert isinstance(prepare(str(path), "int8", tmp_path, NoProgress()), ConvertedModel)
+    assert isinstance(prepare(str(path), "int8", tmp_path, Progress()), ConvertedModel)
 
 
 @pytest.mark.parametrize("token_id", [VOCAB_SIZE, 10**6])
@@ -168,7 +168,7 @@ def test_a_control_token_beyond_the_rows_of_the_embedding_is_plain_text(tmp_path
     content["added_tokens"].append(content["added_tokens"][0] | token)
     (folder / "tokenizer.json").write_text(json.dumps(content), "utf-8")
     model = load_model(
-        *(str(folder), tmp_path / "cache", NoProgress()),
+        *(str(folder), tmp_path / "cache", Progress()),
         quantization="float32",
         device_name="cpu",
     )
@@ -192,4 +192,4 @@ def test_a_start_token_beyond_the_rows_of_the_embedding_is_refused(tmp_path: Pat
     with pytest.raises(
         ModelCorruptError, match=r"the tokenizer has \d+ tokens, more than the 2 of"
     ):
-        load_model(str(path), tmp_path, NoProgress(), quantization="float32", device_name="cpu")
+        load_model(str(path), tmp_path, Progress(), quantization="float32", device_name="cpu")

@@ -13,7 +13,7 @@ from engine.config import Layout
 from engine.model.fim import FimFormat, find_fim_format
 from engine.model.prompt import Prompt, build_prompt, cut_piece
 from engine.model.tokenizer import Tokenizer, TokenizerDocument
-from engine.progress import NoProgress
+from engine.progress import Progress
 from engine.request import Buffer, CompletionRequest, Snippet
 from engine.snippets import Neighbours
 from tests.support.byte_tokenizer import byte_tokenizer
@@ -403,7 +403,7 @@ def test_a_file_of_one_endless_line_fits_too(layout: Layout) -> None:
 
 @pytest.fixture(scope="module")
 def offline(cache_folder: Path) -> Tokenizer:
-    return prepare("offline", "int8", cache_folder, NoProgress()).tokenizer()
+    return prepare("offline", "int8", cache_folder, Progress()).tokenizer()
 
 
 @pytest.mark.model

@@ -6,7 +6,7 @@ import pytest
 
 from engine.errors import ConfigurationError
 from engine.host.upstream.upstream_engine import UpstreamEngine
-from engine.progress import NoProgress
+from engine.progress import Progress
 from lsp_server.cli.arguments import build_parser
 from lsp_server.cli.serve import chosen_engine
 from lsp_server.settings import Settings
@@ -32,7 +32,7 @@ def test_an_upstream_is_asked_with_its_token(tmp_path):
     with fake_upstream() as upstream:
         options = ["--backend", "openai", "--upstream", upstream.url]
         load, model = backend(*options, "--upstream-token-file", str(path), model="1.5b")
-        engine = load(NoProgress())
+        engine = load(Progress())
         assert isinstance(engine, UpstreamEngine)
         with closing(engine):
             assert engine.info.model == "Qwen/Qwen2.5-Coder-7B"

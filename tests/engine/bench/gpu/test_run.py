@@ -10,7 +10,7 @@ from rich.console import Console
 from engine.bench.gpu import run
 from engine.bench.gpu.run import Bandwidth, GpuBench, Sizes, bench_sections, check_sections
 from engine.model.gpu.selfcheck.first_load import settle
-from engine.progress import NoProgress
+from engine.progress import Progress
 from tests.support.tiny_shape import TINY, cpu_machine
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -30,7 +30,7 @@ def shown(*renderables):
 
 
 def gpu_bench(sections):
-    return GpuBench(replace(cpu_machine(), gb_per_s=math.nan), sections, NoProgress())
+    return GpuBench(replace(cpu_machine(), gb_per_s=math.nan), sections, Progress())
 
 
 def make(kind="full"):
@@ -81,7 +81,7 @@ def test_what_a_section_found_before_it_failed_is_kept():
 
 def test_a_device_without_kernels_is_checked_and_timed():
     machine = replace(cpu_machine(), has_kernels=False)
-    (case,) = run.check_shape(machine, NoProgress(), TINY)
+    (case,) = run.check_shape(machine, Progress(), TINY)
     assert (case.model, case.verdict.runs, case.verdict.failed) == ("tiny bf16", "pytorch", {})
     assert 0 < case.ms_of_least_rows < case.ms_of_most_rows
     assert case.found.startswith("the text ")
@@ -95,6 +95,6 @@ def test_what_fails_is_reported_for_weights_as_they_are_held(monkeypatch):
         return model, verdict
 
     monkeypatch.setattr(run, "settle", settled)
-    (case,) = run.check_shape(cpu_machine(), NoProgress(), replace(TINY, quantization="int4"))
+    (case,) = run.check_shape(cpu_machine(), Progress(), replace(TINY, quantization="int4"))
     assert case.model == "tiny int4"
     assert case.verdict.failed["early"] == "a race"

@@ -4,7 +4,7 @@ import pytest
 
 from engine.bench.gpu.shapes import random_model
 from engine.bench.gpu.steps import measure_prefill, measure_steps, step_bytes
-from engine.progress import NoProgress
+from engine.progress import Progress
 from tests.support.tiny_shape import TINY, cpu_machine
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -20,7 +20,7 @@ def test_the_floor_is_each_weight_and_each_key_and_value_once():
 
 def test_steps_are_timed_against_the_bandwidth():
     held = replace(TINY, quantization="fp8")
-    one, many = measure_steps(cpu_machine(), NoProgress(), held, ((1, 64), (8, 64)))
+    one, many = measure_steps(cpu_machine(), Progress(), held, ((1, 64), (8, 64)))
     assert (one.model, one.rows, one.context) == ("tiny fp8", 1, 64)
     assert one.floor_ms == pytest.approx(one.bytes / 100e9 * 1000)
     assert one.floor_over_step == pytest.approx(one.floor_ms / one.step_ms)
@@ -28,7 +28,7 @@ def test_steps_are_timed_against_the_bandwidth():
 
 
 def test_a_longer_prompt_takes_longer():
-    short, long = measure_prefill(cpu_machine(), NoProgress(), TINY, (40, 900))
+    short, long = measure_prefill(cpu_machine(), Progress(), TINY, (40, 900))
     assert (short.prompt_tokens, long.prompt_tokens) == (40, 900)
     assert long.rows_of_a_piece == 256
     assert short.ms < long.ms

@@ -8,7 +8,7 @@ from engine.config import StopRules
 from engine.host.upstream.options import UpstreamOptions
 from engine.host.upstream.upstream_engine import UpstreamEngine
 from engine.loader import EngineOptions, load_engine
-from engine.progress import NoProgress
+from engine.progress import Progress
 from engine.request import CompletionRequest, FinishReason
 from tests.support.llama_upstream import joined_offline_model, llama_upstream
 
@@ -52,7 +52,7 @@ def address(model):
 def upstream(address):
     """An engine that knows the model by its tokens, as its file is not called by its family."""
     options = UpstreamOptions(address, prompt_tokens=1024)
-    with closing(UpstreamEngine.load(options, NoProgress())) as engine:
+    with closing(UpstreamEngine.load(options, Progress())) as engine:
         yield engine
 
 
@@ -104,7 +104,7 @@ def test_the_rules_end_it_as_they_end_our_own(upstream):
 
 def test_most_greedy_text_is_what_our_own_engine_writes(upstream, model, cache_folder):
     """The weights are quantised differently (int8 here, Q4_K_M there), so not all of it is."""
-    own = load_engine(EngineOptions(cache_folder=cache_folder), NoProgress())
+    own = load_engine(EngineOptions(cache_folder=cache_folder), Progress())
     same = []
     with closing(own):
         for place, (prefix, suffix) in PLACES.items():

@@ -18,7 +18,7 @@ from engine.host.upstream import channel as channel_module
 from engine.host.upstream.channel import UpstreamError
 from engine.host.upstream.options import UpstreamOptions
 from engine.host.upstream.upstream_engine import UpstreamEngine
-from engine.progress import NoProgress
+from engine.progress import Progress
 from engine.request import Buffer, CompletionRequest, FinishReason, Snippet
 from tests.support.fake_upstream import FakeUpstream, data, event, fake_upstream, said
 
@@ -31,7 +31,7 @@ REQUEST = CompletionRequest(PREFIX, SUFFIX, "shop.py", stop=StopRules(max_tokens
 def engine_of(upstream: FakeUpstream, **options: Any):
     """An engine that has asked who is there."""
     given = UpstreamOptions(upstream.url, **options)
-    with closing(UpstreamEngine.load(given, NoProgress())) as engine:
+    with closing(UpstreamEngine.load(given, Progress())) as engine:
         yield engine
 
 
@@ -345,11 +345,11 @@ def test_a_certificate_has_to_be_trusted(tmp_path):
     subprocess.run(made, check=True, capture_output=True)
     with fake_upstream(certificate=(cert, key)) as upstream:
         with fails("upstream_untrusted", "not accepted: self-signed certificate; "):
-            UpstreamEngine.load(UpstreamOptions(upstream.url), NoProgress())
+            UpstreamEngine.load(UpstreamOptions(upstream.url), Progress())
         with engine_of(upstream, ca_file=cert) as engine:
             assert completed(engine)[0].text == "x"
         with pytest.raises(ConfigurationError, match=r"--upstream-ca-file .* cannot be used"):
-            UpstreamEngine.load(UpstreamOptions(upstream.url, ca_file=key), NoProgress())
+            UpstreamEngine.load(UpstreamOptions(upstream.url, ca_file=key), Progress())
 
 
 def test_what_an_upstream_claims_of_its_size_is_bounded():
@@ -357,7 +357,7 @@ def test_what_an_upstream_claims_of_its_size_is_bounded():
     claims = {"total_slots": 2_000_000, "default_generation_settings": {"n_ctx": 10**12}}
     with (
         fake_upstream(owner="llamacpp", routes={"/props": claims}) as upstream,
-        closing(UpstreamEngine.load(UpstreamOptions(upstream.url), NoProgress())) as engine,
+        closing(UpstreamEngine.load(UpstreamOptions(upstream.url), Progress())) as engine,
     ):
         assert engine.max_sequences == 1024
         assert engine.info.context_len == 2**24
@@ -365,7 +365,7 @@ def test_what_an_upstream_claims_of_its_size_is_bounded():
 
 def test_several_models_are_named_and_one_has_to_be_chosen():
     names = ("Qwen/Qwen2.5-Coder-7B", "starcoder2-3b")
-    load = partial(UpstreamEngine.load, progress=NoProgress())
+    load = partial(UpstreamEngine.load, progress=Progress())
     with fake_upstream(names=names) as upstream:
         with pytest.raises(ConfigurationError, match="7B, starcoder2-3b; name one with --upstream"):
             load(UpstreamOptions(upstream.url))
@@ -409,7 +409,7 @@ def test_an_answer_that_repeats_the_piece_at_the_cursor_is_shown_without_it(word
 def test_what_nothing_tells_has_to_be_said():
     with fake_upstream(names=("my-model",)) as upstream:
         with pytest.raises(ConfigurationError, match="my-model fills in the middle; pass --model"):
-            UpstreamEngine.load(UpstreamOptions(upstream.url), NoProgress())
+            UpstreamEngine.load(UpstreamOptions(upstream.url), Progress())
         with engine_of(upstream, known_as="7b") as engine:
             completed(engine)
     assert upstream.asked["model"] == "my-model"
@@ -448,7 +448,7 @@ def test_a_known_model_with_other_tokens_than_the_upstreams_is_refused():
         fake_upstream(names=("my-model",), routes={"/tokenize": tokenised}) as upstream,
         pytest.raises(ConfigurationError, match="my-model has other tokens than 7b; pass --model"),
     ):
-        UpstreamEngine.load(UpstreamOptions(upstream.url, known_as="7b"), NoProgress())
+        UpstreamEngine.load(UpstreamOptions(upstream.url, known_as="7b"), Progress())
 
 
 RAW = f"<|fim_prefix|>{PREFIX}<|fim_suffix|>{SUFFIX}<|fim_middle|>"

@@ -15,7 +15,7 @@ from engine.model.model_config import ModelConfig
 from engine.model.token_tree import TokenTree
 from engine.model.tokenizer import Tokenizer
 from engine.offline_parts import OFFLINE_MODELS
-from engine.progress import NoProgress
+from engine.progress import Progress
 from kernels.cpu_forward import BLOCK
 from kernels.cpu_forward.processor import host_unit
 from tests.support.greedy import reference_logits
@@ -129,7 +129,7 @@ def test_bits_stay_equal_step_after_step(packed):
 def offline(tmp_path_factory):
     """The offline model in float32 in both implementations, four of its layers."""
     folder = tmp_path_factory.mktemp("offline")
-    source = on_disk(OFFLINE_MODELS["offline"], folder, NoProgress())
+    source = on_disk(OFFLINE_MODELS["offline"], folder, Progress())
     reference = assembled(replace(source.config, num_layers=4).to_hugging_face(), source.read)
     tokenizer = Tokenizer.from_json(source.tokenizer_json(), source.end_ids)
     prompt = tokenizer.encode("def mean(values):\n    return sum(")

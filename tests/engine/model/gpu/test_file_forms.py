@@ -16,7 +16,7 @@ from engine.model.loading.gguf_model import GgufModel
 from engine.model.loading.packing import FILE_FORMS
 from engine.model.loading.store import obtain
 from engine.model.token_tree import TokenTree
-from engine.progress import NoProgress
+from engine.progress import Progress
 from kernels.operations import PORTABLE, operations_for
 from tests.support.fixed_order import products_in_one_order
 from tests.support.steps import logits_behind
@@ -47,7 +47,7 @@ def file_of(tmp_path_factory):
 
 
 def placed(file, operations, dtype, device="cpu"):
-    stored = obtain(file.path.parent, file, FILE_FORMS, NoProgress())
+    stored = obtain(file.path.parent, file, FILE_FORMS, Progress())
     place = torch.device(device)
     weights = GpuWeights.place(stored.config, stored.tensors(), "float", dtype, place)
     arena = KVArena(stored.config, 1024, dtype, place)
@@ -82,7 +82,7 @@ def test_each_matrix_has_the_form_of_the_file(file_of):
 def test_nothing_is_lost_against_the_file(file_of, kind_of, tied):
     """In float32, on the same blocks, and on what the gguf package makes of them."""
     file = file_of(kind_of, tied=tied)
-    whole = obtain(file.path.parent, file, "float32", NoProgress())
+    whole = obtain(file.path.parent, file, "float32", Progress())
     expected = logits_of(FloatQwen2(whole.config, whole.tensors(), "float32"))
     torch.testing.assert_close(logits_of(by_pytorch(file)), expected, rtol=1e-4, atol=1e-4)
 

@@ -13,7 +13,7 @@ from engine.model.gpu.loading import load_qwen2
 from engine.model.gpu.step_graphs import StepGraphs, warm_up
 from engine.model.gpu.weights import GpuWeights
 from engine.model.loading.converted_model import ConvertedModel
-from engine.progress import NoProgress
+from engine.progress import Progress
 from tests.support.gpu_models import gpu_qwen2
 from tests.support.prepared import prepare
 from tests.support.said import Said
@@ -27,7 +27,7 @@ GPU = DeviceChoice(torch.device("cpu"), "A GPU")
 @pytest.fixture
 def model(tmp_path):
     folder = save_model(tiny_model("qwen2", 1), tmp_path / "model")
-    converted = prepare(str(folder), "bfloat16", tmp_path, NoProgress())
+    converted = prepare(str(folder), "bfloat16", tmp_path, Progress())
     assert isinstance(converted, ConvertedModel)
     return converted
 
@@ -101,7 +101,7 @@ def test_widths_that_four_bits_cannot_hold_are_refused_with_what_can(model):
 
 def test_warming_up_makes_all_steps_of_one_sequence_and_the_plain_ones_of_a_few():
     model = gpu_qwen2(tiny_model("qwen2", 1))
-    warm_up(model.graphs, NoProgress())
+    warm_up(model.graphs, Progress())
     warm = set(model.graphs._launches)
     alone = {shape for shape in warm if shape.sequences == 1}
     assert len(alone) == 36

@@ -20,7 +20,7 @@ from engine.model.gpu.qwen2 import GpuQwen2
 from engine.model.gpu.selfcheck.rows import Extent, has_equal_rows
 from engine.model.loader import load_model
 from engine.model.token_tree import TokenTree
-from engine.progress import NoProgress
+from engine.progress import Progress
 from kernels import batch_attention as attention
 from kernels import product as products
 from kernels.operations import PORTABLE
@@ -59,7 +59,7 @@ def test_drafts_stay_within_the_rows_that_one_token_is_padded_to(model):
 
 
 def test_its_steps_can_be_timed(model, tmp_path):
-    cost = Learning.load(tmp_path, "key", model, NoProgress()).budget.cost
+    cost = Learning.load(tmp_path, "key", model, Progress()).budget.cost
     assert cost.ms(1) == cost.ms(16)
     assert cost.ms(17) == cost.ms(128)
 
@@ -98,7 +98,7 @@ def gpu(monkeypatch):
 
 
 def test_a_device_without_kernels_runs_the_model_by_pytorch(folder, tmp_path, gpu):
-    loaded = load_model(folder, tmp_path, NoProgress(), device_name="mps")
+    loaded = load_model(folder, tmp_path, Progress(), device_name="mps")
     place = f"A GPU, by PyTorch: our kernels are for NVIDIA GPUs; {SAME}"
     assert loaded.place == place
     assert isinstance(loaded.causal_lm, GpuQwen2)
@@ -123,9 +123,9 @@ def test_a_device_that_torch_cannot_run_it_on_is_passed_over_or_named(
     said = "torch cannot run the model on cpu:0: aten::something is not there for this device"
     if name == "mps":
         with pytest.raises(DeviceUnfitError, match=said):
-            load_model(folder, tmp_path, NoProgress(), device_name=name)
+            load_model(folder, tmp_path, Progress(), device_name=name)
         return
-    loaded = load_model(folder, tmp_path, NoProgress(), device_name=name)
+    loaded = load_model(folder, tmp_path, Progress(), device_name=name)
     assert loaded.place == f"CPU ({said})"
     assert loaded.causal_lm.dtype_name == "int8"
 
@@ -139,7 +139,7 @@ def test_where_the_gpu_is_passed_over_the_model_is_the_cpus(folder, tmp_path, gp
     large = str(save_model(tiny_model("qwen2", 2), tmp_path / "large"))
     monkeypatch.setattr(loader, "picked", pick)
     monkeypatch.setattr(loading, "run_step", fail_to_run)
-    loaded = load_model("auto", tmp_path, NoProgress(), device_name="auto")
+    loaded = load_model("auto", tmp_path, Progress(), device_name="auto")
     assert (loaded.name, loaded.causal_lm.dtype_name) == ("model", "int8")
 
 
@@ -151,7 +151,7 @@ def test_what_is_tried_at_first_moves_what_it_keeps():
         moved.extend(span.num_kept for span in batch.rows_on_host.spans)
         PORTABLE.kv_commit(keys, values, batch)
 
-    loading.make_ready(portable(operations=replace(PORTABLE, kv_commit=noted)), NoProgress())
+    loading.make_ready(portable(operations=replace(PORTABLE, kv_commit=noted)), Progress())
     assert any(moved)
 
 
@@ -207,4 +207,4 @@ def test_a_device_whose_rows_depend_on_another_text_beside_is_found(model, monke
 
 def test_weights_of_fewer_bits_are_for_our_kernels(folder, tmp_path, gpu):
     with pytest.raises(ConfigurationError, match="dtype int4 is for our kernels, and A"):
-        load_model(folder, tmp_path, NoProgress(), device_name="mps", quantization="int4")
+        load_model(folder, tmp_path, Progress(), device_name="mps", quantization="int4")

@@ -16,7 +16,7 @@ from engine.model.loading.folder_model import FolderModel
 from engine.model.loading.gguf_model import GgufModel
 from engine.model_names import DEFAULT_MODEL, HUB_ALIASES
 from engine.offline_parts import EmbeddedModel
-from engine.progress import NoProgress, Progress
+from engine.progress import Progress
 from tests.support.int4_folder import quantize_folder
 from tests.support.mutated_models import GgufParts
 from tests.support.prepared import prepare
@@ -81,7 +81,7 @@ def test_a_folder_is_written_as_a_path(folder, hub_requests, monkeypatch, begin)
     assert isinstance(located, FolderModel)
     assert (located.name, hub_requests) == ("tiny-qwen", [])
     assert located.is_plain
-    assert on_disk(located, folder, NoProgress()) is located
+    assert on_disk(located, folder, Progress()) is located
 
 
 def test_a_hub_id_that_is_not_found_tells_how_the_folder_of_that_name_is_written(
@@ -103,7 +103,7 @@ def test_a_gguf_file_is_opened(tmp_path: Path) -> None:
     located = locate(str(write_tiny_gguf(tmp_path / "tiny.gguf")))
     assert isinstance(located, GgufModel)
     assert located.name == "tiny"
-    assert on_disk(located, tmp_path, NoProgress()) is located
+    assert on_disk(located, tmp_path, Progress()) is located
     assert located.config.num_layers == LAYERS
 
 
@@ -168,7 +168,7 @@ def test_a_file_that_vanishes_or_may_not_be_read_is_an_error_of_ours(tmp_path: P
 
 def _refusal(path: Path, cache: Path) -> str:
     with pytest.raises(ForegramError) as refused:
-        prepare(str(path), "int8", cache, NoProgress())
+        prepare(str(path), "int8", cache, Progress())
     entries = [one.name for one in (cache / "models").iterdir() if one.suffix != ".lock"]
     assert entries == []
     return str(refused.value)
@@ -276,7 +276,7 @@ def test_parts_of_four_bits_that_do_not_fit_each_other_are_refused(tmp_path, met
 def test_a_kept_conversion_whose_shapes_were_changed_is_made_anew_with_one_sentence(tmp_path, form):
     """Though neither its size nor its time tells."""
     path = write_tiny_gguf(tmp_path / "tiny.gguf")
-    kept = prepare(str(path), form, tmp_path, NoProgress())
+    kept = prepare(str(path), form, tmp_path, Progress())
     assert isinstance(kept, ConvertedModel)
     weights = kept.folder / "model.safetensors"
     stat, content = weights.stat(), weights.read_bytes()

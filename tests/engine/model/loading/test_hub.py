@@ -12,7 +12,7 @@ from huggingface_hub import constants
 
 from engine.errors import ModelCorruptError, ModelNotFoundError
 from engine.model.loading import hub
-from engine.progress import NoProgress
+from engine.progress import Progress
 from tests.support.tiny_hub import cache_model
 
 DOWNLOAD = huggingface_hub.snapshot_download
@@ -42,15 +42,15 @@ def _model(folder: Path, **files: str) -> Path:
 def test_a_whole_snapshot_is_taken_as_it_is(tmp_path: Path) -> None:
     folder = _model(tmp_path / "files", config="{}", tokenizer="{}", weights="")
     snapshot = cache_model(tmp_path / "hub", "owner/model", folder)
-    assert hub.hub_folder("owner/model", NoProgress()) == snapshot
+    assert hub.hub_folder("owner/model", Progress()) == snapshot
 
 
 def test_a_revision_in_the_name_is_the_one_that_is_taken(tmp_path: Path) -> None:
     folder = _model(tmp_path / "files", config="{}", tokenizer="{}", weights="")
     snapshot = cache_model(tmp_path / "hub", "owner/model", folder)
-    assert hub.hub_folder(f"owner/model@{snapshot.name}", NoProgress()) == snapshot
+    assert hub.hub_folder(f"owner/model@{snapshot.name}", Progress()) == snapshot
     with pytest.raises(ModelNotFoundError, match=r"owner/model@v2 is not in the local"):
-        hub.hub_folder("owner/model@v2", NoProgress())
+        hub.hub_folder("owner/model@v2", Progress())
 
 
 def _downloaded(folder: Path, content: bytes, name: str) -> Path:
@@ -64,11 +64,11 @@ def _downloaded(folder: Path, content: bytes, name: str) -> Path:
 
 def test_a_download_is_checked_against_its_sum(tmp_path: Path) -> None:
     whole = hashlib.sha256(b"weights").hexdigest()
-    hub.check_sums(_downloaded(tmp_path / "whole", b"weights", whole), NoProgress())
-    hub.check_sums(_downloaded(tmp_path / "unnamed", b"weights", "no-sum"), NoProgress())
+    hub.check_sums(_downloaded(tmp_path / "whole", b"weights", whole), Progress())
+    hub.check_sums(_downloaded(tmp_path / "unnamed", b"weights", "no-sum"), Progress())
     damaged = _downloaded(tmp_path / "damaged", b"weighty", whole)
     with pytest.raises(ModelCorruptError, match=r"model\.safetensors .* other bytes"):
-        hub.check_sums(damaged, NoProgress())
+        hub.check_sums(damaged, Progress())
     assert not (tmp_path / "damaged" / "blobs" / whole).exists()
 
 
@@ -79,10 +79,10 @@ def test_a_download_is_checked_once_though_its_first_check_was_killed(tmp_path: 
     (snapshot / "model.safetensors").rename(stored)
     (snapshot / "model.safetensors").symlink_to(stored)
     with pytest.raises(ModelCorruptError, match=r"model\.safetensors .* other bytes"):
-        hub.hub_folder("owner/model", NoProgress())
+        hub.hub_folder("owner/model", Progress())
     stored.write_text("weights")
     for _ in range(2):
-        assert hub.hub_folder("owner/model", NoProgress()) == snapshot
+        assert hub.hub_folder("owner/model", Progress()) == snapshot
         stored.write_text("not read again")
 
 
@@ -91,7 +91,7 @@ def test_an_interrupted_download_is_not_taken(tmp_path: Path, missing: str) -> N
     files = dict.fromkeys({"config", "tokenizer", "weights"} - {missing}, "{}")
     cache_model(tmp_path / "hub", "owner/model", _model(tmp_path / "files", **files))
     with pytest.raises(ModelNotFoundError, match=r"owner/model .* could not be downloaded"):
-        hub.hub_folder("owner/model", NoProgress())
+        hub.hub_folder("owner/model", Progress())
 
 
 def test_all_files_of_an_index_have_to_be_there(tmp_path: Path) -> None:
@@ -101,7 +101,7 @@ def test_all_files_of_an_index_have_to_be_there(tmp_path: Path) -> None:
     (folder / "one.safetensors").write_text("")
     cache_model(tmp_path / "hub", "owner/model", folder)
     with pytest.raises(ModelNotFoundError):
-        hub.hub_folder("owner/model", NoProgress())
+        hub.hub_folder("owner/model", Progress())
 
 
 @pytest.fixture
@@ -117,9 +117,9 @@ def test_a_hub_that_tells_no_sizes_leaves_what_is_cached_under_other_names(tmp_p
     folder = _model(tmp_path / "files", config="{}", tokenizer="{}")
     (folder / "gptq_model-4bit-128g.safetensors").write_text("")
     snapshot = cache_model(tmp_path / "hub", "owner/model", folder)
-    assert hub.hub_folder("owner/model", NoProgress()) == snapshot
+    assert hub.hub_folder("owner/model", Progress()) == snapshot
     with pytest.raises(ModelNotFoundError, match=r"owner/other .* could not be downloaded"):
-        hub.hub_folder("owner/other", NoProgress())
+        hub.hub_folder("owner/other", Progress())
 
 
 def test_a_snapshot_without_a_file_that_its_repository_has_is_the_last_resort(
@@ -133,7 +133,7 @@ def test_a_snapshot_without_a_file_that_its_repository_has_is_the_last_resort(
     trees.mkdir()
     tree = json.dumps({"format_version": 1, "files": files})
     (trees / f"{snapshot.name}.json").write_text(tree)
-    assert hub.hub_folder("owner/model", NoProgress()) == snapshot
+    assert hub.hub_folder("owner/model", Progress()) == snapshot
     whole = _model(tmp_path / "whole", config="{}", tokenizer="{}", weights="")
 
     def snapshot_download(*args: Any, local_files_only: bool = False, **options: Any) -> Any:
@@ -143,14 +143,14 @@ def test_a_snapshot_without_a_file_that_its_repository_has_is_the_last_resort(
 
     local = huggingface_hub.snapshot_download
     monkeypatch.setattr(huggingface_hub, "snapshot_download", snapshot_download)
-    assert hub.hub_folder("owner/model", NoProgress()) == whole
+    assert hub.hub_folder("owner/model", Progress()) == whole
 
 
 def test_a_model_that_is_nowhere_says_what_else_there_is() -> None:
     with pytest.raises(ModelNotFoundError, match=r"owner/model is not in the local.*`offline`"):
-        hub.hub_folder("owner/model", NoProgress())
+        hub.hub_folder("owner/model", Progress())
 
 
 def test_an_impossible_name_is_refused() -> None:
     with pytest.raises(ModelNotFoundError, match="is no name of the hub"):
-        hub.hub_folder("owner/a--b", NoProgress())
+        hub.hub_folder("owner/a--b", Progress())

@@ -14,7 +14,7 @@ from engine.errors import ModelCorruptError, ModelNotFoundError
 from engine.model.loading.catalog import locate
 from engine.model.loading.gguf_model import GgufModel
 from engine.model.loading.hub import hub_gguf, is_meant
-from engine.progress import NoProgress
+from engine.progress import Progress
 from tests.support.said import Said
 from tests.support.tiny_gguf import write_tiny_gguf
 from tests.support.tiny_hub import cache_model
@@ -89,18 +89,18 @@ def test_without_a_tag_what_is_cached_of_others_is_not_taken(fake_hub, tmp_path,
     (tmp_path / "files").mkdir()
     write_tiny_gguf(tmp_path / "files" / "x-Q2_K.gguf")
     snapshot = cache_model(tmp_path / "hub", "owner/x-GGUF", tmp_path / "files")
-    assert hub_gguf("owner/x-GGUF:Q2_K", NoProgress()) == snapshot / "x-Q2_K.gguf"
-    assert hub_gguf("owner/x-GGUF", NoProgress()).name == QWEN[2]
+    assert hub_gguf("owner/x-GGUF:Q2_K", Progress()) == snapshot / "x-Q2_K.gguf"
+    assert hub_gguf("owner/x-GGUF", Progress()).name == QWEN[2]
     fake_hub.downloaded.clear()
     fake_hub.files = ["x-Q2_K.gguf"]
-    assert hub_gguf("owner/x-GGUF", NoProgress()) == snapshot / "x-Q2_K.gguf"
+    assert hub_gguf("owner/x-GGUF", Progress()) == snapshot / "x-Q2_K.gguf"
     assert not fake_hub.downloaded, "the only one is here"
 
     def fails(*_: object, **__: object) -> None:
         raise ConnectionError("no network")
 
     monkeypatch.setattr(huggingface_hub, "list_repo_files", fails)
-    assert hub_gguf("owner/x-GGUF", NoProgress()) == snapshot / "x-Q2_K.gguf"
+    assert hub_gguf("owner/x-GGUF", Progress()) == snapshot / "x-Q2_K.gguf"
 
 
 @pytest.mark.parametrize(
@@ -119,7 +119,7 @@ def test_a_cached_file_is_meant_where_its_name_says_no_other_quantization(file, 
 def test_a_tag_chooses_the_file(fake_hub: FakeHub, tag: str, file: str) -> None:
     """Without one it is that of four bits."""
     repository = "Qwen/Qwen2.5-Coder-7B-Instruct-GGUF"
-    assert hub_gguf(repository + tag, NoProgress()).name == file
+    assert hub_gguf(repository + tag, Progress()).name == file
     assert fake_hub.downloaded == [(repository, file, "v2" if tag.endswith("@v2") else None)]
 
 
@@ -156,24 +156,24 @@ def test_bytes_that_come_on_several_threads_are_each_told_once(fake_hub, monkeyp
 
 def test_a_file_that_is_not_there_tells_which_are(fake_hub: FakeHub) -> None:
     with pytest.raises(ModelNotFoundError, match=r"owner/x:Q8_0\. There are .*q4_k_m\.gguf"):
-        hub_gguf("owner/x:Q2_K", NoProgress())
+        hub_gguf("owner/x:Q2_K", Progress())
     fake_hub.files = QWEN[:2] + QWEN[3:4] + ["b.gguf"]
     with pytest.raises(ModelNotFoundError, match="no single GGUF file"):
-        hub_gguf("owner/x-GGUF", NoProgress())
+        hub_gguf("owner/x-GGUF", Progress())
     assert not fake_hub.downloaded
 
 
 def test_a_download_is_checked_against_its_sum(fake_hub: FakeHub) -> None:
     fake_hub.blob = b"weighty"
     with pytest.raises(ModelCorruptError, match="other bytes"):
-        hub_gguf("owner/x-GGUF", NoProgress())
+        hub_gguf("owner/x-GGUF", Progress())
 
 
 def test_a_download_that_brings_no_such_file_is_none(fake_hub, monkeypatch):
     """The hub's client returns the folder that it has, whatever is in it."""
     monkeypatch.setattr(fake_hub, "download", lambda *_: str(fake_hub.folder))
     with pytest.raises(ModelNotFoundError, match=r"owner/x-GGUF:Q8_0 is not in the local"):
-        hub_gguf("owner/x-GGUF:Q8_0", NoProgress())
+        hub_gguf("owner/x-GGUF:Q8_0", Progress())
 
 
 def test_without_a_network_the_name_is_told(fake_hub, monkeypatch):
@@ -182,4 +182,4 @@ def test_without_a_network_the_name_is_told(fake_hub, monkeypatch):
 
     monkeypatch.setattr(huggingface_hub, "list_repo_files", fails)
     with pytest.raises(ModelNotFoundError, match=r"owner/x-GGUF:Q8_0 is not in the local"):
-        hub_gguf("owner/x-GGUF:Q8_0", NoProgress())
+        hub_gguf("owner/x-GGUF:Q8_0", Progress())

@@ -9,7 +9,7 @@ from engine.model.gpu.weights import GpuWeights
 from engine.model.loading.folder_model import FolderModel
 from engine.model.loading.packing import FILE_FORMS
 from engine.model.loading.store import obtain
-from engine.progress import NoProgress
+from engine.progress import Progress
 from tests.support.int4_folder import quantize_folder
 from tests.support.tiny_models import save_model, tiny_model
 
@@ -39,7 +39,7 @@ def test_the_weights_are_those_of_the_checkpoint(tmp_path, method, more, form):
 def test_a_gpu_holds_them_as_they_are(tmp_path, method, more, form):
     folder = saved(tmp_path)
     quantize_folder(folder, method, **more)
-    model = obtain(tmp_path / "cache", FolderModel(folder, "tiny"), FILE_FORMS, NoProgress())
+    model = obtain(tmp_path / "cache", FolderModel(folder, "tiny"), FILE_FORMS, Progress())
     device = torch.device("cpu")
     weights = GpuWeights.place(model.config, model.tensors(), "float", torch.bfloat16, device)
     assert {one.quantization for layer in weights.layers for one in layer.matrices} == {form}

@@ -21,7 +21,7 @@ from engine.model.loading.gguf_model import GgufModel
 from engine.model.loading.packing import PACKERS
 from engine.model.loading.store import obtain
 from engine.offline_parts import OFFLINE_MODELS
-from engine.progress import NoProgress
+from engine.progress import Progress
 from tests.support.said import Said
 from tests.support.tiny_gguf import write_tiny_gguf
 
@@ -39,7 +39,7 @@ def cache(tmp_path: Path) -> Path:
 def _obtain(
     cache: Path, model: GgufModel | FolderModel, quantization: str = "int8"
 ) -> ConvertedModel:
-    return obtain(cache, model, quantization, NoProgress())
+    return obtain(cache, model, quantization, Progress())
 
 
 def _entries(cache: Path) -> list[str]:
@@ -154,14 +154,14 @@ def _have_free(monkeypatch: pytest.MonkeyPatch, num_bytes: int) -> None:
 def test_no_space_is_said_before_anything_is_written(cache, gguf, monkeypatch):
     _have_free(monkeypatch, 1_000_000)
     with pytest.raises(CacheError, match=r"no space to convert tiny: .* 0\.1 GB .* 0\.0 GB are fr"):
-        obtain(cache, gguf, "int8", NoProgress())
+        obtain(cache, gguf, "int8", Progress())
     assert _entries(cache) == []
 
 
 def test_the_joined_file_of_an_embedded_model_counts(cache, monkeypatch):
     _have_free(monkeypatch, 400_000_000)
     with pytest.raises(CacheError, match=r"it needs 0\.5 GB in .* where 0\.4 GB are free"):
-        obtain(cache, OFFLINE_MODELS["offline"], "int8", NoProgress())
+        obtain(cache, OFFLINE_MODELS["offline"], "int8", Progress())
 
 
 def test_a_disk_that_fills_up_on_the_way_leaves_nothing(cache, gguf, monkeypatch):
@@ -201,7 +201,7 @@ def _no_root() -> Iterator[None]:
 @pytest.mark.usefixtures("_no_root")
 def test_a_folder_that_may_not_be_written_is_refused() -> None:
     with pytest.raises(CacheError, match=r"cannot be converted in /foregram-cache: .*Permission"):
-        obtain(Path("/foregram-cache"), OFFLINE_MODELS["offline"], "int8", NoProgress())
+        obtain(Path("/foregram-cache"), OFFLINE_MODELS["offline"], "int8", Progress())
 
 
 def test_what_a_killed_process_left_is_cleared_away(cache: Path, gguf: GgufModel) -> None:
@@ -227,9 +227,9 @@ import sys
 from pathlib import Path
 from engine.model.loading.gguf_model import GgufModel
 from engine.model.loading.store import obtain
-from engine.progress import NoProgress
+from engine.progress import Progress
 
-class Told(NoProgress):
+class Told(Progress):
     def begin(self, task, total):
         print(task, flush=True)
 

@@ -17,7 +17,7 @@ from engine.model.gpu.selfcheck.key import key_of
 from engine.model.gpu.selfcheck.rows import Extent
 from engine.model.gpu.selfcheck.verdict import Verdict, VerdictFile, kept_verdicts
 from engine.model.gpu.step_graphs import warm_up
-from engine.progress import NoProgress
+from engine.progress import Progress
 from kernels.operations import OPERATIONS, PORTABLE
 from tests.support.faults import (
     STAND_INS,
@@ -50,7 +50,7 @@ def load(reference, tmp_path):
 
     def load(operations=STAND_INS, progress=None, dtype=torch.bfloat16):
         model = gpu_qwen2(reference, dtype=dtype, operations=operations)
-        settled = settle(model, tmp_path, progress or NoProgress(), SMALL)
+        settled = settle(model, tmp_path, progress or Progress(), SMALL)
         free = settled.model.arena.free_positions
         assert free == settled.model.arena.positions, "the check keeps no room"
         assert settled.model.arena.keys.isfinite().all(), "nor NaN"

@@ -8,7 +8,7 @@ import pytest
 from filelock import FileLock
 
 from engine.model.gpu.selfcheck.verdict import Verdict, VerdictFile, kept_verdicts
-from engine.progress import NoProgress
+from engine.progress import Progress
 
 KEY = {"device": "NVIDIA H200", "kernels": "abc"}
 VERDICT = Verdict(KEY, "kernels", {"early": "it is a race"})
@@ -44,7 +44,7 @@ def test_a_folder_in_its_place_is_none(file):
 def test_a_folder_that_cannot_be_written_keeps_nothing(tmp_path):
     (tmp_path / "taken").write_text("a file")
     file = VerdictFile.of(tmp_path / "taken", KEY)
-    with file.locked(NoProgress()), file.begun(VERDICT, "kernels"):
+    with file.locked(Progress()), file.begun(VERDICT, "kernels"):
         file.write(VERDICT)
     assert file.read(KEY) is None
 
@@ -52,7 +52,7 @@ def test_a_folder_that_cannot_be_written_keeps_nothing(tmp_path):
 def test_waiting_for_another_process_is_told(file):
     other = FileLock(file.path.with_suffix(".lock"))
 
-    class Told(NoProgress):
+    class Told(Progress):
         def begin(self, task: str, total: int) -> None:
             assert task == "waiting for another process that checks the kernels"
             other.release()
