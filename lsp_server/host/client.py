@@ -44,15 +44,11 @@ class HostAbsentError(HostGoneError):
 
 
 class HostRefusedError(Exception):
-    """The host answers with an error."""
+    """The host answers with an error, or lacks buffers at the version that a request builds on."""
 
     def __init__(self, problem: Problem) -> None:
         super().__init__(problem.message)
         self.problem = problem
-
-
-class HostConflictError(HostRefusedError):
-    """The host does not hold buffers at the version that a request builds on."""
 
 
 class HostQuotaError(HostRefusedError):
@@ -186,7 +182,7 @@ class HostClient:
             self._waits_until = time.monotonic() + wait_s
             self._waits_for = problem
             return HostQuotaError(problem, wait_s)
-        return HostConflictError(problem) if problem.uris else HostRefusedError(problem)
+        return HostRefusedError(problem)
 
 
 @dataclass(frozen=True, slots=True)

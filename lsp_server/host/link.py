@@ -28,7 +28,6 @@ from lsp_server.documents.document import Snapshot
 from lsp_server.host.client import (
     HostAbsentError,
     HostClient,
-    HostConflictError,
     HostGoneError,
     HostQuotaError,
     HostRefusedError,
@@ -136,8 +135,6 @@ class HostLink:
                 if isinstance(event, Failed) and event.code in _ENDINGS:
                     await self._lost(client)
                 return
-            except HostConflictError:
-                continue  # the next attempt sends those documents whole
             except HostAbsentError:  # it ended between requests, and another may replace it
                 await self._lost(client)
             except HostGoneError:
@@ -146,6 +143,8 @@ class HostLink:
             except HostQuotaError as error:
                 await self._wait_as_told(error, is_last=attempt == _ATTEMPTS - 1)
             except HostRefusedError as error:
+                if error.problem.uris:
+                    continue  # the next attempt sends those documents whole
                 if error.problem.code not in _ENDINGS:
                     raise
                 await self._lost(client)
@@ -186,9 +185,9 @@ class HostLink:
             try:
                 await client.sync(SyncRequest(self.known_as, self._workspace.root, syncs.buffers))
                 self._taken(client, syncs)
-            except HostConflictError as error:
-                self._conflicts(client, error.problem)
-            except (HostGoneError, HostRefusedError) as error:
+            except HostRefusedError as error:
+                self._refused(client, error.problem)
+            except HostGoneError as error:
                 _LOG.info("documents could not be sent ahead: %s", error)
 
     def tell(self, feedback: Feedback) -> None:
@@ -291,8 +290,8 @@ class HostLink:
             events = client.complete(request)
             await anext(events)
             self._taken(client, syncs)
-        except HostConflictError as error:
-            self._conflicts(client, error.problem)
+        except HostRefusedError as error:
+            self._refused(client, error.problem)
             raise
         finally:
             self._in_step.release()
@@ -310,9 +309,11 @@ class HostLink:
             self._sync.taken(syncs)
         self._replica = client.replica
 
-    def _conflicts(self, client: HostClient, problem: Problem) -> None:
-        """Note that the host lacks the documents that it names, or all of them."""
-        if problem.code == UNKNOWN_CLIENT or client.replica != self._replica:
+    def _refused(self, client: HostClient, problem: Problem) -> None:
+        """Note whether the host lacks the documents that it names, or all of them."""
+        if not problem.uris:
+            _LOG.info("the host refused documents: %s", problem.message)
+        elif problem.code == UNKNOWN_CLIENT or client.replica != self._replica:
             self._begin_anew()
             self._replica = client.replica
         else:

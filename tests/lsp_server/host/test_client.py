@@ -25,7 +25,6 @@ from lsp_server.host.address import HostAddress
 from lsp_server.host.client import (
     HostAbsentError,
     HostClient,
-    HostConflictError,
     HostGoneError,
     HostQuotaError,
     HostRefusedError,
@@ -116,9 +115,9 @@ async def test_events_may_arrive_in_any_pieces():
 async def test_a_conflict_names_the_buffers_to_send_again(tmp_path):
     stale = BufferSync("file:///b.py", "b.py", "python", 9, base_version=8)
     async with hosted(tmp_path) as client:
-        with pytest.raises(HostConflictError) as completing:
+        with pytest.raises(HostRefusedError) as completing:
             await collected(client.complete(ask(version=7)))
-        with pytest.raises(HostConflictError) as syncing:
+        with pytest.raises(HostRefusedError) as syncing:
             await client.sync(SyncRequest("one", "/", (buffer("x"), stale)))
     assert completing.value.problem.uris == ("file:///a.py",)
     assert syncing.value.problem.uris == ("file:///b.py",)
@@ -139,7 +138,7 @@ async def test_feedback_is_counted_though_the_host_has_to_be_brought_up_to_date_
         done = (await collected(client.complete(ask(buffer("x")))))[-1]
         told = (Feedback("", "nothing", "shown"), Feedback("", done.id, "accepted"))
         request = msgspec.structs.replace(ask(stale), feedback=told)
-        with pytest.raises(HostConflictError):
+        with pytest.raises(HostRefusedError):
             await collected(client.complete(request))
         page = (await client._http.get("/metrics")).text
     assert 'foregram_feedback_total{kind="accepted"} 1.0' in page
