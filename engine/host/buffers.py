@@ -100,15 +100,6 @@ def split_at(lines: Sequence[str], position: Position) -> tuple[str, str]:
     return "\n".join(before), "\n".join(behind)
 
 
-class VersionConflictError(RefusalError):
-    """The host does not hold these buffers at the request's base version."""
-
-    def __init__(self, uris: Sequence[str], client: "Client | None") -> None:
-        code = UNKNOWN_VERSION if client and client.buffers else UNKNOWN_CLIENT
-        reason = f"not held at the version named: {', '.join(uris)}"
-        super().__init__(409, Problem(code, reason, tuple(uris)))
-
-
 class ClientId(NamedTuple):
     """A client's name, unique only within its principal."""
 
@@ -153,7 +144,7 @@ class ClientBuffers:
     def sync(self, client_id: ClientId, workspace: str, buffers: Iterable[BufferSync]) -> None:
         """Update buffers to their new versions, except those in conflict.
 
-        Raises VersionConflictError after the update; InputError and QuotaError without any update.
+        Raises RefusalError with these after the update; InputError and QuotaError without any.
         """
         known = self.clients.get(client_id) or Client()
         conflicts, all_held = [], dict(known.buffers)
@@ -165,7 +156,7 @@ class ClientBuffers:
             all_held.pop(sync.uri, None)  # so that the latest goes last
             all_held[sync.uri] = synced(held, sync)
         self._check(client_id, known, all_held)
-        conflict = VersionConflictError(conflicts, known)
+        conflict = _conflict(conflicts, known)
         client = self.clients.setdefault(client_id, known)
         client.workspace, client.seen_at, client.buffers = workspace, time.monotonic(), all_held
         if conflicts:
@@ -183,11 +174,11 @@ class ClientBuffers:
             )
 
     def get(self, client_id: ClientId, uri: str, version: int | None = None) -> HeldBuffer:
-        """Return a buffer at a version, or at any version. Raises VersionConflictError."""
+        """Return a buffer at a version, or at any version. Raises RefusalError."""
         client = self.clients.get(client_id)
         held = client.buffers.get(uri) if client else None
         if held is None or version not in (None, held.version):
-            raise VersionConflictError([uri], client)
+            raise _conflict([uri], client)
         return held
 
     def holds(self, client_id: ClientId, uri: str) -> bool:
@@ -210,6 +201,13 @@ class ClientBuffers:
         closed = {uri: rest.pop(uri) for uri in uris if uri in rest}
         client.buffers = rest
         return Client(client.workspace, closed)
+
+
+def _conflict(uris: Sequence[str], client: Client | None) -> RefusalError:
+    """Return the refusal for buffers that are not held at the request's base version."""
+    code = UNKNOWN_VERSION if client and client.buffers else UNKNOWN_CLIENT
+    reason = f"not held at the version named: {', '.join(uris)}"
+    return RefusalError(409, Problem(code, reason, tuple(uris)))
 
 
 def _num_bytes(buffers: dict[str, HeldBuffer]) -> int:

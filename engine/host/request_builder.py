@@ -22,7 +22,7 @@ def request_builder(
     """Check the message now; build the request later, on the engine's thread.
 
     Buffers closed by then are left out, as the engine may not learn from them again. The builder
-    returns None if the document itself is closed. Raises VersionConflictError, InputError and
+    returns None if the document itself is closed. Raises RefusalError, InputError and
     ConfigurationError.
     """
     held = buffers.get(client, message.uri, message.version)

@@ -6,6 +6,7 @@ cancelled ones, as a loaded model's loop does between steps. When idle, it waits
 
 import asyncio
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 from engine.completer import EngineInfo, EngineUsage, ServedEngine
@@ -101,10 +102,8 @@ async def _connected(options: UpstreamOptions, progress: Progress) -> UpstreamMo
     try:
         while True:
             try:
-                if not waits:
-                    return await UpstreamModel.connect(channel, options)
-                with shown(progress, waits, 0):
-                    await asyncio.sleep(_PAUSE_S)
+                with shown(progress, waits, 0) if waits else nullcontext():
+                    await asyncio.sleep(_PAUSE_S if waits else 0.0)
                     return await UpstreamModel.connect(channel, options)
             except UpstreamError as error:
                 if error.code not in _MAY_PASS:

@@ -65,6 +65,7 @@ async def test_a_completion_streams_its_text_and_ends_with_what_it_cost(tmp_path
     assert "".join(chunk.text for chunk in chunks) == done.text == "one two three"
     assert isinstance(events[-1], Done)
     assert events[-1].cost.reused_tokens == 90
+    assert not events[-1].token_ids  # they stay in the host
     (request,) = engine.requests
     assert (request.prefix, request.suffix, request.path) == ("x = 1\ny = ", "", "a.py")
     assert engine.is_closed

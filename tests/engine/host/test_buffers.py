@@ -10,10 +10,10 @@ from engine.host.buffers import (
     ClientBuffers,
     ClientId,
     HeldBuffer,
-    VersionConflictError,
     spliced,
     split_at,
 )
+from engine.host.failures import RefusalError
 from engine.host.protocol import BufferSync, LineSplice, Position
 from engine.host.quotas import QuotaError, Quotas
 
@@ -61,7 +61,7 @@ def test_a_splice_out_of_range_is_refused_and_changes_nothing(start, end):
 def test_buffers_in_conflict_are_named_and_all_others_taken_over():
     buffers = ClientBuffers()
     buffers.sync(ONE, "/", [whole("a", "x", version=3)])
-    with pytest.raises(VersionConflictError) as error:
+    with pytest.raises(RefusalError) as error:
         buffers.sync(
             ONE,
             "/",
@@ -77,7 +77,7 @@ def test_a_whole_buffer_replaces_any_version():
     buffers.sync(ONE, "/", [whole("a", "new", version=9)])
     buffers.sync(ONE, "/", [whole("a", "older", version=2)])
     assert buffers.get(ONE, "a", 2).lines == ("older",)
-    with pytest.raises(VersionConflictError):
+    with pytest.raises(RefusalError):
         buffers.get(ONE, "a", 9)
 
 
@@ -85,7 +85,7 @@ def test_clients_do_not_see_each_others_buffers():
     buffers = ClientBuffers()
     buffers.sync(ONE, "/", [whole("a", "x")])
     for client, uri in ((TWO, "a"), (ONE, "b"), (OTHERS_ONE, "a")):
-        with pytest.raises(VersionConflictError, match=uri):
+        with pytest.raises(RefusalError, match=uri):
             buffers.get(client, uri, 1)
 
 
