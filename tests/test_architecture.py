@@ -122,7 +122,6 @@ def test_no_two_public_types_share_a_name():
 
 
 def _public_types(path: Path) -> set[str]:
-    """Classes and type aliases that a module defines."""
     names = set()
     for node in ast.parse(path.read_text()).body:
         if isinstance(node, ast.ClassDef):

@@ -71,7 +71,6 @@ class CrossfileRun:
 
     @property
     def shown(self) -> tuple[str, ...]:
-        """The paths of the other files in the prompt."""
         return (*self.result.cost.neighbours, *self.result.cost.repository)
 
 

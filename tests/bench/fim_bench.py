@@ -41,8 +41,6 @@ def bench(arguments: argparse.Namespace, settings: Settings) -> None:
 
 @dataclass(frozen=True, slots=True)
 class FimRun:
-    """A task and the text written for it."""
-
     task: FimTask
     text: str
     score: Score

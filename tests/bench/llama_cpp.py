@@ -183,6 +183,5 @@ def _run_of(answer: dict[str, Any]) -> Cost:
 
 
 def _instructions(system_info: str) -> str:
-    """Return the processor features that the build reports."""
     names = re.findall(r"\b([A-Z][A-Z0-9_]+) = 1\b", system_info)
     return " ".join(dict.fromkeys(names)) or "instructions unknown"

@@ -137,7 +137,6 @@ async def _measured(
 async def _doors(
     arguments: argparse.Namespace, settings: Settings, traces: Sequence[Trace]
 ) -> AsyncIterator[_Doors]:
-    """Yield those of the host at a URL, or of one of our own."""
     file, most = arguments.tokens, max(arguments.people)
     if arguments.url is not None:
         tokens = _read_tokens(file, most) if file else ()

@@ -144,7 +144,6 @@ async def measure_lsp(command: list[str], environ: Mapping[str, str]) -> LspFigu
 
 
 async def _first_completion(editor: Editor) -> None:
-    """Wait until the model is loaded and completes something."""
     deadline = time.monotonic() + _READY_S
     while not await editor.complete():
         if time.monotonic() > deadline:

@@ -36,7 +36,6 @@ def write_random_model(folder: Path, traces: Iterable[Trace]) -> None:
 
 
 def _trained(texts: Iterable[str]) -> Tokenizer:
-    """Return a byte-level tokenizer with the words and control tokens of Qwen."""
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
         [
@@ -56,7 +55,6 @@ def _trained(texts: Iterable[str]) -> Tokenizer:
 
 
 def _texts(traces: Iterable[Trace]) -> Iterator[str]:
-    """Yield enough text to train on."""
     room = _TRAINED_CHARS
     for trace in traces:
         opened = "".join(buffer.text for buffer in trace.open_buffers)

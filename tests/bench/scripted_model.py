@@ -66,7 +66,6 @@ class ScriptedModel(EagerModel):
         self._longest = max(map(len, self._ids))
 
     def new_slot(self, capacity: int) -> Any:  # its length is a property
-        """An empty slot."""
         return ListedSlot(capacity)
 
     def _forward(self, step: StepInput) -> Logits:

@@ -191,7 +191,6 @@ async def _until_ready(editor: Editor, uri: str) -> None:
 async def _asked(
     editor: Editor, model: ScriptedModel, place: ScriptedPlace, file: Path
 ) -> dict[str, Any]:
-    """Return the answer to a cursor's request, as a line of a recording."""
     model.before, model.after = place.prefix.encode(), place.written.encode()
     model.prompt = b""
     uri = file.as_uri()

@@ -22,7 +22,6 @@ OTHER_TOKENS = "ada:aaaaaaaaaa:aaaaaaaaa\n# on leave\n\nbob:bbbbbbbbbbbbbbbbbbbb
 
 @pytest.fixture
 def bench(monkeypatch, tmp_path):
-    """Return a function that runs the command and returns the crowds and an own host's options."""
     crowds, hosts = [], []
 
     class Crowd:

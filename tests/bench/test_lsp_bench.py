@@ -12,7 +12,6 @@ from tests.bench.lsp_bench import bench as bench_lsp
 
 @pytest.fixture
 def measured(monkeypatch, tmp_path):
-    """Return a function that only returns the environment that the server would get."""
     seen, nothing = [], Spread(0.0, 0.0)
 
     async def measure(_, environ):

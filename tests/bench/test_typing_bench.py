@@ -21,7 +21,6 @@ RUN = AssistedTrace(
 
 @pytest.fixture
 def bench(monkeypatch, tmp_path):
-    """Return a function that runs the command and returns the sides to compare."""
     asked = []
     item = {"id": "a", "kind": "completion", "package": "p", "path": "a.py", "suffix": ""}
     file = tmp_path / "set.jsonl"

@@ -50,7 +50,6 @@ def _environment(runtime, cache_folder, monkeypatch):
 
 
 async def first_items(shown):
-    """The items of the first request; on a busy machine the model may take its time."""
     while not (items := await shown.items()):
         assert (await shown.reasons())[-1] == "host_loading"
     return items

@@ -39,8 +39,6 @@ def language_server(tmp_path, *arguments):
 
 @dataclass(frozen=True)
 class Served:
-    """A process that listens, and where."""
-
     process: subprocess.Popen[bytes]
     path: Path
 

@@ -31,8 +31,6 @@ LINES = ("def total(items):", '    """The price of all items."""', "    ")
 
 @dataclass(frozen=True)
 class Served:
-    """A host that runs, and a client of it."""
-
     host: ServedHost
     client: httpx2.Client
     first_health: httpx2.Response  # as soon as it answered at all
@@ -70,7 +68,6 @@ def told(*arguments, environ):
 
 @pytest.fixture(scope="module")
 def tiny(tmp_path_factory):
-    """A model whose start takes no time."""
     return save_model(tiny_model("qwen2"), tmp_path_factory.mktemp("tiny") / "model")
 
 

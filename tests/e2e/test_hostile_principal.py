@@ -37,7 +37,6 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(240 + 3 * SECONDS)]
 
 
 def typed_for(http: httpx2.Client, is_over) -> list[float]:
-    """How long one who types waited, each time, in ms."""
     took: list[float] = []
     while not is_over():
         began = time.perf_counter()
@@ -75,7 +74,6 @@ def most_memory(host: ServedHost) -> Iterator[list[float]]:
 def attacked(
     host: ServedHost, seconds: float, ways: Sequence[str]
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """Somebody attacks the host from a process of its own."""
     command = [sys.executable, "-m", "tests.support.hostile_client"]
     command += [str(host.socket), EVE, str(seconds), *ways]
     with subprocess.Popen(command, stdout=subprocess.PIPE) as process:

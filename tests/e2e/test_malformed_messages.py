@@ -94,7 +94,6 @@ class Malformed:
 
 
 def malformed_messages(seed: int) -> Iterator[Malformed]:
-    """Without an end, the same for one seed."""
     chance = random.Random(seed)  # noqa: S311 - the same messages in every run
     for number in itertools.count(1):
         kind = chance.random()

@@ -60,7 +60,6 @@ async def test_it_is_flat_while_people_type(short_folder):
 
 
 def _parts(samples, count):
-    """`count` pieces of equal length, or as many as there are samples."""
     count = min(count, len(samples))
     edges = [len(samples) * number // count for number in range(count + 1)]
     return [samples[start:end] for start, end in pairwise(edges)]

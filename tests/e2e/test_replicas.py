@@ -91,7 +91,6 @@ class Person:
         return self.address
 
     def type(self) -> None:
-        """Add to a line near the end."""
         self.version += 1
         at = types.Position(30 + self.chance.randrange(8), 0)
         change = types.TextDocumentContentChangePartial(types.Range(at, at), "x")
@@ -176,8 +175,6 @@ class Stay:
 
 @dataclass(frozen=True)
 class Replicas:
-    """Hosts on a Ray of their own."""
-
     process: subprocess.Popen[bytes]
     address: HostAddress
     tokens: Path
@@ -185,7 +182,6 @@ class Replicas:
 
 @contextmanager
 def replicas(count: str) -> Iterator[Replicas]:
-    """So many of them."""
     with tempfile.TemporaryDirectory(prefix="fg-", dir="/tmp") as name:
         folder, port = Path(name), free_port()
         tokens = secret_file(folder / "tokens", TOKEN)

@@ -85,7 +85,6 @@ class Job:
 
     @property
     def is_early(self) -> bool:
-        """Whether its kernels may start before the one ahead of them has ended."""
         return self.target.endswith(_EARLY_END)
 
     @property
@@ -95,7 +94,6 @@ class Job:
 
     @property
     def limits(self) -> DeviceLimits:
-        """Those of the architecture."""
         return LIMITS[self.architecture]
 
 
@@ -140,7 +138,6 @@ def run_job(job: Job) -> Report:
 
 
 def _launch(job: Job, fail: Callable[[str], None]) -> None:
-    """Launch the kernels of a model's steps."""
     config = QWEN_SHAPES[job.model]
     forward = empty_forward(config, job.form, programmatic=job.is_early)
     guarded: dict[str, Any] = {

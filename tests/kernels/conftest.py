@@ -16,7 +16,6 @@ if knobs.runtime.interpret:
 
 @pytest.fixture(scope="session")
 def device() -> torch.device:
-    """Where kernels are tested."""
     return torch.device("cpu" if knobs.runtime.interpret else "cuda")
 
 

@@ -35,8 +35,6 @@ def engine(cache_folder):
 
 @pytest.fixture
 def completed(engine, monkeypatch, capsys):
-    """The answer of `foregram complete --json` with these arguments."""
-
     def run(where, *options):
         monkeypatch.setattr(complete, "_load_engine", lambda arguments, settings: engine)
         assert cli.main(["complete", str(where), "--json", *map(str, options)]) == 0

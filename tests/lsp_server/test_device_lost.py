@@ -34,7 +34,6 @@ def command(stub, losses):
 
 @asynccontextmanager
 async def linked(stub, losses):
-    """An editor's link: a function that asks for a completion, and returns its last event."""
     documents = Documents()
     documents.open(types.TextDocumentItem(URI, "python", 1, "x"))
     snapshot = documents.snapshot(URI)

@@ -110,7 +110,6 @@ def place(before):
 
 @asynccontextmanager
 async def connected(tmp_path, engine, *, root="file:///shop", **options):
-    """A client of a server whose local host serves the engine."""
     run = tmp_path / "run"
     run.mkdir(mode=0o700)
     (run / "token").write_text("right")
@@ -132,7 +131,6 @@ async def connected(tmp_path, engine, *, root="file:///shop", **options):
 
 
 def prompt(engine):
-    """What the model was shown last, before the cursor and behind."""
     return text_of(engine.requests[-1])
 
 
@@ -313,7 +311,6 @@ def boundary(text, position):
 
 
 def change(client, rng, new):
-    """One of the things that a person does to a notebook."""
     order, what = list(client.cells), rng.choice(["edit", "edit", "edit", "add", "move", "delete"])
     name = rng.choice(order)
     if what == "edit":

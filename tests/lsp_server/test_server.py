@@ -22,7 +22,6 @@ PULLS = types.ClientCapabilities(workspace=types.WorkspaceClientCapabilities(con
 
 @asynccontextmanager
 async def served(tmp_path, engine, *, load=None, requested_model="", **options):
-    """An editor whose server finds the engine where it expects its local host."""
     run = tmp_path / "run"
     run.mkdir(mode=0o700, exist_ok=True)
     (run / "token").write_text("right")
@@ -194,7 +193,6 @@ async def test_an_invoked_menu_is_no_explicit_request_in_code(tmp_path):
 
 
 async def menu_of(shown, context=None):
-    """The entries that the server adds to the editor's own."""
     where = types.TextDocumentIdentifier(shown.uri), types.Position(shown.row, shown.column)
     params = types.CompletionParams(*where, context=context)
     return await shown.client.text_document_completion_async(params)
@@ -641,7 +639,6 @@ async def test_folders_that_are_added_bring_their_ignore_files(tmp_path):
 
 
 async def held(host, number):
-    """Wait until the host holds so many documents."""
     while host.service.buffers.usage_of().buffers != number:
         await asyncio.sleep(0.005)
 

@@ -121,7 +121,6 @@ async def test_a_model_that_could_not_be_loaded_is_undone_by_the_setting(monkeyp
 
 
 async def ask(session, uri, line):
-    """Ask in a document that nobody has opened."""
     params = types.InlineCompletionParams(
         types.InlineCompletionContext(types.InlineCompletionTriggerKind.Automatic),
         types.TextDocumentIdentifier(uri),

@@ -36,8 +36,6 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def shown(folder, capsys):
-    """What `foregram why` prints."""
-
     def show(*, lines: int = 20, as_json: bool = False, file: Path | None = None) -> str:
         settings = Settings(cache_folder=folder, runtime_folder=folder)
         assert show_why(Namespace(lines=lines, json=as_json, file=file), settings) == 0

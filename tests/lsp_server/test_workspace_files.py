@@ -111,7 +111,6 @@ async def test_files_are_looked_at_where_the_client_does_not_watch_them(files):
 
 
 def text(*lines: str, uri: str = "a") -> Snapshot:
-    """A document at one version."""
     return Snapshot(uri, "python", 1, 1, lines, "\n")
 
 

@@ -10,7 +10,6 @@ from kernels.device_limits import DeviceLimits
 
 @contextmanager
 def assumed(limits: DeviceLimits) -> Iterator[None]:
-    """Cut every kernel for these limits, whatever the device."""
     with (
         mock.patch.object(device_limits, "_TESTED", limits),
         mock.patch.object(device_limits, "_limits_of_gpu", return_value=limits),

@@ -58,7 +58,6 @@ def preorder_parents(seed: int, rows: int, *, bushy: float = 0.5) -> list[int]:
 
 
 def chain(rows: int) -> list[int]:
-    """Return a tree of one branch."""
     return list(range(-1, rows - 1))
 
 

@@ -38,7 +38,6 @@ def empty_forward(
 
 
 def empty_memory(config: ModelConfig, shape: StepShape) -> StepMemory:
-    """Return the tensors that a step of one shape reads and writes."""
     return StepMemory(
         shape=shape,
         inputs=Inputs(shape, config.num_heads // config.num_kv_heads, _CPU),

@@ -111,7 +111,6 @@ def shown(place: CodePlace, answer: str) -> Suggestion | Reason:
 
 @cache
 def code_places(count: int, seed: int = 0) -> tuple[CodePlace, ...]:
-    """Return `count` places in each file."""
     files = sorted((ROOT / "tests/data/places").iterdir())
     return tuple(place for file in files for place in _places(file, count, Random(seed)))  # noqa: S311 - a seed chooses, not a secret
 
@@ -128,7 +127,6 @@ def _places(file: Path, count: int, chance: Random) -> Iterator[CodePlace]:
 
 
 def _leaves(node: Node) -> Iterator[Node]:
-    """Yield the leaves in order."""
     if not node.child_count and node.end_byte > node.start_byte:
         yield node
     for child in node.children:

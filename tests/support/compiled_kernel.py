@@ -31,7 +31,6 @@ class Compiled:
 
 
 def measured(kernel: Any, folder: Path) -> Compiled:
-    """Measure a kernel of Triton's, by way of a file in `folder`."""
     import triton
 
     cubin, threads = folder / "kernel.cubin", _WARP * kernel.metadata.num_warps

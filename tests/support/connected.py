@@ -27,8 +27,6 @@ Answer = list[types.InlineCompletionItem] | Reason
 
 @dataclass
 class Connected:
-    """The side of an editor, without the editor."""
-
     engine: HeldEngine
     host: RunningHost
     documents: Documents

@@ -41,7 +41,6 @@ def bring_libraries(run: Run, program: Path, root: Path) -> Path:
 
 
 def _mirror(run: Run) -> str:
-    """Return the mirror of this machine's packages."""
     if mirror := os.environ.get("DEBIAN_MIRROR"):
         return mirror
     places = run("apt-get", "indextargets", "--format", "$(REPO_URI)", "Created-By: Packages")

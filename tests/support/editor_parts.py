@@ -36,7 +36,6 @@ def part(name: str) -> Path:
 
 
 def _place(name: str) -> Path:
-    """Return the part's program or folder."""
     if name in _DEBIAN:
         return Path(shutil.which(name) or name)
     if name == "vsix":
@@ -49,12 +48,10 @@ def _has(name: str) -> bool:
 
 
 def _unfinished(name: str) -> Path:
-    """Return the marker of a part whose installation was broken off."""
     return FOLDER / f"{name}.unfinished"
 
 
 def _debian(name: str) -> None:
-    """Install Debian's package of a missing program."""
     if os.geteuid() != 0 or not shutil.which("apt-get"):
         raise MissingPartError(f"ask for it with `apt-get install {' '.join(_DEBIAN[name])}`")
     _run("apt-get", "install", "-y", "-qq", "--no-install-recommends", *_DEBIAN[name])
@@ -181,7 +178,6 @@ def _install(name: str) -> None:
 
 
 def main() -> None:
-    """Install missing parts; each prints at most a line."""
     FOLDER.mkdir(parents=True, exist_ok=True)
     _VSIX.unlink(missing_ok=True)
     for name in (*_DEBIAN, *_INSTALLERS):

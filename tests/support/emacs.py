@@ -41,8 +41,6 @@ _DRAWN = """
 
 
 class Emacs:
-    """An Emacs, its keys, its screen and its Lisp."""
-
     def __init__(self, terminal: Terminal, client: Path, socket: Path) -> None:
         self.terminal = terminal
         self._client = (client, "--socket-name", socket)
@@ -58,7 +56,6 @@ class Emacs:
         return json.loads(self._answer.read_text("utf-8"))
 
     def does(self, form: str) -> None:
-        """Evaluate a form for its effect."""
         self.lisp(f"(progn {form} nil)")
 
     def until(self, form: str, *, limit_s: float = LIMIT_S) -> Any:

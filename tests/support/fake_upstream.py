@@ -37,8 +37,6 @@ def said(*words: str, finish: str = "stop") -> list[bytes]:
 
 @dataclass
 class FakeUpstream:
-    """The server's answers, and the requests it got."""
-
     answer: Callable[[dict[str, Any]], Iterable[Step]] = lambda _: said("x")
     owner: str = "vllm"
     names: tuple[str, ...] = ("Qwen/Qwen2.5-Coder-7B",)
@@ -59,7 +57,6 @@ class FakeUpstream:
 
     @property
     def asked(self) -> dict[str, Any]:
-        """The last completion request."""
         return self.bodies[-1]
 
 

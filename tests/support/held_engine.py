@@ -157,7 +157,5 @@ class EchoEngine(HeldEngine):
 
 
 class LosingEngine(HeldEngine):
-    """Loses its device at its first request."""
-
     def completing(self, *_: Any, **__: Any) -> Any:
         raise DeviceLostError(DEVICE_FAULT)

@@ -24,7 +24,6 @@ from tests.support.held_engine import EchoEngine, HeldEngine, LosingEngine
 
 
 def load(_progress: Any) -> EchoEngine:
-    """Return the engine of an echoing host."""
     return EchoEngine()
 
 

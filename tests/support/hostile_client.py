@@ -32,8 +32,6 @@ Way = Callable[[str], Awaitable[object]]
 
 
 class HostileClient:
-    """A client of a host; `seen` counts the answers."""
-
     def __init__(self, socket: str, name: str) -> None:
         self.seen: Counter[str] = Counter()
         self._socket = socket

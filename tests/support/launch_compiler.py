@@ -37,8 +37,6 @@ class _NoDevice:
 
 @dataclass(frozen=True, slots=True)
 class CompiledLaunch:
-    """A kernel compiled by a launch: its name, its arguments by name, and Triton's own object."""
-
     name: str
     constants: dict[str, Any]
     kernel: Any
@@ -61,7 +59,6 @@ class LaunchCompiler:
         JITFunction.run = only_compile
 
     def compile_for(self, architecture: int) -> None:
-        """Compile later launches for this architecture."""
         driver.set_active(_NoDevice(architecture))
 
     def take(self) -> list[CompiledLaunch]:

@@ -13,7 +13,6 @@ _PROGRAM = Path(__file__).with_name("llama_program.py")
 
 
 def joined_offline_model(folder: Path) -> Path:
-    """Return the embedded model joined into one .gguf file."""
     model, path = OFFLINE_MODELS["offline"], folder / "offline.gguf"
     with path.open("wb") as target:
         join_parts(model, find_parts(model), target, Progress())

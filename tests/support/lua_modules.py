@@ -9,8 +9,6 @@ PLUGIN = Path(__file__).parents[2] / "editor_plugins/neovim"
 
 
 class Loader:
-    """Loads modules by name, and makes tables for them."""
-
     def __init__(self) -> None:
         self.lua = LuaRuntime()
         self.lua.globals().package.path = f"{PLUGIN}/lua/?.lua"

@@ -126,7 +126,6 @@ def mutate_gguf(base: Path, path: Path, seed: int) -> str:
 
 
 def _tensor(file: GgufParts, chance: random.Random) -> None:
-    """Change a tensor's shape, type, offset or name, or remove it."""
     tensor = chance.choice(file.tensors)
     name, dims, _, _ = tensor
     match chance.choice(("shape", "shape", "shape", "dims", "type", "offset", "name", "lost")):
@@ -156,7 +155,6 @@ def _counts(file: GgufParts, chance: random.Random) -> None:
 
 
 def _entry(file: GgufParts, chance: random.Random) -> None:
-    """Change a value, type or key of the metadata, or remove it."""
     at = chance.randrange(len(file.entries))
     key, kind, value = file.entries[at]
     match chance.choice(("value", "value", "value", "type", "key", "lost")):
@@ -205,7 +203,6 @@ def _new_entry(file: GgufParts, chance: random.Random) -> None:
 
 
 def _contents(file: GgufParts, chance: random.Random) -> None:
-    """Overwrite weights with random bytes, infinities and NaN."""
     start = chance.choice(file.tensors)[3]
     junk = chance.choice((b"\xff", b"\x7f", b"\x00", chance.randbytes(64))) * 256
     file.data = file.data[:start] + junk + file.data[start + len(junk) :]
@@ -298,7 +295,6 @@ _FOLDER_CHANGES: tuple[Callable[[Path, random.Random], None], ...] = (
 
 
 def write_bases(kind: str, folder: Path) -> list[Path]:
-    """Write intact models of a kind, as bases to change."""
     if kind == "gguf":
         return [
             write_tiny_gguf(

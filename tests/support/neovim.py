@@ -104,16 +104,12 @@ class NeovimRpc:
 
 
 class View(NamedTuple):
-    """The text before the cursor, and the ghost text there."""
-
     before: str
     ghost: str
 
 
 @dataclass(frozen=True)
 class Neovim:
-    """A running Neovim, with the operations of tests."""
-
     rpc: NeovimRpc
     process: subprocess.Popen[bytes]
 

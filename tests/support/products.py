@@ -122,7 +122,6 @@ def run_skinny_matmul(
 def run_gate_up(
     operation: Callable[..., None], weight: Weight, rows: int | range, dtype: torch.dtype
 ) -> Written:
-    """See `run_skinny_matmul`."""
     normed = random_rows(rows, weight.num_inputs, dtype, weight.values.device)
     out = unwritten(len(normed), weight.num_outputs // 2, like=normed)
     scratch = scratch_for(weight, len(normed))
@@ -141,7 +140,6 @@ def run_lm_head(
     *,
     keep_logits: bool = False,
 ) -> Written:
-    """See `run_skinny_matmul`."""
     normed = random_rows(rows, weight.num_inputs, dtype, weight.values.device)
     stream = stream_of(normed)
     blocks = num_blocks(weight.num_outputs)

@@ -6,7 +6,6 @@ from typing import Any
 
 
 def framed(**message: Any) -> bytes:
-    """Return a message in its wire format."""
     body = json.dumps({"jsonrpc": "2.0", **message}).encode()
     return b"Content-Length: %d\r\n\r\n%s" % (len(body), body)
 

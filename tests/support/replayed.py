@@ -56,7 +56,6 @@ def result(
     finish_reason: FinishReason = FinishReason.SUFFIX,
     sources: dict[str, int] | None = None,
 ) -> Done:
-    """Return a result of `tokens` tokens with made-up figures."""
     stats = Cost(
         tokens=tokens,
         steps=steps,
@@ -81,8 +80,6 @@ def twice_as_fast(request: CompletionRequest) -> Done:
 
 @dataclass
 class ScriptedEngine(Engine):
-    """Answers by `script` and keeps its requests."""
-
     script: Callable[[CompletionRequest], Done]
     requests: list[CompletionRequest] = field(default_factory=list)
     info = INFO

@@ -32,8 +32,6 @@ TOKEN = "a-token-for-this-test"
 
 @dataclass
 class RunningHost:
-    """A running host, and a client of it."""
-
     server: HostServer
     service: CompletionService
     client: httpx2.AsyncClient
@@ -108,8 +106,6 @@ def dropped_in_host(engine: Any) -> AbstractAsyncContextManager[RunningHost]:
 
 
 def engine_after(may_load: threading.Event, engine: Any) -> Callable[[Any], Any]:
-    """Return a loader that waits for `may_load` before it returns the engine."""
-
     def load(_progress: Any) -> Any:
         may_load.wait(20)
         return engine

@@ -66,7 +66,6 @@ class ScriptedServer:
 
     @property
     def processes(self) -> list[int]:
-        """The process ids of servers that run."""
         numbers = {int(line) for line in _read_lines(self.folder / "started")}
         return [number for number in numbers if Path(f"/proc/{number}").exists()]
 
@@ -101,8 +100,6 @@ def _append(path: Path, line: str) -> None:
 
 
 class _Connection:
-    """One running `foregram lsp`."""
-
     def __init__(self, folder: Path, source: BinaryIO, sink: BinaryIO) -> None:
         self._folder, self._source, self._sink = folder, source, sink
         self._how = _read_json(folder / "how.json")
@@ -182,7 +179,6 @@ class _Connection:
             sys.exit(self._how.get("last_words", "nothing was said"))
 
     def _follow(self) -> None:
-        """Pass on the test's notifications from now on."""
         path = self._folder / "says"
         said = len(_read_lines(path))
         while True:

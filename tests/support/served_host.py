@@ -65,7 +65,6 @@ def request(*lines: str, client: str = "one", uri: str = "file:///shop/a.py") ->
 
 
 def completed(http: httpx2.Client, asked: CompleteRequest) -> Done:
-    """Return the end of a completion."""
     answer = http.post("/v1/complete", content=msgspec.json.encode(asked))
     assert answer.status_code == 200, answer.text
     last: CompleteEvent = msgspec.json.decode(answer.text.splitlines()[-1], type=CompleteEvent)
@@ -115,7 +114,6 @@ class ServedHost:
         until(holds, lambda: self.log, limit_s=LOAD_S)
 
     def until_ready(self) -> None:
-        """Wait until the host has its model."""
         with self.client() as http:
             self.until(lambda: http.get("/health").status_code == 200)
 

@@ -28,7 +28,6 @@ class Source:
     column: int
 
     def write(self, folder: Path, name: str = "inventory.py") -> str:
-        """Write it into a file of the folder; return the file's name."""
         (folder / name).write_text(self.text)
         return name
 

@@ -2,8 +2,6 @@
 
 
 class StoppedClock:
-    """A clock in seconds that stands until a test moves it."""
-
     def __init__(self, now: float = 0.0) -> None:
         self.now = now
 

@@ -26,8 +26,6 @@ from lsp_server.settings import Settings
 
 @dataclass(frozen=True)
 class StubHost:
-    """Starts stub hosts and counts them."""
-
     settings: Settings
     folder: RuntimeFolder
     environ: Mapping[str, str]

@@ -128,7 +128,6 @@ def save_model(
 
 
 def tiny_engine(folder: Path) -> Any:
-    """Return an engine on a random model that writes long texts."""
     from engine.loader import EngineOptions, load_engine
 
     shape: dict[str, Any] = {"num_attention_heads": 7, "num_key_value_heads": 1, "hidden_size": 56}

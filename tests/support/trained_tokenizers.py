@@ -13,7 +13,6 @@ edits = st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1), texts), max_size=5)
 
 
 def trained(pre_tokenizer: pre_tokenizers.PreTokenizer) -> Tokenizer:
-    """Return a byte-pair tokenizer trained on a few lines of code."""
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizer
     alphabet = pre_tokenizers.ByteLevel.alphabet()
@@ -37,6 +36,5 @@ SPLITTERS: dict[str, pre_tokenizers.PreTokenizer] = {
 
 
 def edited(text: str, share: float, other: float, new: str) -> str:
-    """Return a text with the part between two shares of it replaced."""
     start, end = sorted(round(one * len(text)) for one in (share, other))
     return text[:start] + new + text[end:]

@@ -76,8 +76,6 @@ _MESSAGES = """
 
 @dataclass(frozen=True)
 class StatusItem:
-    """Our entry in the status bar."""
-
     icon: str  # without `codicon-`
     label: str
     sentence: str  # the text that hovering shows and a screen reader reads
@@ -116,7 +114,6 @@ class Watched:
 
 
 def begin_watching(page: Page) -> None:
-    """Poll the ghost text every 20 ms from now on."""
     prepare(page)
     page.evaluate("() => foregramTest.watch(20)")
 

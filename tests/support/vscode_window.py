@@ -108,7 +108,6 @@ class Window:
         self.page.fill(_QUICK_INPUT, text)
 
     def wait_for_objection(self, text: str) -> None:
-        """Wait until the input box objects to its text."""
         self.page.locator(".quick-input-widget .quick-input-message", has_text=text).wait_for()
 
     def focused_choice(self) -> str:

@@ -88,7 +88,6 @@ class Editor:
         return answer.items if isinstance(answer, types.InlineCompletionList) else answer or ()
 
     def cancel(self) -> None:
-        """Cancel the unanswered request."""
         if self._asked is not None:
             self._client.cancel_request(types.CancelParams(self._asked))
             self._asked = None
@@ -107,7 +106,6 @@ class Editor:
         self._client.protocol.notify(method, params)
 
     async def last_cost(self) -> dict[str, Any]:
-        """Return the host's report of its last completion."""
         return dict(await self.execute("foregram.cost") or {})
 
     async def ping(self) -> None:

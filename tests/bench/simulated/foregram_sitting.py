@@ -48,7 +48,6 @@ class ForegramSitting:
     _before: Effort = field(default_factory=Effort)
 
     async def begin(self) -> None:
-        """Start counting."""
         await self._count_reasons()
         self._empty.clear()
         self._before = await self._cost()
@@ -196,13 +195,11 @@ class ForegramSitting:
 
 
 def _id(item: types.InlineCompletionItem) -> object:
-    """Return the completion of an item."""
     arguments = item.command.arguments if item.command else None
     return arguments[0] if arguments else item.insert_text
 
 
 def _plain(item: types.InlineCompletionItem) -> dict[str, object]:
-    """Return the fields of an item that the server reads again."""
     command = item.command
     told = (
         {"title": command.title, "command": command.command, "arguments": command.arguments}

@@ -28,7 +28,6 @@ def cpu_s(process_id: int, without: Collection[int] = ()) -> float:
 
 
 def stop(process_ids: Iterable[int]) -> None:
-    """Stop processes until `resume`."""
     _signal(process_ids, signal.SIGSTOP)
 
 

@@ -29,7 +29,6 @@ def opened(*command, **variables):
 
 @pytest.fixture
 def own(tmp_path):
-    """Return folders for a server without a user."""
     names = ("FOREGRAM_RUNTIME", "FOREGRAM_CACHE")
     return {name: str(tmp_path) for name in names} | {"FOREGRAM_HOST_URL": "http://127.0.0.1:9"}
 

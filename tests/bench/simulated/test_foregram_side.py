@@ -49,8 +49,6 @@ class PatientClock(Clock):
 
 @pytest.fixture
 def typed(tmp_path):
-    """Return a function that types the trace beside a host of this engine."""
-
     async def type_trace(engine, **variables):
         own = Settings(runtime_folder=tmp_path, cache_folder=tmp_path)
         token = RuntimeFolder.open(tmp_path).token()

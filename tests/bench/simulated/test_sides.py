@@ -14,8 +14,6 @@ from tests.support.workspaces import nothing
 
 @dataclass
 class Scripted:
-    """Shows `text` at once, and records its calls."""
-
     name: str
     notes: list[object] = field(default_factory=list)
     text: str = ""

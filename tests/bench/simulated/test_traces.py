@@ -10,8 +10,6 @@ from tests.bench.simulated.traces import load_traces
 
 @pytest.fixture
 def replay_set(tmp_path):
-    """Return a function that writes a set of such items and returns its path."""
-
     def write(*items):
         rest = {"package": "p", "path": "p/a.py", "suffix": "\n", "open_buffers": []}
         rows = [

@@ -12,8 +12,6 @@ pytestmark = pytest.mark.asyncio
 
 
 class Once:
-    """Shows a text before the first key only."""
-
     def __init__(self, text):
         self.text = text
 

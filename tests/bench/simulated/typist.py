@@ -30,8 +30,6 @@ class Clock:
 
 
 class Assistant(Protocol):
-    """An object that shows ghost text while a trace is typed."""
-
     def watch(self, screen: Screen) -> None:
         """Show text on `screen` from now on; the cursor stands before the target."""
 

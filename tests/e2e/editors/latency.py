@@ -118,7 +118,6 @@ class _Neovim:
 
 
 def measure(editor: _VsCode | _Neovim, places: list[int]) -> dict[str, list[float]]:
-    """The times of all keys, in milliseconds; -1 where no ghost text came."""
     times: dict[str, list[float]] = {"fresh": [], "along": []}
     for line in places:
         editor.go_to(line)
@@ -164,7 +163,6 @@ def vim(version: str, ghost_text: str, environ: Mapping[str, str], file: Path) -
 
 
 def summary(times: list[float]) -> dict[str, float]:
-    """What is published: the median, the ninth tenth, and how many keys had no ghost text."""
     shown = sorted(time for time in times if time >= 0)
     counted: dict[str, float] = {"keys": len(times), "missed": len(times) - len(shown)}
     if len(shown) < 2:
@@ -176,7 +174,6 @@ def summary(times: list[float]) -> dict[str, float]:
 
 
 def main() -> None:
-    """Measure each editor that is there, and print."""
     editors: list[tuple[str, str, Callable[..., Any]]] = [("VS Code", "code-server", vscode)]
     for version, way in _NEOVIMS:
         editors.append(

@@ -21,7 +21,6 @@ Open = Callable[..., GhostText]
 
 @pytest.fixture
 def opened(environ, shop) -> Iterator[Open]:
-    """Open a file in Emacs, with the cursor at its end."""
     with ExitStack() as stack:
 
         def open_file(text: str = SHOP, *, settings: str = "()", newline: str = "\n") -> GhostText:
@@ -37,19 +36,16 @@ def opened(environ, shop) -> Iterator[Open]:
 
 
 def feedback(environ: dict[str, str], kind: str) -> float:
-    """How often the host was told of this."""
     return metric(environ, f'foregram_feedback_total{{kind="{kind}"}}')
 
 
 def run(ghost: GhostText, command: str) -> None:
-    """Run a command by its name, as a user does."""
     ghost.emacs.terminal.keys("M-x")
     ghost.emacs.terminal.type(command)
     ghost.emacs.terminal.keys("Enter")
 
 
 def save(ghost: GhostText, file: Path) -> str:
-    """What stands in the file after it is saved."""
     ghost.emacs.terminal.keys("C-x", "C-s")
     ghost.emacs.terminal.shows("Wrote")
     return file.read_bytes().decode()

@@ -21,7 +21,6 @@ HEADER = """
 
 @pytest.fixture
 def batch(tmp_path):
-    """Run Emacs without a terminal, beside a copy of the package; what it printed."""
     (tmp_path / PACKAGE.name).write_text(PACKAGE.read_text())
     folders = [word for folder in part("lsp-mode").iterdir() for word in ("-L", str(folder))]
 

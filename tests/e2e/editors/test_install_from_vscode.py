@@ -45,7 +45,6 @@ def without_requirements(extension, target):
 
 
 def storage(server):
-    """Where the extension keeps what it installs."""
     return server.folder / "user/User/globalStorage/foregram.foregram"
 
 

@@ -62,7 +62,6 @@ def file(shop: Path) -> Path:
 
 @pytest.fixture
 def helix(environ, file) -> Iterator[OpenHelix]:
-    """Open the file in Helix, in insert mode on a new last line."""
     home = file.parents[1]
     settings = home / "helix"
     settings.mkdir()
@@ -85,7 +84,6 @@ def helix(environ, file) -> Iterator[OpenHelix]:
 
 @pytest.fixture
 def eglot(environ, file) -> Iterator[OpenEmacs]:
-    """Open the file in Emacs with eglot, with the cursor at its end."""
     with ExitStack() as stack:
 
         def open_file(text: str, more: str = "") -> Emacs:
@@ -102,7 +100,6 @@ def eglot(environ, file) -> Iterator[OpenEmacs]:
 
 
 def taken_in_helix(shown: Terminal, file: Path) -> dict[str, Any]:
-    """The entry that the menu shows, taken and saved."""
     log = file.parents[1] / "log"
     shown.until(lambda: offered(log.read_text()), "an entry")
     entry = offered(log.read_text())[-1]
@@ -136,7 +133,6 @@ def test_helix_inserts_several_lines_as_they_are_in_the_line_ends_of_the_file(he
 
 
 def taken_in_emacs(shown: Emacs, key: str) -> dict[str, Any]:
-    """The entry that a key takes."""
     typed = shown.text
     shown.terminal.keys(key)
     shown.terminal.until(lambda: shown.text != typed, "an entry")

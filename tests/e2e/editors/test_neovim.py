@@ -28,7 +28,6 @@ DRAWN_IN_ALL = pytest.mark.parametrize("start", ALL_WAYS, indirect=True, ids="-"
 
 @pytest.fixture
 def start(request, environ, start_neovim, tmp_path):
-    """Starts Neovim on a file of the shop, in one version, with one way to draw."""
     version, ghost_text = getattr(request, "param", ("0.12", "auto"))
     given = {"cmd": [str(COMMAND), "lsp"], "ghost_text": ghost_text}
     (tmp_path / "shop.py").write_text(BEGUN)
@@ -41,14 +40,12 @@ def start(request, environ, start_neovim, tmp_path):
 
 @pytest.fixture
 def editor(start):
-    """Neovim with a ready host."""
     editor = start()
     editor.until_ready()
     return editor
 
 
 def status(environ):
-    """What the host says of itself; on a busy machine it may take its time."""
     return until(lambda: host_status(environ), "the host's status", limit_s=LIMIT_S)
 
 

@@ -12,7 +12,6 @@ VERSIONS = pytest.mark.parametrize("scripted_neovim", WAYS, indirect=True, ids="
 
 
 def fails_with(editor, *words):
-    """The state is an error that says all this, and so does one message."""
     editor.until(lambda: editor.state()["kind"] == "Error", "the error")
     message = editor.state()["message"]
     assert all(word in message for word in words), message
@@ -170,7 +169,6 @@ def test_wrong_options_are_named_and_the_others_hold(scripted_neovim, script):
 
 @pytest.fixture
 def ours(hostless, start_neovim, tmp_path):
-    """Starts Neovim with the real server and these settings."""
     file = tmp_path / "a.py"
     file.write_text("total = 1\n")
     return lambda **settings: start_neovim(

@@ -14,8 +14,6 @@ TABS = "vim.g.python_recommended_style = 0\n"  # <Tab> is a tab
 
 @pytest.fixture
 def start(scripted_neovim, script):
-    """Starts Neovim with a server that completes one line."""
-
     def started(text="", *, before="", options=None, **how):
         editor = scripted_neovim(
             text, before=TABS + before, options=options, **{"line": LINE} | how

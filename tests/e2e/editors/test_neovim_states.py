@@ -172,7 +172,6 @@ def test_all_reports_share_one_window(start, script):
 
 
 def models(script):
-    """The model that each start of the server was told of."""
     options = [params["initializationOptions"] for params in script.heard("initialize")]
     return [one["foregram"].get("model") for one in options]
 

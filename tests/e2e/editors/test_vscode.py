@@ -12,8 +12,6 @@ SETTINGS = {"foregram.timeLimitMs": 20_000}  # a busy machine shortens no text
 
 @pytest.fixture
 def at(code):
-    """A window with a source's file open and the caret at its place, once the server is ready."""
-
     @contextmanager
     def opened(place):
         with code.kept_window(SETTINGS) as window:

@@ -37,7 +37,6 @@ def own_messages(window):
 
 
 def reasons(environ):
-    """The codes of the last empty answers."""
     done = subprocess.run([COMMAND, "why", "--json"], env=environ, capture_output=True, check=True)
     return [answer["reason"] for answer in json.loads(done.stdout)]
 

@@ -8,7 +8,6 @@ from tests.support.sources import LOOP
 
 @contextmanager
 def window_at_loop(code):
-    """A window with the caret where the model surely answers, once the server is ready."""
     with code.kept_window() as window:
         window.wait_until_ready()
         window.open_at(LOOP)

@@ -11,7 +11,6 @@ NUM_WINDOWS = 3
 
 
 def type_total(window, name="inventory.py"):
-    """Type at a place at which the model surely answers."""
     window.open_at(LOOP, name)
     window.type("total")
 

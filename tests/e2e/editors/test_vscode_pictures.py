@@ -117,8 +117,6 @@ def test_an_animation_of_one_typing_session(window):
 
 
 class Frames:
-    """Screenshots of a session and how long each of them is shown."""
-
     def __init__(self, window):
         self.window = window
         self.pictures = []
@@ -151,6 +149,5 @@ class Frames:
 
 
 def picture(window):
-    """The editor, without what is around it."""
     content = window.page.locator(EDITOR).first.screenshot(animations="disabled")
     return Image.open(io.BytesIO(content)).convert("RGB")

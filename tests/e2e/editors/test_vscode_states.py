@@ -23,8 +23,6 @@ def script(script):
 
 @pytest.fixture
 def opened(code, script):
-    """A window on a folder with `shop.py` and `.env`, the first of them shown."""
-
     @contextmanager
     def open_window(settings=None):
         with scripted_window(code, script, settings) as window:

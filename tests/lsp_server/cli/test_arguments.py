@@ -16,14 +16,12 @@ README = (ROOT / "lsp_server/README.md").read_text()
 
 
 def commands_of(parser):
-    """The parsers of a parser's commands, by name."""
     parser.add_now()
     actions = [a for a in parser._actions if isinstance(a, argparse._SubParsersAction)]
     return {name: one for action in actions for name, one in action.choices.items()}
 
 
 def all_parsers(parser):
-    """A parser, and those of its commands and theirs."""
     return [parser, *(one for sub in commands_of(parser).values() for one in all_parsers(sub))]
 
 

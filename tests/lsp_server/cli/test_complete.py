@@ -101,8 +101,6 @@ def test_each_reason_to_hide_a_file_is_a_sentence(reason, monkeypatch):
 
 @pytest.fixture
 def answered(tmp_path, monkeypatch, capsys):
-    """What `foregram complete` answers where the model says `words`, and what it was asked."""
-
     def run(name, text, words):
         before, _, after = text.partition("|")
         path, engine = tmp_path / name, HeldEngine(tuple(words))

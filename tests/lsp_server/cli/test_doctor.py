@@ -73,7 +73,6 @@ def stub(monkeypatch):
 
 @contextmanager
 def running(stub, **attributes):
-    """A host on the stub's socket."""
     handler = type("Running", (Host,), {"token": stub.folder.token()} | attributes)
     path = stub.folder.socket_path
     with socketserver.ThreadingUnixStreamServer(str(path), handler) as server:
@@ -84,7 +83,6 @@ def running(stub, **attributes):
 
 
 def shown_doctor(environ, **options):
-    """The exit status with these variables."""
     loaded = load_settings(environ=environ)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(doctor, "load_settings", lambda: loaded)

@@ -16,15 +16,12 @@ from lsp_server.cli.gpu_check import check_gpu, engine_check
 
 
 def saying(what):
-    """A program that prints what the engine chooses."""
     check = {"name": "device", "state": "ok", "what": what}
     return ("-c", f"print('a library'); print({json.dumps(json.dumps(what and check))})")
 
 
 @pytest.fixture
 def gpu(monkeypatch):
-    """A machine with a GPU, and what the engine chooses there."""
-
     def install(engine):
         monkeypatch.setattr("shutil.which", lambda name: f"/usr/bin/{name}")
         monkeypatch.setattr(gpu_check, "_PROBE", engine)
@@ -34,7 +31,6 @@ def gpu(monkeypatch):
 
 @pytest.fixture
 def no_nvidia(monkeypatch):
-    """A machine without anything of NVIDIA."""
     monkeypatch.setattr("shutil.which", lambda name: None)
     monkeypatch.setattr(gpu_check, "NVIDIA_NODE", "/nowhere")
     monkeypatch.setattr(gpu_check, "OTHER_NODES", ())

@@ -40,8 +40,6 @@ def shown_status(status, stub, monkeypatch, capsys, **settings):
 
 
 def tells(status, monkeypatch):
-    """Let the host say so."""
-
     async def host_status(_settings):
         return ProbeResult("status", status)
 
@@ -94,8 +92,6 @@ def test_the_status_says_where_the_settings_name_another_model(
 
 
 class Terminal(io.StringIO):
-    """Somebody sits there."""
-
     def isatty(self):
         return True
 

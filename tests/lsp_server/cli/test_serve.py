@@ -34,7 +34,6 @@ class EndingServer:
 
 @pytest.fixture
 def served(monkeypatch, tmp_path):
-    """A function that serves, and returns the engine's options."""
     loaded = []
     monkeypatch.setattr(module, "CompletionService", LoadedService)
     monkeypatch.setattr(module, "HostServer", EndingServer)

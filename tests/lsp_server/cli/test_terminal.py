@@ -80,7 +80,6 @@ def test_escape_sequences_are_shown_not_obeyed():
 
 
 def footer(width):
-    """The lines of the summary, without their colours."""
     view = re.sub(r"\x1b\[[0-9;]*m", "", shown("", 0, ["x = 1"], width))
     return [line.rstrip() for line in view.split("\n")[1:-1]]
 

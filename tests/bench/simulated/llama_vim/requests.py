@@ -38,7 +38,6 @@ def fim_request(
 
 
 def reading_request(chunks: Sequence[RingChunk]) -> dict[str, Any]:
-    """Return a request to read the chunks ahead of the next one."""
     return {
         "id_slot": 0,
         "input_prefix": "",

@@ -21,14 +21,11 @@ _ANSWER_S = 600.0
 
 @dataclass(frozen=True, slots=True)
 class LlamaVimSide:
-    """A running server, for one trace after the other."""
-
     server: LlamaServer
     name: str = "llama.cpp"
 
     @asynccontextmanager
     async def sitting(self, trace: Trace) -> AsyncIterator[LlamaVimSitting]:
-        """Open the trace's files in a new Vim."""
         draw = random.Random(trace.id)  # noqa: S311 - which lines of a file are a chunk
         url, limit = self.server.url, httpx2.Timeout(_ANSWER_S)
         async with httpx2.AsyncClient(base_url=url, timeout=limit, trust_env=False) as http:

@@ -22,8 +22,6 @@ TRACE = Trace("a", "a.py", "def f():", "\n    ", "return x", "\nx = f()\n", ())
 
 
 class Server:
-    """Answers with `text` when it may, and records its requests."""
-
     def __init__(self):
         self.text = ""
         self.asked = []

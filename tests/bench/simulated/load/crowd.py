@@ -30,8 +30,6 @@ _ENDING_S = 10.0  # seconds for requests under way when all stop typing
 
 @dataclass(frozen=True, slots=True)
 class CrowdRun:
-    """The outcome of each person's requests in `seconds`."""
-
     seconds: float
     requests: Sequence[Sequence[HostRequest]]  # by person
     late_s: Sequence[float]  # this process's lateness at each tick

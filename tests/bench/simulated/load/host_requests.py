@@ -55,8 +55,6 @@ class HostRequest:
 
 
 class CountingLink(HostLink):
-    """A link that logs the outcomes of its requests."""
-
     def __init__(self, log: list[HostRequest], *places: Any, **rules: Any) -> None:
         super().__init__(*places, **rules)
         self._log = log
@@ -74,7 +72,6 @@ class CountingLink(HostLink):
         *,
         is_prefetch: bool = False,
     ) -> AsyncGenerator[CompleteEvent]:
-        """Complete as any link does, and note how it ends."""
         noted = HostRequest(time.perf_counter(), is_prefetch or not stop.max_tokens)
         self._log.append(noted)
         completing = super().complete(anchor, stop, sampling, is_prefetch=is_prefetch)

@@ -36,8 +36,6 @@ class Waits:
 
 @dataclass(frozen=True, slots=True)
 class LoadFigures:
-    """The figures for one number of people."""
-
     people: int
     active: float  # share of the time in which each person typed
     seconds: float

@@ -63,7 +63,6 @@ def _told(value: float, form: str) -> str:
 
 
 def _caption(runs: Sequence[LoadFigures]) -> str:
-    """Return the conditions of the measurement, its errors, and missing figures."""
     load = f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores"
     how = f"{runs[0].seconds:g} s each, of which a person types {runs[0].active:.0%}"
     parts = [how, f"simulated on {platform.machine()}, {load}"]

@@ -45,7 +45,6 @@ class OpenFiles:
 
     @property
     def question(self) -> types.InlineCompletionParams:
-        """An editor's request at the cursor."""
         document = types.TextDocumentIdentifier(self._uri)
         context = types.InlineCompletionContext(types.InlineCompletionTriggerKind.Automatic)
         return types.InlineCompletionParams(context, document, self._cursor)

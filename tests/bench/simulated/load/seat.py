@@ -91,7 +91,6 @@ class Seat:
             raise BenchError(f"{where}: {self._why}" if self._why else where)
 
     async def turn_to(self, trace: Trace) -> None:
-        """Open a trace's files, with the cursor before its approach."""
         self._cancel()
         self._trace = trace
         closed = self._files.turn_to(trace)
@@ -104,7 +103,6 @@ class Seat:
         self._type(self._trace.approach)
 
     def press(self, action: Action) -> None:
-        """Write the text, report what was accepted, and ask."""
         if action.kind == "all" and self._shown:
             self._tell("accepted", self._shown)
             self._shown = ""
@@ -121,7 +119,6 @@ class Seat:
         return self.address
 
     def _type(self, text: str) -> None:
-        """Type and ask at each key, in place of the former request."""
         self._files.type(text)
         if self._asking is not None:
             self._asking.cancel()

@@ -27,7 +27,6 @@ URI = "file:///shop/a.py"
 
 @asynccontextmanager
 async def linked(engine):
-    """Yield the log of a link to a real host, and a function that asks there."""
     with tempfile.TemporaryDirectory(prefix="fg-", dir="/tmp") as name:
         async with running_host(Path(name), engine):
             documents, log = Documents(), list[HostRequest]()

@@ -41,7 +41,6 @@ async def until(condition):
 
 @asynccontextmanager
 async def served(engine, **options):
-    """Yield a host, and settings and the address for its seats."""
     with tempfile.TemporaryDirectory(prefix="fg-", dir="/tmp") as name:
         async with running_host(Path(name), engine, **options) as host:
             settings = Settings(cache_folder=Path(name), runtime_folder=Path(name))
