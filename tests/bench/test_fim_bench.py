@@ -1,17 +1,12 @@
 import gzip
-import io
 import json
 
 import pytest
-from rich.console import Console
 
-from engine.bench.report import Setting
 from engine.errors import InputError
 from engine.request import CompletionRequest
-from tests.bench.fim_bench import FimRun, fim_figures, fim_json, fim_tables, run_fim
-from tests.bench.scoring import Score
+from tests.bench.fim_bench import fim_figures, run_fim
 from tests.bench.tasks import FimTask, load_fim_tasks
-from tests.support.held_engine import INFO
 from tests.support.replayed import ScriptedEngine, result
 
 LINE_ROW = {
@@ -60,20 +55,9 @@ def test_another_form_is_an_error_that_names_the_line(tmp_path):
 
 
 def test_what_is_written_is_scored_by_language():
-    task = FimTask.from_row(BLOCK_ROW)
+    tasks = [FimTask.from_row(row) for row in (BLOCK_ROW, BLOCK_ROW, LINE_ROW)]
     engine = ScriptedEngine(lambda _request: result("return x + 1"))
-    figures = fim_figures(run_fim(engine.complete, [task, task], CompletionRequest("", "")))["py"]
-    assert (figures.tasks, figures.exact_match, figures.pass_at_1) == (2, 1.0, 1.0)
-
-
-@pytest.mark.parametrize(("passed", "shown_as"), [(True, "100.0%"), (None, "-")])
-def test_scores_are_shown_by_language(passed, shown_as):
-    task = FimTask.from_row(BLOCK_ROW)
-    run = FimRun(task, "x", Score(is_exact=False, edit_similarity=0.25, passed=passed))
-    setting, page = Setting(INFO, CompletionRequest("", "")), io.StringIO()
-    Console(file=page, width=120).print(fim_tables([run], setting))
-    assert "25.0%" in page.getvalue()
-    assert shown_as in page.getvalue()
-    report = fim_json([run], setting)
-    assert report["languages"]["py"]["pass_at_1"] == (None if passed is None else 1.0)
-    assert report["tasks"][0]["edit_similarity"] == 0.25
+    figures = fim_figures(run_fim(engine.complete, tasks, CompletionRequest("", "")))
+    python, other = figures["py"], figures["js"]
+    assert (python.tasks, python.exact_match, python.pass_at_1) == (2, 1.0, 1.0)
+    assert (other.tasks, other.exact_match, other.pass_at_1) == (1, 0.0, None)

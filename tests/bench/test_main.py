@@ -5,7 +5,7 @@ from pkgutil import resolve_name
 
 import pytest
 
-from tests.bench.__main__ import _BENCHMARKS, build_parser, main
+from tests.bench.__main__ import _BENCHMARKS, build_parser
 
 EVERY_NAME = pytest.mark.parametrize("name", _BENCHMARKS)
 
@@ -20,11 +20,3 @@ def test_each_help_has_an_example_that_can_be_typed(name, capsys):
     arguments = build_parser().parse_args(example.split())
     assert arguments.benchmark == name
     assert callable(resolve_name(arguments.run))
-
-
-def test_no_name_shows_the_list(capsys):
-    with pytest.raises(SystemExit) as exit_:
-        main([])
-    shown = capsys.readouterr()
-    assert (exit_.value.code, shown.err) == (0, "")
-    assert all(re.search(rf"^ +{name}\b", shown.out, re.M) for name in _BENCHMARKS)

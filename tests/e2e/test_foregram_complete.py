@@ -25,30 +25,12 @@ def _cache(cache_folder, monkeypatch):
     monkeypatch.setenv("FOREGRAM_CACHE", str(cache_folder))
 
 
-def foregram(*arguments, **environment):
-    words = [*COMMAND, *map(str, arguments)]
-    return subprocess.run(words, capture_output=True, env=os.environ | environment, check=False)
-
-
-def test_an_unknown_model_is_status_3_and_says_what_may_be_meant():
-    result = foregram("complete", HOLE, "--model", "9000b")
-    assert (result.returncode, result.stdout) == (3, b"")
-    assert "'9000b'; did you mean `32b`" in result.stderr.decode()
-    assert b"Traceback" not in result.stderr
-
-
-def test_a_cache_folder_that_cannot_be_written_is_status_4(tmp_path):
-    (tmp_path / "file").touch()
-    result = foregram("complete", HOLE, FOREGRAM_CACHE=str(tmp_path / "file" / "cache"))
-    assert (result.returncode, result.stdout) == (4, b"")
-    assert b"Traceback" not in result.stderr
-
-
 @pytest.mark.model
 @pytest.mark.timeout(400)  # the first start on a machine converts the model
 def test_completes_a_hole_of_a_real_file_on_the_offline_model():
     options = ("--json", "--open", DEMO / "orders.py", "--max-tokens", 48)
-    result = foregram("complete", HOLE, *options)
+    command = [*COMMAND, "complete", HOLE, *map(str, options)]
+    result = subprocess.run(command, capture_output=True, check=False)
     assert result.returncode == 0, result.stderr.decode()
     answer = json.loads(result.stdout)
     assert answer["text"].strip()
@@ -61,14 +43,6 @@ def tiny(tmp_path_factory):
     """A model whose start takes no time."""
     model = tiny_model("qwen2", max_position_embeddings=4096)
     return ("--model", save_model(model, tmp_path_factory.mktemp("tiny") / "model"))
-
-
-def test_a_terminal_sees_the_neighbours_dimmed_and_a_summary(tiny):
-    with _on_a_terminal("complete", HOLE, "--max-tokens", "16", *tiny) as (_, read):
-        shown = b"".join(iter(read, b""))
-    assert b"\x1b[2m" in shown
-    assert b"def read_deliveries" in shown
-    assert b"def write_items" in shown
 
 
 def test_ctrl_c_ends_the_process_without_a_stack(tiny):

@@ -115,31 +115,6 @@ async def test_where_a_host_is_killed_in_the_middle_the_next_one_answers():
         assert shown.progress.count("begin") == shown.progress.count("end") == 1
 
 
-async def test_what_was_typed_while_a_stopped_host_comes_back_is_asked_again():
-    options = {"editorInfo": {"name": "test", "version": "1"}, "asksAgain": True}
-    async with editor(options=options, environ={"FOREGRAM_SPECULATE": "false"}) as shown:
-        shown.open(SOURCE)
-        assert await first_items(shown)
-        stop = [sys.executable, "-m", "lsp_server", "stop"]
-        refused = await asyncio.to_thread(subprocess.run, stop, capture_output=True)
-        assert b"--force" in refused.stderr
-        await asyncio.to_thread(subprocess.run, [*stop, "--force"], check=True)
-        shown.type("\n        total")
-        asked = shown.ask_as("first")
-        while shown.states[-1]["state"] == "ready":  # it has not seen yet that the host is gone
-            await shown.run("foregram.cost")
-        shown.cancel("first")
-        with pytest.raises(JsonRpcException):
-            await asked
-        while not shown.num_asked_again:
-            assert shown.states[-1]["kind"] == "Normal"
-            await shown.run("foregram.cost")
-            await asyncio.sleep(0.05)
-        assert await shown.items()
-    assert shown.num_asked_again == 1
-    assert {state["state"] for state in shown.states} == {"starting", "loading", "ready"}
-
-
 @pytest.mark.skipif(sys.platform != "linux", reason="resident memory is read from /proc")
 async def test_a_storm_of_cancelled_requests_is_answered_and_ends_with_the_right_text():
     # Of several candidates a slow machine has fewer in time: another one may come first.

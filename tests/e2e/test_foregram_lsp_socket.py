@@ -145,14 +145,6 @@ async def test_a_socket_file_is_its_users_alone_(tmp_path):
         assert not path.exists()
 
 
-async def test_a_socket_file_that_nobody_listens_on_is_replaced(tmp_path):
-    path = tmp_path / "lsp.sock"
-    with socket.socket(socket.AF_UNIX) as dead:
-        dead.bind(str(path))
-    with language_server(tmp_path, "--socket", str(path)) as (_, line):
-        assert line == f"foregram: language server on {path}\n"
-
-
 def run(*arguments):
     return subprocess.run(
         [sys.executable, "-m", "lsp_server", "lsp", *arguments],

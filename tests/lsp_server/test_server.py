@@ -125,14 +125,6 @@ async def test_settings_that_are_pulled_hold_beside_those_of_the_start(tmp_path)
     assert engine.requests[0].sampling.temperature == 0.5
 
 
-async def test_a_change_of_configuration_switches_it_off_and_on(tmp_path):
-    async with served(tmp_path, HeldEngine(WORDS)) as (shown, _):
-        shown.open(SOURCE)
-        for enable in (False, True):
-            configure(shown, enable=enable)
-            assert bool(await shown.items()) is enable
-
-
 MENU = [
     pytest.param(SOURCE, ("return ", "sum(items)"), 4, "return sum(items)", id="no word"),
     pytest.param(SOURCE.replace("|", "ret|"), ("urn a", " * b"), 4, "return a * b", id="in a word"),
@@ -605,20 +597,6 @@ async def test_copilots_clients_hear_of_the_state(tmp_path):
     assert any(status["busy"] for status in shown.statuses)
     assert "text" not in cost
     assert cost["reusedTokens"] == 90
-
-
-async def test_a_cancelled_request_is_answered_as_cancelled(tmp_path):
-    engine = HeldEngine(WORDS, is_held=True)
-    async with served(tmp_path, engine) as (shown, _):
-        shown.open(SOURCE)
-        asked = shown.ask_as("first")
-        await asyncio.to_thread(engine.began.acquire)
-        shown.cancel("first")
-        with pytest.raises(Exception, match="cancel"):
-            await asked
-        while not engine.ended:
-            await asyncio.sleep(0.005)
-        engine.is_held = False
 
 
 async def test_folders_that_are_added_bring_their_ignore_files(tmp_path):

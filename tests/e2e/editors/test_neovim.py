@@ -1,14 +1,11 @@
 """The plugin in real Neovim, with the real server and the offline model."""
 
-import os
-import signal
 import time
 
 import pytest
 
-from tests.support.completion_hosts import host_status
 from tests.support.editor_home import COMMAND
-from tests.support.neovim import ALL_WAYS, LIMIT_S, WAYS
+from tests.support.neovim import ALL_WAYS, WAYS
 from tests.support.neovim_watch import watch, watched
 from tests.support.polling import until
 from tests.support.served_host import secret_file
@@ -43,10 +40,6 @@ def editor(start):
     editor = start()
     editor.until_ready()
     return editor
-
-
-def status(environ):
-    return until(lambda: host_status(environ), "the host's status", limit_s=LIMIT_S)
 
 
 def record_messages(editor):
@@ -193,31 +186,6 @@ def test_a_language_is_switched_off_and_on(editor):
         "foregram: Suggestions in python are off",
         "foregram: Suggestions in python are on",
     ]
-
-
-def test_a_host_that_was_killed_comes_back(editor, environ):
-    former = status(environ)["pid"]
-    os.kill(former, signal.SIGKILL)
-    editor.type(LOOP)
-    editor.until_ghost()
-    assert status(environ)["pid"] != former
-    assert not editor.said()
-
-
-def test_windows_share_one_host(start, environ, tmp_path):
-    files = [tmp_path / f"shop{number}.py" for number in range(3)]
-    for file in files:
-        file.write_text(BEGUN)
-    editors = [start(file) for file in files]
-    for editor in editors:
-        editor.until_ready()
-    former = status(environ)["pid"]
-    for editor in editors:
-        editor.type(LOOP)
-    assert all(editor.until_ghost(200) for editor in editors)
-    host = status(environ)
-    assert host["numClients"] >= len(editors), host
-    assert host["pid"] == former
 
 
 REASONS = """

@@ -1,13 +1,6 @@
 """VS Code and its completion host: killed and back, elsewhere, and shared by many windows."""
 
-import os
-import signal
-from contextlib import ExitStack
-
-from tests.support.completion_hosts import host_status
 from tests.support.sources import LOOP
-
-NUM_WINDOWS = 3
 
 
 def type_total(window, name="inventory.py"):
@@ -18,23 +11,6 @@ def type_total(window, name="inventory.py"):
 def shows_ghost_text(window, name="inventory.py"):
     type_total(window, name)
     return window.wait_for_ghost(limit_s=120)
-
-
-def test_a_host_that_was_killed_comes_back_with_the_next_keys(code, environ, tmp_path):
-    with code.window(tmp_path) as window:
-        window.wait_until_ready()
-        seen = shows_ghost_text(window)
-        window.press("Escape")
-        pid = host_status(environ)["pid"]
-        os.kill(pid, signal.SIGKILL)
-        for _ in "total":
-            window.press("Backspace")
-        window.type("total")
-        again = window.wait_for_ghost(limit_s=120)
-        assert again.preview == seen.preview  # which may be remembered, and the host still to come
-        window.until(lambda: host_status(environ).get("pid", pid) != pid, "a host", limit_s=120)
-        window.wait_until_ready()
-        assert not window.messages()
 
 
 def test_the_palette_leads_to_a_remote_host_and_back(code, remote, environ, tmp_path):
@@ -88,23 +64,3 @@ def test_a_certificate_that_is_trusted_at_last_brings_the_ghost_text(code, remot
         window.press("Backspace")
         window.type("l")
         assert window.wait_for_ghost(limit_s=120).ghost
-
-
-def test_windows_share_one_host(code, environ, tmp_path):
-    with ExitStack() as stack:
-        windows = []
-        for number in range(NUM_WINDOWS):
-            folder = tmp_path / str(number)
-            folder.mkdir()
-            windows.append(stack.enter_context(code.window(folder)))
-        for window in windows:
-            window.wait_until_ready()
-        host = host_status(environ)["pid"]
-        for window in windows:
-            window.page.bring_to_front()
-            assert shows_ghost_text(window).ghost
-        window.until(
-            lambda: host_status(environ).get("numClients") == NUM_WINDOWS,
-            lambda: f"{NUM_WINDOWS} clients; {host_status(environ)}",
-        )
-        assert host_status(environ)["pid"] == host

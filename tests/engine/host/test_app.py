@@ -3,7 +3,6 @@
 import asyncio
 import threading
 from contextlib import aclosing, asynccontextmanager
-from math import inf
 from typing import Any
 
 import httpx2
@@ -431,24 +430,6 @@ async def test_who_is_cancelled_while_it_waits_counts_as_cancelled(tmp_path):
         await first
         page = (await host.client.get("/metrics")).text
     assert 'foregram_requests_total{outcome="cancelled"} 1.0' in page
-
-
-async def test_clients_take_turns(tmp_path, monkeypatch):
-    monkeypatch.setattr("engine.scheduler._STALE_S", inf)  # or the order depends on the time
-    engine = HeldEngine(is_held=True)
-    async with running_host(tmp_path, engine) as host:
-        tasks = []
-        asked = [("one", "a"), ("one", "b"), ("one", "c"), ("two", "d")]
-        for number, (client, name) in enumerate(asked):
-            message = ask(buffer(name, uri=name), client=client, uri=name, character=1)
-            tasks.append(asyncio.create_task(collected(host.complete(message))))
-            if number == 0:
-                await begun(engine)
-            while host.service.scheduler.load_of().waiting < number:
-                await asyncio.sleep(0.001)
-        engine.is_held = False
-        await asyncio.gather(*tasks)
-    assert [request.prefix for request in engine.requests] == ["a", "d", "b", "c"]
 
 
 async def test_an_idle_host_ends_and_one_that_stops_ends_what_runs(tmp_path):

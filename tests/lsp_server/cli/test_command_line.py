@@ -9,7 +9,7 @@ import types
 
 import pytest
 
-from engine.errors import CacheError
+from engine.errors import CacheError, ModelNotFoundError
 from lsp_server.cli import command_line as cli
 from lsp_server.cli import complete
 from tests.support.held_engine import HeldEngine
@@ -134,6 +134,7 @@ def _raiser(error):
 @pytest.mark.parametrize(
     ("error", "status", "sentence"),
     [
+        (ModelNotFoundError("no such model"), 3, "no such model"),
         (CacheError("the disk is full"), 4, "the disk is full"),
         (KeyboardInterrupt(), 130, ""),
         (MemoryError(), 70, "out of memory"),

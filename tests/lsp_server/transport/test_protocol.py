@@ -156,14 +156,6 @@ def at(line, start, end, text):
     return {"range": where, "text": text}
 
 
-def test_inline_completion_and_the_sync_of_texts_and_notebooks_are_advertised(client):
-    capabilities = client.initialize({"notebookDocument": {"synchronization": {}}})
-    assert capabilities["inlineCompletionProvider"] == {}
-    assert capabilities["textDocumentSync"]["openClose"] is True
-    assert capabilities["textDocumentSync"]["change"] == types.TextDocumentSyncKind.Incremental
-    assert capabilities["notebookDocumentSync"]["notebookSelector"] == [{"notebook": "*"}]
-
-
 @pytest.mark.parametrize("general", [None, {}, {"positionEncodings": ["utf-32", "utf-16"]}])
 def test_characters_are_counted_in_utf16_units(client, server, general):
     assert client.initialize({"general": general})["positionEncoding"] == "utf-16"
@@ -297,13 +289,6 @@ def test_pygls_own_workspace_stays_empty(initialized, server):
     assert server.workspace.text_documents == {}
 
 
-def test_a_closed_document_is_forgotten(initialized, server):
-    initialized.open("a")
-    initialized.notify("textDocument/didClose", {"textDocument": {"uri": URI}})
-    assert text_of(initialized.ask_inline()) == "Automatic|"
-    assert server.documents.snapshot(URI) is Reason.UNKNOWN_DOCUMENT
-
-
 @pytest.mark.parametrize(
     ("change", "text"),
     [
@@ -378,25 +363,6 @@ def open_notebook(client):
 def change_notebook(client, cells):
     params = {"notebookDocument": {"uri": NOTEBOOK, "version": 2}, "change": {"cells": cells}}
     client.notify("notebookDocument/didChange", params)
-
-
-def test_notebook_cells_are_documents(initialized, server):
-    open_notebook(initialized)
-    array = {"start": 1, "deleteCount": 0, "cells": [cell("b")]}
-    edit = {"document": {"uri": f"{NOTEBOOK}#a", "version": 2}, "changes": [at(0, 1, 1, "y")]}
-    structure = {"array": array, "didOpen": [cell_text("b")]}
-    change_notebook(initialized, {"structure": structure, "textContent": [edit]})
-    initialized.ask_inline()
-    held = [cell.snapshot.lines for cell in server.documents.cells(NOTEBOOK)]
-    assert held == [("xy",), ("x",)]
-
-
-def test_a_closed_notebook_is_forgotten(initialized, server):
-    open_notebook(initialized)
-    params = {"notebookDocument": {"uri": NOTEBOOK}, "cellTextDocuments": []}
-    initialized.notify("notebookDocument/didClose", params)
-    initialized.ask_inline()
-    assert server.documents.snapshots() == ()
 
 
 def test_a_notebook_change_that_cannot_be_read_puts_its_cells_out_of_step(initialized, server):

@@ -52,21 +52,6 @@ def test_every_section_is_measured_saved_and_shown(kind, tmp_path):
     assert {"gpu", "date", "torch", "triton"} <= set(saved["machine"])
 
 
-def test_a_section_that_fails_is_a_sentence_and_the_others_go_on(monkeypatch):
-    def broken(*arguments):
-        raise RuntimeError("an illegal\nmemory access")
-
-    monkeypatch.setattr(run, "measure_bandwidth", broken)
-    one = make()
-    assert list(one.run()) == NAMES["full"]
-    assert one.failures == {"bandwidth": "RuntimeError: an illegal memory access"}
-    assert "an illegal memory access" in shown(*one.tables("bandwidth"))
-    assert "an illegal memory access" in shown(one.failures_table())
-    step = one.as_json()["sections"]["steps tiny bf16"][0]
-    assert step["step_ms"] > 0
-    assert step["floor_ms"] is None, "nothing is known of the bandwidth"
-
-
 def test_what_a_section_found_before_it_failed_is_kept():
     def two_and_a_failure(*_):
         yield Bandwidth(1.0)

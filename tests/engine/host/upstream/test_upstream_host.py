@@ -7,7 +7,6 @@ from contextlib import aclosing, asynccontextmanager
 
 import pytest
 
-from engine.host.protocol import Failed
 from engine.host.upstream.options import UpstreamOptions
 from engine.host.upstream.upstream_engine import UpstreamEngine
 from engine.request import Chunk, Done
@@ -35,11 +34,6 @@ def asked(uri="file:///a.py", client="one"):
     return ask(buffer(*LINES, uri=uri), uri=uri, client=client, line=1, character=14)
 
 
-async def events_of(host):
-    """All that is said of a completion."""
-    return [one async for one in host.complete(asked())]
-
-
 async def test_text_streams_through(tmp_path):
     async with serving(tmp_path, answer=lambda _: said(" self", ".name", " + x")) as (_, host):
         events = [one async for one in host.complete(asked())]
@@ -57,20 +51,6 @@ async def test_who_stops_to_listen_ends_the_upstreams_work(tmp_path):
     async with serving(tmp_path, answer=lambda _: steps) as (upstream, host):
         async with aclosing(host.complete(asked())) as events:
             await anext(events)
-        assert await asyncio.to_thread(upstream.gone.acquire, timeout=20)
-
-
-async def test_a_newer_request_takes_the_place_of_the_one_before(tmp_path):
-    answers = iter([[event(" self"), threading.Event()], said(" self", ".x")])
-    async with serving(tmp_path, answer=lambda _: next(answers)) as (upstream, host):
-        first = asyncio.ensure_future(events_of(host))
-        await asyncio.to_thread(upstream.began.acquire)
-        *_, done = await events_of(host)
-        assert isinstance(done, Done)
-        assert done.text == "f.x"
-        *_, failed = await first
-        assert isinstance(failed, Failed)
-        assert failed.code == "superseded"
         assert await asyncio.to_thread(upstream.gone.acquire, timeout=20)
 
 
