@@ -30,21 +30,8 @@ _CAPTION = (
     "found: the file that defines the answer is shown; ms: to retrieve, p50; won, lost: EM against "
     "none, p by McNemar; times: EM over none's, 95 % of draws of packages"
 )
-_NUMBERS = [
-    "EM",
-    "ES",
-    "names",
-    "prompt",
-    "others",
-    "steps",
-    "found",
-    "ms",
-    "won",
-    "lost",
-    "p",
-    "times",
-    "95 %",
-]
+_NUMBERS = ("EM", "ES", "names", "prompt", "others", "steps", "found", "ms")
+_PAIRED = ("won", "lost", "p", "times", "95 %")
 _HEAD = re.compile(r"^# (\S+)$", re.MULTILINE)
 
 
@@ -197,7 +184,9 @@ def crossfile_json(runs: Sequence[CrossfileRun], setting: Setting) -> dict[str, 
 
 
 def crossfile_table(runs: Sequence[CrossfileRun], setting: Setting) -> Group:
-    table = figure_table(["tasks", "shown"], _NUMBERS, title="other files", caption=_CAPTION)
+    table = figure_table(
+        ["tasks", "shown"], [*_NUMBERS, *_PAIRED], title="other files", caption=_CAPTION
+    )
     table.columns[0].no_wrap = True
     for group, arms in crossfile_figures(runs).items():
         for arm, of in arms.items():

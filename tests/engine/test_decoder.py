@@ -31,7 +31,7 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 # Float64 stands for exact arithmetic, where a row's choice cannot hang on the rows beside it; the
 # 8-bit model keeps that promise by construction, in the arithmetic that users run.
 OWN = ["qwen2 float64", "qwen2 int8", "llama float64", "llama int8"]
-MODELS = [*OWN, "llama", "starcoder2", "gemma3"]
+MODELS = [*OWN, "llama", "starcoder2", "gemma3_text"]
 NUM_TOKENS = 24
 
 
@@ -118,7 +118,7 @@ def test_writes_what_plain_decoding_writes(case, nodes, truth):
 
 
 @pytest.mark.parametrize(
-    "model_name", ["qwen2 float64", "llama float64", "llama", "starcoder2", "gemma3"]
+    "model_name", ["qwen2 float64", "llama float64", "llama", "starcoder2", "gemma3_text"]
 )
 @pytest.mark.parametrize("seed", range(4))
 def test_writes_what_transformers_writes(model_name, seed):

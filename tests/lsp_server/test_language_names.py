@@ -5,89 +5,63 @@ import pytest
 from lsp_server.language_names import PROSE, comment_signs, ending_of, language_of
 from lsp_server.prompt.grammars import GRAMMARS
 
+IDENTIFIERS = {  # of editors, by language
+    "shellscript": ["sh", "bash", "zsh", "Shell Script", "sh-mode"],
+    "python": ["python-ts-mode", "source.python", "Python", "python.django"],
+    "javascript": ["js", "ECMAScript 6"],
+    "typescriptreact": ["tsx-ts"],
+    "javascriptreact": ["javascript.jsx", "JavaScript React"],
+    "csharp": ["cs", "c-sharp"],
+    "cpp": ["C++", "cuda"],
+    "objective-c": ["objc"],
+    "makefile": ["make", "makefile-gmake"],
+    "toml": ["conf-toml"],
+    "terraform": ["tf", "hcl"],
+    "proto": ["protobuf", "proto3"],
+    "latex": ["tex"],
+    "lisp": ["emacs-lisp"],
+    "dockercompose": ["yaml.docker-compose"],
+    "html": ["text.html.basic"],
+    "plaintext": ["text", "TEXT", "Normal", "fundamental", "", "checkhealth"],
+    "restructuredtext": ["rst"],
+    "gitcommit": ["git-commit", "NeogitCommitMessage"],
+    "markdown": ["gfm"],
+    "php": ["PHP (HTML)"],
+    "a-language-of-tomorrow": ["a-language-of-tomorrow"],
+}
+FILES = {  # their names, by language
+    "toml": ["Cargo.toml"],
+    "kotlin": ["Main.kt"],
+    "terraform": ["main.tf"],
+    "vue": ["App.vue"],
+    "proto": ["user.proto"],
+    "zig": ["build.zig"],
+    "just": ["Justfile", ".justfile"],
+    "dockerfile": ["Dockerfile", "Dockerfile.prod"],
+    "makefile": ["Makefile", "Makefile.in", "rules.mk"],
+    "cmake": ["CMakeLists.txt"],
+    "yaml": ["config.yaml.example"],
+    "shellscript": [".bashrc"],
+    "json": [".babelrc"],
+    "html": ["page.html.jinja"],
+    "go.mod": ["go.mod"],
+    "caddyfile": ["Caddyfile"],
+    "plaintext": ["notes.txt", "README", "notes", "notes.py.txt"],
+    "gitcommit": ["COMMIT_EDITMSG"],
+}
 
-@pytest.mark.parametrize(
-    ("identifier", "language"),
-    [
-        ("sh", "shellscript"),
-        ("bash", "shellscript"),
-        ("zsh", "shellscript"),
-        ("Shell Script", "shellscript"),
-        ("sh-mode", "shellscript"),
-        ("python-ts-mode", "python"),
-        ("source.python", "python"),
-        ("Python", "python"),
-        ("js", "javascript"),
-        ("ECMAScript 6", "javascript"),
-        ("tsx-ts", "typescriptreact"),
-        ("javascript.jsx", "javascriptreact"),
-        ("JavaScript React", "javascriptreact"),
-        ("cs", "csharp"),
-        ("c-sharp", "csharp"),
-        ("C++", "cpp"),
-        ("cuda", "cpp"),
-        ("objc", "objective-c"),
-        ("make", "makefile"),
-        ("makefile-gmake", "makefile"),
-        ("conf-toml", "toml"),
-        ("tf", "terraform"),
-        ("hcl", "terraform"),
-        ("protobuf", "proto"),
-        ("proto3", "proto"),
-        ("tex", "latex"),
-        ("emacs-lisp", "lisp"),
-        ("yaml.docker-compose", "dockercompose"),
-        ("python.django", "python"),
-        ("text.html.basic", "html"),
-        ("text", "plaintext"),
-        ("TEXT", "plaintext"),
-        ("Normal", "plaintext"),
-        ("fundamental", "plaintext"),
-        ("", "plaintext"),
-        ("rst", "restructuredtext"),
-        ("git-commit", "gitcommit"),
-        ("gfm", "markdown"),
-        ("NeogitCommitMessage", "gitcommit"),
-        ("checkhealth", "plaintext"),
-        ("PHP (HTML)", "php"),
-        ("a-language-of-tomorrow", "a-language-of-tomorrow"),
-    ],
-)
+
+def pairs(table):
+    return [(name, language) for language, names in table.items() for name in names]
+
+
+@pytest.mark.parametrize(("identifier", "language"), pairs(IDENTIFIERS))
 def test_each_editors_name_is_one_languages_name(identifier, language):
     assert language_of(identifier) == language
     assert language_of(language) == language  # a document that is opened anew keeps its language
 
 
-@pytest.mark.parametrize(
-    ("name", "language"),
-    [
-        ("Cargo.toml", "toml"),
-        ("Main.kt", "kotlin"),
-        ("main.tf", "terraform"),
-        ("App.vue", "vue"),
-        ("user.proto", "proto"),
-        ("build.zig", "zig"),
-        ("Justfile", "just"),
-        (".justfile", "just"),
-        ("Dockerfile", "dockerfile"),
-        ("Dockerfile.prod", "dockerfile"),
-        ("Makefile", "makefile"),
-        ("Makefile.in", "makefile"),
-        ("rules.mk", "makefile"),
-        ("CMakeLists.txt", "cmake"),
-        ("config.yaml.example", "yaml"),
-        (".bashrc", "shellscript"),
-        (".babelrc", "json"),
-        ("page.html.jinja", "html"),
-        ("go.mod", "go.mod"),
-        ("Caddyfile", "caddyfile"),
-        ("notes.txt", "plaintext"),
-        ("README", "plaintext"),
-        ("notes", "plaintext"),
-        ("notes.py.txt", "plaintext"),
-        ("COMMIT_EDITMSG", "gitcommit"),
-    ],
-)
+@pytest.mark.parametrize(("name", "language"), pairs(FILES))
 @pytest.mark.parametrize("identifier", ["plaintext", "text", ""])
 def test_a_files_name_tells_its_language_where_the_editor_does_not(identifier, name, language):
     assert language_of(identifier, f"file:///shop/{name}") == language

@@ -2,26 +2,12 @@
 
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers
 
-CONTROL_TOKENS = (
-    "<|endoftext|>",
-    "<|fim_prefix|>",
-    "<|fim_middle|>",
-    "<|fim_suffix|>",
-    "<|fim_pad|>",
-    "<|repo_name|>",
-    "<|file_sep|>",
-)
+_NAMES = ("endoftext", "fim_prefix", "fim_middle", "fim_suffix", "fim_pad", "repo_name", "file_sep")
+CONTROL_TOKENS = tuple(f"<|{name}|>" for name in _NAMES)
 
 # Mellum's, which are as many, so that the same models fit.
-MELLUM_TOKENS = (
-    "<|endoftext|>",
-    "<fim_prefix>",
-    "<fim_middle>",
-    "<fim_suffix>",
-    "<fim_pad>",
-    "<filename>",
-    "<|im_start|>",
-)
+_FIM_TOKENS = tuple(f"<{name}>" for name in _NAMES[1:5])
+MELLUM_TOKENS = ("<|endoftext|>", *_FIM_TOKENS, "<filename>", "<|im_start|>")
 
 # Every start of a word is a token as well, so these words also show what happens inside a token.
 _WORDS = ("return", " return", "def", " self", "self", "import", "        ", "\n\n", " =", "):\n")

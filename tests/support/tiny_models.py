@@ -13,21 +13,6 @@ import transformers
 
 from tests.support.byte_tokenizer import CONTROL_TOKENS, VOCAB_SIZE, byte_tokenizer
 
-_CONFIGS: dict[str, type[transformers.PretrainedConfig]] = {
-    "qwen2": transformers.Qwen2Config,
-    "llama": transformers.LlamaConfig,
-    "starcoder2": transformers.Starcoder2Config,
-    "gemma": transformers.GemmaConfig,
-    "gemma2": transformers.Gemma2Config,
-    "gemma3": transformers.Gemma3TextConfig,
-    "mistral": transformers.MistralConfig,
-    "qwen3_moe": transformers.Qwen3MoeConfig,
-    "bloom": transformers.BloomConfig,
-    "gpt_oss": transformers.GptOssConfig,
-    "mamba": transformers.MambaConfig,
-    "qwen3_next": transformers.Qwen3NextConfig,
-}
-
 _SHAPE: dict[str, Any] = {
     "vocab_size": VOCAB_SIZE,
     "hidden_size": 32,
@@ -42,6 +27,7 @@ _SHAPE: dict[str, Any] = {
     "pad_token_id": None,
 }
 
+_EXPERTS = {"head_dim": 8, "num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 16}
 _EXTRA: dict[str, dict[str, Any]] = {
     "starcoder2": {"sliding_window": None, "residual_dropout": 0.0, "embedding_dropout": 0.0},
     "gemma": {"head_dim": 8},
@@ -52,30 +38,21 @@ _EXTRA: dict[str, dict[str, Any]] = {
         "sliding_window": 16,
         "attn_implementation": "eager",
     },
-    "gemma3": {"head_dim": 8, "query_pre_attn_scalar": 8, "sliding_window": 16},
+    "gemma3_text": {"head_dim": 8, "query_pre_attn_scalar": 8, "sliding_window": 16},
     "mistral": {"sliding_window": 16},
-    "qwen3_moe": {
-        "head_dim": 8,
-        "num_experts": 4,
-        "num_experts_per_tok": 2,
-        "moe_intermediate_size": 16,
-    },
+    "qwen3_moe": _EXPERTS,
     "bloom": {"n_head": 4},
     "gpt_oss": {"head_dim": 8, "num_local_experts": 4, "sliding_window": 16},
-    "qwen3_next": {
-        "head_dim": 8,
-        "num_experts": 4,
-        "num_experts_per_tok": 2,
-        "moe_intermediate_size": 16,
-    },
+    "qwen3_next": _EXPERTS,
 }
 
 
 def tiny_model(
     family: str, seed: int = 0, dtype: torch.dtype = torch.float32, **overrides: Any
 ) -> transformers.PreTrainedModel:
-    """Make a random model of `family`; `overrides` go to its config. Same arguments, same model."""
-    config = _CONFIGS[family](**(_SHAPE | _EXTRA.get(family, {}) | overrides))
+    """Make a random model of a `model_type`; `overrides` go to its config. Same arguments, same model."""
+    settings = _SHAPE | _EXTRA.get(family, {}) | overrides
+    config = transformers.AutoConfig.for_model(family, **settings)
     model: transformers.PreTrainedModel = transformers.AutoModelForCausalLM.from_config(config)
     randomise(model, seed)
     module: torch.nn.Module = model

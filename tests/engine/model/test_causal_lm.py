@@ -18,7 +18,7 @@ from tests.support.trees import expected_logits, path_to, random_tree, tokens_to
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 # gemma3 and mistral have sliding windows of 16 tokens.
-FAMILIES = ["qwen2", "llama", "starcoder2", "gemma", "gemma3", "mistral", "qwen3_moe"]
+FAMILIES = ["qwen2", "llama", "starcoder2", "gemma", "gemma3_text", "mistral", "qwen3_moe"]
 PROMPT = np.random.default_rng(1).integers(7, 290, size=40).tolist()
 
 

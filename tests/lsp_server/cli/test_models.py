@@ -101,12 +101,8 @@ def test_what_each_model_holds_on_disk_and_in_memory_is_listed(
     cache_model(hub_cache, "others/model", files)
     manage_models(words(), settings)
     lines = capsys.readouterr().out.splitlines()
-    assert [line.split(" (")[0] for line in lines[:-1]] == [
-        "1.5b",
-        "offline",
-        "offline-1.5b",
-        "of-mine",
-    ]
+    names = [line.split(" (")[0] for line in lines[:-1]]
+    assert names == ["1.5b", "offline", "offline-1.5b", "of-mine"]
     assert lines[0] == "1.5b (Qwen/Qwen2.5-Coder-1.5B): 3 MB on disk, 3 MB of memory"
     assert lines[2] == "offline-1.5b (Qwen2.5-Coder-1.5B-Instruct): 1,117 MB to fetch"
     assert lines[3] == "of-mine (of-mine): 1 MB on disk"

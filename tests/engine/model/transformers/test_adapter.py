@@ -65,7 +65,7 @@ SEQUENCES = st.lists(
 
 @pytest.fixture(scope="module")
 def windowed():
-    return TransformersModel(tiny_model("gemma3")), tiny_model("gemma3")
+    return TransformersModel(tiny_model("gemma3_text")), tiny_model("gemma3_text")
 
 
 @settings(max_examples=25, deadline=None)
