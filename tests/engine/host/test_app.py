@@ -2,7 +2,7 @@
 
 import asyncio
 import threading
-from contextlib import aclosing, asynccontextmanager
+from contextlib import asynccontextmanager
 from typing import Any
 
 import httpx2
@@ -132,17 +132,6 @@ async def test_more_of_the_repository_than_a_prompt_can_show_is_refused(tmp_path
             assert (await host.post("/v1/complete", asked)).status_code == 400
 
 
-async def test_a_version_that_is_not_held_is_409_with_the_buffers_to_send_again(tmp_path):
-    async with running_host(tmp_path, HeldEngine()) as host:
-        response = await host.post("/v1/complete", ask(version=7))
-        stale = BufferSync("file:///b.py", "b.py", "python", 9, base_version=8)
-        refused = await host.post("/v1/buffers", SyncRequest("one", "/", (buffer("x"), stale)))
-        assert response.status_code == refused.status_code == 409
-        assert msgspec.json.decode(response.content, type=Problem).uris == ("file:///a.py",)
-        assert msgspec.json.decode(refused.content, type=Problem).uris == ("file:///b.py",)
-        assert await collected(host.complete(ask()))  # a.py was taken over
-
-
 TWICE = msgspec.json.encode(ask(buffer("x"))).replace(
     b'"splices":[]', b'"splices":[{"start":0,"end":1,"lines":[]}]'
 )
@@ -220,30 +209,6 @@ async def test_a_malformed_request_is_400_and_names_what_is_wrong(tmp_path, cont
         response = await host.client.post("/v1/complete", content=content)
     assert response.status_code == 400
     assert named in msgspec.json.decode(response.content, type=Problem).message
-
-
-async def test_the_token_is_asked_for_everywhere_but_for_health(tmp_path):
-    async with running_host(tmp_path, HeldEngine(), token="right") as host:
-        for wrong in ({"authorization": "Bearer wrong"}, {"authorization": ""}):
-            assert (await host.client.get("/v1/status", headers=wrong)).status_code == 401
-            assert (await host.client.get("/metrics", headers=wrong)).status_code == 401
-            assert (await host.client.get("/health", headers=wrong)).status_code == 200
-            alone = await host.client.head("/health", headers=wrong)
-            assert (alone.status_code, alone.content) == (200, b"")
-        assert (await host.client.get("/v1/status")).status_code == 200
-
-
-async def test_who_stops_listening_ends_the_work_within_a_step(tmp_path):
-    engine = HeldEngine(is_held=True)
-    async with running_host(tmp_path, engine) as host:
-        engine.permits.release()
-        async with aclosing(host.complete(ask(buffer("x")))) as events:
-            assert (await anext(events)).text == "one "
-        while not engine.ended:
-            await asyncio.sleep(0.005)
-        engine.is_held = False
-        await collected(host.complete(ask()))
-    assert engine.ended == [FinishReason.CANCELLED, FinishReason.END_TOKEN]
 
 
 async def test_a_newer_request_of_a_buffer_supersedes_those_that_run_and_wait(tmp_path):

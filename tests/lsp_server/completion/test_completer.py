@@ -9,7 +9,6 @@ import pytest
 from lsprotocol import types
 
 from engine.errors import DeviceLostError
-from engine.host.buffers import ClientId
 from engine.host.protocol import Position
 from engine.host.quotas import Quotas
 from engine.request import FinishReason
@@ -190,19 +189,6 @@ async def test_a_short_wait_that_the_host_asks_for_is_waited(tmp_path):
         requests.quotas, requests.left = Quotas(requests=1), 0.0
         editor.type("x;")
         assert await editor.texts() == [TEXT]
-
-
-async def test_a_host_that_forgot_the_client_gets_all_documents_again(tmp_path):
-    engine = HeldEngine(WORDS)
-    async with connected(tmp_path, engine) as editor:
-        editor.open("PRICE = 3\n", uri="file:///shop/prices.py")
-        editor.open(SOURCE)
-        await editor.ask()
-        editor.host.service.buffers.close(ClientId("", editor.link.client_id), None)
-        editor.type("x;")
-        assert await editor.texts() == [TEXT]
-    assert engine.requests[1].prefix.endswith("    x;")
-    assert [buffer.path for buffer in engine.requests[1].open_buffers] == ["prices.py"]
 
 
 async def test_documents_of_a_request_that_never_arrived_are_sent_again(tmp_path):
@@ -496,17 +482,6 @@ async def test_an_engine_that_breaks_says_so_and_the_next_request_is_served(tmp_
         assert editor.link.failure.startswith("the completion failed; the log names ")
         assert await editor.texts() == [TEXT]
         assert not editor.link.failure
-
-
-async def test_where_no_host_answers_the_reason_comes_at_once(tmp_path):
-    async with editing(tmp_path, HeldEngine(WORDS)) as editor:
-        await editor.ask()
-        editor.host.server.stop()
-        while (tmp_path / "host.sock").exists() and editor.host.service.state != "stopping":
-            await asyncio.sleep(0.005)
-        editor.type("x")
-        answer = await asyncio.wait_for(editor.ask(), 10)
-    assert answer is Reason.HOST_UNREACHABLE
 
 
 async def test_a_new_line_is_read_before_it_is_asked_for(tmp_path):

@@ -126,11 +126,6 @@ def test_an_address_does_not_show_its_token(stub):
     assert stub.folder.token() not in repr(host_address(stub.settings))
 
 
-def test_without_a_host_there_is_a_reason(stub):
-    assert answer(stub).kind == "absent"
-    assert answer(stub).reason == f"no completion host listens on {stub.folder.socket_path}"
-
-
 def test_a_host_url_that_is_no_address_is_named(stub):
     settings = msgspec.structs.replace(stub.settings, host_url="http://a:port")
     with pytest.raises(ConfigurationError, match="host_url http://a:port is not an address"):

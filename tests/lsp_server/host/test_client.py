@@ -9,7 +9,6 @@ import httpx2
 import msgspec
 import pytest
 
-from engine.errors import ModelNotFoundError
 from engine.host import http_client
 from engine.host.protocol import (
     BufferSync,
@@ -86,13 +85,6 @@ async def gathered(events, into):
         into.append(event)
 
 
-async def test_a_completion_arrives_event_by_event(tmp_path):
-    async with hosted(tmp_path) as client:
-        *chunks, done = await collected(client.complete(ask(buffer("x"))))
-    assert [chunk.text for chunk in chunks] == ["one ", "two ", "three"]
-    assert isinstance(done, Done)
-
-
 @pytest.mark.parametrize(
     "text", ["a\u2028b", "a\u2029b", "a\x85b", "a\x0b\x0c\x1c\r\nb", "é\U0001f600"]
 )
@@ -143,18 +135,6 @@ async def test_feedback_is_counted_though_the_host_has_to_be_brought_up_to_date_
         page = (await client._http.get("/metrics")).text
     assert 'foregram_feedback_total{kind="accepted"} 1.0' in page
     assert 'kind="shown"' not in page
-
-
-async def test_a_refusal_comes_with_its_problem(tmp_path):
-    def load(_):
-        raise ModelNotFoundError("there is no model 9000b")
-
-    async with hosted(tmp_path, load=load) as client:
-        while (await client.status()).state == "loading":
-            await asyncio.sleep(0.001)
-        with pytest.raises(HostRefusedError, match="there is no model 9000b") as refusal:
-            await collected(client.complete(ask(buffer("x"))))
-    assert refusal.value.problem.code == "model_not_found"
 
 
 async def test_who_stops_listening_ends_the_work(tmp_path):

@@ -16,7 +16,6 @@ import pytest
 from msgspec.structs import replace
 
 from engine.host.protocol import PROTOCOL_VERSION
-from engine.host.runtime import RuntimeFolderError
 from lsp_server.cli.arguments import build_parser
 from lsp_server.cli.doctor import examine_host
 from lsp_server.cli.host_commands import show_status
@@ -325,12 +324,6 @@ def test_a_remote_host_is_neither_started_nor_stopped(stub, tmp_path):
     )
     with pytest.raises(HostError, match="only be stopped where it runs"):
         asyncio.run(stop_host(settings))
-
-
-def test_a_runtime_folder_of_others_is_refused(stub):
-    stub.folder.path.chmod(0o755)
-    with pytest.raises(RuntimeFolderError):
-        ensure(stub)
 
 
 def test_the_host_gets_what_the_settings_say(stub):

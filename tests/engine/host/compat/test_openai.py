@@ -41,7 +41,7 @@ async def test_a_stream_ends_with_the_reason_the_usage_and_done(tmp_path):
     async with running_host(tmp_path, engine) as host:
         body = {"prompt": "x", "stream": True, "stream_options": {"include_usage": True}}
         response = await host.client.post(COMPLETIONS, json=body)
-    assert response.headers["content-type"].startswith("text/event-stream")
+    assert response.headers["content-type"] == "text/event-stream; charset=utf-8"
     *told, ended, usage, done = events(response.text)
     assert done == "[DONE]"
     assert "".join(json.loads(one)["choices"][0]["text"] for one in told) == "one two three"

@@ -224,13 +224,10 @@ def test_empty_deltas_are_no_tokens():
     assert result.finish_reason is FinishReason.MAX_TOKENS
 
 
-def test_an_end_without_its_mark_is_an_end():
-    with serving(answer=lambda _: [event(" item", finish="stop")]) as (_, engine):
-        assert completed(engine)[0].text == "item"
-
-
-def test_a_mark_without_a_reason_is_an_end():
-    steps = [event(" item"), b"data: [DONE]\n\n"]
+@pytest.mark.parametrize(
+    "steps", [[event(" item", finish="stop")], [event(" item"), b"data: [DONE]\n\n"]]
+)
+def test_a_reason_or_a_mark_alone_is_an_end(steps):
     with serving(answer=lambda _: steps) as (_, engine):
         assert completed(engine)[0].text == "item"
 
