@@ -3,11 +3,10 @@
 import os
 import stat
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from pathlib import Path, PurePosixPath
 
 from lsp_server.privacy.hidden_files import HiddenFiles, path_filter
-from lsp_server.privacy.regular_files import read_regular
+from lsp_server.privacy.regular_files import Look, read_regular
 from lsp_server.privacy.secret_texts import LONGEST_LINE, secrets_in
 from lsp_server.repository.store import Stamp
 
@@ -61,21 +60,20 @@ class SourceFiles:
         """Return `stamp` of a file whose folders have been checked."""
         if PurePosixPath(path).suffix.lower() in _UNREAD or not self._is_wanted(path):
             return None
-        try:
-            path.encode()  # SQLite and JSON hold only names that UTF-8 can encode
-            status = (self.folder / path).lstat()
-        except (OSError, ValueError):
+        if path.encode("utf-8", "replace").decode() != path:  # neither SQLite nor JSON can hold it
             return None
-        if not stat.S_ISREG(status.st_mode) or not 0 < status.st_size <= MAX_BYTES:
+        look, place = Look(), self.folder / path
+        found = look.stamp(str(place))
+        if found is None or not stat.S_ISREG(found.kind) or not 0 < found.num_bytes <= MAX_BYTES:
             return None
-        if self._hidden.reason(self.folder / path) is not None:
+        if self._hidden.reason(place, look) is not None:
             return None
-        return Stamp(status.st_mtime_ns, status.st_size)
+        return Stamp(found.modified_ns, found.num_bytes)
 
     def is_entered(self, path: str) -> bool:
         """Whether this is a folder whose files are indexed, like all folders above it."""
         inner = PurePosixPath(path)
-        if not stat.S_ISDIR(_mode(self.folder / inner)):  # most paths are files
+        if not _is_folder(self.folder / inner):  # most paths are files
             return False
         return all(map(self._is_entered, filter(lambda one: one.name, (*inner.parents, inner))))
 
@@ -101,15 +99,13 @@ class SourceFiles:
     def _is_own(self, folder: PurePosixPath) -> bool:
         """Whether a folder, not a link, holds the repository's own files."""
         place = self.folder / folder
-        is_folder = not _is_foreign(folder.name) and stat.S_ISDIR(_mode(place))
-        return is_folder and not _mode(place / _VENV)
+        is_own = not _is_foreign(folder.name) and _is_folder(place)
+        return is_own and Look().stamp(str(place / _VENV)) is None
 
 
-def _mode(path: Path) -> int:
-    """Return the mode of a path, following no link; 0 if it is missing or not accessible."""
-    with suppress(OSError, ValueError):  # Path.exists() raises where it may not look
-        return path.lstat().st_mode
-    return 0
+def _is_folder(place: Path) -> bool:
+    found = Look().stamp(str(place))
+    return found is not None and stat.S_ISDIR(found.kind)
 
 
 def is_never_indexed(path: str) -> bool:

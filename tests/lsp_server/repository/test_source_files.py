@@ -1,7 +1,6 @@
 """Which files are indexed."""
 
 import os
-from pathlib import Path
 
 import pytest
 
@@ -63,14 +62,14 @@ def test_links_pipes_empty_and_large_files_are_left_out(root, tmp_path):
 def test_what_cannot_be_looked_at_ends_nothing(root, monkeypatch):
     write(root, "a.py")
     write(root, "closed/b.py")
-    looked = Path.lstat
+    looked = os.lstat
 
     def lstat(path):
-        if path.parent.name == "closed":
+        if "/closed/" in str(path):
             raise PermissionError(path)
         return looked(path)
 
-    monkeypatch.setattr(Path, "lstat", lstat)
+    monkeypatch.setattr(os, "lstat", lstat)
     assert walked(root) == {"a.py"}
     files = SourceFiles(root)
     long = "n" * 300
