@@ -32,15 +32,12 @@ class LineBuffer:
 
     def __init__(self, text: str) -> None:
         self._lines, self._ends = _split(_paired(text))
-        self._frozen: tuple[str, ...] | None = None
         self.num_bytes = num_utf8_bytes(_paired(text))
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """The current lines, built on first use after an edit."""
-        if self._frozen is None:
-            self._frozen = tuple(self._lines)
-        return self._frozen
+        """The current lines."""
+        return tuple(self._lines)
 
     @property
     def num_lines(self) -> int:
@@ -83,7 +80,6 @@ class LineBuffer:
         self._lines[first:last] = lines
         self._ends[first:last] = ends
         self.num_bytes += self._count_bytes(first, first + len(lines))
-        self._frozen = None
 
     def _count_bytes(self, first: int, last: int) -> int:
         ends = sum(map(len, self._ends[first:last]))
