@@ -5,7 +5,7 @@ import hashlib
 import logging
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from functools import cache, partial
+from functools import cache, lru_cache
 from pathlib import Path
 
 from engine.text import names
@@ -21,7 +21,7 @@ from lsp_server.repository.store import Excerpt, Stamp, Store, StoreError
 from lsp_server.settings import Settings
 
 _LOG = logging.getLogger(__name__)
-_MOST_REPORTED = 1_000  # files remembered as reported
+_MOST_REPORTED = 1_000  # states of files remembered as reported
 # These modules decide what an index holds: if one changes, all files are read again.
 _RULES = (
     *(named_secrets, secret_files, secret_kinds, secret_texts),
@@ -47,11 +47,10 @@ class FolderIndex:
         self._files = SourceFiles(folder, allowed=allowed, globs=globs)
         self._sent_files = SourceFiles(folder, allowed=allowed, globs=globs)  # for another thread
         self._choices = KeptChoices()
-        self._reader: Store | None = None
         self._retrieval: Retrieval | None = None
-        self._identity: tuple[int, int] | None = None  # device and inode of the open file
+        self._identity: tuple[int, int] | None = None  # device and inode of the file opened last
         self._loop = asyncio.get_running_loop()
-        self._reported: dict[str, Stamp | None] = {}  # files that differ from the index
+        self._report_once = lru_cache(_MOST_REPORTED)(self._report_other)
         job = IndexJob(str(folder), str(self._path), allowed, globs)
         self.updates = IndexUpdates(job, report, lock)
         self.updates.begin()
@@ -90,45 +89,38 @@ class FolderIndex:
 
     def release(self) -> None:
         """Close the file."""
-        if self._reader is not None:
-            self._reader.close()
-        self._reader = self._retrieval = self._identity = None
+        if self._retrieval is not None:
+            self._retrieval.store.close()
+            self._retrieval = None
 
     def _ask(self, question: Question) -> None:
-        self._open()
-        if self._reader is None or self._retrieval is None:
-            self._choices.forget(question.uri)
-            return
-        view = CursorView.of(question, self._folder)
-        with self._reader.reading():
-            self._choices.choose(question.uri, view, self._retrieval, is_quick=question.is_quick)
+        retrieval = self._opened()
+        if retrieval is not None:
+            view = CursorView.of(question, self._folder)
+            with retrieval.store.reading():
+                self._choices.choose(question.uri, view, retrieval, is_quick=question.is_quick)
 
-    def _open(self) -> None:
-        """Open the current index file: a rebuilt index is another file."""
+    def _opened(self) -> Retrieval | None:
+        """Open the current index file, if there is one: a rebuilt index is another file."""
         found = self._path.stat() if self._path.exists() else None
         identity = None if found is None else (found.st_dev, found.st_ino)
         if identity != self._identity:
             self.release()
-        if self._reader is None and identity is not None:
-            self._reader = Store.open(self._path)
-            self._retrieval = Retrieval(self._reader, self._files, self._report_other)
-            self._identity = identity
+        if self._retrieval is None and found is not None:
+            self._retrieval = Retrieval(Store.open(self._path), self._files, self._report_once)
+        self._identity = identity
+        return self._retrieval
 
-    def _report_other(self, path: str, stamp: Stamp | None) -> None:
+    def _report_other(self, path: str, _stamp: Stamp | None) -> None:
         """Have a file read again that differs from the index, as no editor may report its change.
 
         Only once per state: if reading fails, each question finds the file again.
         """
-        if path in self._reported and self._reported[path] == stamp:
-            return
-        if len(self._reported) == _MOST_REPORTED:
-            self._reported.clear()
-        self._reported[path] = stamp
-        self._call(partial(self.updates.changed, [(self._folder / path).as_uri()]))
+        self._call(self.updates.changed, [(self._folder / path).as_uri()])
 
-    def _call(self, work: Callable[[], None]) -> None:
+    def _call(self, work: Callable[..., None], *values: object) -> None:
         with suppress(RuntimeError):  # the loop is closed
-            self._loop.call_soon_threadsafe(work)
+            self._loop.call_soon_threadsafe(work, *values)
 
     def _note(self, error: Exception) -> None:
         """Log an error once, however many questions meet it."""

@@ -53,8 +53,6 @@ class IndexUpdates:
         self._is_due = True  # a look at all files
         self._is_damaged = False
         self._num_failed = 0  # jobs in a row
-        self._wait_s = _LEAST_WAIT_S
-        self._is_storm = False  # whether more changed while it waited
         self._changed: list[str] = []  # URIs of files that changed, came or went
         # Earliest begin of the next one, by the monotonic clock.
         self._next_job: float | None = None  # None before the first job, which begins at once
@@ -70,7 +68,6 @@ class IndexUpdates:
     def changed(self, uris: Iterable[str]) -> None:
         """Note that these files changed, came or went."""
         self._changed += uris
-        self._is_storm = True
         if self._is_due or len(self._changed) > _MOST_CHANGED:
             self._is_due = True
             self._changed.clear()
@@ -101,17 +98,23 @@ class IndexUpdates:
     async def _run(self) -> None:
         while self._is_due or self._changed:
             if self._next_job is not None:
-                wait_s, self._is_storm = self._next_job - time.monotonic(), False
-                await self._sleep(min(max(self._wait_s, wait_s), _MOST_WAIT_S))
-                longer_s = min(2 * self._wait_s, _MOST_WAIT_S)
-                self._wait_s = longer_s if self._is_storm else _LEAST_WAIT_S
+                wait_s = self._next_job - time.monotonic()
+                await self._sleep(min(max(_LEAST_WAIT_S, wait_s), _MOST_WAIT_S))
+            began = time.monotonic()
             await self._follow()
+            ended = time.monotonic()
+            self._next_job = ended + (ended - began) / _JOB_SHARE
 
     async def _follow(self) -> None:
         """Do all that is due in one process, if anything is."""
+        is_due, self._is_due = self._is_due, False
         is_damaged, self._is_damaged = self._is_damaged, False
-        paths = await self._paths()
-        if paths is not None and not paths:
+        changed, self._changed = self._changed, []
+        # A checkout may report tens of thousands of files: a thread goes through them.
+        paths = None if is_due else await asyncio.to_thread(self._to_read, changed)
+        if paths is None:
+            self._next_look = math.inf
+        elif not paths:
             return
         job = msgspec.structs.replace(self._job, paths=paths, is_damaged=is_damaged)
         async with self._lock:
@@ -120,7 +123,6 @@ class IndexUpdates:
                 self._keep_problem(await self._do(job))
             finally:
                 ended = time.monotonic()
-                self._next_job = ended + (ended - began) / _JOB_SHARE
                 if paths is None:
                     self._next_look = ended + max(_LOOK_S, (ended - began) / _LOOK_SHARE)
                 if paths is None or self.problem != former:
@@ -128,16 +130,6 @@ class IndexUpdates:
         self._num_failed = self._num_failed + 1 if self.problem else 0
         # A look at all files finds what a failed job left; too many failures in a row end that.
         self._is_due = self._is_due or 0 < self._num_failed <= _MOST_FAILED
-
-    async def _paths(self) -> tuple[str, ...] | None:
-        """Return the files to read again, sorted by name; None for a look at all files."""
-        is_due, changed = self._is_due, self._changed
-        self._is_due, self._changed = False, []
-        # A checkout may report tens of thousands of files: a thread goes through them.
-        to_read = None if is_due else await asyncio.to_thread(self._to_read, changed)
-        if to_read is None:
-            self._next_look = math.inf
-        return to_read
 
     def _to_read(self, uris: Sequence[str]) -> tuple[str, ...] | None:
         """Return the changed files to read again or to remove, sorted by name.
@@ -180,23 +172,19 @@ class IndexUpdates:
             )
         except OSError as error:
             return f"no process can be started: {error}"
+        assert process.stdin is not None and process.stdout is not None  # noqa: PT018, S101 - pipes
+        problem = ""
         try:
-            return await self._followed(process, job)
+            process.stdin.write(msgspec.json.encode(job) + b"\n")
+            async for line in process.stdout:
+                report = msgspec.json.decode(line, type=IndexReport)
+                problem = problem or report.problem
+                self._on_report(report)
+            status = await process.wait()
+            return problem or (f"the indexer ended with status {status}" if status else "")
         finally:
             with suppress(ProcessLookupError):
                 process.kill()
-
-    async def _followed(self, process: asyncio.subprocess.Process, job: IndexJob) -> str:
-        if process.stdin is None or process.stdout is None:
-            return "the indexer has no pipes"
-        process.stdin.write(msgspec.json.encode(job) + b"\n")
-        problem = ""
-        async for line in process.stdout:
-            report = msgspec.json.decode(line, type=IndexReport)
-            problem = problem or report.problem
-            self._on_report(report)
-        status = await process.wait()
-        return problem or (f"the indexer ended with status {status}" if status else "")
 
     def _on_report(self, report: IndexReport) -> None:
         if report.total:

@@ -3,7 +3,6 @@
 Definitions come first, then similar chunks.
 """
 
-from collections import OrderedDict
 from collections.abc import Callable, Collection, Sequence
 from functools import cache
 from typing import NamedTuple
@@ -37,7 +36,7 @@ class Retrieval:
         files: SourceFiles,
         on_other: Callable[[str, Stamp | None], None] = lambda _path, _stamp: None,
     ) -> None:
-        self._store, self._files, self._on_other = store, files, on_other
+        self.store, self._files, self._on_other = store, files, on_other
         self._chunks = ChunkSearch(store)
 
     def shown(self, view: CursorView) -> list[Excerpt]:
@@ -45,7 +44,7 @@ class Retrieval:
 
         Open files contribute definitions only: the host searches their buffers for the rest.
         """
-        definitions = self._definitions(DefinitionSearch(self._store, view).ranked())
+        definitions = self._definitions(DefinitionSearch(self.store, view).ranked())
         room = _MOST_CHARS - sum(len(one.text) for one in definitions)
         known = {line for one in definitions for line in one.text.split("\n")}
         chunks = []
@@ -73,7 +72,7 @@ class Retrieval:
 
         They come in tiers, so that a prompt with room for the first one alone has the best.
         """
-        stamp_of = cache(lambda path: self._stamp(path, self._store.stamp(path)))
+        stamp_of = cache(lambda path: self._stamp(path, self.store.stamp(path)))
         head_of = cache(self._head)
         shown: list[Excerpt] = []
         for room in _TIERS:
@@ -86,7 +85,7 @@ class Retrieval:
         return shown
 
     def _head(self, path: str, name: str) -> Definition | None:
-        return next((one for one in self._store.named_in(path, name) if one.is_class), None)
+        return next((one for one in self.store.named_in(path, name) if one.is_class), None)
 
 
 def _tier(
@@ -136,16 +135,12 @@ class KeptChoices:
     """
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[str, _Choice] = OrderedDict()
+        self._kept: dict[str, _Choice] = {}  # by document, the newest last
 
     def last(self, document: str) -> Sequence[Excerpt]:
         """Return the last choice for a document."""
         kept = self._kept.get(document)
         return kept.shown if kept is not None else ()
-
-    def forget(self, document: str) -> None:
-        """Drop the choice for a document, as there is no index."""
-        self._kept.pop(document, None)
 
     def choose(
         self, document: str, view: CursorView, retrieval: Retrieval, *, is_quick: bool
@@ -164,10 +159,10 @@ class KeptChoices:
         chosen: Sequence[Excerpt] = retrieval.shown(view)
         if kept is not None and not _is_news(chosen, kept.shown):
             chosen = kept.shown
+        self._kept.pop(document, None)
         self._kept[document] = _Choice(place, names, chosen)
-        self._kept.move_to_end(document)
         if len(self._kept) > _MOST_DOCUMENTS:
-            self._kept.popitem(last=False)
+            del self._kept[next(iter(self._kept))]
 
 
 def _is_news(chosen: Sequence[Excerpt], kept: Sequence[Excerpt]) -> bool:

@@ -116,7 +116,7 @@ async def test_without_an_index_that_is_whole_all_files_are_looked_at(root):
     updates = await watched(root)
     (root.parent / "indexes" / "one.sqlite").unlink()
     assert await updates.after("a.py") == [None]
-    with closing(Store.build(root.parent / "indexes" / "one.sqlite", root)) as store:
+    with closing(Store.build(root.parent / "indexes" / "one.sqlite")) as store:
         store.keep_whole(is_whole=False)
     assert await updates.after("a.py") == [None]
     assert await updates.after("a.py") == []
@@ -128,18 +128,6 @@ async def test_of_files_in_an_ignored_folder_nothing_is_looked_at(root, monkeypa
     monkeypatch.setattr(updates._files, "stamp", looked.append)
     assert await updates.after("build/e.py", "build/new.py", "env/lib/d.py") == []
     assert looked == []
-
-
-async def test_while_changes_go_on_each_wait_is_twice_as_long(root, monkeypatch):
-    monkeypatch.setattr("lsp_server.repository.index_updates._JOB_SHARE", math.inf)
-    updates = await watched(root)
-    updates.happens = lambda: updates.tell("build/e.py")
-    for _ in range(8):
-        await updates.after("build/e.py")
-    updates.happens = lambda: None
-    await updates.after("build/e.py")
-    await updates.after("build/e.py")
-    assert updates.waits == [0.5, 1, 2, 4, 8, 16, 30, 30, 30, 0.5]
 
 
 async def test_changes_are_collected_for_longer_where_following_them_takes_long(root, monkeypatch):
