@@ -2,19 +2,13 @@
 
 import argparse
 from functools import partial
-from pathlib import Path
 
 from engine import VERSION
-from lsp_server.cli.command_parser import (
-    Command,
-    CommandParser,
-    add_commands,
-    add_json,
-    add_options,
-)
-from lsp_server.cli.engine_arguments import add_decoding, add_model
+from lsp_server.cli.command_parser import JSON, Command, CommandParser, Options, add_commands
+from lsp_server.cli.engine_arguments import MODEL, decoding_options
 
-_SERVE = {
+_SERVE: Options = {
+    **MODEL,
     "address": {
         "--socket PATH": "listen on a Unix socket",
         "--host ADDRESS": "listen on this address; 127.0.0.1 by default",
@@ -28,7 +22,7 @@ _SERVE = {
         "token",
     },
     "an engine that runs already": {
-        "--backend foregram|openai": "what generates: a model that is loaded here (foregram, the "
+        "--backend foregram|openai =foregram": "what generates: a model that is loaded here (foregram, the "
         "default), or an engine behind OpenAI's /v1/completions, such as vLLM, SGLang, TensorRT-LLM "
         "or llama.cpp; --model then says which model that runs, where its name does not",
         "--upstream URL": "its address",
@@ -54,21 +48,52 @@ _SERVE = {
         "--prompt-tokens N": "the longest prompt",
         "--cache-folder DIR": "converted models, learned acceptance",
     },
+    "--api NAME ...": "speak these APIs of other programs besides: openai (the default), mistral, "
+    "llama-cpp, tabby; or none",
+    "--quota NAME=VALUE ...": "what each user of the token file may have: clients, buffers, "
+    "megabytes of them, tokens of a completion, requests (a second), waiting and running ones",
+    "--idle-exit SECONDS": "exit after so many seconds without a request",
+    "--record FILE": "empty this file when the host ends well",
 }
-_QUOTA = (
-    "what each user of the token file may have: clients, buffers, megabytes of them, tokens of a "
-    "completion, requests (a second), waiting and running ones"
-)
-_API = (
-    "speak these APIs of other programs besides: openai (the default), mistral, llama-cpp, tabby; or "
-    "none; may be given again"
-)
+_COMPLETE: Options = {
+    "where FILE:LINE[:COL]": "the cursor, counted from 1: before the character COL, or at the "
+    "line's end",
+    "--open FILE ...": "other open files, most related first: the model reads excerpts of them, and "
+    "drafts come from their text",
+    **MODEL,
+    **decoding_options(max_tokens=256),
+    **JSON,
+}
+REPLAY_SET = {"file FILE.jsonl": "a replay set", "--count COUNT": "only the first COUNT items"}
+REPLAY: Options = {**REPLAY_SET, **MODEL, **decoding_options(max_tokens=64), **JSON}
 _GPU = {
     "--shapes NAMES": "models with random weights: 0.5b,1.5b,7b,32b; all of them by default",
     "--dtype bfloat16|fp8|int4": "how weights are held; bfloat16 by default",
-    "--save PREFIX": "write PREFIX.json after every section; gpu-bench by default",
+    "--save PREFIX =gpu-bench": "write PREFIX.json after every section; gpu-bench by default",
     "--check": "only check that the kernels are right here, and a row the same whatever is beside "
     "it; PREFIX.json is a report to send us: it names no file of yours",
+}
+_LSP = {
+    "--stdio": "talk over stdin and stdout (default)",
+    "--socket PATH": "listen on a Unix socket",
+    "--model NAME": "the model of a host that is started",
+    "--host-url URL": "use this remote host",
+}
+_LOGS = {
+    "-n --lines N =50": "only the last N lines; %(default)s by default",
+    "-f --follow": "continue until Ctrl-C",
+}
+_WHY = {
+    "[file FILE]": "only of this file",
+    "-n --lines N =20": "only the last N lines; %(default)s by default",
+}
+_DOCTOR = {
+    "--start": "start the host if none is running",
+    "--cards": "print instead which models fit GPUs of 8 to 140 GB, and which one `auto` takes",
+}
+_MODELS = {
+    "[action list|install|remove =list]": "list by default",
+    "[name NAME]": "as the setting `model` takes it",
 }
 
 
@@ -81,97 +106,10 @@ def build_parser() -> argparse.ArgumentParser:
         epilog="example:\n  foregram complete src/shop.py:41 --open src/orders.py\n\n"
         "Settings come from foregram.toml, FOREGRAM_* variables and options; see the README.",
     )
-    version = {"--version": "print the version and exit"}
-    add_options(parser, version, action="version", version=f"foregram {VERSION}")
+    told = "print the version and exit"
+    parser.add_argument("--version", help=told, action="version", version=f"foregram {VERSION}")
     add_commands(parser, "command", _COMMANDS)
     return parser
-
-
-def _add_complete(parser: argparse.ArgumentParser) -> None:
-    where = "the cursor, counted from 1: before the character COL, or at the line's end"
-    add_options(parser, {"where FILE:LINE[:COL]": where})
-    others = (
-        "other open files, most related first: the model reads excerpts of them, and drafts come "
-        "from their text"
-    )
-    add_options(parser, {"--open FILE": others}, nargs="+", action="extend", default=[])
-    add_model(parser)
-    add_decoding(parser, max_tokens=256)
-    add_json(parser)
-
-
-def add_replay(parser: argparse.ArgumentParser) -> None:
-    """Add the options of a replay."""
-    add_replay_set(parser)
-    add_model(parser)
-    add_decoding(parser, max_tokens=64)
-    add_json(parser)
-
-
-def add_replay_set(parser: argparse.ArgumentParser) -> None:
-    """Add the replay set and the number of its items."""
-    count = "only the first COUNT items"
-    add_options(parser, {"file FILE.jsonl": "a replay set", "--count COUNT": count})
-
-
-def _add_step(parser: argparse.ArgumentParser) -> None:
-    add_model(parser)
-    add_json(parser)
-
-
-def _add_gpu(parser: argparse.ArgumentParser) -> None:
-    add_options(parser, _GPU)
-    add_json(parser)
-    parser.set_defaults(save=Path("gpu-bench"))
-
-
-def _add_serve(parser: argparse.ArgumentParser) -> None:
-    add_model(parser)
-    for title, options in _SERVE.items():
-        add_options(parser.add_argument_group(title), options)
-    add_options(parser, {"--api NAME[,NAME]": _API}, dest="apis", action="append")
-    add_options(parser, {"--quota NAME=VALUE": _QUOTA}, dest="quotas", action="append")
-    seconds = "exit after so many seconds without a request"
-    record = "empty this file when the host ends well"
-    add_options(parser, {"--idle-exit SECONDS": seconds, "--record FILE": record})
-    parser.set_defaults(backend="foregram", quotas=[])
-
-
-def _add_lsp(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_mutually_exclusive_group()
-    stdio = "talk over stdin and stdout (default)"
-    add_options(group, {"--stdio": stdio, "--socket PATH": "listen on a Unix socket"})
-    model = "the model of a host that is started"
-    add_options(parser, {"--model NAME": model, "--host-url URL": "use this remote host"})
-
-
-def _add_logs(parser: argparse.ArgumentParser) -> None:
-    _add_lines(parser, 50)
-    add_options(parser, {"-f --follow": "continue until Ctrl-C"})
-
-
-def _add_why(parser: argparse.ArgumentParser) -> None:
-    add_options(parser, {"file FILE": "only of this file"}, nargs="?")
-    _add_lines(parser, 20)
-    add_json(parser)
-
-
-def _add_models(parser: argparse.ArgumentParser) -> None:
-    add_options(
-        parser, {"action list|install|remove": "list by default"}, nargs="?", default="list"
-    )
-    add_options(parser, {"name NAME": "as the setting `model` takes it"}, nargs="?")
-
-
-def _add_doctor(parser: argparse.ArgumentParser) -> None:
-    add_json(parser)
-    cards = "print instead which models fit GPUs of 8 to 140 GB, and which one `auto` takes"
-    add_options(parser, {"--start": "start the host if none is running", "--cards": cards})
-
-
-def _add_lines(parser: argparse.ArgumentParser, default: int) -> None:
-    last = f"only the last N lines; {default} by default"
-    add_options(parser, {"-n --lines N": last}, default=default)
 
 
 _BENCHMARKS = (
@@ -179,15 +117,17 @@ _BENCHMARKS = (
         "replay",
         "decode real insertions and edits, with lookahead and without",
         "insertions.jsonl --count 20",
-        add_replay,
+        REPLAY,
         "bench:bench_replay",
     ),
-    Command("step", "measure what a step takes here", "--json", _add_step, "bench:bench_step"),
+    Command(
+        "step", "measure what a step takes here", "--json", {**MODEL, **JSON}, "bench:bench_step"
+    ),
     Command(
         "gpu",
         "check an NVIDIA GPU's kernels, and measure steps and prompts",
         "--shapes 0.5b",
-        _add_gpu,
+        _GPU | JSON,
         "bench:bench_gpu",
     ),
 )
@@ -196,7 +136,7 @@ _COMMANDS = (
         "complete",
         "complete the code at a cursor in a file",
         "src/shop.py:41 --open src/orders.py src/items.py",
-        _add_complete,
+        _COMPLETE,
         "complete:show_completion",
     ),
     Command(
@@ -209,45 +149,43 @@ _COMMANDS = (
         "serve",
         "run the completion host",
         "--host 0.0.0.0 --token-file token --tls-cert cert.pem --tls-key key.pem",
-        _add_serve,
+        _SERVE,
         "serve:serve",
     ),
     Command(
-        "lsp", "run the language server for an editor", "--model 1.5b", _add_lsp, "lsp:serve_editor"
+        "lsp", "run the language server for an editor", "--model 1.5b", _LSP, "lsp:serve_editor"
     ),
-    Command(
-        "status", "show what the host is doing", "--json", add_json, "host_commands:show_status"
-    ),
+    Command("status", "show what the host is doing", "--json", JSON, "host_commands:show_status"),
     Command(
         "stop",
         "stop the local host",
         "",
-        partial(add_options, options={"--force": "even if editors are using it"}),
+        {"--force": "even if editors are using it"},
         "host_commands:stop",
     ),
     Command(
-        "logs", "show the local host's log", "-n 200 --follow", _add_logs, "host_commands:show_logs"
+        "logs", "show the local host's log", "-n 200 --follow", _LOGS, "host_commands:show_logs"
     ),
-    Command("why", "explain why no suggestion appeared", "a.py", _add_why, "why:show_why"),
+    Command("why", "explain why no suggestion appeared", "a.py", _WHY | JSON, "why:show_why"),
     Command(
         "doctor",
         "check everything, and say what to do",
         "--start",
-        _add_doctor,
+        _DOCTOR | JSON,
         "doctor:show_doctor",
     ),
     Command(
         "models",
         "list, install and remove models, with what each holds on disk and in memory",
         "install offline-1.5b",
-        _add_models,
+        _MODELS,
         "models:manage_models",
     ),
     Command(
         "uninstall",
         "remove the environment, models, state and caches, after asking",
         "--yes",
-        partial(add_options, options={"--yes": "do not ask"}),
+        {"--yes": "do not ask"},
         "uninstall:uninstall",
     ),
 )

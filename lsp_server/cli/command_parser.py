@@ -11,6 +11,8 @@ from typing import Any, NamedTuple, NoReturn
 from lsp_server.cli.messages import visible
 
 _NUMBER = re.compile("[0-9]{1,9}")
+Options = Mapping[str, "str | Options"]  # purposes by option, and options by a group's title
+JSON = {"--json": "print one line of JSON instead"}  # for output that programs read
 _WRONG = 2  # exit status of an invalid command line
 
 
@@ -20,13 +22,15 @@ class CommandParser(argparse.ArgumentParser):
     Adding those of all commands would delay the start of a language server by 10 ms.
     """
 
-    add_options: Callable[["CommandParser"], None] | None = None
+    deferred: "Options | Callable[[CommandParser], None] | None" = None
 
     def add_now(self) -> None:
-        """Add the options and commands that were deferred."""
-        add_options, self.add_options = self.add_options, None
-        if add_options is not None:
-            add_options(self)
+        """Add the options or commands that were deferred."""
+        deferred, self.deferred = self.deferred, None
+        if callable(deferred):
+            deferred(self)
+        elif deferred is not None:
+            add_options(self, deferred)
 
     def parse_known_args(  # type: ignore[override]  # its overloads are of one function
         self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
@@ -50,7 +54,7 @@ class CommandParser(argparse.ArgumentParser):
 
 
 class Command(NamedTuple):
-    """A command: name, purpose, example arguments, and the function that adds its options.
+    """A command: name, purpose, example arguments, and options or a function that adds them.
 
     `run` is `module:name` of a function that takes arguments and settings and returns an exit
     status, or None for 0. Its module is imported when the command runs, so `--help` loads no torch.
@@ -59,7 +63,7 @@ class Command(NamedTuple):
     name: str
     purpose: str
     example: str
-    add_options: Callable[[CommandParser], None]
+    options: Options | Callable[[CommandParser], None]
     run: str = ""  # empty for a group: each of its commands has its own
 
 
@@ -85,7 +89,7 @@ def add_commands(
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
         added.set_defaults(run=command.run and f"{package}.{command.run}")
-        added.add_options = command.add_options
+        added.deferred = command.options
 
 
 def positive(text: str) -> int:
@@ -104,28 +108,33 @@ _TYPES: dict[str, Callable[[str], object]] = {  # by a value's name in the help;
 }
 
 
-def add_options(
-    parser: argparse._ActionsContainer,
-    options: Mapping[str, str],
-    **more: Any,  # noqa: ANN401 - as argparse takes it
-) -> None:
-    """Add options to `parser` or to a group; each key is an option as help shows it.
+def add_options(parser: argparse._ActionsContainer, options: Options) -> None:
+    """Add options to `parser`; each key is an option as help shows it, or a group's title.
 
     `--port PORT` takes a value of the type of that name, `--layout line|psm` one of these words. An
-    option without a value is a flag. `more` goes to each `add_argument`.
+    option without a value is a flag. `...` takes several values, `=8012` is the default, and
+    brackets are around an argument that may be missing.
     """
     for option, purpose in options.items():
-        *names, value = option.split()
+        if not isinstance(purpose, str):
+            add_options(parser.add_argument_group(option), purpose)
+            continue
+        kind: dict[str, Any] = {"help": purpose}
+        is_optional = option.startswith("[")
+        *names, value = (option[1:-1] if is_optional else option).split()
+        if value.startswith("="):
+            kind["default"], value = value[1:], names.pop()
+        if value == "...":
+            kind["nargs"], value = "*" if is_optional else "+", names.pop()
+            if names[0].startswith("-"):
+                kind |= {"action": "extend", "default": []}
+        elif is_optional:
+            kind["nargs"] = "?"
         if value.startswith("-"):
             names.append(value)
-            kind: dict[str, Any] = {"action": "store_true"}
+            kind["action"] = "store_true"
+        elif "|" in value:
+            kind["choices"] = value.split("|")
         else:
-            choices = value.split("|") if "|" in value else None
-            metavar = None if choices else value
-            kind = {"metavar": metavar, "type": _TYPES.get(value), "choices": choices}
-        parser.add_argument(*names, help=purpose, **kind | more)
-
-
-def add_json(parser: argparse.ArgumentParser) -> None:
-    """Add `--json`, for output that programs read."""
-    add_options(parser, {"--json": "print one line of JSON instead"})
+            kind |= {"metavar": value, "type": _TYPES.get(value)}
+        parser.add_argument(*names, **kind)

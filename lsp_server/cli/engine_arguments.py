@@ -10,7 +10,7 @@ from engine.config import Lookahead, Sampling, StopRules
 from engine.model_names import ALIASES
 from engine.progress import Progress
 from engine.request import CompletionRequest
-from lsp_server.cli.command_parser import add_options
+from lsp_server.cli.command_parser import Options
 from lsp_server.settings import Settings
 
 if TYPE_CHECKING:
@@ -18,41 +18,34 @@ if TYPE_CHECKING:
 
 _MEGABYTE = 1024 * 1024
 DEVICE = {"--device DEVICE": "where the model runs: auto (default), cpu, cuda, cuda:N, mps or xpu"}
-_MODEL = {
-    "--model NAME": f"auto (what fits the GPU), an alias ({', '.join(ALIASES)}), a hub id, a local "
-    "folder or a .gguf file; the embedded offline model by default",
-    "--dtype int8|float32|bfloat16|fp8|int4": "the weights' format: int8 (default) or floats on a "
-    "CPU; on a GPU bfloat16, fp8 or int4, by default as the model's file has them",
-}
-_DECODING = {
-    "--max-tokens N": "the longest completion; a line has about 10 tokens; %(default)s by default",
-    "--layout line|psm": "where the last lines up to the cursor stand in the prompt: after the "
-    "middle token, with token healing (line, the default), or in the prefix (psm)",
-    "--lookahead MODE": "how far a step drafts ahead, which changes the speed, not the text: auto, "
-    "off, a preset (coding, general, predictable, ...) or W,N,G",
-    "--temperature T": "0 (default) takes the likeliest token; higher values, up to 10, vary more",
-    "--seed SEED": "with a temperature, the same seed gives the same text in every run; 0 by default",
-    "--min-confidence P": "the text stops where the model's confidence falls below P; 0, the "
-    "default, never stops it",
+MODEL = {
+    "model": {
+        "--model NAME": f"auto (what fits the GPU), an alias ({', '.join(ALIASES)}), a hub id, a local "
+        "folder or a .gguf file; the embedded offline model by default",
+        "--dtype int8|float32|bfloat16|fp8|int4": "the weights' format: int8 (default) or floats on a "
+        "CPU; on a GPU bfloat16, fp8 or int4, by default as the model's file has them",
+        **DEVICE,
+    }
 }
 
 
-def add_model(parser: argparse.ArgumentParser) -> None:
-    """Add the options for the model, its format and its device."""
-    add_options(parser.add_argument_group("model"), _MODEL | DEVICE)
-
-
-def add_decoding(parser: argparse.ArgumentParser, max_tokens: int) -> None:
-    """Add the options for decoding."""
-    add_options(parser.add_argument_group("decoding"), _DECODING)
-    parser.set_defaults(
-        max_tokens=max_tokens,
-        layout="line",
-        lookahead="auto",
-        temperature=0.0,
-        seed=0,
-        min_confidence=0.0,
-    )
+def decoding_options(max_tokens: int) -> Options:
+    """Return the options for decoding."""
+    options = {
+        f"--max-tokens N ={max_tokens}": "the longest completion; a line has about 10 tokens; "
+        "%(default)s by default",
+        "--layout line|psm =line": "where the last lines up to the cursor stand in the prompt: after "
+        "the middle token, with token healing (line, the default), or in the prefix (psm)",
+        "--lookahead MODE =auto": "how far a step drafts ahead, which changes the speed, not the "
+        "text: auto, off, a preset (coding, general, predictable, ...) or W,N,G",
+        "--temperature T =0": "0 (default) takes the likeliest token; higher values, up to 10, vary "
+        "more",
+        "--seed SEED =0": "with a temperature, the same seed gives the same text in every run; 0 by "
+        "default",
+        "--min-confidence P =0": "the text stops where the model's confidence falls below P; 0, the "
+        "default, never stops it",
+    }
+    return {"decoding": options}
 
 
 def decoding(arguments: argparse.Namespace) -> CompletionRequest:

@@ -48,7 +48,7 @@ def serve(arguments: argparse.Namespace, settings: Settings) -> int:
     _check_scale(arguments)
     options = _host_options(arguments, settings)
     load, model = chosen_engine(arguments, settings)
-    limits = QuotaKeeper(arguments.quotas)
+    limits = QuotaKeeper(arguments.quota)
     if arguments.replicas is not None:
         file = options.token_file
         plan = ReplicaPlan(
@@ -127,7 +127,7 @@ def _host_options(arguments: argparse.Namespace, settings: Settings) -> HostOpti
         tls_cert=arguments.tls_cert,
         tls_key=arguments.tls_key,
         idle_exit_s=arguments.idle_exit or None,  # 0 is never, as in the settings
-        apis=EnabledApis.named(",".join(arguments.apis or [DEFAULT])),
+        apis=EnabledApis.named(",".join(arguments.api or [DEFAULT])),
         is_insecure=arguments.insecure,
     )
 

@@ -12,8 +12,7 @@ from tempfile import TemporaryDirectory
 from engine.bench.report import Setting
 from engine.request import Buffer, Snippet
 from lsp_server.cli import command_parser
-from lsp_server.cli.command_parser import add_json
-from lsp_server.cli.engine_arguments import add_decoding, add_model, decoding, load_engine
+from lsp_server.cli.engine_arguments import MODEL, decoding, decoding_options, load_engine
 from lsp_server.cli.terminal import ProgressBars, print_figures, tracked
 from lsp_server.repository.cursor_view import CursorView
 from lsp_server.repository.indexer import scan
@@ -38,21 +37,18 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--trees DIR": "the packages' files; `trees` beside the set by default",
         "--count COUNT": "only COUNT tasks of each stratum",
         "--prompt-tokens N": "the longest prompt; by default that of a host on this machine",
+        f"--arm {'|'.join(ARMS)} ...": "only these arms beside none: what the prompt may show of "
+        "others",
     }
-    command_parser.add_options(parser, options)
-    arm = {
-        f"--arm {'|'.join(ARMS)}": "only this arm beside none: what the prompt may show of others"
-    }
-    command_parser.add_options(parser, arm, dest="arms", action="append")
-    add_model(parser)
-    add_decoding(parser, max_tokens=96)
-    add_json(parser)
+    command_parser.add_options(
+        parser, {**options, **MODEL, **decoding_options(max_tokens=96), **command_parser.JSON}
+    )
 
 
 def bench(arguments: argparse.Namespace, settings: Settings) -> None:
     trees = arguments.trees or arguments.file.parent / "trees"
     tasks = load_crossfile_tasks(arguments.file, trees, arguments.count)
-    arms = arguments.arms or ARMS
+    arms = arguments.arm or ARMS
     cases = tracked(
         [*product(tasks, ["none", *(arm for arm in arms if arm != "none")])], "completions"
     )

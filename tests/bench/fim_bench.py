@@ -4,7 +4,6 @@ import argparse
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any
 
 from rich.console import Group
@@ -14,8 +13,8 @@ from engine.bench.measured import request_for
 from engine.bench.report import Setting, plain
 from engine.model_names import printable
 from engine.request import CompletionRequest, Done
-from lsp_server.cli.command_parser import add_json, positive
-from lsp_server.cli.engine_arguments import add_decoding, add_model, decoding, load_engine
+from lsp_server.cli import command_parser
+from lsp_server.cli.engine_arguments import MODEL, decoding, decoding_options, load_engine
 from lsp_server.cli.terminal import ProgressBars, print_figures, tracked
 from lsp_server.settings import Settings
 from tests.bench.scoring import Score, score
@@ -23,11 +22,10 @@ from tests.bench.tasks import FimTask, grouped, load_fim_tasks
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", metavar="FILE.jsonl.gz", type=Path, help="a task set")
-    parser.add_argument("--count", type=positive, help="only COUNT tasks")
-    add_model(parser)
-    add_decoding(parser, max_tokens=128)
-    add_json(parser)
+    options = {"file FILE": "a task set, FILE.jsonl.gz", "--count COUNT": "only COUNT tasks"}
+    command_parser.add_options(
+        parser, {**options, **MODEL, **decoding_options(max_tokens=128), **command_parser.JSON}
+    )
 
 
 def bench(arguments: argparse.Namespace, settings: Settings) -> None:

@@ -35,7 +35,7 @@ from engine.progress import Progress
 from kernels.operations import PORTABLE
 from kernels.weight import Quantization, Weight
 from lsp_server.cli import command_parser
-from lsp_server.cli.arguments import add_replay_set
+from lsp_server.cli.arguments import REPLAY_SET
 from lsp_server.cli.engine_arguments import DEVICE
 from lsp_server.cli.terminal import ProgressBars, print_figures, tracked
 from lsp_server.settings import Settings
@@ -46,10 +46,8 @@ _POSITIONS = 1024
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    add_replay_set(parser)
     model = {"--model NAME": "which model; the embedded offline model by default"}
-    command_parser.add_options(parser, model | DEVICE)
-    command_parser.add_json(parser)
+    command_parser.add_options(parser, REPLAY_SET | model | DEVICE | command_parser.JSON)
 
 
 def bench(arguments: argparse.Namespace, settings: Settings) -> None:

@@ -5,7 +5,6 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
@@ -28,20 +27,18 @@ from tests.bench.tasks import grouped
 
 _ROWS, _CONTEXT = (1, 8, 32, 128), 2048  # of the steps whose operations are timed
 _OPTIONS = {
-    "--count N": "items of each kind in the sets; 30 by default",
-    "--shapes NAMES": "models with random weights: 0.5b,1.5b,7b,32b; 0.5b,7b by default",
+    "[sets SET.jsonl ...]": "replay sets, whose text the model is made to write; without any, "
+    "operations are timed",
+    "--count N =30": "items of each kind in the sets; 30 by default",
+    "--shapes NAMES =0.5b,7b": "models with random weights: 0.5b,1.5b,7b,32b; 0.5b,7b by default",
     "--tokenizer DIR": "a folder with a tokenizer.json for the sets; the offline model's by default",
     "--dtype bfloat16|fp8|int4": "how weights are held; bfloat16 by default",
-    "--save PREFIX": "write PREFIX.json after every section; gpu-bench by default",
+    "--save PREFIX =gpu-bench": "write PREFIX.json after every section; gpu-bench by default",
 }
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    sets = "replay sets, whose text the model is made to write; without any, operations are timed"
-    command_parser.add_options(parser, {"sets SET.jsonl": sets}, nargs="*")
-    command_parser.add_options(parser, _OPTIONS)
-    command_parser.add_json(parser)
-    parser.set_defaults(save=Path("gpu-bench"), shapes="0.5b,7b", count=30)
+    command_parser.add_options(parser, _OPTIONS | command_parser.JSON)
 
 
 def bench(arguments: argparse.Namespace, settings: Settings) -> None:

@@ -18,7 +18,7 @@ from engine.host.principals import METRICS_NAME
 from engine.host.protocol import Status
 from engine.model_names import DEFAULT_MODEL
 from lsp_server.cli import command_parser
-from lsp_server.cli.command_parser import add_json, positive
+from lsp_server.cli.command_parser import positive
 from lsp_server.cli.terminal import print_figures, tracked
 from lsp_server.host.address import HostAddress, host_address
 from lsp_server.host.client import probe
@@ -57,25 +57,26 @@ class _Doors:
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    add = command_parser.add_options
-    add(parser, {"url URL": "the host; its token as in settings"}, nargs="?")
+    own = parser.add_mutually_exclusive_group()
     tiny = "likewise, with a small model of random numbers: the host itself is measured"
-    own = {"--local": "start a host, and end it afterwards", "--tiny": tiny}
-    add(parser.add_mutually_exclusive_group(), own)
-    people = "so many at once, one number after the other; 1,2,4,8,16,32,64 by default"
-    add(parser, {"--people N,N": people}, type=_counts, default=(1, 2, 4, 8, 16, 32, 64))
-    duration = "each number types for S seconds, once all have come; 60 by default"
-    add(parser, {"--duration S": duration}, type=_seconds, default=60.0)
-    active = "each person types for this share of the time, and reads for the rest; 0.25 by default"
-    add(parser, {"--active SHARE": active}, type=_share, default=0.25)
+    command_parser.add_options(
+        own, {"--local": "start a host, and end it afterwards", "--tiny": tiny}
+    )
     options = {
+        "[url URL]": "the host; its token as in settings",
         "--model NAME": "the model of the host of --local",
         "--set SET.jsonl": "a replay set to type; functions of foregram's own source by default",
         "--tokens FILE": "a token file of several lines: person i uses the token of line i",
+        "--seed SEED =1": "the people's pace; 1 by default",
     }
-    add(parser, options)
-    add(parser, {"--seed SEED": "the people's pace; 1 by default"}, default=1)
-    add_json(parser)
+    command_parser.add_options(parser, options | command_parser.JSON)
+    people = "so many at once, one number after the other; 1,2,4,8,16,32,64 by default"
+    every = (1, 2, 4, 8, 16, 32, 64)
+    parser.add_argument("--people", metavar="N,N", type=_counts, default=every, help=people)
+    duration = "each number types for S seconds, once all have come; 60 by default"
+    parser.add_argument("--duration", metavar="S", type=_seconds, default=60.0, help=duration)
+    active = "each person types for this share of the time, and reads for the rest; 0.25 by default"
+    parser.add_argument("--active", metavar="SHARE", type=_share, default=0.25, help=active)
 
 
 def _counts(text: str) -> tuple[int, ...]:

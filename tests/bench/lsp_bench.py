@@ -18,7 +18,7 @@ import msgspec
 from rich.table import Table
 
 from engine.bench.figures import percentile
-from lsp_server.cli.command_parser import add_json
+from lsp_server.cli import command_parser
 from lsp_server.cli.terminal import print_figures
 from lsp_server.host.daemon import stop_host
 from lsp_server.settings import Settings
@@ -105,8 +105,8 @@ class LspFigures:
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--model", metavar="NAME", help="the model of the host that is started")
-    add_json(parser)
+    model = {"--model NAME": "the model of the host that is started"}
+    command_parser.add_options(parser, model | command_parser.JSON)
 
 
 def bench(arguments: argparse.Namespace, settings: Settings) -> None:

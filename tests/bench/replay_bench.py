@@ -25,7 +25,8 @@ from engine.engine import Engine
 from engine.errors import ConfigurationError
 from engine.model_names import DEFAULT_MODEL
 from engine.request import CompletionRequest, Cost
-from lsp_server.cli.arguments import add_replay
+from lsp_server.cli import command_parser
+from lsp_server.cli.arguments import REPLAY
 from lsp_server.cli.bench import bench_replay
 from lsp_server.cli.engine_arguments import decoding, load_engine
 from lsp_server.cli.terminal import ProgressBars, print_figures, tracked
@@ -37,16 +38,13 @@ _CONTEXT = 4096  # tokens of the longest prompt with its answer
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    add_replay(parser)
-    parser.add_argument(
-        "--compare", choices=("llama-cpp",), help="also run this engine on the same weights"
-    )
-    parser.add_argument(
-        "--llama-server",
-        metavar="PATH",
-        type=Path,
-        help="the llama.cpp to compare with, built for this machine, instead of a wheel's",
-    )
+    told = "also run this engine on the same weights"
+    parser.add_argument("--compare", choices=("llama-cpp",), help=told)
+    server = {
+        "--llama-server PATH": "the llama.cpp to compare with, built for this machine, instead of a "
+        "wheel's"
+    }
+    command_parser.add_options(parser, {**REPLAY, **server})
 
 
 def bench(arguments: argparse.Namespace, settings: Settings) -> None:

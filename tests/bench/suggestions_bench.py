@@ -22,7 +22,7 @@ from typing import Any
 from rich.table import Table
 
 from engine.errors import ConfigurationError
-from lsp_server.cli.command_parser import positive
+from lsp_server.cli import command_parser
 from lsp_server.cli.terminal import print_figures, tracked
 from lsp_server.language_names import language_of_file
 from lsp_server.settings import Settings
@@ -53,18 +53,14 @@ class ScriptedPlace:
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("paths", metavar="PATH", type=Path, nargs="+", help="files and folders")
-    told = "use N cursor positions; 300 by default"
-    parser.add_argument("--count", metavar="N", type=positive, default=300, help=told)
-    parser.add_argument(
-        "--seed",
-        metavar="S",
-        type=int,
-        default=1,
-        help="choose the positions by this seed; 1 by default",
-    )
-    parser.add_argument("--out", metavar="FILE", type=Path, help="keep a JSON line for each place")
-    parser.add_argument("--against", metavar="FILE", type=Path, help="compare with such a file")
+    options = {
+        "paths PATH ...": "files and folders",
+        "--count N =300": "use N cursor positions; 300 by default",
+        "--seed SEED =1": "choose the positions by this seed; 1 by default",
+        "--out FILE": "keep a JSON line for each place",
+        "--against FILE": "compare with such a file",
+    }
+    command_parser.add_options(parser, options)
     parser.set_defaults(json=False)
 
 

@@ -12,7 +12,6 @@ from pathlib import Path
 from engine.errors import ConfigurationError
 from engine.model_names import DEFAULT_MODEL
 from lsp_server.cli import command_parser
-from lsp_server.cli.command_parser import add_json
 from lsp_server.cli.terminal import ProgressBars, print_figures, tracked
 from lsp_server.settings import Settings
 from tests.bench.llama_cpp import gguf_file
@@ -34,16 +33,13 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--model NAME": "the model of the hosts that are started",
         "--against PATH": "another foregram, as of an older checkout, beside which the same is typed "
         "in turn",
+        "--seed SEED =1": "the person's pace; 1 by default",
         "--llama-server PATH": "the llama.cpp to compare with; the llama-server that a shell finds "
         "by default",
     }
-    command_parser.add_options(parser, options)
-    seed = {"--seed SEED": "the person's pace; 1 by default"}
-    command_parser.add_options(parser, seed, default=1)
+    command_parser.add_options(parser, options | command_parser.JSON)
     peer = "also type beside llama.cpp's server on the same weights, asked as llama.vim asks"
-    choices = {"choices": ("llama-cpp",), "action": "append", "default": []}
-    command_parser.add_options(parser, {"--compare NAME": peer}, **choices)
-    add_json(parser)
+    parser.add_argument("--compare", choices=("llama-cpp",), help=peer)
 
 
 def bench(arguments: argparse.Namespace, settings: Settings) -> None:
