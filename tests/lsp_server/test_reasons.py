@@ -5,10 +5,6 @@ import pytest
 from lsp_server.reasons import Reason, base_name, host_remedy
 
 
-def test_every_reason_has_a_sentence_for_people():
-    assert all(reason.sentence for reason in Reason)
-
-
 def test_remedies_are_of_the_words_that_editors_know():
     known = "enable enableLanguage openSettings trigger allowFile reopenFile doctor wait showLogs"
     actions = {reason.remedy.action for reason in Reason if reason.remedy is not None}

@@ -237,17 +237,6 @@ async def test_a_document_that_is_looked_at_is_sent_before_it_is_asked_for(tmp_p
     assert len(engine.requests) == 2
 
 
-async def test_a_file_that_is_not_completed_in_shows_as_inactive(tmp_path):
-    options = {"editorInfo": {"name": "test", "version": "1"}}
-    uri = "file:///shop/.env"
-    async with served(tmp_path, HeldEngine(WORDS), uri=uri, options=options) as (shown, _):
-        shown.open("KEY=|", language="plaintext")
-        assert await shown.items() == []
-        while not shown.statuses or "secret" not in shown.statuses[-1]["message"]:
-            await shown.run("foregram.why")
-    assert shown.statuses[-1]["kind"] == "Inactive"
-
-
 async def test_a_document_that_is_looked_at_again_is_read_where_it_was_completed_last(tmp_path):
     """Another file, which stands before it in the prompt, may have changed meanwhile."""
     engine = HeldEngine(("",))

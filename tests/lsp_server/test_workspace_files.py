@@ -77,11 +77,8 @@ async def test_on_is_every_file_and_else_those_that_are_listed():
     assert chosen("src/**").repository_globs == ("src/**",)
 
 
-async def test_a_question_brings_the_lines_that_were_edited_elsewhere(monkeypatch):
-    monkeypatch.setattr("lsp_server.repository.repository.Repository", Heard)
-    heard.clear()
-    documents = Documents()
-    files = WorkspaceFiles(workspace_of(documents), nothing)
+async def test_a_question_brings_the_lines_that_were_edited_elsewhere(files):
+    documents = files._documents
     enter(files, "on")
     await files.begin()
     lines = "\n".join(["first = 1", *[""] * 50, "last = 2"])

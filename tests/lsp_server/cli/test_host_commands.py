@@ -142,42 +142,28 @@ def test_logs_prints_the_last_lines(stub, capsys):
     assert capsys.readouterr().out == "two\nthree\n"
 
 
-def test_logs_can_follow_what_is_printed_next(stub, capsys, monkeypatch):
+def test_logs_follows_what_is_printed_and_goes_on_where_the_log_was_emptied(
+    stub, capsys, monkeypatch
+):
     path = stub.folder.log.path
     path.write_text("one\n")
+    turns = iter(["one\ntwo, which is long\n", "three\n"])
 
-    def print_more_then_interrupt(_seconds):
-        if "two" in path.read_text():
+    def turn(_seconds):
+        if (text := next(turns, None)) is None:
             raise KeyboardInterrupt
-        with path.open("a") as file:
-            file.write("two\n")
+        path.write_text(text)
 
-    monkeypatch.setattr(time, "sleep", print_more_then_interrupt)
+    monkeypatch.setattr(time, "sleep", turn)
     with pytest.raises(KeyboardInterrupt):
         show_logs(words(follow=True), stub.settings)
-    assert capsys.readouterr().out == "one\ntwo\n"
+    assert capsys.readouterr().out == "one\ntwo, which is long\nthree\n"
 
 
 def test_the_log_of_a_remote_host_is_elsewhere(stub):
     settings = msgspec.structs.replace(stub.settings, host_url="https://gpu.example.org")
     with pytest.raises(HostError, match="is on that machine"):
         show_logs(words(), settings)
-
-
-def test_logs_goes_on_where_the_log_was_emptied(stub, capsys, monkeypatch):
-    path = stub.folder.log.path
-    path.write_text("one, which is long\n")
-    turns = iter([lambda: path.write_text("two\n"), None])
-
-    def turn(_seconds):
-        if (change := next(turns)) is None:
-            raise KeyboardInterrupt
-        change()
-
-    monkeypatch.setattr(time, "sleep", turn)
-    with pytest.raises(KeyboardInterrupt):
-        show_logs(words(follow=True), stub.settings)
-    assert capsys.readouterr().out == "one, which is long\ntwo\n"
 
 
 ESCAPE = "\x1b]0;title\x07\x9b2J"

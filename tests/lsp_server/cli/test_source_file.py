@@ -131,11 +131,3 @@ def test_the_cursor_stands_before_the_column_or_at_the_lines_end(line, column, b
 def test_a_cursor_outside_the_file_is_refused_with_what_there_is(line, column, complaint):
     with pytest.raises(InputError, match=complaint):
         Location(Path("a.py"), line, column).offset_in(TEXT)
-
-
-def test_every_offset_has_a_location_that_leads_back():
-    text = "ab\n\n🦉é\na"
-    for offset in range(len(text) + 1):
-        before = text[:offset].split("\n")
-        location = Location(Path("a"), len(before), len(before[-1]) + 1)
-        assert location.offset_in(text) == offset

@@ -345,29 +345,14 @@ def test_a_change_that_cannot_be_read_puts_the_document_out_of_step(initialized,
     assert text_of(initialized.ask_inline()) == "Automatic|whole"
 
 
-def cell(name):
-    return {"kind": 2, "document": f"{NOTEBOOK}#{name}"}
-
-
-def cell_text(name):
-    return {"uri": f"{NOTEBOOK}#{name}", "languageId": "python", "version": 1, "text": "x"}
-
-
-def open_notebook(client):
-    """A notebook with the cell `a`."""
-    notebook = {"uri": NOTEBOOK, "notebookType": "jupyter", "version": 1, "cells": [cell("a")]}
-    params = {"notebookDocument": notebook, "cellTextDocuments": [cell_text("a")]}
-    client.notify("notebookDocument/didOpen", params)
-
-
-def change_notebook(client, cells):
-    params = {"notebookDocument": {"uri": NOTEBOOK, "version": 2}, "change": {"cells": cells}}
-    client.notify("notebookDocument/didChange", params)
-
-
 def test_a_notebook_change_that_cannot_be_read_puts_its_cells_out_of_step(initialized, server):
-    open_notebook(initialized)
-    change_notebook(initialized, 7)
+    cell = {"uri": f"{NOTEBOOK}#a", "languageId": "python", "version": 1, "text": "x"}
+    cells = [{"kind": 2, "document": cell["uri"]}]
+    notebook = {"uri": NOTEBOOK, "notebookType": "jupyter", "version": 1, "cells": cells}
+    params = {"notebookDocument": notebook, "cellTextDocuments": [cell]}
+    initialized.notify("notebookDocument/didOpen", params)
+    changed = {"notebookDocument": {"uri": NOTEBOOK, "version": 2}, "change": {"cells": 7}}
+    initialized.notify("notebookDocument/didChange", changed)
     initialized.ask_inline()
     assert server.documents.snapshot(f"{NOTEBOOK}#a") is Reason.OUT_OF_STEP
 
