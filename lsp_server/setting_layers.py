@@ -1,10 +1,9 @@
 """Reads and checks the layers of settings. A field's type decides which values are valid."""
 
-import difflib
 import reprlib
 import sys
 import tomllib
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -34,14 +33,6 @@ class Layer:
 
 
 @dataclass(frozen=True, slots=True)
-class GoneSetting:
-    """A removed setting, with the behaviour that replaces it in words and as a value."""
-
-    meaning: str
-    value: object
-
-
-@dataclass(frozen=True, slots=True)
 class SettingsProblem:
     """An unusable key, or a whole file if `key` is empty. `is_gone`: it does no harm."""
 
@@ -54,53 +45,8 @@ class SettingsProblem:
         return f"{self.source}: {self.message}"
 
 
-def usable_values(
-    layer: Layer,
-    names: Mapping[str, FieldInfo],
-    shared: Collection[str],
-    gone: Mapping[str, GoneSetting],
-    problems: list[SettingsProblem],
-) -> Iterator[tuple[str, object]]:
-    """Yield the valid values of `layer` by field, and add the others to `problems`.
-
-    A layer with `own_elsewhere` may set only those in `shared`. A setting in `gone` is ignored if
-    its value still holds, as older plugins send such settings.
-    """
-    for key, given in layer.values.items():
-        if (field := names.get(key)) is None:
-            problems += _unknown(layer.source, key, given, names, gone)
-            continue
-        try:
-            # An empty list of exceptions is harmless.
-            is_own = field.name not in shared
-            if is_own and layer.own_elsewhere and given not in (None, []):
-                raise ConfigurationError(f"{key} is taken only from {layer.own_elsewhere}")
-            if given is not None and (given != "" or field.default is not None):
-                yield field.name, _converted(key, given, field, layer)
-        except ConfigurationError as error:
-            problems.append(SettingsProblem(layer.source, key, str(error)))
-
-
-def _unknown(
-    source: str,
-    key: str,
-    given: object,
-    names: Iterable[str],
-    gone: Mapping[str, GoneSetting],
-) -> Iterator[SettingsProblem]:
-    name = key.removeprefix("FOREGRAM_").replace("_", "").lower()  # any layer's spelling
-    for one, setting in gone.items():
-        if name == one.replace("_", ""):
-            if given not in (None, "") and str(given).lower() != str(setting.value).lower():
-                told = f"the setting {key} is gone, remove it: {setting.meaning}"
-                yield SettingsProblem(source, key, told, is_gone=True)
-            return
-    close = difflib.get_close_matches(key, names, n=1, cutoff=0.8)
-    hint = "".join(f"; did you mean {name}?" for name in close)
-    yield SettingsProblem(source, key, f"unknown setting {key}{hint}")
-
-
-def _converted(key: str, given: object, field: FieldInfo, layer: Layer) -> object:
+def converted(key: str, given: object, field: FieldInfo, layer: Layer) -> object:
+    """Return the value of a setting. Raises ConfigurationError, which says what is expected."""
     kind = inspect.type_info(field.type)
     raw = _split(str(given), kind) if layer.is_text else given
     try:

@@ -4,8 +4,9 @@ Layers, later ones winning: defaults, file, environment, command line, the edito
 or unknown key is reported by name; the rest of its layer still holds.
 """
 
+import difflib
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -18,13 +19,12 @@ from engine.errors import ConfigurationError
 from engine.host.protocol import MAX_TOKENS
 from engine.host.runtime import default_runtime_folder
 from lsp_server.setting_layers import (
-    GoneSetting,
     Layer,
     SettingsProblem,
+    converted,
     default_cache_folder,
     environment_layer,
     file_layer,
-    usable_values,
 )
 
 Lines = Literal["auto", "single", "multi"]
@@ -119,14 +119,13 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
         return loaded.settings
 
 
-GONE = {
-    "accept_command": GoneSetting("an accept always runs `foregram.accept`", "foregram.accept"),
-    "calibrate": GoneSetting(
-        "`min_confidence` is what the model says of a suggestion", value=False
-    ),
-    "parts": GoneSetting("a suggestion is shown once all of it is written", value=False),
-    "range_from_line_start": GoneSetting("a suggestion begins at the cursor", value=False),
-    "seed": GoneSetting("sampling begins at seed 0; `foregram complete` takes `--seed`", value=0),
+# Removed settings, each with the value that still holds: older plugins send it.
+GONE: dict[str, object] = {
+    "accept_command": "foregram.accept",
+    "calibrate": False,
+    "parts": False,
+    "range_from_line_start": False,
+    "seed": 0,
 }
 
 
@@ -152,12 +151,42 @@ def load_settings(*layers: Layer, environ: Mapping[str, str] | None = None) -> L
         "runtime_folder": default_runtime_folder(variables),
     }
     for layer in (file_layer(variables, problems), environment_layer(variables), *layers):
-        names = _BY_VARIABLE if layer.is_text else _BY_KEY
-        values: dict[str, Any] = dict(usable_values(layer, names, SHARED, GONE, problems))
+        values = dict(_usable(layer, problems))
         if layer.own_elsewhere and "disabled_globs" in values:  # it may only hide more files
             values["disabled_globs"] = *chosen.get("disabled_globs", ()), *values["disabled_globs"]
         chosen.update(values)
     return LoadedSettings(Settings(**chosen), tuple(problems))
+
+
+def _usable(layer: Layer, problems: list[SettingsProblem]) -> Iterator[tuple[str, Any]]:
+    """Yield the valid values of `layer` by field, and add the others to `problems`."""
+    names = _BY_VARIABLE if layer.is_text else _BY_KEY
+    for key, given in layer.values.items():
+        if (field := names.get(key)) is None:
+            problems += _unknown(layer.source, key, given, names)
+            continue
+        try:
+            is_own = field.name not in SHARED
+            # An empty list of exceptions is harmless.
+            if is_own and layer.own_elsewhere and given not in (None, []):
+                raise ConfigurationError(f"{key} is taken only from {layer.own_elsewhere}")
+            if given is not None and (given != "" or field.default is not None):
+                yield field.name, converted(key, given, field, layer)
+        except ConfigurationError as error:
+            problems.append(SettingsProblem(layer.source, key, str(error)))
+
+
+def _unknown(
+    source: str, key: str, given: object, names: Iterable[str]
+) -> Iterator[SettingsProblem]:
+    name = key.removeprefix("FOREGRAM_").replace("_", "").lower()  # any layer's spelling
+    gone = {one.replace("_", ""): str(value).lower() for one, value in GONE.items()}
+    if name not in gone:
+        close = difflib.get_close_matches(key, names, n=1, cutoff=0.8)
+        hint = "".join(f"; did you mean {name}?" for name in close)
+        yield SettingsProblem(source, key, f"unknown setting {key}{hint}")
+    elif given not in (None, "") and str(given).lower() != gone[name]:
+        yield SettingsProblem(source, key, f"the setting {key} is gone, remove it", is_gone=True)
 
 
 def variable_of(name: str) -> str:
