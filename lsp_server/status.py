@@ -235,7 +235,6 @@ class StatusLine:
         return _State("Error", sentence, state, reason=reason, remedy=remedy)
 
     def _update(self, *, is_news: bool = False) -> None:
-        """Notify the client if anything has changed."""
         state = self._state
         is_awaited = self._is_enabled and self._report.state in ("searching", "loading")
         params = state.params(is_busy=is_awaited or self._num_working > 0)
@@ -247,7 +246,6 @@ class StatusLine:
             self._server.protocol.notify("didChangeStatus", params)
 
     def _log(self, state: _State) -> None:
-        """Write the sentence to the client's log if it has changed."""
         is_of_document = state.kind == "Inactive"
         if self._logged.get(is_of_document) != state.sentence:
             self._logged[is_of_document] = state.sentence

@@ -74,7 +74,6 @@ def main(
 
 
 def _place(arguments: argparse.Namespace, folder: Path) -> None:
-    """Resolve all relative paths against `folder`."""
     arguments.given_in = folder
     for name, value in vars(arguments).items():
         if isinstance(value, Path) or (name == "where" and value):

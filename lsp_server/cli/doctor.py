@@ -144,7 +144,6 @@ async def _loaded(address: HostAddress) -> ProbeResult:
 
 
 def _safely(name: str, check: _Examine, settings: Settings) -> Check | None:
-    """Return the check's result, or a failure with the error that it raised."""
     try:
         return check(settings)
     except (ForegramError, OSError, RuntimeError, ValueError) as error:

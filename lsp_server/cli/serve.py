@@ -48,11 +48,11 @@ def serve(arguments: argparse.Namespace, settings: Settings) -> int:
     _check_scale(arguments)
     options = _host_options(arguments, settings)
     load, model = chosen_engine(arguments, settings)
-    limits = QuotaKeeper(arguments.quota)
+    make = partial(_service, load, model, QuotaKeeper(arguments.quota), is_debugging=settings.debug)
     if arguments.replicas is not None:
         file = options.token_file
         plan = ReplicaPlan(
-            service=partial(_replica, load, model, limits, is_debugging=settings.debug),
+            service=make,
             principals=Principals.read(file.absolute()) if file else Principals.of(options.token),
             apis=options.apis.names,
             is_loopback=options.is_this_users,
@@ -64,7 +64,7 @@ def serve(arguments: argparse.Namespace, settings: Settings) -> int:
         )
         start_replicas(plan, options)
         return 0
-    service = _service(load, model, limits)
+    service = make()
     record = arguments.record
     folder = None if record is None else RuntimeFolder(record.parent)
     try:
@@ -92,17 +92,12 @@ def _set_up_log(*, is_debugging: bool) -> None:
     logging.getLogger("foregram").setLevel(logging.DEBUG if is_debugging else logging.INFO)
 
 
-def _service(load: LoadEngine, model: str, limits: QuotaKeeper) -> CompletionService:
-    become_host()
-    return CompletionService(kept_for_good(load), model, limits)
-
-
-def _replica(
+def _service(
     load: LoadEngine, model: str, limits: QuotaKeeper, *, is_debugging: bool
 ) -> CompletionService:
-    """Return the service of one of several hosts, in its own process."""
-    _set_up_log(is_debugging=is_debugging)
-    return _service(load, model, limits)
+    _set_up_log(is_debugging=is_debugging)  # a replica has its own process
+    become_host()
+    return CompletionService(kept_for_good(load), model, limits)
 
 
 def _end_at_once(status: int) -> NoReturn:

@@ -103,7 +103,6 @@ def _kept(cache: Path, patterns: Mapping[str, str]) -> Iterator[Path]:
 
 
 def _is_own_environment() -> bool:
-    """Whether this runs in a virtual environment for foregram alone."""
     prefix = Path(sys.prefix)
     is_ours = (prefix / _READY).exists() or prefix.parent.name == _EXTENSION
     return is_ours and sys.prefix != sys.base_prefix

@@ -26,7 +26,6 @@ from pygls.protocol import lsp_method
 from pygls.protocol.json_rpc import (
     JsonRPCNotification,
     RPCMessage,
-    RPCNotification,
     RPCRequest,
 )
 
@@ -145,23 +144,17 @@ class LanguageServerProtocol(protocol.LanguageServerProtocol):
 
     def _is_allowed(self, message: RPCMessage) -> bool:
         """Whether a message is allowed now; a request that is not gets an error here."""
-        is_open = self._workspace is not None and not self._shutdown
-        if is_open and getattr(message, "method", "") != types.INITIALIZE:
+        if self._workspace is not None and not self._shutdown:
             return True  # the usual case; an `isinstance` check of a message takes 0.05 ms
-        if isinstance(message, RPCRequest):
-            if self._shutdown:
-                code, problem = _CODES.InvalidRequest, "the server is shutting down"
-            elif self._workspace is None and message.method != types.INITIALIZE:
-                code, problem = _CODES.ServerNotInitialized, "the client must initialize first"
-            else:
-                return True
-            self._refuse(message.id, code, problem)
-            return False
-        if not isinstance(message, RPCNotification) or self._workspace is not None:
-            return True
-        if message.method != types.EXIT:
-            _LOG.info("ignored: %s comes before initialize", message.method)
-        return message.method == types.EXIT
+        method = getattr(message, "method", "")
+        if not isinstance(message, RPCRequest):
+            return self._workspace is not None or method in ("", types.EXIT)
+        if self._shutdown:
+            self._refuse(message.id, _CODES.InvalidRequest, "the server is shutting down")
+        elif method != types.INITIALIZE:
+            problem = "the client must initialize first"
+            self._refuse(message.id, _CODES.ServerNotInitialized, problem)
+        return not self._shutdown and method == types.INITIALIZE
 
     def _refuse_unreadable(
         self, data: dict[str, Any], method: str, error: JsonRpcException
