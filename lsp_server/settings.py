@@ -111,13 +111,6 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
             return None
         return () if "on" in self.repository else self.repository
 
-    @staticmethod
-    def from_environment(environ: Mapping[str, str] | None = None) -> "Settings":
-        """Read file and environment. Raises ConfigurationError on a wrong or unknown key."""
-        loaded = load_settings(environ=environ)
-        loaded.require()
-        return loaded.settings
-
 
 # Removed settings, each with the value that still holds: older plugins send it.
 GONE: dict[str, object] = {
@@ -136,10 +129,11 @@ class LoadedSettings:
     settings: Settings
     problems: tuple[SettingsProblem, ...]
 
-    def require(self) -> None:
-        """Raise ConfigurationError if a setting is unusable, unless it was removed."""
+    def required(self) -> Settings:
+        """Return the settings. Raises ConfigurationError on an unusable one that was not removed."""
         if wrong := [str(one) for one in self.problems if not one.is_gone]:
             raise ConfigurationError("; ".join(wrong))
+        return self.settings
 
 
 def load_settings(*layers: Layer, environ: Mapping[str, str] | None = None) -> LoadedSettings:

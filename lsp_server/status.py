@@ -220,7 +220,11 @@ class StatusLine:
         return self._with_remedy(_State("Warning", runs, "ready", model=status.model))
 
     def _is_wanted(self, status: Status) -> bool:
-        return not self._wanted or self._is_remote or _is_of(status, self._wanted)
+        if not self._wanted or self._is_remote:
+            return True
+        if status.requested_model:
+            return is_same(self._wanted, status.requested_model)
+        return status.model.rpartition("/")[2] == title_of(self._wanted)
 
     def _with_remedy(self, state: _State) -> _State:
         """Add the remedy for a host that runs or loads another model than the settings name."""
@@ -253,9 +257,3 @@ class StatusLine:
             self._server.window_log_message(
                 types.LogMessageParams(level, f"foregram: {state.sentence}")
             )
-
-
-def _is_of(status: Status, wanted: str) -> bool:
-    if status.requested_model:
-        return is_same(wanted, status.requested_model)
-    return status.model.rpartition("/")[2] == title_of(wanted)

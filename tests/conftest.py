@@ -13,7 +13,7 @@ from hypothesis import settings
 
 from engine.errors import ModelNotFoundError
 from engine.offline_parts import OFFLINE_MODELS, find_parts
-from lsp_server.settings import Settings
+from lsp_server.settings import load_settings
 
 os.environ.setdefault("GOMP_SPINCOUNT", "20000")  # as the foregram command does
 if "PYTEST_XDIST_WORKER" in os.environ:
@@ -74,7 +74,7 @@ def one_thread() -> Iterator[None]:
 @pytest.fixture(scope="session")
 def cache_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A cache with the user's converted models: what tests teach it stays out of the user's own."""
-    models = Settings.from_environment().cache_folder / "models"
+    models = load_settings().required().cache_folder / "models"
     models.mkdir(parents=True, exist_ok=True)
     folder = tmp_path_factory.mktemp("cache")
     (folder / "models").symlink_to(models)

@@ -54,7 +54,7 @@ def bench_gpu(arguments: argparse.Namespace, _settings: Settings) -> None:
 def run_sections(arguments: argparse.Namespace, machine: Machine, sections: Sections) -> None:
     """Measure section by section; each is printed and saved when it is done."""
     saved = Path(f"{arguments.save}.json")
-    bench = GpuBench(machine, sections, ProgressBars(Console(stderr=True)))
+    bench = GpuBench(machine, sections, ProgressBars())
     bench.save(saved)  # a missing folder fails here, before anything is measured
     console = Console(
         width=None if sys.stdout.isatty() else _PIPED_COLUMNS,

@@ -88,7 +88,7 @@ def _place(arguments: argparse.Namespace, folder: Path) -> None:
 def _settings(command: str) -> Settings:
     loaded = load_settings()
     if command not in _TOLERANT:
-        loaded.require()
+        loaded.required()
     if command != "doctor":  # doctor lists them itself
         for problem in loaded.problems:
             note(str(problem))

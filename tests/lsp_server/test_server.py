@@ -260,7 +260,7 @@ async def test_a_prompt_is_read_where_the_cursor_rests_in_a_document_that_is_edi
             cursor = {"textDocument": {"uri": shown.uri}, "position": where}
             shown.client.protocol.notify("foregram/cursor", cursor)
 
-        rest(0, 5)  # who only reads is not to pay for it
+        rest(0, 5)  # a person who only reads pays nothing
         shown.type("z")
         await shown.items()
         rest(2, 1)  # as the editor tells behind a key: this is read
@@ -406,7 +406,7 @@ async def test_why_tells_of_this_document_and_of_what_holds_now(tmp_path):
 
 
 async def test_while_the_model_loads_the_task_and_its_share_are_told_once(tmp_path):
-    """Who draws the state gets no second bar from the protocol."""
+    """A client that draws the state gets no second bar from the protocol."""
     may_load, engine = threading.Event(), HeldEngine(WORDS)
     able = types.ClientCapabilities(window=types.WindowClientCapabilities(work_done_progress=True))
 

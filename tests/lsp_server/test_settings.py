@@ -6,7 +6,7 @@ import pytest
 
 from engine.errors import ConfigurationError
 from lsp_server.setting_layers import Layer
-from lsp_server.settings import GONE, Settings, load_settings
+from lsp_server.settings import GONE, load_settings
 
 
 @pytest.fixture
@@ -73,7 +73,7 @@ def test_a_token_of_the_wrong_type_is_named_and_not_shown(environ):
 
 
 def test_without_variables_the_cache_is_the_users_own():
-    settings = Settings.from_environment({"HOME": "/home/ada"})
+    settings = load_settings(environ={"HOME": "/home/ada"}).required()
     assert settings.cache_folder.name == "foregram"
     assert settings.cache_folder.is_relative_to("/home/ada")
     assert (settings.model, settings.threads, settings.debug) == (None, None, False)
@@ -81,9 +81,9 @@ def test_without_variables_the_cache_is_the_users_own():
 
 def test_our_own_variable_wins_over_the_desktops():
     values = {"HOME": "/home/ada", "XDG_CACHE_HOME": "/scratch"}
-    assert Settings.from_environment(values).cache_folder == Path("/scratch/foregram")
+    assert load_settings(environ=values).required().cache_folder == Path("/scratch/foregram")
     values["FOREGRAM_CACHE"] = "/models"
-    assert Settings.from_environment(values).cache_folder == Path("/models")
+    assert load_settings(environ=values).required().cache_folder == Path("/models")
 
 
 @pytest.mark.parametrize(
@@ -99,17 +99,17 @@ def test_our_own_variable_wins_over_the_desktops():
 def test_a_wrong_or_unknown_variable_is_named(name, value):
     """A relative path would name what a repository holds."""
     with pytest.raises(ConfigurationError, match=name):
-        Settings.from_environment({"HOME": "/home/ada", name: value})
+        load_settings(environ={"HOME": "/home/ada", name: value}).required()
 
 
 def test_an_empty_variable_is_as_good_as_none(environ):
-    assert Settings.from_environment(environ | {"FOREGRAM_THREADS": ""}).threads is None
+    assert load_settings(environ=environ | {"FOREGRAM_THREADS": ""}).required().threads is None
 
 
 def test_lists_and_tables_of_variables_are_separated_by_commas(environ):
     environ["FOREGRAM_DISABLED_GLOBS"] = "*.md, *.txt"
     environ["FOREGRAM_LANGUAGES"] = "python=true, markdown=0"
-    settings = Settings.from_environment(environ)
+    settings = load_settings(environ=environ).required()
     assert settings.disabled_globs == ("*.md", "*.txt")
     assert settings.languages == {"python": True, "markdown": False}
 
@@ -141,7 +141,7 @@ def test_lists_and_tables_of_variables_are_separated_by_commas(environ):
 def test_values_are_checked(environ, key, value, complaint):
     settings, [problem] = _loaded(Layer("options", {key: value}), environ=environ)
     assert complaint in problem
-    assert settings == Settings.from_environment(environ)
+    assert settings == load_settings(environ=environ).required()
 
 
 def test_what_an_editor_leaves_empty_is_left_to_other_layers(environ):
@@ -158,17 +158,17 @@ def test_a_setting_that_is_gone_is_named_in_any_spelling_with_what_to_do(environ
     for key in (name, head + "".join(map(str.title, rest)), f"FOREGRAM_{name.upper()}"):
         settings, [problem] = _loaded(Layer("source", {key: "any"}), environ=environ)
         assert problem == f"source: the setting {key} is gone, remove it"
-        assert settings == Settings.from_environment(environ)
+        assert settings == load_settings(environ=environ).required()
         for held in (GONE[name], str(GONE[name]).lower(), None, ""):  # as an older plugin sends it
             assert not _loaded(Layer("source", {key: held}), environ=environ)[1]
 
 
 def test_a_setting_that_is_gone_stops_no_command(environ, write_file):
     write_file("seed = 3\n")
-    assert Settings.from_environment(environ) == load_settings(environ=environ).settings
+    assert load_settings(environ=environ).required() == load_settings(environ=environ).settings
     write_file("seed = 3\nsede = 4\n")
     with pytest.raises(ConfigurationError, match="unknown setting sede"):
-        Settings.from_environment(environ)
+        load_settings(environ=environ).required()
 
 
 def test_a_file_that_is_no_toml_is_one_problem(environ, write_file):
@@ -180,15 +180,15 @@ def test_a_file_that_is_no_toml_is_one_problem(environ, write_file):
 def test_a_file_that_is_asked_for_has_to_be_there(environ, tmp_path):
     environ["FOREGRAM_CONFIG"] = str(tmp_path / "mine.toml")
     with pytest.raises(ConfigurationError, match=r"mine\.toml: there is no such file"):
-        Settings.from_environment(environ)
+        load_settings(environ=environ).required()
     (tmp_path / "mine.toml").write_text("hostUrl = 'https://gpu.example.org:8443'\n")
-    assert Settings.from_environment(environ).host_url == "https://gpu.example.org:8443"
+    assert load_settings(environ=environ).required().host_url == "https://gpu.example.org:8443"
 
 
 def test_a_path_may_begin_with_the_home_folder(environ, write_file, monkeypatch):
     monkeypatch.setenv("HOME", "/home/ada")
     write_file("token_file = '~/token'\n")
-    assert Settings.from_environment(environ).token_file == Path("/home/ada/token")
+    assert load_settings(environ=environ).required().token_file == Path("/home/ada/token")
 
 
 PATHS = ("cacheFolder", "runtimeFolder", "tokenFile", "caFile")
@@ -204,12 +204,12 @@ def test_a_relative_path_of_an_editor_or_a_variable_is_refused(environ, key, val
         settings, [problem] = _loaded(layer, environ=environ)
         assert f"{key} is '{value}'" in problem
         assert "write the whole path, from / or ~" in problem
-        assert settings == Settings.from_environment(environ)
+        assert settings == load_settings(environ=environ).required()
 
 
 def test_a_relative_path_in_the_file_lies_beside_it(environ, write_file, tmp_path):
     write_file("token_file = 'token'\nca_file = '/etc/ca.pem'\nmodel = './models/7b'\n")
-    settings = Settings.from_environment(environ)
+    settings = load_settings(environ=environ).required()
     beside = tmp_path / "config" / "foregram"
     assert settings.token_file == beside / "token"
     assert settings.ca_file == Path("/etc/ca.pem")
@@ -218,7 +218,7 @@ def test_a_relative_path_in_the_file_lies_beside_it(environ, write_file, tmp_pat
 
 def test_a_model_of_the_hub_is_no_path(environ, write_file):
     write_file("model = 'Qwen/Qwen2.5-Coder-7B'\n")
-    assert Settings.from_environment(environ).model == "Qwen/Qwen2.5-Coder-7B"
+    assert load_settings(environ=environ).required().model == "Qwen/Qwen2.5-Coder-7B"
 
 
 def test_a_settings_file_of_the_folder_that_an_editor_is_started_in_is_not_read(
@@ -236,7 +236,7 @@ def test_folders_of_the_desktop_that_are_relative_are_ignored(environ, tmp_path,
     (tmp_path / "run").mkdir()
     monkeypatch.chdir(tmp_path)
     relative = {"XDG_CONFIG_HOME": ".", "XDG_CACHE_HOME": "cache", "XDG_RUNTIME_DIR": "run"}
-    settings = Settings.from_environment(environ | relative)
+    settings = load_settings(environ=environ | relative).required()
     assert settings.cache_folder.is_relative_to(environ["HOME"])
     assert settings.runtime_folder.is_absolute()
 

@@ -21,7 +21,7 @@ import msgspec
 
 from engine.host.protocol import PROTOCOL_HEADER, PROTOCOL_VERSION, HostState, Problem, Status
 from engine.host.runtime import RuntimeFolder
-from lsp_server.settings import Settings
+from lsp_server.settings import Settings, load_settings
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ def stub_host() -> Iterator[StubHost]:
     # The log of a host that was killed may get a note at the same time.
     with tempfile.TemporaryDirectory(prefix="fg-", dir="/tmp", ignore_cleanup_errors=True) as name:
         environ = {"HOME": name, "FOREGRAM_RUNTIME": f"{name}/run"}
-        settings = Settings.from_environment(environ)
+        settings = load_settings(environ=environ).required()
         stub = StubHost(settings, RuntimeFolder.open(settings.runtime_folder), environ)
         try:
             yield stub

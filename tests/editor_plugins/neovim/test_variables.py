@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from lsp_server.settings import Settings
+from lsp_server.settings import load_settings
 from tests.support.lua_modules import load
 
 variables = load("variables")
@@ -33,10 +33,10 @@ def test_a_setting_of_each_type_becomes_a_variable(settings, named):
 
 def test_the_server_reads_lists_and_tables_as_they_were_given():
     given = {"disabled_globs": ["*.min.js", "a/*"], "languages": {"python": True, "latex": False}}
-    read = msgspec.structs.asdict(Settings.from_environment(of(given)))
+    read = msgspec.structs.asdict(load_settings(environ=of(given)).required())
     assert read["disabled_globs"] == ("*.min.js", "a/*")
     assert read["languages"] == {"python": True, "latex": False}
 
 
 def test_an_empty_table_is_read_as_the_default_of_the_server():
-    assert Settings.from_environment(of({"languages": {}})).languages == {}
+    assert load_settings(environ=of({"languages": {}})).required().languages == {}

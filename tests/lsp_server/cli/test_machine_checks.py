@@ -1,6 +1,5 @@
 """Checks of this machine, each against the fault that it is there for."""
 
-import subprocess
 import sys
 from importlib.metadata import PackageNotFoundError
 
@@ -100,19 +99,11 @@ def test_where_no_index_can_be_made_that_is_a_failure(settings, tmp_path, monkey
     assert check_repository(off).state == "ok"
 
 
-def test_without_the_parsers_of_sources_that_is_what_the_check_says(tmp_path):
-    code = f"""
-import sys
-from pathlib import Path
-sys.modules["tree_sitter"] = None
-from lsp_server.cli import machine_checks
-from lsp_server.settings import Settings
-settings = Settings(cache_folder=Path({str(tmp_path)!r}), runtime_folder=Path({str(tmp_path)!r}))
-print(machine_checks.check_repository(settings))
-"""
-    told = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
-    assert "no file can be indexed: " in told.stdout
-    assert "pip install foregram" in told.stdout
+def test_without_the_parsers_of_sources_that_is_what_the_check_says(settings, monkeypatch):
+    monkeypatch.setitem(sys.modules, "lsp_server.repository.folder_index", None)
+    check = check_repository(settings)
+    assert check.what.startswith("no file can be indexed: ")
+    assert check.advice.endswith("pip install foregram")
 
 
 def check_of(settings, **found):

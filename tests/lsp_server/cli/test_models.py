@@ -16,7 +16,7 @@ from engine.offline_parts import EmbeddedModel
 from lsp_server.cli import models
 from lsp_server.cli.models import manage_models
 from lsp_server.host.client import ProbeResult
-from lsp_server.settings import Settings
+from lsp_server.settings import load_settings
 from tests.support.tiny_hub import cache_model
 
 MIB = 2**20
@@ -28,7 +28,7 @@ PACKAGE = "foregram_tiny_part1"
 def settings(tmp_path):
     (tmp_path / "run").mkdir(mode=0o700)
     return msgspec.structs.replace(
-        Settings.from_environment({}),
+        load_settings(environ={}).required(),
         cache_folder=tmp_path / "cache",
         runtime_folder=tmp_path / "run",
     )

@@ -7,7 +7,7 @@ from engine.host.engine_thread import EngineThread
 from engine.scheduler import Scheduler
 from lsp_server.cli import serve as module
 from lsp_server.cli.arguments import build_parser
-from lsp_server.settings import Settings
+from lsp_server.settings import load_settings
 
 
 class LoadedService:
@@ -42,7 +42,7 @@ def served(monkeypatch, tmp_path):
     monkeypatch.setattr("engine.loader.load_engine", lambda options, _: loaded.append(options))
     environ = {"HOME": str(tmp_path), "FOREGRAM_THREADS": "7", "FOREGRAM_CACHE": "/cache"}
     environ["FOREGRAM_RUNTIME"] = str(tmp_path / "run")
-    settings = Settings.from_environment(environ)
+    settings = load_settings(environ=environ).required()
 
     def serve(*options):
         assert module.serve(build_parser().parse_args(["serve", *options]), settings) == 0

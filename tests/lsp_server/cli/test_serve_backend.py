@@ -9,13 +9,13 @@ from engine.host.upstream.upstream_engine import UpstreamEngine
 from engine.progress import Progress
 from lsp_server.cli.arguments import build_parser
 from lsp_server.cli.serve import chosen_engine
-from lsp_server.settings import Settings
+from lsp_server.settings import load_settings
 from tests.support.fake_upstream import fake_upstream
 
 
 def backend(*options, model=None):
     environ = {"HOME": "/nowhere"} | ({"FOREGRAM_MODEL": model} if model else {})
-    settings = Settings.from_environment(environ)
+    settings = load_settings(environ=environ).required()
     return chosen_engine(build_parser().parse_args(["serve", *options]), settings)
 
 

@@ -30,9 +30,9 @@ ASK = """
 import asyncio, json, sys
 from lsp_server.host.daemon import ensure_host
 from lsp_server.host.client import host_status
-from lsp_server.settings import Settings
+from lsp_server.settings import Settings, load_settings
 async def main():
-    settings = Settings.from_environment(json.loads(sys.argv[1]))
+    settings = load_settings(environ=json.loads(sys.argv[1])).required()
     print("ready", flush=True)
     input()
     await ensure_host(settings, sys.argv[2:])

@@ -25,10 +25,10 @@ ASK = """
 import asyncio, json, sys
 from lsp_server.host import daemon
 from lsp_server.host.client import host_status
-from lsp_server.settings import Settings
+from lsp_server.settings import Settings, load_settings
 daemon.VERSION = ours = sys.argv[2]
 async def main():
-    settings = Settings.from_environment(json.loads(sys.argv[1]))
+    settings = load_settings(environ=json.loads(sys.argv[1])).required()
     print("ready", flush=True)
     input()
     status, num_looks = None, 0
