@@ -10,6 +10,7 @@ BLOCK_OUTPUTS = 64  # the weights' side of the tensor cores' instruction
 _WIDE_OUTPUTS = 128  # halve how often the rows are read, which at many rows is most of the traffic
 _WIDE_FORMS = ("float", "fp8", "int4")
 _LEAST_WIDE_PROGRAMS = 96  # fewer leave multiprocessors without one
+_MOST_WIDE_SPLITS = 4  # as 7b's have: the sums of six spill half a kilobyte a thread, on sm_90
 _WIDE_STEP = 64  # inputs, of floats: six iterations fit where three of 128 would
 _PROGRAMS = 264  # two on each of the 132 multiprocessors of an H100 or H200
 _MOST_SPLITS = 8  # the last program reads the sums of all of them
@@ -130,7 +131,7 @@ def _row_tile(
         return ROW_TILES[0]
     *small, large = ROW_TILES
     programs = num_blocks(num_outputs, _WIDE_OUTPUTS) * splits * num_blocks(rows, large)
-    is_roomy = limits.is_wide and quantization in _WIDE_FORMS
+    is_roomy = limits.is_wide and quantization in _WIDE_FORMS and splits <= _MOST_WIDE_SPLITS
     last = large if is_roomy and programs >= _LEAST_WIDE_PROGRAMS else small[-1]
     return next((size for size in small if rows <= size), last)
 

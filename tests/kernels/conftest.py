@@ -23,6 +23,7 @@ def device() -> torch.device:
 def _wide_products(monkeypatch: pytest.MonkeyPatch) -> None:
     """Small products too take 128 outputs a program where rows are many, as real ones do."""
     monkeypatch.setattr(tiles, "_LEAST_WIDE_PROGRAMS", 0)
+    monkeypatch.setattr(tiles, "_MOST_WIDE_SPLITS", 8)
 
 
 @pytest.fixture(

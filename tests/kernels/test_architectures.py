@@ -59,12 +59,13 @@ def test_all_kernels_of_a_model_compile(rows, triton_folder):
 
 @pytest.mark.parametrize("form", [*QUANTIZATIONS, *BLOCK_FORMS])
 @pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("least_programs", [0, 96])  # of tiles of 128 rows
+@pytest.mark.parametrize(("least_programs", "most_splits"), [(0, 8), (96, 4)])  # of 128 rows
 def test_devices_and_rows_decide_no_bit_and_their_sums_fit(
-    monkeypatch, shape, form, least_programs
+    monkeypatch, shape, form, least_programs, most_splits
 ):
     """A row's bits follow the depth and the splits of tiles, whose sums have places in the scratch."""
     monkeypatch.setattr(tiles, "_LEAST_WIDE_PROGRAMS", least_programs)
+    monkeypatch.setattr(tiles, "_MOST_WIDE_SPLITS", most_splits)
     (outputs, inputs), orders = shape, set()
     weight = empty_weight(outputs, inputs, form)
     for limits, rows in product(LIMITS.values(), (1, 16, 17, 33, 64, 65, 128, 129, 256)):
@@ -78,16 +79,20 @@ def test_devices_and_rows_decide_no_bit_and_their_sums_fit(
     assert len(orders) == 1
 
 
-def test_a_program_takes_as_many_rows_as_there_are_where_enough_programs_remain(monkeypatch):
-    """Of 896 outputs 56 programs would take 65 rows, and 112 take 256."""
+def test_a_program_takes_as_many_rows_as_there_are_where_enough_programs_and_few_splits_remain(
+    monkeypatch,
+):
+    """Of 5,696 outputs 90 programs would take 65 rows, and 180 take 256; of 2,048 there are 8 splits."""
     monkeypatch.setattr(tiles, "_LEAST_WIDE_PROGRAMS", 96)
+    monkeypatch.setattr(tiles, "_MOST_WIDE_SPLITS", 4)
 
     def sizes(*rows, outputs=37888, form="float", architecture=90):
         limits = LIMITS[architecture]
         return [tiles.tile_for(outputs, 3584, one, form, limits=limits).rows for one in rows]
 
     assert sizes(1, 16, 17, 32, 33, 64, 65, 256) == [16, 16, 32, 32, 64, 64, 128, 128]
-    assert sizes(65, 256, outputs=896) == [64, 128]
+    assert sizes(65, 256, outputs=5696) == [64, 128]
+    assert sizes(65, 256, outputs=2048) == [64, 64]
     assert sizes(65, 256, architecture=86) == sizes(65, 256, form="q4_k") == [64, 64]
 
 
