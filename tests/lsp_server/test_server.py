@@ -556,7 +556,7 @@ async def test_a_name_that_can_be_no_model_is_said_beside_the_model_that_runs(tm
     assert checked["near"] == ["7b", "14b"]
 
 
-async def test_who_is_about_to_end_a_host_hears_of_its_other_users(tmp_path):
+async def test_a_host_tells_how_many_others_use_it_before_it_is_ended(tmp_path):
     async with served(tmp_path, HeldEngine(WORDS)) as (shown, host):
         shown.open(SOURCE)
         await shown.items()
@@ -567,7 +567,7 @@ async def test_who_is_about_to_end_a_host_hears_of_its_other_users(tmp_path):
     assert shared["numOtherClients"] == 1
 
 
-async def test_who_switched_it_off_pays_for_no_host(tmp_path):
+async def test_a_client_that_is_switched_off_uses_no_host(tmp_path):
     async with served(tmp_path, HeldEngine(WORDS), options={"enable": False}) as (shown, host):
         shown.open(SOURCE)
         assert await shown.items() == []

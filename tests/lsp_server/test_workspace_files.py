@@ -67,14 +67,15 @@ async def test_there_is_none_before_the_client_is_ready_nor_where_it_is_off(file
     assert heard[0].entered == [(WORK,), (WORK,)]
 
 
-@pytest.mark.parametrize("listed", [(), ("off",), ("off", "src/**")])
-async def test_where_nothing_is_listed_or_off_is_nothing_is_indexed(listed):
-    assert chosen(*listed).repository_globs is None
-
-
-async def test_on_is_every_file_and_else_those_that_are_listed():
-    assert chosen("on").repository_globs == ()
-    assert chosen("src/**").repository_globs == ("src/**",)
+@pytest.mark.parametrize(
+    ("listed", "globs"),
+    [
+        *(((), None), (("off",), None), (("off", "src/**"), None)),
+        *((("on",), ()), (("src/**",), ("src/**",))),
+    ],
+)
+def test_on_is_every_file_off_is_none_and_else_it_is_those_listed(listed, globs):
+    assert chosen(*listed).repository_globs == globs
 
 
 async def test_a_question_brings_the_lines_that_were_edited_elsewhere(files):

@@ -120,9 +120,8 @@ def test_what_is_shown_is_what_an_editor_shows(answered, name, text, words, show
     assert (answer["text"], answer["replaced_chars_after_cursor"]) == (shown, replaced)
 
 
-def test_what_an_editor_would_not_show_has_its_reason(tmp_path, answered):
-    shown = lambda _: Reason.BREAKS_CODE  # noqa: E731 - for this test alone
-    report = complete(HeldEngine((")",)), REQUEST, source(), shown)
+def test_what_an_editor_would_not_show_has_its_reason():
+    report = complete(HeldEngine((")",)), REQUEST, source(), lambda _: Reason.BREAKS_CODE)
     assert f"nothing to insert: {Reason.BREAKS_CODE.sentence}" in report.summary
 
 

@@ -110,7 +110,7 @@ needs_openssl = pytest.mark.skipif(not shutil.which("openssl"), reason="needs op
 
 
 @needs_openssl
-def test_who_asks_a_host_whose_certificate_nobody_signed_hears_of_ca_file(certified):
+def test_a_certificate_that_nobody_signed_is_a_failure_that_names_ca_file(certified):
     answer = certified(30, lambda url: asyncio.run(probe(HostAddress("", url=url))))
     found = check_host(answer, is_remote=True)
     assert found.state == "failed"

@@ -188,7 +188,7 @@ def test_notifications_before_initialize_change_nothing(client, server):
     assert client.notifications == []
 
 
-def test_who_has_not_initialized_may_go(client):
+def test_a_client_may_exit_before_it_initializes(client):
     client.open("x = 1")
     client.notify("exit")
     assert client.is_closed()
