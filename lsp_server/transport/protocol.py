@@ -117,7 +117,7 @@ class LanguageServerProtocol(protocol.LanguageServerProtocol):
         message_id, method = data.get("id"), data.get("method")
         if data.get("jsonrpc") == self.VERSION and isinstance(method, str | None):
             try:
-                message = self.structure_message(data)
+                message = self.structure_message(_completed(data))
             except JsonRpcException as error:
                 if "method" not in data:
                     raise
@@ -130,17 +130,6 @@ class LanguageServerProtocol(protocol.LanguageServerProtocol):
             self._refuse(message_id, _CODES.InvalidRequest, problem)
         else:
             raise JsonRpcInvalidRequest(f"a message says jsonrpc: {self.VERSION}")
-
-    def structure_message(self, data: dict[str, Any]) -> Any:  # noqa: ANN401 - of a type for each method
-        """Return the typed message. Raises JsonRpcException if its params are malformed."""
-        if "jsonrpc" in data and "method" in data:
-            params = data.get("params")
-            if params is None:
-                params = {}  # some clients omit them in `initialized`
-            if data["method"] == types.TEXT_DOCUMENT_INLINE_COMPLETION:
-                params = _with_context(params)
-            data = {**data, "params": params}
-        return super().structure_message(data)
 
     def _is_allowed(self, message: RPCMessage) -> bool:
         """Whether a message is allowed now; a request that is not gets an error here."""
@@ -242,14 +231,17 @@ def _clamped(value: Any) -> Any:  # noqa: ANN401 - whatever a client sends
     return {**value, "version": 0, **numbers}
 
 
-def _with_context(params: Any) -> Any:  # noqa: ANN401 - whatever a client sends
-    """Complete params of clients before LSP 3.18: some send no context, VS Code 0 for Invoked."""
+def _completed(data: dict[str, Any]) -> dict[str, Any]:
+    """Add what some clients omit: params, and before LSP 3.18 the context. VS Code's 0 is Invoked."""
+    if "method" not in data:
+        return data
+    params = {} if data.get("params") is None else data["params"]
     context = (params.get("context") or {}) if isinstance(params, dict) else None
-    if not isinstance(context, dict):
-        return params
-    kind = context.get("triggerKind", types.InlineCompletionTriggerKind.Automatic)
-    kind = types.InlineCompletionTriggerKind.Invoked if kind == 0 else kind
-    return {**params, "context": {**context, "triggerKind": kind}}
+    if data["method"] == types.TEXT_DOCUMENT_INLINE_COMPLETION and isinstance(context, dict):
+        kind = context.get("triggerKind", types.InlineCompletionTriggerKind.Automatic)
+        kind = types.InlineCompletionTriggerKind.Invoked if kind == 0 else kind
+        params = {**params, "context": {**context, "triggerKind": kind}}
+    return {**data, "params": params}
 
 
 def _uri(params: object) -> str | None:
