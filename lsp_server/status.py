@@ -121,7 +121,7 @@ class StatusLine:
             self.loading.end("ready" if report.state == "ready" else "not loaded")
         else:
             now = report.status.progress
-            self.loading.report(now.task if now else None, report.percentage)
+            self.loading.report(now.task if now else None, now.percentage if now else None)
         self._update()
 
     def indexed(self, num_read: int, num_files: int, note: str, problem: str) -> None:
@@ -199,7 +199,7 @@ class StatusLine:
             name, now = report.status.requested_model, report.status.progress
             loading = f"loading {title_of(name) if name else 'the model'}"
             task = f"{loading}: {now.task}" if now else loading  # the share is of this task alone
-            shown = _State("Normal", task, state, report.percentage)
+            shown = _State("Normal", task, state, now.percentage if now else None)
             return (
                 self._with_remedy(shown) if name and not self._is_wanted(report.status) else shown
             )

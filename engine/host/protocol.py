@@ -190,6 +190,11 @@ class LoadProgress(Message, frozen=True):
     done: int
     total: int
 
+    @property
+    def percentage(self) -> int | None:
+        """How much of the task is done, if known."""
+        return min(100, 100 * self.done // self.total) if self.total else None
+
 
 class Status(Message, frozen=True):
     """The state and figures of a host."""

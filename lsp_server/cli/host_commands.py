@@ -114,7 +114,7 @@ def _table(status: Status, endpoint: str, settings: Settings) -> Table:
 def _state(status: Status) -> str:
     now = None if status.problem else status.progress
     told = status.problem.message if status.problem else now.task if now else ""
-    share = f", {100 * now.done // now.total} %" if now and now.total else ""
+    share = f", {now.percentage} %" if now and now.percentage is not None else ""
     return f"{status.state}: {told}{share}" if told else status.state
 
 

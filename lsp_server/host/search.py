@@ -41,12 +41,6 @@ class LinkReport:
     status: Status | None = None
     problem: Problem | None = None  # without a code if the host does not answer
 
-    @property
-    def percentage(self) -> int | None:
-        """How much of the loading is done, if known."""
-        now = self.status.progress if self.status else None
-        return min(100, 100 * now.done // now.total) if now and now.total else None
-
 
 Watch = Callable[[LinkReport], None]
 
