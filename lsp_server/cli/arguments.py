@@ -22,25 +22,26 @@ _SERVE: Options = {
         "token",
     },
     "an engine that runs already": {
-        "--backend foregram|openai =foregram": "what generates: a model that is loaded here (foregram, the "
-        "default), or an engine behind OpenAI's /v1/completions, such as vLLM, SGLang, TensorRT-LLM "
-        "or llama.cpp; --model then says which model that runs, where its name does not",
+        "--backend foregram|openai =foregram": "what generates: a model that is loaded here "
+        "(foregram, the default), or an engine behind OpenAI's /v1/completions, such as vLLM, "
+        "SGLang, TensorRT-LLM or llama.cpp; --model then says which model that runs, where its name "
+        "does not",
         "--upstream URL": "its address",
-        "--upstream-model NAME": "what it calls the model; needed if it has several",
-        "--upstream-token-file FILE": "holds the token that it wants",
+        "--upstream-model NAME": "the engine's name for the model; needed if it has several",
+        "--upstream-token-file FILE": "a file with the engine's token",
         "--upstream-ca-file FILE": "certificates to trust for it in addition to the system's",
-        "--upstream-context N": "tokens of prompt and completion that it has room for; asked of it "
-        "by default",
+        "--upstream-context N": "tokens of prompt and completion that fit its context; by default "
+        "the engine is asked",
         "--upstream-insecure": "ask it without TLS on another machine: anyone on the network can "
         "read code and token",
     },
     "several hosts under one address": {
-        "--replicas MIN[-MAX]": "so many hosts on Ray Serve (the extra `scale`), of which each keeps "
-        "its workspaces; between two numbers, as many as the load wants",
-        "--replica-load N": "requests that run or wait at each, at which the number of replicas "
-        "aims; 8 by default",
-        "--cluster ADDRESS": "a Ray that runs already, or auto for the one that this machine is part "
-        "of; it is started on this machine by default",
+        "--replicas MIN[-MAX]": "the number of hosts on Ray Serve (needs the extra `scale`); each "
+        "workspace stays with one of them. Between two numbers, the load decides",
+        "--replica-load N": "running and waiting requests per replica that scaling aims at; 8 by "
+        "default",
+        "--cluster ADDRESS": "the address of a running Ray, or auto for the one that this machine is "
+        "part of; by default Ray is started here",
     },
     "resources": {
         "--kv-budget MB": "memory for cached prompts",
@@ -48,11 +49,11 @@ _SERVE: Options = {
         "--prompt-tokens N": "the longest prompt",
         "--cache-folder DIR": "converted models, learned acceptance",
     },
-    "--api NAME ...": "speak these APIs of other programs besides: openai (the default), mistral, "
+    "--api NAME ...": "also offer these APIs of other programs: openai (the default), mistral, "
     "llama-cpp, tabby; or none",
-    "--quota NAME=VALUE ...": "what each user of the token file may have: clients, buffers, "
-    "megabytes of them, tokens of a completion, requests (a second), waiting and running ones",
-    "--idle-exit SECONDS": "exit after so many seconds without a request",
+    "--quota NAME=VALUE ...": "limits for each user of the token file: clients, buffers, megabytes "
+    "of buffers, tokens of a completion, requests a second, waiting and running requests",
+    "--idle-exit SECONDS": "exit after this many seconds without a request",
     "--record FILE": "empty this file when the host ends well",
 }
 _COMPLETE: Options = {
@@ -70,8 +71,8 @@ _GPU = {
     "--shapes NAMES": "models with random weights: 0.5b,1.5b,7b,32b; all of them by default",
     "--dtype bfloat16|fp8|int4": "how weights are held; bfloat16 by default",
     "--save PREFIX =gpu-bench": "write PREFIX.json after every section; gpu-bench by default",
-    "--check": "only check that the kernels are right here, and a row the same whatever is beside "
-    "it; PREFIX.json is a report to send us: it names no file of yours",
+    "--check": "only check that the kernels are right on this GPU, and that no row changes another; "
+    "PREFIX.json is a report to send us, which names no file of yours",
 }
 _LSP = {
     "--stdio": "talk over stdin and stdout (default)",
