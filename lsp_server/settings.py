@@ -112,13 +112,13 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
         return () if "on" in self.repository else self.repository
 
 
-# Removed settings, each with the value that still holds: older plugins send it.
-GONE: dict[str, object] = {
-    "accept_command": "foregram.accept",
-    "calibrate": False,
-    "parts": False,
-    "range_from_line_start": False,
-    "seed": 0,
+# Removed settings, each with what holds instead, and the value for that: older plugins send it.
+GONE: dict[str, tuple[str, object]] = {
+    "accept_command": ("an accept always runs `foregram.accept`", "foregram.accept"),
+    "calibrate": ("`min_confidence` is what the model says of a suggestion", False),
+    "parts": ("a suggestion is shown once all of it is written", False),
+    "range_from_line_start": ("a suggestion begins at the cursor", False),
+    "seed": ("sampling begins at seed 0; `foregram complete` takes `--seed`", 0),
 }
 
 
@@ -174,13 +174,16 @@ def _unknown(
     source: str, key: str, given: object, names: Iterable[str]
 ) -> Iterator[SettingsProblem]:
     name = key.removeprefix("FOREGRAM_").replace("_", "").lower()  # any layer's spelling
-    gone = {one.replace("_", ""): str(value).lower() for one, value in GONE.items()}
+    gone = {one.replace("_", ""): what for one, what in GONE.items()}
     if name not in gone:
         close = difflib.get_close_matches(key, names, n=1, cutoff=0.8)
         hint = "".join(f"; did you mean {name}?" for name in close)
         yield SettingsProblem(source, key, f"unknown setting {key}{hint}")
-    elif given not in (None, "") and str(given).lower() != gone[name]:
-        yield SettingsProblem(source, key, f"the setting {key} is gone, remove it", is_gone=True)
+        return
+    meaning, value = gone[name]
+    if given not in (None, "") and str(given).lower() != str(value).lower():
+        told = f"the setting {key} is gone, remove it: {meaning}"
+        yield SettingsProblem(source, key, told, is_gone=True)
 
 
 def variable_of(name: str) -> str:

@@ -152,14 +152,16 @@ def test_what_an_editor_leaves_empty_is_left_to_other_layers(environ):
     assert (settings.model, settings.host_url, settings.max_tokens) == ("3b", None, 7)
 
 
-@pytest.mark.parametrize("name", GONE)
-def test_a_setting_that_is_gone_is_named_in_any_spelling_with_what_to_do(environ, name):
+@pytest.mark.parametrize(("name", "meaning", "value"), [(name, *GONE[name]) for name in GONE])
+def test_a_setting_that_is_gone_is_named_in_any_spelling_with_what_to_do(
+    environ, name, meaning, value
+):
     head, *rest = name.split("_")
     for key in (name, head + "".join(map(str.title, rest)), f"FOREGRAM_{name.upper()}"):
         settings, [problem] = _loaded(Layer("source", {key: "any"}), environ=environ)
-        assert problem == f"source: the setting {key} is gone, remove it"
+        assert problem == f"source: the setting {key} is gone, remove it: {meaning}"
         assert settings == load_settings(environ=environ).required()
-        for held in (GONE[name], str(GONE[name]).lower(), None, ""):  # as an older plugin sends it
+        for held in (value, str(value).lower(), None, ""):  # as an older plugin sends it
             assert not _loaded(Layer("source", {key: held}), environ=environ)[1]
 
 
