@@ -73,7 +73,6 @@ class DefinitionSearch:
                 self._add_members(one, _AT_CURSOR * _MEMBER)
 
     def _called(self, callee: Sequence[str]) -> list[Definition]:
-        """Return the function, class or method that a call names."""
         if not callee:
             return []
         *holder, name = callee

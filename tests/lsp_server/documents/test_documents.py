@@ -32,12 +32,6 @@ def holding(text, version=1):
     return documents
 
 
-def test_an_open_document_follows_its_changes():
-    documents = holding("a")
-    assert documents.change(URI, 2, [part(1, 1, "b"), part(2, 2, "c")]) is None
-    assert documents.snapshot(URI).lines == ("abc",)
-
-
 @pytest.mark.parametrize("uri", ["file:///a\ud83d.py", "untitled:\ude00"])
 def test_an_address_that_no_message_can_carry_is_refused_and_no_other(uri):
     """It silenced all documents."""

@@ -72,13 +72,6 @@ def test_the_line_end_is_that_of_most_of_the_last_hundred_lines(text, line_end):
     assert LineBuffer(text).line_end == line_end
 
 
-def test_lines_once_taken_do_not_change_with_later_edits():
-    buffer = LineBuffer("a\nb\n")
-    taken = buffer.lines
-    buffer.apply(span(0, 0, 0, 1), "x")
-    assert (taken, buffer.lines) == (("a", "b", ""), ("x", "b", ""))
-
-
 def test_the_size_is_counted_in_utf8_and_follows_edits():
     buffer = LineBuffer("é\r\n🦉")
     assert buffer.num_bytes == 2 + 2 + 4

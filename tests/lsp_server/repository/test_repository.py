@@ -124,14 +124,6 @@ async def test_what_changes_is_followed_and_what_becomes_ignored_is_gone(work, t
         assert set(await found(repository, question(work))) >= {"store.py"}
 
 
-async def test_a_damaged_index_shows_nothing_and_is_made_anew(work, tmp_path):
-    path = index_path(settings(tmp_path), work)
-    path.parent.mkdir(parents=True)
-    path.write_bytes(b"damaged" * 999)
-    async with entered(work, tmp_path) as repository:
-        assert await found(repository, question(work)) == ["store.py"]
-
-
 async def test_an_index_that_a_question_finds_damaged_is_made_anew(work, tmp_path):
     """No file has changed, so no job would notice."""
     async with indexed(work, tmp_path) as repository:
@@ -252,26 +244,18 @@ async def test_a_file_that_cannot_be_read_again_is_told_once(work, tmp_path, mon
         assert told == [[(work / "store.py").as_uri()]] * 2
 
 
-async def test_an_answer_that_comes_late_leaves_what_is_shown(work, tmp_path, monkeypatch):
+@pytest.mark.parametrize(("worker", "is_shown"), [("_questions", True), ("_judgements", False)])
+async def test_an_answer_that_comes_late_leaves_what_is_shown_if_that_is_judged_in_time(
+    work, tmp_path, monkeypatch, worker, is_shown
+):
     """Another prompt would be read from its start."""
     async with indexed(work, tmp_path) as repository:
         before = await repository.shown(question(work))
-        with slow(repository._questions, monkeypatch):
+        with slow(getattr(repository, worker), monkeypatch):
             late = [await repository.shown(question(work)) for _ in range(2)]
             told = repository.trouble
         assert await in_time(repository, question(work)) == before
-        assert (late, told) == ([before, before], "no answer came in time")
-
-
-async def test_where_files_cannot_be_judged_in_time_nothing_of_them_is_sent(
-    work, tmp_path, monkeypatch
-):
-    async with indexed(work, tmp_path) as repository:
-        with slow(repository._judgements, monkeypatch):
-            late = [await repository.shown(question(work)) for _ in range(2)]
-            told = repository.trouble
-        assert await in_time(repository, question(work))
-        assert (late, told) == ([(), ()], "no answer came in time")
+        assert (late, told) == ([before if is_shown else ()] * 2, "no answer came in time")
 
 
 async def test_a_file_whose_judgement_fails_is_not_sent(work, tmp_path, monkeypatch):
