@@ -36,13 +36,8 @@ class LineBuffer:
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """The current lines."""
+        """The current lines, at least one: an empty text is one empty line."""
         return tuple(self._lines)
-
-    @property
-    def num_lines(self) -> int:
-        """The number of lines, at least 1: an empty text is one empty line."""
-        return len(self._lines)
 
     @property
     def line_end(self) -> LineEnd:
@@ -65,7 +60,7 @@ class LineBuffer:
         self._replace(first, end.line + 1, region)
 
     def _bounds(self, where: types.Range | None) -> tuple[types.Position, types.Position]:
-        beyond = types.Position(self.num_lines - 1, _BEYOND)
+        beyond = types.Position(len(self._lines) - 1, _BEYOND)
         if where is None:
             return types.Position(0, 0), beyond
         start, end = sorted((where.start, where.end))
@@ -74,7 +69,7 @@ class LineBuffer:
     def _replace(self, first: int, last: int, region: str) -> None:
         """Replace lines `first` to `last` (excluded) by those of `region`, with their ends."""
         lines, ends = _split(region)
-        if last < self.num_lines:  # after the region's final line end comes a line that stays
+        if last < len(self._lines):  # after the region's final line end comes a line that stays
             del lines[-1], ends[-1]
         self.num_bytes -= self._count_bytes(first, last)
         self._lines[first:last] = lines

@@ -76,24 +76,20 @@ class Glob(NamedTuple):
 class GlobList:
     """The patterns of one list; the last one that matches decides."""
 
-    def __init__(self, globs: Iterable[Glob], *, folds: bool) -> None:
-        self._globs = tuple(globs)[::-1]
-        self._folds = folds
-
-    @classmethod
-    def of(cls, lines: Iterable[str], budget: MatchBudget, *, folds: bool = False) -> "GlobList":
+    def __init__(self, lines: Iterable[str], budget: MatchBudget, *, folds: bool = False) -> None:
         """Read the lines of a list. Raises TimeoutError if they are too many or too long.
 
         `folds`: case does not matter, as git's `core.ignoreCase` has it.
         """
-        globs = []
+        globs: list[Glob] = []
         for line in lines:
             budget.spend(len(line))
             if (glob := _glob(_octets(line), budget, folds=folds)) is not None:
                 globs.append(glob)
             if len(globs) > MAX_PATTERNS:
                 raise TimeoutError
-        return cls(globs, folds=folds)
+        self._globs = globs[::-1]
+        self._folds = folds
 
     def decision(
         self, parts: Sequence[str], budget: MatchBudget, *, is_folder: bool

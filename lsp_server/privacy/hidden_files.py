@@ -123,7 +123,7 @@ class HiddenFiles:
             files, folds = lists
             texts = [_text(file, stamp) for file, stamp in files if stamp is not None]
             lines = (line for text in texts for line in text.split("\n"))
-            known = GlobList.of(lines, budget, folds=folds)
+            known = GlobList(lines, budget, folds=folds)
         self._read[lists] = known
         if len(self._read) > _MAX_FOLDERS:
             del self._read[next(iter(self._read))]
@@ -160,7 +160,7 @@ def path_filter(patterns: Sequence[str], *, unclear: bool) -> Callable[[str], bo
     if not patterns:
         return lambda _path: False
     try:
-        globs = GlobList.of(patterns, MatchBudget())
+        globs = GlobList(patterns, MatchBudget())
     except TimeoutError:
         return lambda _path: unclear
 

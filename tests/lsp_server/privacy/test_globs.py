@@ -9,7 +9,7 @@ from lsp_server.privacy.globs import GlobList, MatchBudget
 
 
 def decision(patterns, path, *, is_folder=False):
-    return GlobList.of(patterns, MatchBudget()).decision(
+    return GlobList(patterns, MatchBudget()).decision(
         path.split("/"), MatchBudget(), is_folder=is_folder
     )
 
@@ -85,12 +85,12 @@ def test_no_pattern_takes_for_ever(patterns, name):
 def test_more_patterns_than_people_write_are_too_much():
     began = time.process_time()
     with pytest.raises(TimeoutError):
-        GlobList.of((f"d{number}" for number in range(130_000)), MatchBudget())
+        GlobList((f"d{number}" for number in range(130_000)), MatchBudget())
     assert time.process_time() - began < 1.0
 
 
 def test_a_long_list_of_plain_names_is_judged():
     lines = [f"generated_file_name_{number:06}.txt" for number in range(9000)]
-    globs = GlobList.of(lines, MatchBudget())
+    globs = GlobList(lines, MatchBudget())
     for name, verdict in (("generated_file_name_000123.txt", True), ("other.txt", None)):
         assert globs.decision([name], MatchBudget(), is_folder=False) is verdict
