@@ -101,9 +101,11 @@ class IndexUpdates:
                 wait_s = self._next_job - time.monotonic()
                 await self._sleep(min(max(_LEAST_WAIT_S, wait_s), _MOST_WAIT_S))
             began = time.monotonic()
-            await self._follow()
-            ended = time.monotonic()
-            self._next_job = ended + (ended - began) / _JOB_SHARE
+            try:
+                await self._follow()
+            finally:
+                ended = time.monotonic()
+                self._next_job = ended + (ended - began) / _JOB_SHARE
 
     async def _follow(self) -> None:
         """Do all that is due in one process, if anything is."""
