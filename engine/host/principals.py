@@ -10,6 +10,7 @@ begin with `#` are ignored.
 import hashlib
 import re
 import secrets
+import threading
 from collections.abc import Mapping, MutableMapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -27,6 +28,7 @@ _MAX_BYTES = 1_000_000  # size limit of a token file
 _HASHED = "sha256:"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@+-]{0,63}")
 _SHA256 = re.compile(r"[0-9a-fA-F]{64}")
+_READING = threading.Lock()  # an older content of a token file must not replace a newer one
 
 
 @dataclass(slots=True)
@@ -63,7 +65,8 @@ class Principals:
         if not (is_told or is_settled):
             return False
         self._read_ns = self._seen_ns
-        self.tokens = _tokens_in(self.file)
+        with _READING:
+            self.tokens = _tokens_in(self.file)
         return True
 
     @property

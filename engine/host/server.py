@@ -121,6 +121,7 @@ class HostServer:
         """Keep the log short, and record that the host has served: a crash is no failed start."""
         with suppress(OSError):
             folder.log.rotate()
+        with suppress(OSError):  # a log that cannot be rotated must not stop this
             record, since = folder.read_record(), self._service.served_since
             has_served = since is not None and time.monotonic() - since >= _SERVED_S
             if record and has_served and not record.has_served:

@@ -4,7 +4,14 @@ import argparse
 from functools import partial
 
 from engine import VERSION
-from lsp_server.cli.command_parser import JSON, Command, CommandParser, Options, add_commands
+from lsp_server.cli.command_parser import (
+    JSON,
+    Command,
+    CommandParser,
+    Options,
+    add_commands,
+    add_options,
+)
 from lsp_server.cli.engine_arguments import MODEL, decoding_options
 
 _SERVE: Options = {
@@ -74,9 +81,11 @@ _GPU = {
     "--check": "only check that the kernels are right on this GPU, and that no row changes another; "
     "PREFIX.json is a report to send us, which names no file of yours",
 }
-_LSP = {
+_LSP_PLACE = {
     "--stdio": "talk over stdin and stdout (default)",
     "--socket PATH": "listen on a Unix socket",
+}
+_LSP = {
     "--model NAME": "the model of a host that is started",
     "--host-url URL": "use this remote host",
 }
@@ -111,6 +120,11 @@ def build_parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", help=told, action="version", version=f"foregram {VERSION}")
     add_commands(parser, "command", _COMMANDS)
     return parser
+
+
+def _add_lsp(parser: argparse.ArgumentParser) -> None:
+    add_options(parser.add_mutually_exclusive_group(), _LSP_PLACE)
+    add_options(parser, _LSP)
 
 
 _BENCHMARKS = (
@@ -154,7 +168,7 @@ _COMMANDS = (
         "serve:serve",
     ),
     Command(
-        "lsp", "run the language server for an editor", "--model 1.5b", _LSP, "lsp:serve_editor"
+        "lsp", "run the language server for an editor", "--model 1.5b", _add_lsp, "lsp:serve_editor"
     ),
     Command("status", "show what the host is doing", "--json", JSON, "host_commands:show_status"),
     Command(

@@ -66,7 +66,10 @@ def serve(arguments: argparse.Namespace, settings: Settings) -> int:
         return 0
     service = make()
     record = arguments.record
-    folder = None if record is None else RuntimeFolder(record.parent)
+    folder = None
+    if record is not None:
+        folder = RuntimeFolder(record.parent)
+        folder.record_path = record
     try:
         asyncio.run(HostServer(service, options, folder).run())
     except DeviceLostError as error:

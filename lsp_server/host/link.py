@@ -187,6 +187,8 @@ class HostLink:
                 self._taken(client, syncs)
             except HostRefusedError as error:
                 self._refused(client, error.problem)
+                if not error.problem.uris:
+                    _LOG.info("the host refused documents: %s", error.problem.message)
             except HostGoneError as error:
                 _LOG.info("documents could not be sent ahead: %s", error)
 
@@ -312,8 +314,8 @@ class HostLink:
     def _refused(self, client: HostClient, problem: Problem) -> None:
         """Note whether the host lacks the documents that it names, or all of them."""
         if not problem.uris:
-            _LOG.info("the host refused documents: %s", problem.message)
-        elif problem.code == UNKNOWN_CLIENT or client.replica != self._replica:
+            return
+        if problem.code == UNKNOWN_CLIENT or client.replica != self._replica:
             self._begin_anew()
             self._replica = client.replica
         else:

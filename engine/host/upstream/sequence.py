@@ -97,6 +97,7 @@ class UpstreamSequence:
         self._text = GrowingText(stopper, self.on_chunk, tells_tokens=request.tells_tokens)
         self._end_names = self.model.writer.ends(request)
         self._owed, self._num_tokens = self._prompt.owed, 0
+        self._has_log_probs, self._prompt_tokens, self._reused_tokens = False, None, None
 
     async def _generate(self) -> None:
         room = self.model.room(self._prompt)

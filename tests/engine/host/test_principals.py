@@ -1,10 +1,12 @@
 """Whom the tokens of a file name, and what is no token file."""
 
 import hashlib
+import threading
 
 import pytest
 
 from engine.errors import ConfigurationError
+from engine.host import principals
 from engine.host.principals import Principals, digest_of
 
 ADA, BOB = "ada's own secret token", "a secret of bob, longer"
@@ -135,3 +137,21 @@ def test_a_file_is_followed_where_it_changed_and_complained_of_once(token_file):
     with pytest.raises(ConfigurationError):
         known.follow()
     assert known.named_by(BOB.encode()) == "bob"
+
+
+def test_of_two_readings_at_once_the_later_one_counts(token_file, monkeypatch):
+    known, read = Principals.read(token_file(f"ada:{ADA}")), principals._tokens_in
+    second = threading.Thread(target=known.follow, kwargs={"is_told": True})
+
+    def slowly(path):
+        tokens = read(path)
+        if second.ident is None:
+            token_file(f"bob:{BOB}")
+            second.start()
+            second.join(0.2)
+        return tokens
+
+    monkeypatch.setattr(principals, "_tokens_in", slowly)
+    known.follow(is_told=True)
+    second.join()
+    assert known.every == {"bob"}

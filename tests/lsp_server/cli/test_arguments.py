@@ -73,6 +73,13 @@ def test_the_version_is_printed(capsys):
     assert capsys.readouterr().out.startswith("foregram 0.")
 
 
+def test_a_language_server_talks_in_one_place(capsys):
+    with pytest.raises(SystemExit) as exit_:
+        build_parser().parse_args(["lsp", "--stdio", "--socket", "x.sock"])
+    assert exit_.value.code == 2
+    assert "--socket: not allowed with argument --stdio" in capsys.readouterr().err
+
+
 def test_other_files_are_collected_in_order():
     arguments = build_parser().parse_args(["complete", "a:1", "--open", "b", "c", "--open", "d"])
     assert arguments.open == [Path("b"), Path("c"), Path("d")]

@@ -403,6 +403,22 @@ def test_an_answer_that_repeats_the_piece_at_the_cursor_is_shown_without_it(word
     assert len(result.log_probs) == len(words)
 
 
+def test_a_missed_answer_ends_before_the_next_one_and_leaves_no_counts():
+    usage = {"prompt_tokens": 77, "prompt_tokens_details": {"cached_tokens": 70}}
+    has_ended = []
+
+    def answer(body):
+        if body["prompt"].endswith("return"):
+            return [data({"choices": [], "usage": usage}), event(" other"), threading.Event()]
+        has_ended.append(upstream.gone.acquire(timeout=20))
+        return [event("f.x", None), event(finish="stop"), b"data: [DONE]\n\n"]
+
+    with serving(answer=answer) as (upstream, engine):
+        result, _ = completed(engine, CUT)
+    assert (result.text, result.log_probs, has_ended) == ("f.x", (), [True])
+    assert (result.cost.prompt_tokens < 77, result.cost.reused_tokens) == (True, 0)
+
+
 def test_what_nothing_tells_has_to_be_said():
     with fake_upstream(names=("my-model",)) as upstream:
         with pytest.raises(ConfigurationError, match="my-model fills in the middle; pass --model"):
