@@ -465,6 +465,10 @@ async def test_the_status_counts_what_is_of_who_asks_and_names_no_other(tmp_path
         before = await status(eves)
         await collected(host.complete(ask(buffer("x" * 100_000), client="another")))
         after, own = await status(eves), await status()
+        content = msgspec.json.encode(ask(buffer("eve")))
+        await host.client.post("/v1/complete", content=content, headers=eves)
+        hers, beside = await status(eves), await status()
+    assert (hers.num_other_clients, beside.num_other_clients) == (0, 1)
     assert msgspec.structs.replace(after, uptime_s=before.uptime_s) == before
     assert before.last_prompt is None
     assert before.num_clients == before.num_buffers == before.num_other_clients == 0

@@ -399,15 +399,21 @@ async def test_a_host_that_nobody_finds_any_more_ends(tmp_path, monkeypatch, cap
     assert (tmp_path / "host.sock").exists() is is_replaced
 
 
-async def test_a_host_has_served_once_its_first_completion_is_old(tmp_path, monkeypatch):
+@pytest.mark.parametrize("is_rotated", [True, False])
+async def test_a_host_has_served_once_its_first_completion_is_old(
+    tmp_path, monkeypatch, is_rotated
+):
     """To be loaded is not to serve: the first step of a model may be what ends the host."""
     monkeypatch.setattr("engine.host.server._WATCH_S", 0.01)
     monkeypatch.setattr("engine.host.server._SERVED_S", 0.05)
     folder = RuntimeFolder.open(tmp_path / "run")
     folder.write_record(HostRecord(1, started_at=3.0, failures=4))
     folder.log.path.write_bytes(b"x" * (MAX_LOG_BYTES + 1))
+    if not is_rotated:
+        (folder.path / "host.log.1").mkdir()
     async with running_host(tmp_path, HeldEngine(), record=folder) as host:
-        while folder.log.path.stat().st_size:  # it may run for weeks, and prints to its log
+        # It may run for weeks, and prints to its log.
+        while is_rotated and folder.log.path.stat().st_size:
             await asyncio.sleep(0.005)
         assert not folder.read_record().has_served
         await collected(host.complete(ask(buffer("x"))))

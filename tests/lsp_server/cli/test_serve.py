@@ -4,6 +4,7 @@ import pytest
 
 from engine.errors import ConfigurationError
 from engine.host.engine_thread import EngineThread
+from engine.host.runtime import RuntimeFolder
 from engine.scheduler import Scheduler
 from lsp_server.cli import serve as module
 from lsp_server.cli.arguments import build_parser
@@ -23,9 +24,10 @@ class EndingServer:
     """Ends at once, with `failure` if there is one."""
 
     failure: Exception | None = None
+    folder: RuntimeFolder | None = None
 
     def __init__(self, service, options, folder):
-        pass
+        EndingServer.folder = folder
 
     async def run(self):
         if self.failure:
@@ -71,6 +73,9 @@ def test_a_host_that_ends_well_empties_its_record(served, tmp_path):
     record.write_text("{}")
     served("--record", str(record))
     assert record.read_bytes() == b""
+    served("--record", str(tmp_path / "other.json"))
+    assert (folder := EndingServer.folder) is not None
+    assert (folder.path, folder.record_path) == (tmp_path, tmp_path / "other.json")
 
 
 def test_a_host_that_fails_leaves_its_record(served, tmp_path, monkeypatch):

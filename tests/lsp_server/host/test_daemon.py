@@ -156,6 +156,16 @@ def test_a_host_that_is_killed_again_and_again_is_started_after_ever_longer_paus
         killed(stub)
 
 
+def test_the_pause_is_not_fooled_by_the_clock(stub, monkeypatch):
+    killed(stub)
+    killed(stub)
+    for clock in (0.0, time.time() + 1e9):
+        monkeypatch.setattr(time, "time", lambda clock=clock: clock)
+        with pytest.raises(HostError):
+            ensure(stub)
+    assert len(stub.starts) == 2
+
+
 def test_what_failed_before_the_machine_was_started_is_past(stub):
     killed(stub)
     killed(stub)
