@@ -46,9 +46,8 @@ def obtain(
         return model
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        lock = FileLock(
-            entry.with_name(f".{entry.name}.lock")
-        )  # the system frees it when a process dies
+        # The system frees it when a process dies.
+        lock = FileLock(entry.with_name(f".{entry.name}.lock"))
         with shared_lock(lock, "waiting for another process that converts the model", progress):
             if not _load(entry, progress):  # another process may have converted it meanwhile
                 _convert(located, quantization, entry, progress)
