@@ -119,7 +119,7 @@ class Engine(ServedEngine):
             self._draft_states.pool_tokens(principal), self._prompts.num_bytes(principal)
         )
 
-    def _laid_out(self, request: CompletionRequest) -> tuple[Prompt, CompletionRequest]:
+    def laid_out(self, request: CompletionRequest) -> tuple[Prompt, CompletionRequest]:
         """Lay out the prompt; return it with the text around the cursor. Raises InputError."""
         model = self.model
         if request.is_raw:
@@ -151,7 +151,7 @@ class Engine(ServedEngine):
         on_end: Callable[[Sequence], None] = lambda _: None,
     ) -> Sequence:
         """Make a completion for the loop to run. With `max_tokens` 0 it only reads the prompt."""
-        prompt, request = self._laid_out(request)
+        prompt, request = self.laid_out(request)
         stopper = Stopper(request.stop, request.prefix, request.suffix)
         completion = Completion(
             model=self.model,

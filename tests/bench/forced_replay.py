@@ -129,7 +129,7 @@ def replay_forced(
     def ask(item: ReplayItem) -> CompletionRequest:
         """Force the item's target, preceded by the piece that token healing dropped."""
         request = request_for(item, decoding)
-        prompt = engine._laid_out(request)[0]
+        prompt = engine.laid_out(request)[0]
         model.start = len(prompt.ids) - 1
         owed = prompt.dropped.decode("utf-8", "replace")
         model.target = engine.model.tokenizer.encode(owed + item.target)

@@ -86,7 +86,7 @@ def run_beside(
     for item, run in measure(engine, items, partial(request_for, decoding=wanted)):
         runs.setdefault(item.kind, []).append(run)
         if (tokens := run.on.cost.tokens) > 1:
-            ids = engine._laid_out(request_for(item, wanted))[0].ids
+            ids = engine.laid_out(request_for(item, wanted))[0].ids
             compared.setdefault(item.kind, []).append((run.on.cost, peer.decode(ids, tokens)))
     return runs, compared
 

@@ -94,5 +94,5 @@ class ScriptedEngine(Engine):
     def close(self) -> None:
         """Nothing was learned."""
 
-    def prompt(self, request: CompletionRequest) -> Prompt:
-        return Prompt(tuple(request.prefix.encode()), b"", b"", ())
+    def laid_out(self, request: CompletionRequest) -> tuple[Prompt, CompletionRequest]:
+        return Prompt(tuple(request.prefix.encode()), b"", b"", ()), request

@@ -2,6 +2,7 @@ import json
 from dataclasses import replace
 
 import pytest
+from msgspec import structs
 
 from engine.bench.figures import speed_figures
 from engine.bench.measured import (
@@ -75,9 +76,9 @@ def test_sums_up_by_kind():
 @pytest.mark.parametrize(
     "other",
     [
-        replace(FAST, token_ids=(1, 2)),
-        replace(FAST, text="other"),
-        replace(FAST, finish_reason=FinishReason.MAX_TOKENS),
+        structs.replace(FAST, token_ids=(1, 2)),
+        structs.replace(FAST, text="other"),
+        structs.replace(FAST, finish_reason=FinishReason.MAX_TOKENS),
     ],
     ids=["tokens", "text", "reason"],
 )
