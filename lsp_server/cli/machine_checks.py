@@ -81,7 +81,7 @@ def check_repository(settings: Settings) -> Check:
     folder = indexes_folder(settings)
     try:
         with tempfile.TemporaryDirectory(dir=_existing(folder)) as tried:
-            Store.build(Path(tried) / "tried.sqlite").close()
+            Store.build(Path(tried) / "tried.sqlite", folder).close()
     except (OSError, StoreError) as error:
         advice = "make room and the folder writable, or set FOREGRAM_CACHE to another one"
         return Check("repository", "failed", f"{folder} can hold no index: {error}", advice)

@@ -10,6 +10,7 @@ from engine.text.brackets import balance
 from lsp_server.documents.anchor import Anchor
 
 _MOST_ITEMS = 250
+_MOST_CHARS = 1_000_000
 _LIFETIME_S = 300.0
 
 HashOf = Callable[[int, int], int]
@@ -147,7 +148,7 @@ class SuggestionCache:
         completion_id = written.suggestion.completion_id
         self._kept.pop(completion_id, None)
         self._kept[completion_id] = written, time.monotonic() + _LIFETIME_S
-        if len(self) > _MOST_ITEMS:
+        while len(self) > _MOST_ITEMS or self._num_chars > _MOST_CHARS:
             del self._kept[next(iter(self._kept))]
 
     def suggestions(self, anchor: Anchor) -> list[Suggestion]:
@@ -172,6 +173,10 @@ class SuggestionCache:
     def forget(self, uri: str) -> None:
         """Drop the suggestions of a closed document."""
         self._kept = {key: one for key, one in self._kept.items() if one[0].uri != uri}
+
+    @property
+    def _num_chars(self) -> int:
+        return sum(len(written.suggestion.text) for written, _ in self._kept.values())
 
 
 def _contains(text: str, closers: str) -> bool:

@@ -100,12 +100,13 @@ class IndexUpdates:
             if self._next_job is not None:
                 wait_s = self._next_job - time.monotonic()
                 await self._sleep(min(max(_LEAST_WAIT_S, wait_s), _MOST_WAIT_S))
-            began = time.monotonic()
-            try:
-                await self._follow()
-            finally:
-                ended = time.monotonic()
-                self._next_job = ended + (ended - began) / _JOB_SHARE
+            async with self._lock:
+                began = time.monotonic()
+                try:
+                    await self._follow()
+                finally:
+                    ended = time.monotonic()
+                    self._next_job = ended + (ended - began) / _JOB_SHARE
 
     async def _follow(self) -> None:
         """Do all that is due in one process, if anything is."""
@@ -119,16 +120,15 @@ class IndexUpdates:
         elif not paths:
             return
         job = msgspec.structs.replace(self._job, paths=paths, is_damaged=is_damaged)
-        async with self._lock:
-            began, former = time.monotonic(), self.problem
-            try:
-                self._keep_problem(await self._do(job))
-            finally:
-                ended = time.monotonic()
-                if paths is None:
-                    self._next_look = ended + max(_LOOK_S, (ended - began) / _LOOK_SHARE)
-                if paths is None or self.problem != former:
-                    self._report(IndexReport())
+        began, former = time.monotonic(), self.problem
+        try:
+            self._keep_problem(await self._do(job))
+        finally:
+            ended = time.monotonic()
+            if paths is None:
+                self._next_look = ended + max(_LOOK_S, (ended - began) / _LOOK_SHARE)
+            if paths is None or self.problem != former:
+                self._report(IndexReport())
         self._num_failed = self._num_failed + 1 if self.problem else 0
         # A look at all files finds what a failed job left; too many failures in a row end that.
         self._is_due = self._is_due or 0 < self._num_failed <= _MOST_FAILED

@@ -91,7 +91,7 @@ def do_job(job: IndexJob, report: OnReport) -> None:
     index = Path(job.index)
     index.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     if job.paths is None:
-        remove_old(index)
+        remove_orphans(index)
     with FileLock(f"{index}.lock", timeout=_OTHERS_S, mode=0o600):
         if job.is_damaged:
             remove_store(index)
@@ -106,8 +106,9 @@ def do_job(job: IndexJob, report: OnReport) -> None:
 
 
 def _fill(job: IndexJob, report: OnReport) -> None:
-    files = SourceFiles(Path(job.folder), allowed=job.allowed, globs=job.globs)
-    with closing(Store.build(Path(job.index))) as store:
+    folder = Path(job.folder)
+    files = SourceFiles(folder, allowed=job.allowed, globs=job.globs)
+    with closing(Store.build(Path(job.index), folder)) as store:
         if job.paths is None or not store.is_whole:
             scan(store, files, report)
         else:
@@ -177,15 +178,14 @@ def newest(found: Iterable[tuple[str, Stamp]]) -> Sequence[tuple[str, Stamp]]:
     return files[:count]
 
 
-def remove_old(own: Path) -> None:
-    """Remove other indexes that are old or beyond the limit, unless in use."""
+def remove_orphans(own: Path) -> None:
+    """Remove other indexes that are old, beyond the limit or of a missing folder, unless in use."""
     room = _MOST_BYTES
     for age_s, size, path in sorted(_kept(own.parent)):
         room -= size
-        if (room < 0 or age_s > _MOST_AGE_S) and path != own:
-            with suppress(Timeout, OSError), FileLock(f"{path}.lock", timeout=0, mode=0o600):
-                remove_store(path)
-                Path(f"{path}.lock").unlink(missing_ok=True)
+        is_unwanted = room < 0 or age_s > _MOST_AGE_S or _is_of_no_folder(path)
+        if is_unwanted and path != own:
+            _remove(path)
             room += size
 
 
@@ -195,6 +195,19 @@ def _kept(indexes: Path) -> Iterator[tuple[float, int, Path]]:
         with suppress(OSError):
             status = path.stat()
             yield time.time() - status.st_mtime, status.st_size, path
+
+
+def _is_of_no_folder(path: Path) -> bool:
+    """Whether an index's folder is gone; an unreadable index may be of another version."""
+    with suppress(StoreError, OSError), closing(Store.open(path)) as store:
+        return not store.folder.is_dir()
+    return False
+
+
+def _remove(path: Path) -> None:
+    with suppress(Timeout, OSError), FileLock(f"{path}.lock", timeout=0, mode=0o600):
+        remove_store(path)
+        Path(f"{path}.lock").unlink(missing_ok=True)
 
 
 if __name__ == "__main__":

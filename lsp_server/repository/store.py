@@ -16,6 +16,7 @@ from lsp_server.repository.definitions import Definition
 from lsp_server.repository.source_text import family_of, words_in
 
 _TABLES = """
+CREATE TABLE folder (path TEXT);
 CREATE TABLE file (
     id INTEGER PRIMARY KEY, path TEXT UNIQUE, stem TEXT, family TEXT,
     modified_ns INTEGER, size INTEGER);
@@ -80,8 +81,8 @@ class Store:
         self._connection = connection
 
     @classmethod
-    def build(cls, path: Path) -> Self:
-        """Open or create the index at `path`, for writing.
+    def build(cls, path: Path, folder: Path) -> Self:
+        """Open or create the index of a folder at `path`, for writing.
 
         Only its user can read it. Raises StoreError.
         """
@@ -96,6 +97,8 @@ class Store:
             connection.execute(f"PRAGMA wal_autocheckpoint = {_LOG_PAGES}")
             if not connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
                 connection.executescript(f"BEGIN; {_TABLES} COMMIT;")
+            new = "INSERT INTO folder SELECT ? WHERE NOT EXISTS (SELECT * FROM folder)"
+            connection.execute(new, [str(folder)])
             return cls(connection)
 
     @classmethod
@@ -113,6 +116,12 @@ class Store:
     def close(self) -> None:
         """Close the file."""
         self._connection.close()
+
+    @property
+    def folder(self) -> Path:
+        """The folder that this indexes."""
+        rows = self._rows("SELECT path FROM folder")
+        return Path(str(rows[0][0])) if rows else Path()
 
     @property
     def is_whole(self) -> bool:

@@ -68,7 +68,7 @@ def _indexes(folder: Path, stack: ExitStack) -> AskIndex:
 
     @cache
     def index_of(root: Path) -> Retrieval:
-        store = Store.build(folder / f"{uuid.uuid4().hex}.sqlite")
+        store = Store.build(folder / f"{uuid.uuid4().hex}.sqlite", root)
         stack.callback(store.close)
         files = SourceFiles(root)
         scan(store, files, lambda _: None)

@@ -128,12 +128,17 @@ def test_completions_expire(monkeypatch):
     assert len(cache) == 1
 
 
-def test_memory_is_bounded(monkeypatch):
+def test_memory_is_bounded_in_items_and_in_characters(monkeypatch):
     monkeypatch.setattr(suggestions, "_MOST_ITEMS", 3)
+    monkeypatch.setattr(suggestions, "_MOST_CHARS", 100)
     cache = SuggestionCache()
     for number in range(10):
         remember(cache, "x = |", f"foo({number})")
-    assert [text for text, _ in rests(cache, "x = |")] == ["foo(9)", "foo(8)", "foo(7)"]
+    assert len(cache) == 3
+    remember(cache, "x = |", "y" * 99)
+    assert rests(cache, "x = |") == [("y" * 99, 0)]
+    remember(cache, "x = |", "y" * 101)
+    assert len(cache) == 0
 
 
 TEXT = st.text(st.sampled_from("ab ()[]{}\"'\n🙂"), max_size=15)

@@ -116,7 +116,7 @@ async def test_without_an_index_that_is_whole_all_files_are_looked_at(root):
     updates = await watched(root)
     (root.parent / "indexes" / "one.sqlite").unlink()
     assert await updates.after("a.py") == [None]
-    with closing(Store.build(root.parent / "indexes" / "one.sqlite")) as store:
+    with closing(Store.build(root.parent / "indexes" / "one.sqlite", root)) as store:
         store.keep_whole(is_whole=False)
     assert await updates.after("a.py") == [None]
     assert await updates.after("a.py") == []

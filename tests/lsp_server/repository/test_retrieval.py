@@ -50,7 +50,7 @@ def root(tmp_path):
 
 
 def indexed(root) -> Retrieval:
-    store, files = Store.build(root.parent / "index.sqlite"), SourceFiles(root)
+    store, files = Store.build(root.parent / "index.sqlite", root), SourceFiles(root)
     scan(store, files, lambda _: None)
     return Retrieval(store, files)
 

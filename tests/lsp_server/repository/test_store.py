@@ -14,8 +14,8 @@ def path(tmp_path):
 
 
 @pytest.fixture
-def store(path):
-    return Store.build(path)
+def store(path, tmp_path):
+    return Store.build(path, tmp_path)
 
 
 def put(store: Store, path: str, text: str = "load\n", size: int = 1) -> None:
@@ -83,6 +83,7 @@ def test_a_reader_sees_what_is_written_meanwhile(path, store):
     reader = Store.open(path)
     put(store, "a.py")
     assert reader.stamp("a.py") == Stamp(1, 1)
+    assert reader.folder == store.folder
 
 
 def test_a_file_is_imported_by_its_own_name_or_its_folders():
