@@ -7,7 +7,6 @@ import importlib.util
 import os
 import shutil
 import sysconfig
-import timeit
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +20,21 @@ from kernels.device_limits import LEAST_CAPABILITY, LEAST_SHARED_BYTES
 from kernels.weight import Quantization
 
 _LEAST_MEMORY = 3.5e9  # bytes that `auto` requires: the smallest model, CUDA itself and a cache
-_READ_NUMBERS, _READS = 1 << 26, 5  # float32 that no cache holds; the fastest of so many reads
+# Bytes per second by a word of the device's name, from data sheets. Apple: the first chip of each
+# kind. Intel: desktop cards; "" stands for GPUs that share the processor's memory.
+_APPLE_BANDWIDTHS = {"": 68e9, "Pro": 150e9, "Max": 300e9, "Ultra": 800e9}
+_INTEL_BANDWIDTHS = {
+    "A310": 124e9,
+    "A380": 186e9,
+    "A580": 512e9,
+    "A750": 512e9,
+    "A770": 560e9,
+    "B570": 380e9,
+    "B580": 456e9,
+    "B50": 224e9,
+    "B60": 456e9,
+    "": 80e9,
+}
 _INTEL_PART = 0.6  # part of a GPU's memory assumed free when its driver does not report it
 _FIRST = {"cuda": "cuda:0", "xpu": "xpu:0"}
 GPU_QUANTIZATIONS: dict[str, Quantization] = {"bfloat16": "float", "fp8": "fp8", "int4": "int4"}
@@ -155,23 +168,18 @@ def made_current(device: torch.device) -> AbstractContextManager[object]:
 
 
 def memory_bandwidth(device: torch.device) -> float:
-    """Return a GPU's memory bandwidth in bytes per second, measured unless torch reports it.
-
-    Raises DeviceUnfitError.
-    """
-    is_reported = device.type == "cuda" and not torch.version.hip
-    gpu = _properties(device) if is_reported else None
+    """Return a GPU's memory bandwidth in bytes per second; 0 if torch does not report it."""
+    if device.type == "mps":
+        kind = torch.backends.mps.get_name().rpartition(" ")[2]
+        return _APPLE_BANDWIDTHS.get(kind, _APPLE_BANDWIDTHS[""])
+    if device.type == "xpu":
+        words = torch.xpu.get_device_name(device).split()
+        return next(speed for name, speed in _INTEL_BANDWIDTHS.items() if not name or name in words)
+    if torch.version.hip:  # it reports the clock of the memory controller instead
+        return 0.0
+    gpu = _properties(device)
     kilohertz, bits = getattr(gpu, "memory_clock_rate", 0), getattr(gpu, "memory_bus_width", 0)
-    return 2 * 1000 * kilohertz * bits / 8 or _read_speed(device)  # two transfers per cycle
-
-
-def _read_speed(device: torch.device) -> float:
-    try:
-        numbers = torch.ones(_READ_NUMBERS, device=device)
-        times = timeit.repeat(lambda: numbers.sum().item(), number=1, repeat=_READS)
-    except RuntimeError as error:
-        raise DeviceUnfitError(device, error) from error
-    return numbers.nbytes / min(times)
+    return 2 * 1000 * kilohertz * bits / 8  # two transfers per cycle
 
 
 def kernel_lack(device: torch.device) -> str:

@@ -67,17 +67,16 @@ def engine_check(device: str) -> Check | None:
         return None
     try:
         choice = DeviceChoice.of(device)
-        if choice.is_cpu:
-            return Check("device", "ok", f"CPU ({choice.why})")
-        card = Card.of(choice)
     except ConfigurationError as error:
         return failure("device", error)
+    if choice.is_cpu:
+        return Check("device", "ok", f"CPU ({choice.why})")
     lack = hardware_lack(choice.device)
     if not lack and (missing := triton_lack()):
         slower = f"{choice.name}, by PyTorch and several times slower than by our kernels"
         why, _, advice = missing.rpartition(": ")
         return Check("device", "warning", f"{slower}: {why}", advice)
-    means = f"by PyTorch: {lack}" if lack else "by our kernels"
+    card, means = Card.of(choice), f"by PyTorch: {lack}" if lack else "by our kernels"
     what = f"{choice.name}, {means}; {card.free / 1e9:.1f} GB free"
     if best := pick(card):
         is_idle = card.free > _MOSTLY * card.memory_gib * 2**30  # if not, often our host runs

@@ -47,10 +47,11 @@ class Card:
 
     @classmethod
     def of(cls, choice: DeviceChoice) -> Self:
-        """Describe the chosen GPU. Raises DeviceUnfitError."""
-        device, free = choice.device, free_bytes(choice.device)
-        memory, bandwidth = total_bytes(device) / _GIBIBYTE, memory_bandwidth(device) / _GIGA
-        return cls(choice.name, memory, bandwidth, free, choice.has_kernels)
+        """Describe the chosen GPU. If torch reports no bandwidth, assume that of a similar card."""
+        memory = total_bytes(choice.device) / _GIBIBYTE
+        like = min(PLANNED_CARDS, key=lambda card: abs(card.memory_gib - memory))
+        bandwidth = memory_bandwidth(choice.device) / _GIGA or like.memory_gb_s
+        return cls(choice.name, memory, bandwidth, free_bytes(choice.device), choice.has_kernels)
 
 
 # From the makers' data sheets, with no other program running.

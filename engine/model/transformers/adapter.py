@@ -145,7 +145,10 @@ def load_transformers_model(
         return TransformersModel(model)
     except (RuntimeError, TypeError) as error:  # raised only on GPUs
         if "out of memory" in str(error):
-            raise NoSpaceError(f"the model does not fit the memory of {device}") from error
+            reason = str(error).partition("\n")[0]
+            raise NoSpaceError(
+                f"the model does not fit the memory of {device}: {reason}"
+            ) from error
         raise DeviceUnfitError(device, error) from error
 
 

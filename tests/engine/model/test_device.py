@@ -12,7 +12,6 @@ from engine.errors import ConfigurationError
 from engine.model import device
 from engine.model.device import (
     DeviceChoice,
-    DeviceUnfitError,
     free_bytes,
     made_current,
     memory_bandwidth,
@@ -193,15 +192,25 @@ def test_the_compiler_is_one_that_triton_looks_for(gpus, monkeypatch):
     assert triton_lack() == ""
 
 
-def test_the_bandwidth_of_a_device_that_torch_reports_none_of_is_measured(monkeypatch):
-    assert 1e8 < memory_bandwidth(torch.device("cpu")) < 1e13
+@pytest.mark.parametrize(
+    ("name", "gigabytes"),
+    [
+        ("Intel(R) Arc(TM) A770 Graphics", 560),
+        ("Intel(R) Arc(TM) Pro B60 Graphics", 456),
+        ("Intel(R) Iris(R) Xe Graphics", 80),
+        ("Intel(R) Arc(TM) 140V GPU (16GB)", 80),
+    ],
+)
+def test_an_intel_card_has_memory_of_its_own(monkeypatch, name, gigabytes):
+    """Its data sheet says how fast; the processor's graphics share the processor's."""
+    monkeypatch.setattr(torch.xpu, "get_device_name", lambda _: name)
+    assert memory_bandwidth(torch.device("xpu:0")) == gigabytes * 1e9
 
-    def fails(*_, device):
-        raise RuntimeError("it is lost\nadvice")
 
-    monkeypatch.setattr(torch, "ones", fails)
-    with pytest.raises(DeviceUnfitError, match="torch cannot run the model on xpu:0: it is lost"):
-        memory_bandwidth(torch.device("xpu", 0))
+@pytest.mark.parametrize(("chip", "bandwidth"), [("M3", 68e9), ("M2 Max", 300e9)])
+def test_a_macs_bandwidth_is_that_of_the_first_chip_of_its_kind(monkeypatch, chip, bandwidth):
+    monkeypatch.setattr(torch.backends.mps, "get_name", lambda: f"Apple {chip}")
+    assert memory_bandwidth(torch.device("mps")) == bandwidth
 
 
 def test_a_gpu_is_made_the_threads_current_one(monkeypatch):

@@ -84,10 +84,9 @@ def test_a_machine_without_a_gpu_gets_the_offline_model():
     ("told", "bandwidth"),
     [({"memory_clock_rate": 10_501_000, "memory_bus_width": 384}, 1.008e12), ({}, 272e9)],
 )
-def test_a_gpus_bandwidth_is_what_torch_reports_or_what_is_measured(monkeypatch, told, bandwidth):
+def test_a_gpus_bandwidth_is_its_own_or_that_of_a_card_of_its_size(monkeypatch, told, bandwidth):
     gpu = SimpleNamespace(name="A GPU", total_memory=8 << 30, **told)
     monkeypatch.setattr(fit, "free_bytes", lambda device: 7_500_000_000)
-    monkeypatch.setattr("engine.model.device._read_speed", lambda device: 272e9)
     monkeypatch.setattr(torch.cuda, "get_device_properties", lambda index: gpu)
     choice = DeviceChoice(torch.device("cuda", 0), "A GPU")
     assert Card.of(choice).memory_gb_s == pytest.approx(bandwidth / 1e9, rel=1e-3)
