@@ -572,8 +572,9 @@ async def test_a_client_that_is_switched_off_uses_no_host(tmp_path):
         shown.open(SOURCE)
         assert await shown.items() == []
         assert host.service.buffers.usage_of().clients == 0
-        configure(shown, enable=True)
-        assert await shown.items()
+        for enable in (True, False):
+            configure(shown, enable=enable)
+            assert bool(await shown.items()) is enable
 
 
 async def test_copilots_clients_hear_of_the_state(tmp_path):

@@ -1,11 +1,14 @@
 """The plugin in real Neovim, with the real server and the offline model."""
 
+import os
+import signal
 import time
 
 import pytest
 
+from tests.support.completion_hosts import host_status
 from tests.support.editor_home import COMMAND
-from tests.support.neovim import ALL_WAYS, WAYS
+from tests.support.neovim import ALL_WAYS, LIMIT_S, WAYS
 from tests.support.neovim_watch import watch, watched
 from tests.support.polling import until
 from tests.support.served_host import secret_file
@@ -186,6 +189,15 @@ def test_a_language_is_switched_off_and_on(editor):
         "foregram: Suggestions in python are off",
         "foregram: Suggestions in python are on",
     ]
+
+
+def test_a_host_that_was_killed_comes_back(editor, environ):
+    former = host_status(environ)["pid"]
+    os.kill(former, signal.SIGKILL)
+    editor.type(LOOP)
+    editor.until_ghost()
+    until(lambda: host_status(environ).get("pid", former) != former, "a new host", limit_s=LIMIT_S)
+    assert not editor.said()
 
 
 REASONS = """
