@@ -58,10 +58,10 @@ _GROUPS: dict[Quantization, int] = {"q8_0": 32, "q4_k": 32, "q6_k": 16, "q6_k_mi
 _HEAD, _ATTENTION = "lm_head_kernel", "attend_kernel"
 _PRODUCTS = ("project_qkv_kernel", "skinny_matmul_kernel", "gate_up_kernel", _HEAD)
 # Bytes where more is kept, the most of Triton 3.6.0 and 3.7.1: products of 64 rows of a form,
-# attention of 7b, and of 0.5b on sm_80, 86 and 89.
+# attention of 1.5b to 32b, and of 0.5b on sm_80, 86 and 89.
 _KNOWN_SPILLS = {
     (120, "int4_zeros"): 24,
-    (120, "q4_k"): 32,
+    (120, "q4_k"): 40,
     (100, _ATTENTION): 360,
     (80, _ATTENTION): 32,
     (86, _ATTENTION): 24,
