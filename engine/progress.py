@@ -5,8 +5,6 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from typing import TypeVar
 
-from filelock import FileLock, Timeout
-
 T = TypeVar("T")
 _SOON_S = 1.0  # shorter work is not shown
 
@@ -35,20 +33,6 @@ def shown(progress: Progress, task: str, total: int) -> Iterator[None]:
         yield
     finally:
         progress.end()
-
-
-@contextmanager
-def shared_lock(lock: FileLock, task: str, progress: Progress) -> Iterator[None]:
-    """Hold a lock, and show waiting for another process as a task. Raises Timeout."""
-    try:
-        lock.acquire(timeout=0)
-    except Timeout:
-        with shown(progress, task, 0):
-            lock.acquire()
-    try:
-        yield
-    finally:
-        lock.release()
 
 
 def shown_if_long(progress: Progress, task: str, work: Callable[[], object]) -> None:

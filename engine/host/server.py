@@ -122,9 +122,10 @@ class HostServer:
         with suppress(OSError):
             folder.log.rotate()
         with suppress(OSError):  # a log that cannot be rotated must not stop this
-            record, since = folder.read_record(), self._service.served_since
+            since = self._service.served_since
             has_served = since is not None and time.monotonic() - since >= _SERVED_S
-            if record and has_served and not record.has_served:
+            record = folder.read_record() if has_served else None
+            if record and not record.has_served:
                 folder.write_record(msgspec.structs.replace(record, has_served=True))
 
     def _look(self, listener: socket.socket, place: tuple[int, int] | None) -> None:

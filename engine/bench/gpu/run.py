@@ -114,9 +114,8 @@ class GpuBench:
         for name, measure in self.sections.items():
             start, found = time.monotonic(), self.cases.setdefault(name, [])
             try:
-                found.extend(
-                    measure(self.machine, self.progress)
-                )  # keeps results from before a failure
+                # This keeps results from before a failure.
+                found.extend(measure(self.machine, self.progress))
             except Exception as error:  # noqa: BLE001 - what fails in one section is that section's
                 self.failures[name] = _sentence(error)
             self.machine.release()

@@ -21,7 +21,8 @@ from engine.model.loading.gguf_model import GgufModel
 from engine.model.loading.packing import FILE_FORMS, PACKERS
 from engine.model.model_config import ModelConfig
 from engine.offline_parts import EmbeddedModel
-from engine.progress import Progress, shared_lock
+from engine.progress import Progress
+from engine.shared_lock import shared_lock
 
 # Increased whenever the files that a conversion writes change, so that old folders do not match.
 _VERSION = "v3"

@@ -12,7 +12,8 @@ import msgspec
 from filelock import FileLock, Timeout
 
 from engine.atomic_write import atomic_write, read_kept
-from engine.progress import Progress, shared_lock
+from engine.progress import Progress
+from engine.shared_lock import shared_lock
 
 FOLDER = "gpu-checks"  # subfolder of the cache
 _OTHERS_S = 900.0  # seconds to wait for another process that checks the same model
