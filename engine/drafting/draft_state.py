@@ -33,19 +33,12 @@ class DraftState:
     closed: list[ClosedBuffers] = field(default_factory=list)  # while it was taken
 
     def forget(self, closed: ClosedBuffers) -> None:
-        """Forget buffers and the completions in them.
-
-        If the client has no buffer left open, forget its repository as well.
-        """
-        self.buffers.close(closed.workspace, closed.keys)
-        self.repository.close(closed.workspace, closed.paths)
-        self.edited.forget(closed.workspace, closed.paths)
+        """Forget buffers and the completions in them."""
+        for texts in (self.buffers, self.repository, self.edited):
+            texts.forget(closed)
         self.pool.remove_all(Source.PREVIOUS_COMPLETION, closed.paths)
-        if closed.departed:
-            for texts in (self.buffers, self.repository, self.edited):
-                texts.close_all(closed.departed)
-            if closed.takes_all_of(self.workspace):
-                self.workspace = _NOBODYS
+        if closed.takes_all_of(self.workspace):
+            self.workspace = _NOBODYS
 
     def is_of_all(self, closed: ClosedBuffers) -> bool:
         """Whether to forget the whole state, including its recycler."""

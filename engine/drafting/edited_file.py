@@ -6,7 +6,7 @@ just before the cursor is added for one completion only, as each key changes its
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from itertools import accumulate
 from typing import Literal
@@ -17,7 +17,7 @@ from engine.common_start import common_end, common_start
 from engine.drafting.pool import DocumentId, NgramPool, PoolFullError
 from engine.drafting.tree import Source
 from engine.model.remembered_encoding import Encode, allows_blocks, split_blocks
-from engine.request import CompletionRequest
+from engine.request import ClosedBuffers, CompletionRequest
 
 _STEP_CHARS = 25_000  # steps in which the start of the held text moves
 _NEW_CHARS = 50_000  # new text of a part that one completion tokenises while others wait
@@ -66,14 +66,10 @@ class EditedFile:
         self._texts.clear()
         self._reach.clear()
 
-    def close_all(self, scope: str) -> None:
-        """Forget the file if its workspace's name begins with `scope`."""
-        if self._workspace.startswith(scope):
-            self.close()
-
-    def forget(self, workspace: str, paths: Collection[str]) -> None:
-        """Forget the file if it is one of these."""
-        if self._workspace == workspace and self._path in paths:
+    def forget(self, closed: ClosedBuffers) -> None:
+        """Forget the file if it was closed, or if its client has no buffer left open."""
+        is_closed = self._workspace == closed.workspace and self._path in closed.paths
+        if is_closed or closed.takes_all_of(self._workspace):
             self.close()
 
     def _hold(self, part: _Part, source: Source, text_within: Callable[[int], str]) -> None:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from engine.drafting.pool import DocumentId, NgramPool
 from engine.drafting.tree import Source
 from engine.model.remembered_encoding import Encode
-from engine.request import Buffer
+from engine.request import Buffer, ClosedBuffers
 
 MOST_CHARS = 2_000_000  # of all buffers, which leaves the pool room for the edited file
 _DOCUMENT_CHARS = 100_000
@@ -59,17 +59,14 @@ class OpenBuffers:
             held.append(_Held(part, document))
         return kept < len(wanted)
 
-    def close(self, workspace: str, keys: Collection[str]) -> None:
-        """Drop these buffers of a workspace."""
-        held = self._held.get(workspace, [])
-        for one in [one for one in held if _key(one.buffer) in keys]:
+    def forget(self, closed: ClosedBuffers) -> None:
+        """Drop the closed buffers, and all buffers of clients that have none left open."""
+        for workspace in filter(closed.takes_all_of, list(self._held)):
+            self._close_from(self._held.pop(workspace), 0)
+        held, names = self._held.get(closed.workspace, []), closed.keys | closed.paths
+        for one in [one for one in held if _key(one.buffer) in names]:
             self._pool.remove(one.document)
             held.remove(one)
-
-    def close_all(self, scope: str) -> None:
-        """Drop all buffers of the workspaces whose names begin with `scope`."""
-        for workspace in [name for name in self._held if name.startswith(scope)]:
-            self._close_from(self._held.pop(workspace), 0)
 
     def _make_room(self, num_chars: int) -> None:
         """Close workspaces, the least recently used first, until the last fits with `num_chars`."""

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from engine.drafting.edited_file import EditedFile, TokenisedText
 from engine.drafting.pool import NgramPool, PoolFullError
 from engine.drafting.tree import Source
-from engine.request import CompletionRequest
+from engine.request import ClosedBuffers, CompletionRequest
 from tests.support.trained_tokenizers import SPLITTERS, edited, edits, texts, trained
 
 short_texts = st.text("ab \n", max_size=12)
@@ -90,11 +90,11 @@ def test_a_closed_file_is_forgotten_and_another_is_not():
     pool, _, file = make()
     with file.completed(request("ab\n" * 2000, "cd"), ""):
         pass
-    file.forget("there", {"a.py"})
-    file.forget("here", {"b.py"})
+    file.forget(ClosedBuffers("there", paths=frozenset({"a.py"})))
+    file.forget(ClosedBuffers("here", paths=frozenset({"b.py"})))
     assert found(pool, "a")
     assert found(pool, "c")
-    file.forget("here", {"a.py"})
+    file.forget(ClosedBuffers("here", paths=frozenset({"a.py"})))
     assert not found(pool, "a")
     assert not found(pool, "c")
 

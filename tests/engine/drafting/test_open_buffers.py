@@ -4,7 +4,7 @@ import pytest
 
 from engine.drafting.open_buffers import MOST_CHARS, OpenBuffers
 from engine.drafting.pool import NgramPool, PoolFullError
-from engine.request import Buffer
+from engine.request import Buffer, ClosedBuffers
 
 
 def drafted(pool: NgramPool, context: str) -> str:
@@ -122,8 +122,8 @@ def test_buffers_are_closed_by_their_keys_and_others_stay():
     pool, buffers = make()
     here = [Buffer("a", "hello world", key="1"), Buffer("b", "other text", key="2")]
     buffers.sync("here", here)
-    buffers.close("here", {"1", "3"})
-    buffers.close("nowhere", {"1"})
+    buffers.forget(ClosedBuffers("here", frozenset({"1", "3"})))
+    buffers.forget(ClosedBuffers("nowhere", frozenset({"2"})))
     assert "wor" not in drafted(pool, "qzhello ")
     assert drafted(pool, "other ") == "tex"
     buffers.sync("here", here)
@@ -158,5 +158,5 @@ def test_closing_a_long_buffer_forgets_all_its_parts():
     long = Buffer("a", "".join(f"hello world {n}\n" for n in range(10_000)))
     while buffers.sync("here", [long]):
         pass
-    buffers.close("here", {"a"})
+    buffers.forget(ClosedBuffers("here", frozenset({"a"})))
     assert drafted(pool, "hello ") == ""
