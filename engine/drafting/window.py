@@ -72,14 +72,16 @@ class JacobiWindow:
         """
         if not self._max_len:
             return []
-        choices = _Choices(draft, chosen)
-        written = choices.written(num_accepted)
+        choices = _choices(draft, chosen)
+        written: list[int] = []
+        while len(written) <= num_accepted:
+            written.append(choices[*written])
         moved: dict[int, list[int]] = {}
         grams = []
         spine: list[int] = []
         for position, column in enumerate(self._columns):
             spine += column[:1] if position else []
-            choice = choices.behind(spine + column[1:])
+            choice = choices.get((*spine, *column[1:]))
             grown = column if choice is None else [*column, choice]
             if len(grown) > self._max_len:
                 grams.append(np.array(grown, np.int32))
@@ -111,32 +113,12 @@ class JacobiWindow:
         return self._starts[self._num_started * 7919 % len(self._starts)]
 
 
-class _Choices:
-    """The model's choices behind each path of a verified tree."""
-
-    def __init__(self, draft: Draft, chosen: np.ndarray) -> None:
-        edges = zip(draft.parents.tolist(), draft.tokens.tolist(), strict=True)
-        self._rows = {(parent + 1, token): row for row, (parent, token) in enumerate(edges, 1)}
-        self._chosen = chosen.tolist()
-
-    def behind(self, path: Sequence[int]) -> int | None:
-        """The choice behind `path`, tokens from the root on; None when it was not verified."""
-        row = 0
-        for token in path:
-            if (row, token) not in self._rows:
-                return None
-            row = self._rows[row, token]
-        return int(self._chosen[row])
-
-    def written(self, num_accepted: int) -> list[int]:
-        """The tokens that the step wrote: those accepted and one more."""
-        path: list[int] = []
-        for _ in range(num_accepted + 1):
-            choice = self.behind(path)
-            if choice is None:
-                raise ValueError(f"the tree has no path of {num_accepted} accepted tokens")
-            path.append(choice)
-        return path
+def _choices(draft: Draft, chosen: np.ndarray) -> dict[tuple[int, ...], int]:
+    """The model's choice behind each path of a verified tree, tokens from the root on."""
+    paths: list[tuple[int, ...]] = [()]
+    for token, parent in zip(draft.tokens.tolist(), draft.parents.tolist(), strict=True):
+        paths.append((*paths[parent + 1], token))
+    return dict(zip(paths, chosen.tolist(), strict=True))
 
 
 def _merged(rows: Sequence[tuple[int, int, float, int]], nodes: int) -> Draft:
