@@ -42,12 +42,6 @@ class Measured:
             and self.off.finish_reason == self.on.finish_reason
         )
 
-    @property
-    def speed_up(self) -> float | None:
-        """Return the decoding speed on over off; None if one of them wrote nothing."""
-        off, on = self.off.cost.tokens_per_second, self.on.cost.tokens_per_second
-        return on / off if off and on else None
-
 
 Runs = Mapping[str, list[Measured]]  # items by kind: completions, edits
 

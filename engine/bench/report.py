@@ -142,7 +142,7 @@ def _item_json(run: Measured) -> dict[str, Any]:
         "prompt_tokens": on.prompt_tokens,
         "decode_ms_on": on.decode_ms,
         "decode_ms_off": off.decode_ms,
-        "speed_up": run.speed_up,
+        "speed_up": Speed.of([on]).over(Speed.of([off])),
     }
 
 

@@ -9,8 +9,11 @@ import json
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import Any, TypeVar
+
+import msgspec
 
 from engine.errors import InputError
 from engine.request import Buffer
@@ -40,17 +43,11 @@ class ReplayItem(SetItem):
     package: str
     target: str
 
-    @classmethod
-    def from_row(cls, row: dict[str, Any]) -> Self:
-        """Parse a line's object."""
-        buffers = tuple(Buffer(str(b["path"]), str(b["text"])) for b in row["open_buffers"])
-        names = ("id", "kind", "package", "path", "prefix", "target", "suffix")
-        return cls(**{name: str(row[name]) for name in names}, open_buffers=buffers)
-
 
 def load_replay_items(path: Path, count: int | None = None) -> list[ReplayItem]:
     """Read the first `count` items of a set, or all."""
-    return read_rows(path, ReplayItem.from_row, "item of a replay set")[:count]
+    read = partial(msgspec.convert, type=ReplayItem)
+    return read_rows(path, read, "item of a replay set")[:count]
 
 
 def read_rows(path: Path, read: Callable[[dict[str, Any]], T], wanted: str) -> list[T]:
