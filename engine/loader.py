@@ -1,12 +1,11 @@
 """Loads a model by name into an engine that knows the machine's step costs."""
 
-from dataclasses import dataclass
 from pathlib import Path
 
 import torch
 
 from engine.drafting.budget import StepCost
-from engine.engine import Engine
+from engine.engine import PROMPT_TOKENS, Engine
 from engine.learning import Learning
 from engine.model.loaded_model import LoadedModel
 from engine.model.loader import load_model
@@ -17,37 +16,32 @@ _ENTER_MS = 600.0  # to read the new tokens after an Enter: the text behind the 
 _ENTER_PART = 4  # that text is a quarter of a full prompt
 
 
-@dataclass(frozen=True, slots=True)
-class EngineOptions:
-    """Which model to load and how. None leaves the choice to the machine."""
+def load_engine(
+    cache_folder: Path,
+    model: str | None = None,
+    *,
+    dtype: str | None = None,
+    device: str = "auto",
+    threads: int | None = None,
+    prompt_tokens: int | None = PROMPT_TOKENS,
+    kv_bytes: int | None = None,
+    progress: Progress | None = None,
+) -> Engine:
+    """Load the model, converting it if need be, and measure its steps. Raises ForegramError.
 
-    cache_folder: Path
-    model: str | None = None
-    dtype: str | None = None
-    device: str = "auto"
-    threads: int | None = None
-    prompt_tokens: int | None = 1024  # None: as many as this machine reads at typing speed
-    kv_bytes: int | None = None  # of the cached prompts
-
-
-def load_engine(options: EngineOptions, progress: Progress | None = None) -> Engine:
-    """Load the model, converting it if need be, and measure its steps. Raises ForegramError."""
+    None leaves the choice to the machine: prompts are as long as it reads at typing speed.
+    `kv_bytes` bounds the cached prompts.
+    """
     progress = progress or Progress()
-    if options.threads is not None:
-        torch.set_num_threads(options.threads)
-    model = load_model(
-        options.model,
-        options.cache_folder,
-        progress,
-        quantization=options.dtype,
-        device_name=options.device,
-        kv_bytes=options.kv_bytes,
+    if threads is not None:
+        torch.set_num_threads(threads)
+    loaded = load_model(
+        model, cache_folder, progress, quantization=dtype, device_name=device, kv_bytes=kv_bytes
     )
-    learning = Learning.load(
-        options.cache_folder / "learned", _machine_key(model), model.causal_lm, progress
-    )
-    prompt_tokens = options.prompt_tokens or affordable_prompt(learning.budget.cost)
-    engine = Engine(model, learning, prompt_tokens, options.kv_bytes)
+    key = _machine_key(loaded)
+    learning = Learning.load(cache_folder / "learned", key, loaded.causal_lm, progress)
+    prompt_tokens = prompt_tokens or affordable_prompt(learning.budget.cost)
+    engine = Engine(loaded, learning, prompt_tokens, kv_bytes)
     shown_if_long(progress, "compiling what drafts text, once on this machine", engine.compile)
     return engine
 

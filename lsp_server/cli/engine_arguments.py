@@ -65,7 +65,6 @@ def load_engine(arguments: argparse.Namespace, settings: Settings, progress: Pro
 
     `prompt_tokens` applies only to commands that have an option for it.
     """
-    from engine.loader import EngineOptions
     from engine.loader import load_engine as load
 
     given = vars(arguments)
@@ -75,4 +74,4 @@ def load_engine(arguments: argparse.Namespace, settings: Settings, progress: Pro
     chosen = {name: given.get(name) or getattr(settings, name) for name in names}
     kv_budget_mb = given.get("kv_budget") or settings.kv_budget_mb
     kv_bytes = kv_budget_mb and kv_budget_mb * _MEGABYTE
-    return load(EngineOptions(**chosen, kv_bytes=kv_bytes), progress)
+    return load(**chosen, kv_bytes=kv_bytes, progress=progress)

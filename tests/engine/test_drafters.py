@@ -12,7 +12,7 @@ from pathlib import Path
 
 from numba.core.dispatcher import Dispatcher
 
-from engine.loader import EngineOptions, load_engine
+from engine.loader import load_engine
 from engine.request import CompletionRequest
 
 def compiled():
@@ -24,7 +24,7 @@ def compiled():
     return kernels
 
 model, cache = sys.argv[1:]
-engine = load_engine(EngineOptions(cache_folder=Path(cache), model=model, threads=1))
+engine = load_engine(cache_folder=Path(cache), model=model, threads=1)
 before = compiled()
 assert before
 text = "def f(a, b):\\n    return a + b\\n\\n\\n"

@@ -9,7 +9,7 @@ import torch
 
 from engine.config import PRESETS, Layout, Lookahead, Sampling, StopRules
 from engine.engine import Engine
-from engine.loader import EngineOptions, load_engine
+from engine.loader import load_engine
 from engine.request import Buffer, CompletionRequest, Done, FinishReason
 from tests.support.byte_tokenizer import CONTROL_TOKENS, MELLUM_TOKENS
 from tests.support.tiny_models import save_model, tiny_model
@@ -55,7 +55,7 @@ def engine(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     folder = save_model(tiny_model(family, **shape), tmp_path_factory.mktemp("model"), tokens)
     cache = tmp_path_factory.mktemp("cache")
     before = torch.get_num_threads()
-    engine = load_engine(EngineOptions(cache_folder=cache, model=str(folder), threads=1))
+    engine = load_engine(cache_folder=cache, model=str(folder), threads=1)
     torch.set_num_threads(before)
     return engine
 

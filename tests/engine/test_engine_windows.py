@@ -1,7 +1,7 @@
 """Several windows of one principal, each with its own files, ask in turns."""
 
 from engine.config import StopRules
-from engine.loader import EngineOptions, load_engine
+from engine.loader import load_engine
 from engine.model.tokenizer import Tokenizer
 from engine.request import Buffer, CompletionRequest
 from tests.support.tiny_models import save_model, tiny_model
@@ -34,9 +34,7 @@ def test_what_stays_as_it_is_in_each_window_is_tokenised_once(tmp_path, monkeypa
 
     monkeypatch.setattr(Tokenizer, "encode", noted)
     folder = save_model(tiny_model("qwen2", seed=4), tmp_path / "model")
-    engine = load_engine(
-        EngineOptions(cache_folder=tmp_path / "cache", model=str(folder), threads=1)
-    )
+    engine = load_engine(cache_folder=tmp_path / "cache", model=str(folder), threads=1)
     requests = [asked(window) for window in range(NUM_WINDOWS)]
 
     def chars_encoded():

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from engine.engine import Engine
-from engine.loader import EngineOptions, load_engine
+from engine.loader import load_engine
 from lsp_server.cli import command_line as cli
 from lsp_server.cli import complete
 
@@ -30,7 +30,7 @@ class KeptOpen:
 
 @pytest.fixture(scope="module")
 def engine(cache_folder):
-    return KeptOpen(load_engine(EngineOptions(cache_folder=cache_folder)))
+    return KeptOpen(load_engine(cache_folder=cache_folder))
 
 
 @pytest.fixture

@@ -105,12 +105,11 @@ def save_model(
 
 
 def tiny_engine(folder: Path) -> Any:
-    from engine.loader import EngineOptions, load_engine
+    from engine.loader import load_engine
 
     shape: dict[str, Any] = {"num_attention_heads": 7, "num_key_value_heads": 1, "hidden_size": 56}
     model = save_model(tiny_model("qwen2", seed=4, **shape), folder / "model")
     before = torch.get_num_threads()
-    options = EngineOptions(cache_folder=folder / "cache", model=str(model), threads=1)
-    engine = load_engine(options)
+    engine = load_engine(cache_folder=folder / "cache", model=str(model), threads=1)
     torch.set_num_threads(before)
     return engine

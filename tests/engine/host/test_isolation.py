@@ -14,7 +14,7 @@ from engine.drafting.lookahead import LookaheadDrafter
 from engine.host.buffers import ClientId
 from engine.host.service import CompletionService
 from engine.learning import SweptCosts
-from engine.loader import EngineOptions, load_engine
+from engine.loader import load_engine
 from engine.request import Done
 from tests.support.running_host import ask, buffer
 from tests.support.tiny_models import save_model, tiny_model
@@ -42,9 +42,12 @@ def load(tmp_path_factory):
     """Loads a tiny model, each time with nothing in its memory."""
     folder = save_model(tiny_model("qwen2", seed=4), tmp_path_factory.mktemp("model"))
     cache = tmp_path_factory.mktemp("cache")
-    options = EngineOptions(cache_folder=cache, model=str(folder), threads=1)
-    load_engine(options)  # its steps are timed once: all others find the same costs
-    return lambda _progress: load_engine(options)
+
+    def loaded(_progress=None):
+        return load_engine(cache_folder=cache, model=str(folder), threads=1)
+
+    loaded()  # its steps are timed once: all others find the same costs
+    return loaded
 
 
 @asynccontextmanager

@@ -41,7 +41,7 @@ def served(monkeypatch, tmp_path):
     monkeypatch.setattr(module, "HostServer", EndingServer)
     monkeypatch.setattr(module, "become_host", lambda: None)
     monkeypatch.setattr(module, "kept_for_good", lambda load: load)
-    monkeypatch.setattr("engine.loader.load_engine", lambda options, _: loaded.append(options))
+    monkeypatch.setattr("engine.loader.load_engine", lambda **options: loaded.append(options))
     environ = {"HOME": str(tmp_path), "FOREGRAM_THREADS": "7", "FOREGRAM_CACHE": "/cache"}
     environ["FOREGRAM_RUNTIME"] = str(tmp_path / "run")
     settings = load_settings(environ=environ).required()
@@ -56,14 +56,14 @@ def served(monkeypatch, tmp_path):
 def test_options_reach_the_engine_over_the_settings(served, tmp_path):
     given = ["--threads", "2", "--prompt-tokens", "900", "--cache-folder", str(tmp_path)]
     options = served(*given)
-    assert (options.threads, options.prompt_tokens) == (2, 900)
-    assert options.cache_folder == tmp_path
+    assert (options["threads"], options["prompt_tokens"]) == (2, 900)
+    assert options["cache_folder"] == tmp_path
 
 
 def test_without_options_the_settings_count(served):
     options = served()
-    assert (options.threads, options.prompt_tokens) == (7, None)
-    assert str(options.cache_folder) == "/cache"
+    assert (options["threads"], options["prompt_tokens"]) == (7, None)
+    assert str(options["cache_folder"]) == "/cache"
 
 
 def test_a_host_that_ends_well_empties_its_record(served, tmp_path):

@@ -7,7 +7,7 @@ import pytest
 from engine.config import StopRules
 from engine.host.upstream.options import UpstreamOptions
 from engine.host.upstream.upstream_engine import UpstreamEngine
-from engine.loader import EngineOptions, load_engine
+from engine.loader import load_engine
 from engine.progress import Progress
 from engine.request import CompletionRequest, FinishReason
 from tests.support.llama_upstream import joined_offline_model, llama_upstream
@@ -104,7 +104,7 @@ def test_the_rules_end_it_as_they_end_our_own(upstream):
 
 def test_most_greedy_text_is_what_our_own_engine_writes(upstream, model, cache_folder):
     """The weights are quantised differently (int8 here, Q4_K_M there), so not all of it is."""
-    own = load_engine(EngineOptions(cache_folder=cache_folder), Progress())
+    own = load_engine(cache_folder=cache_folder)
     same = []
     with closing(own):
         for place, (prefix, suffix) in PLACES.items():
