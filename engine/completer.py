@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from engine.request import Chunk, ClosedBuffers, CompletionRequest, Done
-from engine.scheduler import Running
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +31,10 @@ class EngineUsage:
     kv_bytes: int = 0  # memory of the cached prompts
 
 
-class ServedSequence(Running, Protocol):
+class ServedSequence(Protocol):
     """A completion that the engine's loop runs."""
+
+    is_done: bool  # it needs no more steps
 
     def result(self) -> Done:
         """Return the result. Raises the error that ended it."""

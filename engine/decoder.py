@@ -49,7 +49,8 @@ class Decoder:
         if room <= 0:
             return None
         self._draft = self.drafter.draft(self.context, self.constraint, room - 1)
-        tree = _tree(self.current, self._draft)
+        token_ids = np.append(np.int64(self.current), self._draft.tokens)
+        tree = TokenTree(token_ids, np.append(np.int32(-1), self._draft.parents + 1))
         self._constraints = self._constraints_of(tree)
         allowed = None
         if self.constraint is not None:
@@ -92,12 +93,3 @@ class Decoder:
             constraint = constraints[parent]
             constraints.append(constraint.after(int(token)) if constraint else None)
         return constraints
-
-
-def _tree(current: int, draft: Draft) -> TokenTree:
-    rows = 1 + len(draft.tokens)
-    token_ids, parents = np.empty(rows, np.int64), np.empty(rows, np.int32)
-    token_ids[0], token_ids[1:] = current, draft.tokens
-    parents[0], parents[1:] = -1, draft.parents
-    parents[1:] += 1
-    return TokenTree(token_ids, parents)

@@ -2,14 +2,12 @@
 
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
-from functools import partial
+from dataclasses import replace
 from weakref import WeakSet
 
 from engine.completer import EngineInfo, EngineUsage, ServedEngine
 from engine.decoder import Decoder
 from engine.drafters import Drafters
-from engine.drafting.draft_state import DraftStates
 from engine.growing_text import GrowingText
 from engine.learning import Learning
 from engine.model.causal_lm import CausalModel
@@ -23,42 +21,20 @@ from engine.prompt_cache import CacheLease, PromptCache
 from engine.request import Chunk, ClosedBuffers, CompletionRequest
 from engine.sequence import Completion, Sequence
 from engine.snippets import Neighbours
-from engine.text.stopper import Stopper
 
 _DECODED_TOKENS = 256  # written tokens that every slot has room for at least
 # Characters remembered per workspace for each prompt token, several times a token's length.
 _REMEMBERED_CHARS = 40
-_PROMPT_TOKENS = 1024
+PROMPT_TOKENS = 1024
 _KV_BYTES = 512 * 1024 * 1024
 
 
-@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
-class _UnderWay:
-    """A completion under way, and the buffers closed since it began."""
-
-    request: CompletionRequest
-    prompt: Prompt
-    max_tokens: int
-    closed: list[ClosedBuffers] = field(default_factory=list)
-
-
-def run(
-    model: CausalModel,
-    admit: Callable[[], Collection[Sequence]],
-    on_batch: Callable[[int], None] = lambda _: None,
-) -> None:
-    """Run the step loop; `on_batch` gets the number of sequences before they draft."""
-    while running := admit():
-        on_batch(len(running))
-        _step(model, running)
-
-
-def _step(model: CausalModel, running: Collection[Sequence]) -> None:
+def step(model: CausalModel, running: Collection[Sequence]) -> None:
     """Draft, start one forward pass for all, settle the previous step meanwhile, accept.
 
     A pass that fails ends the sequences whose steps were in it.
     """
-    steps = {one: step for one in running if (step := one.next_step())}
+    steps = {one: next_step for one in running if (next_step := one.next_step())}
     try:
         flight = model.begin(list(steps.values()))
         for one in running:
@@ -78,7 +54,7 @@ class Engine(ServedEngine):
         self,
         model: LoadedModel,
         learning: Learning,
-        prompt_tokens: int = _PROMPT_TOKENS,
+        prompt_tokens: int = PROMPT_TOKENS,
         kv_bytes: int | None = None,
     ) -> None:
         """`kv_bytes` bounds the cached prompts unless the model reserves their memory."""
@@ -94,8 +70,7 @@ class Engine(ServedEngine):
         self._tokenizers = PerWorkspace(lambda: model.tokenizer.remembering(most_chars))
         self._prompts = PromptCache(causal_lm, kv_bytes)
         self._drafters = Drafters(model.tokenizer, causal_lm.vocab_size, learning)
-        self._draft_states = DraftStates(self._drafters.make_state)
-        self._under_way = WeakSet[_UnderWay]()
+        self._under_way = WeakSet[Sequence]()
 
     def compile(self) -> None:
         """Compile the drafters before the first completion: many seconds, once per machine."""
@@ -116,7 +91,7 @@ class Engine(ServedEngine):
     def usage_of(self, principal: str = "") -> EngineUsage:
         """Return the memory of one principal, or of all if unnamed. Safe from any thread."""
         return EngineUsage(
-            self._draft_states.pool_tokens(principal), self._prompts.num_bytes(principal)
+            self._drafters.states.pool_tokens(principal), self._prompts.num_bytes(principal)
         )
 
     def laid_out(self, request: CompletionRequest) -> tuple[Prompt, CompletionRequest]:
@@ -140,7 +115,9 @@ class Engine(ServedEngine):
 
     def run(self, admit: Callable[[], Collection[Sequence]], /) -> None:
         """Run the step loop until `admit` returns nothing."""
-        run(self.model.causal_lm, admit, self._learning.budget.share_among)
+        while running := admit():
+            self._learning.budget.share_among(len(running))
+            step(self.model.causal_lm, running)
 
     def sequence(
         self,
@@ -152,74 +129,65 @@ class Engine(ServedEngine):
     ) -> Sequence:
         """Make a completion for the loop to run. With `max_tokens` 0 it only reads the prompt."""
         prompt, request = self.laid_out(request)
-        stopper = Stopper(request.stop, request.prefix, request.suffix)
-        completion = Completion(
-            model=self.model,
-            text=GrowingText(stopper, on_chunk, tells_tokens=request.tells_tokens),
-            owed=len(prompt.dropped),
-        )
-        wanted = request.stop.max_tokens
-        room = self.model.causal_lm.max_context - len(prompt.ids)
-        under_way = _UnderWay(request, prompt, min(wanted, room))
-        self._under_way.add(under_way)
-        return Sequence(
+        text = GrowingText(request, on_chunk)
+        sequence = Sequence(
+            request=request,
             prompt=prompt,
-            completion=completion,
-            lease=partial(self._lease, under_way),
-            decoding=partial(self._decoding, under_way, completion) if wanted else None,
+            completion=Completion(self.model, text, owed=len(prompt.dropped)),
+            lease=self._lease,
+            decoding=self._decoding if request.stop.max_tokens else None,
             is_cancelled=is_cancelled,
             on_end=on_end,
-            num_open=len(request.open_buffers),
         )
+        self._under_way.add(sequence)
+        return sequence
 
     def forget(self, closed: ClosedBuffers) -> None:
         """Forget everything learned from these buffers."""
         self._prompts.forget(closed)
         self._neighbours.forget(closed)
         self._tokenizers.forget(closed)
-        self._draft_states.forget(closed)
+        self._drafters.states.forget(closed)
         for one in self._under_way:
             if one.request.principal == closed.principal:
                 one.closed.append(closed)
 
     def forget_completions(self) -> None:
         """Stop drafting from earlier completions."""
-        self._draft_states.forget_completions()
+        self._drafters.states.forget_completions()
 
     def close(self) -> None:
         """Save the learned costs and tables for the next start."""
         self._learning.save()
 
-    def _lease(self, under_way: _UnderWay) -> CacheLease | None:
+    def _lease(self, one: Sequence) -> CacheLease | None:
         """Lease a slot for the prompt without its last token, which the first step reads."""
-        request, prompt = under_way.request, under_way.prompt
-        most = self.model.causal_lm.max_context - len(prompt.ids)
-        room = min(max(under_way.max_tokens, _DECODED_TOKENS), most) + MAX_ROWS
+        request, prompt = one.request, one.prompt
+        wanted = max(request.stop.max_tokens, _DECODED_TOKENS)
+        room = min(wanted, self._most_tokens(prompt)) + MAX_ROWS
         others = (*prompt.neighbours, *prompt.repository)
         lease = self._prompts.lease(
             request.cache_key, prompt.ids[:-1], room, others, request.principal
         )
-        for one in under_way.closed:
-            self._prompts.forget(one)
+        for closed in one.closed:
+            self._prompts.forget(closed)
         return lease
 
+    def _most_tokens(self, prompt: Prompt) -> int:
+        """Return the tokens that may follow a prompt."""
+        return self.model.causal_lm.max_context - len(prompt.ids)
+
     @contextmanager
-    def _decoding(
-        self, under_way: _UnderWay, completion: Completion, lease: CacheLease
-    ) -> Iterator[Decoder]:
-        """Draft from a draft state during the completion, then add the written tokens to it."""
-        request, prompt = under_way.request, under_way.prompt
-        with self._draft_states.take(request.workspace, request.principal) as state:
-            state.closed += under_way.closed  # closed while the prompt was read
-            with self._drafters.drafter(state, request, prompt) as drafter:
-                yield Decoder(
-                    slot=lease.slot,
-                    drafter=drafter,
-                    sampling=request.sampling,
-                    constraint=healed_start(prompt.dropped, self.model.trie),
-                    current=prompt.ids[-1],
-                    context=self._drafters.context(prompt),
-                    max_tokens=under_way.max_tokens,
-                    on_step=completion.take,
-                )
-            self._drafters.remember(state, request, prompt, completion.token_ids)
+    def _decoding(self, one: Sequence, lease: CacheLease) -> Iterator[Decoder]:
+        request, prompt, written = one.request, one.prompt, one.completion.token_ids
+        with self._drafters.drafter(request, prompt, one.closed, written) as drafter:
+            yield Decoder(
+                slot=lease.slot,
+                drafter=drafter,
+                sampling=request.sampling,
+                constraint=healed_start(prompt.dropped, self.model.trie),
+                current=prompt.ids[-1],
+                context=self._drafters.context(prompt),
+                max_tokens=min(request.stop.max_tokens, self._most_tokens(prompt)),
+                on_step=one.completion.take,
+            )

@@ -6,7 +6,7 @@ It knows no tokens, only the text of each one, so it serves an upstream's tokens
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from engine.request import Chunk, FinishReason, TokenText
+from engine.request import Chunk, CompletionRequest, FinishReason, TokenText
 from engine.text.stopper import Stop, Stopper
 
 
@@ -14,15 +14,19 @@ from engine.text.stopper import Stop, Stopper
 class GrowingText:
     """A growing text, complete once `finish_reason` is set; `on_chunk` gets its final parts."""
 
-    stopper: Stopper
+    request: CompletionRequest
     on_chunk: Callable[[Chunk], None]
-    tells_tokens: bool = False  # whether chunks list their tokens
     finish_reason: FinishReason | None = None
     text: str = ""
+    stopper: Stopper = field(init=False)
     log_probs: list[float] = field(default_factory=list)  # of each token
     _starts: list[int] = field(default_factory=list)  # of each token, in the text
     _sent: int = 0  # characters in chunks
     _num_told: int = 0  # tokens in chunks
+
+    def __post_init__(self) -> None:
+        request = self.request
+        self.stopper = Stopper(request.stop, request.prefix, request.suffix)
 
     @property
     def is_ended(self) -> bool:
@@ -53,7 +57,7 @@ class GrowingText:
         """Send the text that has become final since the last call."""
         stable_len = len(self.text) if self.is_ended else self.stopper.stable_len
         text, self._sent = self.text[self._sent : stable_len], max(self._sent, stable_len)
-        tokens = self._whole_tokens() if self.tells_tokens else ()
+        tokens = self._whole_tokens() if self.request.tells_tokens else ()
         if text or tokens:
             self.on_chunk(Chunk(text, tokens))
 
@@ -72,6 +76,6 @@ class GrowingText:
 
     def _stop(self, stop: Stop) -> None:
         # White space alone shows nothing, and would only get in the way if accepted.
-        is_text = bool(stop.text.strip()) or not self.stopper.drops_blank
+        is_text = bool(stop.text.strip()) or not self.request.stop.drops_blank
         self.text = stop.text if is_text else ""
         self.finish_reason = stop.reason

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import partial
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from engine.turns import Turns
 
@@ -32,12 +32,6 @@ class Dropped(StrEnum):
     STOPPED = "stopped"  # the scheduler was stopped
 
 
-class Running(Protocol):
-    """A sequence that a job has begun."""
-
-    is_done: bool  # it needs no more steps
-
-
 @dataclass(slots=True, eq=False, kw_only=True)
 class Job:
     """A client's piece of work, which a subclass defines.
@@ -56,8 +50,8 @@ class Job:
     submitted_at: float = 0.0  # by the scheduler's clock
     _cancelled: threading.Event = field(default_factory=threading.Event)
 
-    def begin(self) -> Running | None:
-        """Begin on the engine's thread; None if there is nothing to run. Must not raise."""
+    def begin(self) -> Any:  # noqa: ANN401 - it knows only that a sequence has `is_done`
+        """Begin a sequence on the engine's thread; None if there is none to run. Must not raise."""
         raise NotImplementedError
 
     def dropped(self, reason: Dropped) -> None:

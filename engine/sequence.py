@@ -15,7 +15,7 @@ from engine.model.loaded_model import LoadedModel
 from engine.model.prompt import Prompt
 from engine.model.token_tree import TokenTree
 from engine.prompt_cache import CacheLease
-from engine.request import Cost, Done, FinishReason
+from engine.request import ClosedBuffers, CompletionRequest, Cost, Done, FinishReason
 
 
 @dataclass(slots=True)
@@ -39,7 +39,7 @@ class Completion:
     def take(self, step: VerifiedStep) -> bool:
         """Add a step's tokens up to the one that ends the completion; return whether one did."""
         self.steps += 1
-        self.rows += step.rows
+        self.rows += step.tree.num_rows
         sources = [source.name.lower() for source in step.sources] + ["model"]
         written = zip(step.token_ids.tolist(), step.log_probs.tolist(), sources, strict=True)
         for token_id, log_prob, source in written:
@@ -81,13 +81,14 @@ class Sequence:
     the prompt; None only reads the prompt. `on_end` is called when it is done or has failed.
     """
 
+    request: CompletionRequest
     prompt: Prompt
     completion: Completion
-    lease: Callable[[], CacheLease | None]
-    decoding: Callable[[CacheLease], AbstractContextManager[Decoder]] | None
+    lease: Callable[["Sequence"], CacheLease | None]
+    decoding: Callable[["Sequence", CacheLease], AbstractContextManager[Decoder]] | None
     is_cancelled: Callable[[], bool]
     on_end: Callable[["Sequence"], None] = lambda _: None
-    num_open: int = 0  # files open beside this one
+    closed: list[ClosedBuffers] = field(default_factory=list)  # since it began
     is_done: bool = False
     error: Exception | None = None
     _lease: CacheLease | None = None
@@ -161,7 +162,7 @@ class Sequence:
             accepted_by_source=dict(written.accepted),
             neighbour_tokens=prompt.neighbour_tokens,
             neighbours=prompt.neighbours,
-            num_open=self.num_open,
+            num_open=len(self.request.open_buffers),
             repository_tokens=prompt.repository_tokens,
             repository=prompt.repository,
         )
@@ -188,7 +189,7 @@ class Sequence:
 
     def _next_step(self) -> StepInput | None:
         if self._lease is None:
-            self._lease = self.lease()
+            self._lease = self.lease(self)
             if self._lease is None:
                 return None
             self._reused = self._lease.reused
@@ -198,7 +199,7 @@ class Sequence:
         if self.decoding is None:
             return None
         if self._decoder is None:
-            self._decoder = self._held.enter_context(self.decoding(self._lease))
+            self._decoder = self._held.enter_context(self.decoding(self, self._lease))
             self._read = time.perf_counter()
         return self._decoder.next_step()
 

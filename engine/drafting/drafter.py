@@ -20,11 +20,6 @@ class VerifiedStep:
     output: StepOutput
 
     @property
-    def rows(self) -> int:
-        """Rows of this sequence: the current token and its drafts."""
-        return self.tree.num_rows
-
-    @property
     def token_ids(self) -> np.ndarray:
         """int64 [accepted + 1]: the written tokens; the last one is the model's own."""
         written: np.ndarray = self.output.chosen[self.output.path]

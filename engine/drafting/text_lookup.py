@@ -5,7 +5,7 @@ So we look up the tokens before that piece, also without their last ones. We kee
 whose bytes begin with the piece, and tokenise them again behind it.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,7 +13,7 @@ import numpy as np
 from engine.drafting.pool import NgramPool
 from engine.drafting.pool.token_log import Continuation, Wanted
 from engine.drafting.tree import Draft
-from engine.model.vocabulary import Vocabulary
+from engine.model.tokenizer import Tokenizer
 
 BACK = 2  # last tokens of the context whose borders may differ elsewhere
 PATHS = 64  # continuations of most weight, which are tokenised again
@@ -23,15 +23,10 @@ PATH_TOKENS = 64
 
 @dataclass(frozen=True, slots=True)
 class TextLookup:
-    """A lookup of text in a pool. `vocabulary` and `encode` are the model's tokenizer.
-
-    `in_blocks`: blocks encoded alone have the same tokens as in the whole text.
-    """
+    """A lookup of text in a pool of the tokenizer's tokens."""
 
     pool: NgramPool
-    vocabulary: Vocabulary
-    encode: Callable[[str], Sequence[int]]
-    in_blocks: bool = False
+    tokenizer: Tokenizer
 
     def draft(self, context_ids: Sequence[int], partial: bytes, nodes: int, *, owed: bool) -> Draft:
         """Draft what follows the tokens `context_ids` and the bytes `partial` behind them.
@@ -60,8 +55,9 @@ class TextLookup:
         """
         end = len(context_ids) - back
         left_out = context_ids[end:]  # the whole context finds their continuations
-        lead = b"".join(map(self.vocabulary.bytes_of, left_out))
-        wanted = Wanted(lead + partial, self.vocabulary.spellings, tuple(left_out))
+        vocabulary = self.tokenizer.vocabulary
+        lead = b"".join(map(vocabulary.bytes_of, left_out))
+        wanted = Wanted(lead + partial, vocabulary.spellings, tuple(left_out))
         for found in self.pool.continuations(context_ids[:end], PATH_TOKENS, wanted):
             yield found.closer(back), lead
 
@@ -75,10 +71,10 @@ class TextLookup:
         tokens = continuation.tokens[:num_tokens]
         if not skipped:
             return continuation._replace(tokens=tokens)
-        texts = [self.vocabulary.bytes_of(token) for token in tokens.tolist()]
-        num_anew = _first_block(texts, skipped) if self.in_blocks else 0
+        texts = [self.tokenizer.vocabulary.bytes_of(token) for token in tokens.tolist()]
+        num_anew = _first_block(texts, skipped) if self.tokenizer.encodes_blocks else 0
         text = b"".join(texts[:num_anew] if num_anew else texts)[skipped:]
-        ids = self.encode(text.decode("utf-8", "ignore"))
+        ids = self.tokenizer.encode(text.decode("utf-8", "ignore"))
         # The last token of a cut text may not be one of the whole text.
         ids = [*ids, *tokens[num_anew:].tolist()] if num_anew else ids[:-1]
         return continuation._replace(tokens=np.array(ids, np.int32))

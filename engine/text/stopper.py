@@ -57,11 +57,6 @@ class Stopper:
         return self._written.text
 
     @property
-    def drops_blank(self) -> bool:
-        """Whether a text of white space alone becomes empty."""
-        return self._rules.drops_blank
-
-    @property
     def stable_len(self) -> int:
         """Characters of `text` that no later rule can take back: they may be streamed."""
         seen = self._written

@@ -149,7 +149,7 @@ def test_takes_every_true_token_and_one_more(sampling):
 
     steps = case.decode(Chain(plain, len(case.prompt), case.model.vocab_size, 5, 1.0, 0))
     assert [len(step.token_ids) for step in steps] == [6, 6, 6, 6]
-    assert all(len(step.sources) == 5 and step.rows == 6 for step in steps)
+    assert all(len(step.sources) == 5 and step.tree.num_rows == 6 for step in steps)
     assert text_of(steps) == plain
 
 
@@ -163,9 +163,9 @@ def test_tells_the_drafter_what_became_of_its_draft(case, nodes):
     assert len(adversary.heard) == len(steps)
     for heard, step in zip(adversary.heard, steps, strict=True):
         assert heard.draft.tokens[heard.accepted].tolist() == step.token_ids[:-1].tolist()
-        assert step.rows == len(heard.draft.tokens) + 1 == len(heard.output.chosen)
+        assert step.tree.num_rows == len(heard.draft.tokens) + 1 == len(heard.output.chosen)
         assert len(step.sources) == len(step.token_ids) - 1
-        assert heard.output.top_tokens().shape == (step.rows, NUM_TOP)
+        assert heard.output.top_tokens().shape == (step.tree.num_rows, NUM_TOP)
 
 
 @settings(max_examples=40, deadline=None)

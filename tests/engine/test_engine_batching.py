@@ -189,7 +189,7 @@ def test_a_completion_that_breaks_leaves_its_slot_and_draft_state_to_others(engi
             with pytest.raises(ZeroDivisionError):
                 engine.complete(asked)
     assert not any(entry.is_leased for entry in engine._prompts._entries.values())
-    assert len(engine._draft_states._states) == 1
+    assert len(engine._drafters.states._states) == 1
     assert engine.complete(asked).text
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from engine.completer import EngineUsage
 from engine.config import StopRules
-from engine.loader import EngineOptions, load_engine
+from engine.loader import load_engine
 from engine.request import Buffer, ClosedBuffers, CompletionRequest, Snippet
 from tests.support.tiny_models import save_model, tiny_model
 
@@ -31,7 +31,7 @@ OTHER = replace(ASKED, path="c.py", open_buffers=(), cache_key="shop\0file:///c.
 def loaded(tmp_path_factory):
     folder = save_model(tiny_model("qwen2", seed=4), tmp_path_factory.mktemp("model"))
     cache = tmp_path_factory.mktemp("cache")
-    return load_engine(EngineOptions(cache_folder=cache, model=str(folder), threads=1))
+    return load_engine(cache_folder=cache, model=str(folder), threads=1)
 
 
 @pytest.fixture(scope="module")
@@ -84,7 +84,7 @@ def test_no_piece_of_a_repository_is_drafted_once_its_client_has_left(tmp_path_f
         "def reckoning(of_many_orders):\n    return sum(order.price for order in of_many_orders)\n"
     )
     engine.complete(replace(ASKED, repository=(Snippet("d.py", shown),)))
-    (state,) = engine._draft_states._states
+    (state,) = engine._drafters.states._states
     tokens = engine.model.tokenizer.encode(shown)
     parts = [
         tokens[low:high] for high in range(1, len(tokens)) for low in range(max(0, high - 16), high)
@@ -120,7 +120,7 @@ def test_files_that_are_closed_while_a_prompt_is_read_are_gone_when_it_is_comple
     sequence = engine.sequence(ASKED, on_chunk=lambda _: None, is_cancelled=lambda: False)
     engine.run(ClosingOnceRead(engine, sequence).admit)
     assert sequence.result().cost.tokens
-    (state,) = engine._draft_states._states
+    (state,) = engine._drafters.states._states
     context = engine.model.tokenizer.encode(SHARED)[:16]
     assert not len(state.pool.draft(context, 8).tokens)
     assert engine.complete(ASKED).cost.reused_tokens == 0
@@ -144,7 +144,7 @@ def test_what_a_client_without_buffers_sent_is_forgotten_alone(tmp_path_factory)
     for request in (sent, ASKED, sent):
         known = engine.complete(request).cost.reused_tokens
     engine.forget(ClosedBuffers.of_all("", "drop-in"))
-    (state,) = engine._draft_states._states
+    (state,) = engine._drafters.states._states
     assert state.workspace == ASKED.workspace
     assert engine.complete(ASKED).cost.reused_tokens > known
     assert 2 * engine.complete(sent).cost.reused_tokens < known

@@ -18,9 +18,8 @@ from engine.model.prompt import Prompt
 from engine.model.token_tree import TokenTree
 from engine.model.tokenizer import Tokenizer
 from engine.prompt_cache import PromptCache
-from engine.request import FinishReason
+from engine.request import CompletionRequest, FinishReason
 from engine.sequence import Completion, Sequence
-from engine.text.stopper import Stopper
 from tests.support.byte_tokenizer import byte_tokenizer
 
 IDS = tuple(range(300))
@@ -52,10 +51,10 @@ class Watched:
 
     def __init__(self, cache, *, num_refused=0, decoding=None) -> None:
         self.is_cancelled, self.ends, self.refused = False, 0, num_refused
-        stopper, model = Stopper(StopRules(), "", ""), cast(Any, None)  # it writes nothing
-        completion = Completion(model, GrowingText(stopper, lambda _: None), 0)
+        request, model = CompletionRequest("", ""), cast(Any, None)  # it writes nothing
+        completion = Completion(model, GrowingText(request, lambda _: None), 0)
 
-        def lease():
+        def lease(_):
             if self.refused:
                 self.refused -= 1
                 return None
@@ -65,6 +64,7 @@ class Watched:
             self.ends += 1
 
         self.sequence = Sequence(
+            request=request,
             prompt=Prompt(IDS, b"", b"", (1,)),
             completion=completion,
             lease=lease,
@@ -90,7 +90,9 @@ def test_a_prompt_is_read_in_pieces_without_a_head_and_stays_in_the_cache(cache)
 
 
 def test_it_waits_for_a_slot_and_may_be_cancelled_meanwhile(cache):
-    patient, impatient = (Watched(cache, num_refused=3, decoding=lambda _: 1 / 0) for _ in range(2))
+    patient, impatient = (
+        Watched(cache, num_refused=3, decoding=lambda *_: 1 / 0) for _ in range(2)
+    )
     assert [patient.step() for _ in range(4)] == [None, None, None, 128]
     impatient.step()
     impatient.is_cancelled = True
@@ -109,7 +111,7 @@ def test_a_cancel_keeps_the_pieces_that_were_read(cache):
 
 
 def test_an_error_ends_it_once_and_its_slot_is_built_on_by_nobody(cache):
-    one = Watched(cache, decoding=lambda _lease: 1 / 0)
+    one = Watched(cache, decoding=lambda *_: 1 / 0)
     assert [one.step() for _ in range(4)] == [128, 128, 43, None]
     assert one.ends == 1
     with pytest.raises(ZeroDivisionError):
@@ -121,7 +123,7 @@ def test_a_forward_that_fails_ends_it_and_what_holds_its_slot_is_closed(cache):
     closed = []
 
     @contextmanager
-    def decoding(_lease):
+    def decoding(*_):
         try:
             yield SimpleNamespace(next_step=lambda: None, settle=lambda: None, is_done=False)
         finally:
@@ -144,9 +146,8 @@ TEXT = "total = 0\n    for é in 🙂:\n        total += 1\n    return total\n"
 def completion(chunks: list[Any], *, max_tokens=100, owed=0):
     fim = SimpleNamespace(stop_ids=frozenset({FIM_ID}))
     model: Any = SimpleNamespace(tokenizer=TOKENIZER, fim=fim)
-    rules = StopRules(max_tokens=max_tokens)
-    stopper = Stopper(rules, "def f():\n    ", "")
-    return Completion(model, GrowingText(stopper, chunks.append), owed)
+    request = CompletionRequest("def f():\n    ", "", stop=StopRules(max_tokens=max_tokens))
+    return Completion(model, GrowingText(request, chunks.append), owed)
 
 
 def step(token_ids):

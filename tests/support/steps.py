@@ -8,7 +8,7 @@ import torch
 from engine.config import Sampling
 from engine.decoder import Decoder
 from engine.drafting.drafter import Drafter, VerifiedStep
-from engine.engine import run
+from engine.engine import step
 from engine.model.causal_lm import CausalModel, StepInput, prefill, run_step
 from engine.model.constraint import Constraint
 from engine.model.token_tree import MAX_ROWS, TokenTree
@@ -67,7 +67,7 @@ def written_behind(
 
 
 def text_of(steps: Iterable[VerifiedStep]) -> list[int]:
-    return [int(token) for step in steps for token in step.token_ids]
+    return [int(token) for one in steps for token in one.token_ids]
 
 
 def decoded(model: CausalModel, decoder: Any) -> list[VerifiedStep]:
@@ -75,10 +75,11 @@ def decoded(model: CausalModel, decoder: Any) -> list[VerifiedStep]:
     steps: list[VerifiedStep] = []
     on_step: Callable[[VerifiedStep], bool] = decoder.on_step
 
-    def noted(step: VerifiedStep) -> bool:
-        steps.append(step)
-        return on_step(step)
+    def noted(verified: VerifiedStep) -> bool:
+        steps.append(verified)
+        return on_step(verified)
 
     decoder.on_step = noted
-    run(model, lambda: [] if decoder.is_done else [decoder])
+    while not decoder.is_done:
+        step(model, [decoder])
     return steps

@@ -19,7 +19,6 @@ from engine.request import (
     FinishReason,
     TokenText,
 )
-from engine.text.stopper import Stopper
 
 _REST_S = 0.1  # seconds to read events after the text, so that the connection can be reused
 _REASONS = {"length": FinishReason.MAX_TOKENS}
@@ -93,8 +92,7 @@ class UpstreamSequence:
     def _prepare(self, *, is_healed: bool) -> None:
         request = self.request
         self._prompt = self.model.writer.write(request, is_healed=is_healed)
-        stopper = Stopper(request.stop, request.prefix, request.suffix)
-        self._text = GrowingText(stopper, self.on_chunk, tells_tokens=request.tells_tokens)
+        self._text = GrowingText(request, self.on_chunk)
         self._end_names = self.model.writer.ends(request)
         self._owed, self._num_tokens = self._prompt.owed, 0
         self._has_log_probs, self._prompt_tokens, self._reused_tokens = False, None, None

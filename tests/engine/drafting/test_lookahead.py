@@ -10,7 +10,6 @@ from engine.config import Lookahead
 from engine.drafting.acceptance import AcceptanceTable, AcceptanceTables
 from engine.drafting.budget import Budget, StepCost
 from engine.drafting.lookahead import (
-    LearnedState,
     LookaheadDrafter,
     allowed_part,
     cut,
@@ -93,16 +92,12 @@ def test_dropping_a_node_moves_the_places_of_its_followers():
 def test_a_window_opens_only_where_w_n_and_g_ask_for_it():
     priors = {"window": WINDOW_PRIOR, "recycler": RECYCLER_PRIOR}
     pool = NgramPool(1000, 50)
-    learned = LearnedState(
-        pool,
-        Recycler(50),
-        AcceptanceTables({name: AcceptanceTable(prior) for name, prior in priors.items()}),
-        Budget(StepCost({1: 1.0, 128: 1.0})),  # rows are free
-    )
+    tables = AcceptanceTables({name: AcceptanceTable(prior) for name, prior in priors.items()})
+    learned = pool, Recycler(50), tables, Budget(StepCost({1: 1.0, 128: 1.0}))  # rows are free
     pool.add([5, 6, 7, 5], Source.EDITED_FILE)
 
     def sources(lookahead):
-        drafter = LookaheadDrafter(Lookahead.parse(lookahead), learned, [5, 6, 7, 5])
+        drafter = LookaheadDrafter(Lookahead.parse(lookahead), *learned, [5, 6, 7, 5])
         return set(drafter.draft([5, 6, 7, 5], None, 20).sources.tolist())
 
     assert sources("auto") == {Source.EDITED_FILE}

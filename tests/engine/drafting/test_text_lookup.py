@@ -1,5 +1,7 @@
 """The first step's lookup, with the byte tokenizer, whose words are tokens that merge at borders."""
 
+from copy import copy
+
 import pytest
 
 from engine.drafting.pool import NgramPool
@@ -22,7 +24,9 @@ def first_draft(tokenizer, before, partial, *, owed, elsewhere=ELSEWHERE, nodes=
     pool.add(tokenizer.encode(elsewhere), Source.OPEN_BUFFER)
     context = tokenizer.encode(before)
     pool.add(context, Source.EDITED_FILE)
-    lookup = TextLookup(pool, tokenizer.vocabulary, tokenizer.encode, in_blocks=in_blocks)
+    tokenizer = copy(tokenizer)
+    tokenizer.encodes_blocks = in_blocks
+    lookup = TextLookup(pool, tokenizer)
     draft = lookup.draft(context, partial.encode(), nodes, owed=owed)
     path, here = [], -1
     for node, (token, parent) in enumerate(zip(draft.tokens, draft.parents, strict=True)):
