@@ -7,6 +7,7 @@ from pathlib import Path
 from engine.errors import ConfigurationError
 from engine.host.compat.apis import DEFAULT, EnabledApis
 from engine.host.loopback import is_loopback
+from engine.host.principals import Principals
 from engine.host.runtime import RuntimeFolder
 
 
@@ -61,6 +62,20 @@ class HostOptions:
         A host with a token file may be behind a proxy, and so be called by the proxy's name.
         """
         return self.socket is None and self.is_private and self.token_file is None
+
+    def principals(self) -> Principals:
+        """Return the principals of the token file, or else of the token. Raises ConfigurationError."""
+        file = self.token_file
+        return Principals.read(file.absolute()) if file else Principals.of(self.token)
+
+    def publish_token(self, address: str, port: int) -> Path | None:
+        """Write a port's token for this user's programs, unless it is of a token file.
+
+        Returns the file. Raises OSError.
+        """
+        if not (self.token and self.token_folder):
+            return None
+        return self.token_folder.keep_port_token(address, port, self.token)
 
 
 def _check_tls(cert: Path, key: Path) -> None:

@@ -21,7 +21,6 @@ from engine.host.compat.apis import DEFAULT, EnabledApis
 from engine.host.engine_thread import become_host, kept_for_good
 from engine.host.loopback import is_loopback
 from engine.host.options import HostOptions
-from engine.host.principals import Principals
 from engine.host.quotas import QuotaKeeper
 from engine.host.runtime import RuntimeFolder, new_secret
 from engine.host.scale.plan import ReplicaPlan, replica_range, start_replicas
@@ -50,12 +49,8 @@ def serve(arguments: argparse.Namespace, settings: Settings) -> int:
     load, model = chosen_engine(arguments, settings)
     make = partial(_service, load, model, QuotaKeeper(arguments.quota), is_debugging=settings.debug)
     if arguments.replicas is not None:
-        file = options.token_file
         plan = ReplicaPlan(
             service=make,
-            principals=Principals.read(file.absolute()) if file else Principals.of(options.token),
-            apis=options.apis.names,
-            is_loopback=options.is_this_users,
             count=replica_range(arguments.replicas),
             target_load=arguments.replica_load or _REPLICA_LOAD,
             cluster=arguments.cluster,
@@ -71,7 +66,7 @@ def serve(arguments: argparse.Namespace, settings: Settings) -> int:
         folder = RuntimeFolder(record.parent)
         folder.record_path = record
     try:
-        asyncio.run(HostServer(service, options, folder).run())
+        asyncio.run(HostServer(service, options, folder).serve())
     except DeviceLostError as error:
         # torch cannot free its memory on a lost device, and an ordinary exit of Python may abort
         # over it.

@@ -38,23 +38,16 @@ def echo(words: list[str]) -> None:
         _replicate(given)
         return
     token = given.token_file.read_text().strip()
-    asyncio.run(HostServer(CompletionService(load), HostOptions(given.socket, token=token)).run())
+    asyncio.run(HostServer(CompletionService(load), HostOptions(given.socket, token=token)).serve())
 
 
 def _replicate(given: argparse.Namespace) -> None:
-    from engine.host.principals import Principals
     from engine.host.scale.plan import ReplicaPlan, replica_range, start_replicas
 
     logging.basicConfig(level=logging.INFO)
-    principals = Principals.read(given.token_file.absolute())
     count = replica_range(given.replicas)
     plan = ReplicaPlan(
-        partial(CompletionService, load, "echo"),
-        principals,
-        is_loopback=True,
-        count=count,
-        device="cpu",
-        threads=1,
+        partial(CompletionService, load, "echo"), count=count, device="cpu", threads=1
     )
     start_replicas(plan, HostOptions(port=given.port, token_file=given.token_file))
 

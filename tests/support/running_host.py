@@ -44,7 +44,7 @@ class RunningHost:
     @property
     def is_stopping(self) -> bool:
         """Whether the host only finishes its running requests."""
-        return self.server._server.should_exit
+        return self.server.should_exit
 
     async def ready(self) -> None:
         while self.service.state == "loading":
@@ -59,6 +59,9 @@ class RunningHost:
             assert response.status_code == 200, await response.aread()
             async for line in response.aiter_lines():
                 yield msgspec.json.decode(line, type=CompleteEvent)
+
+    async def answered(self, message: CompleteRequest) -> list[CompleteEvent]:
+        return [event async for event in self.complete(message)]
 
 
 @asynccontextmanager
@@ -82,7 +85,7 @@ async def running_host(
     if apis is not None:
         options = replace(options, apis=apis)
     server = HostServer(service, options, record)
-    task = asyncio.create_task(server.run())
+    task = asyncio.create_task(server.serve())
     headers = {"content-type": "application/json", PROTOCOL_HEADER: str(PROTOCOL_VERSION)}
     if token:
         headers["authorization"] = f"Bearer {token}"

@@ -8,9 +8,7 @@ from pkgutil import resolve_name
 from tempfile import TemporaryDirectory
 
 from engine.errors import ConfigurationError
-from engine.host.compat.apis import NONE
 from engine.host.options import HostOptions
-from engine.host.principals import Principals
 from engine.host.runtime import new_secret
 from engine.host.service import CompletionService
 
@@ -27,12 +25,9 @@ def replica_range(text: str) -> tuple[int, int]:
 
 @dataclass(frozen=True, slots=True)
 class ReplicaPlan:
-    """How many replicas to run, what each serves, and its principals."""
+    """How many replicas to run, and what each serves."""
 
     service: Callable[[], CompletionService]  # called in each replica's process
-    principals: Principals  # each replica reads their file itself
-    apis: str = NONE
-    is_loopback: bool = False  # serves only programs of this machine, by a loopback name
     count: tuple[int, int] = (1, 1)  # minimum and maximum
     target_load: int = 8  # concurrent requests per replica that autoscaling aims at
     cluster: str | None = None  # Ray's address, or `auto`; None starts Ray on this machine

@@ -8,7 +8,9 @@ outlive this process, and another start replaces them.
 import asyncio
 import logging
 import signal
+from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack, suppress
+from functools import partial
 from queue import SimpleQueue
 from typing import Any
 
@@ -20,10 +22,11 @@ from engine.host.app import guarded_app
 from engine.host.auth import Application
 from engine.host.buffers import ClientId
 from engine.host.compat.apis import EnabledApis
-from engine.host.draining_server import kept_token, port_listener
 from engine.host.options import HostOptions
+from engine.host.principals import Principals
 from engine.host.scale.plan import ReplicaPlan
-from engine.host.server import follow_tokens, keep_up
+from engine.host.server import follow_tokens, keep_up, port_listener, published_token
+from engine.host.service import CompletionService
 
 _APP = "foregram"
 _ROUTER = "ray.serve.experimental.consistent_hash_router.ConsistentHashRouter"
@@ -49,6 +52,8 @@ def serve_replicas(plan: ReplicaPlan, host: HostOptions) -> None:
         raise ConfigurationError("replicas need a port that is known beforehand")
     if plan.cluster is not None and host.token_file is None:
         raise ConfigurationError("replicas that go on without this process need a --token-file")
+    principals = host.principals()
+    deploy = partial(_deploy, plan, host, principals)
     wishes: SimpleQueue[int] = SimpleQueue()
     for one in (signal.SIGHUP, signal.SIGUSR1):
         signal.signal(one, lambda number, _: wishes.put(number))
@@ -64,16 +69,16 @@ def serve_replicas(plan: ReplicaPlan, host: HostOptions) -> None:
             http_options=http | {"request_timeout_s": 600.0},
             logging_config=_LOGGING,
         )
-        _deploy(plan, is_waited_for=True)
-        stack.enter_context(kept_token(host, host.address, host.port))
+        deploy(is_waited_for=True)
+        stack.enter_context(published_token(host, host.address, host.port))
         _log.info("listening on %s:%s", host.address, host.port)
         while number := wishes.get():
             try:
                 if number == signal.SIGUSR1:
                     _log.info("the replicas are replaced")
-                    _deploy(plan, is_waited_for=False)
+                    deploy(is_waited_for=False)
                 else:
-                    plan.principals.follow(is_told=True)
+                    principals.follow(is_told=True)
             except Exception as error:  # noqa: BLE001 - Ray's failure must not end the replicas
                 _log.error("nothing was changed: %s", error)
     if plan.cluster is not None:
@@ -93,7 +98,9 @@ def _ray(cluster: str | None) -> AbstractContextManager[Any]:
     return started  # type: ignore[no-any-return] # Ray has no types
 
 
-def _deploy(plan: ReplicaPlan, *, is_waited_for: bool) -> None:
+def _deploy(
+    plan: ReplicaPlan, host: HostOptions, principals: Principals, *, is_waited_for: bool
+) -> None:
     least, most = plan.count
     processors = [node["Resources"].get("CPU", 0) for node in ray.nodes() if node["Alive"]]
     share = max(1, int(min(sum(processors) // most, max(processors, default=1))))
@@ -119,7 +126,9 @@ def _deploy(plan: ReplicaPlan, *, is_waited_for: bool) -> None:
             "runtime_env": {"env_vars": {"GOMP_SPINCOUNT": "20000"}},
         },
     )
-    target = serve.RunTarget(deployment.bind(plan), name=_APP, route_prefix="/")
+    # The names of the APIs, as pickled ones would not be equal to those of the replica.
+    bound = deployment.bind(plan.service, principals, host.apis.names, host.is_this_users)
+    target = serve.RunTarget(bound, name=_APP, route_prefix="/")
     try:
         serve.run_many([target], wait_for_applications_running=is_waited_for)
     except (RuntimeError, ray.exceptions.RayError) as error:
@@ -129,22 +138,29 @@ def _deploy(plan: ReplicaPlan, *, is_waited_for: bool) -> None:
 class Replica:
     """One host as a Ray actor. Its methods run on one event loop."""
 
-    async def __init__(self, plan: ReplicaPlan) -> None:  # type: ignore[misc] # Ray awaits it
+    async def __init__(  # type: ignore[misc] # Ray awaits it
+        self,
+        make: Callable[[], CompletionService],
+        principals: Principals,
+        apis: str,
+        is_loopback: bool,  # noqa: FBT001 - Ray's bind is positional
+    ) -> None:
         """Load the engine; Ray routes nothing here before this returns. Raises ForegramError."""
-        self._plan, self._service = plan, plan.service()
+        self._service, self._principals = make(), principals
+        self._apis, self._is_loopback = EnabledApis.named(apis), is_loopback
         self._name: str = serve.get_replica_context().replica_tag
         self._service.engine_thread.start()
         while self._service.state == "loading":
             await asyncio.sleep(0.05)
         self.check_health()
-        await follow_tokens(self._service, plan.principals, is_told=True)  # it may have changed
-        self._upkeep = asyncio.create_task(keep_up(self._service, plan.principals))
+        await follow_tokens(self._service, principals, is_told=True)  # it may have changed
+        self._upkeep = asyncio.create_task(keep_up(self._service, principals))
 
     def __serve_build_asgi_app__(self) -> Application:
         """Build the application; Ray calls this after the engine is loaded."""
         return guarded_app(
-            *(self._service, EnabledApis.named(self._plan.apis), self._plan.principals),
-            is_loopback=self._plan.is_loopback,
+            *(self._service, self._apis, self._principals),
+            is_loopback=self._is_loopback,
             ask_all=_ask_all,
             replica=self._name,
         )

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 import msgspec
 import pytest
 
-from engine.host import connection, draining_server
+from engine.host import connection, server
 from engine.request import FinishReason
 from tests.support.held_engine import HeldEngine
 from tests.support.raw_requests import HEAD, connected, ended, is_served
@@ -317,14 +317,14 @@ async def test_a_body_that_comes_after_its_refusal_leaves_nothing_to_wait_for(
     tmp_path, monkeypatch, caplog, limits
 ):
     limits(HEADERS_S=0.1)
-    config = draining_server._config
+    config = server._config
 
     def quick(*given):
         made = config(*given)
         made.timeout_keep_alive = 1
         return made
 
-    monkeypatch.setattr(draining_server, "_config", quick)
+    monkeypatch.setattr(server, "_config", quick)
     async with talking(tmp_path, HeldEngine()) as (_, reader, writer):
         writer.write(f"{HEAD.format('POST', 'nothing')}content-length: 2\r\n\r\n".encode())
         assert (await reader.readline()).startswith(b"HTTP/1.1 404")
@@ -336,7 +336,7 @@ async def test_a_body_that_comes_after_its_refusal_leaves_nothing_to_wait_for(
 async def test_connections_without_a_request_make_room_for_those_with_one(
     tmp_path, caplog, monkeypatch
 ):
-    monkeypatch.setattr(draining_server, "_most_connections", lambda: 16)
+    monkeypatch.setattr(server, "_most_connections", lambda: 16)
     async with running_host(tmp_path, HeldEngine()) as host:
         idle = [await connected(tmp_path) for _ in range(40)]
         assert await is_served(host)

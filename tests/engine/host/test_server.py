@@ -15,13 +15,12 @@ import httpx2
 import pytest
 
 from engine.errors import ConfigurationError, DeviceLostError
-from engine.host import draining_server
-from engine.host.draining_server import port_listener
+from engine.host import server as module
 from engine.host.failures import RefusalError
 from engine.host.options import HostOptions
 from engine.host.protocol import PROTOCOL_HEADER, PROTOCOL_VERSION, Failed, Problem
 from engine.host.runtime import MAX_LOG_BYTES, HostRecord, RuntimeFolder
-from engine.host.server import HostServer
+from engine.host.server import HostServer, port_listener
 from engine.host.service import CompletionService
 from tests.support.held_engine import HeldEngine
 from tests.support.ports import free_port
@@ -43,7 +42,7 @@ async def serving(options: HostOptions):
     """A host that listens, and a client of it."""
     service = CompletionService(lambda _: HeldEngine())
     server = HostServer(service, options)
-    task = asyncio.create_task(server.run())
+    task = asyncio.create_task(server.serve())
     scheme = "https" if options.tls_cert else "http"
     verify = ssl.create_default_context(cafile=options.tls_cert) if options.tls_cert else True
     transport = httpx2.AsyncHTTPTransport(uds=str(options.socket)) if options.socket else None
@@ -139,11 +138,11 @@ async def test_no_client_can_stop_a_host_on_a_port(path, address):
 )
 def test_connections_leave_some_descriptors_for_files(monkeypatch, allowed, connections):
     monkeypatch.setattr(resource, "getrlimit", lambda _: (allowed, allowed))
-    assert draining_server._most_connections() == connections
+    assert module._most_connections() == connections
 
 
 async def test_a_tls_handshake_that_does_not_end_is_waited_for_no_longer(certificate, monkeypatch):
-    monkeypatch.setattr(draining_server, "_HANDSHAKE_S", 0.3)
+    monkeypatch.setattr(module, "_HANDSHAKE_S", 0.3)
     cert, key = certificate
     options = HostOptions(port=free_port(), token=TOKEN, tls_cert=cert, tls_key=key)
     async with serving(options) as client:
@@ -171,7 +170,7 @@ async def test_a_port_in_use_is_named():
         with pytest.raises(ConfigurationError, match=f"cannot listen on 127.0.0.1:{port}: .* use"):
             await HostServer(
                 CompletionService(lambda _: HeldEngine()), HostOptions(port=port, token=TOKEN)
-            ).run()
+            ).serve()
 
 
 @pytest.mark.parametrize(
@@ -181,7 +180,7 @@ async def test_a_port_in_use_is_named():
 async def test_a_socket_that_cannot_be_made_is_named_with_the_reason(tmp_path, name, reason):
     options = HostOptions(socket=tmp_path / name)
     with pytest.raises(ConfigurationError, match=f"cannot listen on {tmp_path / name}: {reason}"):
-        await HostServer(CompletionService(lambda _: HeldEngine()), options).run()
+        await HostServer(CompletionService(lambda _: HeldEngine()), options).serve()
 
 
 async def test_a_file_that_is_no_socket_is_left_alone(tmp_path):
@@ -190,7 +189,7 @@ async def test_a_file_that_is_no_socket_is_left_alone(tmp_path):
     with pytest.raises(ConfigurationError, match=f"cannot listen on {precious}"):
         await HostServer(
             CompletionService(lambda _: HeldEngine()), HostOptions(socket=precious)
-        ).run()
+        ).serve()
     assert precious.read_text() == "years of work"
 
 
@@ -265,19 +264,15 @@ async def test_a_hangup_does_not_end_a_host_that_saves_what_it_learned(tmp_path)
     assert handlers[0] is not signal.SIG_DFL
 
 
-async def collected(events):
-    return [event async for event in events]
-
-
 async def test_a_lost_device_ends_the_host_and_all_who_asked_hear_why(tmp_path):
     engine, lost = LosingEngine(), ("device_lost", "the device cuda:0 is lost")
 
     async def serve():
         async with running_host(tmp_path, engine) as host:
-            running = asyncio.create_task(collected(host.complete(ask(buffer("x")))))
+            running = asyncio.create_task(host.answered(ask(buffer("x"))))
             await asyncio.to_thread(engine.began.acquire)
             other = ask(buffer("y"), client="two")
-            waiting = asyncio.create_task(collected(host.complete(other)))
+            waiting = asyncio.create_task(host.answered(other))
             while host.service.scheduler.load_of().waiting == 0:
                 await asyncio.sleep(0.001)
             engine.permits.release()
@@ -299,7 +294,7 @@ async def test_who_asks_a_host_that_has_lost_its_device_is_refused_with_the_reas
 
     async def serve():
         async with running_host(tmp_path, engine) as host:
-            await collected(host.complete(ask(buffer("x"))))
+            await host.answered(ask(buffer("x")))
             with pytest.raises(RefusalError, match="the device cuda:0 is lost"):
                 host.service.complete("", ask(buffer("x")))  # as the route does, while there is one
 
@@ -416,7 +411,7 @@ async def test_a_host_has_served_once_its_first_completion_is_old(
         while is_rotated and folder.log.path.stat().st_size:
             await asyncio.sleep(0.005)
         assert not folder.read_record().has_served
-        await collected(host.complete(ask(buffer("x"))))
+        await host.answered(ask(buffer("x")))
         while not folder.read_record().has_served:
             await asyncio.sleep(0.005)
     assert folder.read_record() == HostRecord(1, started_at=3.0, failures=4, has_served=True)
@@ -425,7 +420,7 @@ async def test_a_host_has_served_once_its_first_completion_is_old(
 async def test_what_outlasts_the_drain_ends_as_the_host_does_and_leaves_no_stack_in_the_log(
     tmp_path, monkeypatch, caplog
 ):
-    monkeypatch.setattr(draining_server, "_JOBS_END_S", 0.0)
+    monkeypatch.setattr(module, "_JOBS_END_S", 0.0)
     engine = HeldEngine(is_held=True)
     async with running_host(tmp_path, engine) as host:
 
@@ -444,7 +439,7 @@ async def test_a_body_that_is_still_on_its_way_does_not_outlast_the_drain(
     monkeypatch, caplog, path
 ):
     """Its connection ends; there is no stack in the log."""
-    monkeypatch.setattr(draining_server, "_JOBS_END_S", 0.0)
+    monkeypatch.setattr(module, "_JOBS_END_S", 0.0)
     options = HostOptions(port=free_port(), token=TOKEN)
     async with serving(options):
         reader, writer = await asyncio.open_connection(options.address, options.port)

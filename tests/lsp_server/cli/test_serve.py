@@ -29,7 +29,7 @@ class EndingServer:
     def __init__(self, service, options, folder):
         EndingServer.folder = folder
 
-    async def run(self):
+    async def serve(self):
         if self.failure:
             raise self.failure
 

@@ -53,7 +53,7 @@ async def serving(port, token, folder):
     """A host on a port of this machine, with a token that it has made."""
     service = CompletionService(lambda _: HeldEngine())
     server = HostServer(service, HostOptions(port=port, token=token, token_folder=folder))
-    task = asyncio.create_task(server.run())
+    task = asyncio.create_task(server.serve())
     while folder.port_token("127.0.0.1", port) != token or service.state != "ready":
         await asyncio.sleep(0.005)
     yield

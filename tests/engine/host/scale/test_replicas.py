@@ -8,7 +8,6 @@ from functools import partial
 import pytest
 
 from engine.host.options import HostOptions
-from engine.host.principals import Principals
 from engine.host.scale.plan import ReplicaPlan
 from engine.host.service import CompletionService
 from tests.support.held_engine import HeldEngine
@@ -46,7 +45,7 @@ def test_replicas_go_on_where_others_cannot_be_had_and_nothing_waits_for_those(m
     monkeypatch.setattr(replicas.serve, "shutdown", lambda: None)
     monkeypatch.setattr(replicas.serve, "run_many", run_many)
     service = partial(CompletionService, lambda _: HeldEngine())
-    plan = ReplicaPlan(service, Principals.of("a token of a test"), device="cpu")
+    plan = ReplicaPlan(service, device="cpu")
     replicas.serve_replicas(plan, HostOptions(port=free_port(), token="a token of a test"))
     assert waited == [True, False, False]
     assert "nothing was changed: the controller does not answer" in caplog.text
