@@ -2,10 +2,10 @@
 
 import asyncio
 import re
-from collections.abc import AsyncGenerator, Coroutine
+from collections.abc import AsyncGenerator, Awaitable
 from contextlib import aclosing
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import msgspec
 from litestar.types import HTTPResponseBodyEvent, HTTPResponseStartEvent, Receive, Scope, Send
@@ -71,9 +71,9 @@ class EventLines:
                 await send(line)
 
 
-async def unless_gone(receive: Receive, work: Coroutine[Any, Any, _Kind]) -> _Kind | None:
+async def unless_gone(receive: Receive, work: Awaitable[_Kind]) -> _Kind | None:
     """Await `work`; if the client disconnects meanwhile, cancel it and return None."""
-    working, gone = asyncio.create_task(work), asyncio.create_task(_until_gone(receive))
+    working, gone = asyncio.ensure_future(work), asyncio.ensure_future(_until_gone(receive))
     try:
         await asyncio.wait((working, gone), return_when=asyncio.FIRST_COMPLETED)
         return working.result() if working.done() else gone.result()

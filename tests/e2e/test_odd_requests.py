@@ -16,7 +16,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from engine.host.compat import llama_cpp, mistral, openai, tabby
+from engine.host.compat import llama_cpp, openai, tabby
 from engine.host.compat.apis import NAMES
 from engine.host.protocol import CloseRequest, CompleteRequest, Feedback, SyncRequest
 from tests.support.odd_json import bent, value_of
@@ -35,7 +35,7 @@ READ = ("/v1/status", "/health", "/metrics")
 DROP_IN = (
     ("/v1/completions", openai.OpenAIBody),
     ("/v1/completions", tabby.TabbyBody),
-    ("/v1/fim/completions", mistral.FimBody),
+    ("/v1/fim/completions", openai.FimBody),
     ("/infill", llama_cpp.LlamaBody),
     ("/completion", llama_cpp.LlamaBody),
     ("/v1/events", tabby.TabbyEvent),

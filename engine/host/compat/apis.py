@@ -7,7 +7,7 @@ https://html.spec.whatwg.org/multipage/server-sent-events.html
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Coroutine
+from collections.abc import AsyncGenerator, Awaitable
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -22,8 +22,7 @@ from engine.errors import ConfigurationError, InputError
 from engine.host.bodies import decoded, unless_gone
 from engine.host.compat.drop_in_api import Body, DropInApi, DropInCompletion, Json, event
 from engine.host.compat.llama_cpp import LLAMA_CPP
-from engine.host.compat.mistral import MISTRAL
-from engine.host.compat.openai import OPENAI
+from engine.host.compat.openai import MISTRAL, OPENAI
 from engine.host.compat.tabby import TABBY
 from engine.host.failures import RefusalError
 from engine.host.principals import principal_of
@@ -183,15 +182,8 @@ async def _answered(
         events = _with_crlf(events)
     if not completion.is_streamed:
         return Response(await _unless_gone(request, _whole(events, completion)), status_code=200)
-    first = asyncio.ensure_future(anext(events))
-    try:
-        await _unless_gone(request, asyncio.wait({first}, timeout=_KEEP_ALIVE_S))
-    except BaseException:
-        first.cancel()
-        raise
-    if first.done() and isinstance(failed := first.result(), Failed):
-        raise _refusal(failed)
-    sent = _sent(events, first, api, completion)
+    sent = _sent(events, api, completion)
+    await _unless_gone(request, anext(sent))
     return Stream(sent, media_type="text/event-stream", headers=_HEADERS)
 
 
@@ -208,14 +200,15 @@ async def _whole(events: AsyncGenerator[CompleteEvent], completion: DropInComple
 
 
 async def _sent(
-    events: AsyncGenerator[CompleteEvent],
-    first: asyncio.Task[CompleteEvent],
-    api: DropInApi,
-    completion: DropInCompletion,
-) -> AsyncIterator[bytes]:
-    """Yield the bytes of a stream; `first` already awaits its first event."""
-    pending = first
+    events: AsyncGenerator[CompleteEvent], api: DropInApi, completion: DropInCompletion
+) -> AsyncGenerator[bytes]:
+    """Yield nothing once the status is known, then the bytes of a stream. Raises RefusalError."""
+    pending = asyncio.ensure_future(anext(events))
     try:
+        await asyncio.wait({pending}, timeout=_KEEP_ALIVE_S)
+        if pending.done() and isinstance(failed := pending.result(), Failed):
+            raise _refusal(failed)
+        yield b""
         while True:
             if not (await asyncio.wait({pending}, timeout=_KEEP_ALIVE_S))[0]:
                 yield b": keep-alive\n\n"
@@ -241,7 +234,7 @@ def _refusal(failed: Failed) -> RefusalError:
     return RefusalError(status, Problem(failed.code, failed.message), failed.retry_after_s)
 
 
-async def _unless_gone(request: AnyRequest, work: Coroutine[Any, Any, _T]) -> _T:
+async def _unless_gone(request: AnyRequest, work: Awaitable[_T]) -> _T:
     if (done := await unless_gone(request.receive, work)) is None:
         raise HTTPException(status_code=499, detail="the client is gone")  # nginx's status
     return done

@@ -32,7 +32,7 @@ class TextRequest:
 
     A raw prompt is continued verbatim, with special tokens written by name. Text at a cursor ends
     by the rules of editor completions. Requests do not supersede each other. Without a `seed`, each
-    drawn text differs. The host writes at most `MAX_TOKENS`. Raises InputError.
+    drawn text differs. The host writes at most `MAX_TOKENS`.
     """
 
     prefix: str
@@ -50,10 +50,6 @@ class TextRequest:
     time_limit_ms: int | None = None  # checked at line ends
     tells_tokens: bool = False  # chunks contain their tokens and log-probabilities
     is_prefetch: bool = False
-
-    def __post_init__(self) -> None:
-        if self.max_tokens < 0:
-            raise InputError(f"max_tokens {self.max_tokens} is negative")
 
     @property
     def has_crlf(self) -> bool:

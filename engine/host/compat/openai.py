@@ -1,8 +1,10 @@
-"""OpenAI's `/v1/completions` and `/v1/models`.
+"""OpenAI's `/v1/completions` and `/v1/models`, and Mistral's `/v1/fim/completions`.
 
-A prompt with a suffix is text with a hole, laid out as the model expects. A prompt without one is
-continued verbatim, and names of special tokens in it stand for these tokens.
+A prompt with a suffix is text with a hole, laid out as the model expects. OpenAI's prompts without
+one are continued verbatim, and names of special tokens in them stand for these tokens. Mistral's
+always have a hole, and its answers are chat messages.
 https://platform.openai.com/docs/api-reference/completions
+https://docs.mistral.ai/api/endpoint/fim
 """
 
 import hashlib
@@ -46,6 +48,8 @@ _NEUTRAL: dict[str, tuple[object, ...]] = {
     "presence_penalty": (0,),
     "frequency_penalty": (0,),
 }
+# Mistral's API has no penalties, but Continue may send them.
+_FIM_NEUTRAL = {"min_tokens": (0,), "presence_penalty": (0,), "frequency_penalty": (0,)}
 _CUT = (
     FinishReason.MAX_TOKENS,
     FinishReason.CONTEXT_FULL,
@@ -100,16 +104,40 @@ class OpenAIBody(HoleBody, frozen=True):
     logprobs: int | None = None
 
 
+class FimBody(HoleBody, frozen=True):
+    """The body of `/v1/fim/completions`."""
+
+    prompt: str
+    suffix: str = ""
+    max_tokens: int = 128
+    seed: int | None = msgspec.field(default=None, name="random_seed")
+
+
+class _Completion(DropInCompletion):
+    def _answer(
+        self, kind: str, completion_id: str, choices: list[Json], done: Done | None = None
+    ) -> Json:
+        """Return an answer or a piece of one; with `done`, it tells the usage."""
+        return {
+            "id": completion_id,
+            "object": kind,
+            "created": self.created,
+            "model": self.model.model,
+            "choices": choices,
+            "usage": None if done is None else _usage(done),
+        }
+
+
 @dataclass(slots=True)
-class _OpenAICompletion(DropInCompletion):
+class _OpenAICompletion(_Completion):
     tells_usage: bool = False  # at the end of a stream
     num_logprobs: int | None = None
     _offset: int = 0  # characters before the next token
 
     def answer(self, chunks: Sequence[Chunk], done: Done) -> Json:
         tokens = [token for chunk in chunks for token in chunk.tokens]
-        choice = _choice(done.text, self._logprobs(tokens), finish_reason(done))
-        return self._completion(done.id, [choice], usage(done))
+        choice = _choice(done.text, self._logprobs(tokens), _finish_reason(done))
+        return self._completion(done.id, [choice], done)
 
     def piece(self, chunk: Chunk) -> bytes:
         return event(
@@ -117,23 +145,16 @@ class _OpenAICompletion(DropInCompletion):
         )
 
     def end(self, done: Done) -> bytes:
-        events = event(self._completion(done.id, [_choice("", None, finish_reason(done))]))
+        events = event(self._completion(done.id, [_choice("", None, _finish_reason(done))]))
         if self.tells_usage:
-            events += event(self._completion(done.id, [], usage(done)))
+            events += event(self._completion(done.id, [], done))
         return events + DONE
 
     def _completion(
-        self, completion_id: str, choices: list[Json], cost: Json | None = None
+        self, completion_id: str, choices: list[Json], done: Done | None = None
     ) -> Json:
-        return {
-            "id": f"cmpl-{completion_id}",
-            "created": self.created,
-            "model": self.model.model,
-            "system_fingerprint": _fingerprint(self.model),
-            "choices": choices,
-            "usage": cost,
-            "object": "text_completion",
-        }
+        answer = self._answer("text_completion", f"cmpl-{completion_id}", choices, done)
+        return answer | {"system_fingerprint": _fingerprint(self.model)}
 
     def _logprobs(self, tokens: Sequence[TokenText]) -> Json | None:
         """Return log-probabilities of the next tokens; those of other candidates are unknown."""
@@ -151,6 +172,28 @@ class _OpenAICompletion(DropInCompletion):
             else None,
             "text_offset": offsets,
         }
+
+
+@dataclass(slots=True)
+class _FimCompletion(_Completion):
+    def answer(self, chunks: Sequence[Chunk], done: Done) -> Json:  # noqa: ARG002 - the end has all text
+        choice = {"message": _message(done.text), "finish_reason": _finish_reason(done)}
+        return self._answer("chat.completion", done.id, [{"index": 0, **choice}], done)
+
+    def piece(self, chunk: Chunk) -> bytes:
+        return event(self._delta(chunk.id, chunk.text))
+
+    def end(self, done: Done) -> bytes:
+        return event(self._delta(done.id, "", done)) + DONE
+
+    def _delta(self, completion_id: str, text: str, done: Done | None = None) -> Json:
+        reason = None if done is None else _finish_reason(done)
+        choice = {"index": 0, "delta": _message(text), "finish_reason": reason}
+        return self._answer("chat.completion.chunk", completion_id, [choice], done)
+
+
+def _message(content: str) -> Json:
+    return {"content": content, "role": "assistant"}
 
 
 @cache
@@ -174,10 +217,14 @@ def _read(_path: str, body: Body, model: EngineInfo) -> _OpenAICompletion:
     )
 
 
-def _refusal(status: int, problem: Problem) -> Json:
+def _read_fim(_path: str, body: Body, model: EngineInfo) -> _FimCompletion:
+    asked = read_as(FimBody, body, _FIM_NEUTRAL)
+    return _FimCompletion(asked.request(), model, asked.stream)
+
+
+def _error(status: int, problem: Problem) -> Json:
     kind = error_type(status)
-    error = {"message": problem.message, "type": kind, "code": problem.code, "param": None}
-    return {"error": error}
+    return {"message": problem.message, "type": kind, "code": problem.code, "param": None}
 
 
 def _routes(service: CompletionService) -> list[HTTPRouteHandler]:
@@ -210,8 +257,7 @@ def _routes(service: CompletionService) -> list[HTTPRouteHandler]:
     return [models, model]
 
 
-def usage(done: Done) -> Json:
-    """Return the token counts of a completion."""
+def _usage(done: Done) -> Json:
     return {
         "prompt_tokens": done.cost.prompt_tokens,
         "completion_tokens": done.cost.tokens,
@@ -219,8 +265,7 @@ def usage(done: Done) -> Json:
     }
 
 
-def finish_reason(done: Done) -> str:
-    """Return `length` if a limit cut the text, else `stop`."""
+def _finish_reason(done: Done) -> str:
     return "length" if done.finish_reason in _CUT else "stop"
 
 
@@ -234,7 +279,14 @@ OPENAI = DropInApi(
     paths=("/v1/completions",),
     marker="prompt",
     read=_read,
-    refusal=_refusal,
+    refusal=lambda status, problem: {"error": _error(status, problem)},
     other_paths=("/v1/models",),
     routes=_routes,
+)
+MISTRAL = DropInApi(
+    name="mistral",
+    paths=("/v1/fim/completions",),
+    marker="prompt",
+    read=_read_fim,
+    refusal=lambda status, problem: _error(status, problem) | {"object": "error"},
 )

@@ -14,6 +14,7 @@ pytestmark = [pytest.mark.asyncio, pytest.mark.usefixtures("one_thread")]
 
 PREFIX = "def add(a, b):\n    ret"
 SUFFIX = "\n\ndef sub(a, b):\n    return a - b\n"
+ASKED = {"model": "any", "prompt": "def f():\n", "max_tokens": 30}
 
 
 @pytest.fixture(scope="module")
@@ -47,11 +48,10 @@ async def test_a_hole_is_filled_with_the_usage_told(engine):
 
 
 async def test_a_stream_says_what_the_whole_says(engine):
-    asked = {"model": "any", "prompt": "def f():\n", "max_tokens": 30}
     async with dropped_in_host(engine) as host, client_of(host) as client:
-        whole = await client.completions.create(**asked)
+        whole = await client.completions.create(**ASKED)
         stream = await client.completions.create(
-            **asked, stream=True, stream_options={"include_usage": True}
+            **ASKED, stream=True, stream_options={"include_usage": True}
         )
         chunks = [chunk async for chunk in stream]
     text = "".join(chunk.choices[0].text for chunk in chunks if chunk.choices)
@@ -63,7 +63,7 @@ async def test_a_stream_says_what_the_whole_says(engine):
 
 
 async def test_a_drawn_text_is_that_of_its_seed(engine):
-    asked = {"model": "any", "prompt": "def f():\n", "max_tokens": 20, "temperature": 1.0}
+    asked = ASKED | {"temperature": 1.0}
     async with dropped_in_host(engine) as host, client_of(host) as client:
         texts = [
             (await client.completions.create(**asked, seed=seed)).choices[0].text
@@ -73,19 +73,18 @@ async def test_a_drawn_text_is_that_of_its_seed(engine):
 
 
 async def test_no_stop_string_is_in_the_text_whether_it_is_streamed_or_not(engine):
-    asked = {"model": "any", "prompt": "def f():\n", "max_tokens": 30}
     async with dropped_in_host(engine) as host, client_of(host) as client:
-        free = (await client.completions.create(**asked)).choices[0].text
+        free = (await client.completions.create(**ASKED)).choices[0].text
         stop = free[7:10]
-        whole = await client.completions.create(**asked, stop=stop)
-        stream = await client.completions.create(**asked, stop=[stop], stream=True)
+        whole = await client.completions.create(**ASKED, stop=stop)
+        stream = await client.completions.create(**ASKED, stop=[stop], stream=True)
         streamed = "".join([chunk.choices[0].text async for chunk in stream])
     assert whole.choices[0].text == streamed == free[: free.index(stop)]
     assert whole.choices[0].finish_reason == "stop"
 
 
 async def test_log_probabilities_come_with_the_text_of_each_token(engine):
-    asked = {"model": "any", "prompt": "def f():\n", "max_tokens": 30, "logprobs": 1}
+    asked = ASKED | {"logprobs": 1}
     async with dropped_in_host(engine) as host, client_of(host) as client:
         whole = await client.completions.create(**asked)
         stream = await client.completions.create(**asked, stream=True)

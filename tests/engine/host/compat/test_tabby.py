@@ -10,6 +10,7 @@ from engine.host.compat.tabby import TABBY
 from engine.request import Snippet
 from tests.support.held_engine import HeldEngine
 from tests.support.running_host import running_host
+from tests.support.served_host import secret_file
 
 APIS = EnabledApis.named("openai,tabby")
 COMPLETIONS = "/v1/completions"
@@ -105,17 +106,14 @@ async def test_events_of_lines_and_of_unknown_completions_do_no_harm(tmp_path):
 
 
 async def test_nobody_counts_for_another(tmp_path):
-    file = tmp_path / "tokens"
-    tokens = {name: f"the-token-of-{name}-for-this-test" for name in ("ada", "eve")}
-    file.write_text("".join(f"{name}:{token}\n" for name, token in tokens.items()))
-    file.chmod(0o600)
-    async with running_host(
-        tmp_path, HeldEngine(), apis=APIS, token=tokens["ada"], token_file=file
-    ) as host:
+    ada, eve = "the token of ada, for tests", "the token of eve, for tests"
+    file = secret_file(tmp_path / "tokens", f"ada:{ada}\neve:{eve}")
+    engine = HeldEngine()
+    async with running_host(tmp_path, engine, apis=APIS, token=ada, token_file=file) as host:
         answer = (await host.client.post(COMPLETIONS, json=BODY)).json()
         event = {"type": "select", "completion_id": answer["id"], "choice_index": 0}
-        eve = {"authorization": f"Bearer {tokens['eve']}"}
-        response = await host.client.post("/v1/events", json=event, headers=eve)
+        headers = {"authorization": f"Bearer {eve}"}
+        response = await host.client.post("/v1/events", json=event, headers=headers)
         page = host.service.metrics.page({}).decode()
     assert response.status_code == 200
     assert "foregram_accepted_characters_total 0.0" in page
