@@ -44,7 +44,7 @@ _DONE = b'{"choices":[{"finish_reason":"stop"}]}'  # in case no event gave a rea
 class UpstreamError(ForegramError):
     """The upstream could not generate; `code` says how it failed.
 
-    `said` is its own message. It may quote a prompt, so the log omits it if it concerns a request.
+    `said` is its own message about a request. It may quote a prompt, so the log omits it.
     """
 
     exit_status = 8
@@ -71,7 +71,7 @@ class UpstreamError(ForegramError):
     @property
     def logged(self) -> str:
         """The message for the log: without the upstream's words about a prompt."""
-        return self._message if self.code in ("upstream_refused", "upstream_failed") else str(self)
+        return self._message
 
 
 class UpstreamOptionsError(ConfigurationError):
@@ -136,12 +136,9 @@ class UpstreamChannel:
     async def _answer(
         self, path: str, body: dict[str, Any] | None
     ) -> AsyncIterator[httpx2.Response]:
-        sent: dict[str, Any] = {"method": "GET"}
-        if body is not None:
-            headers = {"content-type": "application/json"}
-            sent = {"method": "POST", "content": msgspec.json.encode(body), "headers": headers}
+        method = "GET" if body is None else "POST"
         with self._told():  # also what is raised in the caller's block
-            async with self._http.stream(url=path, **sent) as response:
+            async with self._http.stream(method, path, json=body) as response:
                 if not response.is_success:
                     raise await self._refusal(response)
                 yield response

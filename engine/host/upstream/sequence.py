@@ -48,10 +48,7 @@ class UpstreamSequence:
     _text: GrowingText = field(init=False)
     _end_names: Collection[str] = ()  # special tokens that end the text
     _owed: str = ""  # with which the rest of the answer must begin
-    _num_tokens: int = 0
-    _has_log_probs: bool = False
-    _prompt_tokens: int | None = None  # as the upstream counts them
-    _reused_tokens: int | None = None
+    _deltas: list[Delta] = field(init=False)  # the text so far, and what may follow it
     _began: float = field(default_factory=time.perf_counter)
     _read: float = 0.0  # when the prompt was read
     _ended: float = 0.0  # 0 while it runs
@@ -69,15 +66,18 @@ class UpstreamSequence:
                 await self._generate()
         except asyncio.CancelledError:
             self._text.finish(self._cancelled)
-            self._end()
+            self.close()
         except Exception as error:  # noqa: BLE001 - `result` raises it
             self.error = None if self._ended else error
-            self._end()
+            self.close()
         self.is_done = True
 
     def close(self) -> None:
-        """Report the end if that is still due; there is nothing to free."""
-        self._end()
+        """Report the end once; the upstream's work ends after that."""
+        if not self._ended:
+            self._ended = time.perf_counter()
+            self._text.send()
+            self.on_end(self)
 
     def result(self) -> Done:
         """Return the result. Raises the completion's error, and ValueError before its end."""
@@ -86,7 +86,8 @@ class UpstreamSequence:
         text = self._text
         if text.finish_reason is None:
             raise ValueError("the completion has not ended")
-        log_probs = tuple(text.log_probs) if self._has_log_probs else ()
+        has_log_probs = any(one.has_log_probs for one in self._deltas)
+        log_probs = tuple(text.log_probs) if has_log_probs else ()
         return Done(text.text, text.finish_reason, self._stats(), log_probs=log_probs)
 
     def _prepare(self, *, is_healed: bool) -> None:
@@ -94,8 +95,7 @@ class UpstreamSequence:
         self._prompt = self.model.writer.write(request, is_healed=is_healed)
         self._text = GrowingText(request, self.on_chunk)
         self._end_names = self.model.writer.ends(request)
-        self._owed, self._num_tokens = self._prompt.owed, 0
-        self._has_log_probs, self._prompt_tokens, self._reused_tokens = False, None, None
+        self._owed, self._deltas = self._prompt.owed, []
 
     async def _generate(self) -> None:
         room = self.model.room(self._prompt)
@@ -106,8 +106,8 @@ class UpstreamSequence:
                 self._read = self._read or time.perf_counter()
                 if self._takes_last(delta):
                     if delta.finish_reason:
-                        await self._count_rest(deltas)
-                    self._end()
+                        await self._take_rest(deltas)
+                    self.close()
                     return
         told = f"{self.model.channel.name} stopped in the middle of a completion"
         raise UpstreamError("upstream_broken", told)
@@ -119,7 +119,7 @@ class UpstreamSequence:
         elif not self.request.stop.max_tokens:  # only the prompt was to be read
             self._text.finish(FinishReason.PREFILLED)
         else:
-            self._count(delta)
+            self._deltas.append(delta)
             for token in delta.tokens:
                 if self._ends(token) or self._text.is_ended:
                     break
@@ -127,12 +127,6 @@ class UpstreamSequence:
                 self._finish(_REASONS.get(delta.finish_reason, FinishReason.END_TOKEN))
             self._text.send()
         return self._text.is_ended
-
-    def _count(self, delta: Delta) -> None:
-        self._num_tokens += delta.num_tokens
-        self._has_log_probs = self._has_log_probs or delta.has_log_probs
-        self._prompt_tokens = delta.prompt_tokens or self._prompt_tokens
-        self._reused_tokens = delta.reused_tokens or self._reused_tokens
 
     def _ends(self, token: TokenText) -> bool:
         """Add a token's text up to a special token; return whether there is one."""
@@ -163,32 +157,28 @@ class UpstreamSequence:
         """The reason for a cancelled request; one that only reads its prompt is no completion."""
         return FinishReason.CANCELLED if self.request.stop.max_tokens else FinishReason.PREFILLED
 
-    async def _count_rest(self, deltas: AsyncGenerator[Delta]) -> None:
+    async def _take_rest(self, deltas: AsyncGenerator[Delta]) -> None:
         with suppress(TimeoutError):
             async with asyncio.timeout(_REST_S):
                 async for delta in deltas:
-                    self._count(delta)
-
-    def _end(self) -> None:
-        """Report the end once; the upstream's work ends after that."""
-        if not self._ended:
-            self._ended = time.perf_counter()
-            self._text.send()
-            self.on_end(self)
+                    self._deltas.append(delta)
 
     def _stats(self) -> Cost:
         laid_out = self._prompt.laid_out
         read = self._read or self._ended
+        num_tokens = sum(one.num_tokens for one in self._deltas)
+        prompt_tokens = max((one.prompt_tokens for one in self._deltas), default=0)
+        reused_tokens = max((one.reused_tokens for one in self._deltas), default=0)
         return Cost(
-            tokens=self._num_tokens,
-            steps=self._num_tokens,  # the upstream's own steps are unknown
-            rows=self._num_tokens,
-            prompt_tokens=self._prompt_tokens or len(laid_out.ids),
+            tokens=num_tokens,
+            steps=num_tokens,  # the upstream's own steps are unknown
+            rows=num_tokens,
+            prompt_tokens=prompt_tokens or len(laid_out.ids),
             # Principals share the upstream's cache, so its hits could reveal others' prompts.
-            reused_tokens=0 if self.request.principal else self._reused_tokens or 0,
+            reused_tokens=0 if self.request.principal else reused_tokens,
             prefill_ms=1000 * (read - self._began),
             decode_ms=1000 * (self._ended - read),
-            accepted_by_source={"model": self._num_tokens},
+            accepted_by_source={"model": num_tokens},
             neighbour_tokens=laid_out.neighbour_tokens,
             neighbours=laid_out.neighbours,
             num_open=len(self.request.open_buffers),

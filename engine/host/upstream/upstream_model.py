@@ -20,8 +20,8 @@ from engine.host.upstream.prompt_writer import (
     names_by_model,
 )
 from engine.host.upstream.wire import TITLES, BodyWriter, Delta, ServerKind, read_delta
-from engine.model.prompt import Prompt
 from engine.model_names import kind_of, title_of, why_unknown
+from engine.request import CompletionRequest
 
 _CONTEXT = 4096  # tokens, if the upstream does not say; all current models have as many
 _MOST_SEQUENCES = 64  # if the upstream does not say; one GPU serves as many well
@@ -260,10 +260,9 @@ class UpstreamModel:
 
     async def _reading_ms(self) -> float:
         text = " ".join(secrets.token_hex(2) for _ in range(_PROBE_WORDS))
-        ids = tuple(self.writer.codec.encode(text))
-        prompt = UpstreamPrompt(text, Prompt(ids, b"", b"", ()))
+        prompt = self.writer.write(CompletionRequest(text, "", is_raw=True), is_healed=False)
         began = time.perf_counter()
         async with self.generated(prompt, 1, Sampling()) as deltas:
             async for delta in deltas:
                 self.tells_probabilities = self.tells_probabilities or delta.has_log_probs
-        return 1000 * (time.perf_counter() - began) / len(ids)
+        return 1000 * (time.perf_counter() - began) / len(prompt.laid_out.ids)

@@ -94,8 +94,8 @@ class Delta:
     num_tokens: int = 0
     finish_reason: str = ""
     has_log_probs: bool = False
-    prompt_tokens: int | None = None
-    reused_tokens: int | None = None  # prompt tokens found in the upstream's cache
+    prompt_tokens: int = 0  # as the upstream counts them; 0 if this event does not say
+    reused_tokens: int = 0  # prompt tokens found in the upstream's cache
 
 
 class _Token(msgspec.Struct):
@@ -157,8 +157,8 @@ def read_delta(data: bytes, upstream: str) -> Delta:
         num_tokens=len(said) or bool(text),
         finish_reason=reason,
         has_log_probs=bool(said),
-        prompt_tokens=usage.prompt_tokens,
-        reused_tokens=details.cached_tokens,
+        prompt_tokens=usage.prompt_tokens or 0,
+        reused_tokens=details.cached_tokens or 0,
     )
 
 
