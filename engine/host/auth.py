@@ -11,7 +11,7 @@ from engine.host.compat.apis import EnabledApis
 from engine.host.failures import RateLimitedLog, RefusalError
 from engine.host.loopback import is_loopback
 from engine.host.metrics import Metrics
-from engine.host.principals import METRICS_NAME, WITHDRAWN, Principals, note_principal
+from engine.host.principals import METRICS_NAME, SCOPE_KEY, WITHDRAWN, Principals
 from engine.host.protocol import (
     MAX_BODY_BYTES,
     PROTOCOL_HEADER,
@@ -115,7 +115,7 @@ class AuthMiddleware:
         principal = self.principals.named_by(_bearer(headers))
         if principal is None:
             raise _refused(401, "wrong_token", "the request does not carry this host's token")
-        note_principal(scope, principal)
+        scope[SCOPE_KEY] = principal
         if principal == METRICS_NAME and path != _PLAIN_PATH:
             raise _refused(403, "not_allowed", "this token is for the figures of the host alone")
         api = self.apis.at(path)

@@ -47,10 +47,10 @@ class Clients:
         self._scheduler, self._engine_thread = scheduler, engine_thread
         self._known: dict[str, _Known] = {}  # by principal
 
-    def note(self, client: ClientId, *, has_buffers: bool) -> None:
+    def note(self, client: ClientId) -> None:
         """Note that a client is alive."""
         known = self._known.setdefault(client.principal, _Known())
-        if not has_buffers:
+        if client not in self._buffers.clients:
             known.bufferless[client.name] = time.monotonic()
 
     def knows(self, principal: str) -> bool:

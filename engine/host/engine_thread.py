@@ -148,17 +148,16 @@ class EngineThread:
             return self._load(self.loading)
         except DeviceLostError as error:
             self.lose(error)
+            return None
         except ForegramError as error:
             _log.error("the model cannot be loaded: %s", error)
-            self._note_failure(Problem(error.code, error.told))
+            problem = Problem(error.code, error.told)
         except BaseException as error:  # noqa: BLE001 - the thread would die silently
             _log.exception("the model cannot be loaded")
-            self._note_failure(Problem("internal_error", f"the model cannot be loaded: {error}"))
-        return None
-
-    def _note_failure(self, problem: Problem) -> None:
+            problem = Problem("internal_error", f"the model cannot be loaded: {error}")
         self._failed_at.append(time.monotonic())  # before `problem`: `load_again` then reads it
         self.problem = problem
+        return None
 
     def _fail(self, problem: Problem) -> None:
         """End the host; the next request starts another."""

@@ -11,7 +11,7 @@ import hashlib
 import re
 import secrets
 import threading
-from collections.abc import Mapping, MutableMapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
@@ -23,7 +23,7 @@ from engine.host.secret_file import MAKE_TOKEN, check_token, read_secret
 METRICS_NAME = "metrics"  # its token only reads the metrics of all principals
 # The token of a request was withdrawn before the request was complete.
 WITHDRAWN = Problem("wrong_token", "the token of the request is none of this host's any more")
-_SCOPE_KEY = "foregram.principal"
+SCOPE_KEY = "foregram.principal"  # of a request's principal in its ASGI scope
 _MAX_BYTES = 1_000_000  # size limit of a token file
 _HASHED = "sha256:"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@+-]{0,63}")
@@ -87,13 +87,8 @@ class Principals:
 
 def principal_of(scope: Mapping[str, Any]) -> str:
     """Return the principal of an authenticated request with this ASGI scope."""
-    principal: str = scope[_SCOPE_KEY]
+    principal: str = scope[SCOPE_KEY]
     return principal
-
-
-def note_principal(scope: MutableMapping[str, Any], principal: str) -> None:
-    """Note the principal of a request in its ASGI scope."""
-    scope[_SCOPE_KEY] = principal
 
 
 def _changed_ns(path: Path) -> int:

@@ -126,7 +126,6 @@ class CompletionService:
             document=message.uri,
             make=request_builder(message, client, self.buffers),
             is_prefetch=message.is_prefetch,
-            has_buffers=True,
         ).events()
 
     def status(self, uptime_s: float, asking: ClientId) -> Status:
@@ -192,7 +191,6 @@ class CompletionJob(Job):
 
     service: CompletionService
     make: Callable[[], CompletionRequest | None]
-    has_buffers: bool = False  # the client syncs buffers, and says when it leaves
     id: str = field(default_factory=lambda: uuid.uuid4().hex)
     told: EventRelay = field(default_factory=EventRelay)
     _queued_at: float = field(default_factory=time.perf_counter)
@@ -206,7 +204,7 @@ class CompletionJob(Job):
         """Queue the job, and yield its events up to Done or Failed. Closing it cancels the job."""
         service, num_written = self.service, 0
         client = ClientId(self.principal, self.client)
-        service.clients.note(client, has_buffers=self.has_buffers)
+        service.clients.note(client)
         service.scheduler.submit(self)
         try:
             while True:
@@ -224,7 +222,7 @@ class CompletionJob(Job):
             service.scheduler.cancel(self)
             service.used_at = time.monotonic()
             if service.clients.knows(self.principal):
-                service.clients.note(client, has_buffers=self.has_buffers)
+                service.clients.note(client)
 
     def _as_told(self, event: CompleteEvent) -> CompleteEvent:
         """Turn a completion that the host ended into Failed, whatever text it has."""
