@@ -102,9 +102,6 @@ class HeldEngine(ServedEngine):
     def forget(self, closed: ClosedBuffers) -> None:
         self.forgotten.append(closed)
 
-    def forget_completions(self) -> None:
-        pass
-
     def close(self) -> None:
         self.is_closed = True
 

@@ -10,7 +10,6 @@ from engine.host.buffers import (
     ClientBuffers,
     ClientId,
     HeldBuffer,
-    spliced,
     split_at,
 )
 from engine.host.failures import RefusalError
@@ -185,13 +184,6 @@ def test_long_names_count_as_text_does():
     buffers = ClientBuffers(lambda _: Quotas(megabytes=1))
     with pytest.raises(QuotaError):
         buffers.sync(ONE, "/", [whole("file:///" + "x" * 1_000_000)])
-
-
-def test_each_splice_stands_upon_the_one_before():
-    splices = [LineSplice(0, 0, ("a", "b")), LineSplice(2, 2, ("c",)), LineSplice(0, 1, ())]
-    assert spliced((), splices) == ("b", "c")
-    with pytest.raises(InputError):
-        spliced((), [splices[1]])
 
 
 @given(LINES.filter(bool), st.data())

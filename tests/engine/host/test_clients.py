@@ -13,7 +13,7 @@ TEAM = "team"
 @pytest.fixture
 def clients():
     clients = CompletionService(lambda _: HeldEngine()).clients
-    clients.note(ClientId(TEAM, "one"), has_buffers=True)
+    clients.note(ClientId(TEAM, "one"))
     return clients
 
 

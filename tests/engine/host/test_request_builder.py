@@ -61,10 +61,6 @@ def test_a_snippet_that_comes_along_is_of_no_open_file():
 CELLS = cell("1", "import os"), cell("2", "path"), cell("3", "print(path)")
 
 
-async def collected(events):
-    return [event async for event in events]
-
-
 async def test_what_follows_an_accept_in_a_cell_stands_between_its_neighbours_too(tmp_path):
     engine = HeldEngine()
     message = ask(
@@ -76,7 +72,7 @@ async def test_what_follows_an_accept_in_a_cell_stands_between_its_neighbours_to
         overlay=(LineSplice(0, 1, ("path = os", "")),),
     )
     async with running_host(tmp_path, engine) as host:
-        await collected(host.complete(message))
+        await host.answered(message)
     (request,) = engine.requests
     assert (request.prefix, request.suffix) == (
         "import os\n\npath = os\n",
@@ -89,9 +85,9 @@ async def test_cells_share_a_cached_prompt_which_goes_with_any_of_them(tmp_path)
     engine = HeldEngine()
     async with running_host(tmp_path, engine) as host:
         for uri in "23":
-            await collected(host.complete(ask(*CELLS, uri=uri)))
+            await host.answered(ask(*CELLS, uri=uri))
         await host.post("/v1/buffers/close", CloseRequest("one", ("1",)))
-        await collected(host.complete(ask(uri="2")))
+        await host.answered(ask(uri="2"))
     keys = {request.cache_key for request in engine.requests}
     assert len(keys) == 1
     assert keys <= engine.forgotten[0].cache_keys
