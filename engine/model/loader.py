@@ -1,7 +1,6 @@
 """Load a model by name: find it, convert it once, and put it on a device."""
 
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
 
 from engine.errors import ConfigurationError
@@ -43,12 +42,28 @@ def load_model(
     """
 
     def loaded(choice: DeviceChoice) -> LoadedModel:
-        name, held = spec, quantization
+        name, dtype = spec or DEFAULT_MODEL, quantization
         if spec == AUTO_MODEL:
-            name, held = picked(choice, quantization)
-            progress.tell(f"model auto: {name}, in {held or _CPU_DEFAULT}")
-        wanted = _Wanted(locate(name or DEFAULT_MODEL, progress), held, cache_folder, kv_bytes)
-        return _loaded(wanted, choice, progress)
+            name, dtype = picked(choice, quantization)
+            progress.tell(f"model auto: {name}, in {dtype or _CPU_DEFAULT}")
+        located = locate(name, progress)
+        model = prepared(located, _stored_as(located, dtype, choice), cache_folder, progress)
+        with ThreadPoolExecutor(max_workers=1) as beside:  # torch releases the interpreter lock
+            placed = beside.submit(_placed, model, dtype, choice, kv_bytes, cache_folder, progress)
+            tokenizer = model.tokenizer()
+            trie = ByteTrie(tokenizer.vocabulary)
+        causal_lm = placed.result()
+        # Larger ids would read beyond the embedding.
+        tokenizer = tokenizer.within(causal_lm.vocab_size)
+        return LoadedModel(
+            name=model.name,
+            where=choice.of_transformers if isinstance(model, FolderModel) else choice.sentence,
+            fingerprint=model.fingerprint,
+            fim=find_fim_format(tokenizer.vocabulary, model.name),
+            causal_lm=causal_lm,
+            tokenizer=tokenizer,
+            trie=trie,
+        )
 
     choice = DeviceChoice.of(device_name)  # fail early: finding the model may need the hub
     try:
@@ -58,39 +73,6 @@ def load_model(
             raise
         progress.tell(f"{error}; the CPU runs it")
         return loaded(DeviceChoice.cpu(str(error)))
-
-
-@dataclass(frozen=True, slots=True)
-class _Wanted:
-    located: LocatedModel
-    quantization: str | None
-    cache_folder: Path
-    kv_bytes: int | None
-
-    @property
-    def is_own(self) -> bool:
-        """Whether our own forward pass runs the model."""
-        return not isinstance(self.located, FolderModel) or self.located.is_plain
-
-
-def _loaded(wanted: _Wanted, choice: DeviceChoice, progress: Progress) -> LoadedModel:
-    stored_as = _stored_quantization(wanted, choice)
-    model = prepared(wanted.located, stored_as, wanted.cache_folder, progress)
-    with ThreadPoolExecutor(max_workers=1) as beside:  # torch releases the interpreter lock
-        causal_lm = beside.submit(_causal_lm, model, wanted, choice, progress)
-        tokenizer = model.tokenizer()
-        trie = ByteTrie(tokenizer.vocabulary)
-    loaded = causal_lm.result()
-    tokenizer = tokenizer.within(loaded.vocab_size)  # larger ids would read beyond the embedding
-    return LoadedModel(
-        name=model.name,
-        where=choice.sentence if wanted.is_own else choice.of_transformers,
-        fingerprint=model.fingerprint,
-        fim=find_fim_format(tokenizer.vocabulary, model.name),
-        causal_lm=loaded,
-        tokenizer=tokenizer,
-        trie=trie,
-    )
 
 
 def prepared(
@@ -114,32 +96,38 @@ def prepared(
     return obtain(cache_folder / "models", located, quantization, progress)
 
 
-def _stored_quantization(wanted: _Wanted, choice: DeviceChoice) -> str:
+def _stored_as(located: LocatedModel, dtype: str | None, choice: DeviceChoice) -> str:
     """Return the form kept on disk. Raises ConfigurationError if the device cannot run `dtype`."""
-    dtype = wanted.quantization
-    if not choice.is_cpu:
-        gpu_quantization(dtype)
-        if wanted.is_own and not choice.has_kernels and dtype not in (None, _STORED_FOR_GPU):
-            raise ConfigurationError(
-                f"dtype {dtype} is for our kernels, and {choice.name} runs by PyTorch, in "
-                f"{_STORED_FOR_GPU}: {choice.kernel_lack}"
-            )
-        return FILE_FORMS if dtype is None and choice.has_kernels else _STORED_FOR_GPU
-    if dtype in GPU_QUANTIZATIONS and dtype != _STORED_FOR_GPU:
-        raise ConfigurationError(f"dtype {dtype} is for a GPU, and the model runs on the CPU")
-    return dtype or _CPU_DEFAULT
+    if choice.is_cpu:
+        if dtype in GPU_QUANTIZATIONS and dtype != _STORED_FOR_GPU:
+            raise ConfigurationError(f"dtype {dtype} is for a GPU, and the model runs on the CPU")
+        return dtype or _CPU_DEFAULT
+    gpu_quantization(dtype)
+    if choice.has_kernels:
+        return _STORED_FOR_GPU if dtype else FILE_FORMS
+    is_own = not isinstance(located, FolderModel) or located.is_plain
+    if is_own and dtype not in (None, _STORED_FOR_GPU):
+        raise ConfigurationError(
+            f"dtype {dtype} is for our kernels, and {choice.name} runs by PyTorch, in "
+            f"{_STORED_FOR_GPU}: {choice.kernel_lack}"
+        )
+    return _STORED_FOR_GPU
 
 
-def _causal_lm(
-    model: ConvertedModel | FolderModel, wanted: _Wanted, choice: DeviceChoice, progress: Progress
+def _placed(
+    model: ConvertedModel | FolderModel,
+    dtype: str | None,
+    choice: DeviceChoice,
+    kv_bytes: int | None,
+    cache_folder: Path,
+    progress: Progress,
 ) -> CausalModel:
     if isinstance(model, FolderModel):
         # transformers takes seconds to import
         from engine.model.transformers.adapter import load_transformers_model  # noqa: PLC0415 - see above
 
-        dtype = wanted.quantization or (_TRANSFORMERS_DEFAULT if choice.is_cpu else _STORED_FOR_GPU)
-        device = str(choice.device)
-        return load_transformers_model(model.folder, dtype_name=dtype, device=device)
+        dtype = dtype or (_TRANSFORMERS_DEFAULT if choice.is_cpu else _STORED_FOR_GPU)
+        return load_transformers_model(model.folder, dtype_name=dtype, device=str(choice.device))
     if choice.is_cpu:
         if model.quantization != _CPU_DEFAULT:
             return FloatQwen2(model.config, model.tensors(), model.quantization)
@@ -148,7 +136,5 @@ def _causal_lm(
         return own
     from engine.model.gpu import loading  # noqa: PLC0415 - Triton, on GPUs only
 
-    quantization = gpu_quantization(wanted.quantization)
-    return loading.load_qwen2(
-        model, choice, quantization, wanted.kv_bytes, progress, wanted.cache_folder
-    )
+    quantization = gpu_quantization(dtype)
+    return loading.load_qwen2(model, choice, quantization, kv_bytes, progress, cache_folder)

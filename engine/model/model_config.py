@@ -9,9 +9,8 @@ from typing import Any, Self
 from engine.errors import ModelCorruptError
 from engine.model_names import printable
 
-QWEN2, LLAMA = "Qwen2ForCausalLM", "LlamaForCausalLM"
-OWN_ARCHITECTURES = frozenset({QWEN2, LLAMA})  # that our own forward passes run
-_LLAMA_TYPE = "llama"
+# Those that our own forward passes run.
+OWN_ARCHITECTURES = frozenset({"Qwen2ForCausalLM", "LlamaForCausalLM"})
 _LEAST_CONTEXT = 128  # tokens; a smaller context leaves no prompt beside an answer
 _LARGEST = 2**24  # far beyond the sizes of any model, and far below what exhausts memory
 
@@ -113,30 +112,11 @@ class ModelConfig:
                 rms_norm_eps=float(config.get("rms_norm_eps", 1e-6)),
                 tie_word_embeddings=bool(config.get("tie_word_embeddings", False)),
                 max_position=int(config["max_position_embeddings"]),
-                qkv_bias=config.get("model_type") != _LLAMA_TYPE,
+                qkv_bias=config.get("model_type") != "llama",
                 deviations=tuple(map(printable, _deviations(config))),
             )
         except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError) as error:
             raise ModelCorruptError(f"config.json lacks or garbles an entry: {error}") from error
-
-    def to_hugging_face(self) -> dict[str, Any]:
-        """Return the content of a config.json that `from_hugging_face` reads back."""
-        return {
-            "architectures": [QWEN2 if self.qkv_bias else LLAMA],
-            "model_type": "qwen2" if self.qkv_bias else _LLAMA_TYPE,
-            "num_hidden_layers": self.num_layers,
-            "hidden_size": self.hidden_size,
-            "num_attention_heads": self.num_heads,
-            "num_key_value_heads": self.num_kv_heads,
-            "head_dim": self.head_dim,
-            "intermediate_size": self.intermediate_size,
-            "vocab_size": self.vocab_size,
-            "rope_theta": self.rope_theta,
-            "rms_norm_eps": self.rms_norm_eps,
-            "tie_word_embeddings": self.tie_word_embeddings,
-            "max_position_embeddings": self.max_position,
-            "hidden_act": "silu",
-        }
 
 
 def is_int4(quantization: Mapping[str, Any]) -> bool:
@@ -163,29 +143,26 @@ def _deviations(config: Mapping[str, Any]) -> Iterator[str]:
     yield from (f"{part} bias" for part in ("attention", "mlp") if config.get(f"{part}_bias"))
 
 
-def _qwen(
-    layers: int, hidden: int, heads: int, kv_heads: int, inter: int, vocab: int
-) -> ModelConfig:
-    return ModelConfig(
+QWEN_SHAPES = {  # of Qwen2.5-Coder, by alias
+    alias: ModelConfig(
         num_layers=layers,
         hidden_size=hidden,
         num_heads=heads,
         num_kv_heads=kv_heads,
         head_dim=hidden // heads,
-        intermediate_size=inter,
+        intermediate_size=inner,
         vocab_size=vocab,
         rope_theta=1e6,
         rms_norm_eps=1e-6,
         tie_word_embeddings=vocab == 151936,
         max_position=32768,
     )
-
-
-QWEN_SHAPES = {  # of Qwen2.5-Coder, by alias
-    "0.5b": _qwen(24, 896, 14, 2, 4864, 151936),
-    "1.5b": _qwen(28, 1536, 12, 2, 8960, 151936),
-    "3b": _qwen(36, 2048, 16, 2, 11008, 151936),
-    "7b": _qwen(28, 3584, 28, 4, 18944, 152064),
-    "14b": _qwen(48, 5120, 40, 8, 13824, 152064),
-    "32b": _qwen(64, 5120, 40, 8, 27648, 152064),
+    for alias, (layers, hidden, heads, kv_heads, inner, vocab) in {
+        "0.5b": (24, 896, 14, 2, 4864, 151936),
+        "1.5b": (28, 1536, 12, 2, 8960, 151936),
+        "3b": (36, 2048, 16, 2, 11008, 151936),
+        "7b": (28, 3584, 28, 4, 18944, 152064),
+        "14b": (48, 5120, 40, 8, 13824, 152064),
+        "32b": (64, 5120, 40, 8, 27648, 152064),
+    }.items()
 }

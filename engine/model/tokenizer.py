@@ -19,7 +19,7 @@ from engine.model.vocabulary import Vocabulary
 from engine.model_names import printable
 
 
-class TokenizerDocument(msgspec.Struct, frozen=True, rename={"specials": "marks"}):
+class TokenizerDocument(msgspec.Struct, frozen=True):
     """A parsed tokenizer.json: `plain` is without special tokens, `specials` maps them to ids.
 
     `start_ids` precede any text, `end_ids` are the configuration's; `byte_level` says how the

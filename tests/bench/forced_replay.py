@@ -14,7 +14,7 @@ import numpy as np
 
 from engine.bench.figures import SpeedFigures, speed_figures
 from engine.bench.gpu.machine import Machine
-from engine.bench.gpu.shapes import SHAPES, Shape, trusted_model
+from engine.bench.gpu.shapes import Shape, trusted_model
 from engine.bench.measured import Measured, measure, request_for
 from engine.bench.task_sets import ReplayItem
 from engine.config import StopRules
@@ -25,7 +25,6 @@ from engine.model.constraint import ByteTrie
 from engine.model.fim import find_fim_format
 from engine.model.gpu.step_graphs import warm_up
 from engine.model.loaded_model import LoadedModel
-from engine.model.loading.converted_model import SPECIALS_FILE, ConvertedModel
 from engine.model.loading.folder_model import FolderModel
 from engine.model.token_tree import TokenTree, verify
 from engine.model.tokenizer import Tokenizer
@@ -173,7 +172,4 @@ def read_tokenizer(folder: Path | None, cache_folder: Path, progress: Progress) 
     """Read a folder's tokenizer, or the embedded model's if None. Raises ForegramError."""
     if folder is None:
         return prepare(DEFAULT_MODEL, "int8", cache_folder, progress).tokenizer()
-    if (folder / SPECIALS_FILE).exists():
-        any_config = next(iter(SHAPES.values()))  # the tokenizer ignores it
-        return ConvertedModel(folder, folder.name, "", "", any_config).tokenizer()
     return FolderModel(folder, folder.name).tokenizer()

@@ -13,8 +13,6 @@ from engine.bench.gpu.shapes import SHAPES
 from engine.config import Lookahead
 from engine.model.causal_lm import StepInput, run_step
 from engine.model.gpu.step_graphs import ROW_BUCKETS, StepGraphs, warm_up
-from engine.model.loading.converted_model import SPECIALS_FILE, write_tokenizer
-from engine.model.loading.folder_model import FolderModel
 from engine.model.token_tree import TokenTree
 from engine.model.tokenizer import Tokenizer
 from engine.progress import Progress
@@ -25,14 +23,13 @@ from tests.bench.forced_replay import (
     ForcedModel,
     forced_engine,
     measure_replays,
-    read_tokenizer,
     replay_forced,
 )
 from tests.bench.gpu_bench import measure_operations
 from tests.support.byte_tokenizer import byte_tokenizer
 from tests.support.own_qwen2 import own_qwen2
 from tests.support.replayed import replay_item, write_replay_set
-from tests.support.tiny_models import save_model, tiny_model
+from tests.support.tiny_models import tiny_model
 from tests.support.tiny_shape import TINY, cpu_machine
 
 pytestmark = [
@@ -135,17 +132,6 @@ def test_rows_off_the_path_and_behind_its_end_say_what_the_model_says(causal_lm)
         output = run_step(forced, StepInput(forced.new_slot(300), tree))
         assert output.chosen.tolist() == chosen
         assert path is None or output.path.tolist() == path
-
-
-def test_a_tokenizer_is_read_from_a_converted_models_folder(tmp_path):
-    source = FolderModel(save_model(tiny_model("qwen2"), tmp_path / "model"), "model")
-    write_tokenizer(source, tmp_path)
-    assert (tmp_path / SPECIALS_FILE).exists()
-    whole, converted = (
-        read_tokenizer(folder, tmp_path, Progress()) for folder in (tmp_path / "model", tmp_path)
-    )
-    assert converted.encode("return self") == whole.encode("return self")
-    assert converted.vocabulary.end_ids == whole.vocabulary.end_ids
 
 
 def test_every_operation_of_a_step_is_timed_as_often_as_it_is_launched():

@@ -3,7 +3,6 @@
 Callers name tensors as Hugging Face does.
 """
 
-import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,6 +13,7 @@ import torch
 
 from engine.errors import ModelCorruptError, UnsupportedModelError
 from engine.model.loading import gguf_tokenizer
+from engine.model.loading.folder_model import fingerprint_of
 from engine.model.loading.gguf_blocks import has_own_form, own_form
 from engine.model.loading.gguf_file import GgufFile, parts_of
 from engine.model.model_config import ModelConfig
@@ -21,7 +21,6 @@ from engine.model_names import printable
 from kernels.weight import Weight
 
 _ARCHITECTURES = ("qwen2", "llama")
-_SAMPLE = 1 << 20
 _BLOCK_NAMES = {
     "input_layernorm": "attn_norm",
     "self_attn.q_proj": "attn_q",
@@ -53,19 +52,8 @@ class GgufModel:
 
     @property
     def fingerprint(self) -> str:
-        """Hash size, time and both ends of each file; reading the middle would take seconds."""
-        total = hashlib.blake2b()
-        try:
-            for path in parts_of(self.path):
-                with path.open("rb") as file:
-                    stat = path.stat()
-                    total.update(f"{stat.st_size} {stat.st_mtime_ns}".encode())
-                    total.update(file.read(_SAMPLE))
-                    file.seek(max(0, stat.st_size - _SAMPLE))
-                    total.update(file.read(_SAMPLE))
-        except OSError as error:
-            raise ModelCorruptError(f"{self.path} cannot be read: {error}") from error
-        return total.hexdigest()
+        """Hash the file, or all its parts."""
+        return fingerprint_of(parts_of(self.path))
 
     @cached_property
     def config(self) -> ModelConfig:

@@ -25,7 +25,7 @@ from engine.progress import Progress
 from engine.shared_lock import shared_lock
 
 # Increased whenever the files that a conversion writes change, so that old folders do not match.
-_VERSION = "v3"
+_VERSION = "v4"
 _GIGABYTE = 1e9
 _BYTES_PER_WEIGHT = {"int8": 1, "bfloat16": 2, "float32": 4, FILE_FORMS: 1.1}
 _SLACK_BYTES = 64 << 20  # tokenizer, scales, header
@@ -42,22 +42,26 @@ def obtain(
     if quantization not in PACKERS and quantization != FILE_FORMS:
         known = ", ".join(sorted(PACKERS))
         raise ConfigurationError(f"dtype {quantization!r} is none of {known}")
-    entry = folder / _entry_name(located, quantization)
-    if model := _load(entry, progress):
+    fingerprint = located.fingerprint
+    entry = folder / f"{_stem(located)}-{quantization}-{_VERSION}"
+    if model := _load(entry, fingerprint, progress):
         return model
     try:
         folder.mkdir(parents=True, exist_ok=True)
         # The system frees it when a process dies.
         lock = FileLock(entry.with_name(f".{entry.name}.lock"))
         with shared_lock(lock, "waiting for another process that converts the model", progress):
-            if not _load(entry, progress):  # another process may have converted it meanwhile
-                _convert(located, quantization, entry, progress)
+            # Another process may have converted it meanwhile.
+            if not _load(entry, fingerprint, progress):
+                _convert(located, fingerprint, quantization, entry, progress)
+            return ConvertedModel.load(entry)
     except OSError as error:
         raise CacheError(f"the model cannot be converted in {folder}: {error}") from error
-    return ConvertedModel.load(entry)
 
 
-def _convert(located: LocatedModel, quantization: str, entry: Path, progress: Progress) -> None:
+def _convert(
+    located: LocatedModel, fingerprint: str, quantization: str, entry: Path, progress: Progress
+) -> None:
     with _draft_folder(entry) as draft:
         if isinstance(located, EmbeddedModel):
             _check_space(entry.parent, located.name, located.num_bytes)
@@ -66,14 +70,14 @@ def _convert(located: LocatedModel, quantization: str, entry: Path, progress: Pr
         source = on_disk(located, scratch, progress)
         check_source(source)
         _check_space(entry.parent, located.name, _converted_bytes(source.config, quantization))
-        convert(located, source, quantization, draft, progress)
+        convert(source, located.name, fingerprint, quantization, draft, progress)
         shutil.rmtree(scratch)
         for path in draft.iterdir():  # so that their content is on disk before the rename
             with path.open("rb") as file:
                 os.fsync(file.fileno())
-        for other in entry.parent.glob(_entry_name(located, quantization, "?" * 16, "*")):
-            if not other.name.endswith(_VERSION) or _place(located) in other.name:
-                shutil.rmtree(other, ignore_errors=True)
+        for other in entry.parent.glob(f"{_stem(located)}*-{quantization}-*"):
+            shutil.rmtree(other, ignore_errors=True)
+            if other != entry:
                 other.with_name(f".{other.name}.lock").unlink(missing_ok=True)
         draft.rename(entry)
 
@@ -96,28 +100,23 @@ def _converted_bytes(config: ModelConfig, quantization: str) -> int:
     return int(_BYTES_PER_WEIGHT[quantization] * config.num_parameters) + embedding + _SLACK_BYTES
 
 
-def _entry_name(
-    located: LocatedModel, quantization: str, state: str = "", version: str = _VERSION
-) -> str:
-    state = state or f"{_place(located)}{located.fingerprint[:8]}"
+def _stem(located: LocatedModel) -> str:
+    """Return the model's name and a hash of its files' place."""
     name = re.sub(r"[^\w.-]+", "-", located.name)
-    return f"{name}-{state}-{quantization}-{version}"
-
-
-def _place(located: LocatedModel) -> str:
-    """Hash the place of the model's files. Older conversions of files there are removed."""
     if isinstance(located, EmbeddedModel):
-        return located.fingerprint[8:16]
+        return f"{name}-{located.fingerprint[8:16]}"
     path = located.path if isinstance(located, GgufModel) else located.folder
-    return hashlib.blake2b(os.fsencode(path.absolute()), digest_size=4).hexdigest()
+    return f"{name}-{hashlib.blake2b(os.fsencode(path.absolute()), digest_size=4).hexdigest()}"
 
 
-def _load(entry: Path, progress: Progress) -> ConvertedModel | None:
+def _load(entry: Path, fingerprint: str, progress: Progress) -> ConvertedModel | None:
+    """Return the conversion; None if there is none, or one of files that have changed since."""
     try:
-        return ConvertedModel.load(entry) if entry.is_dir() else None
+        model = ConvertedModel.load(entry) if entry.is_dir() else None
     except ModelCorruptError as error:
         progress.tell(f"the model is converted anew: {error}")
         return None
+    return model if model and model.fingerprint == fingerprint else None
 
 
 @contextmanager

@@ -28,6 +28,19 @@ from tests.support.trees import expected_logits, path_to, random_tree
 NEAR = 0.99 if host_unit().levels > 63 else 0.98
 PROMPT = np.random.default_rng(1).integers(7, 290, size=40).tolist()
 
+OFFLINE = {  # of the offline model's config.json, with four of its layers
+    "model_type": "qwen2",
+    "num_hidden_layers": 4,
+    "hidden_size": 896,
+    "intermediate_size": 4864,
+    "num_attention_heads": 14,
+    "num_key_value_heads": 2,
+    "vocab_size": 151936,
+    "rope_theta": 1e6,
+    "rms_norm_eps": 1e-6,
+    "tie_word_embeddings": True,
+}
+
 
 def assert_close(actual: torch.Tensor, expected: torch.Tensor) -> None:
     torch.testing.assert_close(actual, expected, rtol=0.0, atol=1e-4)
@@ -130,7 +143,7 @@ def offline(tmp_path_factory):
     """The offline model in float32 in both implementations, four of its layers."""
     folder = tmp_path_factory.mktemp("offline")
     source = on_disk(OFFLINE_MODELS["offline"], folder, Progress())
-    reference = assembled(replace(source.config, num_layers=4).to_hugging_face(), source.read)
+    reference = assembled(OFFLINE, source.read)
     tokenizer = Tokenizer.from_json(source.tokenizer_json(), source.end_ids)
     prompt = tokenizer.encode("def mean(values):\n    return sum(")
     return own_qwen2(reference, "float32"), reference, prompt
