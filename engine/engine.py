@@ -10,9 +10,8 @@ from engine.decoder import Decoder
 from engine.drafters import Drafters
 from engine.growing_text import GrowingText
 from engine.learning import Learning
-from engine.model.causal_lm import CausalModel
+from engine.model.causal_lm import CausalModel, LoadedModel
 from engine.model.constraint import healed_start
-from engine.model.loaded_model import LoadedModel
 from engine.model.prompt import Prompt, build_prompt
 from engine.model.raw_prompt import raw_prompt
 from engine.model.token_tree import MAX_ROWS
@@ -185,7 +184,7 @@ class Engine(ServedEngine):
                 slot=lease.slot,
                 drafter=drafter,
                 sampling=request.sampling,
-                constraint=healed_start(prompt.dropped, self.model.trie),
+                constraint=healed_start(prompt.dropped, self.model.tokenizer.vocabulary),
                 current=prompt.ids[-1],
                 context=self._drafters.context(prompt),
                 max_tokens=min(request.stop.max_tokens, self._most_tokens(prompt)),

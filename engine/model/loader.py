@@ -4,20 +4,17 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from engine.errors import ConfigurationError
-from engine.model.causal_lm import CausalModel
-from engine.model.constraint import ByteTrie
+from engine.model.causal_lm import CausalModel, LoadedModel
 from engine.model.cpu.float_qwen2 import FloatQwen2
 from engine.model.cpu.int8_qwen2 import Int8Qwen2
 from engine.model.device import GPU_QUANTIZATIONS, DeviceChoice, DeviceUnfitError, gpu_quantization
 from engine.model.fim import find_fim_format
 from engine.model.gpu.fit import picked
-from engine.model.loaded_model import LoadedModel
-from engine.model.loading.catalog import LocatedModel, has_own_forms, locate
+from engine.model.loading.catalog import LocatedModel, locate
 from engine.model.loading.converted_model import ConvertedModel
 from engine.model.loading.folder_model import FolderModel
 from engine.model.loading.packing import FILE_FORMS
 from engine.model.loading.store import obtain
-from engine.model.model_config import OWN_ARCHITECTURES
 from engine.model_names import AUTO_MODEL, DEFAULT_MODEL
 from engine.progress import Progress
 
@@ -51,7 +48,6 @@ def load_model(
         with ThreadPoolExecutor(max_workers=1) as beside:  # torch releases the interpreter lock
             placed = beside.submit(_placed, model, dtype, choice, kv_bytes, cache_folder, progress)
             tokenizer = model.tokenizer()
-            trie = ByteTrie(tokenizer.vocabulary)
         causal_lm = placed.result()
         # Larger ids would read beyond the embedding.
         tokenizer = tokenizer.within(causal_lm.vocab_size)
@@ -62,7 +58,6 @@ def load_model(
             fim=find_fim_format(tokenizer.vocabulary, model.name),
             causal_lm=causal_lm,
             tokenizer=tokenizer,
-            trie=trie,
         )
 
     choice = DeviceChoice.of(device_name)  # fail early: finding the model may need the hub
@@ -84,14 +79,11 @@ def prepared(
     if the file has no form that a GPU reads. Models other than a plain Qwen2 or Llama stay folders
     for transformers. Raises ForegramError: not found, damaged, unsupported or no space.
     """
-    if isinstance(located, FolderModel) and not located.is_plain:
-        what = f"is a {located.architecture}"
-        if located.architecture in OWN_ARCHITECTURES:
-            what = f"has {', '.join(located.config.deviations)}"
+    if isinstance(located, FolderModel) and located.lack:
         slower = "transformers runs it, slower than our own forward pass would"
-        progress.tell(f"{located.name} {what}: {slower}")
+        progress.tell(f"{located.name} {located.lack}: {slower}")
         return located
-    if quantization == FILE_FORMS and not has_own_forms(located):
+    if quantization == FILE_FORMS and not located.has_own_forms:
         quantization = _STORED_FOR_GPU
     return obtain(cache_folder / "models", located, quantization, progress)
 
@@ -105,7 +97,7 @@ def _stored_as(located: LocatedModel, dtype: str | None, choice: DeviceChoice) -
     gpu_quantization(dtype)
     if choice.has_kernels:
         return _STORED_FOR_GPU if dtype else FILE_FORMS
-    is_own = not isinstance(located, FolderModel) or located.is_plain
+    is_own = not isinstance(located, FolderModel) or not located.lack
     if is_own and dtype not in (None, _STORED_FOR_GPU):
         raise ConfigurationError(
             f"dtype {dtype} is for our kernels, and {choice.name} runs by PyTorch, in "

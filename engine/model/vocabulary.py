@@ -1,6 +1,7 @@
 """The bytes of each token id, in byte-level and sentencepiece vocabularies."""
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 from itertools import accumulate
@@ -50,6 +51,12 @@ class Vocabulary:
             self._bytes[token_id] = (
                 token.encode() if token_id in self.special_ids else decode(token)
             )
+        # Sorted, so that the tokens that begin alike are a range.
+        texts = [
+            one for one, text in enumerate(self._bytes) if text and one not in self.special_ids
+        ]
+        self._sorted_ids = np.array(sorted(texts, key=self._bytes.__getitem__), np.int64)
+        self._sorted = [self._bytes[one] for one in self._sorted_ids.tolist()]
 
     def __len__(self) -> int:
         """Return one more than the highest id."""
@@ -70,27 +77,34 @@ class Vocabulary:
 
     def bytes_of_all(self, token_ids: Iterable[int]) -> bytes:
         """Return the joined bytes of tokens, faster than one by one."""
-        known, ids = self._bytes, list(token_ids)
-        try:
-            return b"".join([known[token_id] for token_id in ids])
-        except IndexError:  # one is beyond the vocabulary
-            return b"".join(map(self.bytes_of, ids))
+        known, end = self._bytes, len(self._bytes)
+        return b"".join([known[one] if one < end else b"" for one in token_ids])
+
+    def ids_completing(self, remaining: bytes) -> np.ndarray:
+        """Return the tokens of text that begin with `remaining` or that it begins with.
+
+        Ascending int64 ids. An empty `remaining` allows all.
+        """
+        first = bisect_left(self._sorted, remaining)
+        end = bisect_left(
+            self._sorted, x=True, lo=first, key=lambda text: not text.startswith(remaining)
+        )
+        pieces = [self._sorted_ids[first:end]]
+        for length in range(1, len(remaining)):
+            first = bisect_left(self._sorted, remaining[:length])
+            end = bisect_left(self._sorted, remaining[:length] + b"\0", first)
+            pieces.append(self._sorted_ids[first:end])
+        return np.sort(np.concatenate(pieces))
 
     def id_of(self, token: str) -> int | None:
         """Return the id of a token by its name in the vocabulary."""
         return self._ids.get(token)
 
 
-def _gpt2_alphabet() -> dict[str, int]:
-    """Map the printable characters of byte-level vocabularies to the bytes they stand for."""
-    kept = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
-    alphabet = {chr(byte): byte for byte in kept}
-    moved = (byte for byte in range(256) if chr(byte) not in alphabet)
-    return alphabet | {chr(256 + index): byte for index, byte in enumerate(moved)}
-
-
-_ALPHABET = _gpt2_alphabet()
-_TO_LATIN1 = {ord(character): byte for character, byte in _ALPHABET.items()}
+# Byte-level vocabularies write each byte as a printable character: the others begin at U+0100.
+_PRINTABLE = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+_MOVED = [byte for byte in range(256) if byte not in _PRINTABLE]
+_TO_LATIN1 = dict(zip(_PRINTABLE, _PRINTABLE, strict=True)) | dict(enumerate(_MOVED, 256))
 
 
 def _byte_level_bytes(token: str) -> bytes:

@@ -20,11 +20,9 @@ from engine.bench.task_sets import ReplayItem
 from engine.config import StopRules
 from engine.engine import Engine
 from engine.learning import Learning
-from engine.model.causal_lm import CausalModel, Flight, StepInput, StepOutput
-from engine.model.constraint import ByteTrie
+from engine.model.causal_lm import CausalModel, Flight, LoadedModel, StepInput, StepOutput
 from engine.model.fim import find_fim_format
 from engine.model.gpu.step_graphs import warm_up
-from engine.model.loaded_model import LoadedModel
 from engine.model.loading.folder_model import FolderModel
 from engine.model.token_tree import TokenTree, verify
 from engine.model.tokenizer import Tokenizer
@@ -113,7 +111,6 @@ def forced_engine(
         causal_lm=ForcedModel(causal_lm),
         tokenizer=tokenizer,
         fim=find_fim_format(tokenizer.vocabulary, "forced"),
-        trie=ByteTrie(tokenizer.vocabulary),
     )
     return Engine(loaded, Learning.load(folder / "learned", "forced", causal_lm, progress))
 

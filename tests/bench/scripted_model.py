@@ -12,11 +12,9 @@ import torch
 
 from engine.engine import Engine
 from engine.learning import Learning
-from engine.model.causal_lm import StepInput
-from engine.model.constraint import ByteTrie
+from engine.model.causal_lm import LoadedModel, StepInput
 from engine.model.eager import EagerModel, Logits
 from engine.model.fim import find_fim_format
-from engine.model.loaded_model import LoadedModel
 from engine.model.tokenizer import Tokenizer
 from engine.progress import Progress
 from tests.support.byte_tokenizer import byte_tokenizer
@@ -125,7 +123,6 @@ def scripted_engine(folder: Path) -> tuple[Engine, ScriptedModel]:
         causal_lm=model,
         tokenizer=tokenizer,
         fim=find_fim_format(tokenizer.vocabulary, "scripted"),
-        trie=ByteTrie(tokenizer.vocabulary),
     )
     learning = Learning.load(folder, "scripted", model, Progress())
     return Engine(loaded, learning, _PROMPT_TOKENS), model

@@ -14,7 +14,7 @@ from engine.config import Sampling
 from engine.decoder import Decoder
 from engine.drafting.drafter import Drafter, VerifiedStep
 from engine.model.causal_lm import NUM_TOP, CausalModel, prefill
-from engine.model.constraint import ByteTrie, Constraint, healed_start
+from engine.model.constraint import Constraint, healed_start
 from engine.model.token_tree import MAX_ROWS
 from engine.model.tokenizer import Tokenizer
 from engine.model.transformers.adapter import TransformersModel
@@ -177,7 +177,7 @@ def test_tells_the_drafter_what_became_of_its_draft(case, nodes):
 )
 def test_keeps_to_the_bytes_that_the_cursor_cut_off(case, owed, nodes, truth):
     """Healing masks drafted rows as it masks plain ones."""
-    start = healed_start(owed, ByteTrie(vocabulary()))
+    start = healed_start(owed, vocabulary())
     plain = text_of(case.decode(Drafter(), start))
     assert b"".join(map(vocabulary().bytes_of, plain)).startswith(owed)
     steps = case.decode(case.adversary(plain, nodes, truth), start)

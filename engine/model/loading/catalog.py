@@ -30,14 +30,19 @@ def locate(spec: str, progress: Progress | None = None) -> LocatedModel:
     if kind == "embedded":
         return OFFLINE_MODELS[spec]
     if kind == "path":
-        path = path_of(spec)
-        return _folder(path) if path.is_dir() else _file(path)
+        return _at(path_of(spec))
     if kind in ("auto", "unknown"):
         raise ModelNotFoundError(why_unknown(spec))
     repository = HUB_ALIASES.get(spec, spec)
     if holds_gguf(repository):
         return GgufModel(hub_gguf(repository, progress))
-    return FolderModel(_from_hub(repository, progress), pinned(repository)[0])
+    try:
+        return FolderModel(hub_folder(repository, progress), pinned(repository)[0])
+    except ModelNotFoundError as error:
+        if not Path(repository).is_dir():
+            raise
+        hint = f"the folder of that name is written ./{repository}"
+        raise ModelNotFoundError(f"{error}; {hint}") from error
 
 
 def on_disk(located: LocatedModel, scratch: Path, progress: Progress) -> ModelFiles:
@@ -54,31 +59,14 @@ def on_disk(located: LocatedModel, scratch: Path, progress: Progress) -> ModelFi
     return GgufModel(joined)
 
 
-def has_own_forms(located: LocatedModel) -> bool:
-    """Whether a GPU can read the model's file as it is; embedded models have 4 to 8 bits."""
-    return isinstance(located, EmbeddedModel) or located.has_own_forms
-
-
-def _from_hub(repository: str, progress: Progress) -> Path:
-    try:
-        return hub_folder(repository, progress)
-    except ModelNotFoundError as error:
-        if not Path(repository).is_dir():
-            raise
-        hint = f"the folder of that name is written ./{repository}"
-        raise ModelNotFoundError(f"{error}; {hint}") from error
-
-
-def _folder(path: Path) -> FolderModel:
-    if not (path / "config.json").is_file():
-        raise ModelNotFoundError(
-            f"the folder {path} holds no config.json; a model's folder has config.json, "
-            "tokenizer.json and .safetensors files"
-        )
-    return FolderModel(path, printable(path.resolve().name))
-
-
-def _file(path: Path) -> GgufModel:
+def _at(path: Path) -> ModelFiles:
+    if path.is_dir():
+        if not (path / "config.json").is_file():
+            raise ModelNotFoundError(
+                f"the folder {path} holds no config.json; a model's folder has config.json, "
+                "tokenizer.json and .safetensors files"
+            )
+        return FolderModel(path, printable(path.resolve().name))
     if not path.is_file():
         raise ModelNotFoundError(f"there is no file {path}")
     if path.suffix != ".gguf":

@@ -14,7 +14,7 @@ from safetensors import SafetensorError, safe_open
 from engine.errors import ModelCorruptError, UnsupportedModelError
 from engine.model.loading.int4_checkpoint import PARTS, Int4Matrix, unpacked_shape
 from engine.model.model_config import OWN_ARCHITECTURES, ModelConfig, is_int4
-from engine.model.tokenizer import Tokenizer
+from engine.model.tokenizer import Tokenizer, TokenizerDocument
 from engine.model_names import printable
 from kernels.weight import Weight
 
@@ -35,47 +35,44 @@ class FolderModel:
         kinds = ("*.json", "*.safetensors")
         return fingerprint_of(sorted(path for kind in kinds for path in self.folder.glob(kind)))
 
-    @property
-    def architecture(self) -> str:
-        """Return the class that the configuration names."""
-        names = read_json(self.folder / "config.json").get("architectures")
-        if not isinstance(names, list) or not names:
-            raise ModelCorruptError(f"{self.folder / 'config.json'} names no architecture")
-        return printable(str(names[0]))
+    @cached_property
+    def _content(self) -> dict[str, Any]:
+        return read_json(self.folder / "config.json")
 
     @property
-    def is_plain(self) -> bool:
-        """Whether our own forward pass can run the model."""
-        return self.architecture in OWN_ARCHITECTURES and not self.config.deviations
+    def lack(self) -> str:
+        """Say why our own forward pass cannot run the model; empty if it can."""
+        names = self._content.get("architectures")
+        if not isinstance(names, list) or not names:
+            raise ModelCorruptError(f"{self.folder / 'config.json'} names no architecture")
+        if (architecture := printable(str(names[0]))) not in OWN_ARCHITECTURES:
+            return f"is a {architecture}"
+        return f"has {', '.join(self.config.deviations)}" if self.config.deviations else ""
 
     @cached_property
     def config(self) -> ModelConfig:
         """Return the model's shape."""
-        return ModelConfig.from_hugging_face(read_json(self.folder / "config.json"))
+        return ModelConfig.from_hugging_face(self._content)
 
-    @property
-    def end_ids(self) -> tuple[int, ...]:
-        """Return the end tokens of the configuration and the generation settings."""
+    def tokenizer_document(self) -> TokenizerDocument:
+        """Read tokenizer.json. Raises UnsupportedModelError if it is missing."""
         ends: list[object] = []
         for name in ("config.json", "generation_config.json"):
             path = self.folder / name
             value = read_json(path).get("eos_token_id") if path.exists() else None
             ends += value if isinstance(value, list) else [value]
-        return tuple(dict.fromkeys(one for one in ends if type(one) is int))
-
-    def tokenizer_json(self) -> str:
-        """Return the content of tokenizer.json. Raises UnsupportedModelError if it is missing."""
         try:
-            return (self.folder / "tokenizer.json").read_text("utf-8")
+            text = (self.folder / "tokenizer.json").read_text("utf-8")
         except FileNotFoundError as error:
             raise UnsupportedModelError(
                 f"{self.folder} holds no tokenizer.json; transformers writes one with "
                 "AutoTokenizer.from_pretrained(folder).save_pretrained(folder)"
             ) from error
+        return TokenizerDocument.read(text, tuple(one for one in ends if type(one) is int))
 
     def tokenizer(self) -> Tokenizer:
         """Load the tokenizer. Raises ModelCorruptError or UnsupportedModelError."""
-        return Tokenizer.from_json(self.tokenizer_json(), self.end_ids)
+        return Tokenizer(self.tokenizer_document())
 
     def read(self, name: str) -> torch.Tensor:
         """Read one weight into a new float32 tensor."""
@@ -100,9 +97,8 @@ class FolderModel:
     def shape_of(self, name: str) -> tuple[int, ...]:
         """Return a weight's shape without reading it. Raises ModelCorruptError."""
         packed = self._packed(name)
-        with _opened(self._file(packed or name)) as stored:
-            part = stored.get_slice(packed or name)
-            shape, dtype = tuple(part.get_shape()), part.get_dtype()
+        part = self._file(packed or name).get_slice(packed or name)
+        shape, dtype = tuple(part.get_shape()), part.get_dtype()
         if dtype not in (("I32",) if packed else _DTYPES):
             raise ModelCorruptError(
                 f"the tensor {name} of {self.folder} is of the type {dtype}, which is not read"
@@ -114,15 +110,14 @@ class FolderModel:
         packed = f"{name.removesuffix('.weight')}.{PARTS[0]}"
         return packed if self._quantization and packed in self._file_of else None
 
-    def _file(self, name: str) -> Path:
+    def _file(self, name: str) -> Any:  # noqa: ANN401 - safetensors has no types
         if name not in self._file_of:
             raise ModelCorruptError(f"{self.folder} lacks the tensor {name}")
         return self._file_of[name]
 
     def _stored(self, name: str) -> torch.Tensor:
-        with _opened(self._file(name)) as stored:
-            tensor: torch.Tensor = stored.get_tensor(name)
-            return tensor
+        tensor: torch.Tensor = self._file(name).get_tensor(name)
+        return tensor
 
     def _int4_matrix(self, name: str) -> Int4Matrix | None:
         if self._packed(name) is None:
@@ -137,18 +132,21 @@ class FolderModel:
     @cached_property
     def _quantization(self) -> dict[str, Any]:
         """Return the configuration of four-bit matrices; empty if there are none."""
-        said = read_json(self.folder / "config.json").get("quantization_config")
+        said = self._content.get("quantization_config")
         return said if isinstance(said, dict) and is_int4(said) else {}
 
     @cached_property
-    def _file_of(self) -> dict[str, Path]:
+    def _file_of(self) -> dict[str, Any]:
         paths = sorted(self.folder.glob("*.safetensors"))
         if not paths:
             raise UnsupportedModelError(f"{self.folder} holds no .safetensors file")
-        found: dict[str, Path] = {}
+        found: dict[str, Any] = {}
         for path in paths:
-            with _opened(path) as stored:
-                found |= dict.fromkeys(stored.keys(), path)
+            try:
+                file: Any = safe_open(path, framework="pt")
+            except (SafetensorError, OSError) as error:
+                raise ModelCorruptError(f"{path} cannot be read: {error}") from error
+            found |= dict.fromkeys(file.keys(), file)
         return found
 
 
@@ -180,11 +178,3 @@ def read_json(path: Path) -> dict[str, Any]:
     if not isinstance(content, dict):
         raise ModelCorruptError(f"{path} holds no JSON object")
     return content
-
-
-def _opened(path: Path) -> safe_open:
-    """Map a safetensors file. Raises ModelCorruptError."""
-    try:
-        return safe_open(path, framework="pt")
-    except (SafetensorError, OSError) as error:
-        raise ModelCorruptError(f"{path} cannot be read: {error}") from error

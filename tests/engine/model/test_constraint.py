@@ -5,16 +5,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.model.constraint import ByteTrie, healed_start
+from engine.model.constraint import healed_start
 from engine.model.tokenizer import Tokenizer
 from engine.model.vocabulary import Vocabulary
 from tests.support.byte_tokenizer import byte_tokenizer
 
 TOKENIZER = Tokenizer.from_json(byte_tokenizer().to_str())
 VOCABULARY = TOKENIZER.vocabulary
-TRIE = ByteTrie(VOCABULARY)
 WORDS = Vocabulary({" re": 0, " return": 1, " raise": 2, "": 3}, [], [], byte_level=False)
-WORD_TRIE = ByteTrie(WORDS)
 _WORDS = st.sampled_from(
     [b" return", b"def", b"    ", b"\n\n", b"):\n", b" = ", b"\xff\xff", b"im"]
 )
@@ -33,22 +31,21 @@ def test_finds_what_a_look_at_every_token_finds(remaining: bytes) -> None:
         for token_id, text in texts.items()
         if text.startswith(remaining) or remaining.startswith(text)
     ]
-    found = TRIE.ids_completing(remaining)
+    found = VOCABULARY.ids_completing(remaining)
     assert found.dtype == np.int64
     assert found.tolist() == sorted(keeping)
 
 
 def test_tokens_of_equal_bytes_are_all_found_and_empty_ones_never() -> None:
     vocabulary = Vocabulary({"a": 0, "ab": 1, "<0x61>": 2, "": 3}, [], [], byte_level=False)
-    trie = ByteTrie(vocabulary)
-    assert trie.ids_completing(b"ab").tolist() == [0, 1, 2]
-    assert trie.ids_completing(b"b").tolist() == []
-    assert trie.ids_completing(b"").tolist() == [0, 1, 2]
+    assert vocabulary.ids_completing(b"ab").tolist() == [0, 1, 2]
+    assert vocabulary.ids_completing(b"b").tolist() == []
+    assert vocabulary.ids_completing(b"").tolist() == [0, 1, 2]
 
 
 @given(_REMAINING, st.data())
 def test_any_walk_along_allowed_tokens_pays_what_is_owed(remaining, data):
-    constraint, text = healed_start(remaining, TRIE), b""
+    constraint, text = healed_start(remaining, VOCABULARY), b""
     while constraint is not None:
         token_id = data.draw(st.sampled_from(constraint.allowed_ids.tolist()))
         assert constraint.allows(token_id)
@@ -57,7 +54,7 @@ def test_any_walk_along_allowed_tokens_pays_what_is_owed(remaining, data):
 
 
 def owing(owed: bytes):
-    return healed_start(owed, TRIE)
+    return healed_start(owed, VOCABULARY)
 
 
 def test_nothing_owed_is_no_constraint():
@@ -79,16 +76,16 @@ def test_special_tokens_owe_nothing_and_pay_nothing():
 
 
 def test_owes_what_a_shorter_token_leaves():
-    retu = healed_start(b" retu", WORD_TRIE)
-    assert retu.after(0) == healed_start(b"tu", WORD_TRIE)
+    retu = healed_start(b" retu", WORDS)
+    assert retu.after(0) == healed_start(b"tu", WORDS)
 
 
 def test_a_longer_token_pays_all():
-    assert healed_start(b" retu", WORD_TRIE).after(1) is None
+    assert healed_start(b" retu", WORDS).after(1) is None
 
 
 def test_another_word_is_not_allowed():
-    retu = healed_start(b" retu", WORD_TRIE)
+    retu = healed_start(b" retu", WORDS)
     assert not retu.allows(2)
     assert not retu.allows(3)
     with pytest.raises(ValueError, match=r"b' raise' does not keep to b' retu'"):

@@ -79,7 +79,7 @@ def test_a_folder_is_written_as_a_path(folder, hub_requests, monkeypatch, begin)
     located = locate(begin.format(here=folder.parent.name, parent=folder.parent) + folder.name)
     assert isinstance(located, FolderModel)
     assert (located.name, hub_requests) == ("tiny-qwen", [])
-    assert located.is_plain
+    assert not located.lack
     assert on_disk(located, folder, Progress()) is located
 
 
@@ -144,7 +144,7 @@ def test_a_garbled_configuration_is_an_error_of_ours(tmp_path: Path, content: st
     located = locate(str(tmp_path))
     assert isinstance(located, FolderModel)
     with pytest.raises(ModelCorruptError, match=r"config\.json"):
-        _ = located.is_plain
+        _ = located.lack
 
 
 def test_fingerprints_follow_the_files(folder: Path, tmp_path: Path) -> None:

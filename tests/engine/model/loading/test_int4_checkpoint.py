@@ -27,7 +27,7 @@ def test_the_weights_are_those_of_the_checkpoint(tmp_path, method, more, form):
     folder = saved(tmp_path)
     meant = quantize_folder(folder, method, **more)
     model = FolderModel(folder, "tiny")
-    assert model.is_plain
+    assert not model.lack
     assert model.has_own_forms
     for name, weights in meant.items():
         assert torch.equal(model.read(name), weights)
@@ -91,4 +91,4 @@ def test_other_quantizations_are_left_to_transformers(tmp_path):
     quantize_folder(folder, "gptq", bits=8)
     model = FolderModel(folder, "tiny")
     assert model.config.deviations == ("gptq quantization",)
-    assert not model.is_plain
+    assert model.lack == "has gptq quantization"
