@@ -14,7 +14,7 @@ import msgspec
 from tokenizers import Tokenizer as Backend
 
 from engine.errors import ModelCorruptError, UnsupportedModelError
-from engine.model.remembered_encoding import RememberedEncoding, encodes_blocks
+from engine.model.remembered_encoding import SAMPLE, RememberedEncoding, allows_blocks
 from engine.model.vocabulary import Vocabulary
 from engine.model_names import printable
 
@@ -34,22 +34,24 @@ class TokenizerDocument(msgspec.Struct, frozen=True):
 
     @classmethod
     def read(cls, text: str, end_ids: tuple[int, ...] = ()) -> Self:
-        """Parse the content of a tokenizer.json. Raises ModelCorruptError."""
+        """Parse the text of a tokenizer.json. Raises ModelCorruptError."""
         try:
             content = json.loads(text)
-            added = content["added_tokens"]
-            plain = json.dumps(_plain(content), ensure_ascii=False)
-            plain.encode()  # raises for lone surrogates, which no file can hold
-            return cls(
-                specials={token["content"]: token["id"] for token in added if not _is_text(token)},
-                start_ids=_start_ids(content),
-                end_ids=end_ids,
-                byte_level='"type": "ByteLevel"'
-                in json.dumps([content.get(part) for part in ("pre_tokenizer", "decoder")]),
-                plain=plain,
-            )
+            return cls.of(content, _start_ids(content), end_ids)
         except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
             raise ModelCorruptError(f"tokenizer.json cannot be read: {error}") from error
+
+    @classmethod
+    def of(
+        cls, content: dict[str, Any], start_ids: tuple[int, ...], end_ids: tuple[int, ...]
+    ) -> Self:
+        """Take apart the content of a tokenizer.json. Raises errors of many kinds if it is odd."""
+        added = content["added_tokens"]
+        specials = {token["content"]: token["id"] for token in added if not _is_text(token)}
+        plain = json.dumps(_plain(content), ensure_ascii=False)
+        "".join([plain, *specials]).encode()  # raises for lone surrogates, which no file can hold
+        kinds = json.dumps([content.get(part) for part in ("pre_tokenizer", "decoder")])
+        return cls(specials, start_ids, end_ids, '"type": "ByteLevel"' in kinds, plain)
 
 
 def _is_text(token: dict[str, Any]) -> bool:
@@ -182,7 +184,7 @@ class Tokenizer:
     @cached_property
     def encodes_blocks(self) -> bool:
         """Whether encoding a text block by block gives the tokens of the whole text."""
-        return encodes_blocks(self.encode)
+        return allows_blocks(SAMPLE, self.encode)
 
     def encode_raw(self, text: str) -> list[int]:
         """Return the token ids of a text, reading names of special tokens as these tokens.

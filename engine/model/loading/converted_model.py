@@ -132,7 +132,7 @@ def convert(
     `packing.PACKERS`, or `FILE_FORMS`.
     """
     config = source.config
-    document = TokenizerDocument.read(source.tokenizer_json(), source.end_ids)
+    document = source.tokenizer_document()
     Tokenizer(document)  # raises before the weights are read, which takes longer
     (folder / _TOKENIZER).write_text(document.plain, "utf-8")
 

@@ -3,7 +3,7 @@
 Callers name tensors as Hugging Face does.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -12,11 +12,12 @@ from typing import Any
 import torch
 
 from engine.errors import ModelCorruptError, UnsupportedModelError
-from engine.model.loading import gguf_tokenizer
 from engine.model.loading.folder_model import fingerprint_of
 from engine.model.loading.gguf_blocks import has_own_form, own_form
 from engine.model.loading.gguf_file import GgufFile, parts_of
+from engine.model.loading.gguf_tokenizer import tokenizer_document
 from engine.model.model_config import ModelConfig
+from engine.model.tokenizer import TokenizerDocument
 from engine.model_names import printable
 from kernels.weight import Weight
 
@@ -75,14 +76,9 @@ class GgufModel:
             )
         return config
 
-    @property
-    def end_ids(self) -> tuple[int, ...]:
-        """Return the end tokens in the metadata."""
-        return tuple(gguf_tokenizer.end_ids(self._file.metadata))
-
-    def tokenizer_json(self) -> str:
-        """Build the content of tokenizer.json from the metadata."""
-        return gguf_tokenizer.tokenizer_json(self._file.metadata)
+    def tokenizer_document(self) -> TokenizerDocument:
+        """Read the tokenizer in the metadata."""
+        return tokenizer_document(self._file.metadata)
 
     def read(self, name: str) -> torch.Tensor:
         """Decode one weight into a new float32 tensor."""
@@ -137,49 +133,46 @@ def _gguf_name(name: str) -> str:
 
 
 def _read_config(file: GgufFile, architecture: str) -> ModelConfig:
-    metadata = file.metadata
-
-    def entry(name: str, default: Any = None) -> Any:  # noqa: ANN401 - metadata is of any type
-        value = metadata.get(f"{architecture}.{name}", default)
-        if value is None:
-            raise KeyError(f"{architecture}.{name}")
-        return value
-
-    num_heads = entry("attention.head_count")
-    head_dim = entry("attention.key_length", entry("embedding_length") // num_heads)
+    own = {
+        key.removeprefix(f"{architecture}."): value
+        for key, value in file.metadata.items()
+        if key.startswith(f"{architecture}.")
+    }
+    num_heads = own["attention.head_count"]
+    head_dim = own.get("attention.key_length", own["embedding_length"] // num_heads)
     return ModelConfig(
-        num_layers=entry("block_count"),
-        hidden_size=entry("embedding_length"),
+        num_layers=own["block_count"],
+        hidden_size=own["embedding_length"],
         num_heads=num_heads,
-        num_kv_heads=entry("attention.head_count_kv", num_heads),
+        num_kv_heads=own.get("attention.head_count_kv", num_heads),
         head_dim=head_dim,
-        intermediate_size=entry("feed_forward_length"),
+        intermediate_size=own["feed_forward_length"],
         vocab_size=file.tensors["token_embd.weight"].shape[0],
-        rope_theta=entry("rope.freq_base", 10000.0),
+        rope_theta=own.get("rope.freq_base", 10000.0),
         # Undo the widening from float32, so that 1e-6 is 1e-6 again.
-        rms_norm_eps=float(f"{entry('attention.layer_norm_rms_epsilon'):.7g}"),
+        rms_norm_eps=float(f"{own['attention.layer_norm_rms_epsilon']:.7g}"),
         tie_word_embeddings="output.weight" not in file.tensors,
-        max_position=entry("context_length"),
+        max_position=own["context_length"],
         qkv_bias=architecture == "qwen2",
-        deviations=tuple(map(printable, _deviations(file, architecture, head_dim))),
+        deviations=tuple(map(printable, _deviations(architecture, own, file.tensors, head_dim))),
     )
 
 
-def _deviations(file: GgufFile, architecture: str, head_dim: int) -> Iterator[str]:
-    metadata = file.metadata
-    rope = f"{architecture}.rope"
-    factor = metadata.get(f"{rope}.scaling.factor", metadata.get(f"{rope}.scale_linear", 1))
+def _deviations(
+    architecture: str, own: Mapping[str, Any], tensors: Collection[str], head_dim: int
+) -> Iterator[str]:
+    factor = own.get("rope.scaling.factor", own.get("rope.scale_linear", 1))
     # As in llama.cpp: a factor alone means linear scaling, and 0 means none.
-    scaling = metadata.get(f"{rope}.scaling.type", "none" if factor in (0, 1) else "linear")
+    scaling = own.get("rope.scaling.type", "none" if factor in (0, 1) else "linear")
     if scaling not in ("none", "linear") or (scaling == "linear" and factor not in (0, 1)):
         yield f"{scaling} rotary embedding"
-    if "rope_freqs.weight" in file.tensors:  # Llama 3.1 and later
+    if "rope_freqs.weight" in tensors:  # Llama 3.1 and later
         yield "llama3 rotary embedding"
-    if metadata.get(f"{architecture}.rope.dimension_count", head_dim) != head_dim:
+    if own.get("rope.dimension_count", head_dim) != head_dim:
         yield "rotary embedding of a part of a head"
-    if metadata.get(f"{architecture}.expert_count"):
+    if own.get("expert_count"):
         yield "experts"
-    if architecture == "llama" and any(name.endswith(".bias") for name in file.tensors):
+    if architecture == "llama" and any(name.endswith(".bias") for name in tensors):
         yield "biases"
 
 

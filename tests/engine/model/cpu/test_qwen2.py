@@ -144,8 +144,7 @@ def offline(tmp_path_factory):
     folder = tmp_path_factory.mktemp("offline")
     source = on_disk(OFFLINE_MODELS["offline"], folder, Progress())
     reference = assembled(OFFLINE, source.read)
-    tokenizer = Tokenizer.from_json(source.tokenizer_json(), source.end_ids)
-    prompt = tokenizer.encode("def mean(values):\n    return sum(")
+    prompt = Tokenizer(source.tokenizer_document()).encode("def mean(values):\n    return sum(")
     return own_qwen2(reference, "float32"), reference, prompt
 
 

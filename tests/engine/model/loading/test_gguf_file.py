@@ -99,7 +99,7 @@ def test_metadata_that_nobody_needs_may_be_no_utf8(path: Path, tmp_path: Path) -
     parts.write(tmp_path / "odd.gguf")
     model = GgufModel(tmp_path / "odd.gguf")
     assert model.config == GgufModel(path).config
-    assert model.tokenizer_json() == GgufModel(path).tokenizer_json()
+    assert model.tokenizer_document() == GgufModel(path).tokenizer_document()
 
 
 def test_a_split_file_is_read_by_its_first_part(path: Path, tmp_path: Path) -> None:

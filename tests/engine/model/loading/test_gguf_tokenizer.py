@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from tokenizers import Regex, pre_tokenizers
 
 from engine.errors import ModelCorruptError, UnsupportedModelError
-from engine.model.loading import gguf_tokenizer
 from engine.model.loading.gguf_file import GgufFile
+from engine.model.loading.gguf_tokenizer import tokenizer_document
 from engine.model.tokenizer import Tokenizer
 from tests.support.byte_tokenizer import CONTROL_TOKENS, byte_tokenizer
 from tests.support.tiny_gguf import END_ID, write_tiny_gguf
@@ -23,7 +23,7 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> GgufFile:
 
 @pytest.fixture(scope="module")
 def tokenizer(file: GgufFile) -> Tokenizer:
-    return Tokenizer.from_json(gguf_tokenizer.tokenizer_json(file.metadata))
+    return Tokenizer(tokenizer_document(file.metadata))
 
 
 _ORIGINAL = byte_tokenizer()
@@ -72,7 +72,7 @@ def test_words_are_cut_as_the_model_cuts_them(file: GgufFile, rule: str, text: s
     original = byte_tokenizer()
     original.pre_tokenizer = _STEPS[rule]
     metadata = file.metadata | {"tokenizer.ggml.pre": rule}
-    tokenizer = Tokenizer.from_json(gguf_tokenizer.tokenizer_json(metadata))
+    tokenizer = Tokenizer(tokenizer_document(metadata))
     assert tokenizer.encode(text) == original.encode(text).ids
 
 
@@ -86,8 +86,8 @@ def test_words_are_cut_as_the_model_cuts_them(file: GgufFile, rule: str, text: s
 )
 def test_a_file_that_names_no_rule_is_cut_as_llama_cpp_does(file, text, words):
     metadata = {name: one for name, one in file.metadata.items() if not name.endswith(".pre")}
-    document = json.loads(gguf_tokenizer.tokenizer_json(metadata))
-    steps = document["pre_tokenizer"]["pretokenizers"][:-1]  # the last one spells bytes
+    content = json.loads(tokenizer_document(metadata).plain)
+    steps = content["pre_tokenizer"]["pretokenizers"][:-1]  # the last one spells bytes
     cut = pre_tokenizers.Sequence(
         [pre_tokenizers.Split(Regex(one["pattern"]["Regex"]), "isolated") for one in steps]
     )
@@ -99,31 +99,30 @@ def test_a_token_that_is_no_utf8_is_refused(file: GgufFile, text: bytes) -> None
     tokens = [*file.metadata["tokenizer.ggml.tokens"]]
     tokens[20] = str(text, "utf-8", "surrogateescape")
     with pytest.raises(ModelCorruptError, match="tokenizer is not whole"):
-        gguf_tokenizer.tokenizer_json(file.metadata | {"tokenizer.ggml.tokens": tokens})
+        tokenizer_document(file.metadata | {"tokenizer.ggml.tokens": tokens})
 
 
 @pytest.mark.parametrize(("adds", "starts"), [(True, (2,)), (False, ())])
 def test_a_start_of_text_stands_before_one_where_the_file_says_so(file, *, adds, starts):
     more = {"tokenizer.ggml.bos_token_id": 2, "tokenizer.ggml.add_bos_token": adds}
-    tokenizer = Tokenizer.from_json(gguf_tokenizer.tokenizer_json(file.metadata | more))
+    tokenizer = Tokenizer(tokenizer_document(file.metadata | more))
     assert tokenizer.start_ids == starts
 
 
 def test_control_tokens_are_special_and_padding_is_no_token(file, tokenizer):
-    document = json.loads(gguf_tokenizer.tokenizer_json(file.metadata))
-    assert [token["content"] for token in document["added_tokens"]] == list(CONTROL_TOKENS)
+    assert list(tokenizer_document(file.metadata).specials) == list(CONTROL_TOKENS)
     vocabulary = tokenizer.vocabulary
     assert vocabulary.id_of("[PAD0]") is None
     assert len(vocabulary) == byte_tokenizer().get_vocab_size()
 
 
 def test_the_end_of_text_is_read(file: GgufFile) -> None:
-    assert gguf_tokenizer.end_ids(file.metadata) == [END_ID]
+    assert tokenizer_document(file.metadata).end_ids == (END_ID,)
 
 
 def test_another_kind_of_tokenizer_is_refused_with_a_way_out(file: GgufFile) -> None:
     with pytest.raises(UnsupportedModelError, match=r"kind llama/qwen2.*folder or hub id"):
-        gguf_tokenizer.tokenizer_json(file.metadata | {"tokenizer.ggml.model": "llama"})
+        tokenizer_document(file.metadata | {"tokenizer.ggml.model": "llama"})
 
 
 @pytest.mark.parametrize(
@@ -136,15 +135,12 @@ def test_another_kind_of_tokenizer_is_refused_with_a_way_out(file: GgufFile) -> 
         {"merges": None},
         {"bos_token_id": 2**31, "add_bos_token": True},
         {"bos_token_id": "x", "add_bos_token": True},
+        {"eos_token_id": "x"},
+        {"eos_token_id": [1]},
+        {"eos_token_id": float("inf")},
     ],
 )
 def test_a_tokenizer_that_is_not_whole_is_refused(file: GgufFile, change: dict[str, Any]) -> None:
     changed = {f"tokenizer.ggml.{name}": value for name, value in change.items()}
     with pytest.raises(ModelCorruptError, match="tokenizer is not whole"):
-        gguf_tokenizer.tokenizer_json(file.metadata | changed)
-
-
-@pytest.mark.parametrize("end", ["x", [1], float("inf")])
-def test_an_end_of_text_that_is_no_number_is_refused(file: GgufFile, end: Any) -> None:
-    with pytest.raises(ModelCorruptError, match="no token"):
-        gguf_tokenizer.end_ids(file.metadata | {"tokenizer.ggml.eos_token_id": end})
+        tokenizer_document(file.metadata | changed)
