@@ -261,12 +261,8 @@ def _properties(device: torch.device) -> Any:  # noqa: ANN401 - torch says no mo
 
 def _check_there(device: torch.device) -> None:
     there = accelerators()
-    if device in there:
-        return
-    alike = sum(other.type == device.type for other in there)
-    if device.type == "cuda" and alike:
-        raise ConfigurationError(f"device {device}: there are {alike} GPUs, counted from 0")
-    none = "no such GPU" if there else "no GPU"
-    raise ConfigurationError(
-        f"device {device}: torch sees {none} here; `foregram doctor` says what is missing"
-    )
+    if device not in there:
+        seen = ", ".join(map(str, there)) or "no GPU"
+        raise ConfigurationError(
+            f"device {device}: torch sees {seen} here; `foregram doctor` says what is missing"
+        )

@@ -70,14 +70,11 @@ _FAMILIES = (
     Family("[PREFIX]", "[SUFFIX]", None, suffix_first=True),  # Codestral
 )
 
-_PAD_NAMES = ("<|fim_pad|>", "<fim_pad>", "<fim-pad>", "<PAD>", "<[PAD▁TOKEN]>")
-_REPOSITORY_NAMES = ("<|repo_name|>", "<|fim_repo|>", "<repo_name>", "<fim-repo>", "<reponame>")
-_FILE_NAMES = (
-    "<|file_sep|>",
-    "<file_sep>",
-    "<filename>",
-    "<[SEP▁TOKEN]>",
-    "<[begin▁of▁sentence]>",  # Seed-Coder: starts another document
+# Of any family: padding, the start of a repository, and the start of a file or a document.
+_OTHER_NAMES = (
+    *("<|fim_pad|>", "<fim_pad>", "<fim-pad>", "<PAD>", "<[PAD▁TOKEN]>"),
+    *("<|repo_name|>", "<|fim_repo|>", "<repo_name>", "<fim-repo>", "<reponame>"),
+    *("<|file_sep|>", "<file_sep>", "<filename>", "<[SEP▁TOKEN]>", "<[begin▁of▁sentence]>"),
 )
 
 
@@ -124,8 +121,7 @@ def _format(family: Family, vocabulary: Vocabulary) -> FimFormat | None:
     tellers = [vocabulary.id_of(name) for name in family.told_by]
     if tellers and (file is None or not any(one is not None for one in tellers)):
         return None
-    others = (*_PAD_NAMES, *_REPOSITORY_NAMES, *_FILE_NAMES)
-    specials = (prefix, suffix, middle, *map(vocabulary.id_of, others))
+    specials = (prefix, suffix, middle, *map(vocabulary.id_of, _OTHER_NAMES))
     has_all = repository is not None or family.repository is None
     return FimFormat(
         family=family,

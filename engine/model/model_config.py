@@ -54,19 +54,15 @@ class ModelConfig:
             if is_sound is not None and not is_sound(value):
                 shown = reprlib.repr(value)
                 raise ModelCorruptError(f"the model's configuration says {field.name} = {shown}")
+        fault = ""
         if self.num_heads % self.num_kv_heads:
-            raise ModelCorruptError(
-                f"the model's configuration says {self.num_heads} query heads for "
-                f"{self.num_kv_heads} key-value heads"
-            )
-        if self.head_dim % 2:  # the rotary embedding rotates pairs
-            raise ModelCorruptError(
-                f"the model's configuration says heads of the odd size {self.head_dim}"
-            )
-        if self.max_position < _LEAST_CONTEXT:
-            raise ModelCorruptError(
-                f"the model's configuration says a context of {self.max_position} tokens"
-            )
+            fault = f"{self.num_heads} query heads for {self.num_kv_heads} key-value heads"
+        elif self.head_dim % 2:  # the rotary embedding rotates pairs
+            fault = f"heads of the odd size {self.head_dim}"
+        elif self.max_position < _LEAST_CONTEXT:
+            fault = f"a context of {self.max_position} tokens"
+        if fault:
+            raise ModelCorruptError(f"the model's configuration says {fault}")
 
     @property
     def num_parameters(self) -> int:

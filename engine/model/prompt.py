@@ -42,12 +42,7 @@ _FEW_CHARS = 200  # a text this short does not show its language, so the path is
 MOST_PATH_CHARS = 1000
 _FIM_TOKENS = 4  # prefix, suffix and middle token, and a lead of the prefix
 
-
-@dataclass(frozen=True, slots=True)
-class _Neighbour:
-    path: str
-    ids: tuple[int, ...]
-    is_open: bool
+_Neighbour = tuple[Snippet, list[int]]  # another file, and its tokens in the prompt
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,18 +97,17 @@ def build_prompt(
         tokenizer, prefix.removesuffix(dropped), suffix, room, suffix_first=fim.family.suffix_first
     )
     laid_out = _lay_out(tokenizer, fim, files, window, layout, _num_above(prefix))
-    opened, others = (
-        [one for one in neighbours if one.is_open == state] for state in (True, False)
-    )
+    opened, num_opened = _told(neighbours, is_open=True)
+    others, num_others = _told(neighbours, is_open=False)
     return Prompt(
         ids=(*tokenizer.start_ids, *laid_out),
         dropped=_bytes(dropped),
         partial=_bytes(partial),
         context_ids=tuple(tokenizer.encode(_tail(head))),
-        neighbours=_paths(opened),
-        neighbour_tokens=_num_tokens(opened),
-        repository=_paths(others),
-        repository_tokens=_num_tokens(others),
+        neighbours=opened,
+        neighbour_tokens=num_opened,
+        repository=others,
+        repository_tokens=num_others,
     )
 
 
@@ -123,12 +117,10 @@ def cut_piece(prefix: str) -> str:
     return found[0] if found else ""
 
 
-def _paths(neighbours: Sequence[_Neighbour]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(one.path for one in neighbours))
-
-
-def _num_tokens(neighbours: Sequence[_Neighbour]) -> int:
-    return sum(len(one.ids) for one in neighbours)
+def _told(neighbours: Sequence[_Neighbour], *, is_open: bool) -> tuple[tuple[str, ...], int]:
+    """Return the files' paths, and the number of their tokens."""
+    some = [(snippet.path, len(ids)) for snippet, ids in neighbours if snippet.is_open == is_open]
+    return tuple(dict(some)), sum(count for _, count in some)
 
 
 def _lay_out(
@@ -159,12 +151,8 @@ def _num_above(prefix: str) -> int:
 
 
 def _line_start(text: str, num_above: int) -> int:
-    end = len(text)
-    for _ in range(num_above + 1):
-        end = text.rfind("\n", 0, end)
-        if end < 0:
-            return 0
-    return end + 1
+    head, *lines = text.rsplit("\n", num_above + 1)
+    return len(head) + 1 if len(lines) > num_above else 0
 
 
 def _tail(text: str) -> str:
@@ -191,12 +179,11 @@ def _chosen_neighbours(
     opened: list[_Neighbour] = []
     others: list[_Neighbour] = []
     for snippet in snippets(room):
-        ids = tuple(_file(tokenizer, fim, snippet.path, snippet.text))
-        one = _Neighbour(snippet.path, ids, snippet.is_open)
+        ids = _file(tokenizer, fim, snippet.path, snippet.text)
         if len(ids) <= room:
             room -= len(ids)
-            (opened if one.is_open else others).append(one)
-    return [*sorted(opened, key=lambda one: one.path), *reversed(others)]
+            (opened if snippet.is_open else others).append((snippet, ids))
+    return [*sorted(opened, key=lambda one: one[0].path), *reversed(others)]
 
 
 def _header(
@@ -215,7 +202,7 @@ def _header(
         return []
     start = [] if fim.repository_id is None else [fim.repository_id, *tokenizer.encode(_REPOSITORY)]
     own = _file(tokenizer, fim, path, "")
-    return [*start, *chain.from_iterable(one.ids for one in neighbours), *own]
+    return [*start, *chain.from_iterable(ids for _, ids in neighbours), *own]
 
 
 def _file(tokenizer: TextCodec, fim: FimFormat, path: str, text: str) -> list[int]:

@@ -33,7 +33,7 @@ def raw_prompt(tokenizer: Tokenizer, fim: FimFormat, text: str, max_tokens: int)
     if not ids:
         raise InputError("the prompt is empty")
     if len(ids) > max_tokens:
-        raise too_long(f"{len(ids):,}", max_tokens)
+        raise _too_long(f"{len(ids):,}", max_tokens)
     before, behind = _around(ids, fim)
     prompt = Prompt(
         ids=tuple(ids), dropped=b"", partial=b"", context_ids=tuple(before[-_CONTEXT_TOKENS:])
@@ -52,10 +52,10 @@ def check_length(encode: Callable[[str], Sequence[int]], text: str, max_tokens: 
     for start in range(0, len(text), _PIECE_CHARS):
         num_tokens += len(encode(text[start : start + _PIECE_CHARS]))
         if num_tokens > 2 * max_tokens:
-            raise too_long(f"more than {num_tokens // 2:,}", max_tokens)
+            raise _too_long(f"more than {num_tokens // 2:,}", max_tokens)
 
 
-def too_long(num_tokens: str, max_tokens: int) -> InputError:
+def _too_long(num_tokens: str, max_tokens: int) -> InputError:
     """Return the error for a prompt of more than `max_tokens` tokens."""
     return InputError(
         f"the prompt has {num_tokens} tokens, and with an answer at most {max_tokens:,} fit the "

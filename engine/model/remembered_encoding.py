@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 Encode = Callable[[str], Sequence[int]]
 
 # Code on which tokenizers differ: blank lines, line ends, and various starts and ends of lines.
-_TRIED = (
+SAMPLE = (
     "class A(B):\n    '''Über.'''\n\n    x = [1, 22]  # ...\n\n\n\tdef f(self):\r\n\t\treturn {\n"
     "  \t\n}\n\r\n  }\n;\n\n@a\n\n#!\n(b)\n\n  \n'c'\n 3\n\n_d\n\n…\n日本\n\n  語 \n\n"
 )
@@ -32,11 +32,6 @@ def allows_blocks(text: str, encode: Encode) -> bool:
     """Whether encoding the text block by block gives the tokens of the whole."""
     encoded = [one for block in split_blocks(text) for one in encode(block)]
     return encoded == list(encode(text))
-
-
-def encodes_blocks(encode: Encode) -> bool:
-    """Whether a tokenizer encodes sample code block by block as it does the whole."""
-    return allows_blocks(_TRIED, encode)
 
 
 class RememberedEncoding:

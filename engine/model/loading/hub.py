@@ -56,15 +56,15 @@ def hub_gguf(name: str, progress: Progress) -> Path:
 
     Raises ModelNotFoundError, and ModelCorruptError for a download with a wrong checksum.
     """
-    cached = _cached_gguf(name)
+    (repository, tag), revision = gguf_tag(name), pinned(name)[1]
+    place = f"{repository}@{revision}" if revision else repository
+    cached = _cached_gguf(place, tag)
     if cached is not None:
         check_sums(cached.parent, progress, cached.name)
-    if cached is not None and is_meant(name, cached):
-        return cached
+        if is_meant(name, cached):
+            return cached
     from huggingface_hub import list_repo_files  # noqa: PLC0415 - see above
 
-    repository, tag = gguf_tag(name)
-    revision = pinned(name)[1]
     try:
         files = list_repo_files(repository, revision=revision)
     except Exception as error:  # the errors of its HTTP library come through as they are
@@ -80,7 +80,6 @@ def hub_gguf(name: str, progress: Progress) -> Path:
         )
     if cached is not None and cached.as_posix().endswith(f"/{chosen}"):
         return cached
-    place = f"{repository}@{revision}" if revision else repository
     path = _downloaded(place, [chosen], progress) / chosen
     if not path.exists():
         raise _not_downloaded(name)
@@ -198,10 +197,9 @@ def _cached_snapshot(name: str, patterns: Sequence[str] = ()) -> Path | None:
         raise ModelNotFoundError(f"{name} is no name of the hub: {error}") from error
 
 
-def _cached_gguf(name: str) -> Path | None:
-    """Return the file of `owner/name[:tag][@revision]` in the cache. Raises ModelNotFoundError."""
-    (repository, tag), revision = gguf_tag(name), pinned(name)[1]
-    folder = _cached_snapshot(f"{repository}@{revision}" if revision else repository)
+def _cached_gguf(place: str, tag: str | None) -> Path | None:
+    """Return the tag's file of `owner/name[@revision]` in the cache. Raises ModelNotFoundError."""
+    folder = _cached_snapshot(place)
     if folder is None:
         return None
     chosen = _chosen_gguf((str(file.relative_to(folder)) for file in folder.rglob("*.gguf")), tag)

@@ -11,6 +11,7 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from filelock import FileLock
 
@@ -65,13 +66,11 @@ def _convert(
     with _draft_folder(entry) as draft:
         if isinstance(located, EmbeddedModel):
             _check_space(entry.parent, located.name, located.num_bytes)
-        scratch = draft / "scratch"
-        scratch.mkdir()
-        source = on_disk(located, scratch, progress)
-        check_source(source)
-        _check_space(entry.parent, located.name, _converted_bytes(source.config, quantization))
-        convert(source, located.name, fingerprint, quantization, draft, progress)
-        shutil.rmtree(scratch)
+        with TemporaryDirectory(dir=draft) as scratch:
+            source = on_disk(located, Path(scratch), progress)
+            check_source(source)
+            _check_space(entry.parent, located.name, _converted_bytes(source.config, quantization))
+            convert(source, located.name, fingerprint, quantization, draft, progress)
         for path in draft.iterdir():  # so that their content is on disk before the rename
             with path.open("rb") as file:
                 os.fsync(file.fileno())

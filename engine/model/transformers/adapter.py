@@ -15,7 +15,6 @@ from transformers.utils import logging
 
 from engine.errors import (
     ConfigurationError,
-    ForegramError,
     ModelCorruptError,
     NoSpaceError,
     UnsupportedModelError,
@@ -130,15 +129,7 @@ def load_transformers_model(
     """
     if dtype_name not in _DTYPES:
         raise ConfigurationError(f"dtype {dtype_name!r} is none of {', '.join(_DTYPES)}")
-    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
-    try:
-        model = _from_pretrained(folder, getattr(torch, dtype_name))
-    except (OSError, SafetensorError) as error:
-        raise ModelCorruptError(f"{folder} holds no whole model: {_told(error)}") from error
-    except ForegramError:
-        raise
-    except Exception as error:  # a senseless configuration fails anywhere in transformers
-        raise UnsupportedModelError(f"transformers cannot load {folder}: {_told(error)}") from error
+    model = _from_pretrained(folder, getattr(torch, dtype_name))
     module: torch.nn.Module = model
     try:
         module.to(device).eval()
@@ -159,17 +150,22 @@ def _told(error: Exception) -> str:
 
 def _from_pretrained(folder: Path, dtype: torch.dtype) -> PreTrainedModel:
     """Load the model, refusing missing tensors, which transformers would fill at random."""
-    loaded: Any = AutoModelForCausalLM.from_pretrained(
-        folder,
-        dtype=dtype,
-        local_files_only=True,
-        trust_remote_code=False,
-        use_safetensors=True,
-        output_loading_info=True,
-    )
+    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
     model: PreTrainedModel
     report: dict[str, Any]
-    model, report = loaded
+    try:
+        model, report = AutoModelForCausalLM.from_pretrained(  # type: ignore[misc]
+            folder,
+            dtype=dtype,
+            local_files_only=True,
+            trust_remote_code=False,
+            use_safetensors=True,
+            output_loading_info=True,
+        )
+    except (OSError, SafetensorError) as error:
+        raise ModelCorruptError(f"{folder} holds no whole model: {_told(error)}") from error
+    except Exception as error:  # a senseless configuration fails anywhere in transformers
+        raise UnsupportedModelError(f"transformers cannot load {folder}: {_told(error)}") from error
     faults = [str(fault) for key in ("missing_keys", "mismatched_keys") for fault in report[key]]
     if faults:
         raise ModelCorruptError(f"{folder} lacks whole tensors: {', '.join(sorted(faults)[:3])}")

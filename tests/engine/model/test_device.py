@@ -129,9 +129,9 @@ def test_a_device_is_chosen_by_name(gpus, name, device):
     [
         (0, "cuda", "torch sees no GPU here"),
         (0, "cuda:0", "torch sees no GPU here"),
-        (1, "mps", "device mps: torch sees no such GPU here"),
-        (1, "xpu", "device xpu:0: torch sees no such GPU here"),
-        (1, "cuda:1", "there are 1 GPUs, counted from 0"),
+        (1, "mps", "device mps: torch sees cuda:0 here"),
+        (1, "xpu", "device xpu:0: torch sees cuda:0 here"),
+        (2, "cuda:2", "device cuda:2: torch sees cuda:0, cuda:1 here"),
         (1, "tpu", "device tpu is none of auto, cpu, cuda, cuda:N, mps and xpu"),
     ],
 )

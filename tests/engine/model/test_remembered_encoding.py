@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.model.remembered_encoding import (
+    SAMPLE,
     RememberedEncoding,
     allows_blocks,
-    encodes_blocks,
     split_blocks,
 )
 from tests.support.trained_tokenizers import SPLITTERS, edited, edits, texts, trained
@@ -33,7 +33,7 @@ def encoding():
 
 
 def made(encoding, most_chars=1000):
-    remembered = RememberedEncoding(encoding, most_chars, in_blocks=encodes_blocks(encoding))
+    remembered = RememberedEncoding(encoding, most_chars, in_blocks=allows_blocks(SAMPLE, encoding))
     if isinstance(encoding, Encoding):
         encoding.asked.clear()  # of how it was tried
     return remembered
