@@ -100,8 +100,8 @@ class ForegramServer(DocumentServer):
         workspace = self.client_capabilities.workspace
         watched = workspace.did_change_watched_files if workspace is not None else None
         can_watch = watched is not None and watched.dynamic_registration
-        files = self.session.files
-        if not can_watch or files.is_watched or not files.is_indexed:
+        files, wanted = self.session.files, self.session.settings.repository_globs
+        if not can_watch or files.is_watched or wanted is None:
             return
         files.is_watched = True
         watchers = [types.FileSystemWatcher("**/*")]

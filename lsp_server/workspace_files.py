@@ -1,6 +1,6 @@
-"""One session's access to the index of its workspace's files.
+"""The repository of one session: an index of each workspace folder, and questions to it.
 
-The index is loaded only if it is wanted, once the client is ready, so that no start waits for it.
+An index is loaded only if it is wanted, once the client is ready, so that no start waits for it.
 """
 
 import asyncio
@@ -19,7 +19,13 @@ from lsp_server.documents.document import Snapshot
 from lsp_server.documents.file_path import file_path
 from lsp_server.documents.line_buffer import LINE_END
 from lsp_server.language_names import ending_of
+from lsp_server.privacy.hidden_files import innermost
 from lsp_server.workspace import Workspace
+
+if TYPE_CHECKING:
+    from lsp_server.repository.cursor_view import CursorView
+    from lsp_server.repository.folder_index import FolderIndex
+    from lsp_server.repository.indexer import IndexReport
 
 _MOST_EDITS = 12  # last edited lines that are kept
 _EDIT_CHARS = 200  # characters kept of a line
@@ -53,68 +59,67 @@ class RecentEdits:
         )
 
 
-if TYPE_CHECKING:
-    from lsp_server.repository.cursor_view import Question
-    from lsp_server.repository.repository import Repository
-
-
 class WorkspaceFiles:
-    """A session's repository, and the questions to it."""
+    """Indexes the workspace's folders, and finds excerpts of their files for a cursor."""
 
     def __init__(self, workspace: Workspace, on_progress: Callable[[int, int, str], None]) -> None:
+        """`on_progress` takes the files read, their total, and a note once all are read."""
         self.is_watched = False  # whether the client reports changed files
         self._workspace = workspace
         self._documents = workspace.documents
         self._on_progress = on_progress
         self._is_ready = False  # whether the client is ready
-        self._folders: tuple[Path, ...] | None = None
-        self._repository: Repository | None = None
+        self._folders: frozenset[Path] = frozenset()
+        self._indexes: dict[Path, FolderIndex] = {}
+        self._choice: tuple[object, ...] = ()  # the settings of the indexes
+        self._lock = asyncio.Lock()  # one folder is filled after the other
         self._edits = RecentEdits()
 
     async def begin(self) -> None:
         """Begin to index, as the client is ready."""
-        if self._folders is not None and self._workspace.settings.repository_globs is not None:
-            await asyncio.to_thread(import_module, "lsp_server.repository.repository")
+        if self._workspace.settings.repository_globs is not None:
+            await asyncio.to_thread(import_module, "lsp_server.repository.folder_index")
         self._is_ready = True
         self._index()
 
-    @property
-    def is_indexed(self) -> bool:
-        """Whether the files are or have been indexed."""
-        return self._repository is not None
-
     def enter(self, folders: Iterable[Path]) -> None:
-        """Index these folders as the settings say, once the client is ready."""
-        self._folders = tuple(folders)
+        """Index these folders, and no others, as the settings say once the client is ready."""
+        self._folders = frozenset(folders)
         self._index()
 
     def _index(self) -> None:
-        if not self._is_ready or self._folders is None:
-            return
         settings = self._workspace.settings
-        if self._repository is None and settings.repository_globs is not None:
-            from lsp_server.repository.repository import (  # noqa: PLC0415 - no start waits for it
-                Repository,
-            )
+        wanted = settings.repository_globs
+        choice = wanted, settings.allow_secret_files, settings.cache_folder
+        is_on = self._is_ready and wanted is not None and settings.enable
+        folders = self._folders if is_on else frozenset()
+        for folder in self._indexes.keys() - (folders if choice == self._choice else ()):
+            self._indexes.pop(folder).close()
+        self._choice = choice
+        for folder in folders - self._indexes.keys():
+            if _is_project(folder):
+                from lsp_server.repository.folder_index import FolderIndex
 
-            self._repository = Repository(self._on_progress)
-        if self._repository is not None:
-            self._repository.enter(self._folders, settings)
+                self._indexes[folder] = FolderIndex(folder, settings, self._report, self._lock)
 
-    def changed(self, changed: Iterable[str]) -> None:
+    def _report(self, report: "IndexReport") -> None:
+        self._on_progress(report.done, report.total, report.note)
+
+    def changed(self, uris: Iterable[str]) -> None:
         """Note that files of these URIs changed, appeared or disappeared."""
-        if self._repository is not None:
-            self._repository.changed(tuple(changed))
+        uris = tuple(uris)
+        for index in self._indexes.values():
+            index.updates.changed(uris)
 
     def look(self) -> None:
         """Look for changed files at a sign of the user, if the client watches none."""
-        if self._repository is not None and not self.is_watched:
-            self._repository.look()
+        for index in () if self.is_watched else self._indexes.values():
+            index.updates.look()
 
     def edited(self, uri: str, changes: Iterable[types.TextDocumentContentChangeEvent]) -> None:
         """Note the edits of a document, which are already in its text."""
         snapshot = self._documents.snapshot(uri)
-        if self._repository is None or not isinstance(snapshot, Snapshot):
+        if not self._indexes or not isinstance(snapshot, Snapshot):
             return
         for change in changes:
             if isinstance(change, types.TextDocumentContentChangePartial):
@@ -126,50 +131,57 @@ class WorkspaceFiles:
 
         `is_quick`: the host reads a prompt in a moment.
         """
-        if self._repository is None:
-            return ()
         self.look()
-        question = self._question(anchor, is_quick=is_quick)
-        return () if question is None else await self._repository.shown(question)
+        uri = self._documents.notebook_of(anchor.document.uri) or anchor.document.uri
+        path = file_path(uri)
+        folder = None if path is None else innermost(path, self._indexes)
+        if path is None or folder is None:
+            return ()
+        index, view = self._indexes[folder], self._view(anchor, path, folder)
+        found = await index.shown(uri, view, is_quick=is_quick)
+        is_asked = self._indexes.get(folder) is index  # the folder was not left meanwhile
+        return found if is_asked else ()
 
     @property
     def trouble(self) -> str:
-        """Why the index gives no answers at the moment; "" if it does."""
-        return self._repository.trouble if self._repository is not None else ""
+        """Why the last question has no answer or files are not followed; "" if all is well."""
+        return next(filter(None, (index.trouble for index in self._indexes.values())), "")
 
     @property
     def problem(self) -> str:
         """Why the files are not indexed; "" if they are, or are not meant to be."""
-        return self._repository.problem if self._repository is not None else ""
+        problems = (index.updates.problem for index in self._indexes.values())
+        return next(filter(None, problems), "")
 
     def close(self) -> None:
-        """Close the index when the editor leaves."""
-        if self._repository is not None:
-            self._repository.close()
+        """Close all indexes when the editor leaves."""
+        for index in self._indexes.values():
+            index.close()
+        self._indexes.clear()
 
-    def _question(self, anchor: Anchor, *, is_quick: bool) -> "Question | None":
-        from lsp_server.repository.cursor_view import (  # noqa: PLC0415 - as the index
-            Question,
+    def _view(self, anchor: Anchor, path: Path, folder: Path) -> "CursorView":
+        """Return the view of a cursor in the file at `path`, with a notebook's other cells."""
+        from lsp_server.repository.cursor_view import CursorView
+
+        document, lines, cells = anchor.document, anchor.snapshot.lines, anchor.cells
+        row, character = anchor.position.line, anchor.position.character
+        is_cell = bool(self._documents.notebook_of(document.uri))
+        ending = ending_of(document.language_id) if is_cell else ""  # that of the cell's code
+        files = (file_path(one.uri) for one in self._documents.snapshots())
+        opened = (file for file in files if file is not None and file.is_relative_to(folder))
+        return CursorView(
+            path=path.relative_to(folder).as_posix() + ending,
+            before=[*lines_of(self._documents, cells.above), *lines[:row], lines[row][:character]],
+            behind=[
+                lines[row][character:],
+                *lines[row + 1 :],
+                *lines_of(self._documents, cells.below),
+            ],
+            opened=frozenset(file.relative_to(folder).as_posix() for file in opened),
+            edits=self._edits.far_from(document.uri, row),
         )
 
-        document, position = anchor.document, anchor.position
-        notebook = self._documents.notebook_of(document.uri)
-        path = file_path(notebook or document.uri)
-        if path is None:
-            return None
-        above, below = (
-            lines_of(self._documents, cells) for cells in (anchor.cells.above, anchor.cells.below)
-        )
-        lines = anchor.snapshot.lines
-        ending = ending_of(document.language_id) if notebook else ""  # that of the cell's code
-        opened = (file_path(one.uri) for one in self._documents.snapshots())
-        return Question(
-            uri=notebook or document.uri,
-            path=path.with_name(path.name + ending) if ending else path,
-            lines=(*above, *lines, *below) if above or below else lines,
-            row=len(above) + position.line,
-            character=position.character,
-            opened=frozenset(filter(None, opened)),
-            is_quick=is_quick,
-            edits=self._edits.far_from(document.uri, position.line),
-        )
+
+def _is_project(folder: Path) -> bool:
+    """Whether a folder may be a repository: a home folder and those above it are not."""
+    return folder.is_dir() and folder not in (Path.home(), *Path.home().parents)

@@ -5,8 +5,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from pathlib import Path, PurePosixPath
-from typing import NamedTuple, Self
+from pathlib import PurePosixPath
 
 from engine.text.brackets import statement
 from engine.text.names import block_heads, names_in
@@ -53,19 +52,6 @@ class Imported:
     is_whole: bool = False
 
 
-class Question(NamedTuple):
-    """A cursor in a document, with its text, the open files and the last edits."""
-
-    uri: str
-    path: Path
-    lines: Sequence[str]
-    row: int
-    character: int
-    opened: frozenset[Path]
-    is_quick: bool  # the model reads a prompt so quickly that it may change
-    edits: tuple[str, ...] = ()  # lines changed last, in any document
-
-
 @dataclass(frozen=True)
 class CursorView:
     """The lines before and behind a cursor, which splits its own line between the two.
@@ -78,16 +64,6 @@ class CursorView:
     behind: Sequence[str]
     opened: frozenset[str] = frozenset()
     edits: tuple[str, ...] = ()
-
-    @classmethod
-    def of(cls, question: Question, folder: Path) -> Self:
-        """Return the view of a cursor in a file of the folder."""
-        line = question.lines[question.row]
-        before = [*question.lines[: question.row], line[: question.character]]
-        behind = [line[question.character :], *question.lines[question.row + 1 :]]
-        opened = (one.relative_to(folder) for one in question.opened if one.is_relative_to(folder))
-        path = question.path.relative_to(folder).as_posix()
-        return cls(path, before, behind, frozenset(map(Path.as_posix, opened)), question.edits)
 
     @property
     def line(self) -> str:

@@ -1,70 +1,84 @@
-"""What a session asks the repository, and when it has one."""
+"""What a session asks the indexes of its folders, and when it has any."""
 
+import asyncio
 from pathlib import Path
 
 import pytest
 from lsprotocol import types
 
 from engine.host.protocol import Position
+from engine.request import Snippet
 from lsp_server.documents.anchor import Anchor
 from lsp_server.documents.document import Snapshot
 from lsp_server.documents.documents import Documents
-from lsp_server.repository.cursor_view import Question
+from lsp_server.repository.cursor_view import CursorView
 from lsp_server.settings import Settings
 from lsp_server.workspace_files import RecentEdits, WorkspaceFiles
 from tests.support.workspaces import nothing, workspace_of
 
-WORK = Path("/work")
-
 
 class Heard:
-    """In the repository's place, it keeps what it is told."""
+    """In an index's place, it keeps what it is told."""
 
-    def __init__(self, _on_progress: object) -> None:
-        self.entered: list[tuple[Path, ...]] = []
-        self.questions: list[Question] = []
+    def __init__(self, folder: Path, *_: object) -> None:
+        self.folder = folder
+        self.views: list[CursorView] = []
         self.num_looks = 0
+        self.is_closed = False
+        self.updates = self
         heard.append(self)
-
-    def enter(self, roots: tuple[Path, ...], _settings: Settings) -> None:
-        self.entered.append(roots)
 
     def look(self) -> None:
         self.num_looks += 1
 
-    async def shown(self, question: Question) -> tuple[()]:
-        self.questions.append(question)
-        return ()
+    def close(self) -> None:
+        self.is_closed = True
+
+    async def shown(self, _uri: str, view: CursorView, **_: object) -> tuple[Snippet, ...]:
+        self.views.append(view)
+        await asyncio.sleep(0)
+        return FOUND
 
 
 heard: list[Heard] = []
+FOUND = (Snippet("store.py", "def load_order(): ...\n"),)
 
 
 @pytest.fixture
 def files(monkeypatch):
-    monkeypatch.setattr("lsp_server.repository.repository.Repository", Heard)
+    monkeypatch.setattr("lsp_server.repository.folder_index.FolderIndex", Heard)
     heard.clear()
     return WorkspaceFiles(workspace_of(Documents()), nothing)
 
 
 def chosen(*repository: str) -> Settings:
-    return Settings(cache_folder=WORK, runtime_folder=WORK, repository=repository)
+    return Settings(cache_folder=Path("/c"), runtime_folder=Path("/c"), repository=repository)
 
 
-def enter(files: WorkspaceFiles, *repository: str) -> None:
+def enter(files: WorkspaceFiles, folder: Path, *repository: str) -> None:
     files._workspace.settings = chosen(*repository)
-    files.enter([WORK])
+    files.enter([folder])
 
 
-async def test_there_is_none_before_the_client_is_ready_nor_where_it_is_off(files):
-    enter(files, "on")
+def place(files: WorkspaceFiles, file: Path, text: str, row: int, character: int) -> Anchor:
+    """A cursor in a file that the editor opens."""
+    files._documents.open(types.TextDocumentItem(file.as_uri(), "python", 1, text))
+    document = files._documents.snapshot(file.as_uri())
+    assert isinstance(document, Snapshot)
+    return Anchor.of(document, Position(row, character))
+
+
+async def test_there_is_none_before_the_client_is_ready_nor_where_it_is_off(files, tmp_path):
+    enter(files, tmp_path, "on")
     assert heard == []
-    enter(files, "off")
+    enter(files, tmp_path, "off")
     await files.begin()
     assert heard == []
-    enter(files, "on")
-    enter(files, "off")
-    assert heard[0].entered == [(WORK,), (WORK,)]
+    enter(files, tmp_path, "on")
+    enter(files, tmp_path, "on")
+    assert [(one.folder, one.is_closed) for one in heard] == [(tmp_path, False)]
+    enter(files, tmp_path, "off")
+    assert [one.is_closed for one in heard] == [True]
 
 
 @pytest.mark.parametrize(
@@ -78,34 +92,51 @@ def test_on_is_every_file_off_is_none_and_else_it_is_those_listed(listed, globs)
     assert chosen(*listed).repository_globs == globs
 
 
-async def test_a_question_brings_the_lines_that_were_edited_elsewhere(files):
-    documents = files._documents
-    enter(files, "on")
+async def test_a_question_brings_the_lines_that_were_edited_elsewhere(files, tmp_path):
+    enter(files, tmp_path, "on")
     await files.begin()
-    lines = "\n".join(["first = 1", *[""] * 50, "last = 2"])
-    documents.open(types.TextDocumentItem("file:///work/a.py", "python", 1, lines))
+    uri = (tmp_path / "a.py").as_uri()
+    place(files, tmp_path / "a.py", "\n".join(["first = 1", *[""] * 50, "last = 2"]), 0, 0)
     for version, row in ((2, 0), (3, 51)):
         at = types.Position(row, 0)
         change = types.TextDocumentContentChangePartial(range=types.Range(at, at), text="new_")
-        documents.change("file:///work/a.py", version, [change])
-        files.edited("file:///work/a.py", [change])
-    document = documents.snapshot("file:///work/a.py")
+        files._documents.change(uri, version, [change])
+        files.edited(uri, [change])
+    document = files._documents.snapshot(uri)
     assert isinstance(document, Snapshot)
     await files.shown(Anchor.of(document, Position(51, 4)), is_quick=True)
-    (question,) = heard[0].questions
-    assert question.edits == ("new_first = 1",)
-    assert (question.path, question.row, question.is_quick) == (WORK / "a.py", 51, True)
+    (view,) = heard[0].views
+    assert (view.edits, view.path, *view.opened) == (("new_first = 1",), "a.py", "a.py")
+    assert (view.before[0], view.before[51:], view.behind) == (
+        "new_first = 1",
+        ["new_"],
+        ["last = 2"],
+    )
 
 
-async def test_files_are_looked_at_where_the_client_does_not_watch_them(files):
+async def test_files_are_looked_at_where_the_client_does_not_watch_them(files, tmp_path):
     files.look()
-    enter(files, "on")
+    enter(files, tmp_path, "on")
     await files.begin()
     files.look()
     assert heard[0].num_looks == 1
     files.is_watched = True
     files.look()
     assert heard[0].num_looks == 1
+
+
+async def test_what_is_found_in_a_folder_that_is_left_meanwhile_is_not_sent(files, tmp_path):
+    await files.begin()
+    enter(files, tmp_path, "on")
+    anchor = place(files, tmp_path / "cart.py", "x", 0, 1)
+    assert await files.shown(anchor, is_quick=True) == FOUND
+    shown = asyncio.create_task(files.shown(anchor, is_quick=True))
+    await asyncio.sleep(0)  # it has been asked
+    enter(files, tmp_path, "off")
+    assert await shown == ()
+    enter(files, tmp_path, "on")
+    elsewhere = place(files, tmp_path.parent / "cart.py", "x", 0, 1)
+    assert await files.shown(elsewhere, is_quick=True) == ()
 
 
 def text(*lines: str, uri: str = "a") -> Snapshot:

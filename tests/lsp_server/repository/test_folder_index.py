@@ -1,4 +1,4 @@
-"""The repository of an editor: filled by processes, asked beside the event loop."""
+"""The index of a folder: filled by processes, asked beside the event loop."""
 
 import asyncio
 import logging
@@ -13,18 +13,20 @@ import pytest
 
 from engine.request import Snippet
 from lsp_server.repository import folder_index
-from lsp_server.repository.cursor_view import Question
-from lsp_server.repository.folder_index import index_path
+from lsp_server.repository.cursor_view import CursorView
+from lsp_server.repository.folder_index import FolderIndex, Worker, index_path
 from lsp_server.repository.index_updates import IndexUpdates
-from lsp_server.repository.repository import Repository, Worker
 from lsp_server.repository.store import remove_store
 from lsp_server.settings import Settings
+from tests.support.workspaces import nothing
+
+VIEW = CursorView("cart.py", ["from store import load_order", "load_order("], [""])
 
 
 @pytest.fixture(autouse=True)
 def _patient(monkeypatch):
     """However busy this machine is."""
-    monkeypatch.setattr("lsp_server.repository.repository._PATIENCE_S", 5.0)
+    monkeypatch.setattr(folder_index, "_PATIENCE_S", 5.0)
 
 
 @pytest.fixture
@@ -35,29 +37,21 @@ def work(tmp_path):
     return work
 
 
-def unheard(_num_read: int, _num_files: int, _note: str) -> None:
-    """Nobody watches the progress."""
+def settings(tmp_path: Path, *repository: str) -> Settings:
+    wanted = repository or ("on",)
+    return Settings(cache_folder=tmp_path / "cache", runtime_folder=tmp_path, repository=wanted)
 
 
-def settings(tmp_path: Path, **chosen) -> Settings:
-    return Settings(
-        cache_folder=tmp_path / "cache",
-        runtime_folder=tmp_path,
-        **{"repository": ("on",), **chosen},
-    )
+async def shown(index: FolderIndex, uri: str = "file:///c") -> tuple[Snippet, ...]:
+    return await index.shown(uri, VIEW, is_quick=True)
 
 
-def question(work: Path) -> Question:
-    lines = ["from store import load_order", "load_order("]
-    return Question("file:///c", work / "cart.py", lines, 1, 11, frozenset(), is_quick=True)
-
-
-async def found(repository: Repository, asked: Question) -> list[str]:
+async def found(index: FolderIndex, uri: str = "file:///c") -> list[str]:
     """The paths of what is shown; the first answers may come too late."""
-    await repository.filled()
+    await index.updates.done()
     for _ in range(20):
-        if shown := await repository.shown(asked):
-            return [one.path for one in shown]
+        if snippets := await shown(index, uri):
+            return [one.path for one in snippets]
     return []
 
 
@@ -66,7 +60,7 @@ def slow(worker: Worker, monkeypatch) -> Iterator[None]:
     """Its work takes longer than a request waits."""
     release = threading.Event()
     with monkeypatch.context() as patience:
-        patience.setattr("lsp_server.repository.repository._PATIENCE_S", 0.05)
+        patience.setattr(folder_index, "_PATIENCE_S", 0.05)
         worker.submit("a slow disk", release.wait)
         try:
             yield
@@ -74,87 +68,82 @@ def slow(worker: Worker, monkeypatch) -> Iterator[None]:
             release.set()
 
 
-async def in_time(repository: Repository, asked: Question) -> tuple[Snippet, ...]:
+async def in_time(index: FolderIndex, uri: str = "file:///c") -> tuple[Snippet, ...]:
     """What is shown by an answer that came in time, however busy this machine is."""
     while True:
-        shown = await repository.shown(asked)
-        if not repository.trouble:
-            return shown
+        snippets = await shown(index, uri)
+        if not index.trouble:
+            return snippets
 
 
 @asynccontextmanager
-async def entered(work: Path, tmp_path: Path, **chosen) -> AsyncIterator[Repository]:
-    repository = Repository(unheard)
-    repository.enter([work], settings(tmp_path, **chosen))
-    yield repository
-    repository.close()
+async def entered(work: Path, tmp_path: Path, *repository: str) -> AsyncIterator[FolderIndex]:
+    index = FolderIndex(work, settings(tmp_path, *repository), nothing, asyncio.Lock())
+    yield index
+    index.close()
 
 
 @asynccontextmanager
-async def indexed(work: Path, tmp_path: Path) -> AsyncIterator[Repository]:
-    """A repository that has answered a first question."""
-    async with entered(work, tmp_path) as repository:
-        assert await found(repository, question(work)) == ["store.py"]
-        yield repository
+async def indexed(work: Path, tmp_path: Path) -> AsyncIterator[FolderIndex]:
+    """An index that has answered a first question."""
+    async with entered(work, tmp_path) as index:
+        assert await found(index) == ["store.py"]
+        yield index
 
 
 @pytest.mark.parametrize(
-    ("chosen", "expected"),
-    [("off", []), ("src/", []), ("*.py", ["store.py"]), ("on", ["store.py"])],
+    ("listed", "expected"), [("src/", []), ("*.py", ["store.py"]), ("on", ["store.py"])]
 )
-async def test_a_folder_is_indexed_in_the_users_cache_as_the_setting_says(
-    work, tmp_path, chosen, expected
+async def test_the_setting_says_which_files_are_indexed_in_the_users_cache(
+    work, tmp_path, listed, expected
 ):
-    async with entered(work, tmp_path, repository=(chosen,)) as repository:
-        assert await found(repository, question(work)) == expected
-        path = index_path(settings(tmp_path, repository=(chosen,)), work)
-        assert path.exists() is (chosen != "off")
-        assert await repository.shown(question(tmp_path / "elsewhere")) == ()
+    async with entered(work, tmp_path, listed) as index:
+        assert await found(index) == expected
+        assert index_path(settings(tmp_path, listed), work).exists()
 
 
 async def test_what_changes_is_followed_and_what_becomes_ignored_is_gone(work, tmp_path):
-    async with indexed(work, tmp_path) as repository:
+    async with indexed(work, tmp_path) as index:
         (work / ".gitignore").write_text("store.py\n")
-        assert await repository.shown(question(work)) == ()  # at once
-        repository.changed([(work / ".gitignore").as_uri()])
-        await repository.filled()
+        assert await shown(index) == ()  # at once
+        index.updates.changed([(work / ".gitignore").as_uri()])
+        await index.updates.done()
         (work / ".gitignore").write_text("")
         (work / "more.py").write_text("def load_order(name: str): ...\n")
-        repository.changed([(work / "more.py").as_uri(), (work / ".gitignore").as_uri()])
-        assert set(await found(repository, question(work))) >= {"store.py"}
+        index.updates.changed([(work / "more.py").as_uri(), (work / ".gitignore").as_uri()])
+        assert set(await found(index)) >= {"store.py"}
 
 
 async def test_an_index_that_a_question_finds_damaged_is_made_anew(work, tmp_path):
     """No file has changed, so no job would notice."""
-    async with indexed(work, tmp_path) as repository:
+    async with indexed(work, tmp_path) as index:
         with sqlite3.connect(index_path(settings(tmp_path), work)) as connection:
             connection.execute("DROP TABLE definition")
-        elsewhere = question(work)._replace(uri="file:///d")
-        while not repository.trouble:
-            await repository.shown(elsewhere)
-        while repository.trouble:
+        while not index.trouble:
+            await shown(index, "file:///d")
+        while index.trouble:
             await asyncio.sleep(0.01)
-            assert await found(repository, elsewhere) in ([], ["store.py"])
-        assert await found(repository, elsewhere) == ["store.py"]
+            assert await found(index, "file:///d") in ([], ["store.py"])
+        assert await found(index, "file:///d") == ["store.py"]
 
 
 async def test_an_index_that_cannot_be_made_is_told(work, tmp_path):
     (tmp_path / "cache").mkdir()
     (tmp_path / "cache/repository").touch()
-    async with entered(work, tmp_path) as repository:
-        await repository.filled()
-        assert await repository.shown(question(work)) == ()
-        assert repository.trouble == repository.problem
-        assert "File exists" in repository.problem
+    async with entered(work, tmp_path) as index:
+        await index.updates.done()
+        assert await shown(index) == ()
+        assert index.trouble == index.updates.problem
+        assert "File exists" in index.updates.problem
 
 
 async def test_an_index_that_another_window_made_anew_is_the_one_that_is_asked(work, tmp_path):
-    async with indexed(work, tmp_path) as repository:
+    async with indexed(work, tmp_path) as index:
         remove_store(index_path(settings(tmp_path), work))
         (work / "store.py").rename(work / "shop.py")
         async with entered(work, tmp_path) as other:
-            await other.filled()
-        assert await found(repository, question(work)) == ["shop.py"]
+            await other.updates.done()
+        assert await found(index) == ["shop.py"]
 
 
 async def test_windows_of_other_settings_or_versions_leave_each_others_index_alone(
@@ -162,11 +151,10 @@ async def test_windows_of_other_settings_or_versions_leave_each_others_index_alo
 ):
     (work / "docs").mkdir()
     (work / "docs/a.py").write_text("a = 1\n")
-    async with indexed(work, tmp_path) as repository:
-        async with entered(work, tmp_path, repository=("docs/",)) as other:
-            await other.filled()
-        elsewhere = question(work)._replace(uri="file:///d")
-        assert [one.path for one in await in_time(repository, elsewhere)] == ["store.py"]
+    async with indexed(work, tmp_path) as index:
+        async with entered(work, tmp_path, "docs/") as other:
+            await other.updates.done()
+        assert [one.path for one in await in_time(index, "file:///d")] == ["store.py"]
     former = index_path(settings(tmp_path), work)
     rules = tmp_path / "rules.py"
     rules.write_text("# Another pattern.\n")
@@ -195,52 +183,42 @@ SECRET = (
 async def test_of_what_was_shown_last_nothing_stale_or_secret_is_sent(
     work, tmp_path, change, monkeypatch
 ):
-    async with indexed(work, tmp_path) as repository:
-        with slow(repository._questions, monkeypatch):
-            assert await repository.shown(question(work))
+    async with indexed(work, tmp_path) as index:
+        with slow(index._questions, monkeypatch):
+            assert await shown(index)
             change(work)
-            assert await repository.shown(question(work)) == ()
-
-
-async def test_what_was_found_under_other_settings_is_not_sent(work, tmp_path):
-    async with indexed(work, tmp_path) as repository:
-        shown = asyncio.create_task(repository.shown(question(work)))
-        await asyncio.sleep(0)  # it has been asked
-        repository.enter([work], settings(tmp_path, repository=("off",)))
-        assert await shown == ()
+            assert await shown(index) == ()
 
 
 @pytest.mark.parametrize("text", ["def load_order(name: str): ...\n", SECRET])
 async def test_a_choice_that_stays_while_typing_never_shows_a_files_former_text(
     work, tmp_path, text
 ):
-    async with indexed(work, tmp_path) as repository:
+    async with indexed(work, tmp_path) as index:
         (work / "store.py").write_text(text)
-        repository.changed([(work / "store.py").as_uri()])
-        await repository.filled()
-        shown = {one.text for one in await in_time(repository, question(work))}
-    assert shown == (set() if text == SECRET else {text})
+        index.updates.changed([(work / "store.py").as_uri()])
+        await index.updates.done()
+        texts = {one.text for one in await in_time(index)}
+    assert texts == (set() if text == SECRET else {text})
 
 
 async def test_a_file_that_changed_and_nobody_told_is_read_again(work, tmp_path):
     text = "def load_order(name: str): ...\n"
-    async with indexed(work, tmp_path) as repository:
+    async with indexed(work, tmp_path) as index:
         (work / "store.py").write_text(text)
-        shown: set[str] = set()
-        while shown != {text}:
-            shown = {one.text for one in await in_time(repository, question(work))}
-            await repository.filled()
+        while {one.text for one in await in_time(index)} != {text}:
+            await index.updates.done()
 
 
 async def test_a_file_that_cannot_be_read_again_is_told_once(work, tmp_path, monkeypatch):
-    async with indexed(work, tmp_path) as repository:
+    async with indexed(work, tmp_path) as index:
         told: list[list[str]] = []
         monkeypatch.setattr(IndexUpdates, "changed", lambda _, uris: told.append(uris))
         (work / "store.py").write_text("changed = 1\n")
         for _ in range(3):
-            await in_time(repository, question(work))
+            await in_time(index)
         (work / "store.py").unlink()
-        await in_time(repository, question(work))
+        await in_time(index)
         assert told == [[(work / "store.py").as_uri()]] * 2
 
 
@@ -249,12 +227,12 @@ async def test_an_answer_that_comes_late_leaves_what_is_shown_if_that_is_judged_
     work, tmp_path, monkeypatch, worker, is_shown
 ):
     """Another prompt would be read from its start."""
-    async with indexed(work, tmp_path) as repository:
-        before = await repository.shown(question(work))
-        with slow(getattr(repository, worker), monkeypatch):
-            late = [await repository.shown(question(work)) for _ in range(2)]
-            told = repository.trouble
-        assert await in_time(repository, question(work)) == before
+    async with indexed(work, tmp_path) as index:
+        before = await shown(index)
+        with slow(getattr(index, worker), monkeypatch):
+            late = [await shown(index) for _ in range(2)]
+            told = index.trouble
+        assert await in_time(index) == before
         assert (late, told) == ([before if is_shown else ()] * 2, "no answer came in time")
 
 
@@ -262,10 +240,10 @@ async def test_a_file_whose_judgement_fails_is_not_sent(work, tmp_path, monkeypa
     def fail(*_arguments):
         raise RuntimeError
 
-    async with indexed(work, tmp_path) as repository:
-        assert await repository.shown(question(work))
+    async with indexed(work, tmp_path) as index:
+        assert await shown(index)
         monkeypatch.setattr("lsp_server.repository.source_files.SourceFiles.stamp", fail)
-        assert await repository.shown(question(work)) == ()
+        assert await shown(index) == ()
 
 
 async def test_whatever_befalls_the_index_is_told_once_and_leaves_what_is_shown(
@@ -274,15 +252,15 @@ async def test_whatever_befalls_the_index_is_told_once_and_leaves_what_is_shown(
     def fail(*_arguments):
         raise RecursionError("too deep")
 
-    async with indexed(work, tmp_path) as repository:
-        before = await repository.shown(question(work))
+    async with indexed(work, tmp_path) as index:
+        before = await shown(index)
         monkeypatch.setattr("lsp_server.repository.cursor_view.CursorView.chain", property(fail))
         with caplog.at_level(logging.WARNING):
             failed: list[tuple[Snippet, ...]] = []
-            while repository.trouble != "RecursionError: too deep" or len(failed) < 3:
-                failed.append(await repository.shown(question(work)))
+            while index.trouble != "RecursionError: too deep" or len(failed) < 3:
+                failed.append(await shown(index))
         monkeypatch.undo()
-        assert await in_time(repository, question(work)) == before
+        assert await in_time(index) == before
         assert {*failed} == {before}
     assert caplog.text.count("too deep") == 1
 
