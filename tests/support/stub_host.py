@@ -71,7 +71,7 @@ class Handler(BaseHTTPRequestHandler):
 
     token: ClassVar[str]
     state: ClassVar[HostState] = "loading"
-    ignores_stop: ClassVar[bool]
+    ignore_stop: ClassVar[bool]
     version: ClassVar[str] = "stub"
     protocol: ClassVar[int] = PROTOCOL_VERSION
     busy: ClassVar[Path | None] = None  # the host is busy while this file exists
@@ -87,7 +87,7 @@ class Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         if self._is_known():
             self._answer(202, {})
-            if not self.ignores_stop:
+            if not self.ignore_stop:
                 self._stop()
 
     def _status(self) -> Status:
@@ -129,16 +129,14 @@ def main() -> None:
     parser.add_argument("--socket", required=True)
     parser.add_argument("--token-file", type=Path)
     parser.add_argument("--starts", type=Path, required=True)
-    parser.add_argument("--crash", action="store_true")
-    parser.add_argument("--kill", action="store_true")
-    parser.add_argument("--ignore-signals", action="store_true")
-    parser.add_argument("--stopping", action="store_true")
-    parser.add_argument("--ignore-stop", action="store_true")
+    for flag in ("--crash", "--kill", "--ignore-signals", "--ignore-stop"):
+        parser.add_argument(flag, action="store_true")
+    for state in ("ready", "failed", "stopping"):
+        parser.add_argument(f"--{state}", dest="state", action="store_const", const=state)
     parser.add_argument("--version", default="stub")
     parser.add_argument("--protocol", type=int, default=PROTOCOL_VERSION)
-    parser.add_argument("--ready", action="store_true")
-    parser.add_argument("--failed", action="store_true")
     parser.add_argument("--busy", type=Path)
+    parser.set_defaults(state="loading")
     arguments = parser.parse_args()
     with arguments.starts.open("a") as file:
         file.write(f"{os.getpid()} {Path.cwd()}\n")
@@ -146,17 +144,11 @@ def main() -> None:
         sys.exit("the stub has no model")
     if arguments.kill:
         os.kill(os.getpid(), signal.SIGKILL)
-    Handler.token = arguments.token_file.read_text().strip()
-    Handler.state = "stopping" if arguments.stopping else "loading"
-    if arguments.ready:
-        Handler.state = "ready"
-    if arguments.failed:
-        Handler.state = "failed"
-    Handler.version, Handler.protocol = arguments.version, arguments.protocol
-    Handler.busy = arguments.busy
-    Handler.ignores_stop = arguments.ignore_stop
+    own = {**vars(arguments), "token": arguments.token_file.read_text().strip()}
     signal.signal(signal.SIGTERM, lambda *_: None if arguments.ignore_signals else sys.exit())
-    with socketserver.ThreadingUnixStreamServer(arguments.socket, Handler) as server:
+    with socketserver.ThreadingUnixStreamServer(
+        arguments.socket, type("Own", (Handler,), own)
+    ) as server:
         server.daemon_threads = True
         sys.stdout.write("listening\n")
         sys.stdout.flush()
