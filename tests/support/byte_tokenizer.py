@@ -2,6 +2,8 @@
 
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers
 
+from engine.model.loading.gguf_tokenizer import SPLITS
+
 _NAMES = ("endoftext", "fim_prefix", "fim_middle", "fim_suffix", "fim_pad", "repo_name", "file_sep")
 CONTROL_TOKENS = tuple(f"<|{name}|>" for name in _NAMES)
 
@@ -12,10 +14,11 @@ MELLUM_TOKENS = ("<|endoftext|>", *_FIM_TOKENS, "<filename>", "<|im_start|>")
 # Every start of a word is a token as well, so these words also show what happens inside a token.
 _WORDS = ("return", " return", "def", " self", "self", "import", "        ", "\n\n", " =", "):\n")
 
-# Qwen2's own rule for cutting text before merging.
-_CUT = (
-    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*"
-    r"|\s*[\r\n]+|\s+(?!\S)|\s+"
+SPLITTING = pre_tokenizers.Sequence(  # cuts text as Qwen2 does, before merging
+    [
+        pre_tokenizers.Split(Regex(SPLITS["qwen2"][0]), "isolated"),
+        pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
+    ]
 )
 
 
@@ -33,12 +36,7 @@ def byte_tokenizer(control_tokens: tuple[str, ...] = CONTROL_TOKENS) -> Tokenize
                 vocabulary[spelled[:end]] = len(vocabulary)
                 merges.append((spelled[: end - 1], spelled[end - 1]))
     tokenizer = Tokenizer(models.BPE(vocab=vocabulary, merges=merges))
-    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
-        [
-            pre_tokenizers.Split(Regex(_CUT), "isolated"),
-            pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
-        ]
-    )
+    tokenizer.pre_tokenizer = SPLITTING
     tokenizer.decoder = decoders.ByteLevel()
     tokenizer.add_special_tokens([AddedToken(text, normalized=False) for text in control_tokens])
     return tokenizer
