@@ -7,7 +7,7 @@ default form comes last.
 
 import argparse
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,7 @@ from engine.model.gpu.embedding import Embedding
 from engine.model.gpu.loading import assemble, held_file_bytes, place_qwen2, require_widths
 from engine.model.gpu.memory_plan import weight_bytes
 from engine.model.gpu.qwen2 import GpuQwen2
+from engine.model.gpu.weights import GpuWeights
 from engine.model.loader import load_model
 from engine.model.loading.converted_model import ConvertedModel
 from engine.model.loading.folder_model import FolderModel
@@ -175,33 +176,23 @@ def quantization_table(figures: Sequence[QuantizationFigures]) -> Table:
 
 def unpacked(model: GpuQwen2) -> GpuQwen2:
     """Return the same numbers in whole weights, which a CPU would else unpack at every step."""
-
-    def whole(weight: Weight) -> Weight:
-        return Weight("float", weight.dense(), None)
-
     forward = model.graphs.forward
-    layers = tuple(
-        replace(
-            layer,
-            qkv=whole(layer.qkv),
-            o=whole(layer.o),
-            gate_up=whole(layer.gate_up),
-            down=whole(layer.down),
-        )
-        for layer in forward.weights.layers
-    )
-    head, embedding = whole(forward.weights.head), forward.weights.embedding
-    weights = replace(
-        forward.weights,
-        layers=layers,
-        head=head,
-        embedding=embedding if embedding.is_on_host else Embedding(head, is_on_host=False),
-    )
-    whole_model = assemble(
-        forward.config, weights, forward.arena, model.graphs.dtype, operations=PORTABLE
-    )
-    whole_model.dtype_name = model.dtype_name
-    return whole_model
+    layers = tuple(map(_dense, forward.weights.layers))
+    weights: GpuWeights = _dense(replace(forward.weights, layers=layers))
+    if not weights.embedding.is_on_host:
+        weights = replace(weights, embedding=Embedding(weights.head, is_on_host=False))
+    dtype = model.graphs.dtype
+    whole = assemble(forward.config, weights, forward.arena, dtype, operations=PORTABLE)
+    whole.dtype_name = model.dtype_name
+    return whole
+
+
+def _dense(part: Any) -> Any:
+    """Return a data class with its matrices unpacked."""
+    values = {one.name: getattr(part, one.name) for one in fields(part)}
+    matrices = {name: one for name, one in values.items() if isinstance(one, Weight)}
+    dense = {name: Weight("float", one.dense(), None) for name, one in matrices.items()}
+    return replace(part, **dense)
 
 
 def _text(tokenizer: Tokenizer, item: ReplayItem) -> list[int]:
