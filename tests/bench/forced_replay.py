@@ -19,9 +19,7 @@ from engine.bench.measured import Measured, measure, request_for
 from engine.bench.task_sets import ReplayItem
 from engine.config import StopRules
 from engine.engine import Engine
-from engine.learning import Learning
-from engine.model.causal_lm import CausalModel, Flight, LoadedModel, StepInput, StepOutput
-from engine.model.fim import find_fim_format
+from engine.model.causal_lm import CausalModel, Flight, StepInput, StepOutput
 from engine.model.gpu.step_graphs import warm_up
 from engine.model.loading.folder_model import FolderModel
 from engine.model.token_tree import TokenTree, verify
@@ -29,7 +27,7 @@ from engine.model.tokenizer import Tokenizer
 from engine.model_names import DEFAULT_MODEL
 from engine.progress import Progress, counted
 from engine.request import CompletionRequest
-from tests.support.prepared import prepare
+from tests.support.prepared import engine_of, prepare
 
 _POSITIONS = 16384  # tokens that the cache holds
 ReadTokenizer = Callable[[Progress], Tokenizer]
@@ -101,20 +99,6 @@ class ForcedSpeed:
     figures: SpeedFigures
 
 
-def forced_engine(
-    causal_lm: CausalModel, tokenizer: Tokenizer, folder: Path, progress: Progress
-) -> Engine:
-    """Make an engine with a forced model. It learns into `folder`, which should be empty."""
-    loaded = LoadedModel(
-        name="forced",
-        fingerprint="random",
-        causal_lm=ForcedModel(causal_lm),
-        tokenizer=tokenizer,
-        fim=find_fim_format(tokenizer.vocabulary, "forced"),
-    )
-    return Engine(loaded, Learning.load(folder / "learned", "forced", causal_lm, progress))
-
-
 def replay_forced(
     engine: Engine, items: Iterable[ReplayItem], decoding: CompletionRequest
 ) -> dict[str, list[tuple[Measured, bool]]]:
@@ -149,7 +133,8 @@ def measure_replays(
     tokenizer, causal_lm = read_tokenizer(progress), trusted_model(shape, _POSITIONS, machine)
     warm_up(causal_lm.graphs, progress)  # as a host does, so that no completion waits for it
     with tempfile.TemporaryDirectory(prefix="foregram-") as folder:
-        engine = forced_engine(causal_lm, tokenizer, Path(folder), progress)
+        forced = ForcedModel(causal_lm)
+        engine = engine_of("forced", forced, tokenizer, Path(folder), progress)
         counting = counted(progress, f"replaying on {shape.full_name}", items)
         runs = replay_forced(engine, counting, CompletionRequest("", ""))
     for kind, some in runs.items():

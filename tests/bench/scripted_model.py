@@ -11,13 +11,12 @@ import numpy as np
 import torch
 
 from engine.engine import Engine
-from engine.learning import Learning
-from engine.model.causal_lm import LoadedModel, StepInput
+from engine.model.causal_lm import StepInput
 from engine.model.eager import EagerModel, Logits
-from engine.model.fim import find_fim_format
 from engine.model.tokenizer import Tokenizer
 from engine.progress import Progress
 from tests.support.byte_tokenizer import byte_tokenizer
+from tests.support.prepared import engine_of
 
 _PROMPT_TOKENS = 4096  # a token has about a byte, so this is a quarter of a usual prompt's text
 _ANCHOR_BYTES = 200  # bytes of the prompt's end that are searched for in the script
@@ -117,15 +116,8 @@ def scripted_engine(folder: Path) -> tuple[Engine, ScriptedModel]:
     """Return an engine with a scripted model. It learns in `folder`, which should be empty."""
     tokenizer = Tokenizer.from_json(byte_tokenizer().to_str())
     model = ScriptedModel(tokenizer)
-    loaded = LoadedModel(
-        name="scripted",
-        fingerprint="0" * 16,
-        causal_lm=model,
-        tokenizer=tokenizer,
-        fim=find_fim_format(tokenizer.vocabulary, "scripted"),
-    )
-    learning = Learning.load(folder, "scripted", model, Progress())
-    return Engine(loaded, learning, _PROMPT_TOKENS), model
+    bounds = {"prompt_tokens": _PROMPT_TOKENS}
+    return engine_of("scripted", model, tokenizer, folder, Progress(), **bounds), model
 
 
 def _sureness(text: bytes) -> float:

@@ -21,13 +21,13 @@ from tests.bench import gpu_bench
 from tests.bench.__main__ import main
 from tests.bench.forced_replay import (
     ForcedModel,
-    forced_engine,
     measure_replays,
     replay_forced,
 )
 from tests.bench.gpu_bench import measure_operations
 from tests.support.byte_tokenizer import byte_tokenizer
 from tests.support.own_qwen2 import own_qwen2
+from tests.support.prepared import engine_of
 from tests.support.replayed import replay_item, write_replay_set
 from tests.support.tiny_models import tiny_model
 from tests.support.tiny_shape import TINY, cpu_machine
@@ -108,7 +108,7 @@ def test_no_completion_makes_a_launch(replayed, monkeypatch):
 def test_the_target_is_written_token_for_token_on_and_off(
     lookahead, causal_lm, tokenizer, tmp_path
 ):
-    engine = forced_engine(causal_lm, tokenizer, tmp_path, Progress())
+    engine = engine_of("forced", ForcedModel(causal_lm), tokenizer, tmp_path, Progress())
     decoding = CompletionRequest("", "", lookahead=Lookahead.parse(lookahead))
     runs = replay_forced(engine, ITEMS, decoding)
     for item in ITEMS:
