@@ -24,14 +24,13 @@ from lsp_server.host.address import HostAddress, host_address
 from lsp_server.host.client import probe
 from lsp_server.settings import Settings
 from tests.bench.random_model import write_random_model
-from tests.bench.simulated.editor import BenchError
 from tests.bench.simulated.foregram_side import found_anywhere, share_models
 from tests.bench.simulated.load.crowd import Crowd
-from tests.bench.simulated.load.load_figures import LoadFigures
-from tests.bench.simulated.load.load_report import load_json, load_table
+from tests.bench.simulated.load.load_figures import LoadFigures, load_json, load_table
 from tests.bench.simulated.load.own_host import own_host, write_tokens
 from tests.bench.simulated.load.own_traces import own_traces
 from tests.bench.simulated.traces import Trace, load_traces
+from tests.support.polling import ServerError
 
 _TERMINATED = 143  # exit status after SIGTERM, as in shells
 # Random text never ends, and no draft of it is right: each completion takes as many steps as one of
@@ -117,7 +116,7 @@ async def _measured(
 ) -> tuple[Sequence[LoadFigures], Status]:
     """Run one crowd after the other at the same host. SIGTERM cancels it, and ends an own host.
 
-    Raises BenchError if the host serves nobody.
+    Raises ServerError if the host serves nobody.
     """
     task = asyncio.current_task()
     assert task is not None
@@ -126,7 +125,7 @@ async def _measured(
     async with _doors(arguments, settings, traces) as doors:
         found = await probe(doors.people[0])
         if found.status is None:
-            raise BenchError(found.reason)
+            raise ServerError(found.reason)
         for count in tracked(arguments.people, "numbers of people"):
             people = list(islice(cycle(doors.people), count))
             crowd = Crowd(people, doors.metrics, settings, traces, *pace)

@@ -8,7 +8,6 @@ import argparse
 import asyncio
 import json
 import os
-import sys
 from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -27,7 +26,7 @@ from lsp_server.cli.terminal import print_figures, tracked
 from lsp_server.language_names import language_of_file
 from lsp_server.settings import Settings
 from tests.bench.scripted_model import ScriptedModel, scripted_engine
-from tests.bench.simulated.editor import Editor, opened_editor
+from tests.support.editor import Editor, editor
 from tests.support.running_host import TOKEN, running_host
 
 _MOST_BYTES = 60_000  # bytes of a file
@@ -65,7 +64,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def bench(arguments: argparse.Namespace, settings: Settings) -> None:
-    del settings  # the benchmark's editor has none
+    del settings  # the benchmark's editor has its own
+    for name in [one for one in os.environ if one.startswith("FOREGRAM_")]:
+        del os.environ[name]
     places = scripted_places(arguments.paths, arguments.count, arguments.seed)
     if not places:
         raise ConfigurationError("no file among these is in a language that has a name")
@@ -146,12 +147,12 @@ async def _record(places: Sequence[ScriptedPlace]) -> list[dict[str, Any]]:
         engine, model = scripted_engine(folder / "learned")
         async with (
             running_host(None, engine, token=TOKEN) as host,
-            _editor(folder, str(host.client.base_url)) as editor,
+            _editor(folder, host.url) as shown,
         ):
-            uri = (folder / "shop" / "first.py").as_uri()
-            await _until_ready(editor, uri)
+            shown.uri = (folder / "shop" / "first.py").as_uri()
+            await _until_ready(shown)
             return [
-                await _asked(editor, model, place, folder / "shop" / f"{number}-{place.file}")
+                await _asked(shown, model, place, folder / "shop" / f"{number}-{place.file}")
                 for number, place in enumerate(tracked(places, "places"))
             ]
 
@@ -167,38 +168,34 @@ async def _editor(folder: Path, url: str) -> AsyncIterator[Editor]:
         "FOREGRAM_CACHE": str(folder / "cache"),
         "FOREGRAM_CONFIG": str(folder / "none.toml"),
     }
-    kept = {key: value for key, value in os.environ.items() if not key.startswith("FOREGRAM_")}
-    command = [sys.executable, "-m", "lsp_server", "lsp", "--stdio"]
     root = (folder / "shop").as_uri()
-    async with opened_editor(command, kept | own, root, _SETTINGS) as editor:
-        yield editor
+    async with editor(root=root, options={"foregram": _SETTINGS}, environ=own) as shown:
+        yield shown
 
 
-async def _until_ready(editor: Editor, uri: str) -> None:
-    editor.open(uri, "first = 1\nfir")
-    editor.place(uri, 1, 3)
+async def _until_ready(shown: Editor) -> None:
+    shown.open("first = 1\nfir|")
     async with asyncio.timeout(_READY_S):
-        while not (await editor.execute("foregram.cost")):
-            await editor.items()
+        while not (await shown.run("foregram.cost")):
+            await shown.items()
             await asyncio.sleep(_POLL_S)
-    editor.close(uri)
+    shown.close()
 
 
 async def _asked(
-    editor: Editor, model: ScriptedModel, place: ScriptedPlace, file: Path
+    shown: Editor, model: ScriptedModel, place: ScriptedPlace, file: Path
 ) -> dict[str, Any]:
     model.before, model.after = place.prefix.encode(), place.written.encode()
     model.prompt = b""
-    uri = file.as_uri()
-    editor.open(uri, place.prefix + place.suffix, place.language_id)
-    editor.place_behind(uri, place.prefix)
-    items = await editor.items()
-    reason = None if items else (await editor.execute("foregram.why"))[-1]["reason"]
-    editor.close(uri)
-    shown = [{"text": one.insert_text, "range": _range(one, editor.row)} for one in items or ()]
+    shown.uri = file.as_uri()
+    shown.open_around(place.prefix, place.suffix, place.language_id)
+    items = await shown.items()
+    reason = None if items else (await shown.reasons())[-1]
+    shown.close()
+    row, column = shown.position.line, shown.position.character
     return {
-        "place": f"{file.name}:{editor.row + 1}:{editor.column + 1} {place.kind}",
-        "shown": shown,
+        "place": f"{file.name}:{row + 1}:{column + 1} {place.kind}",
+        "shown": [{"text": one.insert_text, "range": _range(one, row)} for one in items],
         "reason": reason,
         "prompt": sha256(model.prompt).hexdigest(),
     }

@@ -6,15 +6,16 @@ import pytest
 
 from lsp_server.settings import Settings
 from tests.bench import lsp_bench
-from tests.bench.lsp_bench import LspFigures, Spread
+from tests.bench.lsp_bench import LspFigures
 from tests.bench.lsp_bench import bench as bench_lsp
+from tests.bench.simulated.load.load_figures import Waits
 
 
 @pytest.fixture
 def measured(monkeypatch, tmp_path):
-    seen, nothing = [], Spread(0.0, 0.0)
+    seen, nothing = [], Waits(0.0, 0.0, 0.0)
 
-    async def measure(_, environ):
+    async def measure(environ):
         seen.append(environ)
         return LspFigures(0.0, 0.0, nothing, 0, nothing, nothing, 0, 0, 0)
 

@@ -19,7 +19,7 @@ from tests.bench.simulated.foregram_side import foregram_side, model_variable
 from tests.bench.simulated.llama_vim.side import LlamaVimSide, llama_vim_side
 from tests.bench.simulated.sides import AssistedTrace, Side, take_turns
 from tests.bench.simulated.traces import Trace, load_traces
-from tests.bench.simulated.typing_report import typing_json, typing_table
+from tests.bench.simulated.typing_figures import typing_json, typing_table
 from tests.bench.simulated.typist import Typist
 
 # A folder in which `python -m lsp_server`, which it may start, does not mean this checkout.

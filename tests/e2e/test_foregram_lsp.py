@@ -79,7 +79,7 @@ async def test_ghost_text_is_typed_along_accepted_and_counted():
         for typed in text[:5]:
             shown.type(typed)
             (item,) = await shown.items()
-            assert text == shown.text.split("\n")[shown.row].strip() + text_of(item)
+            assert text == shown.before.rpartition("\n")[2].strip() + text_of(item)
         assert item.command is not None
         await shown.run(item.command.command, *(item.command.arguments or ()))
     page = (await told("/metrics")).decode()  # what nobody asked after is told as the editor leaves
@@ -125,7 +125,7 @@ async def test_a_storm_of_cancelled_requests_is_answered_and_ends_with_the_right
         resident: list[float] = []
         for number in range(NUM_KEYS):
             shown.type("x" if number % 20 else "\n        y")
-            pending.append(shown.ask_as(f"key {number}"))
+            pending.append(shown.ask(request_id=f"key {number}"))
             if number:
                 shown.cancel(f"key {number - 1}")
             await asyncio.sleep(0.03)  # as fast as keys come
@@ -144,8 +144,6 @@ async def test_a_storm_of_cancelled_requests_is_answered_and_ends_with_the_right
         (item, *_) = await shown.items(invoked=True)
         shown.close()
         shown.uri = "file:///shop/other.py"  # the same text in a document without a history
-        lines = shown.text.split("\n")
-        lines[shown.row] = lines[shown.row][: shown.column] + "|"
-        shown.open("\n".join(lines))
+        shown.open_around(shown.before, shown.after)
         (fresh, *_) = await shown.items(invoked=True)
         assert text_of(fresh) == text_of(item)

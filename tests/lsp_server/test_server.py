@@ -36,7 +36,7 @@ async def served(tmp_path, engine, *, load=None, requested_model="", **options):
         running_host(
             run, engine, token="right", load=load, requested_model=requested_model
         ) as host,
-        editor(environ=environ, is_process=False, **options) as shown,
+        editor(environ=environ, command=None, **options) as shown,
     ):
         yield shown, host
 
@@ -140,12 +140,10 @@ async def test_clients_without_ghost_text_get_the_whole_word_in_their_menu(
     options = {"completionFallback": True}
     async with served(tmp_path, HeldEngine(words), options=options) as (shown, _):
         shown.open(source)
-        line = shown.text.split("\n")[shown.row]
-        shown.column = len(line.encode("utf-16-le")) // 2
         (item,) = await shown.items()
         (entry,) = (await menu_of(shown)).items
-    cursor = types.Position(shown.row, shown.column)
-    assert entry.text_edit.range == types.Range(types.Position(shown.row, start), cursor)
+    cursor = shown.position
+    assert entry.text_edit.range == types.Range(types.Position(cursor.line, start), cursor)
     assert entry.text_edit.new_text == entry.filter_text == entry.label == text
     assert text.endswith(item.insert_text)
     assert shown.capabilities.completion_provider is not None
@@ -185,7 +183,7 @@ async def test_an_invoked_menu_is_no_explicit_request_in_code(tmp_path):
 
 
 async def menu_of(shown, context=None):
-    where = types.TextDocumentIdentifier(shown.uri), types.Position(shown.row, shown.column)
+    where = types.TextDocumentIdentifier(shown.uri), shown.position
     params = types.CompletionParams(*where, context=context)
     return await shown.client.text_document_completion_async(params)
 
@@ -441,7 +439,7 @@ async def test_what_was_withdrawn_while_the_model_loaded_is_asked_again_once(tmp
     load = engine_after(may_load, engine)
     async with served(tmp_path, engine, load=load, options=ours()) as (shown, _):
         shown.open(SOURCE)
-        asked = shown.ask_as("first")
+        asked = shown.ask(request_id="first")
         await shown.run("foregram.why")
         shown.cancel("first")
         with pytest.raises(Exception, match="cancel"):
@@ -459,7 +457,7 @@ async def test_other_clients_are_not_told_to_ask_again_and_may_wait(tmp_path):
     load = engine_after(may_load, engine)
     async with served(tmp_path, engine, load=load, options=options) as (shown, _):
         shown.open(SOURCE)
-        first, second = shown.ask_as("first"), shown.ask()
+        first, second = shown.ask(request_id="first"), shown.ask()
         await shown.run("foregram.why")
         shown.cancel("first")
         with pytest.raises(Exception, match="cancel"):
@@ -690,7 +688,7 @@ async def test_a_key_sends_the_changed_line_whatever_else_is_open(tmp_path, monk
             shown.open(f"value_{number} = 1\n" * 4_000)
         shown.uri = first_uri
         shown.open("x = 1\n" * 5_000 + "value|\n" + "y = 2\n" * 5_000)
-        withdrawn = [shown.ask_as("first")]
+        withdrawn = [shown.ask(request_id="first")]
         await begun(1)
         assert sum(sent) > 500_000  # that much there is
         for number, key in enumerate(["", "", "\n", "", "\n", ""]):
@@ -698,7 +696,7 @@ async def test_a_key_sends_the_changed_line_whatever_else_is_open(tmp_path, monk
             shown.cancel("first" if not number else f"key {number - 1}")
             shown.erase()
             shown.type(key)
-            withdrawn.append(shown.ask_as(f"key {number}"))
+            withdrawn.append(shown.ask(request_id=f"key {number}"))
             await begun(number + 2)
             assert sum(sent) < 10_000, (key, sent)
         shown.cancel(f"key {number}")

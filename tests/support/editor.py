@@ -1,11 +1,12 @@
-"""An editor for tests: a real LSP client of a real `foregram lsp` process."""
+"""An editor for tests and benchmarks: a real LSP client of a real `foregram lsp` process."""
 
 import asyncio
 import os
 import sys
 import threading
 from asyncio import StreamReader, StreamWriter
-from collections.abc import AsyncIterator
+from asyncio.subprocess import Process
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, closing, suppress
 from functools import partial
 from pathlib import Path
@@ -20,19 +21,24 @@ from pygls.lsp.client import LanguageClient
 from lsp_server.server import create_server
 from lsp_server.setting_layers import Layer
 from lsp_server.transport.stream import HEADER_BYTES, serve_connection
+from tests.support.polling import ServerError
 
 KINDS = types.InlineCompletionTriggerKind
+SERVER = (sys.executable, "-m", "lsp_server", "lsp", "--stdio")
+_ENDING_S = 20.0
 
 
 class Editor:
-    """One document with a cursor, and all messages of the server."""
+    """One document with a cursor, and all messages of the server.
+
+    `uri` and the text `before` and `after` the cursor are those of the document opened last.
+    """
 
     def __init__(self, client: LanguageClient, uri: str) -> None:
         self.client = client
         self.uri = uri
-        self.text = ""
+        self.before = self.after = ""
         self.version = 0
-        self.row = self.column = 0
         self.messages: list[str] = []
         self.progress: list[str] = []
         self.registered: list[str] = []  # methods that the server registered for
@@ -41,11 +47,28 @@ class Editor:
         self.num_asked_again = 0
         self.capabilities: types.ServerCapabilities | None = None
 
+    @property
+    def text(self) -> str:
+        return self.before + self.after
+
+    @property
+    def position(self) -> types.Position:
+        return behind(self.before)
+
+    @property
+    def process_id(self) -> int:
+        process = self.client._server
+        assert process is not None
+        return process.pid
+
     def open(self, text: str, language: str = "python") -> None:
         """Open the document with the cursor at `|`."""
         before, _, after = text.partition("|")
-        self.text = before + after
-        self.row, self.column = before.count("\n"), len(before.rpartition("\n")[2])
+        self.open_around(before, after, language)
+
+    def open_around(self, before: str, after: str, language: str = "python") -> None:
+        """Open the document with the cursor between two texts."""
+        self.before, self.after = before, after
         self.version += 1
         item = types.TextDocumentItem(self.uri, language, self.version, self.text)
         self.client.text_document_did_open(types.DidOpenTextDocumentParams(item))
@@ -55,48 +78,34 @@ class Editor:
         self.client.text_document_did_close(params)
 
     def type(self, text: str) -> None:
-        self._replace(self.row, self.column, text)
+        self.replace(self.position, self.position, text)
+        self.before += text
 
     def erase(self) -> None:
         """Delete the character, or the line end, before the cursor."""
-        if self.column:
-            self._replace(self.row, self.column - 1, "")
-        else:
-            self._replace(self.row - 1, len(self.text.split("\n")[self.row - 1]), "")
+        end, self.before = self.position, self.before[:-1]
+        self.replace(self.position, end, "")
 
-    def _replace(self, row: int, column: int, text: str) -> None:
-        """Replace the text from a place up to the cursor, and move the cursor behind `text`."""
+    def replace(self, start: types.Position, end: types.Position, text: str) -> None:
+        """Tell the server of a change, which may be at another place than the cursor."""
         self.version += 1
-        where = types.Range(types.Position(row, column), types.Position(self.row, self.column))
-        change = types.TextDocumentContentChangePartial(where, text)
+        change = types.TextDocumentContentChangePartial(types.Range(start, end), text)
         document = types.VersionedTextDocumentIdentifier(self.version, self.uri)
         params = types.DidChangeTextDocumentParams(document, [change])
         self.client.text_document_did_change(params)
-        lines = self.text.split("\n")
-        lines[row : self.row + 1] = [lines[row][:column] + text + lines[self.row][self.column :]]
-        self.text = "\n".join(lines)
-        *above, last = text.split("\n")
-        self.row = row + len(above)
-        self.column = len(last) + (0 if above else column)
 
     def ask(self, *, invoked: bool = False, **changes: Any) -> asyncio.Future[Any]:
-        """Ask for ghost text; return a future of the answer."""
+        """Ask for ghost text, to be cancelled by its `request_id`; return a future of the answer."""
+        self._require_server()
         kind = KINDS.Invoked if invoked else KINDS.Automatic
-        context = types.InlineCompletionContext(kind, changes.pop("selected", None))
+        context = types.InlineCompletionContext(kind, changes.get("selected"))
         params = types.InlineCompletionParams(
             context,
             types.TextDocumentIdentifier(changes.get("uri", self.uri)),
-            changes.get("position", types.Position(self.row, self.column)),
+            changes.get("position", self.position),
         )
-        return asyncio.ensure_future(self.client.text_document_inline_completion_async(params))
-
-    def ask_as(self, request_id: str) -> asyncio.Future[Any]:
-        """Ask under an id that can cancel the request."""
-        context = types.InlineCompletionContext(KINDS.Automatic)
-        where = types.TextDocumentIdentifier(self.uri), types.Position(self.row, self.column)
-        params = types.InlineCompletionParams(context, *where)
         method = types.TEXT_DOCUMENT_INLINE_COMPLETION
-        answer = self.client.protocol.send_request(method, params, msg_id=request_id)
+        answer = self.client.protocol.send_request(method, params, msg_id=changes.get("request_id"))
         return asyncio.wrap_future(answer)
 
     def cancel(self, request_id: str) -> None:
@@ -104,14 +113,22 @@ class Editor:
 
     async def items(self, **options: Any) -> list[types.InlineCompletionItem]:
         answer = await self.ask(**options)
-        return list(answer.items if isinstance(answer, types.InlineCompletionList) else answer)
+        return list(
+            answer.items if isinstance(answer, types.InlineCompletionList) else answer or ()
+        )
 
     async def run(self, command: str, *arguments: Any) -> Any:
+        self._require_server()
         params = types.ExecuteCommandParams(command, arguments=list(arguments))
         return await self.client.workspace_execute_command_async(params)
 
     async def reasons(self) -> list[str]:
         return [answer["reason"] for answer in await self.run("foregram.why")]
+
+    def _require_server(self) -> None:
+        """Raise ServerError if the server has ended, or a request would wait forever."""
+        if self.client.stopped:
+            raise ServerError("the language server has ended by itself")
 
 
 @asynccontextmanager
@@ -122,17 +139,18 @@ async def editor(
     options: object = None,
     settings: object = None,
     capabilities: types.ClientCapabilities | None = None,
-    environ: dict[str, str] | None = None,
+    environ: Mapping[str, str] | None = None,
     socket: Path | None = None,
-    is_process: bool = True,
+    command: Sequence[str] | None = SERVER,
 ) -> AsyncIterator[Editor]:
     """Start a server, or find the one of `socket`, and connect an editor.
 
-    In the test's own process it starts faster: each connection to a socket then gets this server.
-    `settings` answer the server's requests for its configuration.
+    Without a `command` the server starts faster, in this process. `settings` answer its requests
+    for its configuration. If they are an exception, the editor fails when asked; if an event, it
+    waits for the event, and then answers that the server is off.
 
-    If `settings` is an exception, the editor fails when asked; if an event, it waits for the event,
-    and then answers that the server is off.
+    A process ends with the block, whatever happens. Raises ServerError if it cannot start or ends
+    early, TimeoutError if it had to be killed.
     """
     client = LanguageClient("test editor", "1")
     shown = Editor(client, uri)
@@ -173,21 +191,23 @@ async def editor(
             return [{"enable": False}]
         return [settings]
 
-    async with _connected(client, environ or {}, socket, is_process=is_process):
-        try:
-            params = types.InitializeParams(
-                capabilities or types.ClientCapabilities(),
-                root_uri=root,
-                initialization_options=options,
-                client_info=types.ClientInfo("test editor"),
-            )
-            shown.capabilities = (await client.initialize_async(params)).capabilities
-            client.initialized(types.InitializedParams())
-            yield shown
-            await client.shutdown_async(None)
-        finally:
-            client.exit(None)
-            await asyncio.wait_for(client.stop(), 20)
+    try:
+        async with _connected(client, environ or {}, socket, command):
+            try:
+                params = types.InitializeParams(
+                    capabilities or types.ClientCapabilities(),
+                    root_uri=root,
+                    initialization_options=options,
+                    client_info=types.ClientInfo("test editor"),
+                )
+                shown.capabilities = (await client.initialize_async(params)).capabilities
+                client.initialized(types.InitializedParams())
+                yield shown
+                await client.shutdown_async(None)
+            finally:
+                client.exit(None)
+    finally:
+        await asyncio.wait_for(client.stop(), _ENDING_S)
 
 
 def hostless(folder: Path) -> dict[str, str]:
@@ -203,15 +223,17 @@ def hostless(folder: Path) -> dict[str, str]:
 
 @asynccontextmanager
 async def _connected(
-    client: LanguageClient, environ: dict[str, str], socket: Path | None, *, is_process: bool
+    client: LanguageClient,
+    environ: Mapping[str, str],
+    socket: Path | None,
+    command: Sequence[str] | None,
 ) -> AsyncIterator[None]:
     if socket is not None:
         _listen(client, *await asyncio.open_unix_connection(socket))
         yield
-    elif is_process:
-        command = [sys.executable, "-m", "lsp_server", "lsp", "--stdio"]
-        await client.start_io(*command, env=os.environ | environ)
-        yield
+    elif command is not None:
+        async with _process(client, command, environ):
+            yield
     else:
         ours, theirs = socketpair()
         with mock.patch.dict(os.environ, environ):
@@ -225,6 +247,43 @@ async def _connected(
                 await serving
 
 
+@asynccontextmanager
+async def _process(
+    client: LanguageClient, command: Sequence[str], environ: Mapping[str, str]
+) -> AsyncIterator[None]:
+    try:
+        await client.start_io(*command, env={**os.environ, **environ})
+    except OSError as error:
+        raise ServerError(f"{command[0]} cannot be started: {error.strerror}") from error
+    process = client._server
+    assert process is not None
+    said = asyncio.ensure_future(_last_words(process))
+    try:
+        yield
+    except RuntimeError as error:  # raised by pygls for requests to a server that ends
+        if process.returncode is None:
+            raise
+        raise ServerError(f"the language server has ended by itself: {await said}") from error
+    finally:
+        if process.stdin is not None:
+            process.stdin.close()
+        try:
+            await asyncio.wait_for(process.wait(), _ENDING_S)
+        finally:
+            if process.returncode is None:
+                process.kill()
+            said.cancel()
+
+
+async def _last_words(process: Process) -> str:
+    """Return the last line of its errors; a full pipe would stop a server at some point."""
+    last = b""
+    while process.stderr is not None and (more := await process.stderr.read(1 << 12)):
+        last = (last + more)[-(1 << 12) :]
+    lines = last.decode("utf-8", "replace").strip().splitlines()
+    return lines[-1] if lines else f"status {await process.wait()}"
+
+
 def _listen(client: LanguageClient, reader: StreamReader, writer: StreamWriter) -> None:
     """Listen to the server as pygls listens to a port."""
 
@@ -234,6 +293,15 @@ def _listen(client: LanguageClient, reader: StreamReader, writer: StreamWriter) 
 
     client.protocol.set_writer(writer)
     client._async_tasks.append(asyncio.create_task(listen()))
+
+
+def behind(text: str) -> types.Position:
+    """Return the position at the end of `text`."""
+    return types.Position(text.count("\n"), utf16_len(text.rpartition("\n")[2]))
+
+
+def utf16_len(text: str) -> int:
+    return len(text.encode("utf-16-le")) // 2
 
 
 def _plain(value: Any) -> Any:

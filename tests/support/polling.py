@@ -4,8 +4,16 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
+from engine.errors import ForegramError
+
 _Value = TypeVar("_Value")
 What = str | Callable[[], str]  # a name for the condition, or a function that describes the failure
+
+
+class ServerError(ForegramError):
+    """A server did not do what its client needs."""
+
+    code = "server_failed"
 
 
 def until(

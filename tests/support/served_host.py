@@ -26,7 +26,7 @@ from engine.host.protocol import (
 )
 from engine.request import Done
 from lsp_server.host.address import HostAddress
-from tests.support.polling import until
+from tests.support.polling import ServerError, until
 from tests.support.ports import free_port
 
 ANSWER_S = 20.0  # seconds, far above the time of a tiny model
@@ -72,6 +72,14 @@ def completed(http: httpx2.Client, asked: CompleteRequest) -> Done:
     return last
 
 
+def local_client(socket: Path, token: str, timeout: float = ANSWER_S) -> httpx2.Client:
+    transport = httpx2.HTTPTransport(uds=str(socket))
+    headers = headers_with(token)
+    return httpx2.Client(
+        base_url="http://host", transport=transport, headers=headers, timeout=timeout
+    )
+
+
 @dataclass(frozen=True)
 class ServedHost:
     """A running host; `folder` holds its log, and its socket if it has one."""
@@ -90,14 +98,11 @@ class ServedHost:
         return HostAddress(token_of(name), self.socket)
 
     def client(self, token: str = "", timeout: float = ANSWER_S) -> httpx2.Client:
+        if not self.url:
+            return local_client(self.socket, token, timeout)
         trusted = ssl.create_default_context(cafile=self.ca_file) if self.ca_file else True
-        transport = None if self.url else httpx2.HTTPTransport(uds=str(self.socket))
         return httpx2.Client(
-            base_url=self.url or "http://host",
-            transport=transport,
-            verify=trusted,
-            headers=headers_with(token),
-            timeout=timeout,
+            base_url=self.url, verify=trusted, headers=headers_with(token), timeout=timeout
         )
 
     @property
@@ -108,7 +113,8 @@ class ServedHost:
         """Wait until `condition` holds; fail with the log if it never does."""
 
         def holds() -> object:
-            assert self.process.poll() is None, self.log
+            if self.process.poll() is not None:
+                raise ServerError(f"the host has ended by itself: {self.log}")
             return condition()
 
         until(holds, lambda: self.log, limit_s=LOAD_S)
@@ -142,6 +148,7 @@ def served_host(
             stdout=output,
             stderr=output,
             env={**os.environ, **(environ or {})},
+            start_new_session=True,  # Ctrl-C goes to this process, which then ends the host
         ) as process,
     ):
         host = ServedHost(process, folder, url, ca_file)

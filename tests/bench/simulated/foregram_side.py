@@ -15,10 +15,11 @@ from engine.host.runtime import RuntimeFolder
 from engine.model_names import kind_of, path_of
 from lsp_server.reasons import HOST_TROUBLES
 from lsp_server.settings import Settings
-from tests.bench.simulated.editor import BenchError, Editor, opened_editor
 from tests.bench.simulated.foregram_sitting import ForegramSitting
 from tests.bench.simulated.processes import resume
 from tests.bench.simulated.traces import Trace
+from tests.support.editor import Editor, editor
+from tests.support.polling import ServerError
 
 _READY_S = 180.0
 _POLL_S = 0.05
@@ -44,12 +45,12 @@ class ForegramSide:
         with TemporaryDirectory(prefix="foregram-") as folder:
             uris = _written(trace, Path(folder))
             root = Path(folder).as_uri()
-            async with opened_editor(command, self.environ, root) as editor:
-                _open(editor, trace, uris)
-                await _until_ready(editor)
+            async with editor(command=command, environ=self.environ, root=root) as shown:
+                _open(shown, trace, uris)
+                await _until_ready(shown)
                 self.process_ids = self._found_hosts()
-                await editor.items()  # as after writing the text before
-                sitting = ForegramSitting(editor, trace, self.settings, self.process_ids)
+                await shown.items()  # as after writing the text before
+                sitting = ForegramSitting(shown, trace, self.settings, self.process_ids)
                 await sitting.begin()
                 yield sitting
 
@@ -125,25 +126,26 @@ def _written(trace: Trace, folder: Path) -> Mapping[str, str]:
     return {path: (folder / path).as_uri() for path in texts}
 
 
-def _open(editor: Editor, trace: Trace, uris: Mapping[str, str]) -> None:
+def _open(shown: Editor, trace: Trace, uris: Mapping[str, str]) -> None:
     """Open the trace's own file last, as the active one; the cursor is before the approach."""
     texts = {buffer.path: buffer.text for buffer in trace.open_buffers}
     for path, uri in uris.items():
         if path != trace.path:
-            editor.open(uri, texts[path])
-    uri = uris[trace.path]
-    editor.open(uri, trace.before + trace.suffix)
-    editor.place_behind(uri, trace.before)
-    editor.notify("textDocument/didFocus", textDocument={"uri": uri})
+            shown.uri = uri
+            shown.open_around("", texts[path])
+    shown.uri = uris[trace.path]
+    shown.open_around(trace.before, trace.suffix)
+    focused = {"textDocument": {"uri": shown.uri}}
+    shown.client.protocol.notify("textDocument/didFocus", focused)
 
 
-async def _until_ready(editor: Editor) -> None:
-    """Wait for the model. Raises BenchError if the server says that none will come."""
+async def _until_ready(shown: Editor) -> None:
+    """Wait for the model. Raises ServerError if the server says that none will come."""
     deadline = time.monotonic() + _READY_S
-    about = {"textDocument": {"uri": editor.uri}}
-    while (now := (await editor.execute("foregram.why", about))["now"]) is not None:
+    about = {"textDocument": {"uri": shown.uri}}
+    while (now := (await shown.run("foregram.why", about))["now"]) is not None:
         if now["reason"] not in HOST_TROUBLES:
             return  # "not completed" is an answer, too
         if time.monotonic() > deadline:
-            raise BenchError(f"there is no completion: {now['sentence']}")
+            raise ServerError(f"there is no completion: {now['sentence']}")
         await asyncio.sleep(_POLL_S)

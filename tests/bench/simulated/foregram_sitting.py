@@ -7,16 +7,17 @@ from collections.abc import Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from lsprotocol import types
+from pygls.exceptions import JsonRpcException
 
 from lsp_server.host.address import host_address
 from lsp_server.host.client import host_status
 from lsp_server.settings import Settings
-from tests.bench.simulated.editor import Editor, utf16_len
 from tests.bench.simulated.person import Action
 from tests.bench.simulated.processes import cpu_s
 from tests.bench.simulated.screen import Screen, Suggestion
 from tests.bench.simulated.sides import Effort
 from tests.bench.simulated.traces import Trace
+from tests.support.editor import Editor, utf16_len
 
 _FROM_MEMORY_S = 0.005  # seconds; a faster answer was computed before
 _INACCURATE_S = 0.05  # seconds by which the host's times may differ from ours
@@ -71,7 +72,7 @@ class ForegramSitting:
         await asyncio.gather(*self._tasks)
 
     async def effort(self) -> Effort:
-        self.editor.cancel()
+        self._cancel()
         await self.answered()
         await self._count_reasons()
         editor_cpu_s = self._editor_cpu_s
@@ -88,14 +89,20 @@ class ForegramSitting:
         )
 
     async def _ask(self) -> None:
-        self._requests += 1
+        self._cancel()
+        number = self._requests = self._requests + 1
         if self._requests % _FEW_REASONS == 0:
             self._begin(self._count_reasons())
         asked_at = self.screen.now()
         if self._waiting_since is None:
             self._waiting_since = asked_at
-        items = await self.editor.items()
-        if items is None:
+        try:
+            items = await self.editor.items(request_id=f"completion-{number}")
+        except JsonRpcException as error:
+            if error.code != types.LSPErrorCodes.RequestCancelled:
+                raise
+            return
+        if number != self._requests:
             return
         waited_s = self.screen.now() - (self._waiting_since or asked_at)
         self._waiting_since = None
@@ -107,17 +114,21 @@ class ForegramSitting:
             if suggestion is not None:
                 await self._date(suggestion, item, waited_s)
 
+    def _cancel(self) -> None:
+        if self._waiting_since is not None:
+            self.editor.cancel(f"completion-{self._requests}")
+
     def _show(self, item: types.InlineCompletionItem) -> None:
         is_new = self._shown is None or _id(item) != _id(self._shown)
         self._shown, self._taken = item, ""
         if is_new:
-            self.editor.notify("textDocument/didShowCompletion", item=_plain(item))
+            self._notify("didShowCompletion", item=_plain(item))
 
     async def _date(
         self, suggestion: Suggestion, item: types.InlineCompletionItem, waited_s: float
     ) -> None:
         """Return the seconds since its generation began; None if that was before anyone waited."""
-        cost = await self.editor.last_cost()
+        cost = await self.editor.run("foregram.cost") or {}
         if suggestion.request_s > _FROM_MEMORY_S and cost.get("id") == _id(item):
             begun_s = (cost["queueMs"] + cost["prefillMs"] + cost["decodeMs"]) / 1000
             if begun_s <= waited_s + _INACCURATE_S:
@@ -125,15 +136,16 @@ class ForegramSitting:
 
     async def _accept(self) -> None:
         if self._shown is not None and (command := self._shown.command) is not None:
-            await self.editor.execute(command.command, *(command.arguments or ()))
+            await self.editor.run(command.command, *(command.arguments or ()))
 
     def _tell_part(self, text: str) -> None:
         if self._shown is not None:
             length = utf16_len(self._taken + text)
             item = _plain(self._shown)
-            self.editor.notify(
-                "textDocument/didPartiallyAcceptCompletion", item=item, acceptedLength=length
-            )
+            self._notify("didPartiallyAcceptCompletion", item=item, acceptedLength=length)
+
+    def _notify(self, method: str, **params: object) -> None:
+        self.editor.client.protocol.notify(f"textDocument/{method}", params)
 
     def _text(self, item: types.InlineCompletionItem) -> str:
         """Return the item's text behind the cursor; empty if it does not belong there."""
@@ -141,7 +153,7 @@ class ForegramSitting:
         if place is None:
             return text
         before = _from_utf16(self._line, place.start.character)
-        covered = place.end.character - self.editor.column
+        covered = place.end.character - self.editor.position.character
         tail = self.trace.suffix.partition("\n")[0][: max(0, covered)]
         if not text.startswith(before) or not text.endswith(tail):
             return ""
@@ -153,7 +165,7 @@ class ForegramSitting:
         return (self.trace.before + self.trace.approach + written).rpartition("\n")[2]
 
     async def _count_reasons(self) -> None:
-        for answer in await self.editor.execute("foregram.why"):
+        for answer in await self.editor.run("foregram.why"):
             if answer["time_s"] > self._last_reason_s:
                 self._last_reason_s = answer["time_s"]
                 self._empty[answer["reason"]] += 1

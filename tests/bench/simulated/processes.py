@@ -1,9 +1,7 @@
 """Processor time of processes and of those that they started; Linux only."""
 
-import asyncio
 import os
 import signal
-from asyncio.subprocess import Process
 from collections.abc import Collection, Iterable
 from contextlib import suppress
 from pathlib import Path
@@ -33,15 +31,6 @@ def stop(process_ids: Iterable[int]) -> None:
 
 def resume(process_ids: Iterable[int]) -> None:
     _signal(process_ids, signal.SIGCONT)
-
-
-async def ended(process: Process, limit_s: float) -> None:
-    """Wait for a process that was told to end; kill it if it does not."""
-    with suppress(TimeoutError):
-        await asyncio.wait_for(process.wait(), limit_s)
-    if process.returncode is None:
-        process.kill()
-        await process.wait()
 
 
 def _signal(process_ids: Iterable[int], kind: signal.Signals) -> None:

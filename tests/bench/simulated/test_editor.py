@@ -1,17 +1,15 @@
 """The editor's language server: it ends with the editor, and nobody waits for one that ended."""
 
-import os
 import sys
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
-from tests.bench.simulated.editor import BenchError, opened_editor
+from tests.support.editor import SERVER, editor
+from tests.support.polling import ServerError
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.timeout(60)]
 
-SERVER = [sys.executable, "-m", "lsp_server", "lsp", "--stdio"]
 # Answers `initialize` and ignores all later messages.
 DEAF = """
 import json, sys, time
@@ -24,7 +22,7 @@ sys.stdout.flush()
 
 
 def opened(*command, **variables):
-    return opened_editor(command, {"PATH": os.defpath, **variables}, "file:///bench")
+    return editor(command=command, environ=variables)
 
 
 @pytest.fixture
@@ -38,20 +36,20 @@ def is_there(process_id):
 
 
 async def test_a_server_ends_with_what_it_was_started_for(own):
-    async with opened(*SERVER, **own) as editor:
-        await editor.ping()
-    assert not is_there(editor.process_id)
+    async with opened(*SERVER, **own) as shown:
+        await shown.reasons()
+    assert not is_there(shown.process_id)
 
 
 async def test_a_server_that_stays_is_killed(monkeypatch):
-    monkeypatch.setattr("tests.bench.simulated.editor._ENDING_S", 0.1)
-    with suppress(ZeroDivisionError):
-        async with opened(sys.executable, "-c", f"{DEAF}time.sleep(600)") as editor:
+    monkeypatch.setattr("tests.support.editor._ENDING_S", 0.1)
+    with pytest.raises(TimeoutError):
+        async with opened(sys.executable, "-c", f"{DEAF}time.sleep(600)") as shown:
             raise ZeroDivisionError
-    assert not is_there(editor.process_id)
+    assert not is_there(shown.process_id)
 
 
 async def test_a_program_that_is_no_server_is_told_of():
-    with pytest.raises(BenchError, match="ended by itself: what is lsp"):
+    with pytest.raises(ServerError, match="ended by itself: what is lsp"):
         async with opened(sys.executable, "-c", "raise SystemExit('what is lsp')"):
             pass

@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 
 import httpx2
 
-from tests.bench.simulated.editor import BenchError
 from tests.bench.simulated.llama_vim.answers import Answers
 from tests.bench.simulated.llama_vim.context import FimContext, local_context
 from tests.bench.simulated.llama_vim.hint import hint_of
@@ -22,6 +21,7 @@ from tests.bench.simulated.processes import cpu_s
 from tests.bench.simulated.screen import Screen, Suggestion
 from tests.bench.simulated.sides import Effort
 from tests.bench.simulated.traces import Trace
+from tests.support.polling import ServerError
 
 _AGAIN_S = 0.1  # seconds between attempts while another request runs
 _LONGEST_REST = 8  # characters behind the cursor; with more there is no request
@@ -59,7 +59,7 @@ class LlamaVimSitting:
     async def begin(self) -> None:
         """Open the files, read all chunks as in a pause, and complete at the approach.
 
-        Raises BenchError if the server refuses that.
+        Raises ServerError if the server refuses that.
         """
         for buffer in reversed(self.trace.open_buffers):
             self.ring.enter(buffer.path, buffer.text.split("\n"), 0)
@@ -145,7 +145,7 @@ class LlamaVimSitting:
         screen, began = self._screen, self._screen.now()
         answer = await self._post(body)
         if not isinstance(text := answer.get("content"), str):
-            raise BenchError("llama.cpp answers /infill without a text")
+            raise ServerError("llama.cpp answers /infill without a text")
         self._count(answer)
         self._answers.keep(context.keys, text)
         if not self._can_accept:
@@ -162,14 +162,14 @@ class LlamaVimSitting:
         try:
             answer = await self.http.post("/infill", json=body)
         except httpx2.HTTPError as error:
-            raise BenchError(f"llama.cpp does not answer /infill: {error!r}") from error
+            raise ServerError(f"llama.cpp does not answer /infill: {error!r}") from error
         if answer.status_code != httpx2.codes.OK:
             said = " ".join(answer.text.split())[:_MOST_SAID]
-            raise BenchError(f"llama.cpp refuses /infill (status {answer.status_code}): {said}")
+            raise ServerError(f"llama.cpp refuses /infill (status {answer.status_code}): {said}")
         try:
             return dict(answer.json())
         except ValueError as error:
-            raise BenchError(f"llama.cpp answers /infill without JSON: {error}") from error
+            raise ServerError(f"llama.cpp answers /infill without JSON: {error}") from error
 
     def _count(self, answer: dict[str, Any]) -> None:
         self._tokens += answer.get("timings/predicted_n", 0)

@@ -9,12 +9,12 @@ import httpx2
 import pytest
 import pytest_asyncio
 
-from tests.bench.simulated.editor import BenchError
 from tests.bench.simulated.llama_vim.ring import Ring
 from tests.bench.simulated.llama_vim.sitting import LlamaVimSitting
 from tests.bench.simulated.person import Action
 from tests.bench.simulated.screen import Screen
 from tests.bench.simulated.traces import Trace
+from tests.support.polling import ServerError
 
 pytestmark = pytest.mark.asyncio
 
@@ -130,7 +130,7 @@ REFUSALS = {
 @pytest.mark.parametrize(("said", "refusal"), REFUSALS.items(), ids=["status", "text", "json"])
 async def test_a_server_that_refuses_saves_nobody_nothing(unbegun, server, said, refusal):
     server.refusal = refusal
-    with pytest.raises(BenchError, match=said):
+    with pytest.raises(ServerError, match=said):
         await unbegun.begin()
 
 
@@ -140,7 +140,7 @@ async def test_what_a_request_fails_with_ends_the_sitting(unbegun, server):
     watched(unbegun)
     while unbegun._job is not None:
         await asyncio.sleep(0)
-    with pytest.raises(BenchError, match="status 500"):
+    with pytest.raises(ServerError, match="status 500"):
         unbegun.press(Action("key", "r"))
-    with pytest.raises(BenchError, match="status 500"):
+    with pytest.raises(ServerError, match="status 500"):
         await unbegun.effort()

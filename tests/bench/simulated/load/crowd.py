@@ -54,7 +54,7 @@ class Crowd:
     _memory_mb: list[float] = field(default_factory=list)
 
     async def type_for(self, seconds: float) -> CrowdRun:
-        """Let all come, type for `seconds`, and leave. Raises BenchError without a host."""
+        """Let all come, type for `seconds`, and leave. Raises ServerError without a host."""
         seats = [Seat(address, self.settings) for address in self.addresses]
         try:
             for seat in seats:  # one at a time, like people who come

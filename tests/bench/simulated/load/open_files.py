@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from lsprotocol import types
 
 from lsp_server.documents.documents import Documents
-from tests.bench.simulated.editor import behind
 from tests.bench.simulated.traces import Trace
+from tests.support.editor import behind
 
 _LANGUAGE = "python"
 
@@ -18,7 +18,7 @@ class OpenFiles:
     root: str
     documents: Documents = field(default_factory=Documents)
     _uri: str = ""
-    _cursor: types.Position = field(init=False)
+    _before: str = ""  # the text up to the cursor
     _version: int = 1
 
     def turn_to(self, trace: Trace) -> list[str]:
@@ -33,18 +33,18 @@ class OpenFiles:
         texts = {uri: text for uri, text in texts.items() if uri not in held}
         for uri, text in {**texts, self._uri: trace.before + trace.suffix}.items():
             self.documents.open(types.TextDocumentItem(uri, _LANGUAGE, 1, text))
-        self._cursor, self._version = behind(trace.before), 1
+        self._before, self._version = trace.before, 1
         return closed
 
     def type(self, text: str) -> None:
         self._version += 1
-        place = types.Range(self._cursor, self._cursor)
-        change = types.TextDocumentContentChangePartial(place, text)
+        cursor = behind(self._before)
+        change = types.TextDocumentContentChangePartial(types.Range(cursor, cursor), text)
         self.documents.change(self._uri, self._version, [change])
-        self._cursor = behind(text, self._cursor)
+        self._before += text
 
     @property
     def question(self) -> types.InlineCompletionParams:
         document = types.TextDocumentIdentifier(self._uri)
         context = types.InlineCompletionContext(types.InlineCompletionTriggerKind.Automatic)
-        return types.InlineCompletionParams(context, document, self._cursor)
+        return types.InlineCompletionParams(context, document, behind(self._before))

@@ -1,22 +1,18 @@
 """A host of the benchmark's own: `foregram serve` on a socket, ended whatever happens."""
 
 import asyncio
-import sys
-from asyncio.subprocess import Process
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from pathlib import Path
-from subprocess import STDOUT
 
 from engine.host.principals import METRICS_NAME
 from engine.host.runtime import new_secret
 from lsp_server.host.address import HostAddress
 from lsp_server.host.client import probe
-from tests.bench.simulated.editor import BenchError
-from tests.bench.simulated.processes import ended
+from tests.support.polling import ServerError
+from tests.support.served_host import served_host
 
 _POLL_S = 0.1
-_ENDING_S = 15.0  # seconds; a host drains for ten
 _IDLE_EXIT_S = 60  # seconds; ends the host if this process is killed first
 
 
@@ -24,25 +20,16 @@ _IDLE_EXIT_S = 60  # seconds; ends the host if this process is killed first
 async def own_host(folder: Path, options: Sequence[str], token: str) -> AsyncIterator[HostAddress]:
     """Start a host with its socket and log in `folder`, and wait for its model.
 
-    `options` are those of `foregram serve`; it must accept `token`. Raises BenchError.
+    `options` are those of `foregram serve`; it must accept `token`. Raises ServerError.
     """
     address = HostAddress(token, folder / "host.sock")
-    command = [sys.executable, "-m", "lsp_server", "serve", "--socket"]
-    command += [str(address.socket_path), "--idle-exit", str(_IDLE_EXIT_S), *options]
-    with (folder / "log").open("wb") as log:
-        process = await asyncio.create_subprocess_exec(
-            *command,
-            stdout=log,
-            stderr=STDOUT,
-            start_new_session=True,  # Ctrl-C goes to this process, which then ends the host
-        )
-    try:
-        await _until_ready(address, process, folder / "log")
+    with served_host(folder, "--idle-exit", _IDLE_EXIT_S, *options) as host:
+        while (status := (await probe(address)).status) is None or status.state != "ready":
+            if status is not None and status.problem is not None:
+                raise ServerError(f"the host cannot load its model: {status.problem.message}")
+            host.until(lambda: True)  # it still runs
+            await asyncio.sleep(_POLL_S)
         yield address
-    finally:
-        with suppress(ProcessLookupError):
-            process.terminate()
-        await ended(process, _ENDING_S)
 
 
 def write_tokens(path: Path, count: int) -> None:
@@ -50,17 +37,3 @@ def write_tokens(path: Path, count: int) -> None:
     names = [METRICS_NAME, *(f"person-{number}" for number in range(1, count + 1))]
     path.touch(mode=0o600)
     path.write_text("".join(f"{name}:{new_secret()}\n" for name in names))
-
-
-async def _until_ready(address: HostAddress, process: Process, log: Path) -> None:
-    while True:
-        status = (await probe(address)).status
-        if status is not None and status.state == "ready":
-            return
-        if status is not None and status.state == "failed":
-            why = status.problem.message if status.problem else ""
-            raise BenchError(f"the host cannot load its model: {why}")
-        if process.returncode is not None:
-            words = log.read_text("utf-8", "replace").strip().splitlines()
-            raise BenchError(f"the host has ended by itself: {words[-1] if words else ''}")
-        await asyncio.sleep(_POLL_S)

@@ -19,12 +19,12 @@ from lsp_server.prompt.place import Place, place_by_text
 from lsp_server.prompt.syntax import DocumentSyntax, Places
 from lsp_server.settings import Settings
 from lsp_server.workspace_files import WorkspaceFiles
-from tests.bench.simulated.editor import BenchError
 from tests.bench.simulated.load.host_requests import CountingLink, HostRequest
 from tests.bench.simulated.load.open_files import OpenFiles
 from tests.bench.simulated.person import Action
 from tests.bench.simulated.screen import Screen
 from tests.bench.simulated.traces import Trace
+from tests.support.polling import ServerError
 from tests.support.workspaces import HeldPermissions, nothing, workspace_of
 
 _READY_S = 180.0
@@ -84,11 +84,11 @@ class Seat:
         return any(request.outcome is None for request in self.log)
 
     async def take(self) -> None:
-        """Find the host. Raises BenchError if it serves nobody."""
+        """Find the host. Raises ServerError if it serves nobody."""
         self._link.search.begin()
         if (state := await self._link.search.ready()) != "ready":
             where = f"the completion host on {self.address.endpoint} is {state}"
-            raise BenchError(f"{where}: {self._why}" if self._why else where)
+            raise ServerError(f"{where}: {self._why}" if self._why else where)
 
     async def turn_to(self, trace: Trace) -> None:
         self._cancel()

@@ -10,13 +10,13 @@ import pytest
 from engine.request import Buffer
 from lsp_server.host.address import HostAddress
 from lsp_server.settings import Settings
-from tests.bench.simulated.editor import BenchError
 from tests.bench.simulated.load.crowd import Crowd
 from tests.bench.simulated.load.seat import Seat
 from tests.bench.simulated.person import Action
 from tests.bench.simulated.screen import Screen
 from tests.bench.simulated.traces import Trace
 from tests.support.held_engine import HeldEngine
+from tests.support.polling import ServerError
 from tests.support.running_host import running_host
 
 pytestmark = pytest.mark.asyncio
@@ -108,7 +108,7 @@ async def test_a_host_without_a_model_is_one_sentence():
         raise ValueError("no model")
 
     async with served(None, load=broken) as (_, settings, address):
-        with pytest.raises(BenchError, match=r"on /tmp/.*host.sock is failed"):
+        with pytest.raises(ServerError, match=r"on /tmp/.*host.sock is failed"):
             await Seat(address, settings).take()
 
 
