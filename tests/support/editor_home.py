@@ -1,5 +1,6 @@
-"""The place where editors run: the command, an environment of its own, a ready host."""
+"""The place where editors run: the command, an environment of its own, a host seen from outside."""
 
+import json
 import os
 import subprocess
 import sys
@@ -7,8 +8,14 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
+import httpx2
+import msgspec
+
+from engine.host.protocol import SyncRequest
 from tests.support.polling import until
+from tests.support.served_host import local_client
 
 COMMAND = Path(sys.executable).with_name("foregram")
 
@@ -42,6 +49,33 @@ def ready_host(environ: Mapping[str, str]) -> Iterator[None]:
         _run("stop", "--force", environ=environ).check_returncode()
 
 
+def host_status(environ: Mapping[str, str]) -> dict[str, Any]:
+    """Return the local host's status; empty if there is none."""
+    said = _run("status", "--json", environ=environ).stdout
+    found: dict[str, Any] = json.loads(said) if said.startswith(b"{") else {}
+    return found
+
+
+def metric(environ: Mapping[str, str], name: str) -> float:
+    """Return a metric of the local host; 0 before it was first counted."""
+    with _local_client(environ) as client:
+        page = client.get("/metrics").text
+    lines = [line for line in page.splitlines() if line.startswith(f"{name} ")]
+    return float(lines[0].rpartition(" ")[2]) if lines else 0.0
+
+
+def join(environ: Mapping[str, str]) -> None:
+    """Join the local host as another editor, with nothing open."""
+    content = msgspec.json.encode(SyncRequest("another", "file:///another", ()))
+    with _local_client(environ) as client:
+        client.post("/v1/buffers", content=content).raise_for_status()
+
+
+def _local_client(environ: Mapping[str, str]) -> httpx2.Client:
+    runtime = Path(environ["FOREGRAM_RUNTIME"])
+    return local_client(runtime / "host.sock", (runtime / "token").read_text().strip())
+
+
 def user_cache() -> Path:
     return Path(os.environ.get("FOREGRAM_CACHE", Path.home() / ".cache/foregram"))
 
@@ -58,4 +92,4 @@ def _servers(home: str) -> list[str]:
 
 
 def _run(*words: str, environ: Mapping[str, str]) -> subprocess.CompletedProcess[bytes]:
-    return subprocess.run([COMMAND, *words], env=environ, stdout=subprocess.DEVNULL, check=False)
+    return subprocess.run([COMMAND, *words], env=environ, stdout=subprocess.PIPE, check=False)

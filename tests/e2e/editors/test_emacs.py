@@ -9,8 +9,7 @@ import pytest
 
 from lsp_server.reasons import Reason
 from tests.support import polling
-from tests.support.completion_hosts import metric
-from tests.support.editor_home import COMMAND
+from tests.support.editor_home import COMMAND, metric
 from tests.support.editor_parts import part
 from tests.support.emacs import GhostText, emacs, lsp_mode_init
 from tests.support.sources import SHOP

@@ -6,8 +6,7 @@ import time
 
 import pytest
 
-from tests.support.completion_hosts import host_status
-from tests.support.editor_home import COMMAND
+from tests.support.editor_home import COMMAND, host_status
 from tests.support.neovim import ALL_WAYS, LIMIT_S, WAYS
 from tests.support.neovim_watch import watch, watched
 from tests.support.polling import until

@@ -4,7 +4,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from tests.support.completion_hosts import metric
+from tests.support.editor_home import metric
 from tests.support.sources import BODY, LOOP, OPEN_ENDED, source
 
 SETTINGS = {"foregram.timeLimitMs": 20_000}  # a busy machine shortens no text

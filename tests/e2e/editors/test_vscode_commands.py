@@ -2,7 +2,7 @@
 
 from contextlib import contextmanager
 
-from tests.support.completion_hosts import host_status, join
+from tests.support.editor_home import host_status, join
 from tests.support.sources import LOOP
 
 

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from lsp_server.reasons import Reason
-from tests.support.completion_hosts import host_status
+from tests.support.editor_home import host_status
 from tests.support.sources import LOOP
 
 
