@@ -7,7 +7,7 @@ and what a row does not see adds an exact zero. So a row has the bits of plain d
 
 import numpy as np
 
-from kernels.compiled import njit
+from kernels.compiled import inner_njit
 from kernels.cpu_forward.processor import host_unit
 from kernels.cpu_forward.rows import exponential
 from kernels.cpu_forward.tiles import QUERIES, emit_floats, float_rows, tile
@@ -19,7 +19,7 @@ _NOTHING = np.float32(-np.inf)
 _ZERO = np.float32(0.0)
 
 
-@njit(error_model="numpy")
+@inner_njit(error_model="numpy")
 def attend(kv_head, block, scratch, layer, model, step, buffers):
     """Answer query vectors `block * QUERIES` and on of a key-value head."""
     group = model.num_heads // model.num_kv_heads
@@ -44,7 +44,7 @@ def attend(kv_head, block, scratch, layer, model, step, buffers):
             out[i] = mixed[i] / total
 
 
-@njit(error_model="numpy")
+@inner_njit(error_model="numpy")
 def _gather(kv_head, first, count, group, queries, model, buffers):
     """Set float32 [d, QUERIES], a query vector in each lane."""
     for lane in range(count):
@@ -54,7 +54,7 @@ def _gather(kv_head, first, count, group, queries, model, buffers):
             queries[i, lane] = query[i]
 
 
-@njit(error_model="numpy")
+@inner_njit(error_model="numpy")
 def _score(keys, positions, head_dim, scratch):
     """Set float32 [positions, QUERIES]; up to TILE_ROWS - 1 slots behind are scored in vain."""
     key_bytes = keys.shape[1] * _BYTES
@@ -64,7 +64,7 @@ def _score(keys, positions, head_dim, scratch):
         _multiply_rows((of, key_bytes, _BYTES, queries, lane_bytes, to, lane_bytes, head_dim))
 
 
-@njit(error_model="numpy", fastmath={"contract"})
+@inner_njit(error_model="numpy", fastmath={"contract"})
 def _exponentiate(scores, positions, largest, totals):
     """exp(score - largest) of each lane, and their sum, from the first position on.
 
@@ -82,7 +82,7 @@ def _exponentiate(scores, positions, largest, totals):
             totals[lane] += weight
 
 
-@njit(error_model="numpy")
+@inner_njit(error_model="numpy")
 def _mix(values, positions, count, scratch):
     """Set float32 [QUERIES, d]: the values by their weights, not divided by the totals."""
     value_bytes = values.shape[1] * _BYTES

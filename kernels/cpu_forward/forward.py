@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from kernels.compiled import njit
+from kernels.compiled import inner_njit, njit
 from kernels.cpu_forward.attention import attend
 from kernels.cpu_forward.processor import host_unit
 from kernels.cpu_forward.product import multiply_panel
@@ -37,7 +37,7 @@ def _project(panel, following, scratch, layer, model, step, buffers):
     _write(outputs, panel, step.num_rows, buffers.heads)
 
 
-@njit
+@inner_njit
 def _scale(sums, matrix, layer, panel, num_rows):
     """Make the sums of a panel its outputs: the weights' scale and the bias."""
     start = panel * PANEL
@@ -47,14 +47,14 @@ def _scale(sums, matrix, layer, panel, num_rows):
             sums[row, i] = sums[row, i] * scale[i] + bias[i]
 
 
-@njit
+@inner_njit
 def _multiply(codes, matrix, layer, panel, following, num_rows, outputs):
     """Set float32 [rows, PANEL]: one panel of a linear layer."""
     multiply_panel(codes, num_rows, matrix, layer, panel, following, outputs)
     _scale(outputs, matrix, layer, panel, num_rows)
 
 
-@njit
+@inner_njit
 def _write(outputs, panel, num_rows, out):
     """Copy what there is of a panel to its place."""
     start = panel * PANEL
@@ -63,7 +63,7 @@ def _write(outputs, panel, num_rows, out):
             out[row, start + i] = outputs[row, i]
 
 
-@njit
+@inner_njit
 def _add(outputs, panel, num_rows, out):
     """Add what there is of a panel in its place."""
     start = panel * PANEL
@@ -128,7 +128,7 @@ def _add_gated(panel, following, scratch, layer, model, step, buffers):
 @shared(looks_ahead=True)
 def _score_tokens(panel, following, scratch, layer, model, step, buffers):
     outputs = scratch.outputs[0]
-    _multiply(buffers.normed, model.head, 0, panel, following, step.num_rows, outputs)
+    _multiply(buffers.normed, model.head, layer, panel, following, step.num_rows, outputs)
     _write(outputs, panel, step.num_rows, step.logits)
     num_there = min(PANEL, step.logits.shape[1] - panel * PANEL)
     for row in range(step.num_rows):
@@ -149,19 +149,19 @@ def _compiled(sources: str) -> Any:
         blocks = -(-rows * model.num_heads // model.num_kv_heads // QUERIES)
         for layer in range(model.num_layers):
             given = (scratch, layer, model, step, buffers)
-            phase = _normalize(counters, phase, rows, *given)
-            phase = _project(counters, phase, model.qkv.codes.shape[1], *given)
-            phase = _rotate(counters, phase, rows, *given)
-            phase = _attend(counters, phase, model.num_kv_heads * blocks, *given)
-            phase = _quantize_attended(counters, phase, rows, *given)
-            phase = _add_attended(counters, phase, model.o.codes.shape[1], *given)
-            phase = _normalize(counters, phase, rows, *given)
-            phase = _gate(counters, phase, model.gate_up.codes.shape[1] // 2, *given)
-            phase = _add_gated(counters, phase, model.down.codes.shape[1], *given)
+            phase = _normalize(counters, phase, rows, given)
+            phase = _project(counters, phase, model.qkv.codes.shape[1], given)
+            phase = _rotate(counters, phase, rows, given)
+            phase = _attend(counters, phase, model.num_kv_heads * blocks, given)
+            phase = _quantize_attended(counters, phase, rows, given)
+            phase = _add_attended(counters, phase, model.o.codes.shape[1], given)
+            phase = _normalize(counters, phase, rows, given)
+            phase = _gate(counters, phase, model.gate_up.codes.shape[1] // 2, given)
+            phase = _add_gated(counters, phase, model.down.codes.shape[1], given)
         if step.logits.shape[0] > 0:
             given = (scratch, 0, model, step, buffers)
-            phase = _normalize(counters, phase, rows, *given)
-            _score_tokens(counters, phase, model.head.codes.shape[1], *given)
+            phase = _normalize(counters, phase, rows, given)
+            _score_tokens(counters, phase, model.head.codes.shape[1], given)
 
     return forward
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from kernels.compiled import njit
+from kernels.compiled import inner_njit
 from kernels.cpu_forward.processor import host_unit
 from kernels.cpu_forward.tiles import (
     GROUP,
@@ -21,7 +21,7 @@ _PIECES = PANEL // _WIDTH
 def _tile_of(rows: int) -> Any:
     emitted = tile(emit_product, min(rows, _MOST))
 
-    @njit
+    @inner_njit
     def multiply(codes, panel, starts, scales, sums, groups, soon, soon_bytes, number):
         half = groups * GROUP * PANEL // 2
         for piece in range(_PIECES):
@@ -38,7 +38,7 @@ assert _MOST <= 6, "a tile of more rows needs a function below"  # noqa: S101 - 
 _one, _two, _three, _four, _five, _six = (_tile_of(rows) for rows in range(1, 7))
 
 
-@njit
+@inner_njit
 def multiply_panel(codes, num_rows, matrix, layer, panel, following, sums):
     """Set `sums` float32 [num_rows, PANEL]: codes times weights, without the weights' scale.
 
@@ -52,8 +52,8 @@ def multiply_panel(codes, num_rows, matrix, layer, panel, following, sums):
         soon = matrix.codes[layer, following].ctypes.data
     # The panel is read by one tile after the other, or by one alone, which then asks for all of it.
     soon_bytes = 4 * PANEL if num_rows <= _MOST and _PIECES == 1 else 2 * PANEL
-    row, number = 0, 0
-    while row < num_rows:
+    row = 0
+    for number in range(-(-num_rows // _MOST)):
         rows = _rows_of_tile(num_rows - row)
         values, starts = codes.values[row:].ctypes.data, codes.starts[row:].ctypes.data
         scales, out = codes.scales[row:].ctypes.data, sums[row:].ctypes.data
@@ -70,10 +70,9 @@ def multiply_panel(codes, num_rows, matrix, layer, panel, following, sums):
         else:
             _six(values, at, starts, scales, out, groups, soon, soon_bytes, number)
         row += rows
-        number += 1
 
 
-@njit
+@inner_njit
 def _rows_of_tile(left):
     """As many as fit; what is more than fits one tile and less than two is halved."""
     if left <= _MOST or left >= 2 * _MOST:

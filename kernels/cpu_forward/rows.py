@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from kernels.compiled import njit
+from kernels.compiled import inner_njit
 from kernels.cpu_forward.processor import host_unit
 from kernels.cpu_forward.tiles import GROUP
 
@@ -21,7 +21,7 @@ _ZERO, _ONE = np.float32(0.0), np.float32(1.0)
 _TINY = np.float32(1e-30)  # what is smaller is nothing: its reciprocal may be infinite
 
 
-@njit(inline="always")
+@inner_njit(inline="always")
 def exponential(x):
     """exp(x) for float32, to 2e-7; 0 from -87 down. Branchless, so that many are computed at once."""
     bounded = min(max(x, _LOWEST), _HIGHEST)
@@ -34,7 +34,7 @@ def exponential(x):
 
 
 # Sums and largest values of a row may be found in any order, which is the same for each row.
-@njit(error_model="numpy", fastmath={"reassoc", "nsz", "nnan"})
+@inner_njit(error_model="numpy", fastmath={"reassoc", "nsz", "nnan"})
 def _mean_square(row):
     total = _ZERO
     for i in range(len(row)):
@@ -42,7 +42,7 @@ def _mean_square(row):
     return total / np.float32(len(row))
 
 
-@njit(fastmath={"nsz", "nnan"})
+@inner_njit(fastmath={"nsz", "nnan"})
 def largest(values):
     """The largest of the values."""
     most = values[0]
@@ -51,7 +51,7 @@ def largest(values):
     return most
 
 
-@njit(fastmath={"nsz", "nnan"})
+@inner_njit(fastmath={"nsz", "nnan"})
 def _magnitude(values):
     largest = _ZERO
     for i in range(len(values)):
@@ -59,7 +59,7 @@ def _magnitude(values):
     return largest
 
 
-@njit(error_model="numpy")
+@inner_njit(error_model="numpy")
 def quantize_group(values, codes, row, group, factor):
     """Write `values * factor`, the inputs of one group, as codes and a scale."""
     largest = _magnitude(values)
@@ -75,20 +75,20 @@ def quantize_group(values, codes, row, group, factor):
     codes.scales[row, group] = largest / LEVELS * factor
 
 
-@njit(error_model="numpy")
+@inner_njit(error_model="numpy")
 def quantize(values, codes, row, factor):
     """Write `values * factor`, float32 [inputs], as codes."""
     for group in range(codes.scales.shape[1]):
         quantize_group(values[group * GROUP : (group + 1) * GROUP], codes, row, group, factor)
 
 
-@njit(error_model="numpy")
+@inner_njit(error_model="numpy")
 def normalize(values, codes, row, epsilon):
     """RMSNorm, whose weight stands in the matrix behind it: a factor of all codes of the row."""
     quantize(values, codes, row, np.float32(1.0 / math.sqrt(_mean_square(values) + epsilon)))
 
 
-@njit(error_model="numpy")
+@inner_njit(error_model="numpy")
 def rotate(given, start, cosines, sines, factor, out, target):
     """Rotary embedding of the head at `start`, times `factor`, to `target` of `out`.
 
@@ -101,7 +101,7 @@ def rotate(given, start, cosines, sines, factor, out, target):
         out[target + half + i] = (second * cosines[i] + first * sines[i]) * factor
 
 
-@njit(error_model="numpy", fastmath={"contract"})
+@inner_njit(error_model="numpy", fastmath={"contract"})
 def gate(gates, ups, out):
     """SwiGLU: `silu(gates) * ups`. `out` is other memory: else nothing is computed side by side."""
     for i in range(len(out)):

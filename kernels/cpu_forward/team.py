@@ -13,7 +13,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from kernels.compiled import njit
+from kernels.compiled import inner_njit
 
 COUNTERS = 16  # int64 of a phase, in two lines of a processor's cache: what is taken, what is done
 _DONE = 8  # its place among them; the first is of the tasks taken
@@ -50,8 +50,8 @@ _yield = types.ExternalFunction(
 def shared(*, looks_ahead: bool = False) -> Any:
     """Decorate the work on one task, called with the task, the following one and what is given.
 
-    What comes out is called by each thread, with the counters, the phase and the number of its
-    tasks before what is given, and returns the next phase when all tasks are done. With
+    The result is called by each thread, with the counters, the phase, the number of its tasks and
+    the tuple of what is given. It returns the next phase when all tasks are done. With
     `looks_ahead` a thread knows the task that it will do next; else, and at the end, the following
     one is not there, which is better where tasks are few.
     """
@@ -59,10 +59,10 @@ def shared(*, looks_ahead: bool = False) -> Any:
 
 
 def _sharing(work: Any, *, looks_ahead: bool) -> Any:
-    compiled = njit(work)
+    compiled = inner_njit(work)
 
-    @njit
-    def do_share(counters, phase, num_tasks, *given):
+    @inner_njit(inline="always")  # else each phase takes a second more to compile
+    def do_share(counters, phase, num_tasks, given):
         taken = counters[phase].ctypes.data
         done = taken + _DONE * _BYTES
         task = _add_one(taken)
