@@ -7,7 +7,9 @@ weight among its siblings.
 """
 
 import numpy as np
+from numba import from_dtype, types
 
+from engine.drafting.pool.chains import FOUND
 from kernels.compiled import njit
 
 LENGTHS = 64  # longest match plus depth
@@ -157,7 +159,15 @@ def pop(pending, heap, size):
     return top
 
 
-@njit(cache=True)
+# Its types are named: numba would compile it for each mixture of constants and numbers in calls.
+@njit(
+    types.int64(
+        from_dtype(PENDING)[::1], types.int32[::1], types.int64, types.int64,
+        from_dtype(FOUND)[::1], types.int64[::1], types.int64, types.int64,
+        types.int64, types.int64, types.float64, types.float64[::1], types.int64, types.int64,
+    ),
+    cache=True,
+)  # fmt: skip
 def add_children(
     pending, heap, made, size, found, keys, low, high, parent, depth, prob, table, longest, known
 ):
