@@ -8,7 +8,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from engine.drafting.pool import DocumentId, NgramPool
+from engine.drafting.pool import Document, NgramPool
 from engine.drafting.tree import Source
 from engine.model.remembered_encoding import Encode
 from engine.request import Buffer, ClosedBuffers
@@ -20,7 +20,7 @@ _NEW_CHARS = 200_000  # that one completion tokenises (40 ms), or a document mor
 
 class _Held(NamedTuple):
     buffer: Buffer
-    document: DocumentId
+    document: Document
 
 
 class OpenBuffers:

@@ -1,21 +1,20 @@
 """The n-gram pool as a slow dictionary: documents are plain lists."""
 
-import copy
 from dataclasses import dataclass, field
 
-from engine.drafting.pool import DocumentId
+from engine.drafting.pool import Document
 
 
 @dataclass
 class NaivePool:
     """Documents by id, as far as drafting may see them."""
 
-    documents: dict[DocumentId, list[int]] = field(default_factory=dict)
+    documents: dict[Document, list[int]] = field(default_factory=dict)
 
     def snapshot(self) -> "NaivePool":
-        return copy.deepcopy(self)
+        return NaivePool({document: [*tokens] for document, tokens in self.documents.items()})
 
-    def followers(self, context: list[int]) -> dict[tuple[DocumentId, int], int]:
+    def followers(self, context: list[int]) -> dict[tuple[Document, int], int]:
         """Return the longest match by (document, position) of texts that end like the context."""
         found = {}
         for document, tokens in self.documents.items():
@@ -30,5 +29,5 @@ class NaivePool:
                     found[document, position] = match
         return found
 
-    def continuation(self, document: DocumentId, position: int, num_tokens: int) -> tuple[int, ...]:
+    def continuation(self, document: Document, position: int, num_tokens: int) -> tuple[int, ...]:
         return tuple(self.documents[document][position : position + num_tokens])

@@ -6,8 +6,8 @@ It knows token ids and sources, nothing of text, files, models or torch.
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
-from itertools import count, islice
-from typing import NamedTuple, NewType
+from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 
@@ -20,8 +20,6 @@ from engine.errors import ForegramError
 
 MOST_REMEMBERED = 1 << 13  # tokens of previous completions; beyond, the oldest go
 
-DocumentId = NewType("DocumentId", int)
-
 
 class PoolFullError(ForegramError):
     """A text does not fit beside those that must stay: drafting loses a little, decoding nothing."""
@@ -29,16 +27,18 @@ class PoolFullError(ForegramError):
     code = "pool_full"
 
 
-class _Document(NamedTuple):
-    """Slots `low` to `high` of the log, behind a separator; `name` is the caller's."""
+@dataclass(slots=True, eq=False)
+class Document:
+    """A text in slots `low` to `high` of the log, behind a separator; `name` is the caller's."""
 
     name: str
     source: Source
-    low: int
-    high: int
+    low: int = 0
+    high: int = 0
 
     @property
     def num_tokens(self) -> int:
+        """Slots of the text."""
         return self.high - self.low
 
 
@@ -56,10 +56,9 @@ class NgramPool:
         self.acceptance = acceptance or AcceptanceTable(prior_acceptance())
         self._log = TokenLog(capacity, vocab_size)
         self._vocab_size = vocab_size
-        self._documents: dict[DocumentId, _Document] = {}  # as they lie in the log
+        self._documents: dict[Document, None] = {}  # a set, as they lie in the log
         self._num_tokens = Counter[Source]()  # of the documents
-        self._ids = count(1)
-        self._num_savepoints = 0  # that are open
+        self._has_savepoint = False
 
     def __len__(self) -> int:
         """Slots in use, dead ones included."""
@@ -70,33 +69,33 @@ class NgramPool:
         """True when a third of the log is dead: `compact` in a quiet moment."""
         return 2 * len(self) > 3 * self._num_tokens.total() + (1 << 12)
 
-    def add(self, ids: Sequence[int] | np.ndarray, source: Source, name: str = "") -> DocumentId:
+    def add(self, ids: Sequence[int] | np.ndarray, source: Source, name: str = "") -> Document:
         """Append a document, which is met first from now on. Raises PoolFullError."""
         content = self._checked(ids)
         self._make_room(content.size + 1)
-        document = DocumentId(next(self._ids))
-        self._documents[document] = self._written(_Document(name, source, 0, 0), content)
+        document = Document(name, source)
+        self._write(document, content)
+        self._documents[document] = None
         self._num_tokens[source] += content.size
         if source is Source.PREVIOUS_COMPLETION:
             self._forget_oldest()
         return document
 
-    def ids_of(self, document: DocumentId) -> np.ndarray:
+    def ids_of(self, document: Document) -> np.ndarray:
         """The tokens int32 of a document."""
-        held = self._documents[document]
-        ids: np.ndarray = self._log.tokens[held.low : held.high].copy()
+        ids: np.ndarray = self._log.tokens[document.low : document.high].copy()
         return ids
 
-    def remove(self, document: DocumentId) -> None:
+    def remove(self, document: Document) -> None:
         """Forget a document."""
-        held = self._documents.pop(document)
-        self._num_tokens[held.source] -= held.num_tokens
-        self._log.sources[held.low : held.high] = Source.DEAD
+        del self._documents[document]
+        self._num_tokens[document.source] -= document.num_tokens
+        self._log.sources[document.low : document.high] = Source.DEAD
 
     def remove_all(self, source: Source, names: Collection[str] | None = None) -> None:
         """Forget the documents of a source: those of these names, or all of them."""
-        for document, held in list(self._documents.items()):
-            if held.source is source and (names is None or held.name in names):
+        for document in list(self._documents):
+            if document.source is source and (names is None or document.name in names):
                 self.remove(document)
 
     def extend(self, ids: Sequence[int] | np.ndarray) -> None:
@@ -127,31 +126,30 @@ class NgramPool:
 
     @contextmanager
     def savepoint(self) -> Iterator[None]:
-        """Take back at the end all that was added meanwhile; what was removed stays so. They nest."""
+        """Take back at the end all that was added meanwhile; what was removed stays so."""
         kept = len(self)
-        self._num_savepoints += 1
+        self._has_savepoint = True
         try:
             yield
         finally:
-            self._num_savepoints -= 1
+            self._has_savepoint = False
             self._log.take_back(kept)
-            while self._documents and next(reversed(self._documents.values())).low > kept:
-                _, held = self._documents.popitem()
-                self._num_tokens[held.source] -= held.num_tokens
+            while self._documents and next(reversed(self._documents)).low > kept:
+                document, _ = self._documents.popitem()
+                self._num_tokens[document.source] -= document.num_tokens
 
     def compact(self) -> None:
         """Throw out what is dead: 80 ms a million tokens. Never within a savepoint."""
-        tokens = self._log.tokens
-        texts = [tokens[held.low : held.high].copy() for held in self._documents.values()]
+        texts = [*map(self.ids_of, self._documents)]
         self._log.clear()
-        for (document, held), text in zip(list(self._documents.items()), texts, strict=True):
-            self._documents[document] = self._written(held, text)
+        for document, text in zip(self._documents, texts, strict=True):
+            self._write(document, text)
 
-    def _written(self, document: _Document, content: np.ndarray) -> _Document:
-        """Write a document behind all others; return it with its slots."""
+    def _write(self, document: Document, content: np.ndarray) -> None:
+        """Write a document behind all others."""
         self._log.write([SEPARATOR], Source.DEAD)
-        low = self._log.write(content, document.source)
-        return document._replace(low=low, high=len(self))
+        document.low = self._log.write(content, document.source)
+        document.high = len(self)
 
     def _find(self, context_ids: Sequence[int] | np.ndarray) -> int:
         return self._log.find(np.asarray(context_ids[-CONTEXT:], np.int32))
@@ -166,9 +164,7 @@ class NgramPool:
         """Forget completions beyond their share; one that is larger alone stays."""
         while self._num_tokens[Source.PREVIOUS_COMPLETION] > MOST_REMEMBERED:
             completions = (
-                document
-                for document, held in self._documents.items()
-                if held.source is Source.PREVIOUS_COMPLETION
+                one for one in self._documents if one.source is Source.PREVIOUS_COMPLETION
             )
             oldest, *others = islice(completions, 2)
             if not others:
@@ -178,7 +174,7 @@ class NgramPool:
     def _make_room(self, num_slots: int) -> None:
         if self._log.free >= num_slots:
             return
-        if self._num_savepoints:
+        if self._has_savepoint:
             raise PoolFullError("the pool is full while a completion is under way")
         self.compact()
         if self._log.free < num_slots:

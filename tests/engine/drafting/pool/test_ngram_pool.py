@@ -1,7 +1,6 @@
 """The pool against a dictionary that does the same slowly, through any sequence of operations."""
 
 from collections import Counter
-from contextlib import ExitStack
 
 import numpy as np
 import pytest
@@ -101,9 +100,8 @@ def test_a_savepoint_takes_back_what_was_added(before, during, after, contexts):
     for operation in before:
         twins.apply(operation)
     naive, expected, size = twins.naive.snapshot(), drafts(twins.pool, contexts), len(twins.pool)
-    with ExitStack() as savepoints:
+    with twins.pool.savepoint():
         for operation in during:
-            savepoints.enter_context(twins.pool.savepoint())
             twins.apply(operation)
             twins.agree(contexts[0])
     twins.naive = naive
@@ -112,24 +110,6 @@ def test_a_savepoint_takes_back_what_was_added(before, during, after, contexts):
     for operation in after:  # and what comes next does not notice
         twins.apply(operation)
     twins.agree(contexts[0])
-
-
-@settings(deadline=None, max_examples=100)
-@given(operations, additions, additions, texts)
-def test_an_inner_savepoint_takes_back_only_what_was_added_in_it(before, outer, inner, context):
-    twins = Twins()
-    for operation in before:
-        twins.apply(operation)
-    with twins.pool.savepoint():
-        for operation in outer:
-            twins.apply(operation)
-        naive, expected = twins.naive.snapshot(), drafts(twins.pool, [context])
-        with twins.pool.savepoint():
-            for operation in inner:
-                twins.apply(operation)
-        twins.naive = naive
-        assert drafts(twins.pool, [context]) == expected
-        twins.agree(context)
 
 
 @settings(deadline=None, max_examples=100)
