@@ -11,7 +11,9 @@ from engine.request import ClosedBuffers
 
 
 class CountingSlot:
-    """Remembers what was prefilled."""
+    """Remembers what was prefilled. Fails once at what `failing` names, half of which is done."""
+
+    failing = ""
 
     def __init__(self, capacity: int) -> None:
         self.capacity = capacity
@@ -27,6 +29,7 @@ class CountingSlot:
         return self.capacity
 
     def copy_from(self, other, length):
+        self._fail_at("copy", other.held[:length])
         self.held = other.held[:length]
 
     def truncate(self, length):
@@ -34,25 +37,12 @@ class CountingSlot:
 
     def read(self, token_ids):
         """As a step does that reads a piece of a prompt."""
+        self._fail_at("read", token_ids)
         self.pieces.append(list(token_ids))
         self.unread = list(token_ids)
 
     def commit(self, rows):
         self.held += self.unread[: len(rows)]
-
-
-class FailingSlot(CountingSlot):
-    """Fails at what `failing` names, once, when it has done half of it."""
-
-    failing = ""
-
-    def read(self, token_ids):
-        self._fail_at("read", token_ids)
-        super().read(token_ids)
-
-    def copy_from(self, other, length):
-        self._fail_at("copy", other.held[:length])
-        super().copy_from(other, length)
 
     def _fail_at(self, what, token_ids):
         if self.failing == what:
@@ -67,10 +57,10 @@ class CountingModel:
     most_read_rows = 128
 
     def __init__(self) -> None:
-        self.slots: list[FailingSlot] = []
+        self.slots: list[CountingSlot] = []
 
     def new_slot(self, capacity):
-        self.slots.append(FailingSlot(capacity))
+        self.slots.append(CountingSlot(capacity))
         return self.slots[-1]
 
 
@@ -106,15 +96,9 @@ def reserving_cache(num_slots):
     return PromptCache(model, 10**9)
 
 
-def never() -> bool:
-    return False
-
-
-def read_on(lease, cancelled=never):
-    """Read what the prompt still lacks, as a sequence does; tell whether all of it is there."""
+def read_on(lease):
+    """Read what the prompt still lacks, as a sequence does."""
     while len(unread := lease.unread):
-        if cancelled():
-            return False
         try:
             lease.slot.read(unread)
         except RuntimeError:
@@ -122,16 +106,13 @@ def read_on(lease, cancelled=never):
             lease.close()
             raise
         lease.commit_read(len(unread))
-    return True
 
 
-def enter(cache, key, token_ids, cancelled=never, neighbours=(), principal=""):
-    """Lease a slot and read the prompt into it; None where that is cancelled."""
+def enter(cache, key, token_ids, neighbours=(), principal=""):
+    """Lease a slot and read the prompt into it."""
     lease = cache.lease(key, token_ids, 10, neighbours, principal)
-    if read_on(lease, cancelled):
-        return lease
-    lease.close()
-    return None
+    read_on(lease)
+    return lease
 
 
 def leave(lease, written=()):
@@ -154,27 +135,13 @@ def test_the_common_prefix_is_not_read_again(cache):
     assert reused == 2
 
 
-def test_a_prompt_that_goes_on_as_generated_is_not_read_again(cache):
+@pytest.mark.parametrize(("prompt", "reused"), [([1, 2, 7, 8, 9], 4), ([1, 2], 2)])
+def test_what_was_generated_is_kept_only_if_the_prompt_goes_on_so(cache, prompt, reused):
     entered = enter(cache, "a", [1, 2])
     entered.slot.held.extend([7, 8])
     leave(entered, [7, 8, 9])  # the last token is not committed yet
-    slot, reused = visit(cache, "a", [1, 2, 7, 8, 9])
-    assert slot.held == [1, 2, 7, 8, 9]
-    assert reused == 4
-
-
-def test_what_was_generated_is_forgotten_where_the_prompt_goes_on_otherwise(cache):
-    entered = enter(cache, "a", [1, 2])
-    entered.slot.held.extend([7, 8])
-    leave(entered, [7, 8, 9])
-    assert visit(cache, "a", [1, 2])[0].held == [1, 2]
-
-
-def test_documents_keep_their_prompts_side_by_side(cache, model):
-    visit(cache, "a", [1, 2, 3])
-    visit(cache, "b", [4, 5, 6])
-    assert visit(cache, "a", [1, 2, 3])[1] == 3
-    assert len(model.slots) == 2
+    slot, found = visit(cache, "a", prompt)
+    assert (slot.held, found) == (prompt, reused)
 
 
 def test_a_prompt_begins_with_what_another_slot_holds_and_leaves_that_whole(cache, model):
@@ -205,14 +172,6 @@ def test_a_longer_prompt_gets_a_larger_slot_and_keeps_what_was_read(cache, model
     assert len(model.slots) == 2
     assert slot.capacity == 1024
     assert reused == 1
-
-
-def test_a_cancel_keeps_the_pieces_that_were_read(cache):
-    answers = iter([False, True])
-    assert enter(cache, "a", list(range(300)), lambda: next(answers)) is None
-    slot, reused = visit(cache, "a", list(range(300)))
-    assert (slot.held, reused) == (list(range(300)), 128)
-    assert [len(piece) for piece in slot.pieces] == [128, 128, 44]
 
 
 def test_who_asks_for_a_slot_in_use_gets_another_with_the_same_beginning(cache):
@@ -294,22 +253,15 @@ def closed(keys, paths=(), principal=""):
     )
 
 
-def test_what_a_key_held_is_forgotten_and_no_longer_copied_from(model):
-    cache = PromptCache(model, 10_000)
-    for key in ("shop\0a", "shop\0b", "mill\0a"):
-        enter(cache, key, [ord(key[0]), ord(key[-1])]).close()
-    cache.forget(closed({"shop\0a", "mill\0a"}))
-    for key, reused in (("shop\0a", 1), ("shop\0b", 2), ("mill\0a", 2)):
-        tokens = [ord(key[0]), ord(key[-1])]
-        assert enter(cache, key, tokens).reused == reused
-
-
-def test_a_prompt_that_shows_a_forgotten_file_goes_with_it(model):
+@pytest.mark.parametrize(
+    "gone", [closed({"shop\0a", "mill\0a"}), closed({"shop\0b"}, {"b.py"})], ids=["key", "file"]
+)
+def test_prompts_of_a_closed_file_and_prompts_that_show_it_are_forgotten(model, gone):
     cache = PromptCache(model, 10_000)
     for key, neighbours in (("shop\0a", ["b.py"]), ("shop\0c", []), ("mill\0a", ["b.py"])):
         tokens = [ord(key[0]), ord(key[-1]), 1, 2]
         enter(cache, key, tokens, neighbours=neighbours).close()
-    cache.forget(closed({"shop\0b"}, {"b.py"}))
+    cache.forget(gone)
     for key, reused in (("shop\0a", 1), ("shop\0c", 4), ("mill\0a", 4)):
         tokens = [ord(key[0]), ord(key[-1]), 1, 2]
         assert enter(cache, key, tokens).reused == reused

@@ -68,13 +68,7 @@ def recorder():
     return Recorder()
 
 
-def test_jobs_of_one_client_run_in_their_order(recorder):
-    for name in "abc":
-        recorder.submit(name)
-    assert recorder.work() == [("a", "ran"), ("b", "ran"), ("c", "ran")]
-
-
-def test_clients_take_turns(recorder):
+def test_clients_take_turns_and_jobs_of_one_run_in_their_order(recorder):
     for name in "abc":
         recorder.submit(name)
     recorder.submit("theirs", client="two")
@@ -123,35 +117,48 @@ def test_who_had_the_engine_for_long_does_not_come_first_by_asking_anew():
     assert [name for name, _ in recorder.work()] == ["long", "waits", "again"]
 
 
-def test_a_newer_job_of_the_buffer_drops_the_waiting_one(recorder):
-    recorder.submit("old", buffer="b")
-    recorder.submit("other", buffer="c")
-    recorder.submit("new", buffer="b")
-    assert recorder.events == [("old", Dropped.SUPERSEDED)]
+OWN = {"buffer": "b"}
+GUESS = {"buffer": "b", "is_prefetch": True}
 
 
 @pytest.mark.parametrize(
-    ("options", "fate"),
+    ("jobs", "dropped"),
     [
-        ({"buffer": "b"}, "cancelled"),
-        ({"buffer": "b", "is_prefetch": True}, "ran"),
-        ({"buffer": "c"}, "ran"),
-        ({"buffer": "b", "client": "two"}, "ran"),
+        ({"old": OWN, "other": {"buffer": "c"}, "new": OWN}, ["old"]),
+        ({"older": OWN, "guess": GUESS, "wanted": OWN}, ["older", "guess"]),
+        ({"wanted": OWN, "guess": GUESS, "newer guess": GUESS}, ["guess"]),
+        ({"mine": OWN, "theirs": OWN | {"client": "two"}}, []),
+        ({"mine": OWN, "theirs": OWN | {"principal": "eve"}}, []),
     ],
 )
-def test_a_newer_job_of_the_buffer_ends_the_one_that_runs_unless_it_is_a_guess(
-    recorder, options, fate
+def test_a_newer_job_of_the_buffer_drops_waiting_ones_but_a_guess_only_guesses(
+    recorder, jobs, dropped
 ):
-    old = recorder.submit("old", buffer="b", during=lambda: recorder.submit("new", **options))
+    for name, options in jobs.items():
+        recorder.submit(name, **options)
+    assert recorder.events == [(name, Dropped.SUPERSEDED) for name in dropped]
+    assert recorder.work()[len(dropped) :] == [(one, "ran") for one in jobs if one not in dropped]
+
+
+@pytest.mark.parametrize(
+    ("running", "newer", "fate"),
+    [
+        (OWN, OWN, "cancelled"),
+        (OWN, GUESS, "ran"),
+        (OWN, {"buffer": "c"}, "ran"),
+        (OWN, OWN | {"client": "two"}, "ran"),
+        (GUESS, {"client": "two", "is_prefetch": True}, "ran"),
+        (GUESS, {"is_prefetch": True}, "cancelled"),
+        (GUESS, {"client": "two"}, "cancelled"),
+        (GUESS, {}, "cancelled"),
+    ],
+)
+def test_a_newer_job_of_the_buffer_ends_the_running_one_and_any_wanted_job_a_guess(
+    recorder, running, newer, fate
+):
+    old = recorder.submit("old", during=lambda: recorder.submit("new", **newer), **running)
     assert recorder.work()[0] == ("old", fate)
-    assert old.is_superseded == (fate == "cancelled")
-
-
-@pytest.mark.parametrize("theirs", [{"client": "two"}, {"principal": "eve"}])
-def test_the_same_buffer_of_another_client_or_principal_is_another(recorder, theirs):
-    recorder.submit("mine", buffer="b")
-    recorder.submit("theirs", buffer="b", **theirs)
-    assert recorder.events == []
+    assert old.is_superseded == (running is newer is OWN)
 
 
 def test_a_speculative_job_runs_last_and_ends_when_another_comes(recorder):
@@ -162,21 +169,6 @@ def test_a_speculative_job_runs_last_and_ends_when_another_comes(recorder):
     recorder.submit("first", client="two")
     run(recorder.scheduler)
     assert recorder.events == [("first", "ran"), ("guess", "cancelled"), ("wanted", "cancelled")]
-
-
-def test_a_guess_drops_older_guesses_of_its_buffer_and_never_a_wanted_job(recorder):
-    recorder.submit("wanted", buffer="b")
-    recorder.submit("guess", buffer="b", is_prefetch=True)
-    recorder.submit("newer guess", buffer="b", is_prefetch=True)
-    assert recorder.events == [("guess", Dropped.SUPERSEDED)]
-    assert recorder.work()[1:] == [("wanted", "ran"), ("newer guess", "ran")]
-
-
-def test_a_wanted_job_drops_wanted_ones_and_guesses_of_its_buffer(recorder):
-    recorder.submit("older", buffer="b")
-    recorder.submit("guess", buffer="b", is_prefetch=True)
-    recorder.submit("wanted", buffer="b")
-    assert recorder.events == [("older", Dropped.SUPERSEDED), ("guess", Dropped.SUPERSEDED)]
 
 
 def crowded(recorder):
@@ -207,34 +199,16 @@ def test_guesses_run_beside_others_where_there_are_places(recorder):
     assert recorder.events == []
 
 
-@pytest.mark.parametrize(
-    ("client", "is_prefetch", "fate"),
-    [
-        ("two", True, "ran"),
-        ("one", True, "cancelled"),
-        ("two", False, "cancelled"),
-        ("one", False, "cancelled"),
-    ],
-)
-def test_a_running_guess_ends_for_wanted_jobs_and_for_guesses_of_its_client(
-    recorder, client, is_prefetch, fate
-):
-    def submit_another():
-        recorder.submit("other", client=client, is_prefetch=is_prefetch)
-
-    recorder.submit("guess", is_prefetch=True, during=submit_another)
-    assert recorder.work()[0] == ("guess", fate)
-
-
-def test_a_job_cancelled_while_it_waits_never_runs(recorder):
-    job = recorder.submit("a")
-    recorder.scheduler.cancel(job)
-    assert recorder.work() == [("a", "cancelled")]
-
-
-def test_a_job_cancelled_while_it_runs_hears_of_it(recorder):
+@pytest.mark.parametrize("is_running", [False, True])
+def test_a_cancelled_job_never_begins_or_ends_early(recorder, is_running):
     jobs: list[CalledJob] = []
-    jobs.append(recorder.submit("a", during=lambda: recorder.scheduler.cancel(jobs[0])))
+
+    def cancel():
+        recorder.scheduler.cancel(jobs[0])
+
+    jobs.append(recorder.submit("a", during=cancel))
+    if not is_running:
+        cancel()
     assert recorder.work() == [("a", "cancelled")]
 
 
