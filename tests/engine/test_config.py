@@ -1,5 +1,7 @@
 """Settings check themselves, and say what is wrong with them."""
 
+import math
+
 import pytest
 
 from engine.config import MAX_DRAFT_LEN, PRESETS, Lookahead, Sampling, StopRules
@@ -26,13 +28,17 @@ def test_what_is_no_lookahead_is_refused_by_a_sentence(text, sentence):
         Lookahead.parse(text)
 
 
-@pytest.mark.parametrize("seed", [-1, 2**63, 10**400])
-def test_a_seed_that_no_generator_takes_is_refused(seed):
-    with pytest.raises(ConfigurationError, match=r"seed .* is not within"):
-        Sampling(seed=seed)
-
-
-@pytest.mark.parametrize("max_tokens", [-1, 10**400])
-def test_a_text_of_negative_length_or_without_an_end_is_refused(max_tokens):
-    with pytest.raises(ConfigurationError, match="max_tokens"):
-        StopRules(max_tokens=max_tokens)
+@pytest.mark.parametrize(
+    ("options", "name", "values", "sentence"),
+    [
+        (Sampling, "seed", [-1, 2**63, 10**400], r"seed .* is not within"),
+        (StopRules, "max_tokens", [-1, 10**400], r"max_tokens .* is not within"),
+        (StopRules, "min_confidence", [-0.1, 1.1, math.nan], "within 0 and 1"),
+        (StopRules, "strings", [("a", ""), ("x" * 513,)], "1 to 512 characters"),
+        (StopRules, "strings", [("y",) * 65], "stop has 65 strings, more than 64"),
+    ],
+)
+def test_an_option_beyond_its_bounds_is_refused_by_a_sentence(options, name, values, sentence):
+    for value in values:
+        with pytest.raises(ConfigurationError, match=sentence):
+            options(**{name: value})

@@ -29,9 +29,7 @@ FILES = {
     "queue.py": "class Queue:\n    def put(self, item):\n        self.items.insert(0, item)\n    d",
     "set.py": "def union(one, other):\n    return {*one, *other}\n\n\ndef differ",
 }
-RULES = StopRules(
-    max_tokens=30, suffix=False, indentation=False, repetition=False, max_blank_lines=1000
-)
+RULES = StopRules.verbatim(30)
 
 
 @pytest.fixture(scope="module")
@@ -146,19 +144,16 @@ def test_they_share_their_steps(engine, num_launches):
     assert num_launches.count(3) >= min(steps) - 2
 
 
-def test_ways_of_drawing_may_meet_in_a_step(engine):
-    samplings = [Sampling(), Sampling(1.0, seed=7), Sampling(0.6, seed=7)]
-    requests = [
-        request(path, sampling=sampling) for path, sampling in zip(FILES, samplings, strict=True)
-    ]
-    alone = [engine.complete(one).text for one in requests]
-    assert [one.text for one in run_together(engine, requests)] == alone
+WAYS = [Sampling(), Sampling(1.0, seed=7), Sampling(0.6, seed=7)]
+CANDIDATES = [Sampling(0.9, seed=seed) for seed in (1, 2, 3)]  # of one explicit request
 
 
-def test_two_of_one_prompt_do_not_disturb_each_other(engine):
-    """As the candidates of an explicit request do, which differ in their seeds."""
+@pytest.mark.parametrize(
+    ("paths", "samplings"), [(FILES, WAYS), (["stack.py"] * 3, CANDIDATES)], ids=["ways", "prompt"]
+)
+def test_ways_of_drawing_and_one_prompt_may_meet_in_a_step(engine, paths, samplings):
     requests = [
-        request("stack.py", sampling=Sampling(0.9, seed=seed), key="stack") for seed in (1, 2, 3)
+        request(path, sampling=sampling) for path, sampling in zip(paths, samplings, strict=True)
     ]
     alone = [engine.complete(one).text for one in requests]
     assert [one.text for one in run_together(engine, requests)] == alone

@@ -13,9 +13,7 @@ from tests.support.tiny_models import save_model, tiny_model
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 SHARED = "class Account:\n    def balance_of(self, owner_name):\n"
-RULES = StopRules(
-    max_tokens=12, suffix=False, indentation=False, repetition=False, max_blank_lines=1000
-)
+RULES = StopRules.verbatim(12)
 ASKED = CompletionRequest(
     prefix=SHARED + "        return ",
     suffix="\n",

@@ -44,9 +44,7 @@ SAMPLINGS = [
     Sampling(temperature=0.8, seed=1),
     Sampling(1.2, seed=2),
 ]
-RULES = StopRules(
-    max_tokens=40, suffix=False, indentation=False, repetition=False, max_blank_lines=1000
-)
+RULES = StopRules.verbatim(40)
 
 
 @pytest.fixture(scope="module", params=MODELS)

@@ -63,13 +63,6 @@ def test_each_drafter_learns_from_its_own_nodes():
     assert known["recycler"].counts.sum() == 2
 
 
-def test_what_was_learned_survives_a_restart():
-    known, restored = tables(), tables()
-    known.update(draft([-1], [Source.WINDOW], [3]), np.array([True]))
-    restored.restore(known.counts())
-    np.testing.assert_array_equal(restored["window"].probs, known["window"].probs)
-
-
 FRESH = [[0.0] * 4] * 2
 
 

@@ -172,26 +172,17 @@ def test_a_file_that_no_longer_fits_is_given_up_and_may_come_again():
         assert found(pool, "a") == {(1, "b\n", Source.EDITED_FILE): 1}
 
 
-@pytest.fixture(scope="module")
-def splitting():
-    """Splits text before it merges, as the models' tokenizers do."""
-    return trained(SPLITTERS["splitting"])
-
-
-@pytest.fixture(scope="module")
-def joining():
-    """Merges across line ends and words alike."""
-    return trained(SPLITTERS["merging"])
-
-
-def encoder(tokenizer):
+@pytest.fixture(scope="module", params=["splitting", "merging"])
+def encode(request):
+    """Splits text before it merges, as the models' tokenizers do; or merges across lines and words."""
+    tokenizer = trained(SPLITTERS[request.param])
     return lambda text: tokenizer.encode(text).ids
 
 
 @settings(deadline=None, max_examples=100)
 @given(texts, edits)
-def test_tokens_after_any_edits_are_those_of_the_whole_text(splitting, text, changes):
-    encode = encoder(splitting)
+def test_tokens_after_any_edits_are_those_of_the_whole_text(encode, text, changes):
+    text = "x\nx\n   return x\n" + text  # which the latter joins
     tokenised = TokenisedText(text, encode)
     for change in changes:
         text = edited(text, *change)
@@ -200,22 +191,10 @@ def test_tokens_after_any_edits_are_those_of_the_whole_text(splitting, text, cha
         assert tokenised.token_ids.tolist() == encode(text)
 
 
-@settings(deadline=None, max_examples=50)
-@given(texts, edits)
-def test_a_tokenizer_that_joins_lines_is_asked_for_the_whole_text(joining, text, changes):
-    encode = encoder(joining)
-    text = "x\nx\n   return x\n" + text  # joins what lines part
-    tokenised = TokenisedText(text, encode)
-    for change in changes:
-        text = edited(text, *change)
-        tokenised.become(text)
-        assert tokenised.token_ids.tolist() == encode(text)
-
-
+@pytest.mark.parametrize("encode", ["splitting"], indirect=True)
 @settings(deadline=None, max_examples=100)
 @given(text=texts, other=texts)
-def test_a_text_may_become_any_other(splitting, text, other):
-    encode = encoder(splitting)
+def test_a_text_may_become_any_other(encode, text, other):
     tokenised = TokenisedText(text, encode)
     tokenised.become(other)
     assert tokenised.token_ids.tolist() == encode(other)

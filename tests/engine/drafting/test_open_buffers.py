@@ -11,8 +11,8 @@ def drafted(pool: NgramPool, context: str) -> str:
     return bytes(pool.draft(list(context.encode()), 3).tokens.tolist()).decode()
 
 
-def make() -> tuple[NgramPool, OpenBuffers]:
-    pool = NgramPool(10_000, 256)
+def make(capacity: int = 10_000) -> tuple[NgramPool, OpenBuffers]:
+    pool = NgramPool(capacity, 256)
     return pool, OpenBuffers(pool, lambda text: list(text.encode()))
 
 
@@ -109,8 +109,7 @@ def test_a_workspace_gives_way_to_one_that_needs_its_room():
 
 
 def test_a_full_pool_loses_the_buffers_that_did_not_fit_and_no_others():
-    pool = NgramPool(400, 256)
-    buffers = OpenBuffers(pool, lambda text: list(text.encode()))
+    pool, buffers = make(400)
     buffers.sync("here", [Buffer("a", "hello world")])
     with pytest.raises(PoolFullError):
         buffers.sync("here", [Buffer("b", "x" * 500), Buffer("a", "hello world")])
@@ -153,8 +152,7 @@ def test_much_new_text_comes_in_parts_the_most_related_first():
 
 
 def test_closing_a_long_buffer_forgets_all_its_parts():
-    pool = NgramPool(1_000_000, 256)
-    buffers = OpenBuffers(pool, lambda text: list(text.encode()))
+    pool, buffers = make(1_000_000)
     long = Buffer("a", "".join(f"hello world {n}\n" for n in range(10_000)))
     while buffers.sync("here", [long]):
         pass

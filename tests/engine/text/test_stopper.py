@@ -7,7 +7,6 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from engine.config import StopRules
-from engine.errors import ConfigurationError
 from engine.request import FinishReason
 from engine.text.stopper import Stop, Stopper
 
@@ -262,16 +261,3 @@ def test_what_an_api_asks_for_ends_the_text(rules, tokens, suffix, text):
 
 def test_the_beginning_of_a_string_is_held_back():
     assert run(StopRules.verbatim(9, ("\n\nclass",)), ["a", "\n", "\ncl"])[2] == ["a", "a", "a"]
-
-
-@pytest.mark.parametrize(
-    ("strings", "reason"),
-    [
-        (("a", ""), "1 to 512 characters"),
-        (("x" * 513,), "1 to 512 characters"),
-        (("y",) * 65, "stop has 65 strings, more than 64"),
-    ],
-)
-def test_strings_that_would_stop_everything_or_take_long_are_refused(strings, reason):
-    with pytest.raises(ConfigurationError, match=reason):
-        StopRules(strings=strings)
