@@ -88,10 +88,6 @@ class RelatedFile:
             self.worths = [0.0 if self.line(n) in known else worth for n, worth in lines]
             self.worth = max(self.worths)
 
-    def take_whole(self) -> None:
-        """Take all lines."""
-        self.taken, self.is_whole = set(range(len(self.worths))), True
-
     @property
     def name(self) -> str:
         """A text as long as the file's header: its path and the token that begins a file."""

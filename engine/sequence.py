@@ -41,13 +41,16 @@ class Completion:
         self.rows += step.tree.num_rows
         sources = [source.name.lower() for source in step.sources] + ["model"]
         written = zip(step.token_ids.tolist(), step.log_probs.tolist(), sources, strict=True)
+        vocabulary = self.model.tokenizer.vocabulary
         for token_id, log_prob, source in written:
-            if self._ends(token_id):
-                break
-            self.accepted[source] += 1
-            self.token_ids.append(token_id)
-            token = self.model.tokenizer.vocabulary.bytes_of(token_id)
-            self.text.grow(self._decoded(token), log_prob)
+            if token_id in self.model.fim.stop_ids:
+                self.text.finish(FinishReason.FIM_TOKEN)
+            elif token_id in vocabulary.end_ids:
+                self.text.finish(FinishReason.END_TOKEN)
+            else:
+                self.accepted[source] += 1
+                self.token_ids.append(token_id)
+                self.text.grow(self._decoded(vocabulary.bytes_of(token_id)), log_prob)
             if self.text.is_ended:
                 break
         self.text.send()
@@ -63,13 +66,6 @@ class Completion:
         skipped = min(self.owed, len(token))
         self.owed -= skipped
         return self._decoder.decode(token[skipped:])
-
-    def _ends(self, token_id: int) -> bool:
-        if token_id in self.model.fim.stop_ids:
-            self.text.finish(FinishReason.FIM_TOKEN)
-        elif token_id in self.model.tokenizer.vocabulary.end_ids:
-            self.text.finish(FinishReason.END_TOKEN)
-        return self.text.is_ended
 
 
 @dataclass(slots=True, eq=False, weakref_slot=True)

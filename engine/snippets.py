@@ -129,7 +129,7 @@ class _Choices:
             text = file.name + file.buffer.text
             if self._may_fit(text, most) and (whole := self._count(text)) <= most:
                 room -= whole - file.tokens - shown
-                file.take_whole()
+                file.taken, file.is_whole = set(range(len(file.worths))), True
         return room
 
     def _take_passage(self, files: Sequence[RelatedFile], cursor: CursorLines, room: int) -> None:

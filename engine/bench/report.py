@@ -2,7 +2,7 @@
 
 import os
 import platform
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -86,8 +86,9 @@ def replay_tables(runs: Runs, setting: Setting) -> Group:
             _speed_table(f"{kind}, {figures.items} items", figures),
             _drafting_table(figures),
         ]
-    every = [run for some in runs.values() for run in some]
-    return Group(*tables, setting.line, *_defects(every))
+    changed = [run.id for some in runs.values() for run in some if not run.is_identical]
+    defects = [f"not identical with lookahead: {one}" for one in changed]
+    return Group(*tables, setting.line, *defects)
 
 
 def _speed_table(title: str, figures: SpeedFigures) -> Table:
@@ -121,11 +122,6 @@ def _drafting_table(figures: SpeedFigures) -> Table:
 
 def _counts(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{name} {count}" for name, count in counts.items() if count) or "-"
-
-
-def _defects(runs: Iterable[Measured]) -> list[str]:
-    """Return a line for each item whose text changed with lookahead, which is a defect."""
-    return [f"not identical with lookahead: {run.id}" for run in runs if not run.is_identical]
 
 
 def _item_json(run: Measured) -> dict[str, Any]:

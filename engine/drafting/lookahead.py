@@ -64,7 +64,9 @@ class LookaheadDrafter(Drafter):
             tree.add(self._pruned(self._grams.draft(context, _OFFERED_NODES)))
             tree.add(self._window.draft(MAX_NODES))
         offered = allowed_part(tree.best(MAX_NODES), constraint, depth)
-        return cut(offered, self._affordable(offered))
+        if self._window is None:
+            return cut(offered, self.budget.affordable(offered.probs))
+        return cut(offered, min(self.lookahead.draft_len, self.budget.most_nodes))
 
     def update(self, step: VerifiedStep) -> None:
         """Update the drafters with a verified step."""
@@ -87,11 +89,6 @@ class LookaheadDrafter(Drafter):
         if self._window is None:
             return draft
         return prune(draft, self.lookahead.ngram_size - 1, self.lookahead.guess_size)
-
-    def _affordable(self, draft: Draft) -> int:
-        if self._window is None:
-            return self.budget.affordable(draft.probs)
-        return min(self.lookahead.draft_len, self.budget.most_nodes)
 
 
 def prune(draft: Draft, depth: int, branches: int) -> Draft:

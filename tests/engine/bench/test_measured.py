@@ -1,48 +1,31 @@
 import json
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import pytest
 from msgspec import structs
 
 from engine.bench.figures import speed_figures
-from engine.bench.measured import (
-    OFF,
-    WARM_UP,
-    request_for,
-    run_replay,
-)
-from engine.bench.task_sets import ReplayItem, load_replay_items
+from engine.bench.measured import OFF, WARM_UP, request_for, run_replay
+from engine.bench.task_sets import load_replay_items
 from engine.config import Lookahead, Sampling
-from engine.request import Buffer, CompletionRequest, FinishReason
-from tests.support.replayed import FAST, SLOW, ScriptedEngine, twice_as_fast
+from engine.request import CompletionRequest, FinishReason
+from tests.support.replayed import FAST, SLOW, ScriptedEngine, replay_item, twice_as_fast
 
-ITEM = ReplayItem(
-    id="completion/p/1/p/a.py:3",
-    kind="completion",
-    package="p",
-    path="p/a.py",
-    prefix="def f():\n    ",
-    target="return 1",
-    suffix="\n",
-    open_buffers=(Buffer("p/b.py", "x = 1\n"),),
-)
-
-
+ITEM = replay_item("    return 1")
 DECODING = CompletionRequest("", "")
 
 
 def test_reads_the_items_of_a_replay_set(tmp_path):
     path = tmp_path / "set.jsonl"
-    row = {name: getattr(ITEM, name) for name in ITEM.__dataclass_fields__}
-    row["open_buffers"] = [{"path": "p/b.py", "text": "x = 1\n"}]
-    path.write_text((json.dumps(row) + "\n") * 3)
+    path.write_text((json.dumps(asdict(ITEM)) + "\n") * 3)
     assert load_replay_items(path) == [ITEM] * 3
     assert load_replay_items(path, 2) == [ITEM] * 2
 
 
 def test_asks_as_an_editor_would():
     request = request_for(ITEM, replace(DECODING, sampling=Sampling(temperature=0.8, seed=3)))
-    assert (request.prefix, request.suffix, request.path) == ("def f():\n    ", "\n", "p/a.py")
+    around = (request.prefix, request.suffix, request.path)
+    assert around == (ITEM.prefix, ITEM.suffix, ITEM.path)
     assert request.open_buffers == ITEM.open_buffers
     assert request.sampling.seed == 3
 
