@@ -7,7 +7,7 @@ Format: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md
 
 import re
 import struct
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -24,20 +24,17 @@ _STRING, _ARRAY = 8, 9
 _MAX_DIMS = 4
 _MOST_ITEMS = 2**24  # of an array, far more than any vocabulary has
 _FORMER_TYPES = {4: "Q4_2", 5: "Q4_3", 31: "Q4_0_4_4", 32: "Q4_0_4_8", 33: "Q4_0_8_8"}
-_PART = re.compile(r"-(\d{5})-of-(\d{5})\.gguf$")
+PART = re.compile(r"-(\d{5})-of-(\d{5})\.gguf$")
 _BLOCK_VALUES = 1 << 22  # values decoded at a time, to bound the decoder's temporary memory
 
 
 @dataclass(frozen=True, slots=True)
 class StoredTensor:
-    """A tensor's place in its file `held`: `shape` outermost first, `start` in bytes."""
+    """A tensor in its mapped file: `shape` outermost first, `stored` uint8 [rows, bytes per row]."""
 
-    name: str
     shape: tuple[int, ...]
     kind: GGMLQuantizationType
-    start: int
-    num_bytes: int
-    held: np.ndarray
+    stored: np.ndarray
 
 
 class GgufFile:
@@ -59,28 +56,23 @@ class GgufFile:
             self.tensors |= one.tensors
 
     def tensor(self, name: str) -> StoredTensor:
-        """Return the place of the tensor `name`. Raises ModelCorruptError."""
+        """Return the tensor `name`, not decoded. Raises ModelCorruptError."""
         tensor = self.tensors.get(name)
         if tensor is None:
             raise ModelCorruptError(f"{self.path} lacks the tensor {name}")
         return tensor
 
-    def stored(self, name: str) -> np.ndarray:
-        """Return the mapped bytes of the tensor `name`, [rows, bytes per row]."""
-        tensor = self.tensor(name)
-        rows = prod(tensor.shape[:-1])
-        return tensor.held[tensor.start : tensor.start + tensor.num_bytes].reshape(rows, -1)
-
     def read(self, name: str) -> np.ndarray:
         """Return the tensor `name` as float32 in its full shape. Raises ModelCorruptError."""
-        tensor, stored = self.tensor(name), self.stored(name)
-        width, rows = tensor.shape[-1], len(stored)
+        tensor = self.tensor(name)
+        width, rows = tensor.shape[-1], len(tensor.stored)
         values = np.empty((rows, width), np.float32)
         step = max(1, _BLOCK_VALUES // width)
         try:
             with np.errstate(all="ignore"):  # a damaged file may contain any numbers
                 for row in range(0, rows, step):
-                    values[row : row + step] = dequantize(stored[row : row + step], tensor.kind)
+                    stored = tensor.stored[row : row + step]
+                    values[row : row + step] = dequantize(stored, tensor.kind)
         except NotImplementedError as error:
             raise UnsupportedModelError(
                 f"{self.path} cannot be read: {_no_type(name, tensor.kind, tensor.kind.name)}"
@@ -90,7 +82,7 @@ class GgufFile:
 
 def parts_of(path: Path) -> list[Path]:
     """Return all files of a model; there are several if `path` ends in `-00001-of-0000N.gguf`."""
-    split = _PART.search(path.name)
+    split = PART.search(path.name)
     if split is None or int(split[1]) != 1:
         return [path]
     stem = path.name[: split.start()]
@@ -102,20 +94,13 @@ def parts_of(path: Path) -> list[Path]:
 
 def _read(path: Path) -> "_Header":
     try:
-        held = np.memmap(path, np.uint8, "r")
-        header = _Header(held)
+        return _Header(np.memmap(path, np.uint8, "r"))
     except (ValueError, TypeError, ArithmeticError, RecursionError) as error:
         raise ModelCorruptError(f"{path} is no whole GGUF file: {error}") from error
     except UnsupportedModelError as error:
         raise UnsupportedModelError(f"{path} cannot be read: {error}") from error
     except OSError as error:
         raise ModelCorruptError(f"{path} cannot be read: {error}") from error
-    end = max((tensor.start + tensor.num_bytes for tensor in header.tensors.values()), default=0)
-    if end > len(held):
-        raise ModelCorruptError(
-            f"{path} is truncated: it holds {len(held):,} bytes of at least {end:,}"
-        )
-    return header
 
 
 class _Header:
@@ -134,10 +119,18 @@ class _Header:
             key = self._string()
             (kind,) = self._unpack("I")
             self.metadata[key] = self._value(kind)
-        infos = [self._tensor_info(content) for _ in range(num_tensors)]
+        infos = [self._tensor_info() for _ in range(num_tensors)]
         alignment = int(self.metadata.get("general.alignment", 32))
-        data_start = -(-self._at // alignment) * alignment
-        self.tensors = {info.name: replace(info, start=data_start + info.start) for info in infos}
+        begin = -(-self._at // alignment) * alignment
+        self.tensors: dict[str, StoredTensor] = {}
+        for name, shape, kind, offset in infos:
+            block_len, block_bytes = GGML_QUANT_SIZES[kind]
+            row = shape[-1] // block_len * block_bytes
+            start, end = begin + offset, begin + offset + prod(shape[:-1]) * row
+            if end > len(content):
+                held = f"{len(content):,} bytes of at least {end:,}"
+                raise ValueError(f"it is truncated and holds {held}")
+            self.tensors[name] = StoredTensor(shape, kind, content[start:end].reshape(-1, row))
         if len(self.tensors) < num_tensors:
             raise ValueError("several of its tensors have one name")
 
@@ -177,7 +170,8 @@ class _Header:
             return list(np.frombuffer(self._take(length * item.itemsize), item).tolist())
         return [self._value(kind) for _ in range(length)]
 
-    def _tensor_info(self, held: np.ndarray) -> StoredTensor:
+    def _tensor_info(self) -> tuple[str, tuple[int, ...], GGMLQuantizationType, int]:
+        """Return a tensor's name, shape, type, and its place among the weights."""
         name = printable(self._string())
         (num_dims,) = self._unpack("I")
         if num_dims > _MAX_DIMS:
@@ -187,11 +181,9 @@ class _Header:
         if kind_id not in iter(GGMLQuantizationType):
             raise UnsupportedModelError(_no_type(name, kind_id, _FORMER_TYPES.get(kind_id)))
         kind = GGMLQuantizationType(kind_id)
-        block_len, block_bytes = GGML_QUANT_SIZES[kind]
-        if not shape or shape[-1] % block_len or min(shape) < 1:
+        if not shape or shape[-1] % GGML_QUANT_SIZES[kind][0] or min(shape) < 1:
             raise ValueError(f"tensor {name} of type {kind.name} has the shape {shape}")
-        num_bytes = prod(shape) // block_len * block_bytes
-        return StoredTensor(name, shape, kind, offset, num_bytes, held)
+        return name, shape, kind, offset
 
 
 def _no_type(tensor: str, kind_id: int, kind: str | None) -> str:

@@ -101,8 +101,8 @@ class GgufModel:
 
     def own_form(self, name: str) -> Weight | None:
         """Return a matrix in the file's blocks; None if a GPU cannot read their kind."""
-        kind = self._file.tensor(_gguf_name(name)).kind
-        weight = own_form(kind, torch.from_numpy(self._file.stored(_gguf_name(name)).copy()))
+        tensor = self._file.tensor(_gguf_name(name))
+        weight = own_form(tensor.kind, torch.from_numpy(tensor.stored.copy()))
         if weight is None or self._architecture != "llama":
             return weight
         return weight.reordered(lambda matrix: self._in_halves(name, matrix))

@@ -21,6 +21,7 @@ from typing import Any
 
 from engine.errors import ModelCorruptError, ModelNotFoundError
 from engine.model.loading.folder_model import read_json
+from engine.model.loading.gguf_file import PART
 from engine.model_names import gguf_tag, pinned
 from engine.progress import Progress, shown
 
@@ -30,7 +31,6 @@ _SHA256 = re.compile(r"[0-9a-f]{64}")
 _BLOCK_BYTES = 2**22
 _PREFERRED = ("Q4_K_M", "Q8_0")
 _QUANTIZATION = re.compile(r"(?:^|[-._/])((?:i?q\d|[bf]+16|f32)\w*)\.gguf$", re.IGNORECASE)
-_PART = re.compile(r"-\d{5}-of-\d{5}\.gguf$")
 _NO_MODEL = "mmproj"  # the image encoder of another model
 
 
@@ -223,7 +223,7 @@ def _chosen_gguf(files: Iterable[str], tag: str | None) -> str | None:
     whole = [
         file
         for file in files
-        if file.endswith(".gguf") and not _PART.search(file) and _NO_MODEL not in file.lower()
+        if file.endswith(".gguf") and not PART.search(file) and _NO_MODEL not in file.lower()
     ]
     if tag is None and len(whole) == 1:
         return whole[0]

@@ -63,7 +63,7 @@ def test_a_truncated_file_is_refused_with_the_bytes_that_it_has(path: Path, tmp_
     content = path.read_bytes()
     cut = tmp_path / "cut.gguf"
     cut.write_bytes(content[:-1000])
-    with pytest.raises(ModelCorruptError, match=f"truncated: it holds {len(content) - 1000:,} byt"):
+    with pytest.raises(ModelCorruptError, match=f"truncated and holds {len(content) - 1000:,} byt"):
         GgufFile(cut)
 
 
