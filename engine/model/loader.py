@@ -15,6 +15,7 @@ from engine.model.loading.converted_model import ConvertedModel
 from engine.model.loading.folder_model import FolderModel
 from engine.model.loading.packing import FILE_FORMS
 from engine.model.loading.store import obtain
+from engine.model.tokenizer import Tokenizer
 from engine.model_names import AUTO_MODEL, DEFAULT_MODEL
 from engine.progress import Progress
 
@@ -47,7 +48,7 @@ def load_model(
         model = prepared(located, _stored_as(located, dtype, choice), cache_folder, progress)
         with ThreadPoolExecutor(max_workers=1) as beside:  # torch releases the interpreter lock
             placed = beside.submit(_placed, model, dtype, choice, kv_bytes, cache_folder, progress)
-            tokenizer = model.tokenizer()
+            tokenizer = Tokenizer(model.tokenizer_document())
         causal_lm = placed.result()
         # Larger ids would read beyond the embedding.
         tokenizer = tokenizer.within(causal_lm.vocab_size)

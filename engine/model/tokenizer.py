@@ -118,25 +118,27 @@ class Tokenizer:
             reason = printable(str(error))
             raise UnsupportedModelError(f"tokenizer.json cannot be used: {reason}") from error
         plain = self._backend.get_vocab()
-        self.text_ids = 1 + max(plain.values(), default=-1)  # ids of text are below this
-        ids = [*plain.values(), *document.specials.values()]
+        written = (*plain.values(), *document.start_ids)
         if not all(
-            type(one) is int and 0 <= one < _MOST_IDS for one in (*ids, *document.start_ids)
+            type(one) is int and 0 <= one < _MOST_IDS
+            for one in (*written, *document.specials.values())
         ):
             raise UnsupportedModelError(
                 f"tokenizer.json has token ids that are not within 0 and {_MOST_IDS:,}"
             )
         self.start_ids = document.start_ids
-        self._end_ids, self._byte_level = document.end_ids, document.byte_level
-        self._know(document.specials)
+        self._num_written = 1 + max(written, default=-1)  # ids that any prompt may have are below
+        self._know(document, plain)
 
-    def _know(self, specials: dict[str, int]) -> None:
-        ids = self._backend.get_vocab() | specials
+    def _know(self, document: TokenizerDocument, plain: dict[str, int]) -> None:
+        self._document = msgspec.structs.replace(document, plain="")
         self.vocabulary = Vocabulary(
-            ids, specials.values(), self._end_ids, byte_level=self._byte_level
+            plain | document.specials,
+            document.specials.values(),
+            document.end_ids,
+            byte_level=document.byte_level,
         )
-        self._names = specials
-        self._specials = _spelled(specials)
+        self._specials = _spelled(document.specials)
         names = sorted(self._specials, key=len, reverse=True)
         self._special = re.compile("|".join(map(re.escape, names)) or r"(?!)")
 
@@ -145,21 +147,17 @@ class Tokenizer:
 
         Raises ModelCorruptError if a text may have such ids.
         """
-        if (most := max(self.text_ids, *(1 + one for one in self.start_ids), 0)) > num_ids:
+        if self._num_written > num_ids:
             raise ModelCorruptError(
-                f"the tokenizer has {most:,} tokens, more than the {num_ids:,} of the model"
+                f"the tokenizer has {self._num_written:,} tokens, more than the {num_ids:,} of the model"
             )
         if len(self.vocabulary) <= num_ids:
             return self
-        near = {name: one for name, one in self._names.items() if one < num_ids}
+        near = {name: one for name, one in self._document.specials.items() if one < num_ids}
         other = copy(self)
-        other._know(near)  # noqa: SLF001 - its own
+        document = msgspec.structs.replace(self._document, specials=near)
+        other._know(document, self._backend.get_vocab())  # noqa: SLF001 - its own
         return other
-
-    @classmethod
-    def from_json(cls, text: str, end_ids: tuple[int, ...] = ()) -> Self:
-        """Read a tokenizer.json. Raises ModelCorruptError or UnsupportedModelError."""
-        return cls(TokenizerDocument.read(text, end_ids))
 
     def encode(self, text: str) -> list[int]:
         """Return the token ids of a text. Lone surrogates become U+FFFD."""

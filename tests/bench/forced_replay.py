@@ -153,5 +153,6 @@ def measure_replays(
 def read_tokenizer(folder: Path | None, cache_folder: Path, progress: Progress) -> Tokenizer:
     """Read a folder's tokenizer, or the embedded model's if None. Raises ForegramError."""
     if folder is None:
-        return prepare(DEFAULT_MODEL, "int8", cache_folder, progress).tokenizer()
-    return FolderModel(folder, folder.name).tokenizer()
+        model = prepare(DEFAULT_MODEL, "int8", cache_folder, progress)
+        return Tokenizer(model.tokenizer_document())
+    return Tokenizer(FolderModel(folder, folder.name).tokenizer_document())

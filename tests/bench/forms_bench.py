@@ -99,7 +99,7 @@ def measure_quantizations(
         return source
 
     source = prepared(model)
-    tokenizer = source.tokenizer()
+    tokenizer = Tokenizer(source.tokenizer_document())
     texts = [_text(tokenizer, item) for item in items]
     held = _on_gpu(source, prepared(model, FILE_FORMS), device, progress)
     if device.type == "cpu":

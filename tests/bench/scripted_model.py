@@ -15,7 +15,7 @@ from engine.model.causal_lm import StepInput
 from engine.model.eager import EagerModel, Logits
 from engine.model.tokenizer import Tokenizer
 from engine.progress import Progress
-from tests.support.byte_tokenizer import byte_tokenizer
+from tests.support.byte_tokenizer import own_tokenizer
 from tests.support.prepared import engine_of
 
 _PROMPT_TOKENS = 4096  # a token has about a byte, so this is a quarter of a usual prompt's text
@@ -114,7 +114,7 @@ class ScriptedModel(EagerModel):
 
 def scripted_engine(folder: Path) -> tuple[Engine, ScriptedModel]:
     """Return an engine with a scripted model. It learns in `folder`, which should be empty."""
-    tokenizer = Tokenizer.from_json(byte_tokenizer().to_str())
+    tokenizer = own_tokenizer()
     model = ScriptedModel(tokenizer)
     bounds = {"prompt_tokens": _PROMPT_TOKENS}
     return engine_of("scripted", model, tokenizer, folder, Progress(), **bounds), model

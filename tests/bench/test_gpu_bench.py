@@ -14,7 +14,6 @@ from engine.config import Lookahead
 from engine.model.causal_lm import StepInput, run_step
 from engine.model.gpu.step_graphs import ROW_BUCKETS, StepGraphs, warm_up
 from engine.model.token_tree import TokenTree
-from engine.model.tokenizer import Tokenizer
 from engine.progress import Progress
 from engine.request import CompletionRequest
 from tests.bench import gpu_bench
@@ -25,7 +24,7 @@ from tests.bench.forced_replay import (
     replay_forced,
 )
 from tests.bench.gpu_bench import measure_operations
-from tests.support.byte_tokenizer import byte_tokenizer
+from tests.support.byte_tokenizer import byte_tokenizer, own_tokenizer
 from tests.support.own_qwen2 import own_qwen2
 from tests.support.prepared import engine_of
 from tests.support.replayed import replay_item, write_replay_set
@@ -51,7 +50,7 @@ def causal_lm():
 
 @pytest.fixture
 def tokenizer():
-    return Tokenizer.from_json(byte_tokenizer().to_str())
+    return own_tokenizer()
 
 
 @pytest.fixture

@@ -16,11 +16,10 @@ from engine.drafting.drafter import Drafter, VerifiedStep
 from engine.model.causal_lm import NUM_TOP, CausalModel, prefill
 from engine.model.constraint import Constraint, healed_start
 from engine.model.token_tree import MAX_ROWS
-from engine.model.tokenizer import Tokenizer
 from engine.model.transformers.adapter import TransformersModel
 from engine.model.vocabulary import Vocabulary
 from tests.support.adversary import Adversary
-from tests.support.byte_tokenizer import byte_tokenizer
+from tests.support.byte_tokenizer import own_tokenizer
 from tests.support.greedy import greedy
 from tests.support.own_qwen2 import own_qwen2
 from tests.support.steps import decoded, decoder_behind, text_of
@@ -52,7 +51,7 @@ def make_model(name: str, seed: int) -> CausalModel:
 
 @cache
 def vocabulary() -> Vocabulary:
-    return Tokenizer.from_json(byte_tokenizer().to_str()).vocabulary
+    return own_tokenizer().vocabulary
 
 
 @dataclass(frozen=True)

@@ -16,11 +16,10 @@ from engine.growing_text import GrowingText
 from engine.model.causal_lm import StepOutput
 from engine.model.prompt import Prompt
 from engine.model.token_tree import TokenTree
-from engine.model.tokenizer import Tokenizer
 from engine.prompt_cache import PromptCache
 from engine.request import CompletionRequest, FinishReason
 from engine.sequence import Completion, Sequence
-from tests.support.byte_tokenizer import byte_tokenizer
+from tests.support.byte_tokenizer import own_tokenizer
 
 IDS = tuple(range(300))
 
@@ -138,7 +137,7 @@ def test_a_forward_that_fails_ends_it_and_what_holds_its_slot_is_closed(cache):
     assert one.ends == 1
 
 
-TOKENIZER = Tokenizer.from_json(byte_tokenizer().to_str())
+TOKENIZER = own_tokenizer()
 (FIM_ID, *_) = sorted(TOKENIZER.vocabulary.special_ids - TOKENIZER.vocabulary.end_ids)
 TEXT = "total = 0\n    for é in 🙂:\n        total += 1\n    return total\n"
 

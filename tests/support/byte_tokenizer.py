@@ -2,6 +2,7 @@
 
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers
 
+from engine.model import tokenizer as engine_tokenizer
 from engine.model.loading.gguf_tokenizer import SPLITS
 
 _NAMES = ("endoftext", "fim_prefix", "fim_middle", "fim_suffix", "fim_pad", "repo_name", "file_sep")
@@ -40,6 +41,14 @@ def byte_tokenizer(control_tokens: tuple[str, ...] = CONTROL_TOKENS) -> Tokenize
     tokenizer.decoder = decoders.ByteLevel()
     tokenizer.add_special_tokens([AddedToken(text, normalized=False) for text in control_tokens])
     return tokenizer
+
+
+def own_tokenizer(
+    control_tokens: tuple[str, ...] = CONTROL_TOKENS,
+) -> engine_tokenizer.Tokenizer:
+    """Make the same as the engine has it."""
+    text = byte_tokenizer(control_tokens).to_str()
+    return engine_tokenizer.Tokenizer(engine_tokenizer.TokenizerDocument.read(text))
 
 
 def _byte_letters() -> dict[int, str]:

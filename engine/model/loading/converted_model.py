@@ -109,13 +109,13 @@ class ConvertedModel(msgspec.Struct, frozen=True, omit_defaults=True):
             raise ModelCorruptError(f"{path} cannot be read: {error}") from error
         return {name: place.within(weights) for name, place in self.places.items()}
 
-    def tokenizer(self) -> Tokenizer:
-        """Load the tokenizer. Raises ModelCorruptError."""
+    def tokenizer_document(self) -> TokenizerDocument:
+        """Return the tokenizer with its text. Raises ModelCorruptError."""
         try:
             text = (self.folder / _TOKENIZER).read_text("utf-8")
         except (OSError, ValueError) as error:
             raise ModelCorruptError(f"{self.folder} holds no tokenizer: {error}") from error
-        return Tokenizer(msgspec.structs.replace(self.document, plain=text))
+        return msgspec.structs.replace(self.document, plain=text)
 
 
 def convert(

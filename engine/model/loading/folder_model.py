@@ -14,7 +14,7 @@ from safetensors import SafetensorError, safe_open
 from engine.errors import ModelCorruptError, UnsupportedModelError
 from engine.model.loading.int4_checkpoint import PARTS, Int4Matrix, unpacked_shape
 from engine.model.model_config import OWN_ARCHITECTURES, ModelConfig, is_int4
-from engine.model.tokenizer import Tokenizer, TokenizerDocument
+from engine.model.tokenizer import TokenizerDocument
 from engine.model_names import printable
 from kernels.weight import Weight
 
@@ -69,10 +69,6 @@ class FolderModel:
                 "AutoTokenizer.from_pretrained(folder).save_pretrained(folder)"
             ) from error
         return TokenizerDocument.read(text, tuple(one for one in ends if type(one) is int))
-
-    def tokenizer(self) -> Tokenizer:
-        """Load the tokenizer. Raises ModelCorruptError or UnsupportedModelError."""
-        return Tokenizer(self.tokenizer_document())
 
     def read(self, name: str) -> torch.Tensor:
         """Read one weight into a new float32 tensor."""

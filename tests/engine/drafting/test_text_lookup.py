@@ -7,15 +7,14 @@ import pytest
 from engine.drafting.pool import NgramPool
 from engine.drafting.text_lookup import TextLookup
 from engine.drafting.tree import Source
-from engine.model.tokenizer import Tokenizer
-from tests.support.byte_tokenizer import byte_tokenizer
+from tests.support.byte_tokenizer import own_tokenizer
 
 ELSEWHERE = "def f(self):\n        return self.value + 1\n"
 
 
 @pytest.fixture(scope="module")
 def tokenizer():
-    return Tokenizer.from_json(byte_tokenizer().to_str())
+    return own_tokenizer()
 
 
 def first_draft(tokenizer, before, partial, *, owed, elsewhere=ELSEWHERE, nodes=20, in_blocks=True):

@@ -6,11 +6,16 @@ from engine.errors import InputError
 from engine.model.fim import find_fim_format
 from engine.model.raw_prompt import raw_prompt
 from engine.model.tokenizer import Tokenizer
-from tests.support.byte_tokenizer import CONTROL_TOKENS, MELLUM_TOKENS, byte_tokenizer
+from tests.support.byte_tokenizer import (
+    CONTROL_TOKENS,
+    MELLUM_TOKENS,
+    byte_tokenizer,
+    own_tokenizer,
+)
 
 
 def made(text, names=CONTROL_TOKENS, max_tokens=1000):
-    tokenizer = Tokenizer.from_json(byte_tokenizer(names).to_str())
+    tokenizer = own_tokenizer(names)
     fim = find_fim_format(tokenizer.vocabulary, "a model")
     return tokenizer, fim, raw_prompt(tokenizer, fim, text, max_tokens)
 

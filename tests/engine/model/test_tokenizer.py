@@ -13,11 +13,17 @@ from tokenizers import Tokenizer as Backend
 from tokenizers import decoders, models, normalizers, pre_tokenizers
 
 from engine.errors import ForegramError, ModelCorruptError, UnsupportedModelError
-from engine.model.tokenizer import Tokenizer
+from engine.model.tokenizer import Tokenizer, TokenizerDocument
 from tests.support.byte_tokenizer import CONTROL_TOKENS, byte_tokenizer
 
 _DOCUMENT: dict[str, Any] = json.loads(byte_tokenizer().to_str())
-_TOKENIZER = Tokenizer.from_json(json.dumps(_DOCUMENT))
+
+
+def _made(content: dict[str, Any]) -> Tokenizer:
+    return Tokenizer(TokenizerDocument.read(json.dumps(content)))
+
+
+_TOKENIZER = _made(_DOCUMENT)
 _PIECES = st.sampled_from([*CONTROL_TOKENS, "    ", "\n", "\r\n", "def", " self", "🙂", "e\u0301"])
 _TEXTS = st.lists(_PIECES | st.text(max_size=5), max_size=12).map("".join)
 
@@ -43,7 +49,7 @@ def test_tokens_cut_inside_a_character_decode_to_replacement_characters() -> Non
 
 
 def test_text_keeps_its_unicode_form_although_the_tokenizer_would_normalise() -> None:
-    tokenizer = Tokenizer.from_json(json.dumps(_DOCUMENT | {"normalizer": {"type": "NFC"}}))
+    tokenizer = _made(_DOCUMENT | {"normalizer": {"type": "NFC"}})
     assert tokenizer.decode(tokenizer.encode("e\u0301")) == "e\u0301"
 
 
@@ -52,7 +58,7 @@ def test_added_runs_of_blanks_stay_tokens_and_added_marks_do_not() -> None:
         _added(len(_TOKENIZER.vocabulary), "   \t"),
         _added(len(_TOKENIZER.vocabulary) + 1, "<tool_call>"),
     ]
-    tokenizer = Tokenizer.from_json(json.dumps(_DOCUMENT | {"added_tokens": added}))
+    tokenizer = _made(_DOCUMENT | {"added_tokens": added})
     blank, mark = len(_TOKENIZER.vocabulary), len(_TOKENIZER.vocabulary) + 1
     ids = tokenizer.encode("x   \t<tool_call>")
     assert blank in ids
@@ -67,11 +73,11 @@ def test_pieces_of_a_text_get_no_blank_in_front() -> None:
     )
     backend.decoder = decoders.Sequence([decoders.Replace("▁", " "), decoders.Fuse()])
     assert backend.encode("a").ids == [2]
-    assert Tokenizer.from_json(backend.to_str()).encode("a") == [1]
+    assert _made(json.loads(backend.to_str())).encode("a") == [1]
     backend.normalizer = None
     backend.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme="first")
-    assert Tokenizer.from_json(backend.to_str()).encode("a") == [1]
-    assert Tokenizer.from_json(backend.to_str()).encode(" a") == [2]
+    assert _made(json.loads(backend.to_str())).encode("a") == [1]
+    assert _made(json.loads(backend.to_str())).encode(" a") == [2]
 
 
 def test_what_a_template_puts_before_a_text_is_known() -> None:
@@ -90,25 +96,25 @@ def test_what_a_template_puts_before_a_text_is_known() -> None:
     }
     assert _TOKENIZER.start_ids == ()
     document = _DOCUMENT | {"post_processor": {"type": "Sequence", "processors": [template]}}
-    assert Tokenizer.from_json(json.dumps(document)).start_ids == (0,)
+    assert _made(document).start_ids == (0,)
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", "{", '{"added_tokens": 3}', "null"])
 def test_what_is_no_tokenizer_is_refused(text: str) -> None:
     with pytest.raises(ModelCorruptError, match=r"tokenizer\.json cannot be read"):
-        Tokenizer.from_json(text)
+        TokenizerDocument.read(text)
 
 
 def test_a_model_kind_that_is_unknown_is_refused() -> None:
     with pytest.raises(UnsupportedModelError, match=r"tokenizer\.json cannot be used"):
-        Tokenizer.from_json(json.dumps(_DOCUMENT | {"model": {"type": "Telepathy"}}))
+        _made(_DOCUMENT | {"model": {"type": "Telepathy"}})
 
 
 def test_every_refusal_is_an_error_of_ours() -> None:
     for name in _DOCUMENT:
         broken = {key: value for key, value in _DOCUMENT.items() if key != name}
         try:
-            Tokenizer.from_json(json.dumps(broken))
+            _made(broken)
         except ForegramError:
             continue
 
@@ -149,4 +155,4 @@ def test_one_that_remembers_says_the_same(texts: list[str], most_chars: int) -> 
 def test_impossible_ids_are_refused_before_a_list_is_made_of_them(token_id: Any) -> None:
     added = [*_DOCUMENT["added_tokens"], _added(token_id, "<odd>")]
     with pytest.raises(ForegramError):
-        Tokenizer.from_json(json.dumps(_DOCUMENT | {"added_tokens": added}))
+        _made(_DOCUMENT | {"added_tokens": added})

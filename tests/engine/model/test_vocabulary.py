@@ -3,11 +3,10 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.model.tokenizer import Tokenizer
 from engine.model.vocabulary import Vocabulary
-from tests.support.byte_tokenizer import byte_tokenizer
+from tests.support.byte_tokenizer import own_tokenizer
 
-_BYTE_LEVEL = Tokenizer.from_json(byte_tokenizer().to_str()).vocabulary
+_BYTE_LEVEL = own_tokenizer().vocabulary
 
 
 def test_a_byte_level_vocabulary_spells_every_byte() -> None:
