@@ -7,6 +7,7 @@ move the prompt's first token, and the cached keys stay valid.
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Protocol
 
 from engine.text.lines import STEADY_LINES
@@ -89,9 +90,8 @@ def _tail(tokenizer: TextCodec, text: str, budget: int) -> tuple[str, int]:
 def _starts(tokenizer: TextCodec, text: str, budget: int) -> list[int]:
     """Return the anchors from which `text` may fit, farthest first."""
     anchors = _anchors(text, max(0, len(text) - budget * CHARS_PER_TOKEN))
-    ends = [*anchors, len(text)][1:]
     total, starts = 0, []
-    for start, end in zip(reversed(anchors), reversed(ends), strict=True):
+    for start, end in reversed([*pairwise([*anchors, len(text)])]):
         total += len(tokenizer.encode(text[start:end]))
         if total > budget:
             break

@@ -7,7 +7,6 @@ line end joins the next word. Whether a tokenizer behaves so has to be tested.
 
 import re
 from array import array
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
 
 Encode = Callable[[str], Sequence[int]]
@@ -47,7 +46,7 @@ class RememberedEncoding:
         self._encode = encode
         self._most_chars = most_chars
         self._in_blocks = in_blocks
-        self._texts: OrderedDict[str, list[int]] = OrderedDict()  # the latest comes last
+        self._texts: dict[str, list[int]] = {}  # the latest comes last
         self._text_chars = 0
         self._num_chars = 0  # of the recent blocks
         self._recent: dict[str, array[int]] = {}
@@ -57,12 +56,15 @@ class RememberedEncoding:
         """Return the token ids of `encode`, in a list that the caller may change."""
         if len(text) < _SHORT_CHARS:
             return self._joined(text)
-        ids = self._texts.get(text)
+        ids = self._texts.pop(text, None)
         if ids is None:
             ids = self._joined(text)
-            self._keep(text, ids)
-        else:
-            self._texts.move_to_end(text)
+            self._text_chars += len(text)
+        self._texts[text] = ids
+        while len(self._texts) > _MOST_TEXTS or self._text_chars > self._most_chars // 2:
+            oldest = next(iter(self._texts))
+            del self._texts[oldest]
+            self._text_chars -= len(oldest)
         return ids.copy()
 
     def _joined(self, text: str) -> list[int]:
@@ -70,13 +72,6 @@ class RememberedEncoding:
         for block in split_blocks(text) if self._in_blocks else [text]:
             ids += self._recent.get(block) or self._known(block)
         return ids
-
-    def _keep(self, text: str, ids: list[int]) -> None:
-        self._texts[text] = ids
-        self._text_chars += len(text)
-        while len(self._texts) > _MOST_TEXTS or self._text_chars > self._most_chars // 2:
-            oldest, _ = self._texts.popitem(last=False)
-            self._text_chars -= len(oldest)
 
     def _known(self, block: str) -> "array[int]":
         ids = self._former.pop(block, None)

@@ -18,7 +18,7 @@ class SlotCache(Cache):
         super().__init__(layers=[])
         self.capacity = capacity
         self.length = 0
-        self._buffers: dict[int, tuple[torch.Tensor, torch.Tensor]] = {}
+        self._buffers: dict[int, list[torch.Tensor]] = {}
 
     def update(
         self,
@@ -29,16 +29,18 @@ class SlotCache(Cache):
         **_kwargs: object,
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """Write one layer's rows and return all keys and values that they may attend to."""
-        if layer_idx not in self._buffers:
-            self._buffers[layer_idx] = (self._buffer(key_states), self._buffer(value_states))
-        keys, values = self._buffers[layer_idx]
+        keys, values = self._layer(layer_idx, [key_states, value_states])
         end = self.length + key_states.shape[2]
         keys[:, :, self.length : end] = key_states
         values[:, :, self.length : end] = value_states
         return keys[:, :, :end], values[:, :, :end]
 
-    def _buffer(self, states: torch.Tensor) -> torch.Tensor:
-        return states.new_zeros(*states.shape[:2], self.capacity, states.shape[3])
+    def _layer(self, layer_idx: int, like: list[torch.Tensor]) -> list[torch.Tensor]:
+        if layer_idx not in self._buffers:
+            self._buffers[layer_idx] = [
+                one.new_zeros(*one.shape[:2], self.capacity, one.shape[3]) for one in like
+            ]
+        return self._buffers[layer_idx]
 
     @torch.inference_mode()
     def commit(self, rows: Sequence[int]) -> None:
@@ -63,9 +65,7 @@ class SlotCache(Cache):
     def copy_from(self, other: Self, length: int) -> None:
         """Copy the first `length` tokens of `other`, which has as many."""
         for layer_idx, pair in other._buffers.items():
-            if layer_idx not in self._buffers:
-                self._buffers[layer_idx] = (self._buffer(pair[0]), self._buffer(pair[1]))
-            for own, half in zip(self._buffers[layer_idx], pair, strict=True):
+            for own, half in zip(self._layer(layer_idx, pair), pair, strict=True):
                 own[:, :, :length] = half[:, :, :length]
         self.length = length
 
