@@ -9,6 +9,12 @@ import transformers
 from engine.model.token_tree import TokenTree
 from tests.support.greedy import reference_logits
 
+PROMPT: list[int] = np.random.default_rng(1).integers(7, 290, size=40).tolist()
+
+
+def assert_close(actual: torch.Tensor, expected: torch.Tensor) -> None:
+    torch.testing.assert_close(actual, expected, rtol=0.0, atol=1e-4)
+
 
 def random_tree(rng: np.random.Generator, num_rows: int, vocab_size: int) -> TokenTree:
     """Grow a tree, deep here and wide there: half of the rows follow the row before them."""

@@ -13,17 +13,19 @@ from tests.support.greedy import reference_logits
 from tests.support.own_qwen2 import SHAPES, qwen2_pair
 from tests.support.steps import logits_of, read
 from tests.support.tiny_models import tiny_model
-from tests.support.trees import expected_logits, path_to, random_tree, tokens_to
+from tests.support.trees import (
+    PROMPT,
+    assert_close,
+    expected_logits,
+    path_to,
+    random_tree,
+    tokens_to,
+)
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 # gemma3 and mistral have sliding windows of 16 tokens.
 FAMILIES = ["qwen2", "llama", "starcoder2", "gemma", "gemma3_text", "mistral", "qwen3_moe"]
-PROMPT = np.random.default_rng(1).integers(7, 290, size=40).tolist()
-
-
-def assert_close(actual: torch.Tensor, expected: torch.Tensor) -> None:
-    torch.testing.assert_close(actual, expected, rtol=0.0, atol=1e-4)
 
 
 @pytest.fixture(scope="module", params=[*SHAPES, *FAMILIES])

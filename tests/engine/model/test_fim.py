@@ -60,12 +60,8 @@ def test_seed_coder_begins_with_the_suffix_and_ends_at_its_own_tokens() -> None:
     names = ["<[fim-prefix]>", "<[fim-middle]>", "<[fim-suffix]>", "<[PAD▁TOKEN]>", "<[SEP▁TOKEN]>"]
     vocabulary = _vocabulary(*names, "<[end▁of▁sentence]>", "<[begin▁of▁sentence]>")
     fim = find_fim_format(vocabulary, "seed")
-    assert (fim.prefix_id, fim.middle_id, fim.suffix_id, fim.family.suffix_first) == (
-        10,
-        11,
-        12,
-        True,
-    )
+    assert (fim.prefix_id, fim.middle_id, fim.suffix_id) == (10, 11, 12)
+    assert fim.family.suffix_first
     assert fim.stop_ids == {10, 11, 12, 13, 14, 16}
     assert vocabulary.end_ids == {15}
 

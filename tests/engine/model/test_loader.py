@@ -6,7 +6,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 from transformers.modeling_gguf_pytorch_utils import LlamaTensorProcessor
 
 from engine.errors import ModelCorruptError, UnsupportedModelError
@@ -33,8 +32,7 @@ from tests.support.tiny_gguf import (
     write_tiny_gguf,
 )
 from tests.support.tiny_models import save_model, tiny_model
-
-_PROMPT = list(range(20, 60))
+from tests.support.trees import PROMPT, assert_close
 
 
 def test_a_file_in_fewer_bits_stays_as_it_is_where_a_gpu_reads_it_so(tmp_path: Path) -> None:
@@ -54,7 +52,7 @@ def test_another_architecture_stays_where_it_is(tmp_path: Path) -> None:
     assert said.sentences == [
         "mistral is a MistralForCausalLM: transformers runs it, slower than our own forward pass would"
     ]
-    assert model.tokenizer().decode(model.tokenizer().encode("def f():")) == "def f():"
+    assert model.tokenizer_document().plain
     assert model.fingerprint
     assert not (tmp_path / "cache").exists()
 
@@ -77,10 +75,8 @@ def test_a_llama_from_a_folder_is_run_by_us(tmp_path: Path, quantization: str) -
     assert not any(name.endswith("bias") for name in model.tensors())
     if quantization == "float32":
         own = FloatQwen2(model.config, model.tensors(), quantization)
-        logits = read(own, own.new_slot(64), _PROMPT)[0]
-        torch.testing.assert_close(
-            logits, reference_logits(reference, _PROMPT)[-1], rtol=0.0, atol=1e-4
-        )
+        logits = read(own, own.new_slot(64), PROMPT)[0]
+        assert_close(logits, reference_logits(reference, PROMPT)[-1])
 
 
 def test_the_queries_and_keys_of_a_llama_in_a_gguf_file_are_put_in_our_order(tmp_path):
@@ -101,7 +97,7 @@ def test_a_foreign_model_without_a_fast_tokenizer_says_how_to_get_one(tmp_path: 
     (folder / "tokenizer.json").unlink()
     model = prepare(str(folder), "float32", tmp_path / "cache", Progress())
     with pytest.raises(UnsupportedModelError, match=r"holds no tokenizer\.json; transformers writ"):
-        model.tokenizer()
+        model.tokenizer_document()
 
 
 def test_weights_that_are_missing_or_cut_are_refused(tmp_path: Path) -> None:

@@ -1,8 +1,10 @@
 """A prompt holds the text around the cursor, in the model's order and within its budget."""
 
 import re
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -16,17 +18,19 @@ from engine.model.tokenizer import Tokenizer, TokenizerDocument
 from engine.progress import Progress
 from engine.request import Buffer, CompletionRequest, Snippet
 from engine.snippets import Neighbours
-from tests.support.byte_tokenizer import byte_tokenizer
+from tests.support.byte_tokenizer import byte_tokenizer, own_tokenizer
 from tests.support.prepared import prepare
 
-_TOKENIZER = Tokenizer.from_json(byte_tokenizer().to_str())
+_TOKENIZER = own_tokenizer()
 _FIM = find_fim_format(_TOKENIZER.vocabulary, "tiny")
 _PREFIX = "import os\n\n\ndef read(path):\n    with open(path) as fi"
 _SUFFIX = "le:\n        return file.read()\n"
 
 
-def _build(prefix: str, suffix: str, layout: Layout = "line", budget: int = 1000) -> Prompt:
-    return build_prompt(_TOKENIZER, _FIM, prefix, suffix, layout, budget)
+def _build(
+    prefix: str, suffix: str, layout: Layout = "line", budget: int = 1000, **more: Any
+) -> Prompt:
+    return build_prompt(_TOKENIZER, _FIM, prefix, suffix, layout, budget, **more)
 
 
 def _read(prompt: Prompt, fim: FimFormat = _FIM) -> str:
@@ -86,16 +90,8 @@ def _beside(
     """A prompt with the snippets that an engine chooses."""
     asked = CompletionRequest(prefix, suffix, path="own.py", open_buffers=buffers)
     chosen = neighbours or Neighbours(lambda text: len(_TOKENIZER.encode(text)))
-    return build_prompt(
-        _TOKENIZER,
-        _FIM,
-        prefix,
-        suffix,
-        "line",
-        budget,
-        path="own.py",
-        snippets=lambda room: chosen.snippets(asked, room),
-    )
+    snippets = partial(chosen.snippets, asked)
+    return _build(prefix, suffix, budget=budget, path="own.py", snippets=snippets)
 
 
 def test_other_files_take_what_a_short_file_leaves_free() -> None:
@@ -128,9 +124,7 @@ def test_the_best_that_the_repository_shows_stands_next_to_the_file() -> None:
         Snippet("z_open.py", "two\n", is_open=True),
         Snippet("best.py", "three\n"),
     ]
-    prompt = build_prompt(
-        _TOKENIZER, _FIM, "x", "\n", "line", 500, path="own.py", snippets=lambda _room: shown
-    )
+    prompt = _build("x", "\n", path="own.py", snippets=lambda _: shown)
     text = _read(prompt)
     assert text.index("two") < text.index("three") < text.index("one") < text.index("own.py")
     assert (prompt.neighbours, prompt.repository) == (("z_open.py",), ("best.py",))
@@ -185,7 +179,7 @@ _TEMPLATES = {
 def _made_for(template: str, *more: str) -> tuple[Tokenizer, FimFormat]:
     """A tokenizer with the tokens of a template, and the format that is found by them."""
     names = re.findall(r"▁?<[^>{]+>|\[\w+\]", template)
-    tokenizer = Tokenizer.from_json(byte_tokenizer((*names, *more)).to_str())
+    tokenizer = own_tokenizer((*names, *more))
     return tokenizer, find_fim_format(tokenizer.vocabulary, "made")
 
 
@@ -246,15 +240,11 @@ def test_mellum_is_shown_other_files_as_its_page_shows_them() -> None:
     """But in the order of their paths."""
     tokenizer, fim = _made_for("<fim_suffix><fim_prefix><fim_middle><filename><|im_start|>")
     config, utils = "DEBUG = True\nMAX_VALUE = 100\n", "def multiply(x, y):\n    return x * y\n"
+    shown = [Snippet("utils.py", utils), Snippet("config.py", config)]
+    before = "def calculate_sum(a, b):\n"
+    after = "\n\n# Test the function\nresult = calculate_sum(5, 10)\nprint(result)"
     prompt = build_prompt(
-        tokenizer,
-        fim,
-        "def calculate_sum(a, b):\n",
-        "\n\n# Test the function\nresult = calculate_sum(5, 10)\nprint(result)",
-        "line",
-        1000,
-        path="example.py",
-        snippets=lambda _: [Snippet("utils.py", utils), Snippet("config.py", config)],
+        tokenizer, fim, before, after, "line", 1000, path="example.py", snippets=lambda _: shown
     )
     assert _whole(tokenizer, prompt) == (
         "<filename>config.py\nDEBUG = True\nMAX_VALUE = 100\n"
@@ -274,15 +264,10 @@ def test_mellum_is_told_the_name_of_a_file_that_stands_alone() -> None:
 
 def test_seed_coder_is_shown_other_files_inside_the_prefix() -> None:
     tokenizer, fim = _made_for("<[fim-suffix]><[fim-prefix]><[fim-middle]>")
+    shown = [Snippet("run.py", "def run(): ..."), Snippet("run.h", "int run();\n")]
+    before, path = "int main() {\n    ru", "src/main.c"
     prompt = build_prompt(
-        tokenizer,
-        fim,
-        "int main() {\n    ru",
-        "\n}\n",
-        "line",
-        1000,
-        path="src/main.c",
-        snippets=lambda _: [Snippet("run.py", "def run(): ..."), Snippet("run.h", "int run();\n")],
+        tokenizer, fim, before, "\n}\n", "line", 1000, path=path, snippets=lambda _: shown
     )
     assert _whole(tokenizer, prompt) == (
         "<[fim-suffix]>\n}\n"
@@ -403,7 +388,8 @@ def test_a_file_of_one_endless_line_fits_too(layout: Layout) -> None:
 
 @pytest.fixture(scope="module")
 def offline(cache_folder: Path) -> Tokenizer:
-    return prepare("offline", "int8", cache_folder, Progress()).tokenizer()
+    model = prepare("offline", "int8", cache_folder, Progress())
+    return Tokenizer(model.tokenizer_document())
 
 
 @pytest.mark.model
@@ -456,7 +442,6 @@ def test_a_file_with_little_text_is_named(offline: Tokenizer) -> None:
 @pytest.mark.parametrize("num_chars", [90, 900, 2_000_000])
 def test_a_name_longer_than_any_leaves_the_prompt_within_its_budget(num_chars: int) -> None:
     """A client may say what it likes: such a prompt broke the completion, or took all memory."""
-    named = "x" * num_chars
-    prompt = build_prompt(_TOKENIZER, _FIM, "def f():\n    ", "\n", "psm", 100, path=named)
+    prompt = _build("def f():\n    ", "\n", "psm", 100, path="x" * num_chars)
     assert len(prompt.ids) <= 100
     assert "def f():" in _read(prompt)

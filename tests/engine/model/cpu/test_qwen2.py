@@ -22,11 +22,10 @@ from tests.support.greedy import reference_logits
 from tests.support.own_qwen2 import own_qwen2
 from tests.support.steps import logits_of, read
 from tests.support.tiny_models import assembled, tiny_model
-from tests.support.trees import expected_logits, path_to, random_tree
+from tests.support.trees import PROMPT, assert_close, expected_logits, path_to, random_tree
 
 # Of logits by 8 bits to exact ones; processors without dot products of bytes take activations of 7.
 NEAR = 0.99 if host_unit().levels > 63 else 0.98
-PROMPT = np.random.default_rng(1).integers(7, 290, size=40).tolist()
 
 OFFLINE = {  # of the offline model's config.json, with four of its layers
     "model_type": "qwen2",
@@ -40,10 +39,6 @@ OFFLINE = {  # of the offline model's config.json, with four of its layers
     "rms_norm_eps": 1e-6,
     "tie_word_embeddings": True,
 }
-
-
-def assert_close(actual: torch.Tensor, expected: torch.Tensor) -> None:
-    torch.testing.assert_close(actual, expected, rtol=0.0, atol=1e-4)
 
 
 def test_refuses_a_head_that_has_not_a_row_for_each_token():
@@ -72,11 +67,14 @@ def packed():
     return own_qwen2(reference, "int8"), reference
 
 
-def test_eight_bits_stay_near_the_reference(packed):
-    model, reference = packed
+def assert_near(model, reference):
     logits = read(model, model.new_slot(64), PROMPT)[0]
     expected = reference_logits(reference, PROMPT)[-1]
     assert torch.corrcoef(torch.stack([logits, expected]))[0, 1] > NEAR
+
+
+def test_eight_bits_stay_near_the_reference(packed):
+    assert_near(*packed)
 
 
 @pytest.mark.parametrize("num_heads", [7, 4, 8], ids=["as wide as the rest", "narrower", "wider"])
@@ -92,10 +90,7 @@ def test_eight_bits_of_a_llama_stay_near_the_reference(num_heads):
         rms_norm_eps=1e-5,
         tie_word_embeddings=False,
     )
-    model = own_qwen2(reference, "int8")
-    logits = read(model, model.new_slot(64), PROMPT)[0]
-    expected = reference_logits(reference, PROMPT)[-1]
-    assert torch.corrcoef(torch.stack([logits, expected]))[0, 1] > NEAR
+    assert_near(own_qwen2(reference, "int8"), reference)
 
 
 def decode(model: CausalModel, slot: CacheSlot, tokens: list[int]) -> torch.Tensor:

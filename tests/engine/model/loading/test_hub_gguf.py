@@ -33,11 +33,14 @@ class FakeHub:
     """What a repository of the hub holds, and which files were downloaded."""
 
     def __init__(self, folder: Path) -> None:
-        self.files, self.folder = list(QWEN), folder
+        self.files: list[str] | None = list(QWEN)  # None: there is no network
+        self.folder = folder
         self.downloaded: list[tuple[str, str, str | None]] = []
         self.blob = b"weights"
 
     def list_repo_files(self, repository: str, *, revision: str | None) -> list[str]:
+        if self.files is None:
+            raise ConnectionError("no network")
         return self.files
 
     def download(self, repository: str, revision: str | None, name: str, bars: Any) -> str:
@@ -84,7 +87,7 @@ def test_a_file_of_the_cache_is_taken_as_it_is(fake_hub: FakeHub, tmp_path: Path
     assert not fake_hub.downloaded
 
 
-def test_without_a_tag_what_is_cached_of_others_is_not_taken(fake_hub, tmp_path, monkeypatch):
+def test_without_a_tag_what_is_cached_of_others_is_not_taken(fake_hub, tmp_path):
     """Whoever asked for 2 bits once has those of 4 bits all the same, unless there is no network."""
     (tmp_path / "files").mkdir()
     write_tiny_gguf(tmp_path / "files" / "x-Q2_K.gguf")
@@ -96,10 +99,7 @@ def test_without_a_tag_what_is_cached_of_others_is_not_taken(fake_hub, tmp_path,
     assert hub_gguf("owner/x-GGUF", Progress()) == snapshot / "x-Q2_K.gguf"
     assert not fake_hub.downloaded, "the only one is here"
 
-    def fails(*_: object, **__: object) -> None:
-        raise ConnectionError("no network")
-
-    monkeypatch.setattr(huggingface_hub, "list_repo_files", fails)
+    fake_hub.files = None
     assert hub_gguf("owner/x-GGUF", Progress()) == snapshot / "x-Q2_K.gguf"
 
 
@@ -176,10 +176,7 @@ def test_a_download_that_brings_no_such_file_is_none(fake_hub, monkeypatch):
         hub_gguf("owner/x-GGUF:Q8_0", Progress())
 
 
-def test_without_a_network_the_name_is_told(fake_hub, monkeypatch):
-    def fails(*_: object, **__: object) -> None:
-        raise ConnectionError("no network")
-
-    monkeypatch.setattr(huggingface_hub, "list_repo_files", fails)
+def test_without_a_network_the_name_is_told(fake_hub):
+    fake_hub.files = None
     with pytest.raises(ModelNotFoundError, match=r"owner/x-GGUF:Q8_0 is not in the local"):
         hub_gguf("owner/x-GGUF:Q8_0", Progress())

@@ -16,15 +16,16 @@ from engine.model.transformers.adapter import TransformersModel, load_transforme
 from tests.support.greedy import reference_logits
 from tests.support.steps import logits_of, read
 from tests.support.tiny_models import save_model, tiny_model
-from tests.support.trees import expected_logits, path_to, random_tree, tokens_to
+from tests.support.trees import (
+    PROMPT,
+    assert_close,
+    expected_logits,
+    path_to,
+    random_tree,
+    tokens_to,
+)
 
 pytestmark = pytest.mark.usefixtures("one_thread")
-
-PROMPT = np.random.default_rng(1).integers(7, 290, size=40).tolist()
-
-
-def assert_close(actual: torch.Tensor, expected: torch.Tensor) -> None:
-    torch.testing.assert_close(actual, expected, rtol=0.0, atol=1e-4)
 
 
 def test_float64_is_rounded_once():
