@@ -16,6 +16,7 @@ import msgspec
 from engine.errors import ConfigurationError, InputError
 from engine.host.principals import METRICS_NAME
 from engine.host.protocol import Status
+from engine.host.runtime import new_secret
 from engine.model_names import DEFAULT_MODEL
 from lsp_server.cli import command_parser
 from lsp_server.cli.command_parser import positive
@@ -27,10 +28,9 @@ from tests.bench.random_model import write_random_model
 from tests.bench.simulated.foregram_side import found_anywhere, share_models
 from tests.bench.simulated.load.crowd import Crowd
 from tests.bench.simulated.load.load_figures import LoadFigures, load_json, load_table
-from tests.bench.simulated.load.own_host import own_host, write_tokens
-from tests.bench.simulated.load.own_traces import own_traces
-from tests.bench.simulated.traces import Trace, load_traces
+from tests.bench.simulated.traces import Trace, load_traces, own_traces
 from tests.support.polling import ServerError
+from tests.support.served_host import served_host
 
 _TERMINATED = 143  # exit status after SIGTERM, as in shells
 # Random text never ends, and no draft of it is right: each completion takes as many steps as one of
@@ -38,6 +38,8 @@ _TERMINATED = 143  # exit status after SIGTERM, as in shells
 # would cost it more than they gain.
 _TINY_TOKENS = 5
 _TINY_OPTIONS = ("--prompt-tokens", "1024", "--threads", "1")
+_POLL_S = 0.1
+_IDLE_EXIT_S = 60  # seconds; ends the host if this process is killed first
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,13 +147,29 @@ async def _doors(
     with TemporaryDirectory(prefix="fg-") as name:
         folder = Path(name)
         if file is None:
-            write_tokens(file := folder / "tokens", most)
+            _write_tokens(file := folder / "tokens", most)
         tokens = _read_tokens(file, most)
         own_model = _own_model(arguments, settings, traces, folder)
         options = ["--token-file", str(file.absolute()), *own_model]
         person = next(token for name, token in tokens if name != METRICS_NAME)
         async with own_host(folder, options, person) as address:
             yield _Doors.of(address, tokens)
+
+
+@asynccontextmanager
+async def own_host(folder: Path, options: Sequence[str], token: str) -> AsyncIterator[HostAddress]:
+    """Start a host with its socket and log in `folder`, and wait for its model.
+
+    `options` are those of `foregram serve`; it must accept `token`. Raises ServerError.
+    """
+    address = HostAddress(token, folder / "host.sock")
+    with served_host(folder, "--idle-exit", _IDLE_EXIT_S, *options) as host:
+        while (status := (await probe(address)).status) is None or status.state != "ready":
+            if status is not None and status.problem is not None:
+                raise ServerError(f"the host cannot load its model: {status.problem.message}")
+            host.until(lambda: True)  # it still runs
+            await asyncio.sleep(_POLL_S)
+        yield address
 
 
 def _own_model(
@@ -167,6 +185,13 @@ def _own_model(
         share_models(settings.cache_folder, folder / "cache")
     options = ["--model", model, "--cache-folder", str(folder / "cache")]
     return [*options, *_TINY_OPTIONS] if arguments.tiny else options
+
+
+def _write_tokens(path: Path, count: int) -> None:
+    """Write a token file with a line for each of `count` people, as a team has it."""
+    names = [METRICS_NAME, *(f"person-{number}" for number in range(1, count + 1))]
+    path.touch(mode=0o600)
+    path.write_text("".join(f"{name}:{new_secret()}\n" for name in names))
 
 
 def _read_tokens(path: Path, most: int) -> Sequence[tuple[str, str]]:

@@ -15,7 +15,7 @@ from lsp_server.settings import Settings
 from tests.bench.random_model import write_random_model
 from tests.bench.simulated.load.crowd import Crowd
 from tests.bench.simulated.load.load_figures import LoadFigures
-from tests.bench.simulated.load.own_traces import own_traces
+from tests.bench.simulated.traces import own_traces
 from tests.support.served_host import tiny_host
 
 SECONDS = float(os.environ.get("SOAK_SECONDS", "6"))

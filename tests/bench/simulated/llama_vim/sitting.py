@@ -11,9 +11,8 @@ from typing import Any, NamedTuple
 
 import httpx2
 
-from tests.bench.simulated.llama_vim.answers import Answers
+from tests.bench.simulated.llama_vim.answers import Answers, hint_of
 from tests.bench.simulated.llama_vim.context import FimContext, local_context
-from tests.bench.simulated.llama_vim.hint import hint_of
 from tests.bench.simulated.llama_vim.requests import fim_request, reading_request
 from tests.bench.simulated.llama_vim.ring import Ring
 from tests.bench.simulated.person import Action

@@ -10,9 +10,12 @@ import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from lsprotocol import types
+
 from engine.host.protocol import Feedback, FeedbackKind, Position
 from lsp_server.completion.completer import InlineCompleter
 from lsp_server.documents.document import Snapshot
+from lsp_server.documents.documents import Documents
 from lsp_server.host.address import HostAddress
 from lsp_server.host.search import LinkReport
 from lsp_server.prompt.place import Place, place_by_text
@@ -20,10 +23,10 @@ from lsp_server.prompt.syntax import DocumentSyntax, Places
 from lsp_server.settings import Settings
 from lsp_server.workspace_files import WorkspaceFiles
 from tests.bench.simulated.load.host_requests import CountingLink, HostRequest
-from tests.bench.simulated.load.open_files import OpenFiles
 from tests.bench.simulated.person import Action
 from tests.bench.simulated.screen import Screen
 from tests.bench.simulated.traces import Trace
+from tests.support.editor import behind
 from tests.support.polling import ServerError
 from tests.support.workspaces import HeldPermissions, nothing, workspace_of
 
@@ -49,6 +52,45 @@ class _AllPermitted(HeldPermissions):
 
     def refusal(self, snapshot: Snapshot) -> None:
         return None
+
+
+@dataclass(slots=True)
+class OpenFiles:
+    """The documents that a person has open below the URI `root`, and the cursor in one of them."""
+
+    root: str
+    documents: Documents = field(default_factory=Documents)
+    _uri: str = ""
+    _before: str = ""  # the text up to the cursor
+    _version: int = 1
+
+    def turn_to(self, trace: Trace) -> list[str]:
+        """Open a trace's files, the cursor before its approach; return the URIs closed for it."""
+        self._uri = self.root + trace.path
+        texts = {self.root + one.path: one.text for one in reversed(trace.open_buffers)}
+        texts.pop(self._uri, None)
+        held = {one.uri for one in self.documents.snapshots()}
+        closed = [uri for uri in held if uri not in texts]
+        for uri in closed:
+            self.documents.close(uri)
+        texts = {uri: text for uri, text in texts.items() if uri not in held}
+        for uri, text in {**texts, self._uri: trace.before + trace.suffix}.items():
+            self.documents.open(types.TextDocumentItem(uri, "python", 1, text))
+        self._before, self._version = trace.before, 1
+        return closed
+
+    def type(self, text: str) -> None:
+        self._version += 1
+        cursor = behind(self._before)
+        change = types.TextDocumentContentChangePartial(types.Range(cursor, cursor), text)
+        self.documents.change(self._uri, self._version, [change])
+        self._before += text
+
+    @property
+    def question(self) -> types.InlineCompletionParams:
+        document = types.TextDocumentIdentifier(self._uri)
+        context = types.InlineCompletionContext(types.InlineCompletionTriggerKind.Automatic)
+        return types.InlineCompletionParams(context, document, behind(self._before))
 
 
 @dataclass(slots=True)
