@@ -8,6 +8,7 @@ import numpy as np
 from engine.drafting.drafter import Drafter, VerifiedStep
 from engine.drafting.tree import Draft, Source
 from engine.model.constraint import Constraint
+from tests.support.drafts import draft_of
 
 
 @dataclass
@@ -42,7 +43,8 @@ class Adversary(Drafter):
                 parents.append(parent)
                 depths.append(depths[parent + 1] + 1)
                 states.append(state.after(token) if state else None)
-        return _draft(tokens, parents)
+        count = len(tokens)
+        return draft_of(tokens, parents, [0.5] * count, Source.RECYCLER, [0] * count)
 
     def _token(self, rng: np.random.Generator, place: int) -> int:
         true = self.text[min(place, len(self.text) - 1)]
@@ -60,14 +62,3 @@ class Adversary(Drafter):
 
     def calibrate(self, step: VerifiedStep) -> None:
         """Learn nothing: the text is known."""
-
-
-def _draft(tokens: list[int], parents: list[int]) -> Draft:
-    count = len(tokens)
-    return Draft(
-        np.array(tokens, np.int32),
-        np.array(parents, np.int32),
-        np.full(count, 0.5),
-        np.full(count, Source.RECYCLER, np.uint8),
-        np.zeros(count, np.int32),
-    )
