@@ -16,8 +16,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import debian_packages
-
 FOLDER = Path(os.environ.get("EDITORS_FOLDER", ".editors")).resolve()
 
 
@@ -62,9 +60,9 @@ def _neovim_011(folder: Path) -> None:
 
 
 def _neovim_012(folder: Path) -> None:
-    root = debian_packages.unpack(_run, folder, "neovim")
+    root = _unpack(folder, "neovim")
     program = root / "usr/bin/nvim"
-    libraries = debian_packages.bring_libraries(_run, program, root)
+    libraries = _bring_libraries(program, root)
     start = folder / "nvim"
     start.write_text(
         f'#!/bin/sh\nexport VIMRUNTIME="{root}/usr/share/nvim/runtime"\n'
@@ -75,14 +73,14 @@ def _neovim_012(folder: Path) -> None:
 
 
 def _helix(folder: Path) -> None:
-    root = debian_packages.unpack(_run, folder, "hx")
-    debian_packages.bring_libraries(_run, root / "usr/bin/hx", root)
+    root = _unpack(folder, "hx")
+    _bring_libraries(root / "usr/bin/hx", root)
 
 
 def _emacs_30(folder: Path) -> None:
-    root = debian_packages.unpack(_run, folder, "emacs-nox")
+    root = _unpack(folder, "emacs-nox")
     program = root / "usr/bin/emacs-nox"
-    debian_packages.bring_libraries(_run, program, root)
+    _bring_libraries(program, root)
     (dump,) = root.glob("usr/libexec/emacs/*/*/*.pdmp")
     (share,) = root.glob("usr/share/emacs/[0-9]*")
     names = {"LOADPATH": share / "lisp", "DATA": share / "etc", "DOC": share / "etc"}
@@ -111,7 +109,63 @@ def _code_server(folder: Path) -> None:
 def _lsp_mode(folder: Path) -> None:
     needed = ("dash", "f", "ht", "s", "spinner", "markdown-mode", "lv")
     packages = [f"elpa-{name}" for name in ("lsp-mode", *needed)]
-    debian_packages.unpack(_run, folder, *packages, alone=True)
+    _unpack(folder, *packages, alone=True)
+
+
+def _unpack(folder: Path, *names: str, alone: bool = False) -> Path:
+    """Unpack packages of another Debian release, `alone` or with all dependencies.
+
+    The machine's own stay as they are. Return the root of the unpacked files.
+    """
+    root, apt = folder / "root", folder / "apt"
+    for made in (root, apt / "lists/partial", apt / "cache/archives/partial"):
+        made.mkdir(parents=True)
+    keys = "/usr/share/keyrings/debian-archive-keyring.gpg"
+    (apt / "sources.list").write_text(f"deb [signed-by={keys}] {_mirror()} forky main\n")
+    options = _apt_options(apt)
+    _run("apt-get", *options, "update", "-qq")
+    packages = apt / "cache/archives"
+    if alone:
+        _run("apt-get", *options, "-qq", "download", *names, cwd=packages)
+    else:
+        _run("apt-get", *options, "-qq", "-y", "--download-only", "install", *names)
+    for package in packages.glob("*.deb"):
+        _run("dpkg-deb", "-x", package, root)
+    return root
+
+
+def _bring_libraries(program: Path, root: Path) -> Path:
+    """Have the program load its own release's libraries, libc too; return their folder."""
+    architecture = _run("dpkg-architecture", "-qDEB_HOST_MULTIARCH").strip()
+    libraries = root / "usr/lib" / architecture
+    (loader,) = libraries.glob("ld-linux*.so.*")
+    _run(
+        "patchelf",
+        *("--set-interpreter", loader, "--force-rpath", "--set-rpath", libraries),
+        program,
+    )
+    return libraries
+
+
+def _mirror() -> str:
+    if mirror := os.environ.get("DEBIAN_MIRROR"):
+        return mirror
+    places = _run("apt-get", "indextargets", "--format", "$(REPO_URI)", "Created-By: Packages")
+    return next(place for place in places.splitlines() if "security" not in place)
+
+
+def _apt_options(apt: Path) -> list[str]:
+    choices = {
+        "Dir::Etc::SourceList": apt / "sources.list",
+        "Dir::Etc::SourceParts": "/dev/null",
+        "Dir::Etc::Parts": "/dev/null",
+        "Dir::State::Lists": apt / "lists",
+        "Dir::State::status": "/dev/null",
+        "Dir::Cache": apt / "cache",
+        "APT::Install-Recommends": "false",
+        "APT::Sandbox::User": "root",
+    }
+    return [word for name, value in choices.items() for word in ("-o", f"{name}={value}")]
 
 
 def _npm(folder: Path, *what: str) -> None:
@@ -124,7 +178,17 @@ def _run(*command: str | Path, cwd: Path | None = None) -> str:
     """Return a command's output, with Node 24 before the machine's own."""
     path = f"{_place('node').parent}:{os.environ['PATH']}"
     try:
-        return debian_packages.run_quietly(*command, cwd=cwd, env={**os.environ, "PATH": path})
+        return subprocess.run(
+            [str(word) for word in command],
+            cwd=cwd,
+            env={**os.environ, "PATH": path},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=600,
+            check=True,
+        ).stdout
     except subprocess.CalledProcessError as error:
         lines = " | ".join(error.output.strip().splitlines()[-3:])
         raise MissingPartError(f"{Path(command[0]).name} {command[1]}: {lines}") from error
