@@ -40,11 +40,43 @@ end
 return table.concat(found)
 """
 # The screen at one moment: the text before the cursor, and the ghost text there.
-VIEW = f"""
+_VIEW = f"""
 local ghost = (function() {_GHOST} end)()
 local row, column = unpack(vim.api.nvim_win_get_cursor(0))
 local before = vim.api.nvim_buf_get_text(0, 0, 0, row - 1, column, {{}})
 return {{ table.concat(before, "\\n"), ghost }}
+"""
+# Looks at the ghost text every 20 ms, inside Neovim, since looks from outside are too slow. A look
+# runs when Neovim waits for the next key: by then the text of the last one is drawn.
+_WATCH = f"""
+local wanted = ...
+local method = "textDocument/inlineCompletion"
+_G.watched = {{ num_looks = 0, num_answers = 0, gaps = {{}}, others = {{}} }}
+vim.api.nvim_create_autocmd("LspRequest", {{
+  group = vim.api.nvim_create_augroup("test.watch", {{}}),
+  callback = function(event)
+    local asked = event.data.request
+    local is_answer = asked.method == method and asked.type == "complete"
+    _G.watched.num_answers = _G.watched.num_answers + (is_answer and 1 or 0)
+  end,
+}})
+local function look()
+  local before, ghost = unpack((function() {_VIEW} end)())
+  local watched = _G.watched
+  watched.num_looks = watched.num_looks + 1
+  if ghost == "" and before ~= wanted then
+    table.insert(watched.gaps, before)
+  elseif before .. ghost ~= wanted then
+    table.insert(watched.others, before .. "|" .. ghost)
+  end
+end
+_G.watch = vim.uv.new_timer()
+_G.watch:start(0, 20, vim.schedule_wrap(look))
+"""
+_STOP = """
+_G.watch:close()
+vim.api.nvim_del_augroup_by_name("test.watch")
+return { _G.watched.num_looks, _G.watched.num_answers, _G.watched.gaps, _G.watched.others }
 """
 # Keeps the plugin's messages; a stack trace in one fails the test.
 _LISTEN = """
@@ -109,6 +141,14 @@ class View(NamedTuple):
 
 
 @dataclass(frozen=True)
+class Watched:
+    num_looks: int
+    num_answers: int  # answers of the server to requests for ghost text
+    gaps: list[str]  # the text before the cursor whenever there was no ghost text
+    others: list[str]  # other texts on the screen, `|` at the cursor
+
+
+@dataclass(frozen=True)
 class Neovim:
     rpc: NeovimRpc
     process: subprocess.Popen[bytes]
@@ -144,7 +184,15 @@ class Neovim:
         return self.until(settled, "ghost text that stays")
 
     def view(self) -> View:
-        return View(*self.lua(VIEW))
+        return View(*self.lua(_VIEW))
+
+    def watch(self, wanted: str) -> None:
+        """Begin to watch that the text before the cursor and the ghost text make up `wanted`."""
+        self.lua(_WATCH, wanted)
+
+    def watched(self) -> Watched:
+        """Stop, and return the record."""
+        return Watched(*self.lua(_STOP))
 
     def text(self) -> str:
         return "\n".join(self.lua("return vim.api.nvim_buf_get_lines(0, 0, -1, true)"))

@@ -21,7 +21,7 @@ from playwright.sync_api import TimeoutError as PageTimeout
 
 from tests.support.editor_parts import part
 from tests.support.scripted_server import ScriptedServer
-from tests.support.vscode_screen import prepare
+from tests.support.vscode_screen import READER
 from tests.support.vscode_server import CodeServer
 from tests.support.vscode_window import Window
 
@@ -83,9 +83,9 @@ class Workbench:
         window.page.on("console", lambda message: window.console.append(message.text))
         window.page.on("pageerror", lambda error: window.console.append(str(error)))
         with _told(window):
+            window.page.add_init_script(READER)
             window.page.goto(self.server.address(place), wait_until="domcontentloaded")
             _wait_for_files(window.page)
-            prepare(window.page)
         return window
 
     def _configure(self, settings: Mapping[str, Any] | None) -> None:

@@ -12,11 +12,10 @@ from playwright.sync_api import Page
 
 STATUS_ID = "foregram.status"
 
-# Defines `foregramTest` in the page. `lines` is the editor's text from top to bottom, ghost text
-# included; each line is a list of [is ghost text, text].
-_READER = r"""
-() => {
-  if (window.foregramTest) return;
+# Defines `foregramTest` before a page's own scripts run. `lines` is the editor's text from top to
+# bottom, ghost text included; each line is a list of [is ghost text, text].
+READER = r"""
+(() => {
   const editor = () => document.querySelector(
     '.part.editor .editor-group-container.active .editor-instance .monaco-editor');
   const plain = (text) => text.replace(/[\u00a0\u00b7]/g, ' ').replace(/\u200b/g, '');
@@ -53,7 +52,7 @@ _READER = r"""
     window.foregramTest.end = () => { clearInterval(timer); return seen; };
   }
   window.foregramTest = { lines, ghost, preview, watch };
-}
+})();
 """
 _STATUS = """
 (id) => {
@@ -68,7 +67,7 @@ _STATUS = """
   };
 }
 """
-_MESSAGES = """
+MESSAGES = """
 () => [...document.querySelectorAll('.notification-list-item-message')]
   .map((one) => one.textContent)
 """
@@ -113,25 +112,9 @@ class Watched:
     previews: tuple[str, ...]  # the texts with their ghost text, in order
 
 
-def begin_watching(page: Page) -> None:
-    prepare(page)
-    page.evaluate("() => foregramTest.watch(20)")
-
-
-def end_watching(page: Page) -> Watched:
-    seen = page.evaluate("() => foregramTest.end()")
-    return Watched(seen["polls"], seen["gaps"], tuple(seen["previews"]))
-
-
 def read_screen(page: Page) -> Screen:
-    prepare(page)
     lines: list[Any] = page.evaluate("() => foregramTest.lines()")
     return Screen(tuple(tuple((one, text) for one, text in line) for line in lines))
-
-
-def prepare(page: Page) -> None:
-    """Define `foregramTest` in the page; reloading the page loses it."""
-    page.evaluate(_READER)
 
 
 def read_status(page: Page) -> StatusItem | None:
@@ -141,8 +124,3 @@ def read_status(page: Page) -> StatusItem | None:
     names = re.findall(r"codicon-([a-z-]+)", found["icon"])
     icon = next((name for name in names if not name.startswith("modifier")), "")
     return StatusItem(icon, found["label"], found["sentence"])
-
-
-def read_messages(page: Page) -> list[str]:
-    messages: list[str] = page.evaluate(_MESSAGES)
-    return messages

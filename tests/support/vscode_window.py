@@ -11,15 +11,13 @@ from playwright.sync_api import Locator, Page
 from playwright.sync_api import TimeoutError as PageTimeout
 
 from tests.support.polling import What, until
-from tests.support.sources import Source
+from tests.support.sources import LOOP, Source
 from tests.support.vscode_screen import (
+    MESSAGES,
     STATUS_ID,
     Screen,
     StatusItem,
     Watched,
-    begin_watching,
-    end_watching,
-    read_messages,
     read_screen,
     read_status,
 )
@@ -73,6 +71,11 @@ class Window:
         """Write a source into the folder, open it, and put the caret at its place."""
         self.open(place.write(self.folder, name))
         self.go_to(place.line, place.column)
+
+    def type_total(self, name: str = "inventory.py") -> None:
+        """Type in a file where the model surely answers."""
+        self.open_at(LOOP, name)
+        self.type("total")
 
     def type(self, text: str, *, pause_ms: float = 30) -> None:
         self.page.keyboard.type(text, delay=pause_ms)
@@ -156,10 +159,11 @@ class Window:
 
     def type_watched(self, text: str, *, pause_ms: float = 80) -> Watched:
         """Press the keys of a text, and return a record of the screen meanwhile."""
-        begin_watching(self.page)
+        self.page.evaluate("() => foregramTest.watch(20)")
         self.type(text, pause_ms=pause_ms)
         self._pause(1.0)  # a late answer may still remove the ghost text
-        return end_watching(self.page)
+        seen = self.page.evaluate("() => foregramTest.end()")
+        return Watched(seen["polls"], seen["gaps"], tuple(seen["previews"]))
 
     def screen(self) -> Screen:
         return read_screen(self.page)
@@ -212,7 +216,7 @@ class Window:
         return " | ".join(self.page.locator(".statusbar-item").all_text_contents())
 
     def messages(self) -> list[str]:
-        return read_messages(self.page)
+        return list(self.page.evaluate(MESSAGES))
 
     def wait_for_message(self, text: str, limit_s: float = _ANSWER_S) -> str:
         return self.until(

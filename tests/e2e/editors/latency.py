@@ -22,7 +22,6 @@ from tests.support.editor_home import COMMAND, own_home, ready_host, user_cache
 from tests.support.editor_parts import FOLDER
 from tests.support.neovim import Neovim, neovim
 from tests.support.vscode import chromium, foregram_extension, workbench
-from tests.support.vscode_screen import prepare
 from tests.support.vscode_server import code_server
 from tests.support.vscode_window import Window
 
@@ -84,7 +83,6 @@ class _VsCode:
     def key_ms(self, key: str, want: str | None = None) -> float:
         """Press a key; the milliseconds until there is ghost text, or exactly this one; else -1."""
         page = self._window.page
-        prepare(page)
         page.evaluate(_MEASURE, [want, _LIMIT_MS])
         page.keyboard.press("Space" if key == " " else key)
         return float(page.evaluate("() => window.foregramMeasured"))

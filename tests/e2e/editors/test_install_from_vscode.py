@@ -68,9 +68,8 @@ def test_foregram_is_installed_with_consent_into_a_folder_of_the_extensions_own(
     with code.window(shop) as window:
         window.wait_for_status("warning", saying="not installed")
         window.wait_for_message("foregram needs its server, which is not installed yet")
-        window.page.click(".notification-list-item .monaco-button:has-text('Install…')")
-        dialog = window.page.locator(".monaco-dialog-box")
-        dialog.wait_for()
+        window.press_button("Install…")
+        dialog = window.dialog()
         shown = dialog.text_content() or ""
         assert "-m venv --clear " in shown
         assert "--require-hashes --only-binary :all: -r " in shown

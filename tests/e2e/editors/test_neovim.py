@@ -8,7 +8,6 @@ import pytest
 
 from tests.support.editor_home import COMMAND, host_status
 from tests.support.neovim import ALL_WAYS, LIMIT_S, WAYS
-from tests.support.neovim_watch import watch, watched
 from tests.support.polling import until
 from tests.support.served_host import secret_file
 from tests.support.sources import BEGUN
@@ -84,7 +83,7 @@ def test_the_ghost_text_stays_while_one_types_along(editor):
     ghost = editor.settled_ghost()
     line = ghost.split("\n")[0]
     assert len(line) >= 3
-    watch(editor, TYPED + ghost)
+    editor.watch(TYPED + ghost)
     began = time.monotonic()
     # A rest within and one at the end: Neovim 0.12 asks, and is answered, when one rests alone.
     for part in (line[:2], line[2:-1]):
@@ -92,7 +91,7 @@ def test_the_ghost_text_stays_while_one_types_along(editor):
             editor.type(key)
             time.sleep(KEY_S)
         time.sleep(REST_S)
-    seen, took_s = watched(editor), time.monotonic() - began
+    seen, took_s = editor.watched(), time.monotonic() - began
     assert (seen.gaps, seen.others) == ([], [])
     assert seen.num_answers >= 2
     assert seen.num_looks > 20 * took_s, "a look in 50 ms, of one in 20 ms without other work"

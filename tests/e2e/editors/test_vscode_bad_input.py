@@ -26,12 +26,6 @@ def with_server(command):
     return {"foregram.server.command": list(map(str, command))}
 
 
-def type_total(window):
-    """Type where the model surely answers."""
-    window.open_at(LOOP)
-    window.type("total")
-
-
 def own_messages(window):
     return [one for one in window.messages() if "foregram" in one]
 
@@ -79,7 +73,7 @@ def test_a_server_that_never_answers_is_ended_and_a_good_one_takes_its_place(cod
         code.server.configure(code.settings)
         window.command("foregram: Restart foregram")
         window.wait_until_ready()
-        type_total(window)
+        window.type_total()
         assert window.wait_for_ghost().ghost
         assert not script.processes
 
@@ -87,7 +81,7 @@ def test_a_server_that_never_answers_is_ended_and_a_good_one_takes_its_place(cod
 def test_a_host_that_cannot_be_reached_is_an_error_in_the_status(code, environ):
     with code.kept_window({"foregram.hostUrl": "http://127.0.0.1:9"}) as window:
         status = window.wait_for_status("error", saying="127.0.0.1:9")
-        type_total(window)
+        window.type_total()
         window.until(lambda: "host_unreachable" in reasons(environ), "the reason", limit_s=60)
         window.command("foregram: Why No Suggestion")
         window.wait_for_message(f"inventory.py: {status.sentence.removeprefix('foregram: ')}")
@@ -139,7 +133,7 @@ def test_a_file_over_the_limit_is_named_as_the_reason(code):
         window.command("foregram: Why No Suggestion")
         window.wait_for_message("large.py: the file is too large")
         assert window.ghost() == ""
-        type_total(window)
+        window.type_total()
         assert window.wait_for_ghost().ghost
 
 
@@ -165,7 +159,7 @@ def test_the_settings_of_a_workspace_cannot_name_a_command_or_a_host(code, folde
     (folder / ".vscode/settings.json").write_text(json.dumps(named))
     with code.window(folder) as window:
         window.wait_until_ready()
-        type_total(window)
+        window.type_total()
         assert window.wait_for_ghost().ghost
     assert script.ran == []
 
@@ -175,5 +169,5 @@ def test_settings_of_wrong_types_are_named_and_the_rest_works(code, folder):
     with code.window(folder, settings) as window:
         told = lambda: " ".join(window.messages())  # noqa: E731 - asked again and again
         window.until(lambda: all(key in told() for key in WRONG), told)
-        type_total(window)
+        window.type_total()
         assert window.wait_for_ghost().ghost

@@ -1,15 +1,8 @@
 """VS Code and its completion host: killed and back, elsewhere, and shared by many windows."""
 
-from tests.support.sources import LOOP
-
-
-def type_total(window, name="inventory.py"):
-    window.open_at(LOOP, name)
-    window.type("total")
-
 
 def shows_ghost_text(window, name="inventory.py"):
-    type_total(window, name)
+    window.type_total(name)
     return window.wait_for_ghost(limit_s=120)
 
 
@@ -56,7 +49,7 @@ def test_a_certificate_that_is_trusted_at_last_brings_the_ghost_text(code, remot
     }
     with code.window(tmp_path, settings) as window:
         window.wait_for_status("error", saying="certificate")
-        type_total(window)
+        window.type_total()
         window.command("foregram: Why No Suggestion")
         assert "certificate" in window.wait_for_message("inventory.py")
         code.server.configure({**code.settings, **settings, "foregram.caFile": str(remote.ca_file)})
