@@ -5,13 +5,20 @@ import re
 from pathlib import Path
 from pkgutil import resolve_name
 
+import msgspec
 import pytest
+from msgspec import inspect
 
 from engine.config import PRESETS
 from lsp_server.cli.arguments import build_parser
-from tests.support.settings_table import settings_rows
+from lsp_server.setting_layers import expected
+from lsp_server.settings import Settings, variable_of
 
 ROOT = Path(__file__).parents[3]
+FOLDERS = {
+    "cache_folder": "`~/.cache/foregram`",
+    "runtime_folder": "`$XDG_RUNTIME_DIR/foregram`",
+}
 README = (ROOT / "lsp_server/README.md").read_text()
 
 
@@ -58,9 +65,24 @@ def test_the_readme_lists_every_option_of_complete():
     assert set(re.findall(r"--[a-z][a-z-]*", table)) == options_of("complete")
 
 
+def row_of(field):
+    """Return the beginning of a setting's row; its meaning follows."""
+    values, default = expected(inspect.type_info(field.type)), default_of(field)
+    return f"| `{field.name}` | `{variable_of(field.name)}` | {values} | {default} | "
+
+
+def default_of(field):
+    if field.default in (None, "", (), msgspec.NODEFAULT):
+        return FOLDERS.get(field.name, "")
+    if isinstance(field.default, tuple):
+        return ", ".join(f"`{one}`" for one in field.default)
+    return f"`{str(field.default).lower()}`"
+
+
 def test_the_readme_lists_every_setting_and_preset():
     table = README.split("| setting | variable | values | default | meaning |\n")[1]
-    for row, begin in zip(table.split("\n\n")[0].splitlines()[1:], settings_rows(), strict=True):
+    begins = map(row_of, msgspec.structs.fields(Settings))
+    for row, begin in zip(table.split("\n\n")[0].splitlines()[1:], begins, strict=True):
         assert row.startswith(begin)
         assert re.fullmatch(r"[^|]+ \|", row.removeprefix(begin))
     assert all(f"`{preset}`" in README for preset in PRESETS)
