@@ -18,9 +18,9 @@ import pytest
 from engine.config import StopRules
 from engine.host.protocol import CompleteEvent, Status
 from engine.request import Chunk, Done
-from lsp_server.cli.command_line import main
 from tests.support.ports import free_port
-from tests.support.served_host import ServedHost, headers_with, request, secret_file, served_host
+from tests.support.running_host import headers_with
+from tests.support.served_host import ServedHost, request, secret_file, served_host
 from tests.support.tiny_models import save_model, tiny_model
 
 pytestmark = pytest.mark.timeout(200)  # compiles first
@@ -146,25 +146,3 @@ def test_the_systems_choice_of_a_port_is_told_and_a_token_that_its_user_finds_is
             process.terminate()
             process.stderr.read()
     assert not path.exists()
-
-
-@pytest.mark.parametrize(
-    ("arguments", "complaint"),
-    [
-        (["--host", "0.0.0.0"], "the host listens on 0.0.0.0 only with a token"),
-        (["--port", "65536"], "port 65536 is not within"),
-        (["--token-file", "missing"], "the token file missing cannot be read"),
-        (["--device", "tpu"], "device tpu"),
-        (["--socket", "missing/host.sock"], "cannot listen on missing/host.sock: No such file"),
-    ],
-)
-def test_what_cannot_be_served_is_one_sentence_and_status_2(
-    tmp_path, cache_folder, monkeypatch, capsys, arguments, complaint
-):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("FOREGRAM_CACHE", str(cache_folder))
-    assert main(["serve", *arguments]) == 2
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert err.startswith(f"foregram: {complaint}"), err
-    assert err.count("\n") == 1

@@ -179,12 +179,16 @@ async def test_there_are_no_pages_that_load_scripts_from_elsewhere(tmp_path, pat
         (msgspec.json.encode(ask(buffer("x"), line=3)), "line 3"),
         (msgspec.json.encode(ask(buffer("x"), character=2)), "character 2"),
         (msgspec.json.encode(ask(buffer("x"), overlay=(LineSplice(0, 5, ()),))), "0 to 5"),
+        (b"", "truncated"),
+        (bytes(range(256)) * 20, ""),
         (b"[" * 200_000, "object"),
         (b'{"client":' + b"[" * 200_000, "client"),
         (b'{"client":"\xff"}', "not UTF-8"),
         (PLAIN.replace(b'"timeLimitMs":null', b'"timeLimitMs":' + HUGE), "time_limit_ms"),
         (PLAIN.replace(b'"timeLimitMs":null', b'"timeLimitMs":' + LONG), "stop.timeLimitMs"),
         (PLAIN.replace(b'"maxTokens":128', b'"maxTokens":16777217'), "max_tokens"),
+        (PLAIN.replace(b'"temperature":0.0', b'"temperature":1e999'), "temperature"),
+        (PLAIN.replace(b'"temperature":0.0', b'"temperature":NaN'), ""),
         (PLAIN.replace(b'"seed":0', b'"seed":' + HUGE), "seed"),
         (PLAIN.replace(b'"line":0', b'"line":' + HUGE), "position.line"),
         (PLAIN.replace(b'"version":1', b'"version":' + HUGE), "version"),
@@ -198,6 +202,14 @@ async def test_a_malformed_request_is_400_and_names_what_is_wrong(tmp_path, cont
         response = await host.client.post("/v1/complete", content=content)
     assert response.status_code == 400
     assert named in msgspec.json.decode(response.content, type=Problem).message
+
+
+@pytest.mark.parametrize("path", ["/v1/buffers", "/v1/buffers/close", "/v1/feedback"])
+@pytest.mark.parametrize("content", [b"", b"[" * 200_000, b'{"client": "\xff"}', bytes(range(256))])
+async def test_a_body_that_is_no_message_is_a_refusal(tmp_path, path, content):
+    async with running_host(tmp_path, HeldEngine()) as host:
+        response = await host.client.post(path, content=content)
+    assert (response.status_code, response.json()["code"]) == (400, "bad_request")
 
 
 async def test_a_newer_request_of_a_buffer_supersedes_those_that_run_and_wait(tmp_path):
