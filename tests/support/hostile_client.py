@@ -19,7 +19,8 @@ import msgspec
 
 from engine.config import StopRules
 from engine.host.protocol import MAX_BODY_BYTES, MAX_TOKENS, BufferSync, SyncRequest
-from tests.support.served_host import headers_with, request, token_of
+from tests.support.running_host import headers_with
+from tests.support.served_host import request, token_of
 
 _LINE = "the_name_of_a_thing = another_name_of_it(the_name_of_a_thing)"
 _MANY_LINES = (_LINE,) * (MAX_BODY_BYTES // 80)

@@ -86,13 +86,10 @@ async def running_host(
         options = replace(options, apis=apis)
     server = HostServer(service, options, record)
     task = asyncio.create_task(server.serve())
-    headers = {"content-type": "application/json", PROTOCOL_HEADER: str(PROTOCOL_VERSION)}
-    if token:
-        headers["authorization"] = f"Bearer {token}"
     transport = httpx2.AsyncHTTPTransport(uds=str(options.socket) if folder else None)
     url = "http://host" if folder else f"http://127.0.0.1:{options.port}"
     async with httpx2.AsyncClient(
-        transport=transport, base_url=url, headers=headers, timeout=20
+        transport=transport, base_url=url, headers=headers_with(token), timeout=20
     ) as client:
         await _answers(client, task)
         host = RunningHost(server, service, client)
@@ -123,6 +120,11 @@ async def _answers(client: httpx2.AsyncClient, task: asyncio.Task[None]) -> None
             return
         await asyncio.sleep(0.005)
     await task
+
+
+def headers_with(token: str | None = None) -> dict[str, str]:
+    ours = {"content-type": "application/json", PROTOCOL_HEADER: str(PROTOCOL_VERSION)}
+    return ours | ({"authorization": f"Bearer {token}"} if token else {})
 
 
 def buffer(*lines: str, uri: str = "file:///a.py", version: int = 1) -> BufferSync:

@@ -16,18 +16,12 @@ import pytest
 
 from engine.config import StopRules
 from engine.host.principals import METRICS_NAME
-from engine.host.protocol import (
-    PROTOCOL_HEADER,
-    PROTOCOL_VERSION,
-    BufferSync,
-    CompleteEvent,
-    CompleteRequest,
-    Position,
-)
+from engine.host.protocol import BufferSync, CompleteEvent, CompleteRequest, Position
 from engine.request import Done
 from lsp_server.host.address import HostAddress
 from tests.support.polling import ServerError, until
 from tests.support.ports import free_port
+from tests.support.running_host import headers_with
 
 ANSWER_S = 20.0  # seconds, far above the time of a tiny model
 LOAD_S = 380.0  # seconds; the first start on a machine converts the model
@@ -39,11 +33,6 @@ def secret_file(path: Path, token: str) -> Path:
     path.touch(0o600)
     path.write_text(f"{token}\n")
     return path
-
-
-def headers_with(token: str = "") -> dict[str, str]:
-    ours = {"content-type": "application/json", PROTOCOL_HEADER: str(PROTOCOL_VERSION)}
-    return ours | ({"authorization": f"Bearer {token}"} if token else {})
 
 
 def token_of(name: str) -> str:
@@ -211,7 +200,7 @@ class RemoteHost:
 @contextmanager
 def remote_host(folder: Path, environ: Mapping[str, str]) -> Iterator[RemoteHost]:
     """Run a host over TLS with a loaded model. Skips the test without openssl."""
-    _make_certificate(folder)
+    make_certificate(folder)
     token, ca_file = "open-sesame-for-a-test", folder / "cert.pem"
     token_file = secret_file(folder / "token", token)
     files = ["--token-file", "token", "--tls-cert", "cert.pem", "--tls-key", "key.pem"]
@@ -222,11 +211,12 @@ def remote_host(folder: Path, environ: Mapping[str, str]) -> Iterator[RemoteHost
     assert "Traceback" not in host.log
 
 
-def _make_certificate(folder: Path) -> None:
+def make_certificate(folder: Path) -> None:
+    """Write `cert.pem`, which its own key signed, and `key.pem`. Skips the test without openssl."""
     if not shutil.which("openssl"):
         pytest.skip("no openssl command to make a certificate with")
     options = ["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "30"]
-    name = ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"]
+    name = ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"]
     files = ["-keyout", "key.pem", "-out", "cert.pem"]
     subprocess.run(
         ["openssl", *options, *name, *files], cwd=folder, check=True, capture_output=True

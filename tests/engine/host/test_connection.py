@@ -8,11 +8,15 @@ import msgspec
 import pytest
 
 from engine.host import connection, server
+from engine.host.protocol import PROTOCOL_HEADER, PROTOCOL_VERSION
 from engine.request import FinishReason
 from tests.support.held_engine import HeldEngine
-from tests.support.raw_requests import HEAD, connected, ended, is_served
 from tests.support.running_host import ask, buffer, running_host
 
+HEAD = (
+    "{} /v1/{} HTTP/1.1\r\nhost: host\r\ncontent-type: application/json\r\n"
+    f"{PROTOCOL_HEADER}: {PROTOCOL_VERSION}\r\n"
+)
 STATUS = f"{HEAD.format('GET', 'status')}\r\n".encode()
 CHUNKED = (
     f"{HEAD.format('POST', 'complete')}transfer-encoding: chunked\r\n\r\n2\r\n{{}}\r\n".encode()
@@ -23,6 +27,22 @@ def completion():
     body = msgspec.json.encode(ask(buffer("x")))
     head = f"{HEAD.format('POST', 'complete')}content-length: {len(body)}\r\n\r\n"
     return head.encode() + body
+
+
+def connected(folder):
+    return asyncio.open_unix_connection(folder / "host.sock")
+
+
+async def ended(caplog, reason):
+    """Wait until a connection ends for that reason."""
+    while not any(reason in message for message in caplog.messages):
+        await asyncio.sleep(0.01)
+
+
+async def is_served(host):
+    """Whether another client gets a completion of a HeldEngine."""
+    events = [event async for event in host.complete(ask(buffer("x")))]
+    return events[-1].text == "one two three"
 
 
 @asynccontextmanager
