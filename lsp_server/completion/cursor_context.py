@@ -1,14 +1,11 @@
 """The context in which a completion is judged: the text around the cursor, and the scope."""
 
-import re
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self
 
 from engine.host.protocol import Position
 from engine.text.brackets import LONG_QUOTES, Balance, balance
-from engine.text.lines import columns, leading_space
 from lsp_server.language_names import UNPAIRED, comment_signs
 from lsp_server.prompt.place import Scope, comment_end
 
@@ -16,10 +13,6 @@ _WINDOW = 1_000  # lines on either side
 LONGEST_SIDE = 1_000  # characters read of the cursor's line on either side
 _MOST_CHARS = 200_000  # characters around the cursor up to which brackets are counted
 MOST_HEAD = 20_000  # characters before the cursor that are searched for open brackets and strings
-_UNIT_LINES = 100  # lines on either side from which the unit of indentation is derived
-_UNITS = (2, 3, 4, 8)
-_SPANNING = re.compile("|".join((*LONG_QUOTES, "`")))
-_TABBED = ("makefile", "go", "go.mod")  # languages whose syntax or formatter wants tabs
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +24,6 @@ class CursorContext:
     rest: str  # the cursor's line after it
     below: tuple[str, ...]
     scope: Scope = Scope.SEVERAL
-    unit: str | None = None  # of indentation
     comment_signs: tuple[str, ...] = ()  # of line comments
     is_cut: bool = False  # whether the document has more lines above
     language_id: str = ""
@@ -49,17 +41,12 @@ class CursorContext:
     ) -> Self:
         """Return the context of a position in `lines`."""
         row, line = position.line, lines[position.line]
-        near = lines[max(row - _UNIT_LINES, 0) : row + _UNIT_LINES]
-        own = next(filter(str.strip, reversed(near[: min(row, _UNIT_LINES)])), "")
         return cls(
             tuple(lines[max(row - _WINDOW, 0) : row]),
             line[: position.character],
             line[position.character :],
             tuple(lines[row + 1 : row + 1 + _WINDOW]),
             scope,
-            "\t"
-            if language_id in _TABBED
-            else _indent_unit(near, line[: position.character] or own),
             comment_signs(language_id),
             row > _WINDOW,
             language_id,
@@ -92,32 +79,3 @@ class CursorContext:
         if len(head) + len(tail) > _MOST_CHARS:
             return None
         return balance(head + text + tail, self.comment_signs)
-
-
-def _indent_unit(lines: Iterable[str], own: str) -> str | None:
-    """Return a tab or the spaces of one indentation step; None if no line tells.
-
-    `own` is a line of the cursor's block, as strings and other blocks may be indented differently.
-    """
-    if own.startswith("\t"):
-        return "\t"
-    steps: Counter[str] = Counter()
-    previous = 0
-    for line in filter(str.strip, _outside_strings(lines)):
-        space = leading_space(line)
-        if space.startswith("\t"):
-            steps["\t"] += not own.startswith(" ")
-        elif len(space) - previous in _UNITS:
-            steps[" " * (len(space) - previous)] += 1
-        previous = columns(space)
-    return next((unit for unit, count in steps.most_common(1) if count), None)
-
-
-def _outside_strings(lines: Iterable[str]) -> Iterator[str]:
-    """Yield the lines that do not begin inside a string, whose indentation is its own."""
-    quote = ""
-    for line in lines:
-        if not quote:
-            yield line
-        for mark in _SPANNING.findall(line):
-            quote = "" if mark == quote else quote or mark

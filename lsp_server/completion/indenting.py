@@ -1,13 +1,19 @@
 """Replaces the model's indentation by that of the editor and the document."""
 
 import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from itertools import pairwise
 
-from engine.text.brackets import BLOCK_OPENERS
+from engine.text.brackets import BLOCK_OPENERS, LONG_QUOTES
 from engine.text.lines import columns, first_of_last, indent_of, leading_space
 from lsp_server.completion.cursor_context import CursorContext
 
 _TAB_WIDTH = columns("\t")
+_UNIT_LINES = 100  # lines on either side from which the unit of indentation is derived
+_UNITS = (2, 3, 4, 8)
+_SPANNING = re.compile("|".join((*LONG_QUOTES, "`")))
+_TABBED = ("makefile", "go", "go.mod")  # languages whose syntax or formatter wants tabs
 _NEAR = 50  # lines above the cursor that are searched for a makefile's rule
 _RULE = re.compile(r"[^\s#=][^#=]*:(?!=)")  # the head of a makefile's rule
 
@@ -17,10 +23,9 @@ def indented(text: str, context: CursorContext) -> str:
 
     Spaces become tabs, and four spaces two, where the document has those.
     """
-    lines = text.split("\n")
+    lines, unit = text.split("\n"), _unit(context)
     if context.before and not context.before.strip():
-        lines[0] = _first_line(lines[0], context)
-    unit = context.unit
+        lines[0] = _first_line(lines[0], context, unit or "")
     if context.language_id == "makefile":
         return "\n".join(_recipes(lines, context))
     if unit is None:
@@ -31,10 +36,42 @@ def indented(text: str, context: CursorContext) -> str:
     return "\n".join([lines[0], *later])
 
 
-def _first_line(line: str, context: CursorContext) -> str:
+def _unit(context: CursorContext) -> str | None:
+    """Return a tab or the spaces of one indentation step; None if no line tells.
+
+    The cursor's block decides on tabs, as strings and other blocks may be indented differently.
+    """
+    above = context.above[-_UNIT_LINES:]
+    own = context.before or next(filter(str.strip, reversed(above)), "")
+    if own.startswith("\t") or context.language_id in _TABBED:
+        return "\t"
+    steps: Counter[str] = Counter()
+    previous = 0
+    near = (*above, context.before + context.rest, *context.below[: _UNIT_LINES - 1])
+    for line in filter(str.strip, _outside_strings(near)):
+        space = leading_space(line)
+        if space.startswith("\t"):
+            steps["\t"] += not own.startswith(" ")
+        elif len(space) - previous in _UNITS:
+            steps[" " * (len(space) - previous)] += 1
+        previous = columns(space)
+    return next((unit for unit, count in steps.most_common(1) if count), None)
+
+
+def _outside_strings(lines: Iterable[str]) -> Iterator[str]:
+    """Yield the lines that do not begin inside a string, whose indentation is its own."""
+    quote = ""
+    for line in lines:
+        if not quote:
+            yield line
+        for mark in _SPANNING.findall(line):
+            quote = "" if mark == quote else quote or mark
+
+
+def _first_line(line: str, context: CursorContext, unit: str) -> str:
     """Drop indentation beyond that which the line above calls for."""
     above = next(filter(str.strip, reversed(context.above)), "")
-    step = columns(context.unit or "") if above.rstrip().endswith(BLOCK_OPENERS) else 0
+    step = columns(unit) if above.rstrip().endswith(BLOCK_OPENERS) else 0
     missing = max(indent_of(above) + step - columns(context.before), 0)
     space = leading_space(line)
     kept = space if columns(space) <= missing else " " * missing
