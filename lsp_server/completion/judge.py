@@ -31,6 +31,7 @@ class LineJudge:
     def __init__(self, context: CursorContext) -> None:
         self._context, self._signs = context, context.comment_signs
         self._before, self._rest = context.before[-LONGEST_SIDE:], context.rest[:LONGEST_SIDE]
+        self._is_python = context.language_id == "python"
 
     def prepare(self) -> None:
         """Count the open brackets and quotes around the cursor."""
@@ -47,7 +48,7 @@ class LineJudge:
 
     def accepts(self, text: str, replaced: int) -> bool:
         """Whether brackets, quotes and the statement's end are as whole as before."""
-        text += self.closers_of_header(text)
+        text += self._closers_of_header(text)
         rest = self._rest[replaced:].strip()
         now = balance(self._before + text + self._rest[replaced:], self._signs)
         own = range(len(self._before), len(self._before) + len(text))
@@ -64,26 +65,26 @@ class LineJudge:
         return now.quote is not None and self._was.quote is None
 
     @property
-    def is_begun(self) -> bool:
+    def _is_begun(self) -> bool:
         """Whether the user has written more than a statement's first word."""
         return _BEGUN.match(self._before) is not None
 
-    def closers_of_header(self, text: str) -> str:
+    def _closers_of_header(self, text: str) -> str:
         """Return the closers of a block that `text` opens at the end of the user's header."""
         line = self._before + text
-        is_header = self.is_begun and "\n" not in text and opens_block(line)
+        is_header = self._is_begun and "\n" not in text and opens_block(line)
         if not is_header or balance(text, self._signs).open != "{":
             return ""
         return balance(line, self._signs).closers
 
-    def missing_brackets(self, text: str = "") -> str:
+    def _missing_brackets(self, text: str = "") -> str:
         """Return the closers of all brackets open at the end of `text`, innermost first."""
         is_whole = self._text is not None and not self._text.open
         head = balance(self._context.head[-MOST_HEAD:] + text, self._signs)
         return "" if is_whole else head._replace(quote=None).closers
 
     @property
-    def missing_ends(self) -> list[str]:
+    def _missing_ends(self) -> list[str]:
         """The ends of strings and comments that may be open before the cursor."""
         ends, quote = self._context.text_ends, balance(self._before, self._signs).quote
         return [*ends, quote] if quote else ends
@@ -106,8 +107,7 @@ class LineJudge:
         """
         *above, last = text.split("\n")
         line = last if above else self._before + last
-        is_python = self._context.language_id == "python"
-        is_begun = self.is_begun if is_python else bool(self._before.strip())
+        is_begun = self._is_begun if self._is_python else bool(self._before.strip())
         return bool(above or not is_begun) and is_header(line)
 
 

@@ -8,9 +8,10 @@ from msgspec.structs import replace
 from engine.config import StopRules
 from engine.request import Done, FinishReason
 from lsp_server.completion.cursor_context import CursorContext
+from lsp_server.completion.judge import LineJudge
 from lsp_server.completion.postprocess import process
 from lsp_server.completion.suggestions import Suggestion
-from lsp_server.completion.syntax_judge import Judge, judge_of
+from lsp_server.completion.syntax_judge import judge_of
 from lsp_server.documents.anchor import Anchor
 from lsp_server.prompt.place import BOUNDS, Place, place_by_text, scope_at
 from lsp_server.prompt.syntax import Places
@@ -27,7 +28,7 @@ class Plan:
     anchor: Anchor
     stop: StopRules
     context: CursorContext
-    judge: Judge
+    judge: LineJudge
 
     @classmethod
     def at(

@@ -18,7 +18,7 @@ from lsp_server.completion.overlap import (
     without_surplus,
 )
 from lsp_server.completion.suggestions import Suggestion
-from lsp_server.completion.syntax_judge import Judge, SyntaxJudge
+from lsp_server.completion.syntax_judge import SyntaxJudge
 from lsp_server.completion.trimming import in_scope
 from lsp_server.reasons import Reason
 
@@ -38,7 +38,9 @@ _JOINTS = (*",.=+-*/%&|^<?", "=>", "->")
 _TOKEN = re.compile(r"\w+|[^\w\s]")
 
 
-def process(text: str, context: CursorContext, judge: Judge | None = None) -> Suggestion | Reason:
+def process(
+    text: str, context: CursorContext, judge: LineJudge | None = None
+) -> Suggestion | Reason:
     """Trim and mend a finished completion, or return why nothing is shown. Line ends stay LF.
 
     `judge` defaults to one that knows the cursor's line alone.
@@ -97,7 +99,7 @@ def _unless_worthless(made: Suggestion, context: CursorContext) -> Suggestion | 
     return Reason.BRACKET_ONLY if _BRACKETS_ONLY.fullmatch(text) else made
 
 
-def _unbroken(made: Suggestion, context: CursorContext, judge: Judge) -> Suggestion | Reason:
+def _unbroken(made: Suggestion, context: CursorContext, judge: LineJudge) -> Suggestion | Reason:
     """Cut `made` back to the longest beginning that breaks no code."""
     if judge.accepts(made.text, made.replaced_chars_after_cursor):
         return made

@@ -39,7 +39,7 @@ class _Baseline(NamedTuple):
     is_python: bool
 
 
-class SyntaxJudge:
+class SyntaxJudge(LineJudge):
     """Judges by the parser what the cursor's line alone cannot tell.
 
     `line` is the editor's line. `lead` is the text before the cursor, several lines if a
@@ -49,9 +49,8 @@ class SyntaxJudge:
     def __init__(
         self, line: ParsedLine, context: CursorContext, lead: str, *, patience: int = _PATIENCE
     ) -> None:
-        self._line, self._lead, self._rest = line, lead, context.rest
-        self._is_python = line.language_id == "python"
-        self._by_line = LineJudge(context)
+        super().__init__(context)
+        self._line, self._lead = line, lead
         self._with_text = cache(line.with_text)  # some texts are tried twice
         self._patience = self._bytes_left = patience
         self._is_first = True
@@ -65,15 +64,15 @@ class SyntaxJudge:
 
         At the end of a line, a statement that the user has begun may stay unfinished.
         """
-        if not self._is_first and not self._by_line.accepts(text, replaced):
+        if not self._is_first and not super().accepts(text, replaced):
             return False  # unclosed text takes longest to parse
         self._is_first = False
         if self._is_late:
-            return self._by_line.accepts(text, replaced)
-        is_last = not self._rest[replaced:].strip()
+            return super().accepts(text, replaced)
+        is_last = not self._context.rest[replaced:].strip()
         if self._is_whole(text, replaced):
             return True
-        closers = self._by_line.closers_of_header(text)
+        closers = self._closers_of_header(text)
         ends = (closers, f"{closers};") if closers else ()  # ends of a statement and of a value
         return is_last and (
             self._may_grow(text, replaced)
@@ -97,11 +96,11 @@ class SyntaxJudge:
         is_old = not edited.num_here and edited.faults_around <= self._baseline.faults
         # A grammar that cannot read the surrounding text cannot tell what an insertion breaks.
         is_unknown = edited.tree is None or self._baseline.is_torn
-        return (is_old or is_unknown) and self._by_line.accepts(text, replaced)
+        return (is_old or is_unknown) and super().accepts(text, replaced)
 
     def _may_grow(self, text: str, replaced: int) -> bool:
         """Whether the text continues the user's statement and leaves nothing of its own open."""
-        if not self._by_line.accepts(text, replaced):
+        if not super().accepts(text, replaced):
             return False
         ends = self._ends(text)
         if any(not self._is_late and self._is_whole(text + end, replaced) for end in ends):
@@ -109,19 +108,19 @@ class SyntaxJudge:
         baseline, edited = self._baseline, self._edited(text, replaced)
         if edited.faults_around <= baseline.faults and 0 < edited.num_here <= baseline.num_here:
             return True
-        is_at_end = "\n" not in text and not self._rest.strip()
-        return is_at_end and self._by_line.is_begun and self._stays_unfinished(text)
+        is_at_end = "\n" not in text and not self._context.rest.strip()
+        return is_at_end and self._is_begun and self._stays_unfinished(text)
 
     def _ends(self, text: str) -> Iterator[str]:
         """Yield endings that the user may still write after `text` to finish the statement."""
         baseline, is_python, body = self._baseline, self._is_python, self._body(text)
-        both = baseline.closers, self._by_line.missing_brackets(text)[:_MOST_MISSING]
+        both = baseline.closers, self._missing_brackets(text)[:_MOST_MISSING]
         closers = list(dict.fromkeys(one[:end] for one in both for end in range(len(one) + 1)))
         yield from closers[1:]
         if baseline.closers or baseline.num_here:  # a string or a comment may be open
-            yield from self._by_line.missing_ends
+            yield from self._missing_ends
         yield from [body] if is_python else filter(None, map(_with_statement_end, closers))
-        if self._by_line.is_begun:  # perhaps an unfinished header
+        if self._is_begun:  # perhaps an unfinished header
             yield from (closer + (":" if is_python else "") + body for closer in closers)
 
     def _stays_unfinished(self, text: str) -> bool:
@@ -146,7 +145,7 @@ class SyntaxJudge:
 
     def _edited(self, text: str, replaced: int = 0) -> EditedText:
         num_known = self._with_text.cache_info().misses
-        edited = self._with_text(self._lead + text + self._rest[replaced:])
+        edited = self._with_text(self._lead + text + self._context.rest[replaced:])
         if self._with_text.cache_info().misses > num_known:
             self._bytes_left -= self._patience if edited.tree is None else self._try_bytes
         return edited
@@ -173,12 +172,12 @@ class SyntaxJudge:
     def _filled(self) -> Iterator[tuple[EditedText, str]]:
         for filling in _FILLINGS:
             yield self._edited(filling), ""
-        brackets = self._by_line.missing_brackets()[:_MOST_MISSING]
+        brackets = self._missing_brackets()[:_MOST_MISSING]
         closers = [brackets[:count] for count in range(len(brackets) + 1)]
         for closer in closers[1:]:
             for filling in _FILLINGS:
                 yield self._edited(filling + closer), closer
-        for end in self._by_line.missing_ends:
+        for end in self._missing_ends:
             for closer in closers:
                 yield self._edited("x" + end + closer), end + closer
         space = leading_space(last_line(self._lead))
@@ -192,10 +191,7 @@ def _with_statement_end(closers: str) -> str:
     return f"{inner};{closers[len(inner) :]}" if inner else ""
 
 
-Judge = LineJudge | SyntaxJudge
-
-
-def judge_of(line: ParsedLine | None, context: CursorContext, lead: str) -> Judge:
+def judge_of(line: ParsedLine | None, context: CursorContext, lead: str) -> LineJudge:
     """Return the judge at a cursor: by the parser if it can, otherwise by the line."""
     if line is not None:
         return SyntaxJudge(line, context, lead)
