@@ -41,7 +41,7 @@ class HiddenFiles:
         self._real_roots = [Path(os.path.realpath(root)) for root in roots]
         self._is_allowed = path_filter(allowed, unclear=False)
         # The lists of each folder are read when they are needed, and again when they have changed.
-        self._read: dict[_Lists, GlobList] = {}  # in the order of their last use
+        self._read: dict[_Lists, GlobList] = {}
         self._known = lru_cache(_MAX_VERDICTS)(self._judge_lists)
 
     def reason(self, path: Path, look: Look | None = None) -> Reason | None:
@@ -118,16 +118,14 @@ class HiddenFiles:
             return Reason.UNCLEAR_IGNORE_FILE
 
     def _patterns(self, lists: _Lists, budget: MatchBudget) -> GlobList:
-        known = self._read.pop(lists, None)
-        if known is None:
+        if lists not in self._read:
             files, folds = lists
             texts = [_text(file, stamp) for file, stamp in files if stamp is not None]
             lines = (line for text in texts for line in text.split("\n"))
-            known = GlobList(lines, budget, folds=folds)
-        self._read[lists] = known
-        if len(self._read) > _MAX_FOLDERS:
-            del self._read[next(iter(self._read))]
-        return known
+            if len(self._read) >= _MAX_FOLDERS:
+                self._read.clear()
+            self._read[lists] = GlobList(lines, budget, folds=folds)
+        return self._read[lists]
 
 
 def innermost(path: Path, roots: Iterable[Path]) -> Path | None:

@@ -14,14 +14,17 @@ def read_regular(file: Path, most_bytes: int) -> bytes:
     Raises OSError, also if it is no regular file or larger than `most_bytes`, or ValueError for an
     impossible name.
     """
-    opened = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY)
-    with os.fdopen(opened, "rb") as stream:
-        if not stat.S_ISREG(os.fstat(opened).st_mode):
+    with open(file, "rb", opener=_opened) as stream:
+        if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
             raise OSError(f"{file} is no regular file")
         content = stream.read(most_bytes + 1)
     if len(content) > most_bytes:
         raise OSError(f"{file} has more than {most_bytes} bytes")
     return content
+
+
+def _opened(file: str, flags: int) -> int:
+    return os.open(file, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY)
 
 
 class FileStamp(NamedTuple):
