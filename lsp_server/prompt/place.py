@@ -116,10 +116,7 @@ BOUNDS = {
     Scope.SEVERAL: StopRules(max_tokens=192, time_limit_ms=1_500),
     Scope.INVOKED: StopRules(max_tokens=256),
 }
-_AUTOMATIC = {
-    Place.COMMENT: Scope.ONE_LINE,
-    Place.STRING: Scope.ONE_LINE,
-    Place.MID_LINE: Scope.ONE_LINE,
+_AUTOMATIC = {  # elsewhere one line
     Place.EMPTY_BLOCK: Scope.SEVERAL,
     Place.BLANK_LINE: Scope.SEVERAL,
     Place.CODE: Scope.DEEPER,
@@ -134,7 +131,7 @@ def scope_at(
         return Scope.ONE_LINE
     if is_invoked:
         return Scope.INVOKED
-    scope, is_wider = _AUTOMATIC[place], after_accept or lines == "multi"
+    scope, is_wider = _AUTOMATIC.get(place, Scope.ONE_LINE), after_accept or lines == "multi"
     return Scope.SEVERAL if is_wider and scope is Scope.DEEPER else scope
 
 
