@@ -1,7 +1,7 @@
 """Where a host listens, and which clients it lets in."""
 
 import ssl
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from engine.errors import ConfigurationError
@@ -27,10 +27,11 @@ class HostOptions:
     tls_cert: Path | None = None
     tls_key: Path | None = None
     idle_exit_s: float | None = None
-    apis: EnabledApis = field(default_factory=lambda: EnabledApis.named(DEFAULT))
+    apis: str = DEFAULT  # names of drop-in APIs, separated by commas, or `none`
     is_insecure: bool = False  # allows unencrypted text and token on a network
 
     def __post_init__(self) -> None:
+        EnabledApis.named(self.apis)
         if (self.tls_cert is None) != (self.tls_key is None):
             raise ConfigurationError("--tls-cert and --tls-key come together")
         if not (self.socket or self.token or self.token_file):

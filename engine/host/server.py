@@ -19,6 +19,7 @@ import uvicorn
 from engine.errors import ConfigurationError
 from engine.host.app import guarded_app
 from engine.host.auth import Application
+from engine.host.compat.apis import EnabledApis
 from engine.host.connection import CONNECTIONS_LOG, HostConnection
 from engine.host.failures import RateLimitedMessages
 from engine.host.options import HostOptions
@@ -86,7 +87,7 @@ class HostServer(uvicorn.Server):
         self._principals = options.principals()
         app = guarded_app(
             service,
-            options.apis,
+            EnabledApis.named(options.apis),
             self._principals,
             is_loopback=options.is_this_users,
             # Others may reach a port; only its user reaches a private socket.

@@ -17,7 +17,7 @@ import msgspec
 from engine.completer import ServedEngine
 from engine.config import check_device_name
 from engine.errors import ConfigurationError, DeviceLostError
-from engine.host.compat.apis import DEFAULT, EnabledApis
+from engine.host.compat.apis import DEFAULT
 from engine.host.engine_thread import become_host, kept_for_good
 from engine.host.loopback import is_loopback
 from engine.host.options import HostOptions
@@ -120,7 +120,7 @@ def _host_options(arguments: argparse.Namespace, settings: Settings) -> HostOpti
         tls_cert=arguments.tls_cert,
         tls_key=arguments.tls_key,
         idle_exit_s=arguments.idle_exit or None,  # 0 is never, as in the settings
-        apis=EnabledApis.named(",".join(arguments.api or [DEFAULT])),
+        apis=",".join(arguments.api or [DEFAULT]),
         is_insecure=arguments.insecure,
     )
 

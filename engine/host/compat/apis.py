@@ -75,11 +75,6 @@ class EnabledApis:
             )
         return cls(tuple(one for one in _ALL if one.name in wanted))
 
-    @property
-    def names(self) -> str:
-        """The names in the form that `named` parses."""
-        return ",".join(one.name for one in self.apis) or NONE
-
     def at(self, path: str) -> DropInApi | None:
         """Return the API of a path, preferably an enabled one; None for the native API."""
         every = (*self.apis, *_ALL)
@@ -122,11 +117,15 @@ def _completing(service: CompletionService, path: str, enabled: EnabledApis) -> 
         service.used_at = time.monotonic()
         body = _plain(decoded(await request.body(), dict[str, Any]))
         api = request.state[_API] = enabled.meant(path, body)
-        try:
-            completion = api.read(path, body, service.engine_thread.ready_engine().info)
-        except msgspec.ValidationError as error:
-            raise InputError(str(error)) from error
-        return await _answered(request, service, api, completion)
+        completion = api.read(path, body, service.engine_thread.ready_engine().info)
+        events = completion.request.events(service, principal_of(request.scope))
+        if completion.request.has_crlf:
+            events = _with_crlf(events)
+        if not completion.is_streamed:
+            return Response(await _unless_gone(request, _whole(events, completion)))
+        sent = _sent(events, api, completion)
+        await _unless_gone(request, anext(sent))
+        return Stream(sent, media_type="text/event-stream", headers=_HEADERS)
 
     return complete
 
@@ -170,33 +169,12 @@ def refused(request: AnyRequest, refusal: RefusalError, enabled: EnabledApis) ->
     return Response(api.refusal(status, refusal.problem), status_code=status, headers=headers)
 
 
-async def _answered(
-    request: AnyRequest,
-    service: CompletionService,
-    api: DropInApi,
-    completion: DropInCompletion,
-) -> Response[Any]:
-    """Complete and answer. Raises RefusalError, and all that `TextRequest.events` raises."""
-    events = completion.request.events(service, principal_of(request.scope))
-    if completion.request.has_crlf:
-        events = _with_crlf(events)
-    if not completion.is_streamed:
-        return Response(await _unless_gone(request, _whole(events, completion)), status_code=200)
-    sent = _sent(events, api, completion)
-    await _unless_gone(request, anext(sent))
-    return Stream(sent, media_type="text/event-stream", headers=_HEADERS)
-
-
 async def _whole(events: AsyncGenerator[CompleteEvent], completion: DropInCompletion) -> object:
-    chunks: list[Chunk] = []
     async with aclosing(events):
-        async for told in events:
-            if isinstance(told, Failed):
-                raise _refusal(told)
-            if isinstance(told, Done):
-                return completion.answer(chunks, told)
-            chunks.append(told)
-    raise AssertionError("the completion has no end")
+        told: list[Any] = [one async for one in events]
+    if isinstance(told[-1], Failed):
+        raise _refusal(told[-1])
+    return completion.answer(told[:-1], told[-1])
 
 
 async def _sent(

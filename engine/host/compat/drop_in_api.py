@@ -132,7 +132,7 @@ class DropInCompletion:
 class DropInApi:
     """A drop-in API.
 
-    `read` takes a path, a body and the model; it raises InputError and msgspec's ValidationError.
+    `read` takes a path, a body and the model, and raises InputError.
     `refusal` returns the JSON body of an error answer, also for errors of `routes`.
     """
 
@@ -157,9 +157,12 @@ def event(content: object) -> bytes:
 
 
 def read_as(kind: type[_Kind], body: Body, neutral: Mapping[str, Sequence[object]]) -> _Kind:
-    """Convert a body to `kind`. Raises InputError for unsupported fields, and ValidationError."""
+    """Convert a body to `kind`. Raises InputError, also for unsupported fields."""
     refuse(body, neutral)
-    return msgspec.convert(body, kind)
+    try:
+        return msgspec.convert(body, kind)
+    except msgspec.ValidationError as error:
+        raise InputError(str(error)) from error
 
 
 def refuse(body: Body, neutral: Mapping[str, Sequence[object]]) -> None:

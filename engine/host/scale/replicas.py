@@ -126,8 +126,7 @@ def _deploy(
             "runtime_env": {"env_vars": {"GOMP_SPINCOUNT": "20000"}},
         },
     )
-    # The names of the APIs, as pickled ones would not be equal to those of the replica.
-    bound = deployment.bind(plan.service, principals, host.apis.names, host.is_this_users)
+    bound = deployment.bind(plan.service, principals, host.apis, host.is_this_users)
     target = serve.RunTarget(bound, name=_APP, route_prefix="/")
     try:
         serve.run_many([target], wait_for_applications_running=is_waited_for)

@@ -90,12 +90,12 @@ def test_a_host_that_fails_leaves_its_record(served, tmp_path, monkeypatch):
 def test_apis_may_be_named_one_by_one(served, monkeypatch):
     spoken = []
     monkeypatch.setattr(
-        EndingServer, "__init__", lambda _, __, options, *___: spoken.append(options.apis.names)
+        EndingServer, "__init__", lambda _, __, options, *___: spoken.append(options.apis)
     )
     served("--api", "openai", "--api", "tabby,mistral")
     served()
     served("--api", "none")
-    assert spoken == ["openai,mistral,tabby", "openai", "none"]
+    assert spoken == ["openai,tabby,mistral", "openai", "none"]
 
 
 @pytest.mark.parametrize("other", [("--port", "0"), ("--port", "9999"), ("--host", "0.0.0.0")])

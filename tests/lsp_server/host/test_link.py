@@ -11,8 +11,6 @@ from lsprotocol import types
 from engine.host.buffers import ClientId
 from engine.host.options import HostOptions
 from engine.host.protocol import PROTOCOL_VERSION, REPLICA_HEADER, SESSION_HEADER, Position, Status
-from engine.host.server import HostServer
-from engine.host.service import CompletionService
 from engine.request import Done, Snippet
 from lsp_server.documents.anchor import Anchor
 from lsp_server.documents.document import Snapshot
@@ -51,14 +49,9 @@ def at_end(snapshot):
 @asynccontextmanager
 async def serving(port, token, folder):
     """A host on a port of this machine, with a token that it has made."""
-    service = CompletionService(lambda _: HeldEngine())
-    server = HostServer(service, HostOptions(port=port, token=token, token_folder=folder))
-    task = asyncio.create_task(server.serve())
-    while folder.port_token("127.0.0.1", port) != token or service.state != "ready":
-        await asyncio.sleep(0.005)
-    yield
-    server.stop()
-    await task
+    options = HostOptions(port=port, token=token, token_folder=folder)
+    async with running_host(None, HeldEngine(), options=options):
+        yield
 
 
 async def test_a_host_that_was_started_anew_is_asked_with_its_new_token():

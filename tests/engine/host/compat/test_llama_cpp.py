@@ -7,15 +7,15 @@ import pytest
 
 from engine.completer import EngineInfo
 from engine.errors import InputError
-from engine.host.compat.apis import EnabledApis
 from engine.host.compat.drop_in_api import TextRequest
 from engine.host.compat.llama_cpp import LLAMA_CPP
 from engine.host.protocol import MAX_TOKENS
 from engine.request import Buffer, FinishReason
 from tests.support.held_engine import INFO, HeldEngine
+from tests.support.polling import eventually
 from tests.support.running_host import running_host
 
-APIS = EnabledApis.named("llama-cpp")
+APIS = "llama-cpp"
 MODEL = EngineInfo("fake-1b", "cpu", "float32", context_len=4096)
 AROUND = {"input_prefix": "def f():\n", "input_suffix": "\nf()\n", "prompt": "    ret"}
 
@@ -186,8 +186,7 @@ async def test_requests_of_one_slot_do_not_end_each_other(tmp_path):
             asyncio.create_task(host.client.post("/infill", json=AROUND | more))
             for more in ({"id_slot": 0}, {"id_slot": 0, "n_predict": 0})
         ]
-        while host.service.scheduler.load_of().waiting < 2:
-            await asyncio.sleep(0.005)
+        await eventually(lambda: host.service.scheduler.load_of().waiting == 2)
         engine.is_held = False
         answers = [await one for one in (first, *others)]
     assert [one.status_code for one in answers] == [200, 200, 200]

@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from engine.host.compat.apis import EnabledApis
 from engine.request import FinishReason
 from tests.support.held_engine import HeldEngine
 from tests.support.running_host import running_host
@@ -132,7 +131,7 @@ async def test_the_model_is_listed_and_found_by_its_name(tmp_path):
 
 
 def mistral_host(folder, engine):
-    return running_host(folder, engine, apis=EnabledApis.named("mistral"))
+    return running_host(folder, engine, apis="mistral")
 
 
 @pytest.mark.parametrize("body", [MINUET, ZED])

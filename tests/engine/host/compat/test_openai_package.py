@@ -1,12 +1,11 @@
 """The `openai` package of PyPI against a host with a tiny model, as its users write it."""
 
-import asyncio
-
 import openai
 import pytest
 
 from engine.request import FinishReason
 from tests.support.held_engine import HeldEngine
+from tests.support.polling import eventually
 from tests.support.running_host import TOKEN, dropped_in_host
 from tests.support.tiny_models import tiny_engine
 
@@ -116,8 +115,7 @@ async def test_who_leaves_a_stream_ends_the_work():
             assert chunk.choices[0].text == "one "
             break
         await stream.close()
-        while not engine.ended:
-            await asyncio.sleep(0.01)
+        await eventually(lambda: engine.ended)
     assert engine.ended == [FinishReason.CANCELLED]
 
 

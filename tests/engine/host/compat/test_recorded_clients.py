@@ -7,7 +7,7 @@ import json
 import re
 from pathlib import Path
 
-from engine.host.compat.apis import NAMES, EnabledApis
+from engine.host.compat.apis import NAMES
 from tests.support.held_engine import HeldEngine
 from tests.support.running_host import running_host
 
@@ -23,8 +23,7 @@ def requests(client):
 async def replayed(tmp_path, client, engine=None):
     """The requests of a client, each with its answer, whose status is 200."""
     answers = []
-    apis = EnabledApis.named(",".join(NAMES))
-    async with running_host(tmp_path, engine or HeldEngine(), apis=apis) as host:
+    async with running_host(tmp_path, engine or HeldEngine(), apis=",".join(NAMES)) as host:
         for one in requests(client):
             response = await host.client.request(
                 one["method"], one["path"], json=one.get("body"), headers=one["headers"]

@@ -4,7 +4,6 @@ import pytest
 
 from engine.completer import EngineInfo
 from engine.errors import InputError
-from engine.host.compat.apis import EnabledApis
 from engine.host.compat.drop_in_api import TextRequest
 from engine.host.compat.tabby import TABBY
 from engine.request import Snippet
@@ -12,7 +11,7 @@ from tests.support.held_engine import HeldEngine
 from tests.support.running_host import running_host
 from tests.support.served_host import secret_file
 
-APIS = EnabledApis.named("openai,tabby")
+APIS = "openai,tabby"
 COMPLETIONS = "/v1/completions"
 SEGMENTS = {"prefix": "def f():\n    ", "suffix": "\nf()\n", "filepath": "src/a.py"}
 BODY = {"language": "python", "segments": SEGMENTS}
