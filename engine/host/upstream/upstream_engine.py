@@ -6,7 +6,6 @@ cancelled ones, as a loaded model's loop does between steps. When idle, it waits
 
 import asyncio
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
 from typing import Any
 
 from engine.completer import EngineInfo, EngineUsage, ServedEngine
@@ -17,7 +16,7 @@ from engine.host.upstream.sequence import UpstreamSequence
 from engine.host.upstream.upstream_model import UpstreamModel
 from engine.host.upstream.wire import TITLES
 from engine.model.raw_prompt import check_length
-from engine.progress import Progress, shown
+from engine.progress import Progress
 from engine.request import Chunk, ClosedBuffers, CompletionRequest
 
 _LOOK_S = 0.005  # seconds between checks for new and cancelled completions
@@ -98,23 +97,24 @@ class UpstreamEngine(ServedEngine):
 
 
 async def _connected(options: UpstreamOptions, progress: Progress) -> UpstreamModel:
-    channel, logged, waits = UpstreamChannel(options), "", ""
+    channel, told = UpstreamChannel(options), ""
     try:
         while True:
             try:
-                with shown(progress, waits, 0) if waits else nullcontext():
-                    await asyncio.sleep(_PAUSE_S if waits else 0.0)
-                    return await UpstreamModel.connect(channel, options)
+                return await UpstreamModel.connect(channel, options)
             except UpstreamError as error:
                 if error.code not in _MAY_PASS:
                     raise
-                reason = f"waiting, as {error}"
-                if reason != logged:
-                    progress.tell(reason)
-                logged, waits = reason, f"waiting, as {error.told}"
+                former, told = told, f"waiting, as {error}"
+                if told != former:
+                    progress.tell(told)
+                    progress.begin(f"waiting, as {error.told}", 0)
+            await asyncio.sleep(_PAUSE_S)
     except BaseException:
         await channel.close()
         raise
+    finally:
+        progress.end()
 
 
 async def _served(admit: Callable[[], Sequence[UpstreamSequence]]) -> None:

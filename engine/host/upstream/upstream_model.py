@@ -5,7 +5,7 @@ import secrets
 import time
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any
 
@@ -49,8 +49,8 @@ class UpstreamIdentity:
     kind: ServerKind
     model_name: str
     context: int
-    max_sequences: int = _MOST_SEQUENCES
-    other_names: tuple[str, ...] = ()  # aliases and file names of the model
+    max_sequences: int
+    other_names: tuple[str, ...]  # aliases and file names of the model
 
     @property
     def shown_name(self) -> str:
@@ -65,12 +65,20 @@ async def _identify(channel: UpstreamChannel, options: UpstreamOptions) -> Upstr
     owners = {str(model.get("owned_by", "")).lower() for model in models}
     kind: ServerKind = next((one for one in TITLES if one in owners), "other")
     chosen = _chosen(models, options, kind)
-    context = _positive(chosen.get("max_model_len"), _LARGEST_CONTEXT) or _CONTEXT
-    found = UpstreamIdentity(kind, chosen["id"], context, other_names=_names(chosen, "root"))
-    if kind == "llamacpp":
-        found = _with_properties(found, await _told(channel, "/props"))
-    if options.context is not None:
-        found = replace(found, context=options.context)
+    properties = await _told(channel, "/props") if kind == "llamacpp" else {}
+    settings = properties.get("default_generation_settings")
+    contexts = (
+        options.context,
+        _positive(settings.get("n_ctx"), _LARGEST_CONTEXT) if isinstance(settings, dict) else None,
+        _positive(chosen.get("max_model_len"), _LARGEST_CONTEXT),
+    )
+    found = UpstreamIdentity(
+        kind,
+        chosen["id"],
+        next((one for one in contexts if one is not None), _CONTEXT),
+        _positive(properties.get("total_slots"), _LARGEST_SEQUENCES) or _MOST_SEQUENCES,
+        (*_names(chosen, "root"), *_names(properties, "model_path", "model_alias")),
+    )
     if found.context < _LEAST_CONTEXT:
         raise UpstreamOptionsError(
             f"{channel.name} has room for {found.context} tokens only; start it with "
@@ -168,17 +176,6 @@ async def _told(
         if error.code == "upstream_unreachable":
             raise
         return {}
-
-
-def _with_properties(found: UpstreamIdentity, told: dict[str, Any]) -> UpstreamIdentity:
-    settings = told.get("default_generation_settings")
-    context = settings.get("n_ctx") if isinstance(settings, dict) else None
-    return replace(
-        found,
-        context=_positive(context, _LARGEST_CONTEXT) or found.context,
-        max_sequences=_positive(told.get("total_slots"), _LARGEST_SEQUENCES) or found.max_sequences,
-        other_names=(*found.other_names, *_names(told, "model_path", "model_alias")),
-    )
 
 
 def _names(told: dict[str, Any], *keys: str) -> tuple[str, ...]:

@@ -63,6 +63,12 @@ def completed(engine, request=REQUEST, *, is_cancelled=lambda: False):
     return sequence.result(), chunks
 
 
+def written(steps, request=REQUEST):
+    """What becomes of a request that an upstream answers so."""
+    with serving(answer=lambda _: steps) as (_, engine):
+        return completed(engine, request)[0]
+
+
 def test_text_streams_and_is_counted():
     with serving(answer=lambda _: said(" item", ".price")) as (upstream, engine):
         result, chunks = completed(engine)
@@ -131,8 +137,7 @@ def test_the_users_own_words_are_never_special_tokens():
 
 def test_a_special_token_ends_the_text():
     for words in ((" 1", "<|fim_pad|>", " junk"), (" 1<|fim_pad|>junk",)):
-        with serving(answer=lambda _, words=words: said(*words)) as (_, engine):
-            result, _ = completed(engine)
+        result = written(said(*words))
         assert (result.text, result.finish_reason) == ("1", FinishReason.FIM_TOKEN)
 
 
@@ -158,8 +163,7 @@ def test_a_text_that_gets_unlikely_ends_before_that_word():
 def test_without_probabilities_nothing_is_held_back():
     request = CompletionRequest(PREFIX, SUFFIX, stop=StopRules(min_confidence=0.9))
     steps = [event(" item", None), event(finish="stop")]
-    with serving(answer=lambda _: steps) as (_, engine):
-        result, _ = completed(engine, request)
+    result = written(steps, request)
     assert (result.text, result.log_probs) == ("item", ())
 
 
@@ -209,15 +213,12 @@ def test_a_kept_connection_that_was_closed_meanwhile_costs_nobody_anything():
 def test_parts_may_end_anywhere(size):
     whole = b"".join([b": hello\r\n\r\n", *said(" größe", "🙂日本", "\u2028x")])
     parts = [whole[start : start + size] for start in range(0, len(whole), size)]
-    with serving(answer=lambda _: parts) as (_, engine):
-        result, _ = completed(engine)
-    assert result.text == "größe🙂日本\u2028x"
+    assert written(parts).text == "größe🙂日本\u2028x"
 
 
 def test_empty_deltas_are_no_tokens():
     steps = [event(), event(" item"), event(), data({"choices": []}), event(finish="length")]
-    with serving(answer=lambda _: steps) as (_, engine):
-        result, _ = completed(engine)
+    result = written(steps)
     assert (result.text, result.cost.tokens) == ("item", 1)
     assert result.finish_reason is FinishReason.MAX_TOKENS
 
@@ -226,8 +227,7 @@ def test_empty_deltas_are_no_tokens():
     "steps", [[event(" item", finish="stop")], [event(" item"), b"data: [DONE]\n\n"]]
 )
 def test_a_reason_or_a_mark_alone_is_an_end(steps):
-    with serving(answer=lambda _: steps) as (_, engine):
-        assert completed(engine)[0].text == "item"
+    assert written(steps).text == "item"
 
 
 @pytest.mark.parametrize(
@@ -245,11 +245,8 @@ def test_a_reason_or_a_mark_alone_is_an_end(steps):
     ],
 )
 def test_a_stream_that_breaks_is_a_sentence(steps, code, words):
-    with (
-        serving(answer=lambda _: steps) as (_, engine),
-        fails(code, words),
-    ):
-        completed(engine)
+    with fails(code, words):
+        written(steps)
 
 
 @pytest.mark.parametrize(
@@ -290,11 +287,8 @@ def test_a_busy_upstream_is_left_alone_for_as_long_as_it_says():
 def test_an_upstream_that_falls_silent_is_a_sentence(monkeypatch):
     monkeypatch.setattr(channel_module, "_SILENT_S", 0.2)
     steps = [event(" item"), threading.Event()]
-    with (
-        serving(answer=lambda _: steps) as (_, engine),
-        fails("upstream_timeout", "has said nothing for"),
-    ):
-        completed(engine)
+    with fails("upstream_timeout", "has said nothing for"):
+        written(steps)
 
 
 def test_an_upstream_that_is_gone_is_a_sentence():
@@ -346,7 +340,7 @@ def test_what_an_upstream_claims_of_its_size_is_bounded():
     claims = {"total_slots": 2_000_000, "default_generation_settings": {"n_ctx": 10**12}}
     with (
         fake_upstream(owner="llamacpp", routes={"/props": claims}) as upstream,
-        closing(UpstreamEngine.load(UpstreamOptions(upstream.url), Progress())) as engine,
+        engine_of(upstream) as engine,
     ):
         assert engine.max_sequences == 1024
         assert engine.info.context_len == 2**24

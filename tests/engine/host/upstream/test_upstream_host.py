@@ -11,6 +11,7 @@ from engine.host.upstream.options import UpstreamOptions
 from engine.host.upstream.upstream_engine import UpstreamEngine
 from engine.request import Chunk, Done
 from tests.support.fake_upstream import event, fake_upstream, said
+from tests.support.polling import eventually
 from tests.support.running_host import ask, buffer, running_host
 
 LINES = ("def f(self):", "    return sel")
@@ -98,8 +99,7 @@ async def test_who_asks_while_the_upstream_is_not_there_hears_what_the_host_wait
             return UpstreamEngine.load(UpstreamOptions(upstream.url), progress)
 
         async with running_host(tmp_path, None, load=load) as host:
-            while not host.service.engine_thread.loading.now:
-                await asyncio.sleep(0.005)
+            await eventually(lambda: host.service.engine_thread.loading.now)
             answer = await host.client.post("/v1/completions", json={"prompt": "x"})
             upstream.refusals.clear()
             await host.ready()
