@@ -127,13 +127,12 @@ class BufferUsage(NamedTuple):
     num_bytes: int
 
 
+@dataclass(slots=True, eq=False)
 class ClientBuffers:
     """All clients' buffers. For the event loop's thread; the buffers it returns are immutable."""
 
-    def __init__(self, quotas_of: Callable[[str], Quotas] = lambda _: Quotas()) -> None:
-        """Create an empty store that enforces each principal's quotas."""
-        self.clients: dict[ClientId, Client] = {}
-        self._quotas_of = quotas_of
+    quotas_of: Callable[[str], Quotas] = lambda _: Quotas()
+    clients: dict[ClientId, Client] = field(default_factory=dict)
 
     def usage_of(self, principal: str = "") -> BufferUsage:
         """Return what one principal's clients hold in all; without a name, all clients."""
@@ -169,7 +168,7 @@ class ClientBuffers:
         added = len(wanted) - len(known.buffers)
         if is_new or grown > 0 or added > 0:
             usage = self.usage_of(client_id.principal)
-            self._quotas_of(client_id.principal).check_buffers(
+            self.quotas_of(client_id.principal).check_buffers(
                 usage.clients + is_new, usage.buffers + added, usage.num_bytes + grown
             )
 

@@ -32,25 +32,20 @@ class _Known:
     bufferless: dict[str, float] = field(default_factory=dict)  # drop-in clients: last request
 
 
+@dataclass(slots=True, eq=False)
 class Clients:
     """All clients. When one leaves, buffers, scheduler and engine forget it. Event loop only."""
 
-    def __init__(
-        self,
-        buffers: ClientBuffers,
-        scheduler: Scheduler,
-        engine_thread: EngineThread,
-        metrics: Metrics,
-    ) -> None:
-        """Create an empty list of clients; `metrics` counts their feedback."""
-        self._buffers, self._metrics = buffers, metrics
-        self._scheduler, self._engine_thread = scheduler, engine_thread
-        self._known: dict[str, _Known] = {}  # by principal
+    buffers: ClientBuffers
+    scheduler: Scheduler
+    engine_thread: EngineThread
+    metrics: Metrics
+    _known: dict[str, _Known] = field(default_factory=dict)  # by principal
 
     def note(self, client: ClientId) -> None:
         """Note that a client is alive."""
         known = self._known.setdefault(client.principal, _Known())
-        if client not in self._buffers.clients:
+        if client not in self.buffers.clients:
             known.bufferless[client.name] = time.monotonic()
 
     def knows(self, principal: str) -> bool:
@@ -80,50 +75,50 @@ class Clients:
 
         Each report of a partial acceptance gives the total length so far, so nothing counts twice.
         """
-        if client := self._buffers.clients.get(ClientId(principal, feedback.client)):
+        if client := self.buffers.clients.get(ClientId(principal, feedback.client)):
             client.seen_at = time.monotonic()
         known = self._known.get(principal)
         served = known.served.get(feedback.completion_id) if known else None
         if served is None:
             return False
-        self._metrics.feedback.labels(feedback.kind).inc()
+        self.metrics.feedback.labels(feedback.kind).inc()
         if feedback.kind in ("accepted", "partly_accepted"):
             told = served.text_len if feedback.accepted_len is None else feedback.accepted_len
             accepted = min(told, served.text_len)
-            self._metrics.accepted_characters.inc(max(0, accepted - served.accepted_len))
+            self.metrics.accepted_characters.inc(max(0, accepted - served.accepted_len))
             served.accepted_len = max(accepted, served.accepted_len)
         return True
 
     def leave(self, client: ClientId, uris: tuple[str, ...] | None) -> None:
         """Close a client's buffers (None: all), and forget what the engine learned from them."""
-        gone = self._buffers.close(client, uris)
+        gone = self.buffers.close(client, uris)
         if uris is None:
-            self._scheduler.forget(client.name, client.principal)
-        rest = self._buffers.clients.get(client)
+            self.scheduler.forget(client.name, client.principal)
+        rest = self.buffers.clients.get(client)
         is_last = rest is None or not rest.buffers
         if gone.buffers or is_last:
             buffers = gone.buffers.values()
             closed = closed_buffers(client, gone.workspace, buffers, is_last=is_last)
-            self._engine_thread.forget(closed)
+            self.engine_thread.forget(closed)
 
     def keep_only(self, principals: Collection[str]) -> None:
         """Forget all other principals, so that a later one of the same name finds nothing."""
-        for client in list(self._buffers.clients):
+        for client in list(self.buffers.clients):
             if client.principal not in principals:
                 self.leave(client, None)
         for principal in self._known.keys() - set(principals):
             del self._known[principal]
-            self._scheduler.forget_all(principal)
-            self._engine_thread.forget(ClosedBuffers.of_all(principal))
+            self.scheduler.forget_all(principal)
+            self.engine_thread.forget(ClosedBuffers.of_all(principal))
 
     def leave_silent(self) -> None:
         """Forget the clients that have been silent for ten minutes."""
         oldest = time.monotonic() - _SILENT_S
-        clients = self._buffers.clients.items()
+        clients = self.buffers.clients.items()
         for silent in [name for name, client in clients if client.seen_at < oldest]:
             self.leave(silent, None)
         for principal, known in self._known.items():
             for name in [name for name, at in known.bufferless.items() if at < oldest]:
                 del known.bufferless[name]
-                self._scheduler.forget(name, principal)
-                self._engine_thread.forget(ClosedBuffers.of_all(principal, name))
+                self.scheduler.forget(name, principal)
+                self.engine_thread.forget(ClosedBuffers.of_all(principal, name))

@@ -24,8 +24,7 @@ _log = logging.getLogger("foregram.host")
 
 
 class _LoadedSoFar(Progress):
-    def __init__(self) -> None:
-        self.now: LoadProgress | None = None
+    now: LoadProgress | None = None
 
     def begin(self, task: str, total: int) -> None:
         self.now = LoadProgress(task, 0, total)

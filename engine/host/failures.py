@@ -6,6 +6,7 @@ import time
 import traceback
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from engine.errors import ConfigurationError, ForegramError, InputError
@@ -32,17 +33,17 @@ class RefusalError(Exception):
         return {} if wait_s is None else {"Retry-After": str(max(1, math.ceil(wait_s)))}
 
 
+@dataclass(slots=True, eq=False)
 class RateLimitedLog:
     """Logs each kind of event at intervals, with the number of events left out."""
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
-        self._logged_at: dict[str, float] = {}
-        self._num_unlogged = Counter[str]()
+    clock: Callable[[], float] = time.monotonic
+    _logged_at: dict[str, float] = field(default_factory=dict)
+    _num_unlogged: Counter[str] = field(default_factory=Counter)
 
     def due(self, kind: str, pause_s: float = _REFUSAL_PAUSE_S) -> str | None:
         """Return the end of the line, which counts omitted events; None if no line is due."""
-        now = self._clock()
+        now = self.clock()
         if kind in self._logged_at and now - self._logged_at[kind] < pause_s:
             self._num_unlogged[kind] += 1
             return None
