@@ -1,5 +1,6 @@
 """Waits for a state of the world, never for a time."""
 
+import asyncio
 import time
 from collections.abc import Callable
 from typing import TypeVar
@@ -33,3 +34,9 @@ def until(
             )
         pause(pause_s)
     return value
+
+
+async def eventually(condition: Callable[[], object]) -> None:
+    """Wait on the event loop until the condition holds, or the test's own time is up."""
+    while not condition():
+        await asyncio.sleep(0.005)

@@ -1,17 +1,18 @@
 """A real host on a real socket, with an engine under the test's control."""
 
 import asyncio
+import ssl
 import threading
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import httpx2
 import msgspec
 
-from engine.host.compat.apis import NAMES, EnabledApis
+from engine.host.compat.apis import DEFAULT, NAMES
 from engine.host.options import HostOptions
 from engine.host.protocol import (
     PROTOCOL_HEADER,
@@ -20,6 +21,7 @@ from engine.host.protocol import (
     CompleteEvent,
     CompleteRequest,
     Position,
+    Status,
 )
 from engine.host.quotas import QuotaKeeper
 from engine.host.runtime import RuntimeFolder
@@ -50,8 +52,10 @@ class RunningHost:
         while self.service.state == "loading":
             await asyncio.sleep(0.005)
 
-    async def post(self, path: str, message: msgspec.Struct) -> httpx2.Response:
-        return await self.client.post(path, content=msgspec.json.encode(message))
+    async def post(
+        self, path: str, message: msgspec.Struct, headers: dict[str, str] | None = None
+    ) -> httpx2.Response:
+        return await self.client.post(path, content=msgspec.json.encode(message), headers=headers)
 
     async def complete(self, message: CompleteRequest) -> AsyncGenerator[CompleteEvent]:
         content = msgspec.json.encode(message)
@@ -59,6 +63,11 @@ class RunningHost:
             assert response.status_code == 200, await response.aread()
             async for line in response.aiter_lines():
                 yield msgspec.json.decode(line, type=CompleteEvent)
+
+    async def status(self, client: str = "", headers: dict[str, str] | None = None) -> Status:
+        """Return the status as a client sees it, with other headers than this one's if given."""
+        page = await self.client.get("/v1/status", params={"client": client}, headers=headers)
+        return msgspec.json.decode(page.content, type=Status)
 
     async def answered(self, message: CompleteRequest) -> list[CompleteEvent]:
         return [event async for event in self.complete(message)]
@@ -75,21 +84,28 @@ async def running_host(
     requested_model: str = "",
     limits: QuotaKeeper | None = None,
     token_file: Path | None = None,
-    apis: EnabledApis | None = None,
+    apis: str = DEFAULT,
     record: RuntimeFolder | None = None,
+    options: HostOptions | None = None,
 ) -> AsyncIterator[RunningHost]:
-    """Serve `engine` on a socket in `folder`, or on a port; the client has `token`."""
+    """Serve `engine` on a socket in `folder`, or on a port, or as `options` say.
+
+    The client has `token`, or that of the options.
+    """
     service = CompletionService(load or (lambda _: engine), requested_model, limits)
     place: dict[str, Any] = {"socket": folder / "host.sock"} if folder else {"port": free_port()}
-    options = HostOptions(**place, token=token, token_file=token_file, idle_exit_s=idle_exit_s)
-    if apis is not None:
-        options = replace(options, apis=apis)
+    options = options or HostOptions(
+        **place, token=token, token_file=token_file, idle_exit_s=idle_exit_s, apis=apis
+    )
     server = HostServer(service, options, record)
     task = asyncio.create_task(server.serve())
-    transport = httpx2.AsyncHTTPTransport(uds=str(options.socket) if folder else None)
-    url = "http://host" if folder else f"http://127.0.0.1:{options.port}"
+    cert, socket = options.tls_cert, options.socket
+    verify = ssl.create_default_context(cafile=cert) if cert else True
+    transport = httpx2.AsyncHTTPTransport(uds=str(socket) if socket else None, verify=verify)
+    host_name = "host" if socket else f"{options.address}:{options.port}"
+    url = f"{'https' if cert else 'http'}://{host_name}"
     async with httpx2.AsyncClient(
-        transport=transport, base_url=url, headers=headers_with(token), timeout=20
+        transport=transport, base_url=url, headers=headers_with(options.token), timeout=20
     ) as client:
         await _answers(client, task)
         host = RunningHost(server, service, client)
@@ -102,7 +118,7 @@ async def running_host(
 
 def dropped_in_host(engine: Any) -> AbstractAsyncContextManager[RunningHost]:
     """Serve all drop-in APIs on a port, with a token, for other programs' clients."""
-    return running_host(None, engine, token=TOKEN, apis=EnabledApis.named(",".join(NAMES)))
+    return running_host(None, engine, token=TOKEN, apis=",".join(NAMES))
 
 
 def engine_after(may_load: threading.Event, engine: Any) -> Callable[[Any], Any]:

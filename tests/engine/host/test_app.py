@@ -31,6 +31,7 @@ from engine.host.server import follow_tokens
 from engine.host.service import CompletionJob, CompletionService
 from engine.request import ClosedBuffers, CompletionRequest, Done, FinishReason, Snippet
 from tests.support.held_engine import HeldEngine
+from tests.support.polling import eventually
 from tests.support.running_host import ask, buffer, running_host
 from tests.support.served_host import secret_file
 
@@ -95,7 +96,7 @@ async def test_the_client_hears_which_files_its_prompt_shows_and_others_how_many
     private = BufferSync("file:///b.py", "plans.py", "python", 1, lines=("y",))
     snippet = Snippet("c.py", "def c(): ...\n")
     async with running_host(tmp_path, engine) as host:
-        before = msgspec.json.decode((await host.client.get("/v1/status")).content, type=Status)
+        before = await host.status()
         *_, done = await host.answered(replace(ask(buffer("x"), private), repository=(snippet,)))
         page = (await host.client.get("/v1/status")).content
     assert engine.requests[0].repository == (snippet,)
@@ -223,8 +224,7 @@ async def test_a_newer_request_of_a_buffer_supersedes_those_that_run_and_wait(tm
         first = asyncio.create_task(host.answered(ask(buffer("x"))))
         await begun(engine)
         waiting = asyncio.create_task(host.answered(ask()))
-        while host.service.scheduler.load_of().waiting == 0:
-            await asyncio.sleep(0.001)
+        await eventually(lambda: host.service.scheduler.load_of().waiting)
         newest = asyncio.create_task(host.answered(ask()))
         (event,) = await waiting
         gate.set()
@@ -244,8 +244,7 @@ async def test_what_is_closed_while_a_request_waits_is_not_taught_again(tmp_path
             asyncio.create_task(host.answered(ask(buffer("x"), secret, other))),
             asyncio.create_task(host.answered(ask(secret, uri=secret.uri))),
         ]
-        while host.service.scheduler.load_of().waiting < 2:
-            await asyncio.sleep(0.005)
+        await eventually(lambda: host.service.scheduler.load_of().waiting == 2)
         await host.post("/v1/buffers/close", CloseRequest("one", (secret.uri,)))
         engine.is_held = False
         (*_, done), (failed,) = [await one for one in waiting]
@@ -295,7 +294,7 @@ async def test_a_model_that_cannot_be_loaded_is_told_to_everyone_who_asks(tmp_pa
     async with running_host(tmp_path, None, load=load) as host:
         await host.ready()
         response = await host.post("/v1/complete", ask(buffer("x")))
-        status = msgspec.json.decode((await host.client.get("/v1/status")).content, type=Status)
+        status = await host.status()
         assert (await host.client.get("/health")).status_code == 503
         assert (await host.client.head("/health")).status_code == 503
     assert response.status_code == 503
@@ -313,8 +312,7 @@ async def test_while_the_model_loads_everyone_hears_how_far_it_is(tmp_path):
         return HeldEngine()
 
     async with running_host(tmp_path, None, load=load) as host:
-        while host.service.engine_thread.loading.now is None:
-            await asyncio.sleep(0.001)
+        await eventually(lambda: host.service.engine_thread.loading.now)
         response = await host.post("/v1/complete", ask(buffer("x")))
         gate.set()
         await host.ready()
@@ -375,11 +373,9 @@ async def test_who_is_cancelled_while_it_waits_counts_as_cancelled(tmp_path):
         await begun(engine)
         second = ask(buffer("y"), client="two")
         waiting = asyncio.create_task(host.answered(second))
-        while host.service.scheduler.load_of().waiting == 0:
-            await asyncio.sleep(0.001)
+        await eventually(lambda: host.service.scheduler.load_of().waiting)
         waiting.cancel()
-        while host.service.scheduler.load_of().waiting:
-            await asyncio.sleep(0.001)
+        await eventually(lambda: not host.service.scheduler.load_of().waiting)
         engine.is_held = False
         await first
         page = (await host.client.get("/metrics")).text
@@ -388,8 +384,7 @@ async def test_who_is_cancelled_while_it_waits_counts_as_cancelled(tmp_path):
 
 async def test_an_idle_host_ends_and_one_that_stops_ends_what_runs(tmp_path):
     async with running_host(tmp_path, HeldEngine(), idle_exit_s=0.05) as host:
-        while not host.is_stopping:
-            await asyncio.sleep(0.01)
+        await eventually(lambda: host.is_stopping)
     engine = HeldEngine()
     async with running_host(tmp_path, engine) as host:
         assert (await host.client.post("/v1/stop")).status_code == 202
@@ -412,7 +407,9 @@ async def test_all_that_a_client_sent_is_forgotten_with_its_last_buffer_and_when
 ADA, EVE = "the secret token of ada", "the secret token of eve"
 
 
-async def take_tokens(host):
+async def withdraw_eves(host, folder):
+    """Have the host read a token file in which eve's token stands no more."""
+    secret_file(folder / "tokens", f"ada:{ADA}")
     await follow_tokens(host.service, host.server._principals, is_told=True)
 
 
@@ -428,13 +425,10 @@ async def test_buffers_of_one_name_belong_to_their_principals(tmp_path):
     engine = HeldEngine()
     async with team_host(tmp_path, engine) as (host, eves):
         await host.answered(ask(buffer("ada's"), character=5))
-        content = msgspec.json.encode(ask())
-        refused = await host.client.post("/v1/complete", content=content, headers=eves)
+        refused = await host.post("/v1/complete", ask(), eves)
         assert refused.status_code == 409
-        content = msgspec.json.encode(ask(buffer("eve"), character=3))
-        await host.client.post("/v1/complete", content=content, headers=eves)
-        leaving = msgspec.json.encode(CloseRequest("one"))
-        await host.client.post("/v1/buffers/close", content=leaving, headers=eves)
+        await host.post("/v1/complete", ask(buffer("eve"), character=3), eves)
+        await host.post("/v1/buffers/close", CloseRequest("one"), eves)
         await host.answered(ask(character=5))
     assert [(one.principal, one.prefix) for one in engine.requests] == [
         ("ada", "ada's"),
@@ -446,17 +440,11 @@ async def test_buffers_of_one_name_belong_to_their_principals(tmp_path):
 
 async def test_the_status_counts_what_is_of_who_asks_and_names_no_other(tmp_path):
     async with team_host(tmp_path, HeldEngine()) as (host, eves):
-
-        async def status(headers=None):
-            page = await host.client.get("/v1/status?client=one", headers=headers)
-            return msgspec.json.decode(page.content, type=Status)
-
-        before = await status(eves)
+        before = await host.status("one", eves)
         await host.answered(ask(buffer("x" * 100_000), client="another"))
-        after, own = await status(eves), await status()
-        content = msgspec.json.encode(ask(buffer("eve")))
-        await host.client.post("/v1/complete", content=content, headers=eves)
-        hers, beside = await status(eves), await status()
+        after, own = await host.status("one", eves), await host.status("one")
+        await host.post("/v1/complete", ask(buffer("eve")), eves)
+        hers, beside = await host.status("one", eves), await host.status("one")
     assert (hers.num_other_clients, beside.num_other_clients) == (0, 1)
     assert msgspec.structs.replace(after, uptime_s=before.uptime_s) == before
     assert before.last_prompt is None
@@ -468,10 +456,10 @@ async def test_the_status_counts_what_is_of_who_asks_and_names_no_other(tmp_path
 async def test_feedback_about_anothers_completion_names_none_that_is_known(tmp_path):
     async with team_host(tmp_path, HeldEngine()) as (host, eves):
         done = (await host.answered(ask(buffer("x"))))[-1]
-        told = msgspec.json.encode(Feedback("one", done.id, "accepted"))
-        answer = await host.client.post("/v1/feedback", content=told, headers=eves)
+        told = Feedback("one", done.id, "accepted")
+        answer = await host.post("/v1/feedback", told, eves)
         assert (answer.status_code, answer.json()["code"]) == (404, "unknown_completion")
-        assert (await host.client.post("/v1/feedback", content=told)).status_code == 204
+        assert (await host.post("/v1/feedback", told)).status_code == 204
 
 
 async def test_the_figures_of_all_are_for_none_of_several(tmp_path):
@@ -532,10 +520,8 @@ async def test_who_is_no_longer_in_the_token_file_leaves_nothing_behind(tmp_path
     engine = HeldEngine()
     async with team_host(tmp_path, engine) as (host, eves):
         await host.answered(ask(buffer("x")))
-        content = msgspec.json.encode(ask(buffer("y")))
-        await host.client.post("/v1/complete", content=content, headers=eves)
-        secret_file(tmp_path / "tokens", f"ada:{ADA}")
-        await take_tokens(host)
+        await host.post("/v1/complete", ask(buffer("y")), eves)
+        await withdraw_eves(host, tmp_path)
         assert (await host.client.get("/v1/status", headers=eves)).status_code == 401
         assert [one.principal for one in host.service.buffers.clients] == ["ada"]
         await host.answered(ask())
@@ -550,8 +536,7 @@ async def test_a_drop_in_client_that_is_no_longer_in_the_token_file_leaves_nothi
     async with team_host(tmp_path, engine) as (host, eves):
         await host.client.post("/v1/completions", json={"prompt": "y"}, headers=eves)
         assert host.service.clients.last_prompt("eve")
-        secret_file(tmp_path / "tokens", f"ada:{ADA}")
-        await take_tokens(host)
+        await withdraw_eves(host, tmp_path)
         assert host.service.clients.last_prompt("eve") is None
         assert "eve" not in host.service.clients._known
         await host.answered(ask(buffer("x")))
@@ -564,8 +549,7 @@ async def test_what_runs_for_a_token_that_is_taken_away_ends_and_is_not_remember
         posting = host.client.post("/v1/completions", json={"prompt": "y"}, headers=eves)
         asking = asyncio.ensure_future(posting)
         await asyncio.to_thread(engine.began.acquire)
-        secret_file(tmp_path / "tokens", f"ada:{ADA}")
-        await take_tokens(host)
+        await withdraw_eves(host, tmp_path)
         answer = await asking
         assert (answer.status_code, answer.json()["error"]["code"]) == (401, "wrong_token")
         assert "eve" not in host.service.clients._known
@@ -598,8 +582,7 @@ async def test_a_body_that_comes_when_its_token_was_taken_away_is_refused(tmp_pa
             yield whole[:5]
             while "eve" not in host.service.limits._requests:
                 await asyncio.sleep(0)
-            secret_file(tmp_path / "tokens", f"ada:{ADA}")
-            await take_tokens(host)
+            await withdraw_eves(host, tmp_path)
             yield whole[5:]
 
         length = {"content-type": "application/json", "content-length": str(len(whole))}
@@ -616,8 +599,7 @@ async def test_a_body_that_comes_when_another_token_was_taken_away_is_answered(t
             yield b'{"prom'
             while "ada" not in host.service.limits._requests:
                 await asyncio.sleep(0)
-            secret_file(tmp_path / "tokens", f"ada:{ADA}")
-            await take_tokens(host)
+            await withdraw_eves(host, tmp_path)
             yield b'pt": "y"}'
 
         headers = {"content-type": "application/json", "content-length": "15"}

@@ -7,7 +7,7 @@ import pytest
 
 from engine.errors import InputError
 from engine.host.bodies import EventLines, decoded
-from engine.host.compat.apis import NAMES, EnabledApis
+from engine.host.compat.apis import NAMES
 from engine.host.protocol import Failed
 from engine.request import Chunk
 from tests.support.held_engine import HeldEngine
@@ -45,8 +45,7 @@ async def test_every_api_takes_a_prompt_that_was_cut_within_a_character(tmp_path
         "/v1/fim/completions": [b'{"prompt": "%b"}'],
         "/infill": [b'{"input_prefix": "%b", "input_suffix": "%b"}'],
     }
-    apis = EnabledApis.named(",".join(NAMES))
-    async with running_host(tmp_path, HeldEngine(), apis=apis) as host:
+    async with running_host(tmp_path, HeldEngine(), apis=",".join(NAMES)) as host:
         for path, shapes in bodies.items():
             for shape in shapes:
                 content = shape.replace(b"%b", rb"\ude00 x = ")
@@ -54,7 +53,6 @@ async def test_every_api_takes_a_prompt_that_was_cut_within_a_character(tmp_path
                 assert answer.status_code == 200, (path, answer.text)
 
 
-SCOPE: Any = {}  # nobody looks at it
 ENDED = Failed("odd", "it ended")
 
 
@@ -72,6 +70,10 @@ class Client:
     async def send(self, message: Any) -> None:
         self.sent.append(message)
 
+    async def is_sent(self, events: Any) -> None:
+        scope: Any = {}  # nobody looks at it
+        await EventLines(events)(scope, self.receive, self.send)
+
 
 async def test_each_event_is_a_line_and_the_last_one_ends_the_answer():
     async def events():
@@ -79,7 +81,7 @@ async def test_each_event_is_a_line_and_the_last_one_ends_the_answer():
         yield ENDED
 
     client = Client()
-    await EventLines(events())(SCOPE, client.receive, client.send)
+    await client.is_sent(events())
     start, *bodies = client.sent
     assert (start["status"], start["headers"]) == (
         200,
@@ -104,7 +106,7 @@ async def test_events_end_with_their_answer(goes):
             is_closed.append(True)
 
     client = Client()
-    answering = asyncio.create_task(EventLines(events())(SCOPE, client.receive, client.send))
+    answering = asyncio.create_task(client.is_sent(events()))
     while len(client.sent) < 2:
         await asyncio.sleep(0)
     if goes:
@@ -124,7 +126,7 @@ async def test_an_error_among_the_events_is_raised():
 
     client = Client()
     with pytest.raises(LookupError):
-        await EventLines(events())(SCOPE, client.receive, client.send)
+        await client.is_sent(events())
 
 
 async def test_the_head_leaves_at_once():
@@ -136,7 +138,7 @@ async def test_the_head_leaves_at_once():
         yield ENDED
 
     client = Client()
-    answering = asyncio.create_task(EventLines(events())(SCOPE, client.receive, client.send))
+    answering = asyncio.create_task(client.is_sent(events()))
     for _ in range(5):
         await asyncio.sleep(0)
     assert [one["type"] for one in client.sent] == ["http.response.start"]

@@ -11,6 +11,7 @@ from engine.host import connection, server
 from engine.host.protocol import PROTOCOL_HEADER, PROTOCOL_VERSION
 from engine.request import FinishReason
 from tests.support.held_engine import HeldEngine
+from tests.support.polling import eventually
 from tests.support.running_host import ask, buffer, running_host
 
 HEAD = (
@@ -35,14 +36,12 @@ def connected(folder):
 
 async def ended(caplog, reason):
     """Wait until a connection ends for that reason."""
-    while not any(reason in message for message in caplog.messages):
-        await asyncio.sleep(0.01)
+    await eventually(lambda: any(reason in message for message in caplog.messages))
 
 
 async def is_served(host):
     """Whether another client gets a completion of a HeldEngine."""
-    events = [event async for event in host.complete(ask(buffer("x")))]
-    return events[-1].text == "one two three"
+    return (await host.answered(ask(buffer("x"))))[-1].text == "one two three"
 
 
 @asynccontextmanager
@@ -178,8 +177,7 @@ async def test_of_requests_that_came_at_once_the_one_that_runs_ends_with_its_cli
         writer.write(completion() + STATUS)
         await asyncio.to_thread(engine.began.acquire)
         writer.transport.abort()
-        while FinishReason.CANCELLED not in engine.ended:
-            await asyncio.sleep(0.01)
+        await eventually(lambda: FinishReason.CANCELLED in engine.ended)
 
 
 async def test_what_is_no_request_is_refused_behind_the_answer_that_is_under_way(tmp_path):

@@ -1,6 +1,5 @@
 """The engine's thread: what is told while it loads, and what ends it."""
 
-import asyncio
 import logging
 import subprocess
 import sys
@@ -14,6 +13,15 @@ from engine.host.failures import RefusalError
 from engine.host.service import CompletionService
 from engine.scheduler import Scheduler
 from tests.support.held_engine import HeldEngine
+from tests.support.polling import eventually
+
+
+def started(load, kind=EngineThread):
+    """An engine's thread that has loaded, or failed to."""
+    engine_thread = kind(load, Scheduler())
+    engine_thread.start()
+    engine_thread.thread.join(10)
+    return engine_thread
 
 
 def test_what_the_engine_tells_while_it_loads_is_logged(caplog):
@@ -22,9 +30,7 @@ def test_what_the_engine_tells_while_it_loads_is_logged(caplog):
         raise NoSpaceError("too little")
 
     caplog.set_level(logging.INFO, "foregram.host")
-    engine_thread = EngineThread(load, Scheduler())
-    engine_thread.start()
-    engine_thread.thread.join(10)
+    engine_thread = started(load)
     assert engine_thread.state == "failed"
     assert caplog.messages[0] == "GPU memory: 100 % of it"
 
@@ -51,8 +57,7 @@ async def test_an_engine_that_never_ends_holds_up_no_stop(monkeypatch, caplog):
 
     engine_thread = EngineThread(lambda _: Stuck(), Scheduler())
     engine_thread.start()
-    while engine_thread.state == "loading":
-        await asyncio.sleep(0.001)
+    await eventually(lambda: engine_thread.state != "loading")
     await engine_thread.stop()
     assert engine_thread.thread.is_alive()
     assert "the engine does not end" in caplog.text
@@ -71,9 +76,7 @@ def test_a_model_that_could_not_be_loaded_is_tried_again_when_asked_for(monkeypa
             raise NoSpaceError("too little")
         return HeldEngine()
 
-    engine_thread = EngineThread(load, Scheduler())
-    engine_thread.start()
-    engine_thread.thread.join(10)
+    engine_thread = started(load)
     with pytest.raises(RefusalError, match="too little"):
         engine_thread.ready_engine()
     assert len(tried) == 1
@@ -103,9 +106,7 @@ def test_a_request_at_the_moment_of_a_failure_waits_for_the_next_try():
                     self.ready_engine()
                 refused.append(refusal)
 
-    engine_thread = Asked(load, Scheduler())
-    engine_thread.start()
-    engine_thread.thread.join(10)
+    started(load, Asked)
     assert (len(tried), len(refused)) == (1, 1)
 
 

@@ -1,6 +1,5 @@
 """Nobody learns anything of another principal's text: a tiny model, and all that an answer counts."""
 
-import asyncio
 import string
 from contextlib import asynccontextmanager
 from typing import Any
@@ -16,6 +15,7 @@ from engine.host.service import CompletionService
 from engine.learning import SweptCosts
 from engine.loader import load_engine
 from engine.request import Done
+from tests.support.polling import eventually
 from tests.support.running_host import ask, buffer
 from tests.support.tiny_models import save_model, tiny_model
 
@@ -55,8 +55,7 @@ async def service_of(load):
     """A host's service, once its model is loaded."""
     service = CompletionService(load)
     service.engine_thread.start()
-    while service.state == "loading":
-        await asyncio.sleep(0.005)
+    await eventually(lambda: service.state != "loading")
     try:
         yield service
     finally:

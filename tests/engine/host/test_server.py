@@ -6,7 +6,6 @@ import os
 import resource
 import signal
 import socket
-import ssl
 import stat
 import threading
 from contextlib import asynccontextmanager, suppress
@@ -23,6 +22,7 @@ from engine.host.runtime import MAX_LOG_BYTES, HostRecord, RuntimeFolder
 from engine.host.server import HostServer, port_listener
 from engine.host.service import CompletionService
 from tests.support.held_engine import HeldEngine
+from tests.support.polling import eventually
 from tests.support.ports import free_port
 from tests.support.running_host import ask, buffer, running_host
 from tests.support.served_host import secret_file
@@ -40,30 +40,8 @@ class LosingEngine(HeldEngine):
 @asynccontextmanager
 async def serving(options: HostOptions):
     """A host that listens, and a client of it."""
-    service = CompletionService(lambda _: HeldEngine())
-    server = HostServer(service, options)
-    task = asyncio.create_task(server.serve())
-    scheme = "https" if options.tls_cert else "http"
-    verify = ssl.create_default_context(cafile=options.tls_cert) if options.tls_cert else True
-    transport = httpx2.AsyncHTTPTransport(uds=str(options.socket)) if options.socket else None
-    headers = {PROTOCOL_HEADER: str(PROTOCOL_VERSION)}
-    if options.token:
-        headers["authorization"] = f"Bearer {options.token}"
-    async with httpx2.AsyncClient(
-        base_url=f"{scheme}://{options.address}:{options.port}",
-        verify=verify,
-        transport=transport,
-        headers=headers,
-    ) as client:
-        while not task.done():
-            with suppress(httpx2.TransportError):
-                if (await client.get("/health")).status_code == 200:
-                    break
-            await asyncio.sleep(0.005)
-        if not task.done():
-            yield client
-    server.stop()
-    await task
+    async with running_host(None, HeldEngine(), options=options) as host:
+        yield host.client
 
 
 TOKEN = "a token of a test"
@@ -112,8 +90,7 @@ async def test_the_token_of_a_port_comes_back_where_it_was_removed(tmp_path, mon
     port = free_port()
     async with serving(HostOptions(port=port, token=TOKEN, token_folder=folder)):
         (tmp_path / "run" / f"token-127.0.0.1-{port}").unlink()
-        while folder.port_token("127.0.0.1", port) != TOKEN:
-            await asyncio.sleep(0.005)
+        await eventually(lambda: folder.port_token("127.0.0.1", port) == TOKEN)
     assert folder.port_token("127.0.0.1", port) is None
 
 
@@ -164,13 +141,15 @@ def test_an_answers_body_does_not_wait_for_the_acknowledgement_of_its_head():
         assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
 
 
+async def attempted(options: HostOptions) -> None:
+    await HostServer(CompletionService(lambda _: HeldEngine()), options).serve()
+
+
 async def test_a_port_in_use_is_named():
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
         with pytest.raises(ConfigurationError, match=f"cannot listen on 127.0.0.1:{port}: .* use"):
-            await HostServer(
-                CompletionService(lambda _: HeldEngine()), HostOptions(port=port, token=TOKEN)
-            ).serve()
+            await attempted(HostOptions(port=port, token=TOKEN))
 
 
 @pytest.mark.parametrize(
@@ -180,16 +159,14 @@ async def test_a_port_in_use_is_named():
 async def test_a_socket_that_cannot_be_made_is_named_with_the_reason(tmp_path, name, reason):
     options = HostOptions(socket=tmp_path / name)
     with pytest.raises(ConfigurationError, match=f"cannot listen on {tmp_path / name}: {reason}"):
-        await HostServer(CompletionService(lambda _: HeldEngine()), options).serve()
+        await attempted(options)
 
 
 async def test_a_file_that_is_no_socket_is_left_alone(tmp_path):
     precious = tmp_path / "notes.txt"
     precious.write_text("years of work")
     with pytest.raises(ConfigurationError, match=f"cannot listen on {precious}"):
-        await HostServer(
-            CompletionService(lambda _: HeldEngine()), HostOptions(socket=precious)
-        ).serve()
+        await attempted(HostOptions(socket=precious))
     assert precious.read_text() == "years of work"
 
 
@@ -199,8 +176,7 @@ async def test_a_signal_has_the_engine_keep_what_it_learned(tmp_path, ending):
     engine = HeldEngine()
     async with running_host(tmp_path, engine) as host:
         os.kill(os.getpid(), ending)
-        while not host.is_stopping:
-            await asyncio.sleep(0.001)
+        await eventually(lambda: host.is_stopping)
     assert engine.is_closed
     assert signal.getsignal(ending) is before
 
@@ -216,8 +192,7 @@ async def test_a_hangup_has_the_token_file_read_again_and_a_broken_one_keeps_the
     async def hung_up(content, message):
         path.write_text(content)
         os.kill(os.getpid(), signal.SIGHUP)
-        while not any(message in one for one in caplog.messages):
-            await asyncio.sleep(0.005)
+        await eventually(lambda: any(message in one for one in caplog.messages))
 
     path.write_text(f"ada:{former}")
     async with serving(HostOptions(port=free_port(), token_file=path)) as client:
@@ -244,8 +219,7 @@ async def test_a_host_on_a_port_reads_its_token_file_upon_a_hangup_only(tmp_path
     async with serving(HostOptions(port=free_port(), token_file=path)) as client:
         path.write_text("another token of a test")
         former = len(rounds)
-        while len(rounds) < former + 5:
-            await asyncio.sleep(0.001)
+        await eventually(lambda: len(rounds) >= former + 5)
         bearer = {"authorization": f"Bearer {TOKEN}"}
         assert (await client.get("/v1/status", headers=bearer)).status_code == 200
 
@@ -273,8 +247,7 @@ async def test_a_lost_device_ends_the_host_and_all_who_asked_hear_why(tmp_path):
             await asyncio.to_thread(engine.began.acquire)
             other = ask(buffer("y"), client="two")
             waiting = asyncio.create_task(host.answered(other))
-            while host.service.scheduler.load_of().waiting == 0:
-                await asyncio.sleep(0.001)
+            await eventually(lambda: host.service.scheduler.load_of().waiting)
             engine.permits.release()
             assert await running == [Failed(*lost)]
             assert await waiting == [Failed("stopped", "the request was stopped")]
@@ -322,8 +295,7 @@ async def test_a_host_that_works_or_has_work_waiting_is_not_idle(tmp_path):
         engine.is_held = False
         await running
         await events.aclose()
-        while not host.is_stopping:
-            await asyncio.sleep(0.005)
+        await eventually(lambda: host.is_stopping)
 
 
 async def test_a_host_that_loads_its_model_is_not_idle(tmp_path):
@@ -337,8 +309,7 @@ async def test_a_host_that_loads_its_model_is_not_idle(tmp_path):
         await asyncio.sleep(0.4)
         assert not host.is_stopping
         gate.set()
-        while not host.is_stopping:
-            await asyncio.sleep(0.005)
+        await eventually(lambda: host.is_stopping)
 
 
 async def test_a_private_host_takes_the_token_that_lies_where_its_own_was_removed(
@@ -375,8 +346,7 @@ async def test_silent_clients_and_their_jobs_are_forgotten(tmp_path, monkeypatch
         async for _ in host.complete(ask(buffer("x"))):
             pass
         monkeypatch.setattr("engine.host.clients._SILENT_S", 0.0)
-        while host.service.buffers.usage_of().clients:
-            await asyncio.sleep(0.005)
+        await eventually(lambda: not host.service.buffers.usage_of().clients)
         assert not host.service.scheduler._turns._accounts[""].last_turns
 
 
@@ -388,8 +358,7 @@ async def test_a_host_that_nobody_finds_any_more_ends(tmp_path, monkeypatch, cap
         (tmp_path / "host.sock").unlink()
         if is_replaced:
             (tmp_path / "host.sock").touch()
-        while not host.is_stopping:
-            await asyncio.sleep(0.005)
+        await eventually(lambda: host.is_stopping)
     assert "its socket was removed" in caplog.text
     assert (tmp_path / "host.sock").exists() is is_replaced
 
@@ -408,12 +377,10 @@ async def test_a_host_has_served_once_its_first_completion_is_old(
         (folder.path / "host.log.1").mkdir()
     async with running_host(tmp_path, HeldEngine(), record=folder) as host:
         # It may run for weeks, and prints to its log.
-        while is_rotated and folder.log.path.stat().st_size:
-            await asyncio.sleep(0.005)
+        await eventually(lambda: not (is_rotated and folder.log.path.stat().st_size))
         assert not folder.read_record().has_served
         await host.answered(ask(buffer("x")))
-        while not folder.read_record().has_served:
-            await asyncio.sleep(0.005)
+        await eventually(lambda: folder.read_record().has_served)
     assert folder.read_record() == HostRecord(1, started_at=3.0, failures=4, has_served=True)
 
 
