@@ -11,7 +11,7 @@ import torch
 from rich.console import Group
 from rich.table import Table
 
-from engine.bench.figures import Speed, SpeedFigures, speed_figures
+from engine.bench.figures import Speed, speed_figures
 from engine.bench.measured import Measured, Runs
 from engine.completer import EngineInfo
 from engine.request import CompletionRequest
@@ -78,46 +78,30 @@ def replay_json(runs: Runs, setting: Setting) -> dict[str, Any]:
 
 
 def replay_tables(runs: Runs, setting: Setting) -> Group:
-    """Return two tables for each set: speeds, and drafting."""
-    tables = []
-    for kind, some in runs.items():
-        figures = speed_figures(some)
-        tables += [
-            _speed_table(f"{kind}, {figures.items} items", figures),
-            _drafting_table(figures),
-        ]
-    changed = [run.id for some in runs.values() for run in some if not run.is_identical]
-    defects = [f"not identical with lookahead: {one}" for one in changed]
-    return Group(*tables, setting.line, *defects)
-
-
-def _speed_table(title: str, figures: SpeedFigures) -> Table:
+    """Return a table of all sets' speeds, then lines about their drafting."""
     numbers = ("tokens/s", "ms p50", "ms p95", "on / this")
     caption = "ms per token over items; on / this compares speeds"
-    table = figure_table(["decoding alone"], numbers, title=title, caption=caption)
-    table.add_row("lookahead on", *speed_cells(figures.on), "")
-    table.add_row("lookahead off", *speed_cells(figures.off), f"{figures.on_over_off:.2f}")
-    return table
+    table = figure_table(["decoding alone", "lookahead"], numbers, title="speed", caption=caption)
+    lines = []
+    for kind, some in runs.items():
+        one = speed_figures(some)
+        table.add_row(f"{kind}, {one.items} items", "on", *speed_cells(one.on), "")
+        table.add_row("", "off", *speed_cells(one.off), f"{one.on_over_off:.2f}")
+        lines += [
+            f"{kind}: {one.tokens_per_step:.2f} tokens and {one.rows_per_step:.1f} rows per step, "
+            f"{one.identical:.1%} of items identical with lookahead",
+            f"accepted by source: {_counts(one.accepted_by_source)}",
+            f"ended by: {_counts(one.finish_reasons)}",
+        ]
+    every = (run for some in runs.values() for run in some)
+    lines += [f"not identical with lookahead: {run.id}" for run in every if not run.is_identical]
+    return Group(table, setting.line, *lines)
 
 
 def speed_cells(speed: Speed) -> list[str]:
     """Return tokens per second, and the median and 95th percentile of ms per token."""
     values = (speed.tokens_per_second, speed.ms_per_token_p50, speed.ms_per_token_p95)
     return [f"{value:.1f}" for value in values]
-
-
-def _drafting_table(figures: SpeedFigures) -> Table:
-    table = Table(show_header=False)
-    rows = {
-        "tokens per step": f"{figures.tokens_per_step:.2f}",
-        "rows per step": f"{figures.rows_per_step:.1f}",
-        "identical with lookahead": f"{figures.identical:.1%} of items",
-        "accepted by source": _counts(figures.accepted_by_source),
-        "ended by": _counts(figures.finish_reasons),
-    }
-    for name, value in rows.items():
-        table.add_row(name, value)
-    return table
 
 
 def _counts(counts: Mapping[str, int]) -> str:
