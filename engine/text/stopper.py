@@ -42,7 +42,7 @@ class Stopper:
         """Read the text around the cursor; the time limit counts from the first token."""
         self._rules = rules
         self._suffix = suffix
-        self._suffix_rule = SuffixRule.of(prefix, suffix)
+        self._suffix_rule = SuffixRule.of(prefix, suffix if rules.suffix else "")
         self._indentation_rule = IndentationRule.of(prefix, suffix)
         self._confidence_rule = ConfidenceRule(rules.min_confidence, last_line(prefix))
         self._clock = clock
@@ -66,7 +66,7 @@ class Stopper:
             seen = Written.of(self.text[:unstopped])
         if self._rules.min_confidence:
             seen = Written.of(self.text[: self._confidence_rule.held(seen)])
-        held = self._suffix_rule.held(seen) if self._rules.suffix else len(seen.text)
+        held = self._suffix_rule.held(seen)
         if self._rules.repetition:
             held = min(held, repetition_held(seen))
         return len(self.text[:held].rstrip())
@@ -111,23 +111,21 @@ class Stopper:
         if cut is None:
             return None
         text = self.text[:cut]
-        if self._rules.suffix:
-            text = text[: self._suffix_rule.overlap(Written.of(text + "\n"))]
+        text = text[: self._suffix_rule.overlap(Written.of(text + "\n"))]
         return self._ended(FinishReason.STOP_STRING, text)
 
     def _ended(self, reason: FinishReason, text: str) -> Stop:
         """End a text that no rule has ended, without a last line that repeats the suffix."""
-        ended = reason in _MODELS_ENDS
-        if self._rules.suffix and not text.endswith("\n"):
+        if not text.endswith("\n"):
             cut = self._suffix_rule.cut(Written.of(text + "\n"))
-            if cut is None and ended:
+            if cut is None and reason in _MODELS_ENDS:
                 cut = self._suffix_rule.word_overlap(text)
             text = text[:cut]
         return Stop(reason, text)
 
     def _judge(self) -> Stop | None:
         rules, seen, text = self._rules, self._written, self.text
-        if rules.suffix and seen.at_line_end and (cut := self._suffix_rule.cut(seen)) is not None:
+        if seen.at_line_end and (cut := self._suffix_rule.cut(seen)) is not None:
             return Stop(FinishReason.SUFFIX, text[:cut])
         if rules.repetition and (cut := repetition_cut(seen)) is not None:
             return Stop(FinishReason.REPETITION, self._without_blank_end(text[:cut]))
@@ -136,11 +134,8 @@ class Stopper:
         return self._judge_line_end() if seen.at_line_end else None
 
     def _block_end(self) -> int | None:
-        if self._rules.indentation:
-            cut = self._indentation_rule.cut(self._written)
-            if cut is not None:
-                return cut
-        return shallow_cut(self._written, self._rules.min_indent)
+        cut = self._indentation_rule.cut(self._written) if self._rules.indentation else None
+        return shallow_cut(self._written, self._rules.min_indent) if cut is None else cut
 
     def _judge_line_end(self) -> Stop | None:
         text, rules = self.text, self._rules
@@ -164,7 +159,7 @@ class Stopper:
 
     def _without_overlap(self, text: str) -> str:
         """Drop the text that repeats the suffix, or else the blank lines before it."""
-        cut = self._suffix_rule.overlap(Written.of(text)) if self._rules.suffix else len(text)
+        cut = self._suffix_rule.overlap(Written.of(text))
         return text[:cut] if cut < len(text) else self._without_blank_end(text)
 
     def _without_blank_end(self, text: str) -> str:
