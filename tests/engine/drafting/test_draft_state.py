@@ -114,18 +114,6 @@ def test_the_file_that_was_edited_last_is_forgotten_when_it_is_closed():
     assert follows(state.pool, 1) == []
 
 
-def test_an_edited_file_stays_where_another_is_closed():
-    states = make_states()
-    with states.take("a") as state, state.edited.completed(edited("a", "b.py"), ""):
-        pass
-    states.forget(CLOSED)
-    assert follows(state.pool, 1) == [2]
-    with states.take("b") as state, state.edited.completed(edited("b", "a.py"), ""):
-        pass
-    states.forget(CLOSED)
-    assert follows(state.pool, 1) == [2]
-
-
 LEFT = ClosedBuffers("ada\0new", frozenset(), frozenset(), "", frozenset(), departed="ada\0")
 
 

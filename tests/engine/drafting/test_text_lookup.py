@@ -35,33 +35,21 @@ def first_draft(tokenizer, before, partial, *, owed, elsewhere=ELSEWHERE, nodes=
     return tokenizer.decode(path)
 
 
-def test_indentation_before_the_cursor_finds_the_line_behind_it(tokenizer):
-    text = first_draft(tokenizer, "def g(self):\n", "        ", owed=False)
-    assert text.startswith("return self.value")
-
-
-def test_half_a_word_is_completed(tokenizer):
-    text = first_draft(tokenizer, "def g(self):\n        ", "ret", owed=False)
-    assert text.startswith("urn self.value")
-
-
-def test_a_healed_answer_begins_with_what_it_owes(tokenizer):
-    text = first_draft(tokenizer, "def g(self):\n        ", "ret", owed=True)
-    assert text.startswith("return self.value")
-
-
-def test_text_that_never_followed_drafts_nothing(tokenizer):
-    assert first_draft(tokenizer, "def g(self):\n        ", "raise", owed=True) == ""
-
-
-def test_tokens_before_the_piece_may_end_elsewhere_too(tokenizer):
-    """The context ends in ` se`, half of the token ` self` of the other text."""
-    text = first_draft(tokenizer, "        return se", "lf.va", owed=False)
-    assert text.startswith("lue")
-
-
-def test_an_empty_context_drafts_nothing(tokenizer):
-    assert first_draft(tokenizer, "", "x", owed=True) == ""
+@pytest.mark.parametrize(
+    ("before", "partial", "owed", "begin"),
+    [
+        ("def g(self):\n", "        ", False, "return self.value"),
+        ("def g(self):\n        ", "ret", False, "urn self.value"),
+        ("def g(self):\n        ", "ret", True, "return self.value"),  # it is healed
+        ("def g(self):\n        ", "raise", True, ""),
+        ("        return se", "lf.va", False, "lue"),  # half of the token ` self` elsewhere
+        ("", "x", True, ""),
+    ],
+)
+def test_what_follows_the_same_text_elsewhere_is_drafted(tokenizer, before, partial, owed, begin):
+    text = first_draft(tokenizer, before, partial, owed=owed)
+    assert text.startswith(begin)
+    assert bool(text) == bool(begin)
 
 
 @pytest.mark.parametrize(

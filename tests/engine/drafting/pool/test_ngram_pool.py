@@ -172,11 +172,22 @@ def test_a_wide_tree_holds_the_narrow_one():
         np.testing.assert_array_equal(few, many[:16])
 
 
-def test_the_longest_match_is_drafted_first():
-    pool = NgramPool(100, 20)
-    pool.add([1, 2, 3, 10], Source.OPEN_BUFFER)
-    pool.add([9, 2, 3, 11], Source.OPEN_BUFFER)
-    assert pool.draft([1, 2, 3], 1).tokens.tolist() == [10]
+@pytest.mark.parametrize(
+    ("documents", "context", "drafted"),
+    [
+        ([[1, 2, 3, 10], [9, 2, 3, 11]], [1, 2, 3], [(10,)]),
+        # Where a document said 5 6 the context says 40; after 7 it goes on as before.
+        ([[*range(1, 12)], *[[30, 7, 20, 21, 22]] * 3], [1, 2, 3, 4, 40, 7], [(8,), (8, 9)]),
+        # Nothing ever followed 40, but 3 followed what stood in its place.
+        ([[1, 2, 5, 3, 4]], [1, 2, 40], [(3,), (3, 4)]),
+    ],
+    ids=["longest match", "replaced word", "new token"],
+)
+def test_what_follows_the_most_similar_text_is_drafted_first(documents, context, drafted):
+    pool = NgramPool(200, 50)
+    for document in documents:
+        pool.add(document, Source.OPEN_BUFFER)
+    assert paths(pool.draft(context, len(drafted))) == drafted
 
 
 def test_an_occurrence_that_the_chains_hash_alike_is_compared_token_by_token():
@@ -219,23 +230,6 @@ def test_a_pool_takes_few_bytes_a_token_however_many_it_holds():
         slot = sum(one.itemsize for one in (log.tokens, log.sources, *log._links[:2]))
         heads = sum(one.nbytes for one in log._links[2:])
         assert slot * len(pool) + heads < 24 * len(pool)
-
-
-def test_drafting_resumes_behind_a_replaced_word():
-    """The old text said 5 6 where the new one says 40; after 7 it goes on as before."""
-    pool = NgramPool(200, 50)
-    pool.add([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11], Source.OPEN_BUFFER)
-    for _ in range(3):
-        pool.add([30, 7, 20, 21, 22], Source.EDITED_FILE)  # newer, and as long a match
-    draft = pool.draft([1, 2, 3, 4, 40, 7], 2)
-    assert paths(draft) == [(8,), (8, 9)]
-
-
-def test_a_new_token_is_passed_over():
-    """Nothing ever followed 40, but 3 followed what stood in its place."""
-    pool = NgramPool(200, 50)
-    pool.add([1, 2, 5, 3, 4], Source.OPEN_BUFFER)
-    assert paths(pool.draft([1, 2, 40], 2)) == [(3,), (3, 4)]
 
 
 def test_a_text_that_cannot_fit_is_refused():
