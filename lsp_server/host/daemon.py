@@ -221,21 +221,22 @@ class LocalHost:
         return record.pid if record and self._folder.host_is_alive() else None
 
     async def _end(self, pid: int | None, report: Callable[[str], None]) -> None:
-        endings: list[signal.Signals | None] = [None]
+        is_refused = False  # as from another version
         with suppress(httpx2.HTTPError):
             async with self._address.client() as client:
-                if (await client.post("/v1/stop")).is_client_error and pid is not None:
-                    endings = []  # it rejects this request from our version: send signals
-        endings += [] if pid is None else [signal.SIGTERM, signal.SIGKILL]
-        for ending in endings:
-            if ending is not None and pid is not None:
-                report(f"the completion host (process {pid}) still runs: sending it {ending.name}")
-                with suppress(ProcessLookupError):
-                    os.kill(pid, ending)
+                is_refused = (await client.post("/v1/stop")).is_client_error
+        if (pid is None or not is_refused) and await self._is_gone(pid):
+            return
+        if pid is None:
+            raise HostError(f"what listens on {self._address.endpoint} does not end")
+        host = f"the completion host (process {pid})"
+        for ending in (signal.SIGTERM, signal.SIGKILL):
+            report(f"{host} still runs: sending it {ending.name}")
+            with suppress(ProcessLookupError):
+                os.kill(pid, ending)
             if await self._is_gone(pid):
                 return
-        what = "what listens" if pid is None else f"the completion host (process {pid})"
-        raise HostError(f"{what} on {self._address.endpoint} does not end")
+        raise HostError(f"{host} on {self._address.endpoint} does not end")
 
     async def _is_gone(self, pid: int | None) -> bool:
         """Whether the process ends in time; another editor may have started a successor."""

@@ -24,7 +24,6 @@ from lsp_server.repository.cursor_view import CursorView
 from lsp_server.repository.index_updates import IndexUpdates
 from lsp_server.repository.indexer import IndexJob, IndexReport
 from lsp_server.repository.retrieval import KeptChoices, Retrieval
-from lsp_server.repository.source_files import SourceFiles
 from lsp_server.repository.store import Excerpt, Stamp, Store, StoreError
 from lsp_server.settings import Settings
 
@@ -50,14 +49,14 @@ class FolderIndex:
         report: Callable[[IndexReport], None],
         lock: asyncio.Lock,
     ) -> None:
-        allowed, globs = settings.allow_secret_files, settings.repository_globs or ()
         self._trouble = ""  # why the last question has no answer
         self._is_late = False  # the last answer was
         self._is_damaged = False  # the index is damaged, and being rebuilt
         self._folder = folder
         self._path = index_path(settings, folder)
-        self._files = SourceFiles(folder, allowed=allowed, globs=globs)
-        self._sent_files = SourceFiles(folder, allowed=allowed, globs=globs)  # for another thread
+        chosen = settings.allow_secret_files, settings.repository_globs or ()
+        job = IndexJob(str(folder), str(self._path), *chosen)
+        self._files, self._sent_files = job.files(), job.files()  # each for a thread of its own
         self._choices = KeptChoices()
         self._retrieval: Retrieval | None = None
         self._identity: tuple[int, int] | None = None  # device and inode of the file opened last
@@ -65,7 +64,6 @@ class FolderIndex:
         self._report_once = lru_cache(_MOST_REPORTED)(self._report_other)
         self._questions = Worker()
         self._judgements = Worker()  # judges what is sent, without waiting for a slow question
-        job = IndexJob(str(folder), str(self._path), allowed, globs)
         self.updates = IndexUpdates(job, report, lock)
         self.updates.begin()
 

@@ -16,7 +16,7 @@ import msgspec
 from lsp_server.documents.file_path import file_path
 from lsp_server.privacy.hidden_files import IGNORE_FILES
 from lsp_server.repository.indexer import IndexJob, IndexReport
-from lsp_server.repository.source_files import SourceFiles, is_never_indexed
+from lsp_server.repository.source_files import is_never_indexed
 from lsp_server.repository.store import Store, StoreError
 
 _LOG = logging.getLogger(__name__)
@@ -49,7 +49,7 @@ class IndexUpdates:
         self._report = report
         self._lock = lock
         self._sleep = sleep
-        self._files = SourceFiles(Path(job.folder), allowed=job.allowed, globs=job.globs)
+        self._files = job.files()
         self._is_due = True  # a look at all files
         self._is_damaged = False
         self._num_failed = 0  # jobs in a row

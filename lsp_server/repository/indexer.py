@@ -8,7 +8,7 @@ output is closed.
 import os
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing, suppress
 from pathlib import Path
 
@@ -42,6 +42,10 @@ class IndexJob(msgspec.Struct, frozen=True):
     globs: tuple[str, ...] = ()
     paths: tuple[str, ...] | None = None
     is_damaged: bool = False
+
+    def files(self) -> SourceFiles:
+        """Return the folder's files, for one thread."""
+        return SourceFiles(Path(self.folder), allowed=self.allowed, globs=self.globs)
 
 
 class IndexReport(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -106,9 +110,8 @@ def do_job(job: IndexJob, report: OnReport) -> None:
 
 
 def _fill(job: IndexJob, report: OnReport) -> None:
-    folder = Path(job.folder)
-    files = SourceFiles(folder, allowed=job.allowed, globs=job.globs)
-    with closing(Store.build(Path(job.index), folder)) as store:
+    files = job.files()
+    with closing(Store.build(Path(job.index), files.folder)) as store:
         if job.paths is None or not store.is_whole:
             scan(store, files, report)
         else:
@@ -180,21 +183,15 @@ def newest(found: Iterable[tuple[str, Stamp]]) -> Sequence[tuple[str, Stamp]]:
 
 def remove_orphans(own: Path) -> None:
     """Remove other indexes that are old, beyond the limit or of a missing folder, unless in use."""
-    room = _MOST_BYTES
-    for age_s, size, path in sorted(_kept(own.parent)):
-        room -= size
-        is_unwanted = room < 0 or age_s > _MOST_AGE_S or _is_of_no_folder(path)
-        if is_unwanted and path != own:
-            _remove(path)
-            room += size
-
-
-def _kept(indexes: Path) -> Iterator[tuple[float, int, Path]]:
-    """Yield the seconds since each index was filled, its bytes, and its file."""
-    for path in indexes.glob("*.sqlite"):
-        with suppress(OSError):
-            status = path.stat()
-            yield time.time() - status.st_mtime, status.st_size, path
+    room, outdated = _MOST_BYTES, time.time() - _MOST_AGE_S
+    with suppress(FileNotFoundError):  # another process removes one, and the rest, too
+        stats = [(path, path.stat()) for path in own.parent.glob("*.sqlite")]
+        for path, status in sorted(stats, key=lambda one: -one[1].st_mtime):
+            room -= status.st_size
+            is_unwanted = room < 0 or status.st_mtime < outdated or _is_of_no_folder(path)
+            if is_unwanted and path != own:
+                _remove(path)
+                room += status.st_size
 
 
 def _is_of_no_folder(path: Path) -> bool:

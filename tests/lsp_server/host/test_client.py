@@ -4,8 +4,9 @@ import asyncio
 import gzip
 import tracemalloc
 from contextlib import aclosing, asynccontextmanager, suppress
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
-import httpx2
 import msgspec
 import pytest
 
@@ -52,24 +53,41 @@ async def hosted(folder, engine=None, **options):
 
 
 @asynccontextmanager
+async def listening(answer):
+    """A client of what `answer(reader, writer)` does on a socket, by the transport of editors."""
+
+    writers = []
+
+    async def connected(reader, writer):
+        writers.append(writer)
+        with suppress(ConnectionError):  # the client may leave without reading all of it
+            await answer(reader, writer)
+        writer.close()
+
+    with TemporaryDirectory(dir="/tmp") as folder:  # pytest's folders are too long for a socket
+        address = HostAddress("", Path(folder) / "host.sock")
+        async with await asyncio.start_unix_server(connected, address.socket_path):
+            client = HostClient(address.client(20), address.endpoint)
+            yield client, address
+            await client.close()
+            for writer in writers:
+                writer.transport.abort()
+
+
+@asynccontextmanager
 async def saying(*answers: bytes):
     """A client of something that answers each request with the next bytes, and hangs up."""
     rest = list(answers)
 
-    async def connected(reader, writer):
+    async def answer(reader, writer):
         head = await reader.readuntil(b"\r\n\r\n")
         length = head.lower().partition(b"content-length: ")[2].partition(b"\r")[0]
         await reader.readexactly(int(length or 0))
         writer.write(rest.pop(0))
-        writer.close()
-        await writer.wait_closed()
+        await writer.drain()
 
-    listener = await asyncio.start_server(connected, "127.0.0.1", 0)
-    name = "{}:{}".format(*listener.sockets[0].getsockname())
-    async with listener:
-        client = HostClient(httpx2.AsyncClient(base_url=f"http://{name}", timeout=20))
+    async with listening(answer) as (client, _):
         yield client
-        await client.close()
 
 
 async def collected(events):
@@ -148,17 +166,12 @@ async def test_who_stops_listening_ends_the_work(tmp_path):
     assert engine.ended == [FinishReason.CANCELLED]
 
 
-async def test_a_host_that_is_not_there_is_gone():
-    listener = await asyncio.start_server(lambda *_: None, "127.0.0.1", 0)
-    port = listener.sockets[0].getsockname()[1]
-    listener.close()
-    await listener.wait_closed()
-    async with httpx2.AsyncClient(base_url=f"http://127.0.0.1:{port}") as http:
-        client = HostClient(http)
-        with pytest.raises(HostGoneError, match="no completion host listens"):
-            await client.status()
-        with pytest.raises(HostGoneError, match="no completion host listens"):
-            await collected(client.complete(ask()))
+async def test_a_host_that_is_not_there_is_gone(tmp_path):
+    client = HostClient(HostAddress("", tmp_path / "none").client(), "there")
+    for asking in (client.status(), collected(client.complete(ask()))):
+        with pytest.raises(HostAbsentError, match="no completion host listens on there"):
+            await asking
+    await client.close()
 
 
 @pytest.mark.parametrize(
@@ -237,27 +250,19 @@ async def test_what_a_host_tells_people_is_short_and_obeyed_by_no_terminal():
 
 
 async def told(said):
-    """How the client ends that listens to `said`, over the connections that we make ourselves."""
+    """How the client ends that listens to `said`."""
 
-    async def connected(reader, writer):
+    async def answer(reader, writer):
         await reader.readuntil(b"\r\n\r\n")
         writer.write(b"HTTP/1.1 200 OK\r\n" + said)
-        with suppress(ConnectionError):
-            await writer.drain()
-        writer.close()
+        await writer.drain()
 
-    listener = await asyncio.start_server(connected, "127.0.0.1", 0)
-    url = "http://{}:{}".format(*listener.sockets[0].getsockname())
-    async with listener:
-        client = HostClient(HostAddress("", url=url).client(20))
-        try:
-            with pytest.raises(HostGoneError) as completing:
-                await collected(client.complete(ask(buffer("x"))))
-            with pytest.raises((HostGoneError, HostRefusedError)) as asking:
-                await client.status()
-            assert (await probe(HostAddress("", url=url))).kind in ("silent", "refused")
-        finally:
-            await client.close()
+    async with listening(answer) as (client, address):
+        with pytest.raises(HostGoneError) as completing:
+            await collected(client.complete(ask(buffer("x"))))
+        with pytest.raises((HostGoneError, HostRefusedError)) as asking:
+            await client.status()
+        assert (await probe(address)).kind in ("silent", "refused")
     return f"{completing.value} {asking.value}"
 
 
@@ -271,24 +276,16 @@ async def test_a_host_that_drips_is_silent_after_a_while(monkeypatch):
     """Each byte came in time, so that `status` and `doctor` waited for ever."""
     monkeypatch.setattr(host_client, "_ANSWER_S", 0.3)
 
-    has_gone = asyncio.Event()
-
-    async def connected(reader, writer):
+    async def drip(reader, writer):
         await reader.readuntil(b"\r\n\r\n")
         writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: 9000\r\n\r\n")
-        with suppress(ConnectionError):  # the client may leave without reading all of it
-            while not reader.at_eof():
-                writer.write(b"{")
-                with suppress(TimeoutError):
-                    await asyncio.wait_for(reader.read(1), 0.01)
-        writer.close()
-        has_gone.set()
+        while not reader.at_eof():
+            writer.write(b"{")
+            with suppress(TimeoutError):
+                await asyncio.wait_for(reader.read(1), 0.01)
 
-    listener = await asyncio.start_server(connected, "127.0.0.1", 0)
-    url = "http://{}:{}".format(*listener.sockets[0].getsockname())
-    async with listener, asyncio.timeout(10):
-        assert (await probe(HostAddress("", url=url))).kind == "still"
-        await has_gone.wait()
+    async with listening(drip) as (_, address), asyncio.timeout(10):
+        assert (await probe(address)).kind == "still"
 
 
 async def test_halves_of_surrogate_pairs_are_replaced_wherever_they_stand(tmp_path):
@@ -318,7 +315,7 @@ WAITING = b'{"code":"quota","message":"too many"}'
 
 
 def told_to_wait(header: bytes) -> bytes:
-    head = b"HTTP/1.1 429 Too Many Requests\r\nretry-after: %b\r\n" % header
+    head = b"HTTP/1.1 429 Too Many Requests\r\nretry-after: %b\r\nconnection: close\r\n" % header
     return head + b"content-length: %d\r\n\r\n%b" % (len(WAITING), WAITING)
 
 

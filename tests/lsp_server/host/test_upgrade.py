@@ -1,4 +1,4 @@
-"""An older version's host is replaced by a newer one's, once, and only while nobody needs it."""
+"""Editors at once get one host; a newer version replaces an idle older one, once."""
 
 import asyncio
 import os
@@ -35,7 +35,7 @@ async def main():
     while status is None or num_looks < 5:  # while one host gives way to another there is none
         await daemon.ensure_host(settings, [*sys.argv[3:], "--version", ours])
         status, num_looks = (await host_status(settings)).status, num_looks + 1
-    print(status.version)
+    print(status.version, status.pid)
 asyncio.run(main())
 """
 
@@ -69,7 +69,12 @@ def editors(stub, *versions):
     for process in processes:
         process.stdin.write("\n")
         process.stdin.flush()
-    return [process.communicate()[0].strip() for process in processes]
+    return [process.communicate()[0].split() for process in processes]
+
+
+def test_ten_processes_at_once_get_one_host(stub):
+    assert {pid for _, pid in editors(stub, *[NEW] * 10)} == {str(pid) for pid in stub.starts}
+    assert len(stub.starts) == 1
 
 
 def test_an_idle_host_of_an_older_version_is_replaced_once(stub, ensure):
@@ -90,7 +95,9 @@ def test_editors_of_two_versions_at_once_agree_on_the_newer_one(stub, ensure):
     """However often each looks: nobody takes a newer host's place, so there is no turn taking."""
     ensure(OLD)
     found = editors(stub, NEW, OLD, NEW, OLD, NEW, OLD)
-    assert set(found[::2]) == {NEW}  # an older one may have looked before any of these
+    assert {version for version, _ in found[::2]} == {
+        NEW
+    }  # an older one may have looked before any of these
     assert asyncio.run(host_status(stub.settings)).status.version == NEW
     assert len(stub.starts) == 2
 
