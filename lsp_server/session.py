@@ -219,7 +219,7 @@ class Session:
             self._edited.discard(uri)
             self.completer.forget(uri)
             self.workspace.permissions.forget(uri)
-        self._begin(self.link.close_documents(uris))
+        self._begin(self._retract())
 
     def shown(self, completion_id: str) -> None:
         """Report a completion as shown and the one that it replaces as rejected."""

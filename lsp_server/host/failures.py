@@ -13,16 +13,13 @@ import msgspec
 from engine.host.runtime import HostRecord, RuntimeFolder
 
 # Pauses in seconds before a restart after the first crash, the second and so on.
-PAUSES_S = (0.0, 60.0, 300.0, 3600.0)
-_IN_WORDS = {60.0: "a minute", 300.0: "five minutes", 3600.0: "an hour"}
+_PAUSES = ((0.0, ""), (60.0, "a minute"), (300.0, "five minutes"), (3600.0, "an hour"))
 _LAST_WORDS = 3  # last lines of the log quoted in a message
 
 
 def boot_s() -> float:
     """Return seconds since the machine started: equal in all processes, whatever the clock."""
-    if hasattr(time, "CLOCK_BOOTTIME"):
-        return time.clock_gettime(time.CLOCK_BOOTTIME)
-    return time.monotonic()
+    return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
 
 
 def noted_end(folder: RuntimeFolder) -> HostRecord | None:
@@ -52,15 +49,15 @@ def may_start(record: HostRecord, wanted_at: float) -> bool:
     if record.failed_at is None or record.started_at < wanted_at:
         return True
     since_s = boot_s() - record.failed_at
-    return since_s < 0 or since_s >= _pause_s(record)  # below 0: the machine was restarted
+    return since_s < 0 or since_s >= _pause(record)[0]  # below 0: the machine was restarted
 
 
 def failure_sentence(folder: RuntimeFolder, record: HostRecord) -> str:
     """Say in a sentence that the host crashed, the end of its log and what comes next."""
     words = " | ".join(filter(str.strip, folder.log.read(_LAST_WORDS))) or "it printed nothing"
     crashed = "crashed" if record.failures == 1 else f"crashed {record.failures} times in a row"
-    pause_s = _pause_s(record)
-    again = f"it is restarted after {_IN_WORDS[pause_s]}; " if pause_s else ""
+    _, pause = _pause(record)
+    again = f"it is restarted after {pause}; " if pause else ""
     return (
         f"the model's process {crashed}: {words} (log: {folder.log.path}; {again}after "
         "`foregram stop` it may restart at once)"
@@ -77,5 +74,5 @@ def note_signal(folder: RuntimeFolder, exit_status: int) -> None:
         log.write(f"the host was killed by {name}{cause}\n".encode())
 
 
-def _pause_s(record: HostRecord) -> float:
-    return PAUSES_S[min(record.failures, len(PAUSES_S)) - 1]
+def _pause(record: HostRecord) -> tuple[float, str]:
+    return _PAUSES[min(record.failures, len(_PAUSES)) - 1]

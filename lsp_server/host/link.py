@@ -5,7 +5,7 @@ import logging
 import time
 import uuid
 from collections import deque
-from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable
+from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextlib import aclosing, suppress
 from functools import partial
 from typing import Any, TypeVar
@@ -143,11 +143,10 @@ class HostLink:
             except HostQuotaError as error:
                 await self._wait_as_told(error, is_last=attempt == _ATTEMPTS - 1)
             except HostRefusedError as error:
-                if error.problem.uris:
-                    continue  # the next attempt sends those documents whole
-                if error.problem.code not in _ENDINGS:
+                if error.problem.code in _ENDINGS:
+                    await self._lost(client)
+                elif not error.problem.uris:  # otherwise the next attempt sends them whole
                     raise
-                await self._lost(client)
             finally:
                 watch.cancel()
         raise HostGoneError(f"the host rejected the document after {_ATTEMPTS} attempts")
@@ -196,17 +195,12 @@ class HostLink:
         """Send feedback along with the next request."""
         self._feedback.append(feedback)
 
-    async def close_documents(self, uris: Iterable[str]) -> None:
-        """Have the host close documents that the editor closed."""
-        if known := tuple(uri for uri in uris if uri in self._sync):
-            await self._withdraw(known)
-
     def knows(self, uri: str) -> bool:
         """Whether the host may hold a document."""
         return uri in self._sync
 
     async def retract(self) -> tuple[str, ...]:
-        """Have the host close documents that it may no longer hold, and return their URIs."""
+        """Have the host close documents that are closed or hidden, and return their URIs."""
         unwanted: list[str] = []
         for _ in range(0, len(self._sync), _JUDGED_AT_ONCE):
             unwanted += await self._retract_some()
@@ -215,30 +209,23 @@ class HostLink:
 
     async def _retract_some(self) -> tuple[str, ...]:
         self._judged_at = time.monotonic()
-        unwanted = self._sync.unwanted(_JUDGED_AT_ONCE)
-        if unwanted:
-            await self._withdraw(unwanted)
+        if unwanted := self._sync.unwanted(_JUDGED_AT_ONCE):
+            self._sync.closed(unwanted)
+            if not await self._close(CloseRequest(self.known_as, unwanted)):
+                self._sync.forget(unwanted)  # it did not receive the request
         return unwanted
-
-    async def _withdraw(self, uris: tuple[str, ...]) -> None:
-        self._sync.closed(uris)
-        if not await self._close(CloseRequest(self.known_as, uris)):
-            self._sync.forget(uris)  # it did not receive the request
 
     async def leave(self) -> None:
         """Send the remaining feedback and have the host close all documents."""
-        await self._tell_rest()
-        for name in (*self._former, self.known_as):
-            await self._close(CloseRequest(name))
-        await self.search.leave()
-
-    async def _tell_rest(self) -> None:
         client = self.search.client
         with suppress(HostGoneError, TimeoutError):
             async with asyncio.timeout(_CLOSE_S):
                 while client is not None and self._feedback:
                     with suppress(HostRefusedError):  # the host has forgotten that completion
                         await client.send(self._feedback.popleft())
+        for name in (*self._former, self.known_as):
+            await self._close(CloseRequest(name))
+        await self.search.leave()
 
     async def _shown(self, anchor: Anchor) -> tuple[Snippet, ...]:
         """Return snippets of other files, after withdrawing what the host may no longer hold.
@@ -349,8 +336,8 @@ class HostLink:
 
     async def _lost(self, client: HostClient) -> None:
         if self._replica:  # another replica may hold outdated documents under this name
-            self._sync = HostSync(self._workspace)
-            self.known_as, self._replica = uuid.uuid4().hex, ""
+            self._begin_anew()
+            self._replica = ""
         await self.search.lost(client)
 
     async def _close(self, request: CloseRequest) -> bool:

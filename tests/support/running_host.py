@@ -3,10 +3,11 @@
 import asyncio
 import ssl
 import threading
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import httpx2
@@ -27,6 +28,7 @@ from engine.host.quotas import QuotaKeeper
 from engine.host.runtime import RuntimeFolder
 from engine.host.server import HostServer
 from engine.host.service import CompletionService
+from lsp_server.host.address import HostAddress
 from tests.support.ports import free_port
 
 TOKEN = "a-token-for-this-test"
@@ -114,6 +116,27 @@ async def running_host(
         yield host
     server.stop()
     await task
+
+
+@asynccontextmanager
+async def listening(
+    answer: Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]],
+) -> AsyncIterator[HostAddress]:
+    """Yield a socket that hangs up on each connection after `answer`."""
+    writers: list[asyncio.StreamWriter] = []
+
+    async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writers.append(writer)
+        with suppress(ConnectionError, EOFError):  # the client may leave first
+            await answer(reader, writer)
+        writer.close()
+
+    with TemporaryDirectory(dir="/tmp") as folder:  # pytest's folder may be too long for a socket
+        address = HostAddress("", Path(folder) / "host.sock")
+        async with await asyncio.start_unix_server(connected, address.socket_path):
+            yield address
+            for writer in writers:
+                writer.transport.abort()
 
 
 def dropped_in_host(engine: Any) -> AbstractAsyncContextManager[RunningHost]:

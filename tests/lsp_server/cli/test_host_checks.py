@@ -20,6 +20,7 @@ from lsp_server.cli.host_checks import (
 from lsp_server.host import client as host_client
 from lsp_server.host.address import HostAddress
 from lsp_server.host.client import ProbeResult, probe
+from tests.support.running_host import listening
 
 
 @pytest.fixture
@@ -63,24 +64,17 @@ async def test_a_completion_that_drips_is_not_waited_for_without_end(monkeypatch
     """Each byte comes in time, and the last one never."""
     monkeypatch.setattr(host_checks, "PROBE_LIMIT_S", 0.3)
     monkeypatch.setattr(host_client, "_ANSWER_S", 0.3)
-    dripping = []
 
     async def drip(reader, writer):
-        dripping.append(asyncio.current_task())
         await reader.readuntil(b"\r\n\r\n")
         writer.write(b"HTTP/1.1 200 OK\r\nx: ")
-        with suppress(ConnectionError):
-            while not reader.at_eof():
-                writer.write(b"a")
-                with suppress(TimeoutError):
-                    await asyncio.wait_for(reader.read(1000), 0.01)
-        writer.close()
+        while not reader.at_eof():
+            writer.write(b"a")
+            with suppress(TimeoutError):
+                await asyncio.wait_for(reader.read(1000), 0.01)
 
-    listener = await asyncio.start_server(drip, "127.0.0.1", 0)
-    url = "http://{}:{}".format(*listener.sockets[0].getsockname())
-    async with listener, asyncio.timeout(10):
-        check = await check_latency(HostAddress("", url=url))
-        await asyncio.gather(*filter(None, dripping))
+    async with listening(drip) as address, asyncio.timeout(10):
+        check = await check_latency(address)
     assert (check.state, "more than 0 s" in check.what) == ("failed", True)
 
 

@@ -4,8 +4,6 @@ import asyncio
 import gzip
 import tracemalloc
 from contextlib import aclosing, asynccontextmanager, suppress
-from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import msgspec
 import pytest
@@ -31,7 +29,7 @@ from lsp_server.host.client import (
     probe,
 )
 from tests.support.held_engine import HeldEngine
-from tests.support.running_host import ask, buffer, running_host
+from tests.support.running_host import ask, buffer, listening, running_host
 
 STREAM = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n"
 CHUNK = msgspec.json.encode(Chunk("one ")) + b"\n"
@@ -53,28 +51,6 @@ async def hosted(folder, engine=None, **options):
 
 
 @asynccontextmanager
-async def listening(answer):
-    """A client of what `answer(reader, writer)` does on a socket, by the transport of editors."""
-
-    writers = []
-
-    async def connected(reader, writer):
-        writers.append(writer)
-        with suppress(ConnectionError):  # the client may leave without reading all of it
-            await answer(reader, writer)
-        writer.close()
-
-    with TemporaryDirectory(dir="/tmp") as folder:  # pytest's folders are too long for a socket
-        address = HostAddress("", Path(folder) / "host.sock")
-        async with await asyncio.start_unix_server(connected, address.socket_path):
-            client = HostClient(address.client(20), address.endpoint)
-            yield client, address
-            await client.close()
-            for writer in writers:
-                writer.transport.abort()
-
-
-@asynccontextmanager
 async def saying(*answers: bytes):
     """A client of something that answers each request with the next bytes, and hangs up."""
     rest = list(answers)
@@ -86,8 +62,10 @@ async def saying(*answers: bytes):
         writer.write(rest.pop(0))
         await writer.drain()
 
-    async with listening(answer) as (client, _):
+    async with listening(answer) as address:
+        client = HostClient(address.client(20))
         yield client
+        await client.close()
 
 
 async def collected(events):
@@ -257,11 +235,13 @@ async def told(said):
         writer.write(b"HTTP/1.1 200 OK\r\n" + said)
         await writer.drain()
 
-    async with listening(answer) as (client, address):
+    async with listening(answer) as address:
+        client = HostClient(address.client(20))
         with pytest.raises(HostGoneError) as completing:
             await collected(client.complete(ask(buffer("x"))))
         with pytest.raises((HostGoneError, HostRefusedError)) as asking:
             await client.status()
+        await client.close()
         assert (await probe(address)).kind in ("silent", "refused")
     return f"{completing.value} {asking.value}"
 
@@ -284,7 +264,7 @@ async def test_a_host_that_drips_is_silent_after_a_while(monkeypatch):
             with suppress(TimeoutError):
                 await asyncio.wait_for(reader.read(1), 0.01)
 
-    async with listening(drip) as (_, address), asyncio.timeout(10):
+    async with listening(drip) as address, asyncio.timeout(10):
         assert (await probe(address)).kind == "still"
 
 

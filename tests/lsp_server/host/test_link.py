@@ -26,7 +26,7 @@ from lsp_server.workspace_files import WorkspaceFiles
 from tests.support.connected import URI as URI_A
 from tests.support.connected import connected
 from tests.support.held_engine import HeldEngine
-from tests.support.running_host import running_host
+from tests.support.running_host import listening, running_host
 from tests.support.stub_host import stub_host
 from tests.support.workspaces import link_of, nothing, requests_of, workspace_of
 
@@ -175,31 +175,23 @@ async def test_a_host_that_stands_still_is_left_with_a_reason(monkeypatch, said)
     ready = msgspec.json.encode(Status(PROTOCOL_VERSION, "1", "ready", 1, 1.0))
     answers = [b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n%b" % (len(ready), ready)]
     reports: list[LinkReport] = []
-    writers: list[asyncio.StreamWriter] = []
 
-    async def connected(reader, writer):
-        writers.append(writer)
+    async def answer(reader, writer):
         while await reader.readuntil(b"\r\n\r\n"):
             writer.write(answers.pop() if answers else said)
 
-    listener = await asyncio.start_server(connected, "127.0.0.1", 0)
-    url = "http://{}:{}".format(*listener.sockets[0].getsockname())
-
     async def find():
-        return HostAddress("", url=url)
+        return address
 
     documents, snapshot = opened()
     link = link_of(workspace_of(documents), find, reports.append)
-    link.search.begin()
-    async with asyncio.timeout(10):
+    async with listening(answer) as address, asyncio.timeout(10):
+        link.search.begin()
         with pytest.raises(HostGoneError):
             assert [one async for one in link.complete(at_end(snapshot))]
         assert await link.search.ready() == "unreachable"
+        await link.leave()
     assert "stopped answering" in reports[-1].problem.message
-    await link.leave()
-    for writer in writers:
-        writer.close()
-    listener.close()
 
 
 async def test_a_conflict_has_those_documents_sent_again_that_it_names(tmp_path):

@@ -142,7 +142,7 @@ async def test_a_host_that_did_not_hear_is_told_again(tmp_path, monkeypatch):
         client = editor.link.search.client
         with monkeypatch.context() as deaf:
             deaf.setattr(editor.link.search, "client", None)
-            await editor.link.close_documents([A])
+            await editor.link.retract()
         assert editor.link.search.client is client
         assert editor.host.service.buffers.usage_of().buffers == 1
         assert await editor.link.retract() == (A,)

@@ -135,10 +135,9 @@ class Seat:
     async def turn_to(self, trace: Trace) -> None:
         self._cancel()
         self._trace = trace
-        closed = self._files.turn_to(trace)
-        for uri in closed:
+        for uri in self._files.turn_to(trace):
             self._completer.forget(uri)
-        await self._link.close_documents(closed)
+        await self._link.retract()
 
     def watch(self, screen: Screen) -> None:
         self._screen = screen
