@@ -1,15 +1,9 @@
 """The one vocabulary of reasons for empty answers, and of remedies for people."""
 
-import time
-from collections.abc import Iterable
 from enum import StrEnum
-from itertools import groupby
-from typing import Any, Self
-from urllib.parse import unquote, urlsplit
+from typing import Self
 
 import msgspec
-
-from engine.model_names import printable
 
 
 class Remedy(msgspec.Struct, frozen=True):
@@ -159,52 +153,3 @@ _OF_HOSTS = {
 def host_reason(code: str) -> Reason:
     """Return a request's reason for a host's failure code or state."""
     return _OF_HOSTS.get(code, Reason.HOST_FAILED)
-
-
-class EmptyAnswer(msgspec.Struct, frozen=True):
-    """One empty answer, with its place in the document but never any text."""
-
-    time_s: float  # since the epoch
-    reason: Reason
-    uri: str
-    line: int | None = None  # from 1
-    detail: str = ""  # completes the reason's sentence for people
-
-    @property
-    def sentence(self) -> str:
-        """The reason for people."""
-        return f"{self.reason.sentence} ({self.detail})" if self.detail else self.reason.sentence
-
-    def shown(self) -> dict[str, Any]:
-        """Return the form for editors and `foregram why --json`."""
-        known = {
-            "file": shown_name(self.uri),
-            "line": self.line,
-            "reason": self.reason.value,
-            "sentence": self.sentence,
-            "time_s": self.time_s,
-            "age_s": round(max(0.0, time.time() - self.time_s), 1),
-            "remedy": self.reason.remedy and msgspec.to_builtins(self.reason.remedy),
-        }
-        return {key: value for key, value in known.items() if value is not None}
-
-
-def notable(answers: Iterable[EmptyAnswer]) -> list[EmptyAnswer]:
-    """Return the awaited answers, oldest first, without repeats of a reason on one line."""
-    kept = [one for one in answers if one.reason not in WITHDRAWN]
-    repeats = groupby(kept, key=lambda one: (one.uri, one.line, one.reason))
-    return [list(same)[-1] for _, same in repeats]
-
-
-def base_name(uri: str) -> str:
-    """Return the last part of a URI's path, decoded."""
-    try:
-        path = uri if uri.startswith("file:") else urlsplit(uri).path
-    except ValueError:
-        path = uri
-    return unquote(path.rstrip("/").rpartition("/")[2])
-
-
-def shown_name(uri: str) -> str:
-    """Return a file's name that is safe to print."""
-    return printable(base_name(uri))

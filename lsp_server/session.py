@@ -20,11 +20,11 @@ from lsp_server.host.link import HostLink
 from lsp_server.host.search import LinkReport, Retry
 from lsp_server.privacy.hidden_files import IGNORE_FILES
 from lsp_server.privacy.permissions import Permissions
-from lsp_server.reasons import HIDING, HOST_TROUBLES, Reason, host_reason, notable
+from lsp_server.reasons import HIDING, HOST_TROUBLES, Reason, host_reason
 from lsp_server.setting_layers import Layer, SettingsProblem
 from lsp_server.settings import Settings, load_settings
 from lsp_server.status import StatusLine
-from lsp_server.why import AnswerLog
+from lsp_server.why import AnswerLog, notable
 from lsp_server.workspace import Workspace
 from lsp_server.workspace_files import WorkspaceFiles
 

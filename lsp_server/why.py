@@ -6,9 +6,11 @@ Each language server has its own file.
 import asyncio
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from itertools import groupby
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -18,8 +20,9 @@ from engine.host.runtime import RuntimeFolder
 from engine.model_names import printable
 from engine.request import Cost, Done
 from lsp_server.documents.document import Snapshot
+from lsp_server.documents.file_path import possible_paths
 from lsp_server.host.link import HostLink
-from lsp_server.reasons import EmptyAnswer, Reason
+from lsp_server.reasons import WITHDRAWN, Reason
 from lsp_server.workspace import Workspace
 from lsp_server.workspace_files import WorkspaceFiles
 
@@ -27,6 +30,46 @@ _FOLDER = "why"
 _KEPT_S = 24 * 3600.0
 _WRITE_S = 1.0  # seconds from an answer until the file is written
 _MOST_ANSWERS = 100
+
+
+class EmptyAnswer(msgspec.Struct, frozen=True):
+    """One empty answer, with its place in the document but never any text."""
+
+    time_s: float  # since the epoch
+    reason: Reason
+    uri: str
+    line: int | None = None  # from 1
+    detail: str = ""  # completes the reason's sentence for people
+
+    @property
+    def sentence(self) -> str:
+        """The reason for people."""
+        return f"{self.reason.sentence} ({self.detail})" if self.detail else self.reason.sentence
+
+    def shown(self) -> dict[str, Any]:
+        """Return the form for editors and `foregram why --json`."""
+        known = {
+            "file": shown_name(self.uri),
+            "line": self.line,
+            "reason": self.reason.value,
+            "sentence": self.sentence,
+            "time_s": self.time_s,
+            "age_s": round(max(0.0, time.time() - self.time_s), 1),
+            "remedy": self.reason.remedy and msgspec.to_builtins(self.reason.remedy),
+        }
+        return {key: value for key, value in known.items() if value is not None}
+
+
+def notable(answers: Iterable[EmptyAnswer]) -> list[EmptyAnswer]:
+    """Return the awaited answers, oldest first, without repeats of a reason on one line."""
+    kept = [one for one in answers if one.reason not in WITHDRAWN]
+    repeats = groupby(kept, key=lambda one: (one.uri, one.line, one.reason))
+    return [list(same)[-1] for _, same in repeats]
+
+
+def shown_name(uri: str) -> str:
+    """Return the last part of a URI's path, safe to print."""
+    return printable(next((path.name for path in possible_paths(uri)), ""))
 
 
 class LastPrompt(msgspec.Struct, frozen=True):
@@ -92,7 +135,7 @@ class AnswerLog:
     def prompt_of(self, uri: str) -> str | None:
         """Return the parts of the last prompt, if it was of this document."""
         last = self._link.last
-        return prompt_sentence(last[1], self._files.trouble) if last and last[0] == uri else None
+        return self._described(last[1]) if last and last[0] == uri else None
 
     def write(self) -> None:
         """Write the answers and the prompt."""
@@ -100,8 +143,7 @@ class AnswerLog:
         last = self._link.last
         if last is not None and last is not self._last:  # otherwise it would look new
             self._last = last
-            told = prompt_sentence(last[1], self._files.trouble)
-            self._prompt = LastPrompt(time.time(), _writable(last[0]), told)
+            self._prompt = LastPrompt(time.time(), _writable(last[0]), self._described(last[1]))
         kept = Kept(tuple(self.kept), self._prompt)
         kept.write(self._workspace.settings.runtime_folder, self._link.client_id)
 
@@ -111,18 +153,15 @@ class AnswerLog:
             self._timer.cancel()
             self.write()
 
+    def _described(self, done: Done) -> str:
+        return prompt_summary(done.cost, self._files.trouble)
 
-def prompt_sentence(done: Done, trouble: str = "") -> str:
-    """Describe the parts of a completion's prompt, with the names of the files.
+
+def prompt_summary(cost: Cost, trouble: str = "") -> str:
+    """Describe a prompt's length, its cached part, and the parts from other files with their names.
 
     `trouble` is why the repository could not be searched.
     """
-    summary = prompt_summary(done.cost)
-    return f"{summary}; the repository: {printable(trouble)}" if trouble else summary
-
-
-def prompt_summary(cost: Cost) -> str:
-    """Describe a prompt's length, its cached part, and the parts from other files."""
     parts = [f"{cost.prompt_tokens:,} tokens, {cost.reused_tokens:,} of them cached"]
     if cost.num_open:
         files = f"{len(cost.neighbours)} of {cost.num_open} other open files"
@@ -132,6 +171,8 @@ def prompt_summary(cost: Cost) -> str:
     if num_found := len(cost.repository):
         files = f"{num_found} {'file' if num_found == 1 else 'files'} of the repository"
         parts.append(f"{cost.repository_tokens:,} from {files}{_listed(cost.repository)}")
+    if trouble:
+        parts.append(f"the repository: {printable(trouble)}")
     return "; ".join(parts)
 
 

@@ -10,9 +10,8 @@ import msgspec
 
 from engine.model_names import printable
 from lsp_server.documents.file_path import possible_paths
-from lsp_server.reasons import EmptyAnswer, notable, shown_name
 from lsp_server.settings import Settings
-from lsp_server.why import Kept
+from lsp_server.why import EmptyAnswer, Kept, notable, shown_name
 
 _MINUTE_S, _HOUR_S = 60.0, 3600.0
 

@@ -14,7 +14,7 @@ from lsp_server.language_names import PROSE, language_of
 from lsp_server.privacy.hidden_files import HiddenFiles, innermost, path_filter
 from lsp_server.privacy.regular_files import Look
 from lsp_server.privacy.secret_texts import AT_ONCE, UNREAD, SecretLines, SecretText
-from lsp_server.reasons import Reason, base_name
+from lsp_server.reasons import Reason
 from lsp_server.settings import Settings
 
 _QUICK_S = 0.02  # seconds; a look that is this quick is repeated for each judgement
@@ -128,7 +128,7 @@ class Permissions:
         """Return a document's path for people and prompts, within its workspace folder if any."""
         path = next(iter(possible_paths(uri)), None)
         if path is None:
-            return base_name(uri) or uri
+            return uri
         return path.relative_to(innermost(path, self._roots) or path.parent).as_posix()
 
     def forget(self, uri: str) -> None:

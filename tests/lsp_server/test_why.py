@@ -11,11 +11,11 @@ import pytest
 from msgspec.structs import replace
 
 from engine.host.runtime import RuntimeFolder
-from engine.request import Cost, Done, FinishReason
+from engine.request import Cost
 from lsp_server.cli.why import show_why
-from lsp_server.reasons import EmptyAnswer, Reason
+from lsp_server.reasons import Reason
 from lsp_server.settings import Settings
-from lsp_server.why import Kept, LastPrompt, prompt_sentence
+from lsp_server.why import EmptyAnswer, Kept, LastPrompt, prompt_summary, shown_name
 
 
 def log(*reasons: Reason, at: float = 0.0, file: str = "a.py", line: int = 3) -> Kept:
@@ -25,8 +25,7 @@ def log(*reasons: Reason, at: float = 0.0, file: str = "a.py", line: int = 3) ->
 
 
 def prompt(cost: Cost) -> Kept:
-    sentence = prompt_sentence(Done("x", FinishReason.END_TOKEN, cost))
-    return Kept(prompt=LastPrompt(time.time(), "file:///work/cart.py", sentence))
+    return Kept(prompt=LastPrompt(time.time(), "file:///work/cart.py", prompt_summary(cost)))
 
 
 @pytest.fixture
@@ -87,6 +86,12 @@ def test_an_answer_tells_its_age_and_what_to_run(folder, shown):
     (answer,) = json.loads(shown(as_json=True))
     assert 249 < answer["age_s"] < 300
     assert answer["remedy"]["action"] == "doctor"
+
+
+def test_a_file_is_known_by_the_last_part_of_its_uri():
+    assert shown_name("file:///work/a%20b.py") == "a b.py"
+    assert shown_name("untitled:Untitled-1") == "Untitled-1"
+    assert shown_name("http://[bad/x.py") == "x.py"
 
 
 def test_a_file_is_told_apart_by_its_path(folder, shown):
