@@ -2,7 +2,7 @@
 
 import reprlib
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
@@ -31,29 +31,22 @@ def failure(name: str, error: Exception, advice: str = "") -> Check:
     return Check(name, "failed", found, remedy)
 
 
-class ModelCheck(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Whether a name is usable; if not, the reason and similar names."""
-
-    ok: bool
-    near: list[str]
-    sentence: str = ""
-
-
-def check_name(typed: str) -> ModelCheck:
+def check_name(typed: str) -> dict[str, Any]:
     """Check a name as the settings would, and whether a local model exists.
 
+    Return `ok`, `near` with similar names, and if the name is unusable the reason as `sentence`.
     Of a model on the hub, only the form of its name is checked.
     """
-    name = typed.strip()
+    name, near = typed.strip(), list[str]()
     if kind_of(name) == "unknown" and (near := near_names(name)):
-        return ModelCheck(ok=False, near=near, sentence=f"no model is called {reprlib.repr(name)}")
-    try:
-        check = check_model(model_name(name, _TYPED, "model"))
-    except ConfigurationError as error:
-        return ModelCheck(ok=False, near=[], sentence=str(error))
-    if check.state != "failed":
-        return ModelCheck(ok=True, near=[])
-    return ModelCheck(ok=False, near=[], sentence=f"{check.what}; {check.advice}")
+        wrong = f"no model is called {reprlib.repr(name)}"
+    else:
+        try:
+            check = check_model(model_name(name, _TYPED, "model"))
+            wrong = f"{check.what}; {check.advice}" if check.state == "failed" else ""
+        except ConfigurationError as error:
+            wrong = str(error)
+    return {"ok": False, "near": near, "sentence": wrong} if wrong else {"ok": True, "near": []}
 
 
 def check_model(model: str | None) -> Check:

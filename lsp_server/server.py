@@ -243,8 +243,7 @@ def check_model(_server: ForegramServer, name: str) -> dict[str, Any]:
     """Return whether a model's name is usable, and similar names."""
     from lsp_server.model_choice import check_name  # noqa: PLC0415 - no start waits for it
 
-    check: dict[str, Any] = msgspec.to_builtins(check_name(name))
-    return check
+    return check_name(name)
 
 
 async def host_use(server: ForegramServer) -> dict[str, Any]:

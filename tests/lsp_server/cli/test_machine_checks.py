@@ -64,7 +64,7 @@ def test_a_folder_here_is_no_model_of_the_hub(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert "looked up on the Hugging Face hub" in check_model("Qwen/Coder").what
     assert check_model("./Qwen/Coder").what.endswith("holds no config.json")
-    assert not check_name("Qwen").ok
+    assert not check_name("Qwen")["ok"]
 
 
 def test_a_model_of_the_hub_shows_when_it_is_loaded():
