@@ -38,7 +38,7 @@ def test_the_token_of_a_remote_host_is_a_secret_file_with_something_in_it(remote
     with pytest.raises(ConfigurationError, match="too few for a secret"):
         check_token(remote)
     path.write_text("abracadabra abracadabra\n")
-    assert check_token(remote).what == f"{path}, mode 0600"
+    assert check_token(remote).what == f"{path}, open only to you"
     path.chmod(0o644)
     with pytest.raises(ConfigurationError, match="run: chmod 600"):
         check_token(remote)
