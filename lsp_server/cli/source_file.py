@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Self
 
 from engine.errors import InputError
-from lsp_server.documents.line_buffer import LINE_END, LineEnd, most_frequent
+from lsp_server.documents.line_buffer import LineBuffer, LineEnd
 
 MAX_BYTES = 32 * 2**20  # bytes; far above any source file, and more would take minutes to tokenise
 _WHERE = re.compile(r"(?P<path>.+?):(?P<line>[0-9]{1,9})(?::(?P<column>[0-9]{1,9}))?:?", re.DOTALL)
@@ -35,8 +35,8 @@ class SourceFile:
         except UnicodeDecodeError:
             # One letter in an old encoding should cost that letter, not the completion.
             text, is_damaged = content.decode("utf-8-sig", "replace"), True
-        plain = text.replace("\r\n", "\n").replace("\r", "\n")
-        return cls(path, plain, most_frequent(LINE_END.findall(text)), is_damaged)
+        buffer = LineBuffer(text)
+        return cls(path, "\n".join(buffer.lines), buffer.line_end, is_damaged)
 
     def with_line_ends(self, text: str) -> str:
         """Return `text`, whose lines end with LF, with the line ends of this file."""
@@ -61,11 +61,8 @@ class Location:
         match = _WHERE.fullmatch(text)
         if match is None:
             raise InputError(f"{text!r} names no line; write FILE:LINE or FILE:LINE:COL")
-        path, line, column = match["path"], int(match["line"]), match["column"]
-        # `a:3:4` is line 3 of `a`, unless there is only a file `a:3`.
-        if column is not None and not Path(path).exists() and Path(f"{path}:{line}").exists():
-            return cls(Path(f"{path}:{line}"), int(column))
-        return cls(Path(path), line, None if column is None else int(column))
+        column = int(match["column"]) if match["column"] else None
+        return cls(Path(match["path"]), int(match["line"]), column)
 
     def offset_in(self, text: str) -> int:
         """Return the characters of `text` before the cursor. Raises InputError if it is outside."""

@@ -7,7 +7,7 @@ An edit costs the lines that it touches and a `memmove` of the list: far below a
 import re
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import Literal
 
@@ -41,8 +41,9 @@ class LineBuffer:
 
     @property
     def line_end(self) -> LineEnd:
-        """The most frequent end of the last 100 lines."""
-        return most_frequent(self._ends[-_NUM_JUDGED - 1 : -1])
+        """The most frequent end of the last 100 lines; LF wins ties."""
+        counts = Counter(self._ends[-_NUM_JUDGED - 1 : -1])
+        return max(_LINE_ENDS, key=lambda end: counts[end])
 
     def apply(self, where: types.Range | None, new_text: str) -> None:
         """Replace a range, or everything, by `new_text`.
@@ -97,12 +98,6 @@ def from_code_points(line: str, num_points: int) -> int:
     return len(line[:num_points].encode(_UTF16, "surrogatepass")) // 2
 
 
-def most_frequent(ends: Iterable[str]) -> LineEnd:
-    """Return the most frequent line end; LF wins ties."""
-    counts = Counter(ends)
-    return max(_LINE_ENDS, key=lambda end: counts[end])
-
-
 def num_utf8_bytes(text: str) -> int:
     """Return the length of `text` in UTF-8."""
     return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
@@ -140,34 +135,26 @@ def differences(old: Sequence[str], new: Sequence[str]) -> tuple[LineSplice, ...
     start = common_start(old, new)
     tail = common_end(old[start:], new[start:])
     old, new = old[start : len(old) - tail], new[start : len(new) - tail]
-    num_both = min(len(old), len(new))
-    lefts = {(0, 0), (len(old) - num_both, len(new) - num_both)}
-    ways = [_spliced_between(old, new, *left, num_both) for left in lefts]
+    ways = [_between(old, new, _equal(old, new, shift)) for shift in {0, len(new) - len(old)}]
     few = [way for way in ways if len(way) <= _MOST_SPLICES]
-    best = min([_spliced_between(old, new, 0, 0, 0), *few], key=_num_lines)
+    best = min([_between(old, new, []), *few], key=_num_lines)
     return tuple(LineSplice(start + one.start, start + one.end, one.lines) for one in best)
 
 
-def _spliced_between(
-    old: Sequence[str], new: Sequence[str], old_left: int, new_left: int, num_both: int
+def _equal(old: Sequence[str], new: Sequence[str], shift: int) -> list[tuple[int, int]]:
+    """Return the rows of equal lines in `old` and `new`, those of `new` larger by `shift`."""
+    rows = range(max(0, -shift), min(len(old), len(new) - shift))
+    return [(row, row + shift) for row in rows if old[row] == new[row + shift]]
+
+
+def _between(
+    old: Sequence[str], new: Sequence[str], equal: list[tuple[int, int]]
 ) -> list[LineSplice]:
-    """Return the splices if `num_both` lines after the left ones correspond to each other."""
-    old_right, new_right = old_left + num_both, new_left + num_both
-    splices = [LineSplice(0, old_left, tuple(new[:new_left]))]
-    for first, last in _unequal(old[old_left:old_right], new[new_left:new_right]):
-        lines = tuple(new[new_left + first : new_left + last])
-        splices.append(LineSplice(old_left + first, old_left + last, lines))
-    splices.append(LineSplice(old_right, len(old), tuple(new[new_right:])))
-    return [one for one in reversed(splices) if one.start < one.end or one.lines]
-
-
-def _unequal(old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[int, int]]:
-    """Yield the runs of rows in which two texts of equal length differ."""
-    pairs = enumerate(zip(old, new, strict=True))
-    rows = [row for row, (one, other) in pairs if one is not other and one != other]
-    starts = [n for n, row in enumerate(rows) if not n or rows[n - 1] < row - 1]
-    for start, end in pairwise([*starts, len(rows)]):
-        yield rows[start], rows[end - 1] + 1
+    """Return the splices between equal lines, the last one first."""
+    ends = pairwise([(-1, -1), *equal, (len(old), len(new))])
+    gaps = [(above + 1, to, at + 1, end) for (above, at), (to, end) in ends]
+    changed = [gap for gap in reversed(gaps) if gap[0] < gap[1] or gap[2] < gap[3]]
+    return [LineSplice(start, end, tuple(new[first:last])) for start, end, first, last in changed]
 
 
 def _num_lines(splices: Iterable[LineSplice]) -> int:

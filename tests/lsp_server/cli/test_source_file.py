@@ -8,8 +8,8 @@ from engine.errors import InputError
 from lsp_server.cli.source_file import MAX_BYTES, Location, SourceFile
 
 
-def written(tmp_path, content, name="a.py"):
-    path = tmp_path / name
+def written(tmp_path, content):
+    path = tmp_path / "a.py"
     path.write_bytes(content)
     return path
 
@@ -82,13 +82,6 @@ def test_an_enormous_file_is_refused_before_it_is_read(tmp_path):
 def test_a_location_is_what_compilers_print(text, expected):
     location = Location.parse(text)
     assert (location.path, location.line, location.column) == expected
-
-
-def test_a_file_whose_name_ends_in_a_number_is_found(tmp_path):
-    path = written(tmp_path, b"one\ntwo\n", name="notes:3")
-    assert Location.parse(f"{path}:2") == Location(path, 2)
-    written(tmp_path, b"", name="notes")
-    assert Location.parse(f"{path}:2") == Location(tmp_path / "notes", 3, 2)
 
 
 @pytest.mark.parametrize(

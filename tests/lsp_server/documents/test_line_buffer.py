@@ -82,21 +82,14 @@ def test_the_size_is_counted_in_utf8_and_follows_edits():
 @pytest.mark.parametrize(
     ("text", "where", "new_text", "expected"),
     [
-        ("ab\ncd", span(0, 1, 0, 1), "x", "axb\ncd"),
-        ("ab\ncd", span(0, 1, 1, 1), "", "ad"),
-        ("ab\ncd", span(1, 2, 1, 2), "\n", "ab\ncd\n"),
-        ("ab\r\ncd", span(0, 2, 1, 0), "\n", "ab\ncd"),
         ("🦉b", span(0, 2, 0, 3), "x", "🦉x"),
         ("🦉b", span(0, 1, 0, 2), "x", "\ud83exb"),  # half an owl, as the editor has it
         ("a🦉b", span(0, 2, 0, 3), "\udd8a", "a🦊b"),  # the other half of a fox
         ("ab\ncd", span(1, 1, 0, 1), "x", "axd"),  # its ends in the other order
-        ("ab\ncd", span(9, 0, 8, 0), "x", "ab\ncdx"),
         ("ab", span(0, 2**31 - 1, 0, 1), "x", "ax"),
         ("ab\r\ncd", span(0, 3, 1, 0), "x", "abxcd"),  # from within the line's end
         ("a\fb\nc", span(1, 0, 1, 1), "x", "a\fb\nx"),
         ("", span(0, 0, 0, 0), "a\n", "a\n"),
-        ("ab\ncd", span(0, 9, 0, 9), "X", "abX\ncd"),  # beyond the line: its end
-        ("ab\ncd", span(0, 9, 1, 0), "X", "abXcd"),
         ("ab\ncd", span(0, 0, 99, 99), "X", "X"),
     ],
 )
@@ -120,11 +113,7 @@ def test_a_range_is_replaced(text, where, new_text, expected):
         (
             None,
             LONG.replace("1\n2\n", "y\n2\n", 1).replace("x", "X\nY"),
-            (
-                LineSplice(501, 501, ("Y",)),
-                LineSplice(500, 501, ("X",)),
-                LineSplice(1, 2, ("y",)),
-            ),
+            (LineSplice(500, 501, ("X", "Y")), LineSplice(1, 2, ("y",))),
         ),
     ],
 )
