@@ -16,6 +16,7 @@ from lsp_server.language_names import language_of
 from lsp_server.reasons import Reason
 
 ContentChanges = Sequence[types.TextDocumentContentChangeEvent]
+WholeDocument = types.TextDocumentContentChangeWholeDocument
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,10 +78,9 @@ class Document:
 
     def change(self, version: int, changes: ContentChanges) -> None:
         """Apply `changes` in order. Our version grows even if `version` does not."""
-        self._snapshot = None
+        self.refusal = self._snapshot = None
         for change in changes:
-            whole = types.TextDocumentContentChangeWholeDocument
-            where = None if isinstance(change, whole) else change.range
+            where = None if isinstance(change, WholeDocument) else change.range
             self._buffer.apply(where, change.text)
         self.version = max(version, self.version + 1)
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from lsprotocol import types
 
-from lsp_server.documents.document import ContentChanges, Document, Snapshot
+from lsp_server.documents.document import ContentChanges, Document, Snapshot, WholeDocument
 from lsp_server.documents.line_buffer import num_utf8_bytes
 from lsp_server.reasons import Reason
 
@@ -42,9 +42,7 @@ class Documents:
 
     def open(self, item: types.TextDocumentItem) -> Reason | None:
         """Hold a document, in place of one already open."""
-        reason = _reason_against(item.text)
-        if item.uri.encode("utf-8", "replace").decode() != item.uri:
-            reason = Reason.BAD_ADDRESS
+        reason = _reason_against(item.uri, item.text)
         self._documents[item.uri] = Document(item, next(self._openings), reason)
         return reason
 
@@ -53,9 +51,10 @@ class Documents:
         document = self._documents.get(uri)
         if document is None:
             return Reason.UNKNOWN_DOCUMENT
-        if document.refusal is not None:
-            return self._restart(document, version, changes)
-        reason = next(filter(None, (_reason_against(change.text) for change in changes)), None)
+        if document.refusal and not any(isinstance(change, WholeDocument) for change in changes):
+            return document.refusal
+        reasons = (_reason_against(uri, change.text) for change in changes)
+        reason = next(filter(None, reasons), None)
         if reason is None:
             document.change(version, changes)
         if document.num_bytes > MAX_DOCUMENT_BYTES:
@@ -124,16 +123,6 @@ class Documents:
     def _held(self) -> list[Document]:
         return [one for one in self._documents.values() if one.refusal is None]
 
-    def _restart(self, refused: Document, version: int, changes: ContentChanges) -> Reason | None:
-        """Hold a refused document again if a change brings its whole text."""
-        whole = types.TextDocumentContentChangeWholeDocument
-        starts = [n for n, change in enumerate(changes) if isinstance(change, whole)]
-        if not starts:
-            return refused.refusal
-        text, later = changes[starts[-1]].text, changes[starts[-1] + 1 :]
-        item = types.TextDocumentItem(refused.uri, refused.language_id, version - 1, text)
-        return self.open(item) or self.change(refused.uri, version, later)
-
     def _keep_cells(self, uri: str, cells: Sequence[types.NotebookCell]) -> None:
         self._notebooks[uri] = list(cells)
         if not cells:
@@ -143,7 +132,9 @@ class Documents:
         }
 
 
-def _reason_against(text: str) -> Reason | None:
+def _reason_against(uri: str, text: str) -> Reason | None:
+    if uri.encode("utf-8", "replace").decode() != uri:
+        return Reason.BAD_ADDRESS
     # A text has no more code points than bytes, so the first test avoids copying a huge text.
     if len(text) > MAX_DOCUMENT_BYTES or num_utf8_bytes(text) > MAX_DOCUMENT_BYTES:
         return Reason.TOO_LARGE

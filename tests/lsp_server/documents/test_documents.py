@@ -174,15 +174,6 @@ def test_cells_move_and_are_added_and_changed_at_once():
     assert list(cells_of(documents).items()) == [("b", "2"), ("c", "3"), ("a", "1")]
 
 
-def test_cells_are_added_and_removed_in_one_change():
-    documents = notebook_of(a="1", b="2", c="3")
-    replaced = structure(
-        1, 1, "d", "e", opened=[cell_text("d", "4"), cell_text("e", "5")], closed="b"
-    )
-    change(documents, structure=replaced)
-    assert list(cells_of(documents).items()) == [("a", "1"), ("d", "4"), ("e", "5"), ("c", "3")]
-
-
 def test_a_closed_notebook_takes_all_its_cells_along():
     documents = notebook_of(a="1", b="2")
     named = [types.TextDocumentIdentifier(f"{NOTEBOOK}#a")]
