@@ -9,7 +9,6 @@ from typing import Any, TypeVar
 from rich.console import Console, RenderableType
 from rich.progress import (
     BarColumn,
-    MofNCompleteColumn,
     Progress,
     TaskID,
     TaskProgressColumn,
@@ -28,8 +27,8 @@ class ProgressBars(progress.Progress):
 
     def __init__(self, console: Console | None = None) -> None:
         console = console or Console(stderr=True)
-        columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn())
-        self._bars = Progress(*columns, console=console, transient=True)
+        bar = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn())
+        self._bars = Progress(*bar, TimeRemainingColumn(), console=console, transient=True)
         self._task: TaskID | None = None
 
     def begin(self, task: str, total: int) -> None:
@@ -48,8 +47,8 @@ class ProgressBars(progress.Progress):
     def end(self) -> None:
         """Remove the bar."""
         if self._task is not None:
-            self._bars.remove_task(self._task)
             self._bars.stop()
+            self._bars.remove_task(self._task)
             self._task = None
 
     def tell(self, sentence: str) -> None:
@@ -60,11 +59,8 @@ class ProgressBars(progress.Progress):
 
 def tracked(items: Sequence[T], noun: str) -> Iterator[T]:
     """Yield the items, and show on stderr how many are done if it is a terminal."""
-    columns = (BarColumn(), MofNCompleteColumn(), TextColumn(noun), TimeRemainingColumn())
-    console = Console(stderr=True)
-    bar = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
-    with bar:
-        yield from bar.track(items)
+    shown = ProgressBars() if sys.stderr.isatty() else progress.Progress()
+    return progress.counted(shown, noun, items)
 
 
 def print_figures(

@@ -37,7 +37,7 @@ def test_tracked_items_are_counted_where_there_is_a_terminal(is_terminal, monkey
     monkeypatch.setattr("sys.stderr.isatty", lambda: is_terminal)
     assert list(tracked("abc", "letters")) == ["a", "b", "c"]
     shown = capsys.readouterr().err
-    assert ("3/3" in shown) == ("letters" in shown) == is_terminal
+    assert ("100%" in shown) == ("letters" in shown) == is_terminal
     assert is_terminal or not shown
 
 
