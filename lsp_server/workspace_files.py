@@ -4,7 +4,6 @@ An index is loaded only if it is wanted, once the client is ready, so that no st
 """
 
 import asyncio
-from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from importlib import import_module
 from pathlib import Path
@@ -36,7 +35,7 @@ class RecentEdits:
     """The last edited lines by document and number, with the text after the edit."""
 
     def __init__(self) -> None:
-        self._lines: OrderedDict[tuple[str, int], str] = OrderedDict()  # newest last
+        self._lines: dict[tuple[str, int], str] = {}  # newest last
 
     def note(self, snapshot: Snapshot, row: int, num_lines: int) -> None:
         """Note lines just edited; `snapshot` is the text after the edit."""
@@ -46,8 +45,8 @@ class RecentEdits:
             self._lines.pop(key, None)
             if snapshot.lines[number].strip():
                 self._lines[key] = snapshot.lines[number][:_EDIT_CHARS]
-        while len(self._lines) > _MOST_EDITS:
-            self._lines.popitem(last=False)
+        for key in list(self._lines)[:-_MOST_EDITS]:
+            del self._lines[key]
 
     def far_from(self, uri: str, row: int) -> tuple[str, ...]:
         """Return the lines that are not near a cursor, newest first."""

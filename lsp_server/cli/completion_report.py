@@ -3,7 +3,6 @@
 import json
 import sys
 from dataclasses import dataclass
-from typing import Any
 
 from rich.console import Console
 from rich.text import Text
@@ -67,24 +66,19 @@ class CompletionReport:
         )
         return " · ".join(parts)
 
-    def as_json(self) -> dict[str, Any]:
-        """The fields of `--json`, in their order. Times in ms, memory in units of 2**20 bytes."""
-        known = {
-            "text": self.text,
-            "replaced_chars_after_cursor": self.replaced,
-            **{name: getattr(self.result.cost, name) for name in _COSTS},
-            "model": self.engine.model,
-            "device": self.engine.device,
-            "dtype": self.engine.dtype,
-            "peak_memory_mb": self.peak_memory_mb,
-            "finish_reason": self.result.finish_reason.value,
-        }
-        return {key: round(one, 3) if type(one) is float else one for key, one in known.items()}
-
 
 def print_json(report: CompletionReport) -> None:
-    """Print one JSON object on one line, with the whole text."""
-    sys.stdout.write(json.dumps(report.as_json()) + "\n")
+    """Print one JSON object on one line. Times in ms, memory in units of 2**20 bytes."""
+    known = {
+        "text": report.text,
+        "replaced_chars_after_cursor": report.replaced,
+        **{name: getattr(report.result.cost, name) for name in _COSTS},
+        **{name: getattr(report.engine, name) for name in ("model", "device", "dtype")},
+        "peak_memory_mb": report.peak_memory_mb,
+        "finish_reason": report.result.finish_reason.value,
+    }
+    shown = {key: round(one, 3) if type(one) is float else one for key, one in known.items()}
+    sys.stdout.write(json.dumps(shown) + "\n")
 
 
 def print_plain(report: CompletionReport) -> None:

@@ -63,9 +63,7 @@ async def serve(server: DocumentServer, stream: asyncio.StreamReader) -> int:
     return 0
 
 
-async def read_body(
-    stream: asyncio.StreamReader, max_bytes: int = _MAX_MESSAGE_BYTES
-) -> bytes | None:
+async def read_body(stream: asyncio.StreamReader) -> bytes | None:
     """Return the next message, or None at the end. Raises NotLspError, IncompleteReadError."""
     num_bytes: int | None = None
     while line := await _header_line(stream):
@@ -74,8 +72,8 @@ async def read_body(
         if line.strip() and not colon:
             raise NotLspError("a line that is no header, as `Content-Length: 123` would be")
         if name == b"content-length":
-            if _LENGTH.fullmatch(value) is None or int(value) > max_bytes:
-                raise NotLspError(f"a length that is no number up to {max_bytes:,}")
+            if _LENGTH.fullmatch(value) is None or int(value) > _MAX_MESSAGE_BYTES:
+                raise NotLspError(f"a length that is no number up to {_MAX_MESSAGE_BYTES:,}")
             num_bytes = int(value)
         elif name == b"content-type" and _OTHER_CHARSET.search(value):
             raise NotLspError("a message that is not in UTF-8")

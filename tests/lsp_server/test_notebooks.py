@@ -150,19 +150,6 @@ async def test_the_cells_above_and_below_are_the_text_around(tmp_path):
     assert engine.requests[-1].open_buffers == ()
 
 
-async def test_cells_that_are_added_moved_and_deleted_stay_in_order(tmp_path):
-    engine = HeldEngine()
-    async with connected(tmp_path, engine) as client:
-        client.open(a="a = 1", b="b = 2")
-        await client.complete("b")
-        client.arrange(["b", "new", "a"], opened=[client.added("new", "n = 3")])
-        await client.complete("new")
-        assert prompt(engine) == ("b = 2\n\nn = 3", "\n\na = 1")
-        client.arrange(["a", "new"])
-        await client.complete("new")
-        assert prompt(engine) == ("a = 1\n\nn = 3", "")
-
-
 async def test_what_was_suggested_below_another_text_is_not_shown_below_this_one(tmp_path):
     engine = HeldEngine()
     async with connected(tmp_path, engine) as client:

@@ -138,6 +138,7 @@ def _raiser(error):
         (KeyboardInterrupt(), 130, ""),
         (MemoryError(), 70, "out of memory"),
         (RuntimeError("a tensor has\nno name"), 70, "RuntimeError: a tensor has no name"),
+        (OSError(errno.ENOSPC, "No space", "/run/token"), 74, "/run/token cannot be written: No"),
     ],
 )
 def test_no_failure_shows_a_stack(error, status, sentence, source_path, capsys, monkeypatch):
@@ -146,13 +147,6 @@ def test_no_failure_shows_a_stack(error, status, sentence, source_path, capsys, 
     captured = capsys.readouterr().err
     assert sentence in captured
     assert "Traceback" not in captured
-
-
-def test_a_file_that_cannot_be_written_is_named(source_path, capsys, monkeypatch):
-    error = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "/run/foregram/token-127.0.0.1-1")
-    monkeypatch.setattr(complete, "_load_engine", _raiser(error))
-    assert cli.main(["complete", f"{source_path}:1"]) == cli.IO_ERROR
-    assert "/run/foregram/token-127.0.0.1-1 cannot be written: No space" in capsys.readouterr().err
 
 
 def test_a_host_is_not_ended_by_the_signal_for_its_token_file_before_it_listens(
@@ -176,11 +170,19 @@ def test_an_unknown_variable_is_an_error(source_path, capsys, monkeypatch):
     assert "FOREGRAM_MODLE" in capsys.readouterr().err
 
 
-def test_ctrl_c_during_the_completion_is_status_130(source_path, monkeypatch, capsys):
-    engine = HeldEngine(("x",), before_word=lambda index: os.kill(os.getpid(), signal.SIGINT))
+def test_ctrl_c_ends_the_completion_within_a_step_and_keeps_its_text(
+    source_path, monkeypatch, capsys
+):
+    def interrupt(index):
+        if index == 1:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    engine = HeldEngine(("first", "second"), before_word=interrupt)
     monkeypatch.setattr(complete, "_load_engine", lambda arguments, settings: engine)
-    assert cli.main(["complete", f"{source_path}:1"]) == 130
-    assert "cancelled" in capsys.readouterr().err
+    assert cli.main(["complete", f"{source_path}:2"]) == 130
+    captured = capsys.readouterr()
+    assert captured.out == "first"
+    assert "cancelled" in captured.err
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,7 @@
 """`foregram complete` with an engine that needs no model."""
 
 import json
-import os
 import re
-import signal
 from pathlib import Path
 
 import pytest
@@ -64,16 +62,6 @@ def test_a_pipe_gets_the_completion_alone_with_the_files_own_line_ends(capsys):
 def test_an_empty_completion_says_why(reason):
     report = complete(HeldEngine((), ending=reason), REQUEST, source())
     assert f"nothing to insert: {report.ending}" in report.summary
-
-
-def test_ctrl_c_ends_the_completion_within_a_step_and_keeps_its_text():
-    def interrupt(index):
-        if index == 1:
-            os.kill(os.getpid(), signal.SIGINT)
-
-    engine = HeldEngine(("first\n", "second\n"), before_word=interrupt)
-    report = complete(engine, REQUEST, source())
-    assert (report.text, report.result.finish_reason) == ("first\n", FinishReason.CANCELLED)
 
 
 @pytest.mark.parametrize("reason", sorted(HIDING - {Reason.LINE_TOO_LONG}))

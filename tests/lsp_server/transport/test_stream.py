@@ -50,8 +50,8 @@ def reader_of(said):
 async def test_names_have_no_case_and_blanks_are_free(head):
     reader = reader_of(2 * (head + b"{}"))
     async with asyncio.timeout(5):
-        assert await read_body(reader, 1_000) == b"{}"
-        assert await read_body(reader, 1_000) == b"{}"
+        assert await read_body(reader) == b"{}"
+        assert await read_body(reader) == b"{}"
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ async def test_names_have_no_case_and_blanks_are_free(head):
         b"Content-Length: -2\r\n\r\n{}",
         b"Content-Length: 2.0\r\n\r\n{}",
         b"Content-Length:\r\n\r\n{}",
-        b"Content-Length: 1001\r\n\r\n",
+        b"Content-Length: 134217729\r\n\r\n",
         b"Content-Length: " + b"9" * 5_000,
         b"Content-Type: " + b"x" * 5_000,
         b"Content-Type: a; charset=iso-8859-1\r\nContent-Length: 2\r\n\r\n{}",
@@ -83,7 +83,7 @@ async def test_what_is_no_header_is_an_error_as_soon_as_it_can_be_told(said):
     reader = reader_of(said)
     async with asyncio.timeout(5):
         with pytest.raises(NotLspError):
-            await read_body(reader, 1_000)
+            await read_body(reader)
 
 
 async def test_an_empty_body_is_a_body_and_the_next_message_is_read():
@@ -104,7 +104,7 @@ async def test_a_pipe_that_arrives_in_pieces_is_read_to_its_end():
 
     writing = asyncio.to_thread(write)
     assert (await asyncio.gather(read_body(reader), writing))[0] == body
-    assert await read_body(reader, 1_000) is None
+    assert await read_body(reader) is None
     os.close(source)
 
 
