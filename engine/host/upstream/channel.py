@@ -118,15 +118,23 @@ class UpstreamChannel:
             raise UpstreamError("upstream_broken", told) from error
         return answer if isinstance(answer, dict) else {}
 
-    @asynccontextmanager
-    async def streamed(self, body: dict[str, Any]) -> AsyncIterator[AsyncGenerator[bytes]]:
-        """Stream the data of a completion's events; leaving the block ends the upstream's work."""
+    async def streamed(self, body: dict[str, Any]) -> AsyncGenerator[bytes]:
+        """Yield the data of a completion's events; closing this ends the upstream's work."""
         rest_s = self._rests_until - time.monotonic()
         if rest_s > 0:
             raise self._busy(rest_s)
         async with self._answer("/v1/completions", body) as response:
-            is_stream = "json" not in response.headers.get("content-type", "")
-            yield self._events(response) if is_stream else self._whole(response)
+            if "json" in response.headers.get("content-type", ""):  # it does not stream
+                yield await body_of(response)
+                return
+            async for line in lines_of(response):
+                name, _, value = line.partition(b":")
+                if name == b"error":  # only llama.cpp sends this field
+                    yield b'{"error":' + value + b"}"
+                elif name == b"data" and value.strip() == b"[DONE]":
+                    yield _DONE
+                elif name == b"data" and value.strip():
+                    yield value.strip()
 
     async def close(self) -> None:
         """Close all connections."""
@@ -137,24 +145,11 @@ class UpstreamChannel:
         self, path: str, body: dict[str, Any] | None
     ) -> AsyncIterator[httpx2.Response]:
         method = "GET" if body is None else "POST"
-        with self._told():  # also what is raised in the caller's block
+        with self._told():  # also what reading the answer raises
             async with self._http.stream(method, path, json=body) as response:
                 if not response.is_success:
                     raise await self._refusal(response)
                 yield response
-
-    async def _events(self, response: httpx2.Response) -> AsyncGenerator[bytes]:
-        async for line in lines_of(response):
-            name, _, value = line.partition(b":")
-            if name == b"error":  # only llama.cpp sends this field
-                yield b'{"error":' + value + b"}"
-            elif name == b"data" and value.strip() == b"[DONE]":
-                yield _DONE
-            elif name == b"data" and value.strip():
-                yield value.strip()
-
-    async def _whole(self, response: httpx2.Response) -> AsyncGenerator[bytes]:
-        yield await body_of(response)
 
     async def _refusal(self, response: httpx2.Response) -> UpstreamError:
         """Return the error for an HTTP error status, with the answer's own message."""

@@ -98,11 +98,6 @@ class UpstreamPrompt:
     text: str
     laid_out: Prompt
 
-    @property
-    def owed(self) -> str:
-        """The text with which the answer must begin."""
-        return self.laid_out.dropped.decode()
-
 
 class PromptWriter:
     """Lays out prompts in at most `budget` tokens."""

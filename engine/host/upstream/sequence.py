@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections.abc import AsyncGenerator, Callable, Collection
-from contextlib import suppress
+from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
 
 from engine.growing_text import GrowingText
@@ -95,13 +95,14 @@ class UpstreamSequence:
         self._prompt = self.model.writer.write(request, is_healed=is_healed)
         self._text = GrowingText(request, self.on_chunk)
         self._end_names = self.model.writer.ends(request)
-        self._owed, self._deltas = self._prompt.owed, []
+        self._owed, self._deltas = self._prompt.laid_out.dropped.decode(), []
 
     async def _generate(self) -> None:
         room = self.model.room(self._prompt)
         max_tokens = min(self.request.stop.max_tokens or 1, room)
         sampling, principal = self.request.sampling, self.request.principal
-        async with self.model.generated(self._prompt, max_tokens, sampling, principal) as deltas:
+        text = self.model.generated(self._prompt, max_tokens, sampling, principal)
+        async with aclosing(text) as deltas:
             async for delta in deltas:
                 self._read = self._read or time.perf_counter()
                 if self._takes_last(delta):

@@ -3,8 +3,8 @@
 import asyncio
 import secrets
 import time
-from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import AsyncExitStack, aclosing, asynccontextmanager
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any
@@ -217,30 +217,26 @@ class UpstreamModel:
         """Return the number of tokens that fit after a prompt, at least 1."""
         return max(1, self.identity.context - len(prompt.laid_out.ids))
 
-    @asynccontextmanager
     async def generated(
         self, prompt: UpstreamPrompt, max_tokens: int, sampling: Sampling, principal: str = ""
-    ) -> AsyncIterator[AsyncGenerator[Delta]]:
-        """Stream the text after a prompt; leaving the block ends the upstream's work."""
-        async with AsyncExitStack() as held:
-            is_repeated = False
-            while True:
-                body = self.bodies.body(prompt.text, max_tokens, sampling, principal)
-                try:
-                    events = await held.enter_async_context(self.channel.streamed(body))
-                    break
-                except UpstreamError as error:
-                    if error.code == "upstream_refused" and self.bodies.leave_out(error.said, body):
-                        continue
-                    # The upstream may have closed a kept connection, so try once more.
-                    if error.code != "upstream_broken" or is_repeated:
-                        raise
-                    is_repeated = True
-            yield await held.enter_async_context(aclosing(self._deltas(events)))
-
-    async def _deltas(self, events: AsyncGenerator[bytes]) -> AsyncGenerator[Delta]:
-        async for data in events:
-            yield read_delta(data, self.channel.name)
+    ) -> AsyncGenerator[Delta]:
+        """Yield the text after a prompt; closing this ends the upstream's work."""
+        may_repeat = True
+        while True:
+            body = self.bodies.body(prompt.text, max_tokens, sampling, principal)
+            try:
+                async with aclosing(self.channel.streamed(body)) as events:
+                    async for data in events:
+                        may_repeat = False
+                        yield read_delta(data, self.channel.name)
+                return
+            except UpstreamError as error:
+                if error.code == "upstream_refused" and self.bodies.leave_out(error.said, body):
+                    continue
+                # The upstream may have closed a kept connection, so try once more.
+                if error.code != "upstream_broken" or not may_repeat:
+                    raise
+                may_repeat = False
 
     async def _affordable_prompt(self) -> int:
         """Return how many prompt tokens the upstream reads quickly: a power of two, 1024 to 8192.
@@ -259,7 +255,6 @@ class UpstreamModel:
         text = " ".join(secrets.token_hex(2) for _ in range(_PROBE_WORDS))
         prompt = self.writer.write(CompletionRequest(text, "", is_raw=True), is_healed=False)
         began = time.perf_counter()
-        async with self.generated(prompt, 1, Sampling()) as deltas:
-            async for delta in deltas:
-                self.tells_probabilities = self.tells_probabilities or delta.has_log_probs
+        async for delta in self.generated(prompt, 1, Sampling()):
+            self.tells_probabilities = self.tells_probabilities or delta.has_log_probs
         return 1000 * (time.perf_counter() - began) / len(prompt.laid_out.ids)
