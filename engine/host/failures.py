@@ -64,17 +64,9 @@ class RateLimitedLog:
             by = f" from {sender}" if sender else ""
             _log.warning("a request%s was refused: %s%s", by, problem.message[:_MOST_CHARS], more)
 
-
-class RateLimitedMessages(logging.Filter):
-    """Lets each log message of a library through once a minute."""
-
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        super().__init__()
-        self._log = RateLimitedLog(clock)
-
     def filter(self, record: logging.LogRecord) -> bool:
-        """Whether a line is due; adds the number of omitted ones to it."""
-        more = self._log.due(str(record.msg))
+        """Let a message through if its line is due, with the number of omitted ones."""
+        more = self.due(str(record.msg))
         record.msg = f"{record.msg}{more or ''}"
         return more is not None
 

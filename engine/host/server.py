@@ -21,7 +21,7 @@ from engine.host.app import guarded_app
 from engine.host.auth import Application
 from engine.host.compat.apis import EnabledApis
 from engine.host.connection import CONNECTIONS_LOG, HostConnection
-from engine.host.failures import RateLimitedMessages
+from engine.host.failures import RateLimitedLog
 from engine.host.options import HostOptions
 from engine.host.principals import Principals
 from engine.host.runtime import RuntimeFolder
@@ -94,7 +94,7 @@ class HostServer(uvicorn.Server):
             stop=self.stop if options.socket is not None else None,
         )
         super().__init__(_config(app, options))
-        self._rate_limit = RateLimitedMessages()
+        self._rate_limit = RateLimitedLog()
 
     def stop(self) -> None:
         """Finish running requests, then return from `serve`."""

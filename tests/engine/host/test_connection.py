@@ -255,15 +255,26 @@ async def test_what_is_no_request_is_refused_with_a_sentence(tmp_path, caplog, s
         assert await is_served(host)
 
 
-@pytest.mark.parametrize("sent", [b"", b"POST /v1/complete HTTP/1.1\r\nhost: h"])
-async def test_headers_that_do_not_end_are_waited_for_no_longer(tmp_path, caplog, limits, sent):
-    limits(HEADERS_S=0.2)
+UNENDED = f"{HEAD.format('POST', 'complete')}content-length: 99\r\n\r\n{{".encode()
+
+
+@pytest.mark.parametrize(
+    ("limit", "sent", "what"),
+    [
+        ("HEADERS_S", b"", "headers"),
+        ("HEADERS_S", b"POST /v1/complete HTTP/1.1\r\nhost: h", "headers"),
+        ("BODY_S", UNENDED, "body"),
+    ],
+)
+async def test_a_request_that_does_not_end_is_waited_for_no_longer(
+    tmp_path, caplog, limits, limit, sent, what
+):
+    limits(**{limit: 0.2})
     async with talking(tmp_path, HeldEngine()) as (host, reader, writer):
         writer.write(sent)
         assert await reader.read() == b""
-        await ended(
-            caplog, "a connection was ended: its request had no end of headers within 0.2 s"
-        )
+        reason = f"a connection was ended: its request had no end of {what} within 0.2 s"
+        await ended(caplog, reason)
         assert await is_served(host)
 
 
@@ -287,15 +298,6 @@ async def test_a_further_request_on_a_connection_has_no_more_time_for_its_header
         writer.write(b"GET /v1/sta")
         await reader.read()
         await ended(caplog, "its request had no end of headers")
-
-
-async def test_a_body_that_does_not_end_is_waited_for_no_longer(tmp_path, caplog, limits):
-    limits(BODY_S=0.2)
-    async with talking(tmp_path, HeldEngine()) as (host, reader, writer):
-        writer.write(f"{HEAD.format('POST', 'complete')}content-length: 99\r\n\r\n{{".encode())
-        assert await reader.read() == b""
-        await ended(caplog, "its request had no end of body within 0.2 s")
-        assert await is_served(host)
 
 
 async def test_a_stream_that_is_not_read_is_ended_and_others_are_served(tmp_path, caplog, limits):

@@ -3,7 +3,7 @@
 import logging
 
 from engine.errors import InputError, NoSpaceError
-from engine.host.failures import RateLimitedLog, RateLimitedMessages
+from engine.host.failures import RateLimitedLog
 from engine.host.protocol import Problem
 
 
@@ -48,7 +48,7 @@ def test_what_a_refusal_quotes_is_cut(caplog):
 def test_a_message_of_a_library_has_a_line_a_minute(caplog):
     now = [0.0]
     logger = logging.getLogger("paced")
-    logger.addFilter(RateLimitedMessages(lambda: now[0]))
+    logger.addFilter(RateLimitedLog(lambda: now[0]))
     for _ in range(200):
         logger.warning("Invalid HTTP request received.")
     logger.warning("another of %d", 2)

@@ -28,7 +28,7 @@ def num_let_through(limits, principal):
     raise AssertionError("no end of it")
 
 
-def test_a_burst_is_let_through_and_then_the_rate(clock):
+def test_a_burst_is_let_through_and_then_the_rate_and_others_have_their_own(clock):
     limits = QuotaKeeper(["requests=2"], clock)
     assert num_let_through(limits, EVE) == 6
     with (
@@ -37,17 +37,11 @@ def test_a_burst_is_let_through_and_then_the_rate(clock):
     ):
         pass
     assert error.value.retry_after_s == pytest.approx(0.5)
+    assert num_let_through(limits, ADA) == 6
     clock.now += 0.5
     assert num_let_through(limits, EVE) == 1
     clock.now += 3600
     assert num_let_through(limits, EVE) == 6
-
-
-def test_one_principals_requests_leave_those_of_others(clock):
-    limits = QuotaKeeper(["requests=5"], clock)
-    assert num_let_through(limits, EVE) == 15
-    assert num_let_through(limits, EVE) == 0
-    assert num_let_through(limits, ADA) == 15
 
 
 def test_large_bodies_count_as_several_requests_and_the_largest_is_let_through(clock):

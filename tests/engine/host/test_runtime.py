@@ -54,22 +54,17 @@ def test_the_folder_is_made_for_its_user_alone(path):
     assert RuntimeFolder.open(path).path == path
 
 
-def test_a_folder_that_others_can_read_is_refused(path):
-    path.mkdir()
-    path.chmod(0o750)
-    with pytest.raises(RuntimeFolderError, match=f"run: chmod 700 {path}"):
-        RuntimeFolder.open(path)
-
-
-def test_a_symbolic_link_is_refused(path, tmp_path):
-    path.symlink_to(tmp_path)
-    with pytest.raises(RuntimeFolderError, match="is a symbolic link"):
-        RuntimeFolder.open(path)
-
-
-def test_a_file_in_the_folders_place_is_refused(path):
-    path.touch(mode=0o600)
-    with pytest.raises(RuntimeFolderError, match="is of the wrong kind"):
+@pytest.mark.parametrize(
+    ("make", "reason"),
+    [
+        (lambda path: path.mkdir(mode=0o750), "is open to other users; run: chmod 700 {path}"),
+        (lambda path: path.symlink_to(path.parent), "is a symbolic link"),
+        (lambda path: path.touch(mode=0o600), "is of the wrong kind"),
+    ],
+)
+def test_what_is_no_private_folder_is_refused(path, make, reason):
+    make(path)
+    with pytest.raises(RuntimeFolderError, match=reason.format(path=path)):
         RuntimeFolder.open(path)
 
 
