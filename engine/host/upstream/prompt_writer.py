@@ -6,7 +6,7 @@ Lengths are estimated, as only the upstream has the tokenizer.
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from itertools import groupby
 
 from engine.model.fim import find_fim_format
 from engine.model.prompt import Prompt, build_prompt
@@ -70,7 +70,7 @@ class EstimatedTokens:
     def __init__(self, specials: Mapping[str, int]) -> None:
         """`specials` are special tokens' names and their ids, from 2 to 255."""
         self.start_ids: tuple[int, ...] = ()  # the upstream adds its own
-        self._names = {token_id: name for name, token_id in specials.items()}
+        self.names = {token_id: name for name, token_id in specials.items()}
 
     def encode(self, text: str) -> list[int]:
         """Return the ids of a text's pieces; a special token's name is plain text here."""
@@ -83,20 +83,12 @@ class EstimatedTokens:
 
     def decode(self, token_ids: Iterable[int], /) -> str:
         """Return the text of the ids, with special tokens by name."""
-        return "".join(self._names.get(one) or _text_of(one) for one in token_ids)
+        return "".join(self.names.get(one) or _text_of(one) for one in token_ids)
 
 
 def _text_of(text_id: int) -> str:
     content = text_id.to_bytes((text_id.bit_length() + 7) // 8, "big")
     return content[1:].decode()
-
-
-@dataclass(frozen=True, slots=True)
-class UpstreamPrompt:
-    """A prompt's text, and its layout."""
-
-    text: str
-    laid_out: Prompt
 
 
 class PromptWriter:
@@ -111,15 +103,15 @@ class PromptWriter:
         self.neighbours = Neighbours(lambda text: len(self.codec.encode(text)))
         vocabulary = Vocabulary(ids, ids.values(), (), byte_level=False)
         self._fim = find_fim_format(vocabulary, model_name)
-        self._specials = frozenset(ids.values())
+        self._ids = ids
         longest_first = sorted(self.special, key=len, reverse=True)
         self._names = re.compile("|".join(map(re.escape, longest_first)))
 
-    def write(self, request: CompletionRequest, *, is_healed: bool) -> UpstreamPrompt:
+    def write(self, request: CompletionRequest, *, is_healed: bool) -> Prompt:
         """Lay out a prompt. With `is_healed`, the answer owes the piece cut at the cursor."""
         if request.is_raw:
             return self._raw(request.prefix)
-        laid_out = build_prompt(
+        return build_prompt(
             self.codec,
             self._fim,
             request.prefix,
@@ -129,32 +121,28 @@ class PromptWriter:
             path=request.path,
             snippets=lambda room: self.neighbours.snippets(request, room),
         )
-        return UpstreamPrompt(self._as_text(laid_out.ids), laid_out)
+
+    def text_of(self, prompt: Prompt) -> str:
+        """Return the text of a prompt, in which the upstream reads special tokens by name."""
+        runs = groupby(prompt.ids, lambda one: one in self.codec.names)
+        return "".join(
+            self.codec.decode(run) if is_special else self._plain(run) for is_special, run in runs
+        )
 
     def ends(self, request: CompletionRequest) -> Collection[str]:
         """Return the special tokens that end a text: all but those named in the document."""
         text = "" if request.is_raw else f"{request.prefix}\0{request.suffix}"
         return [name for name in self.special if name not in text]
 
-    def _raw(self, text: str) -> UpstreamPrompt:
-        """Return a prompt laid out by its caller, in which the upstream reads special tokens."""
-        pieces = self._names.split(text)
-        ids = [one for piece in pieces for one in self.codec.encode(piece)]
-        ids += [_FILLER] * (len(pieces) - 1)  # for each special token
-        return UpstreamPrompt(text, Prompt(tuple(ids), b"", b"", ()))
+    def _raw(self, text: str) -> Prompt:
+        """Return a prompt laid out by its caller, in which names stand for special tokens."""
+        first, *pieces = self._names.split(text)
+        ids = self.codec.encode(first)
+        for name, piece in zip(self._names.findall(text), pieces, strict=True):
+            ids += [self._ids[name], *self.codec.encode(piece)]
+        return Prompt(tuple(ids), b"", b"", ())
 
-    def _as_text(self, ids: Sequence[int]) -> str:
-        parts: list[str] = []
-        run: list[int] = []
-        for one in ids:
-            if one in self._specials:
-                parts += [self._plain(run), self.codec.decode([one])]
-                run = []
-            else:
-                run.append(one)
-        return "".join([*parts, self._plain(run)])
-
-    def _plain(self, ids: Sequence[int]) -> str:
+    def _plain(self, ids: Iterable[int]) -> str:
         """Decode text, with a blank put after the first character of any special token's name."""
         text = self.codec.decode(ids)
         return self._names.sub(lambda found: f"{found[0][0]} {found[0][1:]}", text)

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 
 from engine.growing_text import GrowingText
 from engine.host.upstream.channel import UpstreamError
-from engine.host.upstream.prompt_writer import UpstreamPrompt
 from engine.host.upstream.upstream_model import UpstreamModel
 from engine.host.upstream.wire import Delta
+from engine.model.prompt import Prompt
 from engine.request import (
     Chunk,
     CompletionRequest,
@@ -44,7 +44,7 @@ class UpstreamSequence:
     on_end: Callable[["UpstreamSequence"], None]
     is_done: bool = False
     error: Exception | None = None
-    _prompt: UpstreamPrompt = field(init=False)
+    _prompt: Prompt = field(init=False)
     _text: GrowingText = field(init=False)
     _end_names: Collection[str] = ()  # special tokens that end the text
     _owed: str = ""  # with which the rest of the answer must begin
@@ -95,7 +95,7 @@ class UpstreamSequence:
         self._prompt = self.model.writer.write(request, is_healed=is_healed)
         self._text = GrowingText(request, self.on_chunk)
         self._end_names = self.model.writer.ends(request)
-        self._owed, self._deltas = self._prompt.laid_out.dropped.decode(), []
+        self._owed, self._deltas = self._prompt.dropped.decode(), []
 
     async def _generate(self) -> None:
         room = self.model.room(self._prompt)
@@ -165,7 +165,7 @@ class UpstreamSequence:
                     self._deltas.append(delta)
 
     def _stats(self) -> Cost:
-        laid_out = self._prompt.laid_out
+        prompt = self._prompt
         read = self._read or self._ended
         num_tokens = sum(one.num_tokens for one in self._deltas)
         prompt_tokens = max((one.prompt_tokens for one in self._deltas), default=0)
@@ -174,15 +174,15 @@ class UpstreamSequence:
             tokens=num_tokens,
             steps=num_tokens,  # the upstream's own steps are unknown
             rows=num_tokens,
-            prompt_tokens=prompt_tokens or len(laid_out.ids),
+            prompt_tokens=prompt_tokens or len(prompt.ids),
             # Principals share the upstream's cache, so its hits could reveal others' prompts.
             reused_tokens=0 if self.request.principal else reused_tokens,
             prefill_ms=1000 * (read - self._began),
             decode_ms=1000 * (self._ended - read),
             accepted_by_source={"model": num_tokens},
-            neighbour_tokens=laid_out.neighbour_tokens,
-            neighbours=laid_out.neighbours,
+            neighbour_tokens=prompt.neighbour_tokens,
+            neighbours=prompt.neighbours,
             num_open=len(self.request.open_buffers),
-            repository_tokens=laid_out.repository_tokens,
-            repository=laid_out.repository,
+            repository_tokens=prompt.repository_tokens,
+            repository=prompt.repository,
         )

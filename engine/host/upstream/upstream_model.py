@@ -13,13 +13,9 @@ from engine.config import Sampling
 from engine.errors import ConfigurationError
 from engine.host.upstream.channel import UpstreamChannel, UpstreamError, UpstreamOptionsError
 from engine.host.upstream.options import UpstreamOptions
-from engine.host.upstream.prompt_writer import (
-    FAMILIES,
-    PromptWriter,
-    UpstreamPrompt,
-    names_by_model,
-)
+from engine.host.upstream.prompt_writer import FAMILIES, PromptWriter, names_by_model
 from engine.host.upstream.wire import TITLES, BodyWriter, Delta, ServerKind, read_delta
+from engine.model.prompt import Prompt
 from engine.model_names import kind_of, title_of, why_unknown
 from engine.request import CompletionRequest
 
@@ -213,17 +209,17 @@ class UpstreamModel:
         """Phrases for the features that users lose with an upstream."""
         return _LOST if self.tells_probabilities else (*_LOST, _LOST_WITHOUT_PROBABILITIES)
 
-    def room(self, prompt: UpstreamPrompt) -> int:
+    def room(self, prompt: Prompt) -> int:
         """Return the number of tokens that fit after a prompt, at least 1."""
-        return max(1, self.identity.context - len(prompt.laid_out.ids))
+        return max(1, self.identity.context - len(prompt.ids))
 
     async def generated(
-        self, prompt: UpstreamPrompt, max_tokens: int, sampling: Sampling, principal: str = ""
+        self, prompt: Prompt, max_tokens: int, sampling: Sampling, principal: str = ""
     ) -> AsyncGenerator[Delta]:
         """Yield the text after a prompt; closing this ends the upstream's work."""
-        may_repeat = True
+        text, may_repeat = self.writer.text_of(prompt), True
         while True:
-            body = self.bodies.body(prompt.text, max_tokens, sampling, principal)
+            body = self.bodies.body(text, max_tokens, sampling, principal)
             try:
                 async with aclosing(self.channel.streamed(body)) as events:
                     async for data in events:
@@ -257,4 +253,4 @@ class UpstreamModel:
         began = time.perf_counter()
         async for delta in self.generated(prompt, 1, Sampling()):
             self.tells_probabilities = self.tells_probabilities or delta.has_log_probs
-        return 1000 * (time.perf_counter() - began) / len(prompt.laid_out.ids)
+        return 1000 * (time.perf_counter() - began) / len(prompt.ids)

@@ -44,7 +44,7 @@ def test_code_has_some_three_characters_a_piece():
 def shown(model_name):
     """A prompt for a model of that name."""
     writer = PromptWriter(names_by_model(model_name), model_name)
-    return writer.write(CompletionRequest("x = ", "\n"), is_healed=True).text
+    return writer.text_of(writer.write(CompletionRequest("x = ", "\n"), is_healed=True))
 
 
 @pytest.mark.parametrize(
