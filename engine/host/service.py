@@ -203,26 +203,20 @@ class CompletionJob(Job):
     async def events(self) -> AsyncGenerator[CompleteEvent]:
         """Queue the job, and yield its events up to Done or Failed. Closing it cancels the job."""
         service, num_written = self.service, 0
-        client = ClientId(self.principal, self.client)
-        service.clients.note(client)
+        service.clients.note(ClientId(self.principal, self.client))
         service.scheduler.submit(self)
         try:
-            while True:
-                event = self._as_told(await self.told.events.get())
-                if isinstance(event, Chunk):  # an editor may show it before the end
-                    num_written += len(event.text)
-                    service.clients.add(self.principal, self.id, num_written)
-                if isinstance(event, Done):
-                    service.served_since = service.served_since or time.monotonic()
-                    service.clients.add_done(self.principal, event)
+            while isinstance(event := self._as_told(await self.told.events.get()), Chunk):
+                num_written += len(event.text)  # an editor may show it before the end
+                service.clients.add(self.principal, self.id, num_written)
                 yield event
-                if not isinstance(event, Chunk):
-                    return
+            if isinstance(event, Done):
+                service.served_since = service.served_since or time.monotonic()
+                service.clients.add_done(self.principal, event)
+            yield event
         finally:
             service.scheduler.cancel(self)
             service.used_at = time.monotonic()
-            if service.clients.knows(self.principal):
-                service.clients.note(client)
 
     def _as_told(self, event: CompleteEvent) -> CompleteEvent:
         """Turn a completion that the host ended into Failed, whatever text it has."""

@@ -6,7 +6,6 @@ https://html.spec.whatwg.org/multipage/server-sent-events.html
 """
 
 import asyncio
-import time
 from collections.abc import AsyncGenerator, Awaitable
 from contextlib import aclosing
 from dataclasses import dataclass
@@ -114,7 +113,6 @@ def drop_in_routes(service: CompletionService, enabled: EnabledApis) -> list[HTT
 def _completing(service: CompletionService, path: str, enabled: EnabledApis) -> HTTPRouteHandler:
     @post(path, status_code=200)
     async def complete(request: AnyRequest) -> Response[Any]:
-        service.used_at = time.monotonic()
         body = _plain(decoded(await request.body(), dict[str, Any]))
         api = request.state[_API] = enabled.meant(path, body)
         completion = api.read(path, body, service.engine_thread.ready_engine().info)
