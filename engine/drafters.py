@@ -78,8 +78,8 @@ class Drafters:
         context = self.context(prompt)
         with self.states.take(request.workspace, request.principal) as state:
             state.closed += closed
-            has_new = state.repository.sync(request.workspace, _files(request.repository))
-            if state.buffers.sync(request.workspace, request.open_buffers) or has_new:
+            has_new = state.repository.sync(_files(request.repository))
+            if state.buffers.sync(request.open_buffers) or has_new:
                 state.edited.close()  # added again, it is the newest document, which comes first
             with state.edited.completed(request, prompt.partial.decode("utf-8", "replace")):
                 first_draft = TextLookup(state.pool, self._tokenizer).draft(

@@ -33,12 +33,16 @@ class DraftState:
     closed: list[ClosedBuffers] = field(default_factory=list)  # while it was taken
 
     def forget(self, closed: ClosedBuffers) -> None:
-        """Forget buffers and the completions in them."""
-        for texts in (self.buffers, self.repository, self.edited):
-            texts.forget(closed)
+        """Forget buffers and the completions in them; all texts if the client has no buffer left."""
         self.pool.remove_all(Source.PREVIOUS_COMPLETION, closed.paths)
+        texts = self.buffers, self.repository, self.edited
         if closed.takes_all_of(self.workspace):
             self.workspace = _NOBODYS
+            for one in texts:
+                one.close()
+        elif self.workspace == closed.workspace:
+            for one in texts:
+                one.forget(closed.keys | closed.paths)
 
     def is_of_all(self, closed: ClosedBuffers) -> bool:
         """Whether to forget the whole state, including its recycler."""

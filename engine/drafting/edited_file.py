@@ -6,7 +6,7 @@ just before the cursor is added for one completion only, as each key changes its
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from itertools import accumulate
 from typing import Literal
@@ -17,7 +17,7 @@ from engine.common_start import common_end, common_start
 from engine.drafting.pool import Document, NgramPool, PoolFullError
 from engine.drafting.tree import Source
 from engine.model.remembered_encoding import Encode, allows_blocks, split_blocks
-from engine.request import ClosedBuffers, CompletionRequest
+from engine.request import CompletionRequest
 
 _STEP_CHARS = 25_000  # steps in which the start of the held text moves
 _NEW_CHARS = 50_000  # new text of a part that one completion tokenises while others wait
@@ -33,7 +33,7 @@ class EditedFile:
     def __init__(self, pool: NgramPool, encode: Encode) -> None:
         self._pool = pool
         self._encode = encode
-        self._workspace = self._path = ""
+        self._path = ""
         self._texts: dict[_Part, TokenisedText] = {}
         self._documents: dict[_Part, Document] = {}
         self._reach: dict[_Part, int] = {}  # characters of a part to hold
@@ -47,9 +47,9 @@ class EditedFile:
         """
         prefix = request.prefix
         near = max(0, len(prefix) // _NEAR_CHARS - 1) * _NEAR_CHARS
-        if (request.workspace, request.path) != (self._workspace, self._path):
+        if request.path != self._path:
             self.close()
-        self._workspace, self._path = request.workspace, request.path
+        self._path = request.path
         self._hold("behind", Source.SUFFIX, lambda reach: request.suffix[:reach])
         self._hold("before", Source.EDITED_FILE, lambda reach: prefix[_start(near, reach) : near])
         with self._pool.savepoint():
@@ -66,10 +66,9 @@ class EditedFile:
         self._texts.clear()
         self._reach.clear()
 
-    def forget(self, closed: ClosedBuffers) -> None:
-        """Forget the file if it was closed, or if its client has no buffer left open."""
-        is_closed = self._workspace == closed.workspace and self._path in closed.paths
-        if is_closed or closed.takes_all_of(self._workspace):
+    def forget(self, names: Collection[str]) -> None:
+        """Forget the file if its path is one of these."""
+        if self._path in names:
             self.close()
 
     def _hold(self, part: _Part, source: Source, text_within: Callable[[int], str]) -> None:

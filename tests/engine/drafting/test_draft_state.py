@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+import pytest
+
 from engine.drafting.draft_state import DraftState, DraftStates
 from engine.drafting.edited_file import EditedFile
 from engine.drafting.open_buffers import OpenBuffers
@@ -99,7 +101,7 @@ def test_tokens_are_those_of_all_states_and_completions_are_forgotten_in_all():
 def test_closed_buffers_and_what_was_written_in_them_are_forgotten():
     states = make_states()
     with states.take("a") as state:
-        state.buffers.sync("a", [Buffer("a.py", "\1\2\3", key="1")])  # characters are the tokens
+        state.buffers.sync([Buffer("a.py", "\1\2\3", key="1")])  # characters are the tokens
         state.pool.add([4, 5], Source.PREVIOUS_COMPLETION, "a.py")
         state.pool.add([6, 7], Source.PREVIOUS_COMPLETION, "b.py")
     states.forget(CLOSED)
@@ -114,28 +116,37 @@ def test_the_file_that_was_edited_last_is_forgotten_when_it_is_closed():
     assert follows(state.pool, 1) == []
 
 
+@pytest.mark.parametrize(("workspace", "path"), [("a", "b.py"), ("b", "a.py")])
+def test_a_file_of_another_name_or_workspace_stays(workspace, path):
+    states = make_states()
+    with states.take(workspace) as state:
+        state.buffers.sync([Buffer(path, "\4\5\6")])
+        with state.edited.completed(edited(workspace, path), ""):
+            pass
+    states.forget(CLOSED)
+    assert [follows(state.pool, token) for token in (1, 4)] == [[2], [5]]
+
+
 LEFT = ClosedBuffers("ada\0new", frozenset(), frozenset(), "", frozenset(), departed="ada\0")
 
 
 def test_nothing_of_a_client_that_left_is_drafted_from_any_of_its_workspaces():
     states = make_states()
     with states.take("ada\0old") as state, states.take("ada\0new") as other:
-        state.repository.sync("ada\0old", [Buffer("a.py", "abcdefgh")])
-        other.repository.sync("ada\0new", [Buffer("b.py", "ijklmnop")])
-        other.buffers.sync("bob\0old", [Buffer("c.py", "qrstuvwx")])
+        state.repository.sync([Buffer("a.py", "abcdefgh")])
+        other.repository.sync([Buffer("b.py", "ijklmnop")])
     states.forget(LEFT)
     pools = [state.pool, other.pool]
     assert [drafted(pool, text) for pool in pools for text in ("abcdefgh", "ijklmnop")] == [
         set()
     ] * 4
-    assert drafted(other.pool, "qrstuvwx") == {ord(one) for one in "rstuvwx"}
 
 
 def test_nothing_is_drafted_of_a_client_that_leaves_while_its_completion_goes_on():
     states = make_states()
     with states.take("ada\0old") as state:
         states.forget(LEFT)
-        state.repository.sync("ada\0old", [Buffer("a.py", "abcdefgh")])
+        state.repository.sync([Buffer("a.py", "abcdefgh")])
         with state.edited.completed(edited("ada\0old", "d.py"), ""):
             pass
     assert drafted(state.pool, "abcdefgh") == drafted(state.pool, "\1\2\n") == set()
@@ -181,7 +192,7 @@ def test_a_principal_never_gets_a_state_of_another():
 def test_what_another_principal_closes_stays():
     states = make_states()
     with states.take("a", "ada") as state:
-        state.buffers.sync("a", [Buffer("a.py", "\1\2\3", key="1")])
+        state.buffers.sync([Buffer("a.py", "\1\2\3", key="1")])
     states.forget(CLOSED)
     assert follows(state.pool, 1) == [2]
     states.forget(replace(CLOSED, principal="ada"))

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from engine.drafting.edited_file import EditedFile, TokenisedText
 from engine.drafting.pool import NgramPool, PoolFullError
 from engine.drafting.tree import Source
-from engine.request import ClosedBuffers, CompletionRequest
+from engine.request import CompletionRequest
 from tests.support.trained_tokenizers import SPLITTERS, edited, edits, texts, trained
 
 short_texts = st.text("ab \n", max_size=12)
@@ -31,8 +31,8 @@ def make(capacity=10_000):
     return pool, encode, EditedFile(pool, encode)
 
 
-def request(prefix, suffix="", path="a.py", workspace="here"):
-    return CompletionRequest(prefix, suffix, path=path, workspace=workspace)
+def request(prefix, suffix="", path="a.py"):
+    return CompletionRequest(prefix, suffix, path=path)
 
 
 def found(pool, context):
@@ -79,22 +79,21 @@ def test_generated_tokens_follow_the_file_until_the_completion_ends():
 
 def test_of_several_files_only_the_last_one_is_held():
     pool, _, file = make()
-    for path, workspace in (("a.py", "here"), ("b.py", "here"), ("b.py", "there")):
-        with file.completed(request("", f"{path[0]} {workspace}\n", path, workspace), ""):
+    for path in ("a.py", "b.py"):
+        with file.completed(request("", f"{path[0]} here\n", path), ""):
             pass
     assert not found(pool, "a")
-    assert found(pool, "b") == {(1, " there\n", Source.SUFFIX): 1}
+    assert found(pool, "b") == {(1, " here\n", Source.SUFFIX): 1}
 
 
 def test_a_closed_file_is_forgotten_and_another_is_not():
     pool, _, file = make()
     with file.completed(request("ab\n" * 2000, "cd"), ""):
         pass
-    file.forget(ClosedBuffers("there", paths=frozenset({"a.py"})))
-    file.forget(ClosedBuffers("here", paths=frozenset({"b.py"})))
+    file.forget({"b.py"})
     assert found(pool, "a")
     assert found(pool, "c")
-    file.forget(ClosedBuffers("here", paths=frozenset({"a.py"})))
+    file.forget({"a.py"})
     assert not found(pool, "a")
     assert not found(pool, "c")
 
