@@ -17,6 +17,7 @@ from lsp_server.privacy.permissions import Permissions
 from lsp_server.reasons import Reason
 from lsp_server.settings import Settings
 from lsp_server.workspace import Workspace
+from tests.support.editor import behind
 from tests.support.held_engine import HeldEngine
 from tests.support.running_host import RunningHost, running_host
 from tests.support.workspaces import link_of
@@ -33,28 +34,25 @@ class Connected:
     link: HostLink
     completer: InlineCompleter
     version: int = 1
-    row: int = 0
-    column: int = 0
+    before: str = ""  # the text up to the cursor
 
     def open(self, text: str, uri: str = URI, language: str = "python") -> None:
-        before, _, after = text.partition("|")
-        self.row, self.column = before.count("\n"), len(before.rpartition("\n")[2])
-        self.documents.open(types.TextDocumentItem(uri, language, self.version, before + after))
+        self.before, _, after = text.partition("|")
+        item = types.TextDocumentItem(uri, language, self.version, self.before + after)
+        self.documents.open(item)
 
     def type(self, text: str, uri: str = URI) -> None:
         self.version += 1
-        place = types.Position(self.row, self.column)
+        place = behind(self.before)
         change = types.TextDocumentContentChangePartial(types.Range(place, place), text)
         self.documents.change(uri, self.version, [change])
-        *above, last = text.split("\n")
-        self.row += len(above)
-        self.column = len(last) + (0 if above else self.column)
+        self.before += text
 
     def ask(self, uri: str = URI, **options: Any) -> asyncio.Task[Answer]:
         kinds = types.InlineCompletionTriggerKind
         kind = kinds.Invoked if options.pop("invoked", False) else kinds.Automatic
         context = types.InlineCompletionContext(kind, options.pop("selected", None))
-        position = options.pop("position", types.Position(self.row, self.column))
+        position = options.pop("position", behind(self.before))
         params = types.InlineCompletionParams(context, types.TextDocumentIdentifier(uri), position)
         return asyncio.create_task(self.completer.answer(params))
 

@@ -14,6 +14,7 @@ from engine.host.quotas import Quotas
 from engine.request import FinishReason
 from lsp_server.reasons import Reason
 from tests.support.connected import URI, connected, texts_of
+from tests.support.editor import behind
 from tests.support.held_engine import HeldEngine
 from tests.support.running_host import engine_after
 
@@ -507,9 +508,8 @@ async def test_a_new_line_is_read_before_it_is_asked_for(tmp_path):
     async with editing(tmp_path, engine) as editor:
         await editor.ask()
         editor.type("x = 1\n    ")
-        editor.completer.prefill(
-            URI, editor.documents.snapshot(URI).position(types.Position(editor.row, editor.column))
-        )
+        cursor = editor.documents.snapshot(URI).position(behind(editor.before))
+        editor.completer.prefill(URI, cursor)
         while len(engine.requests) < 2:
             await asyncio.sleep(0.005)
     assert engine.requests[1].prefix == "def total(items):\n    x = 1\n    "
