@@ -1,4 +1,4 @@
-"""What all tests here have in common: the real programs, in processes of their own."""
+"""Tests of the real programs, in processes of their own."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +16,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture
 def short_folder() -> Iterator[Path]:
-    """A folder whose path leaves room for that of a socket."""
+    """A folder whose path is short enough for a socket."""
     with TemporaryDirectory(prefix="fg-", dir="/tmp") as name:
         yield Path(name)

@@ -1,4 +1,4 @@
-"""The installed command in processes of its own: what ends it early, and real files."""
+"""The installed command as a process: real files, and early ends."""
 
 import json
 import os
@@ -40,7 +40,7 @@ def test_completes_a_hole_of_a_real_file_on_the_offline_model():
 
 @pytest.fixture(scope="module")
 def tiny(tmp_path_factory):
-    """A model whose start takes no time."""
+    """The option for a model that loads at once."""
     model = tiny_model("qwen2", max_position_embeddings=4096)
     return ("--model", save_model(model, tmp_path_factory.mktemp("tiny") / "model"))
 
@@ -78,7 +78,7 @@ def test_an_output_that_is_full_is_one_sentence():
 
 @contextmanager
 def _on_a_terminal(*arguments):
-    """The command on a pseudo-terminal, and what reads the next part that it writes; nothing at its end."""
+    """Run the command on a pseudo-terminal; yield it and a function that reads, b"" at the end."""
     reader, writer = pty.openpty()
     environment = {key: value for key, value in os.environ.items() if key != "NO_COLOR"}
     with subprocess.Popen(

@@ -35,7 +35,7 @@ def text_of(item):
 
 @pytest.fixture(scope="module")
 def runtime(tmp_path_factory):
-    """Where the host of all these tests runs, which is stopped at their end."""
+    """The runtime folder of these tests' host, which is stopped at their end."""
     folder = tmp_path_factory.mktemp("run")
     yield RuntimeFolder.open(folder)
     command = [sys.executable, "-m", "lsp_server", "stop", "--force"]
@@ -82,7 +82,7 @@ async def test_ghost_text_is_typed_along_accepted_and_counted():
             assert text == shown.before.rpartition("\n")[2].strip() + text_of(item)
         assert item.command is not None
         await shown.run(item.command.command, *(item.command.arguments or ()))
-    page = (await told("/metrics")).decode()  # what nobody asked after is told as the editor leaves
+    page = (await told("/metrics")).decode()  # the last feedback comes as the editor leaves
     assert 'foregram_feedback_total{kind="accepted"} 1.0' in page
     assert "foregram_requests_total" in page
 
@@ -102,7 +102,7 @@ async def _completes(uri):
 
 
 async def test_where_a_host_is_killed_in_the_middle_the_next_one_answers():
-    # Else what runs could be what is written ahead of the user.
+    # Otherwise a completion ahead of the user could be running.
     async with editor(capabilities=PROGRESS, environ={"FOREGRAM_SPECULATE": "false"}) as shown:
         shown.open(SOURCE)
         assert await first_items(shown)
@@ -117,7 +117,7 @@ async def test_where_a_host_is_killed_in_the_middle_the_next_one_answers():
 
 @pytest.mark.skipif(sys.platform != "linux", reason="resident memory is read from /proc")
 async def test_a_storm_of_cancelled_requests_is_answered_and_ends_with_the_right_text():
-    # Of several candidates a slow machine has fewer in time: another one may come first.
+    # A slow machine may lack some of several candidates, so another could come first.
     async with editor(environ={"FOREGRAM_NUM_CANDIDATES": "1"}) as shown:
         shown.open(SOURCE)
         await first_items(shown)
@@ -133,7 +133,7 @@ async def test_a_storm_of_cancelled_requests_is_answered_and_ends_with_the_right
                 status = await host_status()
                 assert status.num_running <= 1
                 resident.append(resident_mb(status.pid))
-        # A step of many rows takes 80 MB for its logits while it runs: a leak would raise the lowest.
+        # A running step may take 80 MB for its logits; a leak would raise the minimum.
         assert min(resident[-5:]) < min(resident[5:10]) + 100
         answers = await asyncio.wait_for(asyncio.gather(*pending, return_exceptions=True), 30)
         cancelled = [one for one in answers if isinstance(one, JsonRpcException)]

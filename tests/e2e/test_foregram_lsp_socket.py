@@ -18,12 +18,12 @@ from tests.support.editor import Editor, editor, hostless
 from tests.support.raw_messages import framed
 
 SECRETS = "file:///shop/.env"
-UNREACHABLE_S = 5.0  # an editor that waits longer than this for nothing looks broken
+UNREACHABLE_S = 5.0  # seconds after which an editor seems broken
 
 
 @contextmanager
 def language_server(tmp_path, *arguments):
-    """A language server that finds no host, and what it says where it listens."""
+    """Run a language server that finds no host; yield it and its first line."""
     with subprocess.Popen(
         [sys.executable, "-m", "lsp_server", "lsp", *arguments],
         stdin=subprocess.DEVNULL,
@@ -56,7 +56,7 @@ def connected(served: Served, uri: str):
 
 
 async def answered(shown: Editor) -> list[str]:
-    """Ask once, get nothing, and in time; the reasons of this server so far."""
+    """Ask, and get an empty answer in time; return the reasons of this server so far."""
     began = time.monotonic()
     assert await shown.items() == []
     assert time.monotonic() - began < UNREACHABLE_S
@@ -70,7 +70,7 @@ async def test_two_editors_have_documents_of_their_own(served):
         other.open("KEY=|", "plaintext")
         assert await answered(one) == ["host_unreachable"]
         assert await answered(other) == ["secret_file"]
-        # Neither knows what the other has opened.
+        # Neither knows the other's documents.
         assert await one.items(uri=SECRETS) == []
         assert await other.items(uri="file:///shop/a.py") == []
         assert await one.reasons() == ["host_unreachable", "unknown_document"]
@@ -109,7 +109,7 @@ async def test_every_answer_without_a_host_is_empty_quick_and_has_its_reason(ser
         for count in range(1, 4):
             assert await answered(shown) == ["host_unreachable"] * count
             shown.type("1")
-        (message,) = shown.messages  # told once
+        (message,) = shown.messages  # only one
         assert message.startswith("foregram: no completion host listens on http://127.0.0.1:9")
 
 
@@ -125,7 +125,7 @@ async def test_ctrl_c_ends_it_while_an_editor_is_connected(served):
 
 
 async def _gone(_params: None) -> None:
-    """There is no server to shut down any more."""
+    """The server has ended."""
 
 
 async def test_a_socket_file_is_its_users_alone_(tmp_path):

@@ -13,7 +13,7 @@ from tests.support.tiny_models import save_model, tiny_model
 FOREGRAM = Path(sys.executable).with_name("foregram")
 GIVEN = "given.py"
 MODEL = "tiny"
-# What libraries of ours, and those below them, read in the current folder or import from there.
+# Modules that our dependencies may import from the current folder, and files that they may read.
 MODULES = (
     *("engine", "kernels", "sitecustomize", "usercustomize", "argparse", "json", "yaml"),
     *("gguf", "huggingface_hub", "httpx2", "msgspec", "numba", "numpy", "pygls", "ray", "rich"),
@@ -32,8 +32,13 @@ FILES = {
     "tox.ini": "[tox]\n",
     "__pycache__/given.cpython-311.pyc": "",
 }
-_PRIVACY = {".git", ".gitignore", ".foregramignore", "info"}  # looked at for what may be completed
-# Python imports this first: it notes each file that is opened in the folder, by whatever means.
+_PRIVACY = {
+    ".git",
+    ".gitignore",
+    ".foregramignore",
+    "info",
+}  # they say which files may be completed
+# Python imports this first. It notes each file that is opened in the folder.
 _WATCHER = """
 import os, sys
 folder, log = os.environ["WATCHED"], os.environ["SEEN"]
@@ -70,7 +75,7 @@ def folder(tmp_path, model):
 
 @pytest.fixture
 def seen(folder, tmp_path):
-    """What was opened in the folder, but for what the command was given."""
+    """Returns the files opened in the folder, apart from those that the command names."""
     (tmp_path / "watcher").mkdir()
     (tmp_path / "watcher/sitecustomize.py").write_text(_WATCHER)
 

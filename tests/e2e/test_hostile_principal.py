@@ -1,4 +1,4 @@
-"""One who means no good beside one who types: what it is given stays within its quotas.
+"""A hostile client beside a person who types: it gets no more than its quotas.
 
 New names with 32 MiB of text each, completions without an end, streams that nobody reads, requests
 that do not end, thousands of requests at once: tests/support/hostile_client.py. `make soak` goes on
@@ -25,13 +25,15 @@ from tests.support.tiny_models import save_model, tiny_model
 SECONDS = float(os.environ.get("HOSTILE_SECONDS", "7"))
 WAYS = os.environ.get("HOSTILE_WAYS", "").split()
 IS_LONG = SECONDS >= 60
-QUOTA_MB = 256 if IS_LONG else 64  # of buffers; the default only takes longer to fill
-BODIES = 4  # of 32 MiB at once on their way, each as bytes and as what they say
-REQUESTS = 100 if IS_LONG else 2000  # a second; the default lets few through in a short time
-SLOWER = 1.5  # beside the other, at most
+QUOTA_MB = 256 if IS_LONG else 64  # MB of buffers; the default takes longer to fill
+BODIES = 4  # of 32 MiB at once, each as bytes and as text
+REQUESTS = (
+    100 if IS_LONG else 2000
+)  # requests a second; the default lets few through in a short time
+SLOWER = 1.5  # the largest factor beside the attacker
 ADA, EVE = "ada", "eve"
 FILE = tuple(f"def function_{number}(a, b): return a + b * {number}" for number in range(200))
-PAUSE_S = 0.1  # between what is typed
+PAUSE_S = 0.1  # seconds between requests
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(240 + 3 * SECONDS)]
 
@@ -54,7 +56,7 @@ def within(seconds: float):
 
 @contextmanager
 def most_memory(host: ServedHost) -> Iterator[list[float]]:
-    """Holds the most MB that the host had meanwhile."""
+    """Yield a list with the most MB that the host had in the block."""
     most, is_over = [0.0], threading.Event()
 
     def look() -> None:
@@ -107,7 +109,7 @@ def test_what_it_takes_is_within_its_quotas_and_another_is_served(short_folder):
     assert seen
     assert not [one for one in seen if one.split()[1].startswith("5")]
     assert most[0] - before < QUOTA_MB + 2 * BODIES * MAX_BODY_BYTES / 1e6
-    if IS_LONG:  # a few seconds say nothing
+    if IS_LONG:  # a few seconds prove nothing
         assert np.percentile(beside, 90) <= SLOWER * np.percentile(alone, 90)
 
 

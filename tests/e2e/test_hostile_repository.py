@@ -1,4 +1,4 @@
-"""A repository that means no good, through the real language server: each request is answered."""
+"""A hostile repository, through the real language server: each request is answered."""
 
 import asyncio
 import os
@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.editor import editor, hostless
 
-ANSWER_S = 10.0  # far above what an answer takes here, far below what these files once took
+ANSWER_S = 10.0  # seconds, far above the time of an answer
 LIST = "unclear_ignore_file"
 UNREACHABLE = "host_unreachable"
 

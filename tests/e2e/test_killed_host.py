@@ -54,7 +54,7 @@ class Typist:
         command += ["--socket", str(folder.socket_path), "--token-file", str(folder.token_path)]
 
         async def find():
-            # As a person who wants a host now: these are no hosts that fail at their start.
+            # As a person who wants a host now, whatever failed before.
             return await ensure_host(self.settings, command, wanted_at=boot_s())
 
         self.link = link_of(workspace_of(self.documents), find)
@@ -62,7 +62,7 @@ class Typist:
         self.link.search.begin()
 
     def type(self) -> None:
-        """Change a place, or now and then all."""
+        """Insert a text, and now and then delete the rest of its line."""
         self.version += 1
         snapshot = self._snapshot()
         line = self.chance.randrange(len(snapshot.lines))
@@ -73,7 +73,7 @@ class Typist:
         assert self.documents.change(URI, self.version, [change]) is None
 
     async def ask(self) -> None:
-        """One request: it says the text as it is, or the host was killed."""
+        """Ask; the answer has to be of the current text, unless the host was killed."""
         snapshot, before = self._snapshot(), self.num_kills[0]
         line = self.chance.randrange(len(snapshot.lines))
         character = self.chance.randint(0, len(snapshot.lines[line]))
@@ -85,9 +85,7 @@ class Typist:
             self.outcomes["gone"] += 1
             self.in_vain = self.in_vain + 1 if self.num_kills[0] == before else 0
             assert self.in_vain < 2, "no host was killed, and a second request was not served"
-            while (
-                self.link.search.state == "unreachable"
-            ):  # then an editor is told when to ask again
+            while self.link.search.state == "unreachable":  # an editor is told when to ask again
                 await asyncio.sleep(0.001)
             return
         assert not isinstance(last, Failed), last
@@ -113,7 +111,7 @@ class Typist:
 async def kill_all(
     folder: RuntimeFolder, typists: list[Typist], num_kills: list[int], chance: random.Random
 ) -> None:
-    """Kill the host at random moments, and now and then its successor while that starts."""
+    """Kill the host at random moments, and now and then its successor while it starts."""
 
     def kill(record: HostRecord) -> None:
         with suppress(ProcessLookupError):
@@ -135,7 +133,7 @@ async def kill_all(
 
 
 async def all_served(typists: list[Typist], more: int) -> None:
-    """Wait until each was served so often again."""
+    """Wait until each client got `more` answers."""
     wanted = [typist.outcomes["served"] + more for typist in typists]
     while any(one.outcomes["served"] < least for one, least in zip(typists, wanted, strict=True)):
         await asyncio.sleep(0.001)

@@ -16,7 +16,7 @@ from tests.support.polling import until
 
 pytestmark = pytest.mark.timeout(300)
 
-START_S = 120.0  # torch is loaded, the tokenizer trained
+START_S = 120.0  # seconds; torch is loaded, and a tokenizer trained
 
 
 @contextmanager
@@ -32,7 +32,7 @@ def load(*options, folder):
 
 
 def host_process_id(folder):
-    """That of the host that the benchmark has started, once it answers."""
+    """Return the id of the benchmark's host, or None before it answers."""
     for path in folder.glob("fg-*/host.sock"):
         person = path.with_name("tokens").read_text().splitlines()[-1]
         status = asyncio.run(probe(HostAddress(person.partition(":")[2], path))).status

@@ -24,7 +24,7 @@ from tests.support.raw_messages import framed, read_message
 NUM_MESSAGES = int(os.environ.get("FUZZ_CASES", "200"))
 SEED = int(os.environ.get("FUZZ_SEED", "0"))
 BATCH = 100
-ANSWER_S = 60.0  # far above what a batch takes
+ANSWER_S = 60.0  # seconds, far above the time of a batch
 
 pytestmark = pytest.mark.timeout(120 + NUM_MESSAGES // 5)
 
@@ -87,7 +87,7 @@ NOTIFICATIONS: tuple[tuple[str, Any], ...] = (
 
 @dataclass(frozen=True)
 class Malformed:
-    """A message as it goes over the wire; `answered` is the id that its answer has to have."""
+    """A message on the wire, and the id of its answer."""
 
     body: bytes
     answered: int | str | None = None
@@ -111,7 +111,7 @@ def _request(chance: random.Random, number: int) -> Malformed:
     message = {"jsonrpc": "2.0", "id": chance.choice(ids), "method": method}
     if chance.random() < 0.95:
         message["params"] = bent(chance, params, chance.randrange(4))
-    if chance.random() < 0.1:  # whatever else is odd: a method is a string where an answer is due
+    if chance.random() < 0.1:  # a request is due an answer only if its method is a string
         odd = ["", "\0", "shutdown2", "$/x", "initialize ", "é" * 5_000]
         message["method"] = chance.choice(odd)
     return Malformed(json.dumps(message).encode(), message["id"])
@@ -184,7 +184,7 @@ async def test_every_request_is_answered_whatever_comes_before_it(tmp_path):
                     answer = await read_message(process.stdout)
                     if "method" not in answer:
                         due.pop(key(answer["id"]), None)
-                    elif "id" in answer:  # what the server asks is answered, too
+                    elif "id" in answer:  # a request of the server
                         process.stdin.write(framed(id=answer["id"], result=None))
 
             reading = asyncio.create_task(read_all())
@@ -209,7 +209,6 @@ async def test_every_request_is_answered_whatever_comes_before_it(tmp_path):
 async def test_a_header_in_lower_case_is_answered_and_what_is_no_header_is_said_at_the_end(
     tmp_path,
 ):
-    """Both were passed over without a word, and the next message with them."""
     async with language_server(tmp_path) as process:
         request = framed(id=1, method="initialize", params={"capabilities": {}})
         process.stdin.write(request.replace(b"Content-Length: ", b"content-length:"))

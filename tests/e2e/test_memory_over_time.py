@@ -1,4 +1,4 @@
-"""A host's memory while people type for long: flat, once all that it keeps has been there once.
+"""A host's memory stays flat while people type, once its caches are full.
 
 `make soak` has 16 people type for half an hour.
 """
@@ -22,9 +22,9 @@ SECONDS = float(os.environ.get("SOAK_SECONDS", "6"))
 PEOPLE = int(os.environ.get("SOAK_PEOPLE", "3"))
 ACTIVE = float(os.environ.get("SOAK_ACTIVE", "1" if SECONDS < 60 else "0.25"))
 IS_LONG = SECONDS >= 600
-WARM_SHARE = 1 / 6  # of the time, in which caches fill: five minutes of thirty
-GROWTH = 1.05 if IS_LONG else 1.5  # of a few seconds little is known
-# What is kept up to a bound is no growth: these are reached in the first minutes.
+WARM_SHARE = 1 / 6  # of the time: caches fill in the first five of thirty minutes
+GROWTH = 1.05 if IS_LONG else 1.5  # a few seconds prove little
+# Low bounds, which caches reach in the first minutes.
 OPTIONS = ("--prompt-tokens", "1024", "--threads", "1", "--kv-budget", "12")
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(240 + 3 * SECONDS)]

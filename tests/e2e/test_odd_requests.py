@@ -40,7 +40,7 @@ DROP_IN = (
     ("/completion", llama_cpp.LlamaBody),
     ("/v1/events", tabby.TabbyEvent),
 )
-# No limit is in the way; what they do is tested elsewhere.
+# Quotas that no test reaches.
 QUOTAS = ("requests=100000", "clients=100000", "buffers=100000", "megabytes=100000")
 
 pytestmark = pytest.mark.timeout(200 + NUM_CASES // 5)
@@ -64,7 +64,7 @@ def host(served):
 
 
 def ask_often(host, request_of):
-    """Ask by whatever it makes of chance; how often each status came."""
+    """Send random requests; return how often each status came."""
     http, served = host
     chance, statuses = random.Random(SEED), Counter[int]()  # noqa: S311 - the same in every run
     for _ in range(NUM_CASES):
@@ -84,7 +84,7 @@ def ask_often(host, request_of):
 
 
 def body(chance, kind):
-    """What a type's schema asks for, three of four times bent."""
+    """Return a body by a type's schema, in three of four cases distorted."""
     (schema,), named = msgspec.json.schema_components([kind], ref_template="#/x/{name}")
     value = bent(chance, value_of(chance, schema, named), chance.randrange(4))
     return {"content": json.dumps(value).encode()}

@@ -46,7 +46,7 @@ NUM_PEOPLE = int(os.environ.get("PEOPLE", "6"))
 TYPING_S = float(os.environ.get("TYPING_S", "0"))
 MODEL = os.environ.get("REPLICA_MODEL", "")  # a folder, or `tiny`; without one, hosts that echo
 IS_ROLLING = bool(os.environ.get("ROLLING"))
-A_LINE = StopRules(max_tokens=16)  # a random model ends none by itself
+A_LINE = StopRules(max_tokens=16)  # a random model does not end lines
 TOKEN = "a-token-for-all-of-these-people"
 
 pytest.importorskip("ray.serve", reason="the extra `scale` is not installed")
@@ -57,8 +57,6 @@ pytestmark = [
 
 
 class Served(NamedTuple):
-    """A request that was served."""
-
     home: str  # the replica
     at: float
     is_cached: bool  # the prompt's beginning
@@ -66,7 +64,7 @@ class Served(NamedTuple):
 
 @dataclass
 class Person:
-    """Types in one of two open files, and asks; what fails is asked once more."""
+    """Types in one of two open files, and asks; repeats a request that failed once."""
 
     number: int
     address: HostAddress
@@ -97,7 +95,7 @@ class Person:
         assert self.documents.change(self.uri, self.version, [change]) is None
 
     async def ask(self) -> None:
-        """A request, and its repetition where it fails; it says the text as it is."""
+        """Ask, and once more after a failure; the answer has to be of the current text."""
         began = time.monotonic()
         for attempt in ("served", "served when repeated"):
             if done := await self._asked():
@@ -105,9 +103,7 @@ class Person:
                 self.slowest_s = max(self.slowest_s, time.monotonic() - began)
                 self._note(done)
                 return
-            while (
-                self.link.search.state == "unreachable"
-            ):  # then an editor is told when to ask again
+            while self.link.search.state == "unreachable":  # an editor is told when to ask again
                 await asyncio.sleep(0.001)
         self.outcomes["failed"] += 1
 
@@ -146,7 +142,7 @@ class Person:
 
 @dataclass(frozen=True)
 class Stay:
-    """How much the people's workspaces moved, of pairs of requests that follow each other."""
+    """How often workspaces stayed at their replica, by pairs of successive requests."""
 
     pairs: list[tuple[Served, Served]]
 
@@ -156,12 +152,12 @@ class Stay:
 
     @property
     def share(self) -> float:
-        """Of the pairs that the same replica served."""
+        """The share of pairs that one replica served."""
         return fmean(one.home == other.home for one, other in self.pairs)
 
     @property
     def kept(self) -> float:
-        """The same, without those whose replica was never seen again, as it was killed."""
+        """The same share, without pairs whose first replica was killed."""
         by_time = sorted((one for pair in self.pairs for one in pair), key=lambda one: one.at)
         seen = {one.home: one.at for one in by_time}
         lived = [(one, other) for one, other in self.pairs if seen[one.home] >= other.at]
@@ -169,7 +165,7 @@ class Stay:
 
     @property
     def warm(self) -> float:
-        """Of the requests behind the first at a replica, those that found a prompt there."""
+        """The share of later requests at a replica that found their prompt cached."""
         return fmean(other.is_cached for one, other in self.pairs if one.home == other.home)
 
 
@@ -213,7 +209,7 @@ def two() -> Iterator[Replicas]:
 
 
 async def serving(hosts: Replicas, count: int = 2, address: HostAddress | None = None) -> set[int]:
-    """Wait until so many replicas serve; their processes."""
+    """Wait until so many replicas serve; return their process ids."""
     pids: set[int] = set()
     number, address = 0, address or hosts.address
     while len(pids) < count:
@@ -228,21 +224,23 @@ async def serving(hosts: Replicas, count: int = 2, address: HostAddress | None =
 
 
 async def all_served(people: list[Person], more: int) -> None:
-    """Wait until each was served so often again."""
+    """Wait until each person got `more` answers."""
     wanted = [len(person.served) + more for person in people]
     while any(len(one.served) < least for one, least in zip(people, wanted, strict=True)):
         await asyncio.sleep(0.01)
 
 
 async def kill_one_after_the_other(people: list[Person], hosts: Replicas) -> None:
-    oldest: list[int] = []  # first: after the first kill, everybody is there
+    oldest: list[int] = []  # process ids, the oldest first
     for _ in range(NUM_KILLS):
         began = time.monotonic()
         pids = await serving(hosts)
         oldest = [pid for pid in oldest if pid in pids]
         oldest += sorted(pids.difference(oldest))
         await all_served(people, 5)
-        await asyncio.sleep(max(0.0, KILL_S - (time.monotonic() - began)))  # the pace of the bar
+        await asyncio.sleep(
+            max(0.0, KILL_S - (time.monotonic() - began))
+        )  # at most one kill in this time
         os.kill(oldest[0], signal.SIGKILL)
     await all_served(people, 5)
 
@@ -256,11 +254,11 @@ async def test_figures_are_of_all_replicas_and_a_new_token_reaches_them(two):
     try:
         two.tokens.write_text(another.token)
         two.process.send_signal(signal.SIGHUP)
-        assert await serving(two, address=another) == before  # they go on
+        assert await serving(two, address=another) == before  # the same processes
         while await is_let_in(two.address):
             await asyncio.sleep(0.05)
         two.tokens.write_text("short")
-        await replaced(two, another)  # new ones start with the tokens of the plan
+        await replaced(two, another)  # new replicas start with the tokens of the plan
     finally:
         two.tokens.write_text(TOKEN)  # which is read without a signal
     while await is_let_in(another):
@@ -286,7 +284,7 @@ async def test_no_request_fails_and_workspaces_stay_while_replicas_are_killed(mo
 
 
 async def replaced(hosts: Replicas, address: HostAddress | None = None) -> None:
-    """Have all replicas replaced; wait until none of the former is there."""
+    """Replace all replicas, and wait until the former ones have ended."""
     former = await serving(hosts, address=address)
     hosts.process.send_signal(signal.SIGUSR1)
     while former & await serving(hosts, address=address):
@@ -294,7 +292,7 @@ async def replaced(hosts: Replicas, address: HostAddress | None = None) -> None:
 
 
 def tell_and_check(people: list[Person]) -> None:
-    """Few moves in all is a bar of the long form: in the short one, a kill moves a good part."""
+    """Check the shares; those of all requests only in the long form, where few follow a kill."""
     outcomes = sum((person.outcomes for person in people), Counter[str]())
     stay = Stay.of(people)
     sys.stdout.write(
@@ -310,7 +308,7 @@ def tell_and_check(people: list[Person]) -> None:
 
 
 async def is_let_in(address: HostAddress) -> bool:
-    """Whether any replica still takes its token: each has its own sessions."""
+    """Whether any replica still accepts the token."""
     for number in range(20):
         async with address.client(session=address.session_of(str(number))) as http:
             with suppress(HostRefusedError):

@@ -1,4 +1,4 @@
-"""How long an answer takes tells nothing of another principal's text: a classifier is at chance.
+"""The time of an answer tells nothing of another principal's text: a classifier only guesses.
 
 200 strings, half of them in another's files, and medians of 50 timings of each are `make soak`'s.
 """
@@ -21,26 +21,26 @@ from tests.support.tiny_models import save_model, tiny_model
 NUM_GUESSES = int(os.environ.get("PROBE_GUESSES", "40"))
 NUM_TIMINGS = int(os.environ.get("PROBE_TIMINGS", "4"))
 IS_LONG = NUM_GUESSES >= 200
-# Whoever guesses is right so often by luck alone, but once in forty times.
+# The largest share that luck alone reaches in 39 of 40 runs.
 MOST_RIGHT = 0.57 if IS_LONG else 0.8
 LEAST_SEEN = 0.9
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(120 + NUM_GUESSES * NUM_TIMINGS // 4)]
 
 ADA, EVE = "ada", "eve"
-# What follows the secret is known: whoever has it right finds all of the prompt read, else nothing.
+# The text behind the secret is known. So the right secret finds a cached prompt, a wrong one nothing.
 KNOWN = (*(f"def step_{number}(): return {number}" for number in range(9)), "x = ")
 
 
 @dataclass(frozen=True)
 class Probe:
-    """What is known of each guess: rows of medians and counters; which are held by the other."""
+    """Medians and counters of each guess, and whether the other principal holds it."""
 
     features: np.ndarray
     is_held: np.ndarray
 
     def share_right(self) -> float:
-        """How often a line between the two kinds, drawn by nine tenths, is right about the rest."""
+        """Return how often a classifier of nine tenths is right about the rest."""
         rng = np.random.default_rng(0)
         folds = rng.permutation(len(self.is_held)) % 10
         right = 0
@@ -52,7 +52,7 @@ class Probe:
 
 
 def _said(features, is_held, asked):
-    """The nearer mean, where each feature counts by how far it spreads."""
+    """Choose the nearer mean of features in units of their spread."""
     spread = features.std(axis=0)
     varies = spread > 0
     if not varies.any():
@@ -73,14 +73,14 @@ def host(short_folder):
 
 
 def asked(guess, client):
-    """Two tokens in a file that begins with a guess, the only one in a workspace of its own."""
+    """Ask for two tokens in a file that begins with a guess, alone in its workspace."""
     root = f"file:///{client}"
     made = request(f'KEY = "{guess}"', *KNOWN, client=client, uri=f"{root}/a.py")
     return msgspec.structs.replace(made, workspace=root, stop=StopRules(max_tokens=2))
 
 
 def timed(http, guess):
-    """One look at a guess, by one who has asked for nothing before."""
+    """Measure a guess as a new client."""
     looking = asked(guess, "spy")
     began = time.perf_counter()
     done = completed(http, looking)
@@ -93,7 +93,7 @@ def timed(http, guess):
 
 
 def probed(host, spy):
-    """The victim has half of the guesses open, and goes on working there."""
+    """Measure all guesses, of which the victim has half open and works there."""
     rng = np.random.default_rng(11)
     letters = rng.choice(list(string.ascii_lowercase), (NUM_GUESSES, 12))
     guesses = ["".join(row) for row in letters]
@@ -119,5 +119,5 @@ def test_medians_and_counters_do_not_tell_what_another_principal_holds(host):
 
 
 def test_they_do_tell_what_its_own_principal_holds(host):
-    """Else the probe would prove nothing."""
+    """Otherwise the probe would prove nothing."""
     assert probed(host, ADA).share_right() >= LEAST_SEEN

@@ -56,8 +56,9 @@ def host_status(environ: Mapping[str, str]) -> dict[str, Any]:
     return found
 
 
-def metric(environ: Mapping[str, str], name: str) -> float:
-    """Return a metric of the local host; 0 before it was first counted."""
+def feedback(environ: Mapping[str, str], kind: str) -> float:
+    """Return how often the local host heard of this; 0 before the first time."""
+    name = f'foregram_feedback_total{{kind="{kind}"}}'
     with _local_client(environ) as client:
         page = client.get("/metrics").text
     lines = [line for line in page.splitlines() if line.startswith(f"{name} ")]

@@ -1,4 +1,4 @@
-"""What the tests of real editors share: one home, one warm host and one VS Code per process."""
+"""Real editors share one home, one warm host and one VS Code per process."""
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -19,7 +19,7 @@ from tests.support.vscode_server import CodeServer, code_server
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what drives an editor; what has a ready host needs the model, too."""
+    """Mark tests that drive an editor; those with a ready host need the model."""
     for item in items:
         if item.path.parent == Path(__file__).parent:
             # The first start on a machine converts the model.
@@ -38,7 +38,7 @@ def environ(cache_folder: Path) -> Iterator[dict[str, str]]:
 
 @pytest.fixture
 def shop(environ: dict[str, str]) -> Path:
-    """A folder that is taken for a project, in one that is short and ours: it holds sockets."""
+    """A project's folder below a short one, which holds sockets."""
     home = Path(mkdtemp(dir=environ["HOME"]))
     (home / "shop/.git").mkdir(parents=True)
     return home / "shop"
@@ -69,7 +69,7 @@ def server(environ: dict[str, str]) -> Iterator[CodeServer]:
 
 @pytest.fixture(scope="module")
 def code(browser: Browser, server: CodeServer) -> Iterator[Workbench]:
-    """Windows with our server, which know nothing of those of other files."""
+    """Windows with our server, without the state of other files' windows."""
     settings = {"foregram.server.command": [str(COMMAND)]}
     with workbench(browser, server, settings) as opened:
         yield opened
@@ -77,7 +77,7 @@ def code(browser: Browser, server: CodeServer) -> Iterator[Workbench]:
 
 @pytest.fixture
 def script(tmp_path: Path) -> ScriptedServer:
-    """A server that says what the test has it say."""
+    """A server with scripted answers."""
     folder = tmp_path / "server"
     folder.mkdir()
     return ScriptedServer(folder)
@@ -91,23 +91,23 @@ def hostless() -> Iterator[dict[str, str]]:
 
 
 @pytest.fixture
-def start_neovim(hostless: dict[str, str], tmp_path: Path) -> Iterator[Callable[..., Neovim]]:
-    """Starts Neovim on files, in one version, with options of the plugin.
+def start_neovim(
+    request: pytest.FixtureRequest, hostless: dict[str, str], tmp_path: Path
+) -> Iterator[Callable[..., Neovim]]:
+    """Starts Neovim on files with options of the plugin; the parameter is a version and `ghost_text`.
 
-    It ends before the home without a host does, which waits for the servers in it.
+    Neovim ends before the home without a host does, which waits for its servers.
     """
+    version, ghost_text = getattr(request, "param", ("0.12", "auto"))
+    given = {"cmd": [str(COMMAND), "lsp"], "ghost_text": ghost_text}
     with ExitStack() as stack:
 
         def start(
-            environ: dict[str, str],
-            *files: Path,
-            version: str = "0.12",
-            before: str = "",
-            **options: Any,
+            environ: dict[str, str], *files: Path, before: str = "", **options: Any
         ) -> Neovim:
             folder = tmp_path / f"xdg-{files[0].stem if files else ''}"
             return stack.enter_context(
-                neovim(version, environ, folder, *files, options=options, before=before)
+                neovim(version, environ, folder, *files, options=given | options, before=before)
             )
 
         yield start
@@ -115,14 +115,12 @@ def start_neovim(hostless: dict[str, str], tmp_path: Path) -> Iterator[Callable[
 
 @pytest.fixture
 def scripted_neovim(
-    request: pytest.FixtureRequest,
     hostless: dict[str, str],
     start_neovim: Callable[..., Neovim],
     script: ScriptedServer,
     tmp_path: Path,
 ) -> Callable[..., Neovim]:
-    """Starts Neovim on a file with this text, with a server that behaves so; a version and a way to draw."""
-    version, ghost_text = getattr(request, "param", ("0.12", "auto"))
+    """Starts Neovim on a file, with a scripted server that behaves as the keywords say."""
 
     def start(
         text: str = "total = 1\n", *, before: str = "", options: Any = None, **how: Any
@@ -130,7 +128,7 @@ def scripted_neovim(
         file = tmp_path / "a.py"
         file.write_text(text)
         script.behaves(**how)
-        given = {"cmd": [*script.command, "lsp"], "ghost_text": ghost_text} | (options or {})
-        return start_neovim(hostless, file, version=version, before=before, **given)
+        own = {"cmd": [*script.command, "lsp"]} | (options or {})
+        return start_neovim(hostless, file, before=before, **own)
 
     return start

@@ -1,4 +1,4 @@
-"""How long a person waits from a key to ghost text, in VS Code and Neovim, on the offline model.
+"""The time from a key to ghost text, in VS Code and Neovim, on the offline model.
 
     python -m tests.e2e.editors.latency
 
@@ -25,7 +25,7 @@ from tests.support.vscode import chromium, foregram_extension, workbench
 from tests.support.vscode_server import code_server
 from tests.support.vscode_window import Window
 
-NUM_ALONG = 8  # keys of each ghost text, where it is as long
+NUM_ALONG = 8  # keys of each ghost text, or all if it is shorter
 _KEY_S = 0.1  # from one key to the next
 _LIMIT_MS = 10_000
 _ALONG_SIGNS = " =_.,:+-*/"  # a bracket or a quote would bring its partner along
@@ -63,7 +63,7 @@ _MEASURE = """
 
 
 def source() -> tuple[str, list[int]]:
-    """Functions that each lack a line, and the numbers of these lines."""
+    """Return functions that each lack a line, and the numbers of these lines."""
     text, places = '"""What a shop knows of its items."""\n', []
     for field in _FIELDS:
         text += f'\n\ndef total_{field}(items):\n    """The {field} of all items."""\n'
@@ -81,7 +81,7 @@ class _VsCode:
         self._window.go_to(line, 9)
 
     def key_ms(self, key: str, want: str | None = None) -> float:
-        """Press a key; the milliseconds until there is ghost text, or exactly this one; else -1."""
+        """Press a key; return the milliseconds until there is ghost text, or this one; else -1."""
         page = self._window.page
         page.evaluate(_MEASURE, [want, _LIMIT_MS])
         page.keyboard.press("Space" if key == " " else key)
@@ -127,7 +127,7 @@ def measure(editor: _VsCode | _Neovim, places: list[int]) -> dict[str, list[floa
 
 
 def type_along(editor: _VsCode | _Neovim, ghost: str) -> list[float]:
-    """The times of the first keys of a ghost text; a missed one is the last: the text is gone."""
+    """Return the times of the first keys of a ghost text, up to the first that was missed."""
     times: list[float] = []
     last = len(ghost) - 1  # its key would leave no ghost text
     keys = takewhile(lambda key: key.isalnum() or key in _ALONG_SIGNS, ghost[:last])

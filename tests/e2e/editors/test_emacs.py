@@ -9,7 +9,7 @@ import pytest
 
 from lsp_server.reasons import Reason
 from tests.support import polling
-from tests.support.editor_home import COMMAND, metric
+from tests.support.editor_home import COMMAND, feedback
 from tests.support.editor_parts import part
 from tests.support.emacs import GhostText, emacs, lsp_mode_init
 from tests.support.sources import SHOP
@@ -32,10 +32,6 @@ def opened(environ, shop) -> Iterator[Open]:
             return GhostText(shown)
 
         yield open_file
-
-
-def feedback(environ: dict[str, str], kind: str) -> float:
-    return metric(environ, f'foregram_feedback_total{{kind="{kind}"}}')
 
 
 def run(ghost: GhostText, command: str) -> None:
@@ -79,7 +75,7 @@ def test_typing_along_and_another_key_take_nothing_and_keep_tab_for_the_mode(ope
     terminal.type(text[:3])
     ghost.emacs.until(f'(looking-back "total{re.escape(text[:3])}" nil)'.replace("\\", "\\\\"))
     assert ghost.comes() == text[3:]
-    terminal.keys("C-c", "C-k")  # C-g would interrupt the Lisp of this test as well
+    terminal.keys("C-c", "C-k")  # C-g would also interrupt this test's Lisp
     ghost.goes()
     typed = ghost.emacs.text
     terminal.keys("Tab")
@@ -88,7 +84,8 @@ def test_typing_along_and_another_key_take_nothing_and_keep_tab_for_the_mode(ope
 
 
 def test_an_explicit_request_gives_candidates_to_choose_from(opened):
-    # More are written only while that is quick; fewer tokens would end inside of a docstring.
+    # The host writes several candidates only if they are quick. With fewer tokens, they would end
+    # inside a docstring.
     ghost = opened(settings="(:maxTokens 14)")
     ghost.emacs.does("(lsp-inline-completion-mode -1)")
     ghost.emacs.terminal.type(HEAD + "\n")

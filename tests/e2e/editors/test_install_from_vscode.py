@@ -50,7 +50,7 @@ def storage(server):
 
 @pytest.fixture
 def code(browser, bare_server):
-    """Windows that know nothing of former ones, where nothing is installed yet."""
+    """Windows without former state, where nothing is installed yet."""
     shutil.rmtree(storage(bare_server), ignore_errors=True)
     with workbench(browser, bare_server, {}) as opened:
         yield opened

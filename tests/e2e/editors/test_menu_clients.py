@@ -43,13 +43,13 @@ PREVIEWED = """
 ANSWERS = """
 (with-current-buffer (jsonrpc-events-buffer (eglot-current-server)) (buffer-string))
 """
-READY = " on cpu"  # what the server says of its host
+READY = " on cpu"  # in the server's state once it has a host
 OpenEmacs = Callable[..., Emacs]
 OpenHelix = Callable[..., Terminal]
 
 
 def offered(log: str) -> list[dict[str, Any]]:
-    """The entries of all answers that a client has noted, as edits."""
+    """Return the entries of all answers in a client's log, as edits."""
     answers = re.findall(r'\{"id": .*"isIncomplete".*\}', log)
     items = [item for answer in answers for item in json.loads(answer)["result"]["items"]]
     return [item["textEdit"] | {"label": item["label"]} for item in items]
@@ -105,7 +105,7 @@ def taken_in_helix(shown: Terminal, file: Path) -> dict[str, Any]:
     entry = offered(log.read_text())[-1]
     shown.shows(f"{entry['label']} text")  # the entry's kind
     shown.keys("Tab", "Enter", "Escape")
-    shown.shows(" NOR ")  # a key right after Escape would be taken for Alt and that key
+    shown.shows(" NOR ")  # Escape and a key right after it would be Alt and that key
     shown.type(":w")
     shown.keys("Enter")
     shown.shows("written")

@@ -6,32 +6,30 @@ import time
 
 import pytest
 
-from tests.support.editor_home import COMMAND, host_status
+from tests.support.editor_home import host_status
 from tests.support.neovim import ALL_WAYS, LIMIT_S, WAYS
 from tests.support.polling import until
 from tests.support.served_host import secret_file
 from tests.support.sources import BEGUN
 
 PLAIN = "def total_price(items):\n    total = 0\n"
-LOOP = "Gofor item in it"  # begins a loop below the last line, whose completion has several lines
-NEW = "Go<C-u><CR><CR>def "  # a function of which the model knows nothing: candidates differ
+LOOP = "Gofor item in it"  # begins a loop whose completion has several lines
+NEW = "Go<C-u><CR><CR>def "  # a function without a hint, so that candidates differ
 TYPED = BEGUN + "    for item in it"
-KEY_S = 0.08  # from one key of a person to the next
-REST_S = 1.0  # long enough for whatever the server has to say
+KEY_S = 0.08  # seconds between a person's keys
+REST_S = 1.0  # seconds, long enough for any answer
 
 
-DRAWN = pytest.mark.parametrize("start", WAYS, indirect=True, ids="-".join)
-DRAWN_IN_ALL = pytest.mark.parametrize("start", ALL_WAYS, indirect=True, ids="-".join)
+DRAWN = pytest.mark.parametrize("start_neovim", WAYS, indirect=True, ids="-".join)
+DRAWN_IN_ALL = pytest.mark.parametrize("start_neovim", ALL_WAYS, indirect=True, ids="-".join)
 
 
 @pytest.fixture
-def start(request, environ, start_neovim, tmp_path):
-    version, ghost_text = getattr(request, "param", ("0.12", "auto"))
-    given = {"cmd": [str(COMMAND), "lsp"], "ghost_text": ghost_text}
+def start(environ, start_neovim, tmp_path):
     (tmp_path / "shop.py").write_text(BEGUN)
 
     def started(file=tmp_path / "shop.py", before="", home=environ, **options):
-        return start_neovim(home, file, version=version, before=before, **given | options)
+        return start_neovim(home, file, before=before, **options)
 
     return started
 
@@ -85,7 +83,7 @@ def test_the_ghost_text_stays_while_one_types_along(editor):
     assert len(line) >= 3
     editor.watch(TYPED + ghost)
     began = time.monotonic()
-    # A rest within and one at the end: Neovim 0.12 asks, and is answered, when one rests alone.
+    # Pause within the line and at its end: Neovim 0.12 asks only in a pause.
     for part in (line[:2], line[2:-1]):
         for key in part:
             editor.type(key)
@@ -139,7 +137,7 @@ def test_a_word_and_a_line_are_accepted_and_the_rest_stays(editor):
 
 
 def accepted_of(ghost, params):
-    """How much of the ghost text is accepted; an item that came since begins with what was left."""
+    """Return the accepted length of the ghost text; newer items begin with its rest."""
     left_before = len(params["item"]["insertText"])
     return len(ghost) - left_before + params["acceptedLength"]
 
@@ -221,7 +219,7 @@ def test_two_projects_share_one_server_and_each_has_its_own_ignore_file(start, t
     [server] = servers(editor)
     editor.type(LOOP)
     assert editor.until_ghost()
-    # Accepted: the next file is completed in the manner of what is open, loops without end too.
+    # The loop is accepted, since the model imitates an unfinished one in the next file.
     editor.type(f"<Tab><Esc>:edit {second}/draft.py<CR>{LOOP}")
     editor.until(lambda: "draft.py ignored_file" in " ".join(editor.lua(REASONS)), "the reason")
     assert not editor.ghost()

@@ -1,14 +1,13 @@
-"""What goes wrong in real Neovim ends in a sentence: servers, options, hosts, buffers."""
+"""Real Neovim explains wrong servers, options, hosts and buffers in a sentence."""
 
 import pytest
 
-from tests.support.editor_home import COMMAND
 from tests.support.neovim import PLUGIN, WAYS
 from tests.support.polling import until
 
 CLIENTS = "return #vim.lsp.get_clients()"
 CRASHING = {"last_words": "ImportError: no torch here"}
-VERSIONS = pytest.mark.parametrize("scripted_neovim", WAYS, indirect=True, ids="-".join)
+VERSIONS = pytest.mark.parametrize("start_neovim", WAYS, indirect=True, ids="-".join)
 
 
 def fails_with(editor, *words):
@@ -87,7 +86,7 @@ def silent(none_left, scripted_neovim, script):
 @VERSIONS
 def test_a_server_that_does_not_answer_can_be_restarted_and_stopped(silent, script):
     [former] = script.processes
-    for _ in range(2):  # the second one while the first is being done
+    for _ in range(2):  # the second during the first
         silent.type(":Foregram restart<CR>")
     silent.until(lambda: script.num_starts == 2, "the server again")
     silent.until(lambda: former not in script.processes, "the end of the first")
@@ -171,9 +170,7 @@ def test_wrong_options_are_named_and_the_others_hold(scripted_neovim, script):
 def ours(hostless, start_neovim, tmp_path):
     file = tmp_path / "a.py"
     file.write_text("total = 1\n")
-    return lambda **settings: start_neovim(
-        hostless, file, cmd=[str(COMMAND), "lsp"], settings=settings
-    )
+    return lambda **settings: start_neovim(hostless, file, settings=settings)
 
 
 def test_a_wrong_setting_is_named_by_the_server_and_the_others_hold(ours):

@@ -6,7 +6,7 @@ from tests.support.neovim import ALL_WAYS
 from tests.support.polling import until
 from tests.support.scripted_server import ScriptedServer
 
-pytestmark = pytest.mark.parametrize("scripted_neovim", ALL_WAYS, indirect=True, ids="-".join)
+pytestmark = pytest.mark.parametrize("start_neovim", ALL_WAYS, indirect=True, ids="-".join)
 
 LINE = "print(größe, 𝄞, total)"
 TABS = "vim.g.python_recommended_style = 0\n"  # <Tab> is a tab

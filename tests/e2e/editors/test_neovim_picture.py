@@ -45,7 +45,7 @@ _ELSEWHERE = re.compile(r"@font-face \{.*?\}\s*|<!--.*?-->\s*", re.DOTALL)
 
 
 def to_svg(captured: str, *, title: str, width: int) -> str:
-    """What `tmux capture-pane -p -e` printed, as a picture that asks for nothing elsewhere."""
+    """Draw the output of `tmux capture-pane -p -e` without links to other places."""
     console = Console(record=True, width=width, file=io.StringIO(), color_system="truecolor")
     for text in AnsiDecoder().decode(captured.rstrip("\n")):
         text.pad_right(max(0, width - text.cell_len))

@@ -1,4 +1,4 @@
-"""What real Neovim tells its server, and what it shows of one that starts, loads and answers nothing."""
+"""Real Neovim's messages to its server, and the states that it shows."""
 
 import shutil
 from pathlib import Path
@@ -10,7 +10,7 @@ from tests.support.polling import until
 
 INLINE = "textDocument/inlineCompletion"
 SECRET = {"sentence": "the file may hold secrets", "age_s": 3}
-DRAWN = pytest.mark.parametrize("scripted_neovim", ALL_WAYS, indirect=True, ids="-".join)
+DRAWN = pytest.mark.parametrize("start_neovim", ALL_WAYS, indirect=True, ids="-".join)
 
 
 @pytest.fixture
@@ -26,7 +26,7 @@ def start(scripted_neovim):
 
 @pytest.fixture
 def loading(start, script):
-    """Neovim, whose server loads its model, so that it answers nothing."""
+    """Neovim with a server that loads its model and answers nothing."""
     script.status("loading Tiny, 42 %", state="loading", busy=True, percentage=42)
     script.answers(INLINE, {"items": []})
     editor = start(line="total = 1 + 1")
@@ -69,7 +69,7 @@ def test_nothing_is_asked_again_outside_of_insert_mode(loading, script):
 
 
 def round_trips(editor):
-    """Two: with the first what the server sent before is handled, with the second it has the reply."""
+    """Wait until the server's former messages are handled, and their replies have arrived."""
     editor.lua("""
         local client = require("foregram.client").get()
         for _ = 1, 2 do
@@ -195,7 +195,7 @@ UNSURE = "Other windows or editors may use the model that runs now. It ends for 
     ("use", "question", "choice"), [(KNOWN, ASKED, 2), (KNOWN, ASKED, 1), (None, UNSURE, 2)]
 )
 def test_a_host_that_others_use_ends_only_for_who_says_so(start, script, use, question, choice):
-    # Without a screen Neovim asks nobody, and takes the default.
+    # Without a screen, Neovim takes the default and does not ask.
     before = f"vim.fn.confirm = function(text) _G.asked = text return {choice} end"
     script.answers("foregram.checkModel", {"ok": True})
     script.answers("foregram.hostUse", use)

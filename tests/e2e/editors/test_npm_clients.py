@@ -20,7 +20,7 @@ TEXT = "def add(a, b):\r\n    return \r\n\r\nprint(add(1, 2))\r\n"
 
 
 def in_its_own_thread(test):
-    """The test on an event loop there: Playwright keeps one in the main thread, for other tests."""
+    """Run the test on a thread's event loop: Playwright keeps its own in the main thread."""
 
     @functools.wraps(test)
     def run(**fixtures):

@@ -1,10 +1,10 @@
-"""What a person does with ghost text in the real VS Code workbench, with the offline model."""
+"""Ghost text in the real VS Code workbench, with the offline model."""
 
 from contextlib import contextmanager
 
 import pytest
 
-from tests.support.editor_home import metric
+from tests.support.editor_home import feedback
 from tests.support.sources import BODY, LOOP, OPEN_ENDED, source
 
 SETTINGS = {"foregram.timeLimitMs": 20_000}  # a busy machine shortens no text
@@ -23,7 +23,7 @@ def at(code):
 
 
 def test_tab_accepts_the_ghost_text_and_the_host_hears_of_it(at, environ):
-    before = metric(environ, 'foregram_feedback_total{kind="accepted"}')
+    before = feedback(environ, "accepted")
     with at(LOOP) as window:
         window.type("total")
         seen = window.wait_for_ghost()
@@ -33,7 +33,7 @@ def test_tab_accepts_the_ghost_text_and_the_host_hears_of_it(at, environ):
         window.wait_for_document(seen.preview)
         assert window.save() == seen.preview
         window.until(
-            lambda: metric(environ, 'foregram_feedback_total{kind="accepted"}') > before,
+            lambda: feedback(environ, "accepted") > before,
             "the host hears of the accept",
         )
         window.press("Control+z")
@@ -85,8 +85,7 @@ def test_another_text_than_the_ghost_text_takes_it_away(at):
 
 
 def test_a_word_and_a_line_are_accepted_the_rest_stays_and_the_host_hears_of_it(at, environ):
-    name = 'foregram_feedback_total{kind="partly_accepted"}'
-    before = metric(environ, name)
+    before = feedback(environ, "partly_accepted")
     with at(BODY) as window:
         window.press("Enter")
         seen = window.wait_for_ghost()
@@ -102,7 +101,9 @@ def test_a_word_and_a_line_are_accepted_the_rest_stays_and_the_host_hears_of_it(
         assert (
             window.save().rstrip() == after.document.rstrip()
         )  # the caret is at a line of its own
-        window.until(lambda: metric(environ, name) > before, "the host hears of the word")
+        window.until(
+            lambda: feedback(environ, "partly_accepted") > before, "the host hears of the word"
+        )
 
 
 def test_an_explicit_request_offers_candidates_to_walk_through(at):

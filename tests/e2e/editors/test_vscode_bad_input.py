@@ -1,4 +1,4 @@
-"""What VS Code shows where a server, a setting, an address or a file is not as it should be."""
+"""VS Code's messages about a wrong server, setting, address or file."""
 
 import json
 import subprocess
@@ -16,7 +16,7 @@ WRONG = {"maxTokens": "many", "languages": ["python"], "enable": "perhaps"}
 
 @pytest.fixture
 def folder(tmp_path):
-    """A folder for the window, beside what else a test needs."""
+    """A folder for the window alone."""
     made = tmp_path / "shop"
     made.mkdir()
     return made

@@ -31,7 +31,7 @@ def test_completion_is_switched_off_and_on_everywhere(code):
 
 def test_the_model_that_is_chosen_is_loaded_by_a_new_host(code, environ):
     with window_at_loop(code) as window:
-        # Editors of other tests count for ten minutes: it is asked in any case, and not by chance.
+        # With another client the question always comes, whatever tests ran before.
         join(environ)
         before = host_status(environ)["pid"]
         window.command("foregram: Choose Model…")

@@ -1,4 +1,4 @@
-"""VS Code while there is no model yet: what it shows, and the ghost text that comes by itself then."""
+"""VS Code while the model loads, and the ghost text that comes without another key."""
 
 from contextlib import contextmanager
 from typing import Any
@@ -10,14 +10,14 @@ from tests.support.vscode import scripted_window
 INLINE = "textDocument/inlineCompletion"
 AUTOMATIC = 2
 TEXT = "total = 0\n"
-# Without a range it takes the place of the word at the caret: here there has to be none.
+# Without a range, it replaces the word at the caret; in these tests there is none.
 ITEM = {"insertText": "+ 1", "command": {"title": "", "command": "foregram.accept"}}
 LOADING: dict[str, Any] = {"state": "loading", "busy": True}
 
 
 @pytest.fixture
 def script(script):
-    """The server's model is loading, so that it answers nothing."""
+    """A server whose model loads, so that its answers are empty."""
     script.status("loading Tiny, 42 %", percentage=42, **LOADING)
     script.answers(INLINE, {"items": []})
     return script
@@ -25,9 +25,9 @@ def script(script):
 
 @contextmanager
 def window_at_end(code, script, status, settings=None, *, said="42 %"):
-    """A window with the caret at the end of the file's first line, and the server running."""
+    """Open a window with a running server, the caret at the end of the first line."""
     with scripted_window(code, script, settings) as opened:
-        # Once the server has spoken, the editor knows whom to ask.
+        # The editor asks only a server that has sent a status.
         opened.wait_for_status("loading", "circle-slash", saying=said)
         (opened.folder / "shop.py").write_text(TEXT)
         opened.open("shop.py")
@@ -66,7 +66,7 @@ def type_unanswered(script, window, text):
 
 
 def wait_for_all_requests(script, window):
-    """What the editor was made to ask before it asks this has been heard then."""
+    """Wait for a further request, so that all earlier ones have arrived."""
     script.answers("foregram.why", {"now": None, "answers": []})
     window.command("foregram: Why No Suggestion")
     window.until(lambda: script.heard("workspace/executeCommand"), "a later request")

@@ -1,4 +1,4 @@
-"""VS Code and its completion host: killed and back, elsewhere, and shared by many windows."""
+"""VS Code with a completion host elsewhere: its address, token and certificate."""
 
 
 def shows_ghost_text(window, name="inventory.py"):
@@ -9,7 +9,7 @@ def shows_ghost_text(window, name="inventory.py"):
 def test_the_palette_leads_to_a_remote_host_and_back(code, remote, environ, tmp_path):
     settings = {
         "foregram.caFile": str(remote.ca_file),
-        "foregram.speculate": False,  # a request is counted when it ends: none may run on unasked
+        "foregram.speculate": False,  # only requests of the test are counted
     }
     with code.window(tmp_path, settings) as window:
         window.wait_until_ready()
@@ -29,7 +29,7 @@ def test_the_palette_leads_to_a_remote_host_and_back(code, remote, environ, tmp_
 
 
 def test_a_wrong_token_is_told_and_the_right_one_mends_it(code, remote, tmp_path):
-    url = remote.url.replace("localhost", "LOCALHOST")  # no other test's token is known for it
+    url = remote.url.replace("localhost", "LOCALHOST")  # without a token of another test
     settings = {"foregram.hostUrl": url, "foregram.caFile": str(remote.ca_file)}
     with code.window(tmp_path, settings) as window:
         window.wait_for_status("error", saying="token")

@@ -11,7 +11,7 @@ from tests.support.sources import LOOP
 
 @pytest.fixture(scope="module")
 def window(code, tmp_path_factory):
-    """One on the folders `books` and `toys`; the second one's drafts are ignored."""
+    """A window on the folders `books` and `toys`, which ignores its drafts."""
     shops = tmp_path_factory.mktemp("shops")
     for name in ("books", "toys"):
         (shops / name).mkdir()

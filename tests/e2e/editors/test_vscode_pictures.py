@@ -18,7 +18,7 @@ pytestmark = pytest.mark.skipif(
 IMAGES = Path(__file__).parents[3] / "editor_plugins/vscode/images"
 EDITOR = ".part.editor .editor-group-container.active .editor-container"
 FRAME_MS = 100
-HOLD_MS = 1400  # on what a reader should look at
+HOLD_MS = 1400  # for a picture to look at
 SETTINGS = {
     "foregram.server.command": [str(COMMAND)],
     "foregram.timeLimitMs": 20_000,  # a busy machine draws the same pictures

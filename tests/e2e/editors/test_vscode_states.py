@@ -1,4 +1,4 @@
-"""What VS Code says of a state and of a document, and what it offers there."""
+"""VS Code's messages about states and documents, and the remedies that it offers."""
 
 from contextlib import contextmanager
 
