@@ -462,11 +462,14 @@ async def test_feedback_about_anothers_completion_names_none_that_is_known(tmp_p
         assert (await host.post("/v1/feedback", told)).status_code == 204
 
 
-async def test_the_figures_of_all_are_for_none_of_several(tmp_path):
+@pytest.mark.parametrize(
+    ("method", "path"), [("GET", "/metrics"), ("GET", "/metrics/"), ("POST", "/v1/stop")]
+)
+async def test_figures_and_end_of_all_are_for_none_of_several(tmp_path, method, path):
     async with team_host(tmp_path, HeldEngine()) as (host, eves):
-        for path in ("/metrics", "/metrics/"):
-            answer = await host.client.get(path, headers=eves)
-            assert (answer.status_code, answer.json()["code"]) == (403, "not_allowed")
+        answer = await host.client.request(method, path, headers=eves)
+        assert (answer.status_code, answer.json()["code"]) == (403, "not_allowed")
+        assert not host.is_stopping
 
 
 async def test_who_asks_for_more_than_its_quota_is_429_with_when_and_why(tmp_path):
@@ -489,13 +492,6 @@ async def test_an_editor_that_asks_for_more_tokens_than_its_quota_gets_a_shorter
         *_, done = await host.answered(ask(buffer("x")))
     assert isinstance(done, Done)
     assert engine.requests[0].stop.max_tokens == 64
-
-
-async def test_no_one_of_several_stops_the_host_of_all(tmp_path):
-    async with team_host(tmp_path, HeldEngine()) as (host, eves):
-        answer = await host.client.post("/v1/stop", headers=eves)
-        assert (answer.status_code, answer.json()["code"]) == (403, "not_allowed")
-        assert not host.is_stopping
 
 
 @pytest.mark.parametrize(("quota", "most"), [(64, 64), (9999, 1024)])
