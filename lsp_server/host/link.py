@@ -74,7 +74,7 @@ class HostLink:
         self._former: list[str] = []  # earlier names under which hosts may hold documents
         self._tasks: set[asyncio.Task[Any]] = set()  # asyncio holds only weak references
         self._in_step = asyncio.Lock()  # held until the host acknowledges the documents sent
-        self._holder = 0  # `search.num_hosts` of the host that holds the documents
+        self._holder = 0, 0.0  # `search.process` of the host that holds the documents
         self._workspace = workspace
         self._files = files
         self._sync = HostSync(workspace)
@@ -329,9 +329,8 @@ class HostLink:
             await self.search.ready()
         if self.search.client is None:
             raise HostGoneError("the host is not there")
-        if self._holder != self.search.num_hosts:
-            self._sync = HostSync(self._workspace)
-        self._holder = self.search.num_hosts
+        if self._holder != self.search.process:
+            self._holder, self._sync = self.search.process, HostSync(self._workspace)
         return self.search.client
 
     async def _lost(self, client: HostClient) -> None:

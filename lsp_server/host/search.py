@@ -58,8 +58,8 @@ class HostSearch:
         self.patience_s = STANDING_S
         self.client: HostClient | None = None
         self.is_shared = False  # whether the host listens on a port, where others may use it
-        self.num_hosts = 0  # hosts that were ready so far, so that a change of host shows
-        self._process = 0, 0.0  # the host's process id, and its start by our monotonic clock
+        # The id of the process that was ready last, and its start by our monotonic clock.
+        self.process = 0, 0.0
         self._report = LinkReport()
         self._find = find
         self._watch = watch
@@ -165,10 +165,9 @@ class HostSearch:
             status = await client.status()
             state: LinkState = "searching" if status.state == "stopping" else status.state
             if state == "ready":
-                pid, began_at = status.pid, time.monotonic() - status.uptime_s
-                is_same = pid == self._process[0] and abs(began_at - self._process[1]) < _NEAR_S
-                self.num_hosts += not is_same
-                self._process = pid, began_at
+                (pid, former_start), start = self.process, time.monotonic() - status.uptime_s
+                if status.pid != pid or abs(start - former_start) > _NEAR_S:
+                    self.process = status.pid, start
                 self.client = client  # set before `_change` wakes the waiting requests
             self._change(LinkReport(state, status, status.problem))
             if state != "loading":

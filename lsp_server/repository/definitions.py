@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import islice, takewhile
 
-from tree_sitter import Language, Node, Parser, Query, QueryCursor
+from tree_sitter import Node, Parser, Query, QueryCursor
 
 from lsp_server.prompt.bounded_parse import is_ordinary
 from lsp_server.prompt.grammars import parser_for
@@ -41,7 +41,6 @@ _TYPESCRIPT = (
 (function_signature name: (_) @name) @function
 """
 )
-_JAVASCRIPT_FIELDS = "(field_definition property: (_) @name) @value"
 _C = """
 (function_definition declarator: (_ declarator: (identifier) @name)) @function
 (declaration declarator: (function_declarator declarator: (identifier) @name)) @value
@@ -62,10 +61,8 @@ _QUERIES = {
         ((assignment left: (attribute object: (identifier) @self attribute: (_) @name)) @value
             (#eq? @self "self"))
         """,
-    "javascript": _JAVASCRIPT + _JAVASCRIPT_FIELDS,
-    "javascriptreact": _JAVASCRIPT + _JAVASCRIPT_FIELDS,
+    "javascript": f"{_JAVASCRIPT}(field_definition property: (_) @name) @value",
     "typescript": _TYPESCRIPT,
-    "typescriptreact": _TYPESCRIPT,
     "java": """
         (class_declaration name: (_) @name) @class
         (interface_declaration name: (_) @name) @class
@@ -153,9 +150,8 @@ def _in_time(found: Iterator[Definition]) -> Iterator[Definition]:
 def _query(language_id: str) -> Query | None:
     parser = parser_for(language_id)
     language = parser.language if isinstance(parser, Parser) else None
-    if not isinstance(language, Language) or language_id not in _QUERIES:
-        return None
-    return Query(language, _QUERIES[language_id])
+    patterns = _QUERIES.get(language_id.removesuffix("react"))
+    return Query(language, patterns) if language is not None and patterns else None
 
 
 def _found(query: Query, root: Node, rows: list[bytes], path: str) -> Iterator[Definition]:

@@ -3,8 +3,9 @@
 Definitions come first, then similar chunks.
 """
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import cache
+from itertools import chain
 from typing import NamedTuple
 
 from engine.text.lines import STEADY_LINES, last_anchor
@@ -19,9 +20,6 @@ _TIERS = (1_000, 2_000)  # characters of definitions in each tier
 _MOST_FILES = 6  # files in a tier
 _MOST_DOCUMENTS = 32  # documents whose last choice is kept
 _MOST_CHARS = 6_000  # characters shown in all
-
-StampOf = Callable[[str], Stamp | None]  # the current stamp of a file; None if it may not be shown
-HeadOf = Callable[[str, str], Definition | None]  # the head of a class, by file and name
 
 
 class Retrieval:
@@ -70,14 +68,29 @@ class Retrieval:
     def _definitions(self, ranked: Sequence[Definition]) -> list[Excerpt]:
         """Return the best definitions that fit, those of one file together.
 
-        They come in tiers, so that a prompt with room for the first one alone has the best.
+        They come in tiers, so that a prompt with room for the first one alone has the best. A
+        member brings the head of its class.
         """
         stamp_of = cache(lambda path: self._stamp(path, self.store.stamp(path)))
         head_of = cache(self._head)
+        left: Iterator[Definition] = (one for one in ranked if stamp_of(one.path) is not None)
         shown: list[Excerpt] = []
-        for room in _TIERS:
-            chosen: dict[str, dict[int, str]] = {}
-            ranked = _tier(ranked, room, chosen, stamp_of, head_of)
+        for tier in _TIERS:
+            room, chosen = tier, dict[str, dict[int, str]]()  # texts by file and line
+            for one in left:
+                is_new = one.path not in chosen
+                if is_new and len(chosen) == _MOST_FILES:
+                    continue
+                room -= len(one.text) + (len(one.path) if is_new else 0)
+                if room < 0:
+                    left = chain([one], left)
+                    break
+                lines = chosen.setdefault(one.path, {})
+                lines[one.line] = one.text
+                head = head_of(one.path, one.parent) if one.parent else None
+                if head is not None and head.line not in lines:
+                    lines[head.line] = head.text
+                    room -= len(head.text)
             for path, lines in chosen.items():
                 if (stamp := stamp_of(path)) is not None:
                     text = "".join(line for _, line in sorted(lines.items()))
@@ -86,33 +99,6 @@ class Retrieval:
 
     def _head(self, path: str, name: str) -> Definition | None:
         return next((one for one in self.store.named_in(path, name) if one.is_class), None)
-
-
-def _tier(
-    ranked: Sequence[Definition],
-    room: int,
-    chosen: dict[str, dict[int, str]],
-    stamp_of: StampOf,
-    head_of: HeadOf,
-) -> Sequence[Definition]:
-    """Add texts to `chosen`, by file and line, until one does not fit; return the rest.
-
-    A member brings the head of its class.
-    """
-    for number, one in enumerate(ranked):
-        is_new = one.path not in chosen
-        if is_new and (len(chosen) == _MOST_FILES or stamp_of(one.path) is None):
-            continue
-        room -= len(one.text) + (len(one.path) if is_new else 0)
-        if room < 0:
-            return ranked[number:]
-        lines = chosen.setdefault(one.path, {})
-        lines[one.line] = one.text
-        head = head_of(one.path, one.parent) if one.parent else None
-        if head is not None and head.line not in lines:
-            lines[head.line] = head.text
-            room -= len(head.text)
-    return []
 
 
 def _is_known(text: str, known: Collection[str]) -> bool:
