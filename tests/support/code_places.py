@@ -73,10 +73,7 @@ class CodePlace:
         yield truth + '\n    """Say what'
         yield truth + "\nif ready:"
         yield truth + "\nfor (const one of all) {"
-        yield "\n".join([truth, *self._following(3)])  # a block cut by a limit
-
-    def _following(self, count: int) -> list[str]:
-        return self.suffix.split("\n")[1 : 1 + count]
+        yield "\n".join([truth, *self.suffix.split("\n")[1:4]])  # a block cut by a limit
 
 
 def is_broken(text: str, language_id: str) -> bool:

@@ -225,18 +225,15 @@ async def test_documents_of_a_request_that_never_arrived_are_sent_again(tmp_path
 
 
 async def test_all_who_joined_hear_why_the_host_failed(tmp_path):
-    engine = HeldEngine(WORDS)
-
-    def breaking(request, **callbacks):
-        engine.began.release()
+    def breaking(_):
         engine.permits.acquire()
         raise RuntimeError("broken")
 
-    engine.completing = breaking  # type: ignore[method-assign] # a staged fault
+    engine = HeldEngine(WORDS, before_word=breaking)
     async with editing(tmp_path, engine) as editor:
         asked = [editor.ask(), editor.ask()]
         await editor.begun()
-        engine.permits.release(9)
+        engine.permits.release()
         assert [await one for one in asked] == [Reason.HOST_FAILED] * 2
 
 
@@ -487,16 +484,13 @@ async def test_a_stump_is_no_alternative_to_what_it_begins(tmp_path):
 
 
 async def test_an_engine_that_breaks_says_so_and_the_next_request_is_served(tmp_path):
-    engine = HeldEngine(WORDS)
-    complete, broken = engine.completing, iter([True])
+    errors = iter([RuntimeError("broken")])
 
-    def breaking(request, **callbacks):
-        if next(broken, False):
-            raise RuntimeError("broken")
-        return complete(request, **callbacks)
+    def breaking(_):
+        for error in errors:
+            raise error
 
-    engine.completing = breaking  # type: ignore[method-assign] # a staged fault
-    async with editing(tmp_path, engine) as editor:
+    async with editing(tmp_path, HeldEngine(WORDS, before_word=breaking)) as editor:
         assert await editor.ask() is Reason.HOST_FAILED
         assert editor.link.failure.startswith("the completion failed; the log names ")
         assert await editor.texts() == [TEXT]

@@ -1,9 +1,5 @@
-"""What is ignored is what `git check-ignore` says, for lists and paths drawn at random.
+"""What is ignored is what `git check-ignore` says, for lists and paths drawn at random."""
 
-`FOREGRAM_IGNORE_PAIRS=100000` compares so many paths; a few thousand are the default.
-"""
-
-import os
 import random
 import shutil
 import subprocess
@@ -15,8 +11,7 @@ from lsp_server.privacy.hidden_files import HiddenFiles
 from lsp_server.reasons import Reason
 
 IGNORED = Reason.IGNORED_FILE
-_WANTED = os.environ.get("FOREGRAM_IGNORE_PAIRS", "4000")  # noqa: TID251 - no setting of ours
-PAIRS = int(_WANTED)
+PAIRS = 4_000  # of a list and a path
 REPOSITORIES = 4  # those of odd numbers fold case
 PATHS = 20  # in each of their folders
 LETTERS = ["a", "b", "c", ".", "-", "x", "A", "B", "1", "é"]

@@ -6,8 +6,7 @@ import pytest
 
 from lsp_server.privacy import work_trees
 from lsp_server.privacy.hidden_files import HiddenFiles
-from lsp_server.privacy.regular_files import Look
-from lsp_server.privacy.work_trees import git_rules, work_tree_of
+from lsp_server.privacy.work_trees import work_tree_of
 from lsp_server.reasons import Reason
 
 
@@ -121,7 +120,6 @@ def test_what_is_no_git_folder_begins_no_work_tree(top, make):
     make(top / "backend/.git")
     (top / ".gitignore").write_text("a.py\n")
     assert work_tree_of(top / "backend") == top
-    assert git_rules(str(top / "backend"), Look()) is None
     assert HiddenFiles([top / "backend"]).reason(top / "backend/a.py") is Reason.IGNORED_FILE
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from lsp_server.prompt.place import BOUNDS, Place, Scope, scope_at
+from lsp_server.prompt.place import Place, Scope, scope_at
 
 
 @pytest.mark.parametrize(
@@ -24,13 +24,3 @@ def test_the_place_decides_unless_the_user_does(place, scope):
         assert scope_at(place, lines, is_invoked=True) is Scope.INVOKED
     for is_invoked in (False, True):
         assert scope_at(place, "single", is_invoked=is_invoked) is Scope.ONE_LINE
-
-
-def test_what_nobody_asked_for_ends_with_its_line_or_in_time():
-    limits = {scope: (one.single_line, one.time_limit_ms) for scope, one in BOUNDS.items()}
-    assert limits == {
-        Scope.ONE_LINE: (True, None),
-        Scope.DEEPER: (False, 300),
-        Scope.SEVERAL: (False, 1_500),
-        Scope.INVOKED: (False, None),
-    }

@@ -5,14 +5,12 @@ import time
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from lsprotocol import types
 
 from engine.host.protocol import Position
 from engine.memory import peak_resident_bytes
 from lsp_server.completion.cursor_context import CursorContext
 from lsp_server.completion.syntax_judge import SyntaxJudge
 from lsp_server.documents.document import Snapshot
-from lsp_server.documents.documents import Documents
 from lsp_server.prompt import syntax
 from lsp_server.prompt.place import Place, place_by_text
 from lsp_server.prompt.syntax import DocumentSyntax, Places
@@ -257,59 +255,38 @@ def test_signs_of_strings_and_comments_without_end_cost_no_time(piece):
     assert time.perf_counter() - began < 0.5
 
 
-URI = "file:///a.py"
+def place_of(places: Places, text: str, language: str = "python", opening: int = 1) -> Place:
+    """The place in a document that has this text."""
+    lines, position = at_bar(text)
+    document = Snapshot("file:///a.py", language, 1, opening, lines, "\n")
+    return places.syntax(document).place(lines, position)
 
 
-class Opened:
-    """A document that a test edits, and its places."""
-
-    def __init__(self, text: str = "") -> None:
-        self.documents, self.places = Documents(), Places()
-        self.open(text, "python")
-
-    def open(self, text: str, language: str) -> None:
-        self.documents.open(types.TextDocumentItem(URI, language, 1, text))
-
-    def change(self, text: str, start: tuple[int, int], end: tuple[int, int] | None = None) -> None:
-        where = types.Range(types.Position(*start), types.Position(*(end or start)))
-        change = types.TextDocumentContentChangePartial(where, text)
-        assert self.documents.change(URI, 0, [change]) is None
-
-    def at(self, line: int, character: int) -> Place:
-        snapshot = self.documents.snapshot(URI)
-        assert isinstance(snapshot, Snapshot)
-        return self.places.syntax(snapshot).place(snapshot.lines, Position(line, character))
-
-
-def test_a_place_follows_the_edits_those_that_nobody_asked_after_too():
-    opened = Opened("def f():\n    x = 1\n")
-    assert opened.at(1, 9) is Place.CODE
-    opened.change("# ", (1, 4))
-    assert opened.at(1, 11) is Place.COMMENT
-    opened.change("", (1, 4), (1, 6))
-    assert opened.at(1, 9) is Place.CODE
-    for row, text in enumerate(('"""\n', "more\n", '"""\n')):
-        opened.change(text, (row, 0))
-    assert opened.at(1, 2) is Place.STRING
+def test_a_place_follows_the_edits_of_its_document():
+    places = Places()
+    for text, place in (
+        ("def f():\n    x = 1|\n", Place.CODE),
+        ("def f():\n    # x = 1|\n", Place.COMMENT),
+        ("def f():\n    x = 1|\n", Place.CODE),
+        ('"""\nmo|re\n"""\ndef f():\n    x = 1\n', Place.STRING),
+    ):
+        assert place_of(places, text) is place
 
 
 def test_a_document_that_was_opened_anew_or_forgotten_is_read_anew():
-    opened = Opened("x = 1\n")
-    assert opened.at(0, 5) is Place.CODE
-    opened.open("// a comment\n", "javascript")
-    assert opened.at(0, 12) is Place.COMMENT
-    opened.places.forget(URI)
-    opened.places.forget(URI)
-    assert not opened.places.catch_up(URI)
-    assert opened.at(0, 12) is Place.COMMENT
+    places = Places()
+    assert place_of(places, "x = 1|\n") is Place.CODE
+    assert place_of(places, "// a comment|\n", "javascript", opening=2) is Place.COMMENT
+    places.forget("file:///a.py")
+    places.forget("file:///a.py")
+    assert not places.catch_up("file:///a.py")
+    assert place_of(places, "// a comment|\n", "javascript", opening=2) is Place.COMMENT
 
 
 def test_a_place_that_is_not_there_spoils_no_tree():
-    opened = Opened("x = 1\n# y\n")
-    opened.at(0, 0)
-    opened.change("z\n", (0, 0))
+    follower, lines = DocumentSyntax("python"), ["x = 1", "# y"]
+    follower.place(lines, Position(0, 0))
     with pytest.raises(IndexError):
-        opened.at(99, 0)
-    opened.change("z\n", (0, 0))
-    assert opened.at(3, 3) is Place.COMMENT
-    assert opened.at(2, 5) is Place.CODE
+        follower.place(["z", *lines], Position(99, 0))
+    assert follower.place(["z", "z", *lines], Position(3, 3)) is Place.COMMENT
+    assert follower.place(["z", "z", *lines], Position(2, 5)) is Place.CODE
