@@ -18,8 +18,8 @@ from lsp_server.host.daemon import ensure_host
 from lsp_server.host.failures import boot_s
 from lsp_server.host.link import HostLink
 from lsp_server.host.search import LinkReport, Retry
-from lsp_server.privacy.hidden_files import IGNORE_FILES
 from lsp_server.privacy.permissions import Permissions
+from lsp_server.privacy.work_trees import IGNORE_FILES
 from lsp_server.reasons import HIDING, HOST_TROUBLES, Reason, host_reason
 from lsp_server.setting_layers import Layer, SettingsProblem
 from lsp_server.settings import Settings, load_settings

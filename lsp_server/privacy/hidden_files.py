@@ -7,7 +7,7 @@ unclear if a list is no regular file, is too long or takes too long. An unclear 
 
 import os
 import stat
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from itertools import accumulate
 from pathlib import Path, PurePosixPath
@@ -15,18 +15,13 @@ from pathlib import Path, PurePosixPath
 from lsp_server.privacy.globs import GlobList, MatchBudget
 from lsp_server.privacy.regular_files import FileStamp, Look, read_regular
 from lsp_server.privacy.secret_files import is_secret_name
-from lsp_server.privacy.work_trees import git_rules, is_home_tree, work_tree_of
+from lsp_server.privacy.work_trees import FolderLists, folder_lists, work_tree_of
 from lsp_server.reasons import Reason
 
-IGNORE_FILES = (".gitignore", ".foregramignore")  # in one folder the second has the last word
 _MAX_FOLDERS = 2_000
 _MAX_VERDICTS = 10_000
 _MAX_DEPTH = 128  # folders between that of the first list and a file
 _MAX_BYTES = 2**18  # above any list that people write
-
-# The ignore files of a folder, of which the last one decides, and whether case does not matter. The
-# stamp of a missing file is None.
-_Lists = tuple[tuple[tuple[str, FileStamp | None], ...], bool]
 
 
 class HiddenFiles:
@@ -41,7 +36,7 @@ class HiddenFiles:
         self._real_roots = [Path(os.path.realpath(root)) for root in roots]
         self._is_allowed = path_filter(allowed, unclear=False)
         # The lists of each folder are read when they are needed, and again when they have changed.
-        self._read: dict[_Lists, GlobList] = {}
+        self._read: dict[FolderLists, GlobList] = {}
         self._known = lru_cache(_MAX_VERDICTS)(self._judge_lists)
 
     def reason(self, path: Path, look: Look | None = None) -> Reason | None:
@@ -97,13 +92,13 @@ class HiddenFiles:
             return Reason.UNCLEAR_IGNORE_FILE
         folders = accumulate((str(top), *parts[:-1]), os.path.join)
         num_above = len(root.relative_to(top).parts)
-        return self._known(parts, num_above, tuple(_lists(folders, look)), is_folder)
+        return self._known(parts, num_above, tuple(folder_lists(folders, look)), is_folder)
 
     def _judge_lists(
         self,
         parts: tuple[str, ...],
         num_above: int,
-        lists: tuple[_Lists, ...],
+        lists: tuple[FolderLists, ...],
         is_folder: bool,  # noqa: FBT001 - a key of the cache
     ) -> Reason | None:
         """Judge a path, whose first `num_above` parts lead to the workspace's folder."""
@@ -117,7 +112,7 @@ class HiddenFiles:
         except OSError:  # TimeoutError is one
             return Reason.UNCLEAR_IGNORE_FILE
 
-    def _patterns(self, lists: _Lists, budget: MatchBudget) -> GlobList:
+    def _patterns(self, lists: FolderLists, budget: MatchBudget) -> GlobList:
         if lists not in self._read:
             files, folds = lists
             texts = [_text(file, stamp) for file, stamp in files if stamp is not None]
@@ -198,16 +193,6 @@ def _is_named(
         if decision is not None:
             return decision
     return False
-
-
-def _lists(folders: Iterable[str], look: Look) -> Iterator[_Lists]:
-    folds = False
-    for folder in folders:
-        rules = git_rules(folder, look)
-        folds = folds if rules is None else rules.folds
-        own = IGNORE_FILES[1:] if is_home_tree(folder, look) else IGNORE_FILES
-        files = (*(rules.lists if rules else ()), *(f"{folder}/{name}" for name in own))
-        yield tuple((file, look.stamp(file)) for file in files), folds
 
 
 def _text(file: str, stamp: FileStamp) -> str:

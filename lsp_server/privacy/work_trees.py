@@ -1,4 +1,4 @@
-"""Finds git's work trees, and the ignore lists outside of them.
+"""Finds git's work trees, and the ignore lists in and outside of them.
 
 It never calls git: a repository's configuration can make git run programs.
 """
@@ -6,14 +6,14 @@ It never calls git: a repository's configuration can make git run programs.
 import os
 import re
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import NamedTuple
 
 from lsp_server.privacy.regular_files import FileStamp, Look, read_regular
 
+IGNORE_FILES = (".gitignore", ".foregramignore")  # in one folder the second has the last word
 _MAX_BYTES = 2**13  # bytes of a file that names a folder
 _MAX_SETTINGS_BYTES = 2**18
 _MAX_KNOWN = 1_000
@@ -22,12 +22,9 @@ _SECTION = re.compile(r'\s*\[\s*([\w.-]+)\s*(?:"((?:\\.|[^"\\])*)"\s*)?\](.*)')
 _SETTING = re.compile(r"\s*([A-Za-z][\w-]*)\s*(?:=(.*)|[#;].*)?")
 _VALUE = re.compile(r'"((?:\\.|[^"\\])*)"|((?:\\.|[^"\\#;])+)|[#;].*')
 
-
-class GitRules(NamedTuple):
-    """What a repository and its user ignore by lists outside the work tree."""
-
-    lists: tuple[str, ...]  # files; the later one decides
-    folds: bool  # case does not matter
+# The ignore files of a folder, of which the last one decides, and whether case does not matter. The
+# stamp of a missing file is None.
+FolderLists = tuple[tuple[tuple[str, FileStamp | None], ...], bool]
 
 
 def work_tree_of(folder: Path, look: Look | None = None) -> Path | None:
@@ -46,16 +43,22 @@ def work_tree_of(folder: Path, look: Look | None = None) -> Path | None:
     return None
 
 
-def is_home_tree(folder: str, look: Look) -> bool:
-    """Whether a folder is the top of a work tree around the home folder."""
-    return folder in _homes() and _git_folder(folder, look) is not None
+def folder_lists(folders: Iterable[str], look: Look) -> Iterator[FolderLists]:
+    """Yield the lists of each folder, from the outermost on; a work tree's top adds outer ones."""
+    folds = False
+    for folder in folders:
+        files = [f"{folder}/{name}" for name in IGNORE_FILES]
+        git = _git_folder(folder, look)
+        if git is not None and folder in _homes():
+            del files[0]  # see `work_tree_of`
+        elif git is not None:
+            outer, folds = _git_rules(folder, git, look)
+            files = [*outer, *files]
+        yield tuple((file, look.stamp(file)) for file in files), folds
 
 
-def git_rules(top: str, look: Look) -> GitRules | None:
-    """Return the rules of the work tree whose top is this folder; None if it is no top."""
-    git = _git_folder(top, look)
-    if git is None or top in _homes():
-        return None
+def _git_rules(top: str, git: str, look: Look) -> tuple[Iterator[str], bool]:
+    """Return the lists outside a work tree, the later one decides, and whether case is folded."""
     variables = os.environ  # noqa: TID251 - git's own
     home = variables.get("XDG_CONFIG_HOME") or "~/.config"
     own = variables.get("GIT_CONFIG_GLOBAL")
@@ -66,7 +69,7 @@ def git_rules(top: str, look: Look) -> GitRules | None:
     # A link there is its user's own: git puts nothing of a repository there.
     lists = (os.path.join(top, excludes), f"{git}/info/exclude")  # noqa: PTH118 - at every key
     folds = said.get("core.ignorecase", "").lower() in {"1", "on", "true", "yes"}
-    return GitRules(tuple(map(look.real, lists)), folds)
+    return map(look.real, lists), folds
 
 
 def _expanded(path: str) -> str:

@@ -14,7 +14,7 @@ from pathlib import Path, PurePosixPath
 import msgspec
 
 from lsp_server.documents.file_path import file_path
-from lsp_server.privacy.hidden_files import IGNORE_FILES
+from lsp_server.privacy.work_trees import IGNORE_FILES
 from lsp_server.repository.indexer import IndexJob, IndexReport
 from lsp_server.repository.source_files import is_never_indexed
 from lsp_server.repository.store import Store, StoreError
