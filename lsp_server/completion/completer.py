@@ -155,7 +155,6 @@ class InlineCompleter:
         """Wait for a host and complete; if it dies halfway, try the next one once."""
         found: list[Suggestion] | Suggestion | Reason = Reason.HOST_UNREACHABLE
         for _ in range(2):
-            self._drop_ended(anchor.document.uri)
             state = await self._link.search.ready(lambda: not self._workspace.is_outdated(anchor))
             if state != "ready":
                 is_outdated = self._workspace.is_outdated(anchor)
@@ -167,13 +166,7 @@ class InlineCompleter:
                 found = await self._joined(anchor) or await self._begun(anchor)
             if found is not Reason.HOST_UNREACHABLE or self._workspace.is_outdated(anchor):
                 break
-        self._drop_ended(anchor.document.uri)
         return [found] if isinstance(found, Suggestion) else found
-
-    def _drop_ended(self, uri: str) -> None:
-        running = self._running.get(uri)
-        if running is not None and running.end is not None:
-            del self._running[uri]  # it holds large syntax trees
 
     async def _joined(self, anchor: Anchor) -> Suggestion | Reason | None:
         """Return the outcome of a matching running completion; None if a new one must begin."""

@@ -107,6 +107,7 @@ class InFlightCompletion:
     def _finish(self, end: PlacedSuggestion | Reason) -> None:
         if self.end is None:
             self.end = end
+            del self._plan  # it holds large syntax trees
             if isinstance(end, PlacedSuggestion):
                 self._remember(end)
             self._wake()

@@ -127,21 +127,17 @@ class DocumentSyntax:
         if parser is None:
             self._lines, self._rows, self._tree, self._reading = (), [], None, None
             return None
-        if self._tree is None and self._reading is None:
-            self._lines, self._rows = lines, [_encoded(line) for line in lines]
-            self._reading = self._whole(parser, None)
-            return self._read_on()
+        is_new = self._tree is None and self._reading is None
         is_edited = lines is not self._lines and lines != self._lines
         if is_edited:
             for splice in differences(self._lines, lines):
                 self._edit(splice)
             self._lines, self._reading = lines, None
         if self._tree is None:
-            self._reading = self._reading or self._whole(parser, None)  # in a pause
-            return None
-        return (
-            self._parse_again(parser, self._tree) if is_edited or self._num_failed else self._tree
-        )
+            self._reading = self._reading or self._whole(parser, None)
+            return self._read_on() if is_new else None  # the rest in a pause
+        is_current = not is_edited and not self._num_failed
+        return self._tree if is_current else self._parse_again(parser, self._tree)
 
     def _edit(self, splice: LineSplice) -> None:
         """Edit the rows and the tree; unchanged lines of the edit keep their objects."""
