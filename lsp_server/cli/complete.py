@@ -67,7 +67,7 @@ def show_completion(arguments: argparse.Namespace, settings: Settings) -> int:
         ),
     )
     with closing(_load_engine(arguments, settings)) as engine:
-        shown = partial(process, context=plan.context, judge=plan.judge)
+        shown = partial(process, judge=plan.judge)
         report = complete(engine, request, source, shown)
         if arguments.json:
             print_json(report)

@@ -29,7 +29,7 @@ class LineJudge:
     """Judges by the cursor's line alone."""
 
     def __init__(self, context: CursorContext) -> None:
-        self._context, self._signs = context, context.comment_signs
+        self.context, self._signs = context, context.comment_signs
         self._before, self._rest = context.before[-LONGEST_SIDE:], context.rest[:LONGEST_SIDE]
         self._is_python = context.language_id == "python"
 
@@ -44,7 +44,7 @@ class LineJudge:
     @cached_property
     def _text(self) -> Balance | None:
         """The document's brackets; an insertion may close those that are open."""
-        return None if self._context.is_cut else self._context.balance()
+        return None if self.context.is_cut else self.context.balance()
 
     def accepts(self, text: str, replaced: int) -> bool:
         """Whether brackets, quotes and the statement's end are as whole as before."""
@@ -80,18 +80,18 @@ class LineJudge:
     def _missing_brackets(self, text: str = "") -> str:
         """Return the closers of all brackets open at the end of `text`, innermost first."""
         is_whole = self._text is not None and not self._text.open
-        head = balance(self._context.head[-MOST_HEAD:] + text, self._signs)
+        head = balance(self.context.head[-MOST_HEAD:] + text, self._signs)
         return "" if is_whole else head._replace(quote=None).closers
 
     @property
     def _missing_ends(self) -> list[str]:
         """The ends of strings and comments that may be open before the cursor."""
-        ends, quote = self._context.text_ends, balance(self._before, self._signs).quote
+        ends, quote = self.context.text_ends, balance(self._before, self._signs).quote
         return [*ends, quote] if quote else ends
 
     def _closes_otherwise(self, now: Balance) -> bool:
         """Whether the text after the cursor closes other brackets, or more than were open."""
-        if self._context.language_id in UNPAIRED_CLOSERS or self._text is None:
+        if self.context.language_id in UNPAIRED_CLOSERS or self._text is None:
             return False
         was, text = self._was.surplus, self._text
         return not was - text.surplus <= now.surplus <= was + len(text.open)
@@ -150,16 +150,16 @@ class DocumentJudge(LineJudge):
         return self._ends_in_string("")
 
     def _ends_in_comment(self, text: str) -> bool:
-        return comment_end(self._head + text, self._context.language_id) != ""
+        return comment_end(self._head + text, self.context.language_id) != ""
 
     def _ends_in_string(self, text: str) -> bool:
         return balance(self._head + text, self._signs, QUOTES).quote is not None
 
     def _opens_document(self, text: str) -> bool:
         """Whether the text opens a here-document that ends neither in it nor below."""
-        if self._context.language_id not in _WITH_DOCUMENTS:
+        if self.context.language_id not in _WITH_DOCUMENTS:
             return False
-        whole = "\n".join((text, *self._context.below))
+        whole = "\n".join((text, *self.context.below))
         opened = _DOCUMENT.finditer(text)
         return not all(re.search(rf"\n\s*{one[1]}\b", whole[one.end() :]) for one in opened)
 
@@ -178,7 +178,7 @@ class DocumentJudge(LineJudge):
     @property
     def _takes_next_line(self) -> bool:
         """Whether a backslash would join the next statement to this line."""
-        below = self._context.below[:1]
+        below = self.context.below[:1]
         return any(line.strip() and not line[:1].isspace() for line in below)
 
     def _is_in_call(self, line: str, found: Balance) -> bool:
@@ -189,17 +189,17 @@ class DocumentJudge(LineJudge):
 
     def _is_in_tag(self, line: str) -> bool:
         """Whether the line ends in a tag that no line below ends."""
-        if self._context.language_id not in TAGGED or not _OPEN_TAG.search(line):
+        if self.context.language_id not in TAGGED or not _OPEN_TAG.search(line):
             return False
         return ">" not in self._below.partition("<")[0]
 
     @cached_property
     def _head(self) -> str:
-        return self._context.head[-MOST_HEAD:]
+        return self.context.head[-MOST_HEAD:]
 
     @cached_property
     def _below(self) -> str:
-        return "\n".join(self._context.below).lstrip()
+        return "\n".join(self.context.below).lstrip()
 
     @cached_property
     def _is_readable(self) -> bool:
@@ -207,7 +207,7 @@ class DocumentJudge(LineJudge):
         return any(self._reads(filling + end, 0) for filling in _FILLINGS for end in ("", ",", '"'))
 
     def _reads(self, text: str, replaced: int) -> bool:
-        context, read = self._context, READERS.get(self._context.language_id)
+        context, read = self.context, READERS.get(self.context.language_id)
         tail = "\n".join((context.rest[replaced:], *context.below))
         if read is None or context.is_cut or len(context.head) + len(tail) > _MOST_READ:
             return False

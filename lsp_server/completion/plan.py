@@ -23,11 +23,10 @@ _FEWEST_SHOWN = 3  # characters; shorter suggestions distract
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The request to the host at `anchor`, and the context in which its text is judged."""
+    """The request to the host at `anchor`, and the judge of its text."""
 
     anchor: Anchor
     stop: StopRules
-    context: CursorContext
     judge: LineJudge
 
     @classmethod
@@ -62,7 +61,7 @@ class Plan:
         )
         line = syntax.parsed_line(anchor.document.lines, anchor.row)
         lead = "\n".join((*snapshot.lines[anchor.row : position.line], context.before))
-        return cls(anchor, stop, context, judge_of(line, context, lead))
+        return cls(anchor, stop, judge_of(line, context, lead))
 
     def suggestion(self, done: Done) -> Suggestion | Reason:
         """Return the part of the host's text worth showing, or why there is none."""
@@ -71,7 +70,7 @@ class Plan:
         is_unsure = done.finish_reason == FinishReason.UNSURE
         if not done.text:
             return Reason.UNSURE if is_unsure else Reason.MODEL_SAID_NOTHING
-        made = process(done.text, self.context, self.judge)
+        made = process(done.text, self.judge)
         if isinstance(made, Reason):
             # An unsure text that was cut may not parse, or be too short.
             return Reason.UNSURE if is_unsure and made is Reason.BREAKS_CODE else made

@@ -38,21 +38,17 @@ _JOINTS = (*",.=+-*/%&|^<?", "=>", "->")
 _TOKEN = re.compile(r"\w+|[^\w\s]")
 
 
-def process(
-    text: str, context: CursorContext, judge: LineJudge | None = None
-) -> Suggestion | Reason:
-    """Trim and mend a finished completion, or return why nothing is shown. Line ends stay LF.
-
-    `judge` defaults to one that knows the cursor's line alone.
-    """
-    made = trimmed(text, context)
+def process(text: str, judge: LineJudge) -> Suggestion | Reason:
+    """Trim and mend a finished completion, or return why nothing is shown. Line ends stay LF."""
+    context = judge.context
+    made = _trimmed(text, context)
     if isinstance(made, Reason) or context.is_free(made.text):
         return made
-    made = _unbroken(made, context, judge or LineJudge(context))
+    made = _unbroken(made, judge)
     return made if isinstance(made, Reason) else _unless_worthless(made, context)
 
 
-def trimmed(text: str, context: CursorContext) -> Suggestion | Reason:
+def _trimmed(text: str, context: CursorContext) -> Suggestion | Reason:
     """Cut unwanted text from a completion, which may still break code."""
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     if not text:
@@ -99,8 +95,9 @@ def _unless_worthless(made: Suggestion, context: CursorContext) -> Suggestion | 
     return Reason.BRACKET_ONLY if _BRACKETS_ONLY.fullmatch(text) else made
 
 
-def _unbroken(made: Suggestion, context: CursorContext, judge: LineJudge) -> Suggestion | Reason:
+def _unbroken(made: Suggestion, judge: LineJudge) -> Suggestion | Reason:
     """Cut `made` back to the longest beginning that breaks no code."""
+    context = judge.context
     if judge.accepts(made.text, made.replaced_chars_after_cursor):
         return made
     by_tokens = (

@@ -69,7 +69,7 @@ class SyntaxJudge(LineJudge):
         self._is_first = False
         if self._is_late:
             return super().accepts(text, replaced)
-        is_last = not self._context.rest[replaced:].strip()
+        is_last = not self.context.rest[replaced:].strip()
         if self._is_whole(text, replaced):
             return True
         closers = self._closers_of_header(text)
@@ -108,7 +108,7 @@ class SyntaxJudge(LineJudge):
         baseline, edited = self._baseline, self._edited(text, replaced)
         if edited.faults_around <= baseline.faults and 0 < edited.num_here <= baseline.num_here:
             return True
-        is_at_end = "\n" not in text and not self._context.rest.strip()
+        is_at_end = "\n" not in text and not self.context.rest.strip()
         return is_at_end and self._is_begun and self._stays_unfinished(text)
 
     def _ends(self, text: str) -> Iterator[str]:
@@ -145,7 +145,7 @@ class SyntaxJudge(LineJudge):
 
     def _edited(self, text: str, replaced: int = 0) -> EditedText:
         num_known = self._with_text.cache_info().misses
-        edited = self._with_text(self._lead + text + self._context.rest[replaced:])
+        edited = self._with_text(self._lead + text + self.context.rest[replaced:])
         if self._with_text.cache_info().misses > num_known:
             self._bytes_left -= self._patience if edited.tree is None else self._try_bytes
         return edited

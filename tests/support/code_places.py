@@ -12,6 +12,7 @@ from tree_sitter import Node
 from engine.host.protocol import Position
 from engine.text.brackets import balance
 from lsp_server.completion.cursor_context import CursorContext
+from lsp_server.completion.judge import LineJudge
 from lsp_server.completion.postprocess import process
 from lsp_server.completion.suggestions import Suggestion
 from lsp_server.completion.syntax_judge import SyntaxJudge
@@ -102,8 +103,13 @@ def shown(place: CodePlace, answer: str) -> Suggestion | Reason:
     line = DocumentSyntax(place.language_id).parsed_line(lines, position.line)
     around = CursorContext.of(lines, position, language_id=place.language_id)
     if line is None:  # a language without a grammar
-        return process(answer, around)
-    return process(answer, around, SyntaxJudge(line, around, around.before, patience=1 << 40))
+        return processed(answer, around)
+    return process(answer, SyntaxJudge(line, around, around.before, patience=1 << 40))
+
+
+def processed(text: str, context: CursorContext) -> Suggestion | Reason:
+    """Return the suggestion that a text makes, judged by the cursor's line alone."""
+    return process(text, LineJudge(context))
 
 
 @cache

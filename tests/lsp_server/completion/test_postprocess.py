@@ -11,27 +11,22 @@ from engine.text.brackets import balance
 from engine.text.lines import squeeze
 from lsp_server.completion.cursor_context import CursorContext
 from lsp_server.completion.postprocess import process
-from lsp_server.completion.suggestions import Suggestion
 from lsp_server.completion.syntax_judge import judge_of
 from lsp_server.prompt.place import Scope
 from lsp_server.reasons import Reason
-from tests.support.code_places import around
+from tests.support.code_places import around, processed
 
 
 def shown(document: str, text: str, scope: Scope = Scope.SEVERAL) -> tuple[str, int]:
-    result = process(text, around(document, scope=scope))
+    result = processed(text, around(document, scope=scope))
     assert not isinstance(result, Reason), result
     return result.text, result.replaced_chars_after_cursor
-
-
-def dropped(document: str, text: str) -> Suggestion | Reason:
-    return process(text, around(document))
 
 
 def judged(document: str, language_id: str, text: str) -> str | Reason:
     """What the judge of a language without a grammar leaves of a text."""
     context = around(document, language_id)
-    made = process(text, context, judge_of(None, context, context.before))
+    made = process(text, judge_of(None, context, context.before))
     return made if isinstance(made, Reason) else made.text
 
 
@@ -100,7 +95,7 @@ def test_without_a_grammar_what_spans_lines_is_closed_or_not_begun(language_id, 
 
 def test_nothing_breaks_code_inside_a_comment():
     context = CursorContext.of(["/// the index of ", "x = 1"], Position(0, 17), is_in_comment=True)
-    assert process("a section (see", context).text == "a section (see"
+    assert processed("a section (see", context).text == "a section (see"
 
 
 # Document, completion, text shown, characters behind the cursor that it replaces.
@@ -212,13 +207,13 @@ REASONS = [
 
 @pytest.mark.parametrize(("document", "completion", "reason"), REASONS)
 def test_an_empty_answer_has_its_reason(document, completion, reason):
-    assert process(completion, around(document)) is reason
+    assert processed(completion, around(document)) is reason
 
 
 def test_what_is_a_control_token_of_some_model_is_text():
     """The host ends a text where its own model says one."""
     text = 'PARTS = ["<|fim_prefix|>", "<EOT>"]'
-    assert process(text, around("|")).text == text
+    assert processed(text, around("|")).text == text
 
 
 @pytest.mark.parametrize(
@@ -245,7 +240,7 @@ def test_the_cursors_line_is_not_said_again(document, completion, text):
 
 
 def test_one_line_before_the_rest_of_a_line_is_no_line_end():
-    result = process("\nb = 2", around("a = |value", scope=Scope.ONE_LINE))
+    result = processed("\nb = 2", around("a = |value", scope=Scope.ONE_LINE))
     assert result is Reason.LEFT_SCOPE
 
 
@@ -269,7 +264,7 @@ def test_the_rest_of_the_line_is_never_doubled(before, head, rest, below):
         return
     if before.strip() and squeeze(head + rest).startswith(squeeze(before)):  # its beginning again
         return
-    result = process(head + rest, around(f"{before}|{rest}\n{below}".replace("||", "|")))
+    result = processed(head + rest, around(f"{before}|{rest}\n{below}".replace("||", "|")))
     if not isinstance(result, Reason):
         line = before + result.text + rest[result.replaced_chars_after_cursor :]
         assert line.rstrip() == (before + head + rest).rstrip()
@@ -277,7 +272,7 @@ def test_the_rest_of_the_line_is_never_doubled(before, head, rest, below):
 
 @given(before=LINE, text=LINE, rest=LINE, above=LINE, below=LINE)
 def test_any_text_gives_a_range_on_the_line_or_a_reason(before, text, rest, above, below):
-    result = process(text + "\n" + text, around(f"{above}\n{before}|{rest}\n{below}"))
+    result = processed(text + "\n" + text, around(f"{above}\n{before}|{rest}\n{below}"))
     if not isinstance(result, Reason):
         assert 0 <= result.replaced_chars_after_cursor <= len(rest)
         assert result.text.strip()
@@ -302,7 +297,7 @@ def test_brackets_and_quotes_in_a_comment_open_nothing(code):
 def test_a_line_of_a_minified_file_costs_no_time():
     line = "f(a,{b:'c'});" * 40_000
     began = time.perf_counter()
-    result = process("x)", around(f"{line}|{line}\n{line}", "javascript"))
+    result = processed("x)", around(f"{line}|{line}\n{line}", "javascript"))
     assert result.text == "x)"
     assert time.perf_counter() - began < 1
 
@@ -338,4 +333,4 @@ QUERY = "`\n    select *\n    from b\n    where c\n    and d\n`"
 )
 def test_a_line_is_indented_as_its_own_block_is(language, document, completion, text):
     """A continuation or a string of blanks made blanks of all tabs: "missing separator"."""
-    assert process(completion, around(document, language)).text == text
+    assert processed(completion, around(document, language)).text == text

@@ -2,16 +2,15 @@
 
 import pytest
 
-from lsp_server.completion.postprocess import process
 from lsp_server.completion.suggestions import Suggestion
 from lsp_server.completion.trimming import in_scope
 from lsp_server.prompt.place import Scope
 from lsp_server.reasons import Reason
-from tests.support.code_places import around
+from tests.support.code_places import around, processed
 
 
 def completed(document: str, text: str, language: str = "python") -> Suggestion | Reason:
-    return process(text, around(document, language))
+    return processed(text, around(document, language))
 
 
 BODY = "def f(s):\n    |\n\n\nprint(f(1))\n"

@@ -215,7 +215,7 @@ def test_the_parser_has_little_time_and_then_the_line_decides():
     around = CursorContext.of(place.lines, place.position, language_id="python")
     assert line is not None
     judge = SyntaxJudge(line, around, around.before, patience=1)
-    assert process("second, (third", around, judge).text == "second"
+    assert process("second, (third", judge).text == "second"
 
 
 @pytest.mark.parametrize(
