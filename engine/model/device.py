@@ -80,11 +80,6 @@ class DeviceChoice:
             return f"{self.name}, by our kernels"
         return f"{self.name}, by PyTorch: {self.kernel_lack}"
 
-    @property
-    def of_transformers(self) -> str:
-        """Describe the same for a model run by transformers, which uses no kernels."""
-        return self.sentence if self.is_cpu else f"{self.name}, by transformers"
-
     @classmethod
     def of(cls, name: str) -> Self:
         """Parse `auto`, `cpu`, `cuda`, `cuda:N`, `xpu` or `mps`; `cuda` also means an AMD GPU.
@@ -98,7 +93,11 @@ class DeviceChoice:
         if name == "auto":
             return cls._best()
         device = torch.device(_FIRST.get(name, name))
-        _check_there(device)
+        if device not in (there := accelerators()):
+            seen = ", ".join(map(str, there)) or "no GPU"
+            raise ConfigurationError(
+                f"device {device}: torch sees {seen} here; `foregram doctor` says what is missing"
+            )
         if lack := _torch_lack(device):
             raise ConfigurationError(f"device {name}: {lack}; device = cpu works")
         return cls(device, name_of(device), kernel_lack(device))
@@ -257,12 +256,3 @@ def _intel_free_bytes(device: torch.device) -> int:
 def _properties(device: torch.device) -> Any:  # noqa: ANN401 - torch says no more
     module = torch.xpu if device.type == "xpu" else torch.cuda
     return module.get_device_properties(device.index)
-
-
-def _check_there(device: torch.device) -> None:
-    there = accelerators()
-    if device not in there:
-        seen = ", ".join(map(str, there)) or "no GPU"
-        raise ConfigurationError(
-            f"device {device}: torch sees {seen} here; `foregram doctor` says what is missing"
-        )

@@ -52,9 +52,12 @@ def load_model(
         causal_lm = placed.result()
         # Larger ids would read beyond the embedding.
         tokenizer = tokenizer.within(causal_lm.vocab_size)
+        where = choice.sentence
+        if isinstance(model, FolderModel) and not choice.is_cpu:
+            where = f"{choice.name}, by transformers"
         return LoadedModel(
             name=model.name,
-            where=choice.of_transformers if isinstance(model, FolderModel) else choice.sentence,
+            where=where,
             fingerprint=model.fingerprint,
             fim=find_fim_format(tokenizer.vocabulary, model.name),
             causal_lm=causal_lm,

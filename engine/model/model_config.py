@@ -1,7 +1,7 @@
 """The shape of a model, read from a Hugging Face config.json or from GGUF metadata."""
 
 import reprlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from math import prod
 from typing import Any, Self
@@ -13,17 +13,6 @@ from engine.model_names import printable
 OWN_ARCHITECTURES = frozenset({"Qwen2ForCausalLM", "LlamaForCausalLM"})
 _LEAST_CONTEXT = 128  # tokens; a smaller context leaves no prompt beside an answer
 _LARGEST = 2**24  # far beyond the sizes of any model, and far below what exhausts memory
-
-
-def _is_size(value: object) -> bool:
-    return type(value) is int and 1 <= value <= _LARGEST  # excludes bool
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and type(value) is not bool and 0 < value < 1e12
-
-
-_IS_SOUND: dict[object, Callable[[object], bool]] = {int: _is_size, float: _is_number}
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +39,10 @@ class ModelConfig:
 
     def __post_init__(self) -> None:
         for field in fields(self):
-            value, is_sound = getattr(self, field.name), _IS_SOUND.get(field.type)
-            if is_sound is not None and not is_sound(value):
+            value = getattr(self, field.name)
+            is_size = type(value) is int and 1 <= value <= _LARGEST  # excludes bool
+            is_number = type(value) in (int, float) and 0 < value < 1e12
+            if (field.type is int and not is_size) or (field.type is float and not is_number):
                 shown = reprlib.repr(value)
                 raise ModelCorruptError(f"the model's configuration says {field.name} = {shown}")
         fault = ""

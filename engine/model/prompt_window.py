@@ -84,7 +84,13 @@ def _tail(tokenizer: TextCodec, text: str, budget: int) -> tuple[str, int]:
         count = len(tokenizer.encode(text[start:]))
         if count <= budget:
             return text[start:], count
-    return _cut_tail(tokenizer, text[-budget * CHARS_PER_TOKEN :], budget)
+    # Cut at a line start within a block, or inside the last line if it is too long.
+    ids = tokenizer.encode(text[-budget * CHARS_PER_TOKEN :])[-budget:]
+    near = tokenizer.decode(ids).lstrip("\ufffd")
+    line_start = near.find("\n") + 1
+    if 0 < line_start < len(near):
+        near = near[line_start:]
+    return near, len(tokenizer.encode(near))
 
 
 def _starts(tokenizer: TextCodec, text: str, budget: int) -> list[int]:
@@ -103,16 +109,6 @@ def _anchors(text: str, first: int) -> list[int]:
     """Return the start of every 32nd line of `text`, from the character `first` on."""
     starts = [0, *(newline.end() for newline in re.finditer("\n", text))]
     return [start for start in starts[::_ANCHOR_LINES] if first <= start < len(text)]
-
-
-def _cut_tail(tokenizer: TextCodec, text: str, budget: int) -> tuple[str, int]:
-    """Cut at a line start within a block, or inside the last line if it is too long."""
-    ids = tokenizer.encode(text)[-budget:]
-    near = tokenizer.decode(ids).lstrip("\ufffd")
-    line_start = near.find("\n") + 1
-    if 0 < line_start < len(near):
-        near = near[line_start:]
-    return near, len(tokenizer.encode(near))
 
 
 def _head(tokenizer: TextCodec, text: str, budget: int) -> list[int]:

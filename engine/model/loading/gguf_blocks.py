@@ -18,11 +18,8 @@ _SIX_BIT_ZERO = 32  # the code of 0
 
 def own_form(kind: GGMLQuantizationType, stored: torch.Tensor) -> Weight | None:
     """Return a matrix from its bytes [N, any] in the file; None if no form of ours fits exactly."""
-    if kind not in _READERS:
-        return None
     block_inputs, block_bytes = GGML_QUANT_SIZES[kind]
-    inputs = stored.shape[1] // block_bytes * block_inputs
-    if inputs % _PAIR:
+    if not has_own_form(kind, stored.shape[1] // block_bytes * block_inputs):
         return None
     return _READERS[kind](stored.view(len(stored), -1, block_bytes))
 
