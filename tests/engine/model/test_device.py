@@ -58,19 +58,6 @@ def gpus(monkeypatch):
 
 
 @pytest.fixture
-def mac(monkeypatch):
-    """A Mac whose GPU may have so much memory."""
-
-    def have(memory):
-        monkeypatch.setattr(torch.backends.mps, "is_available", lambda: True)
-        monkeypatch.setattr(torch.backends.mps, "get_name", lambda: "Apple M2")
-        monkeypatch.setattr(torch.mps, "recommended_max_memory", lambda: memory)
-        monkeypatch.setattr(torch.mps, "driver_allocated_memory", lambda: 1_000_000_000)
-
-    return have
-
-
-@pytest.fixture
 def intel(monkeypatch):
     arc = gpu("Intel Arc B580", (0, 0), memory=12_000_000_000)
     monkeypatch.setattr(torch.xpu, "is_available", lambda: True)
@@ -230,14 +217,17 @@ def test_a_gpu_is_made_the_threads_current_one(monkeypatch):
         assert current == []
 
 
-def test_a_mac_has_a_gpu(gpus, mac):
+def test_a_mac_has_a_gpu(gpus, monkeypatch):
     gpus(0)
-    mac(12_000_000_000)
+    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: True)
+    monkeypatch.setattr(torch.backends.mps, "get_name", lambda: "Apple M2")
+    monkeypatch.setattr(torch.mps, "recommended_max_memory", lambda: 12_000_000_000)
+    monkeypatch.setattr(torch.mps, "driver_allocated_memory", lambda: 1_000_000_000)
     choice = DeviceChoice.of("auto")
     assert choice.sentence == "Apple M2's GPU, by PyTorch: our kernels are for NVIDIA GPUs"
     assert choice.device == DeviceChoice.of("mps").device
     assert free_bytes(choice.device) == 11_000_000_000
-    mac(2_000_000_000)
+    monkeypatch.setattr(torch.mps, "recommended_max_memory", lambda: 2_000_000_000)
     assert DeviceChoice.of("auto").sentence.startswith("CPU (Apple M2's GPU has 2.0 GB")
 
 
