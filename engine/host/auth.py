@@ -108,7 +108,7 @@ class AuthMiddleware:
             )
         if self.is_loopback and not is_loopback(_name_in(host)):
             raise _refused(403, "wrong_host", f"this host does not go by the name {host!r}")
-        if _is_of_a_page(headers):
+        if "origin" in headers or headers.get("sec-fetch-site", b"") not in _NOT_FROM_A_PAGE:
             raise _refused(403, "web_page", "this host does not answer web pages")
         if path == _OPEN_PATH:
             return None
@@ -155,10 +155,6 @@ def _bearer(headers: Headers) -> bytes:
     """Return the request's token; empty if it has none, which matches no token."""
     scheme, _, token = headers.get("authorization", b"").partition(b" ")
     return token if scheme.lower() == b"bearer" else b""
-
-
-def _is_of_a_page(headers: Headers) -> bool:
-    return "origin" in headers or headers.get("sec-fetch-site", b"") not in _NOT_FROM_A_PAGE
 
 
 def _check_protocol(path: str, headers: Headers) -> None:

@@ -41,7 +41,6 @@ class HostConnection(H11Protocol):
         self._unread_since: float | None = None
         self._num_unread = 0  # bytes at the last check
         self._num_needless = 0  # bytes of a body that is not wanted
-        self._looking: asyncio.TimerHandle | None = None
 
     @property
     def is_between(self) -> bool:
@@ -53,16 +52,16 @@ class HostConnection(H11Protocol):
         """Whether it is open with no request being answered."""
         return self.is_between and not self.transport.is_closing()
 
+    @property
+    def is_in_body(self) -> bool:
+        """Whether the body of a request is still incomplete."""
+        return bool(self.conn.their_state is h11.SEND_BODY)
+
     def end(self, reason: str) -> None:
         """Abort the connection and log why."""
         sender = f" from {self.client[0]}" if self.client else ""  # a Unix socket has no address
         _log.warning("a connection%s was ended: %s", sender, reason)
         self.transport.abort()
-
-    def end_unfinished(self) -> None:
-        """End the connection if the body of a request is still incomplete."""
-        if self._is_in_body:
-            self.end("the host stops")
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as in uvicorn
         """Start the time limits, and make room if there are many connections."""
@@ -73,8 +72,7 @@ class HostConnection(H11Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Stop checking, and free the last request."""
-        if self._looking is not None:
-            self._looking.cancel()
+        self._looking.cancel()
         super().connection_lost(exc)
         self.cycle = None  # type: ignore[assignment] # None before the first; frees a body
 
@@ -90,7 +88,7 @@ class HostConnection(H11Protocol):
         for start in range(0, len(data), _MOST_HEAD):
             self._take(data[start : start + _MOST_HEAD])
         self._follow()
-        if self.is_quiet and not self._is_in_body:
+        if self.is_quiet and not self.is_in_body:
             self._await_request()
 
     def handle_events(self) -> None:
@@ -122,7 +120,7 @@ class HostConnection(H11Protocol):
         """Skip empty lines after a body, and all data after the last request."""
         if self.transport.is_closing() or self.conn.their_state is h11.MUST_CLOSE:
             return
-        if not self._is_in_body and not self.conn.trailing_data[0]:
+        if not self.is_in_body and not self.conn.trailing_data[0]:
             data = data.lstrip(b"\r\n")
         if data:  # h11 takes empty data for the end of the connection
             super().data_received(data)
@@ -145,13 +143,9 @@ class HostConnection(H11Protocol):
             self.timeout_keep_alive, self.timeout_keep_alive_handler
         )
 
-    @property
-    def _is_in_body(self) -> bool:
-        return bool(self.conn.their_state is h11.SEND_BODY)
-
     def _is_needless(self, data: bytes) -> bool:
         """Whether the body of a refused request exceeds `_MOST_NEEDLESS`."""
-        is_refused = self.is_between and self._is_in_body
+        is_refused = self.is_between and self.is_in_body
         self._num_needless = self._num_needless + len(data) if is_refused else 0
         return self._num_needless > _MOST_NEEDLESS
 
@@ -171,16 +165,11 @@ class HostConnection(H11Protocol):
     def _follow(self) -> None:
         if not self.is_between:
             self._headers_since = None
-        self._body_since = (self._body_since or self.loop.time()) if self._is_in_body else None
+        self._body_since = (self._body_since or self.loop.time()) if self.is_in_body else None
 
     def _look(self) -> None:
-        limit = self._exceeded(self.loop.time())
-        if limit is None:
-            self._looking = self.loop.call_later(_LOOK_S, self._look)
-        else:
-            self.end(limit)
-
-    def _exceeded(self, now: float) -> str | None:
+        """End the connection if it exceeds a limit; else look again soon."""
+        now = self.loop.time()
         self._follow()
         self._measure_unread(now)
         for since, limit_s, what in (
@@ -189,8 +178,9 @@ class HostConnection(H11Protocol):
             (self._unread_since, UNREAD_S, "it did not read what was written to it"),
         ):
             if since is not None and now - since > limit_s:
-                return f"{what} within {limit_s:g} s"
-        return None
+                self.end(f"{what} within {limit_s:g} s")
+                return
+        self._looking = self.loop.call_later(_LOOK_S, self._look)
 
     def _measure_unread(self, now: float) -> None:
         """Note since when the write buffer neither shrinks nor empties, or the close hangs."""

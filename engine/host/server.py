@@ -158,8 +158,8 @@ class HostServer(uvicorn.Server):
     def _end_rest(self) -> None:
         self._service.engine_thread.end_jobs()
         for connection in list(self.server_state.connections):
-            if isinstance(connection, HostConnection):
-                connection.end_unfinished()
+            if isinstance(connection, HostConnection) and connection.is_in_body:
+                connection.end("the host stops")
 
     def _read_tokens(self) -> None:
         reading = follow_tokens(self._service, self._principals, is_told=True)
