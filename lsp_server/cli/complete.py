@@ -81,7 +81,7 @@ def show_completion(arguments: argparse.Namespace, settings: Settings) -> int:
 def _plan(source: SourceFile, offset: int, settings: Settings) -> Plan:
     """Return the rules for ending and showing a text, as for an editor's explicit request."""
     item = types.TextDocumentItem(source.path.absolute().as_uri(), "", 1, source.text)
-    snapshot = Document(item, 1).snapshot()
+    snapshot = Document(item, 1).snapshot
     head = source.text[:offset]
     position = Position(head.count("\n"), len(last_line(head)))
     is_guess = Permissions([], settings).silence(snapshot) is not None

@@ -1,7 +1,7 @@
 """An open document, and the immutable snapshot that handlers work on."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from lsprotocol import types
 
@@ -62,42 +62,32 @@ class Document:
     def __init__(
         self, item: types.TextDocumentItem, opening: int, refusal: Reason | None = None
     ) -> None:
-        self.uri = item.uri
-        self.language_id = language_of(item.language_id, item.uri)
-        self._named_language = language_of(item.language_id)
-        self.version = item.version
-        self._opening = opening
-        self._buffer = LineBuffer(item.text if refusal is None else "")
-        self._snapshot: Snapshot | None = None  # until the next change
         self.refusal = refusal
-
-    @property
-    def num_bytes(self) -> int:
-        """The length of the text in UTF-8."""
-        return self._buffer.num_bytes
+        self.buffer = LineBuffer(item.text if refusal is None else "")
+        self.snapshot = Snapshot(
+            item.uri,
+            language_of(item.language_id, item.uri),
+            item.version,
+            opening,
+            self.buffer.lines,
+            self.buffer.line_end,
+            language_of(item.language_id),
+        )
 
     def change(self, version: int, changes: ContentChanges) -> None:
         """Apply `changes` in order. Our version grows even if `version` does not."""
-        self.refusal = self._snapshot = None
         for change in changes:
             where = None if isinstance(change, WholeDocument) else change.range
-            self._buffer.apply(where, change.text)
-        self.version = max(version, self.version + 1)
+            self.buffer.apply(where, change.text)
+        self.refusal = None
+        self.snapshot = replace(
+            self.snapshot,
+            version=max(version, self.snapshot.version + 1),
+            lines=self.buffer.lines,
+            line_end=self.buffer.line_end,
+        )
 
     def refuse(self, reason: Reason) -> None:
         """Drop the text, and keep the reason."""
-        self.refusal, self._snapshot, self._buffer = reason, None, LineBuffer("")
-
-    def snapshot(self) -> Snapshot:
-        """Return the current document."""
-        if self._snapshot is None:
-            self._snapshot = Snapshot(
-                self.uri,
-                self.language_id,
-                self.version,
-                self._opening,
-                self._buffer.lines,
-                self._buffer.line_end,
-                self._named_language,
-            )
-        return self._snapshot
+        self.refusal, self.buffer = reason, LineBuffer("")
+        self.snapshot = replace(self.snapshot, lines=self.buffer.lines)

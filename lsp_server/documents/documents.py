@@ -34,11 +34,11 @@ class Documents:
         document = self._documents.get(uri)
         if document is None:
             return Reason.UNKNOWN_DOCUMENT
-        return document.refusal or document.snapshot()
+        return document.refusal or document.snapshot
 
     def snapshots(self) -> tuple[Snapshot, ...]:
         """Return all documents held, in the order in which they were first opened."""
-        return tuple(one.snapshot() for one in self._held)
+        return tuple(one.snapshot for one in self._held)
 
     def open(self, item: types.TextDocumentItem) -> Reason | None:
         """Hold a document, in place of one already open."""
@@ -57,7 +57,7 @@ class Documents:
         reason = next(filter(None, reasons), None)
         if reason is None:
             document.change(version, changes)
-        if document.num_bytes > MAX_DOCUMENT_BYTES:
+        if document.buffer.num_bytes > MAX_DOCUMENT_BYTES:
             reason = reason or Reason.TOO_LARGE
         if reason is not None:
             document.refuse(reason)
@@ -72,7 +72,7 @@ class Documents:
         cells = () if uri is None else self._notebooks.get(uri, ())
         lost = {uri, *(cell.document for cell in cells)}
         for document in self._held:
-            if uri is None or document.uri in lost:
+            if uri is None or document.snapshot.uri in lost:
                 document.refuse(Reason.OUT_OF_STEP)
 
     def notebook_of(self, uri: str) -> str:

@@ -151,10 +151,13 @@ def _between(
     old: Sequence[str], new: Sequence[str], equal: list[tuple[int, int]]
 ) -> list[LineSplice]:
     """Return the splices between equal lines, the last one first."""
-    ends = pairwise([(-1, -1), *equal, (len(old), len(new))])
-    gaps = [(above + 1, to, at + 1, end) for (above, at), (to, end) in ends]
-    changed = [gap for gap in reversed(gaps) if gap[0] < gap[1] or gap[2] < gap[3]]
-    return [LineSplice(start, end, tuple(new[first:last])) for start, end, first, last in changed]
+    ends = [(-1, -1), *equal, (len(old), len(new))]
+    splices = [
+        LineSplice(above + 1, below, tuple(new[new_above + 1 : new_below]))
+        for (above, new_above), (below, new_below) in pairwise(ends)
+        if below - above > 1 or new_below - new_above > 1
+    ]
+    return splices[::-1]
 
 
 def _num_lines(splices: Iterable[LineSplice]) -> int:

@@ -58,7 +58,7 @@ def pairs(table):
 @pytest.mark.parametrize(("identifier", "language"), pairs(IDENTIFIERS))
 def test_each_editors_name_is_one_languages_name(identifier, language):
     assert language_of(identifier) == language
-    assert language_of(language) == language  # a document that is opened anew keeps its language
+    assert language_of(language) == language  # as settings name it
 
 
 @pytest.mark.parametrize(("name", "language"), pairs(FILES))
