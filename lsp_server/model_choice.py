@@ -37,8 +37,9 @@ def check_name(typed: str) -> dict[str, Any]:
     Return `ok`, `near` with similar names, and if the name is unusable the reason as `sentence`.
     Of a model on the hub, only the form of its name is checked.
     """
-    name, near = typed.strip(), list[str]()
-    if kind_of(name) == "unknown" and (near := near_names(name)):
+    name = typed.strip()
+    near = near_names(name) if kind_of(name) == "unknown" else []
+    if near:
         wrong = f"no model is called {reprlib.repr(name)}"
     else:
         try:

@@ -129,6 +129,7 @@ MENU = [
     pytest.param(SOURCE, ("return ", "sum(items)"), 4, "return sum(items)", id="no word"),
     pytest.param(SOURCE.replace("|", "ret|"), ("urn a", " * b"), 4, "return a * b", id="in a word"),
     pytest.param("x = '🙂'; ret|\n", ("urn_", "value"), 10, "return_value", id="emoji"),
+    pytest.param(SOURCE, ("f(\n", "        a,\n    )"), 4, "f(\n        a,\n    )", id="lines"),
 ]
 
 
@@ -136,7 +137,7 @@ MENU = [
 async def test_clients_without_ghost_text_get_the_whole_word_in_their_menu(
     tmp_path, source, words, start, text
 ):
-    """The edit begins at the typed word, in UTF-16 units, and filters by it."""
+    """The edit begins at the typed word, in UTF-16 units; the menu names its first line."""
     options = {"completionFallback": True}
     async with served(tmp_path, HeldEngine(words), options=options) as (shown, _):
         shown.open(source)
@@ -144,20 +145,10 @@ async def test_clients_without_ghost_text_get_the_whole_word_in_their_menu(
         (entry,) = (await menu_of(shown)).items
     cursor = shown.position
     assert entry.text_edit.range == types.Range(types.Position(cursor.line, start), cursor)
-    assert entry.text_edit.new_text == entry.filter_text == entry.label == text
+    assert entry.text_edit.new_text == text
+    assert entry.filter_text == entry.label == text.split("\n")[0]
     assert text.endswith(item.insert_text)
     assert shown.capabilities.completion_provider is not None
-
-
-async def test_the_menu_names_the_first_line_and_inserts_all_of_them(tmp_path):
-    options = {"completionFallback": True}
-    words = ("urn f(\n", "        items,\n    )")
-    async with served(tmp_path, HeldEngine(words), options=options) as (shown, _):
-        shown.open(SOURCE.replace("|", "ret|"))
-        (entry,) = (await menu_of(shown)).items
-    assert entry.label == "return f("
-    assert entry.text_edit.range.start.character == 4
-    assert entry.text_edit.new_text == "return f(\n        items,\n    )"
 
 
 @pytest.mark.parametrize(("text", "language"), [("|", "python"), ("Once upon |", "markdown")])

@@ -72,15 +72,11 @@ def test_a_token_of_the_wrong_type_is_named_and_not_shown(environ):
     assert problems == ["initializationOptions: token is a value, not a string"]
 
 
-def test_without_variables_the_cache_is_the_users_own():
-    settings = load_settings(environ={"HOME": "/home/ada"}).required()
-    assert settings.cache_folder.name == "foregram"
-    assert settings.cache_folder.is_relative_to("/home/ada")
-    assert (settings.model, settings.threads, settings.debug) == (None, None, False)
-
-
-def test_our_own_variable_wins_over_the_desktops():
-    values = {"HOME": "/home/ada", "XDG_CACHE_HOME": "/scratch"}
+def test_the_cache_is_the_users_own_and_our_variable_wins_over_the_desktops():
+    values = {"HOME": "/home/ada"}
+    folder = load_settings(environ=values).required().cache_folder
+    assert (folder.name, folder.is_relative_to("/home/ada")) == ("foregram", True)
+    values["XDG_CACHE_HOME"] = "/scratch"
     assert load_settings(environ=values).required().cache_folder == Path("/scratch/foregram")
     values["FOREGRAM_CACHE"] = "/models"
     assert load_settings(environ=values).required().cache_folder == Path("/models")

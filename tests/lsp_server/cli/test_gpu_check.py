@@ -109,24 +109,22 @@ def test_an_unfit_gpu_is_fine_unless_it_is_asked_for(chosen, monkeypatch):
     assert check.advice == "device = cpu works"
 
 
-@pytest.mark.parametrize("sign", ["a Mac", "a node"])
-def test_without_anything_of_nvidia_the_engine_is_asked_too(no_nvidia, monkeypatch, tmp_path, sign):
-    if sign == "a Mac":
-        monkeypatch.setattr("platform.system", lambda: "Darwin")
-    else:
-        monkeypatch.setattr(gpu_check, "OTHER_NODES", (str(tmp_path),))
-    monkeypatch.setattr(gpu_check, "_PROBE", saying("Apple M2's GPU"))
-    assert check_gpu("auto").what == "Apple M2's GPU"
+@pytest.mark.parametrize(
+    ("sign", "value", "state"),
+    [
+        ("platform.system", lambda: "Darwin", "ok"),
+        ("lsp_server.cli.gpu_check.OTHER_NODES", ("/",), "ok"),
+        ("lsp_server.cli.gpu_check.NVIDIA_NODE", "/", "warning"),
+    ],
+)
+def test_without_nvidia_smi_each_sign_of_a_gpu_has_the_engine_asked(
+    no_nvidia, monkeypatch, sign, value, state
+):
+    monkeypatch.setattr(sign, value)
+    monkeypatch.setattr(gpu_check, "_PROBE", saying("a GPU"))
+    assert check_gpu("auto").what == "a GPU"
     monkeypatch.setattr(gpu_check, "_PROBE", saying(None))
-    assert check_gpu("auto").state == "ok"
-
-
-def test_without_nvidia_smi_the_driver_is_a_sign(no_nvidia, monkeypatch, tmp_path):
-    monkeypatch.setattr(gpu_check, "NVIDIA_NODE", str(tmp_path))
-    monkeypatch.setattr(gpu_check, "_PROBE", saying("H200"))
-    assert check_gpu("auto").what == "H200"
-    monkeypatch.setattr(gpu_check, "_PROBE", saying(None))
-    assert check_gpu("auto").state == "warning"
+    assert check_gpu("auto").state == state
 
 
 @pytest.mark.parametrize("answer", [saying(None), ("-c", "import nothing_like_torch")])

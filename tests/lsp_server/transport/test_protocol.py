@@ -15,6 +15,7 @@ from lsp_server.documents.documents import Documents
 from lsp_server.reasons import Reason
 from lsp_server.transport.protocol import DocumentServer
 from lsp_server.transport.stream import serve, stream_of
+from tests.support.raw_messages import framed
 
 URI = "file:///a.py"
 NOTEBOOK = "file:///n.ipynb"
@@ -31,8 +32,7 @@ class Client:
         self.notifications = []
 
     def send(self, **message):
-        body = json.dumps({"jsonrpc": "2.0", **message}).encode()
-        self._to_server.write(b"Content-Length: %d\r\n\r\n%s" % (len(body), body))
+        self._to_server.write(framed(**message))
         self._to_server.flush()
 
     def notify(self, method, params=None):
