@@ -97,8 +97,8 @@ def build_prompt(
         tokenizer, prefix.removesuffix(dropped), suffix, room, suffix_first=fim.family.suffix_first
     )
     laid_out = _lay_out(tokenizer, fim, files, window, layout, _num_above(prefix))
-    opened, num_opened = _told(neighbours, is_open=True)
-    others, num_others = _told(neighbours, is_open=False)
+    opened, num_opened = _counted(neighbours, is_open=True)
+    others, num_others = _counted(neighbours, is_open=False)
     return Prompt(
         ids=(*tokenizer.start_ids, *laid_out),
         dropped=_bytes(dropped),
@@ -117,7 +117,7 @@ def cut_piece(prefix: str) -> str:
     return found[0] if found else ""
 
 
-def _told(neighbours: Sequence[_Neighbour], *, is_open: bool) -> tuple[tuple[str, ...], int]:
+def _counted(neighbours: Sequence[_Neighbour], *, is_open: bool) -> tuple[tuple[str, ...], int]:
     """Return the files' paths, and the number of their tokens."""
     some = [(snippet.path, len(ids)) for snippet, ids in neighbours if snippet.is_open == is_open]
     return tuple(dict(some)), sum(count for _, count in some)

@@ -127,7 +127,7 @@ class Tokenizer:
                 f"tokenizer.json has token ids that are not within 0 and {_MOST_IDS:,}"
             )
         self.start_ids = document.start_ids
-        self._num_written = 1 + max(written, default=-1)  # ids that any prompt may have are below
+        self._num_written = 1 + max(written, default=-1)  # ids of text and its start are below
         self._know(document, plain)
 
     def _know(self, document: TokenizerDocument, plain: dict[str, int]) -> None:

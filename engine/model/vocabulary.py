@@ -101,7 +101,7 @@ class Vocabulary:
         return self._ids.get(token)
 
 
-# Byte-level vocabularies write each byte as a printable character: the others begin at U+0100.
+# Byte-level vocabularies write a printable byte as itself, and the others from U+0100 on.
 _PRINTABLE = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
 _MOVED = [byte for byte in range(256) if byte not in _PRINTABLE]
 _TO_LATIN1 = dict(zip(_PRINTABLE, _PRINTABLE, strict=True)) | dict(enumerate(_MOVED, 256))

@@ -46,7 +46,7 @@ def byte_tokenizer(control_tokens: tuple[str, ...] = CONTROL_TOKENS) -> Tokenize
 def own_tokenizer(
     control_tokens: tuple[str, ...] = CONTROL_TOKENS,
 ) -> engine_tokenizer.Tokenizer:
-    """Make the same as the engine has it."""
+    """Return the engine's tokenizer of the same vocabulary."""
     text = byte_tokenizer(control_tokens).to_str()
     return engine_tokenizer.Tokenizer(engine_tokenizer.TokenizerDocument.read(text))
 

@@ -58,11 +58,11 @@ _rows: ContextVar[Rows] = ContextVar("rows of the forward under way")
 
 
 @contextmanager
-def attending(rows: Rows) -> Iterator[Rows]:
+def attending(rows: Rows) -> Iterator[None]:
     """Use `rows` for the forward pass inside the block."""
     token = _rows.set(rows)
     try:
-        yield rows
+        yield
     finally:
         _rows.reset(token)
 
