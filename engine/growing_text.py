@@ -49,9 +49,10 @@ class GrowingText:
             self._stop(stop)
 
     def finish(self, reason: FinishReason) -> None:
-        """End for a reason outside the text, unless it has ended already."""
+        """End for a reason outside the text, unless it has ended already, and send the rest."""
         if not self.is_ended:
             self._stop(self.stopper.finish(reason))
+        self.send()
 
     def send(self) -> None:
         """Send the text that has become final since the last call."""

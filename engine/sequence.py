@@ -56,11 +56,6 @@ class Completion:
         self.text.send()
         return self.text.is_ended
 
-    def finish(self, reason: FinishReason) -> None:
-        """End for a reason outside the text, unless it has ended already."""
-        self.text.finish(reason)
-        self.text.send()
-
     def _decoded(self, token: bytes) -> str:
         """Return the characters that `token` completes; none while it ends inside one."""
         skipped = min(self.owed, len(token))
@@ -201,7 +196,7 @@ class Sequence:
     def _end(self) -> None:
         """End the text unless a rule ended it, and release the slot."""
         reason = FinishReason.CANCELLED if self.is_cancelled() else FinishReason.CONTEXT_FULL
-        self.completion.finish(FinishReason.PREFILLED if self.decoding is None else reason)
+        self.completion.text.finish(FinishReason.PREFILLED if self.decoding is None else reason)
         if self._lease is not None and self._decoder is not None:
             self._lease.commit_written([self.prompt.ids[-1], *self._decoder.written_ids])
         self._finish()

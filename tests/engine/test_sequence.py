@@ -180,7 +180,7 @@ def run(token_ids, sizes, **options):
         if not rest or one.take(step(rest[:size])):
             break
         del rest[:size]
-    one.finish(FinishReason.CONTEXT_FULL)
+    one.text.finish(FinishReason.CONTEXT_FULL)
     return one, "".join(chunk.text for chunk in chunks)
 
 
