@@ -6,14 +6,11 @@ A request without a text holds the decoding options of a whole run.
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TypeVar
 
 from engine.bench.task_sets import ReplayItem, SetItem
 from engine.config import Lookahead, StopRules
 from engine.engine import Engine
 from engine.request import CompletionRequest, Done
-
-T = TypeVar("T", bound=SetItem)
 
 OFF = Lookahead(mode="off")
 
@@ -47,8 +44,8 @@ Runs = Mapping[str, list[Measured]]  # items by kind: completions, edits
 
 
 def measure(
-    engine: Engine, items: Iterable[T], ask: Callable[[T], CompletionRequest]
-) -> Iterator[tuple[T, Measured]]:
+    engine: Engine, items: Iterable[ReplayItem], ask: Callable[[ReplayItem], CompletionRequest]
+) -> Iterator[tuple[ReplayItem, Measured]]:
     """Decode the request that `ask` makes of each item, with lookahead and without.
 
     The order alternates, since the second run finds warmer caches. A request with lookahead off is

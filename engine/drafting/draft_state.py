@@ -48,14 +48,6 @@ class DraftState:
         """Whether to forget the whole state, including its recycler."""
         return closed.is_all and closed.takes_all_of(self.workspace)
 
-    def leave(self) -> None:
-        """Become idle, and do the work that was put off."""
-        self.is_taken = False
-        while self.closed:
-            self.forget(self.closed.pop())
-        if self.pool.wasteful:
-            self.pool.compact()
-
 
 class DraftStates:
     """A state for each workspace, and for each of its parallel completions.
@@ -88,7 +80,11 @@ class DraftStates:
             yield state
         finally:
             is_over = any(state.is_of_all(one) for one in state.closed)
-            state.leave()
+            state.is_taken = False
+            while state.closed:
+                state.forget(state.closed.pop())
+            if state.pool.wasteful:
+                state.pool.compact()
             self._states.remove(state)
             if not is_over:
                 self._states.append(state)

@@ -47,7 +47,7 @@ class OpenBuffers:
             kept += 1
         # Parts that only moved, as when the user switches files, are not encoded again.
         known = {one.buffer.text: self._pool.ids_of(one.document) for one in held[kept:]}
-        self._close_from(kept)
+        self.close(kept)
         for part in wanted[kept:]:
             ids = known.get(part.text)
             document = self._pool.add(
@@ -62,11 +62,8 @@ class OpenBuffers:
             self._pool.remove(one.document)
             self._held.remove(one)
 
-    def close(self) -> None:
-        """Drop all buffers."""
-        self._close_from(0)
-
-    def _close_from(self, start: int) -> None:
+    def close(self, start: int = 0) -> None:
+        """Drop the documents from `start` on."""
         while len(self._held) > start:
             self._pool.remove(self._held.pop().document)
 
