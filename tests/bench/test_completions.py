@@ -25,7 +25,6 @@ from tests.support.tiny_models import save_model, tiny_model
 def engine(monkeypatch):
     engine = ScriptedEngine(twice_as_fast)
     monkeypatch.setattr(bench, "load_engine", lambda *_: engine)
-    monkeypatch.setattr(fim_bench, "load_engine", lambda *_: engine)
     monkeypatch.setattr(replay_bench, "load_engine", lambda *_: engine)
     return engine
 
@@ -33,21 +32,6 @@ def engine(monkeypatch):
 @pytest.fixture
 def replay_path(tmp_path):
     return write_replay_set(tmp_path / "set.jsonl")
-
-
-@pytest.fixture
-def tasks_path(tmp_path):
-    row = {
-        "task_id": "RandomSpanInfilling/1",
-        "entry_point": "one",
-        "prompt": "def one():\n    return ",
-        "canonical_solution": "1",
-        "suffix": "\n",
-        "test": "def check(candidate):\n    assert candidate() == 1\n",
-    }
-    path = tmp_path / "tasks.jsonl"
-    path.write_text(json.dumps(row) + "\n")
-    return path
 
 
 def test_a_peer_stands_beside_the_engine_in_the_replay_of_the_product(
@@ -78,16 +62,6 @@ def test_a_peer_is_not_asked_where_nothing_was_written():
     engine = ScriptedEngine(lambda request: result("", tokens=0, steps=1))
     _, compared = run_beside(engine, peer, [replay_item("a = 1")], CompletionRequest("", ""))
     assert compared == {}
-
-
-def test_fim_prints_one_object_with_scores(engine, tasks_path, capsys):
-    assert main(["fim", str(tasks_path), "--layout", "psm", "--json"]) == 0
-    answer = json.loads(capsys.readouterr().out)
-    assert answer["layout"] == "psm"
-    assert answer["languages"]["py"]["pass_at_1"] == 0.0  # the script is "ab", not "1"
-    assert answer["tasks"][0]["edit_similarity"] == 0.0
-    assert main(["fim", str(tasks_path)]) == 0
-    assert "edit similarity" in capsys.readouterr().out
 
 
 @pytest.fixture

@@ -1,3 +1,5 @@
+"""Fill-in-the-middle tasks: reading and drawing them, and the scores of texts."""
+
 import gzip
 import json
 
@@ -5,7 +7,10 @@ import pytest
 
 from engine.errors import InputError
 from engine.request import CompletionRequest
+from tests.bench import fim_bench
+from tests.bench.__main__ import main
 from tests.bench.fim_bench import fim_figures, run_fim
+from tests.bench.scoring import edit_similarity, score
 from tests.bench.tasks import FimTask, load_fim_tasks
 from tests.support.replayed import ScriptedEngine, result
 
@@ -25,6 +30,9 @@ BLOCK_ROW = {
     "canonical_solution": "return x + 1",
     "test": "def check(candidate):\n    assert candidate(1) == 2\n",
 }
+
+LINE = FimTask.from_row(LINE_ROW | {"canonical_solution": "  x + 1"})
+BLOCK = FimTask.from_row(BLOCK_ROW)
 
 
 def written(path, rows):
@@ -61,3 +69,51 @@ def test_what_is_written_is_scored_by_language():
     python, other = figures["py"], figures["js"]
     assert (python.tasks, python.exact_match, python.pass_at_1) == (2, 1.0, 1.0)
     assert (other.tasks, other.exact_match, other.pass_at_1) == (1, 0.0, None)
+
+
+def test_prints_one_object_with_scores(tmp_path, monkeypatch, capsys):
+    engine = ScriptedEngine(lambda _request: result("ab"))
+    monkeypatch.setattr(fim_bench, "load_engine", lambda *_: engine)
+    path = str(written(tmp_path / "set.gz", [BLOCK_ROW]))
+    assert main(["fim", path, "--layout", "psm", "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["layout"] == "psm"
+    assert answer["languages"]["py"]["pass_at_1"] == 0.0
+    assert answer["tasks"][0]["edit_similarity"] == 0.0
+    assert main(["fim", path]) == 0
+    assert "edit similarity" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("said", ["x + 1", "\n\n   x + 1  \nmore", "  x + 1"])
+def test_a_line_is_judged_by_the_first_that_is_not_empty(said):
+    assert score(LINE, said).is_exact
+    assert score(LINE, said).passed is None
+
+
+@pytest.mark.parametrize(
+    ("said", "is_exact", "passed"),
+    [
+        ("return x + 1", True, True),
+        ("return 1 + x", False, True),
+        ("return x", False, False),
+        ("return x +", False, False),
+        ("", False, False),
+    ],
+)
+def test_a_block_is_judged_by_its_text_and_by_running_the_program(said, is_exact, passed):
+    one = score(BLOCK, said)
+    assert (one.is_exact, one.passed) == (is_exact, passed)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "similarity"),
+    [
+        ("", "", 1.0),
+        ("abc", "abc", 1.0),
+        ("", "abc", 0.0),
+        ("kitten", "sitting", 1 - 3 / 7),
+        ("abcd", "bcd", 0.75),
+    ],
+)
+def test_edit_similarity_counts_changed_characters(one, other, similarity):
+    assert edit_similarity(one, other) == pytest.approx(similarity)

@@ -1,5 +1,6 @@
-"""Sides take turns: each trace is typed beside each of them while the others rest."""
+"""A trace is typed beside each side in turn, in real time, while the others rest."""
 
+import math
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
@@ -8,8 +9,11 @@ import pytest
 from tests.bench.simulated import sides
 from tests.bench.simulated.sides import Effort, take_turns
 from tests.bench.simulated.traces import Trace
+from tests.bench.simulated.typing_figures import waits
 from tests.bench.simulated.typist import Clock, Typist
 from tests.support.workspaces import nothing
+
+pytestmark = pytest.mark.asyncio
 
 
 @dataclass
@@ -47,7 +51,6 @@ async def turns(beside, *traces):
     return await take_turns(beside, traces, Typist(1, Clock(1e6)))
 
 
-@pytest.mark.asyncio
 async def test_who_begins_changes_and_nobody_works_beside_another(monkeypatch):
     notes: list[object] = []
     monkeypatch.setattr(sides, "resume", lambda ids: notes.append((*ids, "wakes")))
@@ -59,9 +62,20 @@ async def test_who_begins_changes_and_nobody_works_beside_another(monkeypatch):
     ]
 
 
-@pytest.mark.asyncio
 async def test_text_that_stood_there_for_long_enough_is_taken(monkeypatch):
     monkeypatch.setattr(sides, "resume", nothing)
     monkeypatch.setattr(sides, "stop", nothing)
     runs = await turns([Scripted("a", text="abc" * 9)], trace("1", "abc" * 10))
     assert "all" in [key.kind for key in runs["a"][0].typed.keys]
+
+
+async def typed(shown):
+    return await Typist(1, Clock(1e5)).type(trace("1", "abc"), Scripted("a", text=shown))
+
+
+async def test_text_that_a_key_took_away_is_not_there_behind_the_key():
+    assert list(waits(await typed("xyz"))) == [math.inf, math.inf]
+
+
+async def test_text_that_is_typed_along_stays_until_its_last_key():
+    assert list(waits(await typed("ax"))) == [0.0, math.inf]
