@@ -148,28 +148,28 @@ async def _doors(
         folder = Path(name)
         if file is None:
             _write_tokens(file := folder / "tokens", most)
-        tokens = _read_tokens(file, most)
+        doors = _Doors.of(HostAddress("", folder / "host.sock"), _read_tokens(file, most))
         own_model = _own_model(arguments, settings, traces, folder)
         options = ["--token-file", str(file.absolute()), *own_model]
-        person = next(token for name, token in tokens if name != METRICS_NAME)
-        async with own_host(folder, options, person) as address:
-            yield _Doors.of(address, tokens)
+        async with own_host(folder, options, doors.people[0]):
+            yield doors
 
 
 @asynccontextmanager
-async def own_host(folder: Path, options: Sequence[str], token: str) -> AsyncIterator[HostAddress]:
+async def own_host(
+    folder: Path, options: Sequence[str], address: HostAddress
+) -> AsyncIterator[None]:
     """Start a host with its socket and log in `folder`, and wait for its model.
 
-    `options` are those of `foregram serve`; it must accept `token`. Raises ServerError.
+    `options` are those of `foregram serve`; `address` has one of its tokens. Raises ServerError.
     """
-    address = HostAddress(token, folder / "host.sock")
     with served_host(folder, "--idle-exit", _IDLE_EXIT_S, *options) as host:
         while (status := (await probe(address)).status) is None or status.state != "ready":
             if status is not None and status.problem is not None:
                 raise ServerError(f"the host cannot load its model: {status.problem.message}")
             host.until(lambda: True)  # it still runs
             await asyncio.sleep(_POLL_S)
-        yield address
+        yield
 
 
 def _own_model(

@@ -8,7 +8,6 @@ import pytest
 
 from engine.errors import ConfigurationError, InputError
 from engine.host.protocol import PROTOCOL_VERSION, Status
-from lsp_server.host.address import HostAddress
 from lsp_server.host.client import ProbeResult
 from lsp_server.settings import Settings
 from tests.bench import load_bench
@@ -35,9 +34,9 @@ def bench(monkeypatch, tmp_path):
             return CrowdRun(seconds, [[one] for _ in self.addresses], [0.0], [100.0], self.active)
 
     @asynccontextmanager
-    async def own_host(folder, options, token):
-        hosts.append((options, token, sorted(path.name for path in folder.iterdir())))
-        yield HostAddress(token, folder / "host.sock")
+    async def own_host(folder, options, address):
+        hosts.append((options, address.token, sorted(path.name for path in folder.iterdir())))
+        yield
 
     async def probe(_address):
         return ProbeResult("status", READY)

@@ -42,14 +42,18 @@ class Editor:
         self.messages: list[str] = []
         self.progress: list[str] = []
         self.registered: list[str] = []  # methods that the server registered for
-        self.statuses: list[Any] = []
-        self.states: list[dict[str, Any]] = []  # the same, in full
+        self.states: list[dict[str, Any]] = []
         self.num_asked_again = 0
         self.capabilities: types.ServerCapabilities | None = None
 
     @property
     def text(self) -> str:
         return self.before + self.after
+
+    @property
+    def statuses(self) -> list[dict[str, Any]]:
+        """The parts of all states that other clients know, too."""
+        return [{key: one[key] for key in ("kind", "message", "busy")} for one in self.states]
 
     @property
     def position(self) -> types.Position:
@@ -162,9 +166,7 @@ async def editor(
 
     @client.feature("didChangeStatus")
     def status(params: Any) -> None:
-        told = _plain(params)
-        shown.states.append(told)
-        shown.statuses.append({key: told[key] for key in ("kind", "message", "busy")})
+        shown.states.append(_plain(params))
 
     @client.feature("foregram/askAgain")
     def ask_again(_params: Any) -> None:
