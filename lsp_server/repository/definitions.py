@@ -20,27 +20,36 @@ _MOST_LINES = 14  # lines of a head
 _MOST_CHARS = 800
 _MOST_DEFINITIONS = 4_000  # definitions of a file
 
-_JAVASCRIPT = """
-(function_declaration name: (_) @name) @function
-(generator_function_declaration name: (_) @name) @function
-(class_declaration name: (_) @name) @class
-(method_definition name: (_) @name) @function
+_FUNCTIONS = "function_declaration generator_function_declaration method_definition"
+_NAMED = {  # the kinds of nodes whose field `name` holds the name, by what they define
+    "python": {"class": "class_definition", "function": "function_definition"},
+    "javascript": {"class": "class_declaration", "function": _FUNCTIONS},
+    "typescript": {
+        "class": "class_declaration abstract_class_declaration interface_declaration "
+        "enum_declaration",
+        "function": f"{_FUNCTIONS} method_signature function_signature",
+        "value": "type_alias_declaration public_field_definition property_signature",
+    },
+    "java": {
+        "class": "class_declaration interface_declaration enum_declaration record_declaration",
+        "function": "method_declaration constructor_declaration",
+    },
+    "go": {
+        "function": "function_declaration method_declaration method_elem",
+        "value": "field_declaration",
+    },
+    "rust": {
+        "class": "struct_item enum_item trait_item",
+        "function": "function_item function_signature_item",
+        "value": "field_declaration enum_variant type_item const_item macro_definition",
+    },
+    "c": {"value": "preproc_def preproc_function_def"},
+    "cpp": {"value": "preproc_def preproc_function_def"},
+}
+_CONSTANTS = """
 (program (lexical_declaration (variable_declarator name: (identifier) @name)) @value)
 (program (export_statement (lexical_declaration (variable_declarator name: (identifier) @name)) @value))
 """
-_TYPESCRIPT = (
-    _JAVASCRIPT
-    + """
-(abstract_class_declaration name: (_) @name) @class
-(interface_declaration name: (_) @name) @class
-(enum_declaration name: (_) @name) @class
-(type_alias_declaration name: (_) @name) @value
-(public_field_definition name: (_) @name) @value
-(property_signature name: (_) @name) @value
-(method_signature name: (_) @name) @function
-(function_signature name: (_) @name) @function
-"""
-)
 _C = """
 (function_definition declarator: (_ declarator: (identifier) @name)) @function
 (declaration declarator: (function_declarator declarator: (identifier) @name)) @value
@@ -48,55 +57,26 @@ _C = """
 (enum_specifier name: (_) @name body: (_)) @class
 (field_declaration declarator: (_) @name) @value
 (type_definition declarator: (type_identifier) @name) @value
-(preproc_def name: (_) @name) @value
-(preproc_function_def name: (_) @name) @value
 """
-_QUERIES = {
+_QUERIES = {  # all other definitions
     "python": """
-        (class_definition name: (_) @name) @class
-        (function_definition name: (_) @name) @function
         (module (expression_statement (assignment left: (identifier) @name)) @value)
         (class_definition body: (block
             (expression_statement (assignment left: (identifier) @name)) @value))
         ((assignment left: (attribute object: (identifier) @self attribute: (_) @name)) @value
             (#eq? @self "self"))
         """,
-    "javascript": f"{_JAVASCRIPT}(field_definition property: (_) @name) @value",
-    "typescript": _TYPESCRIPT,
-    "java": """
-        (class_declaration name: (_) @name) @class
-        (interface_declaration name: (_) @name) @class
-        (enum_declaration name: (_) @name) @class
-        (record_declaration name: (_) @name) @class
-        (method_declaration name: (_) @name) @function
-        (constructor_declaration name: (_) @name) @function
-        (field_declaration declarator: (_ name: (_) @name)) @value
-        """,
+    "javascript": f"{_CONSTANTS}(field_definition property: (_) @name) @value",
+    "typescript": _CONSTANTS,
+    "java": "(field_declaration declarator: (_ name: (_) @name)) @value",
     "go": """
-        (function_declaration name: (_) @name) @function
-        (method_declaration name: (_) @name) @function
         (type_declaration (type_spec name: (_) @name)) @class
-        (field_declaration name: (_) @name) @value
-        (method_elem name: (_) @name) @function
         (source_file (const_declaration (const_spec name: (_) @name) @value))
         (source_file (var_declaration (var_spec name: (_) @name) @value))
         """,
-    "rust": """
-        (function_item name: (_) @name) @function
-        (function_signature_item name: (_) @name) @function
-        (struct_item name: (_) @name) @class
-        (enum_item name: (_) @name) @class
-        (trait_item name: (_) @name) @class
-        (impl_item type: (type_identifier) @name) @class
-        (field_declaration name: (_) @name) @value
-        (enum_variant name: (_) @name) @value
-        (type_item name: (_) @name) @value
-        (const_item name: (_) @name) @value
-        (macro_definition name: (_) @name) @value
-        """,
+    "rust": "(impl_item type: (type_identifier) @name) @class",
     "c": _C,
-    "cpp": _C
-    + """
+    "cpp": f"""{_C}
         (class_specifier name: (_) @name body: (_)) @class
         (function_definition declarator: (_ declarator: (field_identifier) @name)) @function
         """,
@@ -148,10 +128,12 @@ def _in_time(found: Iterator[Definition]) -> Iterator[Definition]:
 
 @cache
 def _query(language_id: str) -> Query | None:
-    parser = parser_for(language_id)
-    language = parser.language if isinstance(parser, Parser) else None
-    patterns = _QUERIES.get(language_id.removesuffix("react"))
-    return Query(language, patterns) if language is not None and patterns else None
+    parser, family = parser_for(language_id), language_id.removesuffix("react")
+    if not isinstance(parser, Parser) or parser.language is None or family not in _QUERIES:
+        return None
+    named = [(kind, node) for kind, nodes in _NAMED[family].items() for node in nodes.split()]
+    patterns = (f"({node} name: (_) @name) @{kind}" for kind, node in named)
+    return Query(parser.language, "\n".join((*patterns, _QUERIES[family])))
 
 
 def _found(query: Query, root: Node, rows: list[bytes], path: str) -> Iterator[Definition]:
