@@ -114,7 +114,6 @@ class LocalHost:
         self._folder = RuntimeFolder.open(settings.runtime_folder)
         self._address = HostAddress(self._folder.token(), self._folder.socket_path)
         self._command = command or serve_command(settings, self._folder)
-        self._reaper: threading.Thread | None = None
 
     async def ensure(self, wanted_at: float) -> None:
         """Return when the host answers. Raises HostError."""
@@ -126,11 +125,10 @@ class LocalHost:
             if await self._answers():
                 return
             while (record := noted_end(self._folder)) is None or may_start(record, wanted_at):
-                self._start(record)
+                reaper = self._start(record)
                 if await self._answers():
                     return
-                if self._reaper is not None:  # it logs how the host ended
-                    await asyncio.to_thread(self._reaper.join, COLLECT_S)
+                await asyncio.to_thread(reaper.join, COLLECT_S)  # it logs how the host ended
         raise HostError(failure_sentence(self._folder, record))
 
     async def stop(self, report: Callable[[str], None]) -> bool:
@@ -182,7 +180,8 @@ class LocalHost:
             await asyncio.sleep(POLL_S)
         return True
 
-    def _start(self, former: HostRecord | None) -> None:
+    def _start(self, former: HostRecord | None) -> threading.Thread:
+        """Start a host, and return the thread that ends after it, if this process lives so long."""
         # Not in a thread: a cancelled caller would release the lock before the process exists.
         self._folder.socket_path.unlink(missing_ok=True)
         self._folder.log.rotate()
@@ -206,13 +205,9 @@ class LocalHost:
                     process.pid, boot_s(), failures=failures, version=VERSION, crashed=crashed
                 )
             )
-        # Reaps the host when it ends, if this process lives that long.
-        self._reaper = threading.Thread(target=self._reap, args=(process,), daemon=True)
-        self._reaper.start()
-
-    def _reap(self, process: subprocess.Popen[bytes]) -> None:
-        with suppress(OSError, ValueError):  # the folder may be gone, or the signal have no name
-            note_signal(self._folder, process.wait())
+        reaper = threading.Thread(target=note_signal, args=(self._folder, process), daemon=True)
+        reaper.start()
+        return reaper
 
     def _process_id(self, answer: ProbeResult) -> int | None:
         if answer.status:

@@ -6,7 +6,9 @@ lock for starting hosts.
 """
 
 import signal
+import subprocess
 import time
+from contextlib import suppress
 
 import msgspec
 
@@ -64,14 +66,14 @@ def failure_sentence(folder: RuntimeFolder, record: HostRecord) -> str:
     )
 
 
-def note_signal(folder: RuntimeFolder, exit_status: int) -> None:
-    """Log that a signal killed the host, which it could not log itself."""
-    if exit_status >= 0:
-        return
-    name = signal.Signals(-exit_status).name
-    cause = ", as systems do when memory runs out" if -exit_status == signal.SIGKILL else ""
-    with folder.log.opened() as log:
-        log.write(f"the host was killed by {name}{cause}\n".encode())
+def note_signal(folder: RuntimeFolder, host: subprocess.Popen[bytes]) -> None:
+    """Wait for a host's end, and log a signal that killed it, as it could not log that itself."""
+    number = -host.wait()
+    cause = ", as systems do when memory runs out" if number == signal.SIGKILL else ""
+    with suppress(OSError, ValueError):  # the folder is gone, or there was no signal with a name
+        line = f"the host was killed by {signal.Signals(number).name}{cause}\n"
+        with folder.log.opened() as log:
+            log.write(line.encode())
 
 
 def _pause(record: HostRecord) -> tuple[float, str]:

@@ -122,7 +122,9 @@ class IndexUpdates:
         job = msgspec.structs.replace(self._job, paths=paths, is_damaged=is_damaged)
         began, former = time.monotonic(), self.problem
         try:
-            self._keep_problem(await self._do(job))
+            self.problem = await self._do(job)
+            if self.problem not in ("", former):  # logged once, however many jobs have it
+                _LOG.warning("the repository is not indexed: %s", self.problem)
         finally:
             ended = time.monotonic()
             if paths is None:
@@ -193,9 +195,3 @@ class IndexUpdates:
             self._report(report)
         if report.num_beyond:
             _LOG.warning("%s: %s", self._job.folder, report.note)
-
-    def _keep_problem(self, problem: str) -> None:
-        """Keep a problem, and log it once however many jobs have it."""
-        if problem and problem != self.problem:
-            _LOG.warning("the repository is not indexed: %s", problem)
-        self.problem = problem

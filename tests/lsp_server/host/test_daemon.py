@@ -91,12 +91,12 @@ def test_a_host_that_crashes_at_its_start_is_tried_twice_and_then_reported(stub)
     assert len(stub.starts) == 2
 
 
-def killed(stub):
-    """A host that was started now and is killed while it loads, as by a system out of memory."""
-    ensure(stub)
-    pid = answer(stub).status.pid
-    os.kill(pid, signal.SIGKILL)
-    until(lambda: not stub.folder.host_is_alive(), lambda: "the host lives")
+def killed(stub, times=1):
+    """Hosts that are killed while they load, as by a system out of memory."""
+    for _ in range(times):
+        ensure(stub)
+        os.kill(answer(stub).status.pid, signal.SIGKILL)
+        until(lambda: not stub.folder.host_is_alive(), lambda: "the host lives")
 
 
 def later(stub, seconds):
@@ -107,8 +107,7 @@ def later(stub, seconds):
 
 def test_a_host_that_is_killed_again_and_again_is_started_after_ever_longer_pauses(stub):
     """However long each of them loaded: their starts are as old as can be."""
-    killed(stub)
-    killed(stub)
+    killed(stub, times=2)
     for num_starts, pause_s in ((2, 60), (3, 300), (4, 3600), (5, 3600)):
         stub.folder.write_record(replace(stub.folder.read_record(), started_at=0.0))
         for _ in range(3):
@@ -125,8 +124,7 @@ def test_a_host_that_is_killed_again_and_again_is_started_after_ever_longer_paus
 def test_the_pause_is_not_fooled_by_the_clock_and_ends_with_a_start_of_the_machine(
     stub, monkeypatch
 ):
-    killed(stub)
-    killed(stub)
+    killed(stub, times=2)
     for clock in (0.0, time.time() + 1e9):
         monkeypatch.setattr(time, "time", lambda clock=clock: clock)
         with pytest.raises(HostError):
@@ -147,8 +145,7 @@ def test_a_host_that_has_served_for_a_while_begins_the_count_anew(stub):
 
 
 def test_a_person_who_asks_gets_one_more_start_at_once(stub):
-    killed(stub)
-    killed(stub)
+    killed(stub, times=2)
     with pytest.raises(HostError):
         ensure(stub)
     wanted_at = boot_s()

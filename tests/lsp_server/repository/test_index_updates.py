@@ -75,7 +75,8 @@ async def test_changes_of_tools_and_of_what_is_not_indexed_start_no_process(root
     updates = await watched(root)
     for path in ("build/e.py", "env/lib/d.py", "build/new.py"):
         (root / path).write_text("x = 22\n")
-    tools = (".git/objects/1", "node_modules/a.js", "a.pyc", "node_modules/x/.gitignore")
+    tools = [".git/index", ".git/objects/1", "node_modules/a.js", "node_modules/x/.gitignore"]
+    tools += ["web/node_modules/a/b.js", "node_modules", "a.pyc", "cache/x.sqlite-wal"]
     assert await updates.after(*tools, "a.py", "env", "build", "build/e.py", "gone.py") == []
     assert await updates.after("build/new.py", "env/lib/d.py", "../elsewhere.py") == []
 

@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from lsp_server.repository.source_files import MAX_BYTES, SourceFiles, is_never_indexed
+from lsp_server.repository.source_files import MAX_BYTES, SourceFiles
 
 
 @pytest.fixture
@@ -94,22 +94,3 @@ def test_what_is_ignored_from_now_on_is_not_shown_any_more(root):
     assert files.stamp("sub/a.py") is not None
     write(root, ".gitignore", "sub/\n")
     assert files.stamp("sub/a.py") is None
-
-
-@pytest.mark.parametrize(
-    ("path", "expected"),
-    [
-        (".git/index", True),
-        (".git/refs/heads/main", True),
-        ("web/node_modules/a/b.js", True),
-        ("node_modules", True),
-        ("a.pyc", True),
-        ("cache/repository/x.sqlite-wal", True),
-        ("src/a.py", False),
-        (".gitignore", False),
-        ("sub/.foregramignore", False),
-        ("Makefile", False),
-    ],
-)
-def test_the_name_alone_says_most(path, expected):
-    assert is_never_indexed(path) is expected
