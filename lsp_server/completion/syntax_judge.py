@@ -46,13 +46,11 @@ class SyntaxJudge(LineJudge):
     completion is taken as accepted.
     """
 
-    def __init__(
-        self, line: ParsedLine, context: CursorContext, lead: str, *, patience: int = _PATIENCE
-    ) -> None:
+    def __init__(self, line: ParsedLine, context: CursorContext, lead: str) -> None:
         super().__init__(context)
         self._line, self._lead = line, lead
         self._with_text = cache(line.with_text)  # some texts are tried twice
-        self._patience = self._bytes_left = patience
+        self._bytes_left = _PATIENCE
         self._is_first = True
 
     def prepare(self) -> None:
@@ -147,13 +145,13 @@ class SyntaxJudge(LineJudge):
         num_known = self._with_text.cache_info().misses
         edited = self._with_text(self._lead + text + self.context.rest[replaced:])
         if self._with_text.cache_info().misses > num_known:
-            self._bytes_left -= self._patience if edited.tree is None else self._try_bytes
+            self._bytes_left -= _PATIENCE if edited.tree is None else self._try_bytes
         return edited
 
     @cached_property
     def _baseline(self) -> _Baseline:
         """The faults that no filling mends and the best one leaves, found with its own patience."""
-        left, self._bytes_left = self._bytes_left, self._patience
+        left, self._bytes_left = self._bytes_left, _PATIENCE
         without = self._line.without_block()
         faults = without.faults_around
         num_best, num_here, best_closers = _MANY, 0, ""

@@ -15,7 +15,7 @@ from lsp_server.completion.cursor_context import CursorContext
 from lsp_server.completion.judge import LineJudge
 from lsp_server.completion.postprocess import process
 from lsp_server.completion.suggestions import Suggestion
-from lsp_server.completion.syntax_judge import SyntaxJudge
+from lsp_server.completion.syntax_judge import judge_of
 from lsp_server.prompt.grammars import parser_for
 from lsp_server.prompt.parsed_line import parses_as_python
 from lsp_server.prompt.place import Scope
@@ -98,13 +98,11 @@ def around(text: str, language_id: str = "python", scope: Scope = Scope.SEVERAL)
 
 
 def shown(place: CodePlace, answer: str) -> Suggestion | Reason:
-    """Return the suggestion that an answer makes, without a limit on the time to judge it."""
+    """Return the suggestion that an answer makes."""
     lines, position = place.lines, place.position
     line = DocumentSyntax(place.language_id).parsed_line(lines, position.line)
     around = CursorContext.of(lines, position, language_id=place.language_id)
-    if line is None:  # a language without a grammar
-        return processed(answer, around)
-    return process(answer, SyntaxJudge(line, around, around.before, patience=1 << 40))
+    return process(answer, judge_of(line, around, around.before))
 
 
 def processed(text: str, context: CursorContext) -> Suggestion | Reason:

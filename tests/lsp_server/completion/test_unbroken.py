@@ -5,7 +5,6 @@ from itertools import islice
 import pytest
 
 from lsp_server.completion.cursor_context import CursorContext
-from lsp_server.completion.postprocess import process
 from lsp_server.completion.syntax_judge import SyntaxJudge
 from lsp_server.prompt import bounded_parse, parsed_line
 from lsp_server.prompt.grammars import GRAMMARS
@@ -196,26 +195,23 @@ def test_a_fault_elsewhere_in_the_file_hides_nothing(language_id, text, answer):
     assert shown(at(text, language_id), answer).text == "self.width"
 
 
-def test_fewer_texts_are_tried_in_a_long_file():
+def test_fewer_texts_are_tried_in_a_long_file(monkeypatch):
+    monkeypatch.setattr("lsp_server.completion.syntax_judge._PATIENCE", 9_000)
     tried = []
     for num_lines in (1, 6_000):
         place = at("call(first, [(|\n" + "var x = 1;\n" * num_lines, "javascript")
         line = DocumentSyntax("javascript").parsed_line(place.lines, 0)
         around = CursorContext.of(place.lines, place.position, language_id="javascript")
         assert line is not None
-        judge = SyntaxJudge(line, around, around.before, patience=9_000)
+        judge = SyntaxJudge(line, around, around.before)
         judge.prepare()
         tried.append(judge._with_text.cache_info().misses)
     assert tried == [6, 5]
 
 
-def test_the_parser_has_little_time_and_then_the_line_decides():
-    place = at("call(first, |)\n", "python")
-    line = DocumentSyntax("python").parsed_line(place.lines, 0)
-    around = CursorContext.of(place.lines, place.position, language_id="python")
-    assert line is not None
-    judge = SyntaxJudge(line, around, around.before, patience=1)
-    assert process("second, (third", judge).text == "second"
+def test_the_parser_has_little_time_and_then_the_line_decides(monkeypatch):
+    monkeypatch.setattr("lsp_server.completion.syntax_judge._PATIENCE", 1)
+    assert shown(at("call(first, |)\n", "python"), "second, (third").text == "second"
 
 
 @pytest.mark.parametrize(
