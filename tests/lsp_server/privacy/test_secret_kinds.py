@@ -71,52 +71,39 @@ BEHIND_NAMES = [
     ),
     *("mysql -u root -pDRAWN shop", "sshpass -p 'DRAWN' ssh a", 'auth=("ada", "DRAWN")'),
 ]
-CHOSEN = [
-    *(
-        "db_password: Gartenzaun#88!",
-        "export DB_PASSWORD='Regen&Schirm42'",
-        '"password": "Blau&Otter51"',
-    ),
-    *(
-        "<password>Herbst!Laub23</password>",
-        "tool --password 'Apfel+Birne17'",
-        "User Id=sa;Pwd=Regen#Schirm42;",
-    ),
-]
-ORDINARY = [
-    *(
-        'next_token = "CAESBg1h2b3c"',
-        'nextPageToken: "DRAWN"',
-        'publicKeyToken="DRAWN"',
-        'cacheKey: "DRAWN"',
-    ),
-    *(
-        'integrity="sha384-DRAWN"',
-        'commit = "DRAWN"',
-        'import "./chunk-DRAWN.js"',
-        'password_hash: "$2b$12$DRAWN"',
-    ),
-    *(
-        "TOKEN = 0x1f9840a85d5af5bf1d1762f925bdaddc4201f984",
-        'if token == "DRAWN":',
-        'etag: "DRAWN"',
-    ),
-    *(
-        "<password>${env.NEXUS_PASSWORD}</password>",
-        '<property name="password" value="${db.password}"/>',
-    ),
-    *("define('DB_PASSWORD', getenv('DB_PASS_V2'));", "--password-file /run/secrets/db1_password"),
-    *(
-        'token_type = "urn:ietf:params:oauth:token-type:jwt"',
-        "docker run -u 1000:1000 image",
-        "tw=78:ts=8:noet:",
-    ),
-    *(
-        'password_env: "DB_PASSWORD_V2"',
-        "secret = arn:aws:secretsmanager:us-east-1:123456789012:secret:prod",
-    ),
-    *('".env": "hf_model_id=hf_model_id"', "# pass `min_count=1` to it", "(`id2label/label2id`)"),
-]
+CHOSEN = """\
+db_password: Gartenzaun#88!
+export DB_PASSWORD='Regen&Schirm42'
+"password": "Blau&Otter51"
+<password>Herbst!Laub23</password>
+tool --password 'Apfel+Birne17'
+User Id=sa;Pwd=Regen#Schirm42;
+""".splitlines()
+ORDINARY = """\
+next_token = "CAESBg1h2b3c"
+nextPageToken: "DRAWN"
+publicKeyToken="DRAWN"
+cacheKey: "DRAWN"
+integrity="sha384-DRAWN"
+commit = "DRAWN"
+import "./chunk-DRAWN.js"
+password_hash: "$2b$12$DRAWN"
+TOKEN = 0x1f9840a85d5af5bf1d1762f925bdaddc4201f984
+if token == "DRAWN":
+etag: "DRAWN"
+<password>${env.NEXUS_PASSWORD}</password>
+<property name="password" value="${db.password}"/>
+define('DB_PASSWORD', getenv('DB_PASS_V2'));
+--password-file /run/secrets/db1_password
+token_type = "urn:ietf:params:oauth:token-type:jwt"
+docker run -u 1000:1000 image
+tw=78:ts=8:noet:
+password_env: "DB_PASSWORD_V2"
+secret = arn:aws:secretsmanager:us-east-1:123456789012:secret:prod
+".env": "hf_model_id=hf_model_id"
+# pass `min_count=1` to it
+(`id2label/label2id`)
+""".splitlines()
 
 
 def num_found(text: str, length: int) -> int:
