@@ -28,7 +28,7 @@ class HiddenFiles:
     """Judges files by their names, those of links' targets, and the workspace's ignore files.
 
     `allowed` holds patterns as in a `.gitignore`, of files that are not hidden. A link is judged
-    twice: a pattern for the link's name does not allow its target.
+    twice: a pattern for the link's name does not allow its target. Threads may share it.
     """
 
     def __init__(self, roots: Sequence[Path], *, allowed: Sequence[str] = ()) -> None:
@@ -113,14 +113,15 @@ class HiddenFiles:
             return Reason.UNCLEAR_IGNORE_FILE
 
     def _patterns(self, lists: FolderLists, budget: MatchBudget) -> GlobList:
-        if lists not in self._read:
+        known = self._read.get(lists)
+        if known is None:
             files, folds = lists
             texts = [_text(file, stamp) for file, stamp in files if stamp is not None]
             lines = (line for text in texts for line in text.split("\n"))
             if len(self._read) >= _MAX_FOLDERS:
                 self._read.clear()
-            self._read[lists] = GlobList(lines, budget, folds=folds)
-        return self._read[lists]
+            known = self._read[lists] = GlobList(lines, budget, folds=folds)
+        return known
 
 
 def innermost(path: Path, roots: Iterable[Path]) -> Path | None:

@@ -50,7 +50,6 @@ class Permissions:
         self._settings = settings
         self._languages = {language_of(name): on for name, on in settings.languages.items()}
         self._files = HiddenFiles(roots, allowed=settings.allow_secret_files)
-        self._files_apart = HiddenFiles(roots, allowed=settings.allow_secret_files)  # a thread's
         self._is_disabled = path_filter(settings.disabled_globs, unclear=True)
         # By document: its secrets, and the verdict of the last look, which took `look_s`.
         self.texts: dict[str, SecretLines] = former.texts if former else {}
@@ -95,7 +94,7 @@ class Permissions:
 
     def _judge(self, snapshots: Sequence[Snapshot], texts: Mapping[str, SecretLines]) -> None:
         look, began = Look(), time.monotonic()
-        self.judged = {one.uri: _Judged.by(self._files_apart, one.uri, look) for one in snapshots}
+        self.judged = {one.uri: _Judged.by(self._files, one.uri, look) for one in snapshots}
         self.look_s = time.monotonic() - began
         for one in snapshots:
             texts[one.uri].follow(one.lines)

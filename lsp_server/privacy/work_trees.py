@@ -58,7 +58,7 @@ def folder_lists(folders: Iterable[str], look: Look) -> Iterator[FolderLists]:
 
 
 def _git_rules(top: str, git: str, look: Look) -> tuple[Iterator[str], bool]:
-    """Return the lists outside a work tree, the later one decides, and whether case is folded."""
+    """Return a work tree's lists outside of it, the decisive one last, and if case is ignored."""
     variables = os.environ  # noqa: TID251 - git's own
     home = variables.get("XDG_CONFIG_HOME") or "~/.config"
     own = variables.get("GIT_CONFIG_GLOBAL")

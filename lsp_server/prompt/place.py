@@ -59,7 +59,7 @@ def find_opener(
     texts = [lines[position.line][: position.character]]
     texts += reversed(lines[max(position.line - _FAR, 0) : position.line])
     for distance, text in enumerate(texts):
-        code = _code_of(text, signs)
+        code = text[: _scan_line(text, signs).comment].rstrip()
         if code:
             last_word = re.split(r"\W", code[-_WORD:])[-1]
             token = code[-1] if code[-1] in "{:" else last_word
@@ -151,7 +151,9 @@ def inside_by_text(lines: Sequence[str], position: Position, language_id: str) -
         return None
     before = lines[position.line][: position.character]
     scan = _scan_line(before, comment_signs(language_id))
-    if scan.comment is not None or _in_block_comment(lines, position, language_id):
+    above = lines[max(position.line - _COMMENT_LINES, 0) : position.line]
+    head = "\n".join((*above, before))[-_COMMENT_CHARS:]
+    if scan.comment is not None or comment_end(head, language_id):
         return Place.COMMENT
     return Place.STRING if scan.quote is not None else None
 
@@ -194,10 +196,6 @@ def _scan_line(text: str, signs: tuple[str, ...]) -> Balance:
     return Balance() if len(text) > _LONG else balance(text, signs)
 
 
-def _code_of(line: str, signs: tuple[str, ...]) -> str:
-    return line[: _scan_line(line, signs).comment].rstrip()
-
-
 def comment_end(text: str, language: str) -> str:
     """Return the sign that would end a block comment open at the end of `text`; "" if none."""
     ends, at = block_comments(language), 0
@@ -221,9 +219,3 @@ def _marks(language: str) -> re.Pattern[str]:
     string = r"""(?P<quote>["`]|(?<!\w)')(?:\\.|(?!(?P=quote))[^\\\n])*(?P=quote)"""
     # Escaped quotes must begin no string, or each one would be read to the end of the line.
     return re.compile(rf"\\.|{string}|(?P<block>{blocks}){lines}")
-
-
-def _in_block_comment(lines: Sequence[str], position: Position, language_id: str) -> bool:
-    above = lines[max(position.line - _COMMENT_LINES, 0) : position.line]
-    head = "\n".join((*above, lines[position.line][: position.character]))
-    return comment_end(head[-_COMMENT_CHARS:], language_id) != ""
