@@ -121,7 +121,11 @@ class LocalHost:
         if not self._is_outdated(answer, wanted_at) and _is_up(answer):
             return
         async with self._lock():
-            await self._end_outdated(wanted_at)
+            answer = await probe(self._address)  # again, so that no new host is ended
+            if self._is_outdated(answer, wanted_at):
+                _LOG.info("the host of another version, or without a model, is replaced")
+                await self._end(self._process_id(answer), _LOG.info)
+                self._folder.forget_host()  # we ended it, so it did not crash
             if await self._answers():
                 return
             while (record := noted_end(self._folder)) is None or may_start(record, wanted_at):
@@ -156,14 +160,6 @@ class LocalHost:
         if record is not None and status.state == "failed" and record.started_at < wanted_at:
             return True
         return precedes(status.version, VERSION) and is_idle(status) and not has_crashed
-
-    async def _end_outdated(self, wanted_at: float) -> None:
-        """End an outdated host; probed under the lock, so that no new host is ended."""
-        answer = await probe(self._address)
-        if self._is_outdated(answer, wanted_at):
-            _LOG.info("the host of another version, or without a model, is replaced")
-            await self._end(self._process_id(answer), _LOG.info)
-            self._folder.forget_host()  # we ended it, so it did not crash
 
     async def _answers(self) -> bool:
         """Wait for a host, and return whether it answers before its process ends."""

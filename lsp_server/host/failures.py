@@ -70,7 +70,7 @@ def note_signal(folder: RuntimeFolder, host: subprocess.Popen[bytes]) -> None:
     """Wait for a host's end, and log a signal that killed it, as it could not log that itself."""
     number = -host.wait()
     cause = ", as systems do when memory runs out" if number == signal.SIGKILL else ""
-    with suppress(OSError, ValueError):  # the folder is gone, or there was no signal with a name
+    with suppress(OSError, ValueError):  # the folder is gone, or no known signal ended it
         line = f"the host was killed by {signal.Signals(number).name}{cause}\n"
         with folder.log.opened() as log:
             log.write(line.encode())

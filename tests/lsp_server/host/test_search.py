@@ -58,21 +58,13 @@ async def test_a_watcher_that_breaks_does_not_end_the_search(tmp_path):
         await search.leave()
 
 
-async def test_while_no_host_can_be_reached_nobody_waits(tmp_path):
-    search = search_below(tmp_path, ["nothing.sock"])
-    search.begin()
-    assert await search.ready() == "unreachable"
-    assert await search.ready() == "unreachable"
-    await search.leave()
-
-
-async def test_a_search_that_was_left_for_another_host_begins_at_once(tmp_path):
+async def test_nobody_waits_for_a_host_out_of_reach_and_another_is_searched_for_at_once(tmp_path):
     """A wrong address is corrected in the settings: the old search may still be ending."""
     names = ["nothing.sock", "host.sock"]
     async with running_host(tmp_path, HeldEngine()):
         search = search_below(tmp_path, names)
         search.begin()
-        assert await search.ready() == "unreachable"
+        assert [await search.ready() for _ in range(2)] == ["unreachable"] * 2
         names.pop(0)
         await search.leave()
         search.begin()
