@@ -70,7 +70,8 @@ class Drafters:
     ) -> Iterator[Drafter]:
         """Hold the request's texts in a pool during its completion, then keep the `written` tokens.
 
-        Requested again, or typed by hand, they take few steps. `closed` were closed before.
+        Requested again, or typed by hand, they take few steps. `closed` buffers were closed while
+        the prompt was read.
         """
         if request.lookahead.mode == "off":
             yield Drafter()

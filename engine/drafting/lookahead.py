@@ -26,9 +26,8 @@ _GRAM_TOKENS = 8192  # tokens of the n-grams that the window finds in one comple
 class LookaheadDrafter(Drafter):
     """The drafter of one completion, which begins where the pool's newest document ends.
 
-    `first_draft` is the first step's text lookup, as the cursor may stand inside a token. All that
-    drafts read and steps update outlives the completion, except for the window, which begins with
-    the `context`.
+    `first_draft` is the first step's text lookup, as the cursor may stand inside a token. Only the
+    window belongs to the completion: it begins with `context`.
     """
 
     lookahead: Lookahead
