@@ -14,7 +14,7 @@ from typing import Literal
 import numpy as np
 
 from engine.common_start import common_end, common_start
-from engine.drafting.pool import Document, NgramPool, PoolFullError
+from engine.drafting.pool import NgramPool, PoolDocument, PoolFullError
 from engine.drafting.tree import Source
 from engine.model.remembered_encoding import Encode, allows_blocks, split_blocks
 from engine.request import CompletionRequest
@@ -35,7 +35,7 @@ class EditedFile:
         self._encode = encode
         self._path = ""
         self._texts: dict[_Part, TokenisedText] = {}
-        self._documents: dict[_Part, Document] = {}
+        self._documents: dict[_Part, PoolDocument] = {}
         self._reach: dict[_Part, int] = {}  # characters of a part to hold
 
     @contextmanager

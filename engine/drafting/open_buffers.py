@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from engine.drafting.pool import Document, NgramPool
+from engine.drafting.pool import NgramPool, PoolDocument
 from engine.drafting.tree import Source
 from engine.model.remembered_encoding import Encode
 from engine.request import Buffer
@@ -19,7 +19,7 @@ _NEW_CHARS = 200_000  # that one completion tokenises (40 ms), or a document mor
 
 class _Held(NamedTuple):
     buffer: Buffer
-    document: Document
+    document: PoolDocument
 
 
 class OpenBuffers:

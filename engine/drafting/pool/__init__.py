@@ -28,7 +28,7 @@ class PoolFullError(ForegramError):
 
 
 @dataclass(slots=True, eq=False)
-class Document:
+class PoolDocument:
     """A text in slots `low` to `high` of the log, behind a separator; `name` is the caller's."""
 
     name: str
@@ -56,7 +56,7 @@ class NgramPool:
         self.acceptance = acceptance or AcceptanceTable(prior_acceptance())
         self._log = TokenLog(capacity, vocab_size)
         self._vocab_size = vocab_size
-        self._documents: dict[Document, None] = {}  # a set, as they lie in the log
+        self._documents: dict[PoolDocument, None] = {}  # a set, as they lie in the log
         self._num_tokens = Counter[Source]()  # of the documents
         self._has_savepoint = False
 
@@ -69,11 +69,11 @@ class NgramPool:
         """True when a third of the log is dead: `compact` in a quiet moment."""
         return 2 * len(self) > 3 * self._num_tokens.total() + (1 << 12)
 
-    def add(self, ids: Sequence[int] | np.ndarray, source: Source, name: str = "") -> Document:
+    def add(self, ids: Sequence[int] | np.ndarray, source: Source, name: str = "") -> PoolDocument:
         """Append a document, which is met first from now on. Raises PoolFullError."""
         content = self._checked(ids)
         self._make_room(content.size + 1)
-        document = Document(name, source)
+        document = PoolDocument(name, source)
         self._write(document, content)
         self._documents[document] = None
         self._num_tokens[source] += content.size
@@ -81,12 +81,12 @@ class NgramPool:
             self._forget_oldest()
         return document
 
-    def ids_of(self, document: Document) -> np.ndarray:
+    def ids_of(self, document: PoolDocument) -> np.ndarray:
         """The tokens int32 of a document."""
         ids: np.ndarray = self._log.tokens[document.low : document.high].copy()
         return ids
 
-    def remove(self, document: Document) -> None:
+    def remove(self, document: PoolDocument) -> None:
         """Forget a document."""
         del self._documents[document]
         self._num_tokens[document.source] -= document.num_tokens
@@ -145,7 +145,7 @@ class NgramPool:
         for document, text in zip(self._documents, texts, strict=True):
             self._write(document, text)
 
-    def _write(self, document: Document, content: np.ndarray) -> None:
+    def _write(self, document: PoolDocument, content: np.ndarray) -> None:
         """Write a document behind all others."""
         self._log.write([SEPARATOR], Source.DEAD)
         document.low = self._log.write(content, document.source)
