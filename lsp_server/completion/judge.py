@@ -97,7 +97,6 @@ class LineJudge:
         return not was - text.surplus <= now.surplus <= was + len(text.open)
 
     def _goes_on(self, rest: str) -> bool:
-        """Whether `rest` continues a statement."""
         return bool(rest) and rest[0] not in CLOSERS + ";," and not rest.startswith(self._signs)
 
     def _ends_in_header(self, text: str) -> bool:

@@ -53,8 +53,7 @@ _TOKENS = re.compile(
 class MatchBudget:
     """Counts down the steps that are left."""
 
-    def __init__(self, steps: int = _WORK) -> None:
-        self._left = steps
+    _left = _WORK
 
     def spend(self, steps: int) -> None:
         """Take steps off. Raises TimeoutError if too few are left."""
