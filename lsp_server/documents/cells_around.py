@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from engine.host.protocol import MAX_CELL_CHARS, MAX_CELLS, Cell
 from lsp_server.documents.document import Snapshot
-from lsp_server.documents.documents import Documents, HeldCell
+from lsp_server.documents.documents import Documents
 from lsp_server.language_names import PROSE, comment_signs
 
 _MOST_PROSE_LINES = 12
@@ -34,15 +34,15 @@ ALONE = CellsAround()
 def cells_around(documents: Documents, document: Snapshot) -> CellsAround:
     """Return the cells around a document; none if it is no cell of a notebook."""
     held = documents.cells(documents.notebook_of(document.uri))
-    by_uri = {cell.snapshot.uri: cell for cell in held}  # a client may name one twice
+    by_uri = {cell.uri: cell for cell in held}  # a client may name one twice
     if document.uri not in by_uri:
         return ALONE
     cells, row = list(by_uri.values()), list(by_uri).index(document.uri)
     above = _nearest(reversed(cells[:row]), document)[::-1]
     below = _nearest(cells[row + 1 :], document)
     shown = {one.uri for one in (*above, *below)}
-    snapshots = (cell.snapshot for cell in cells if cell.snapshot.uri in shown)
-    return CellsAround(above, below, tuple((one.opening, one.version) for one in snapshots))
+    versions = ((cell.opening, cell.version) for cell in cells if cell.uri in shown)
+    return CellsAround(above, below, tuple(versions))
 
 
 def lines_of(documents: Documents, cells: Iterable[Cell]) -> list[str]:
@@ -51,29 +51,27 @@ def lines_of(documents: Documents, cells: Iterable[Cell]) -> list[str]:
     return [line for one in snapshots if isinstance(one, Snapshot) for line in one.lines]
 
 
-def _nearest(cells: Iterable[HeldCell], document: Snapshot) -> tuple[Cell, ...]:
+def _nearest(cells: Iterable[Snapshot], document: Snapshot) -> tuple[Cell, ...]:
     """Choose among `cells`, ordered by distance, as many as the host accepts."""
     language, room, shown = _language(document), MAX_CELL_CHARS // 2, list[Cell]()
     for cell in cells:
         sign = _sign(cell, language)
         if sign is None:
             continue
-        lines = cell.snapshot.lines
-        room -= sum(map(len, lines)) + len(lines) * (len(sign) + 2)
+        room -= sum(map(len, cell.lines)) + len(cell.lines) * (len(sign) + 2)
         if room < 0 or len(shown) == MAX_CELLS:
             break
-        shown.append(Cell(cell.snapshot.uri, sign))
+        shown.append(Cell(cell.uri, sign))
     return tuple(shown)
 
 
-def _sign(cell: HeldCell, language: str) -> str | None:
+def _sign(cell: Snapshot, language: str) -> str | None:
     """Return the comment sign to put before a cell's lines; None to leave it out."""
-    if not any(map(str.strip, cell.snapshot.lines)):
+    if not any(map(str.strip, cell.lines)):
         return None
-    if _language(cell.snapshot) == language:
+    if _language(cell) == language:
         return ""
-    is_prose = cell.is_prose or cell.snapshot.language_id in PROSE
-    if not is_prose or not _is_short(cell.snapshot) or language.startswith("%%"):
+    if cell.language_id not in PROSE or not _is_short(cell) or language.startswith("%%"):
         return None
     return next(iter(comment_signs(language)), None)
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from itertools import count
-from typing import NamedTuple
 
 from lsprotocol import types
 
@@ -13,19 +12,12 @@ from lsp_server.reasons import Reason
 MAX_DOCUMENT_BYTES = 4 * 2**20  # larger than code; more would block the event loop for over 50 ms
 
 
-class HeldCell(NamedTuple):
-    """A current cell of a notebook."""
-
-    snapshot: Snapshot
-    is_prose: bool
-
-
 class Documents:
     """Documents by URI. Bad input from a client raises no error but returns a refusal."""
 
     def __init__(self) -> None:
         self._documents: dict[str, Document] = {}  # including refused ones
-        self._notebooks: dict[str, list[types.NotebookCell]] = {}
+        self._notebooks: dict[str, list[str]] = {}  # the cells' URIs in order
         self._notebook_of: dict[str, str] = {}  # by the URI of a cell
         self._openings = count(1)
 
@@ -69,8 +61,7 @@ class Documents:
 
     def lose_step(self, uri: str | None) -> None:
         """Refuse this document or notebook, or all if None, after a change of its text was lost."""
-        cells = () if uri is None else self._notebooks.get(uri, ())
-        lost = {uri, *(cell.document for cell in cells)}
+        lost = {uri, *self._notebooks.get(uri or "", ())}
         for document in self._held:
             if uri is None or document.snapshot.uri in lost:
                 document.refuse(Reason.OUT_OF_STEP)
@@ -79,17 +70,15 @@ class Documents:
         """Return the URI of a cell's notebook; "" if the document is no cell."""
         return self._notebook_of.get(uri, "")
 
-    def cells(self, notebook_uri: str) -> tuple[HeldCell, ...]:
+    def cells(self, notebook_uri: str) -> tuple[Snapshot, ...]:
         """Return the cells of a notebook in order, if their texts are held."""
-        return tuple(
-            HeldCell(snapshot, cell.kind is types.NotebookCellKind.Markup)
-            for cell in self._notebooks.get(notebook_uri, ())
-            if isinstance(snapshot := self.snapshot(cell.document), Snapshot)
-        )
+        cells = map(self.snapshot, self._notebooks.get(notebook_uri, ()))
+        return tuple(cell for cell in cells if isinstance(cell, Snapshot))
 
     def open_notebook(self, params: types.DidOpenNotebookDocumentParams) -> None:
         """Hold the cells of a notebook, each as a document."""
-        self._keep_cells(params.notebook_document.uri, params.notebook_document.cells)
+        notebook = params.notebook_document
+        self._keep_cells(notebook.uri, [cell.document for cell in notebook.cells])
         for item in params.cell_text_documents:
             self.open(item)
 
@@ -101,20 +90,20 @@ class Documents:
         cells = list(self._notebooks.get(uri, ()))
         if (structure := change.structure) is not None:
             array = structure.array
-            cells[array.start : array.start + array.delete_count] = array.cells or ()
+            added = [cell.document for cell in array.cells or ()]
+            cells[array.start : array.start + array.delete_count] = added
             for closed in structure.did_close or ():
                 self.close(closed.uri)
             for opened in structure.did_open or ():
                 self.open(opened)
-        kinds = {cell.document: cell for cell in change.data or ()}  # code or prose
-        self._keep_cells(uri, [kinds.get(cell.document, cell) for cell in cells])
+        self._keep_cells(uri, cells)
         for content in change.text_content or ():
             self.change(content.document.uri, content.document.version, content.changes)
 
     def close_notebook(self, params: types.DidCloseNotebookDocumentParams) -> None:
         """Forget all cells of a notebook, even those that the client does not name."""
         uri, named = params.notebook_document.uri, params.cell_text_documents
-        cells = [cell.document for cell in self._notebooks.get(uri, ())]
+        cells = self._notebooks.get(uri, ())
         self._keep_cells(uri, ())
         for each in (*(one.uri for one in named), *cells):
             self.close(each)
@@ -123,12 +112,12 @@ class Documents:
     def _held(self) -> list[Document]:
         return [one for one in self._documents.values() if one.refusal is None]
 
-    def _keep_cells(self, uri: str, cells: Sequence[types.NotebookCell]) -> None:
+    def _keep_cells(self, uri: str, cells: Sequence[str]) -> None:
         self._notebooks[uri] = list(cells)
         if not cells:
             del self._notebooks[uri]
         self._notebook_of = {
-            cell.document: one for one, kept in self._notebooks.items() for cell in kept
+            cell: notebook for notebook, kept in self._notebooks.items() for cell in kept
         }
 
 

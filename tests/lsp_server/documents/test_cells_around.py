@@ -8,30 +8,28 @@ from lsp_server.documents.cells_around import ALONE, cells_around
 from lsp_server.documents.documents import Documents
 
 NOTEBOOK = "file:///shop/n.ipynb"
-CODE, PROSE = types.NotebookCellKind.Code, types.NotebookCellKind.Markup
+CODE = types.NotebookCellKind.Code
 
 
 def notebook(*cells):
-    """Documents with a notebook of cells: their kinds, languages and texts."""
+    """Documents with a notebook of cells: their languages and texts."""
     documents = Documents()
     texts = [
         types.TextDocumentItem(f"{NOTEBOOK}#{number}", language, 1, text)
-        for number, (_, language, text) in enumerate(cells)
+        for number, (language, text) in enumerate(cells)
     ]
-    kinds = [
-        types.NotebookCell(kind, text.uri) for (kind, *_), text in zip(cells, texts, strict=True)
-    ]
-    held = types.NotebookDocument(NOTEBOOK, "jupyter", 1, kinds)
+    listed = [types.NotebookCell(CODE, text.uri) for text in texts]
+    held = types.NotebookDocument(NOTEBOOK, "jupyter", 1, listed)
     documents.open_notebook(types.DidOpenNotebookDocumentParams(held, texts))
     return documents
 
 
 def python(text):
-    return CODE, "python", text
+    return "python", text
 
 
 def prose(text):
-    return PROSE, "markdown", text
+    return "markdown", text
 
 
 def around(documents, number):
@@ -51,7 +49,7 @@ def test_cells_stand_above_and_below_in_their_order():
 
 def test_short_prose_is_a_comment_of_the_cells_language():
     for language, sign in (("python", "#"), ("r", "#"), ("sql", "--"), ("rust", "//")):
-        documents = notebook(prose("# Sales"), (CODE, language, "x"))
+        documents = notebook(prose("# Sales"), (language, "x"))
         assert shown(documents, 1) == [[("0", sign)], []]
 
 
@@ -70,7 +68,7 @@ def test_code_is_never_too_long():
 
 
 def test_cells_of_another_language_are_left_out():
-    documents = notebook((CODE, "r", "x <- 1"), python("y"), (CODE, "raw", "text"))
+    documents = notebook(("r", "x <- 1"), python("y"), ("raw", "text"))
     assert around(documents, 1) == ALONE
 
 
@@ -98,7 +96,7 @@ def test_a_document_that_is_no_cell_has_none_around():
 
 
 def test_an_edit_of_a_cell_around_makes_it_another_place_and_one_elsewhere_does_not():
-    documents = notebook(python("a"), python("b"), (CODE, "r", "c"))
+    documents = notebook(python("a"), python("b"), ("r", "c"))
     first = around(documents, 1)
     whole = types.TextDocumentContentChangeWholeDocument("new")
     documents.change(f"{NOTEBOOK}#2", 2, [whole])

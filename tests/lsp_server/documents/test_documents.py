@@ -160,8 +160,7 @@ def structure(start, delete_count, *names, opened=(), closed=()):
 
 def cells_of(documents):
     """Name and text of each cell, in their order."""
-    snapshots = [cell.snapshot for cell in documents.cells(NOTEBOOK)]
-    return {one.uri.partition("#")[2]: one.lines[0] for one in snapshots}
+    return {one.uri.partition("#")[2]: one.lines[0] for one in documents.cells(NOTEBOOK)}
 
 
 def test_cells_move_and_are_added_and_changed_at_once():
@@ -201,13 +200,6 @@ def test_unknown_notebooks_and_changes_without_cells_are_no_trouble():
         )
     )
     assert documents.snapshots() == ()
-
-
-def test_a_cell_becomes_prose():
-    documents = notebook_of(a="1", b="2")
-    markup = types.NotebookCellKind.Markup
-    change(documents, data=[types.NotebookCell(markup, f"{NOTEBOOK}#{name}") for name in "bc"])
-    assert [one.is_prose for one in documents.cells(NOTEBOOK)] == [False, True]
 
 
 def test_a_cell_knows_its_notebook_until_it_goes():
