@@ -1,7 +1,6 @@
 """One editor's session: settings, documents and the link to the host, without LSP wiring."""
 
 import asyncio
-import re
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -13,6 +12,7 @@ from lsp_server.completion.completer import InlineCompleter
 from lsp_server.documents.document import Snapshot
 from lsp_server.documents.documents import Documents
 from lsp_server.documents.file_path import file_path
+from lsp_server.documents.line_buffer import LineBuffer
 from lsp_server.host.address import HostAddress
 from lsp_server.host.daemon import ensure_host
 from lsp_server.host.failures import boot_s
@@ -175,7 +175,7 @@ class Session:
         last = changes[-1] if changes else None
         if not isinstance(last, types.TextDocumentContentChangePartial) or not self._prefetches:
             return
-        *above, line = re.split("\r\n|\r|\n", last.text)
+        *above, line = LineBuffer(last.text).lines
         if above:
             row = last.range.start.line + len(above)
             prefill = partial(self.completer.prefill, uri, Position(row, len(line)))

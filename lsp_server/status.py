@@ -200,9 +200,8 @@ class StatusLine:
             loading = f"loading {title_of(name) if name else 'the model'}"
             task = f"{loading}: {now.task}" if now else loading  # the share is of this task alone
             shown = _State("Normal", task, state, now.percentage if now else None)
-            return (
-                self._with_remedy(shown) if name and not self._is_wanted(report.status) else shown
-            )
+            is_another = name and not self._is_wanted(report.status)
+            return self._with_remedy(shown) if is_another else shown
         return self._running(report.status)
 
     def _running(self, status: Status) -> _State:

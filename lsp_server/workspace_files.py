@@ -16,7 +16,7 @@ from lsp_server.documents.anchor import Anchor
 from lsp_server.documents.cells_around import lines_of
 from lsp_server.documents.document import Snapshot
 from lsp_server.documents.file_path import file_path
-from lsp_server.documents.line_buffer import LINE_END
+from lsp_server.documents.line_buffer import LineBuffer
 from lsp_server.language_names import ending_of
 from lsp_server.privacy.hidden_files import innermost
 from lsp_server.workspace import Workspace
@@ -122,7 +122,7 @@ class WorkspaceFiles:
             return
         for change in changes:
             if isinstance(change, types.TextDocumentContentChangePartial):
-                num_lines = 1 + len(LINE_END.findall(change.text))
+                num_lines = len(LineBuffer(change.text).lines)
                 self._edits.note(snapshot, change.range.start.line, num_lines)
 
     async def shown(self, anchor: Anchor, *, is_quick: bool) -> tuple[Snippet, ...]:

@@ -152,7 +152,7 @@ def complete(
     said = shown(result.text) if result.text else Suggestion("")
     reason, made = (said, Suggestion("")) if isinstance(said, Reason) else (None, said)
     return CompletionReport(
-        text=source.with_line_ends(made.text),
+        text=made.text.replace("\n", source.line_end),
         replaced=made.replaced_chars_after_cursor,
         reason=reason,
         result=result,

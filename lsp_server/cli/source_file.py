@@ -38,10 +38,6 @@ class SourceFile:
         buffer = LineBuffer(text)
         return cls(path, "\n".join(buffer.lines), buffer.line_end, is_damaged)
 
-    def with_line_ends(self, text: str) -> str:
-        """Return `text`, whose lines end with LF, with the line ends of this file."""
-        return text.replace("\n", self.line_end)
-
 
 @dataclass(frozen=True, slots=True)
 class Location:

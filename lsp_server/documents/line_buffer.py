@@ -19,7 +19,7 @@ from engine.host.protocol import LineSplice
 LineEnd = Literal["\n", "\r\n", "\r"]
 
 _UTF16 = "utf-16-le"  # units of two bytes, in which each client can count
-LINE_END = re.compile("(\r\n|\r|\n)")
+_LINE_END = re.compile("(\r\n|\r|\n)")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _LINE_ENDS: tuple[LineEnd, ...] = ("\n", "\r\n", "\r")
 _BEYOND = 2**31 - 1  # beyond any line's end: the largest integer in LSP
@@ -115,7 +115,7 @@ def _split(text: str) -> tuple[list[str], list[str]]:
     if "\r" not in text:  # the usual case, at a tenth of the cost
         lines = text.split("\n")
         return lines, ["\n"] * (len(lines) - 1) + [""]
-    parts = LINE_END.split(text)
+    parts = _LINE_END.split(text)
     return parts[::2], [*parts[1::2], ""]
 
 

@@ -57,15 +57,6 @@ def test_what_is_wrong_is_named_with_its_source_and_the_rest_is_used(environ, wr
     ]
 
 
-def test_a_model_that_can_be_none_is_named_with_near_ones_and_left_out(environ):
-    options = Layer("initializationOptions", {"model": "qwen9b"})
-    settings, (problem,) = _loaded(options, environ=environ)
-    assert settings.model is None
-    assert problem.startswith(
-        "initializationOptions: no model is called 'qwen9b'; did you mean `7b`"
-    )
-
-
 def test_a_token_of_the_wrong_type_is_named_and_not_shown(environ):
     settings, problems = _loaded(Layer("initializationOptions", {"token": 4711}), environ=environ)
     assert settings.token is None
@@ -131,7 +122,9 @@ def test_lists_and_tables_of_variables_are_separated_by_commas(environ):
         ("idleExitS", 10**300, "not a whole number from 0 to 31,536,000"),
         ("lookahead", "9" * 5_000 + ",1,1", "is none of"),
         ("tokenFile", 3, "not a path"),
+        ("tokenFile", "~nobody-of-that-name/x", "not a path"),
         ("model", 3, "not a string"),
+        ("model", "qwen9b", "no model is called 'qwen9b'; did you mean `7b`"),
     ],
 )
 def test_values_are_checked(environ, key, value, complaint):
@@ -231,13 +224,6 @@ def test_folders_of_the_desktop_that_are_relative_are_ignored(environ, tmp_path,
     settings = load_settings(environ=environ | relative).required()
     assert settings.cache_folder.is_relative_to(environ["HOME"])
     assert settings.runtime_folder.is_absolute()
-
-
-def test_a_home_folder_of_nobody_is_one_problem(environ):
-    _, [problem] = _loaded(
-        Layer("options", {"tokenFile": "~nobody-of-that-name/x"}), environ=environ
-    )
-    assert "not a path" in problem
 
 
 def _loaded(*layers, environ):
