@@ -5,6 +5,7 @@ import random
 from contextlib import asynccontextmanager
 from functools import partial
 
+from engine.host.runtime import RuntimeFolder
 from lsp_server.server import create_server
 from lsp_server.setting_layers import Layer
 from lsp_server.transport.stream import HEADER_BYTES, serve_connection
@@ -20,7 +21,8 @@ NOTEBOOKS: dict[str, object] = {"notebookDocument": {"synchronization": {}}}
 
 
 def uri(name):
-    return f"vscode-notebook-cell:/shop/n.ipynb#{name}"
+    """The URI of a cell, or of a file if the name ends like one."""
+    return f"file:///shop/{name}" if "." in name else f"vscode-notebook-cell:/shop/n.ipynb#{name}"
 
 
 def utf16(text):
@@ -110,15 +112,17 @@ def place(before):
 
 @asynccontextmanager
 async def connected(tmp_path, engine, *, root="file:///shop", **options):
-    run = tmp_path / "run"
-    run.mkdir(mode=0o700)
-    (run / "token").write_text("right")
-    (run / "token").chmod(0o600)
-    given = {"runtimeFolder": str(run), "cacheFolder": str(tmp_path), "speculate": False, **options}
+    run = RuntimeFolder.open(tmp_path / "run")
+    given = {
+        "runtimeFolder": str(run.path),
+        "cacheFolder": str(tmp_path),
+        "speculate": False,
+        **options,
+    }
     make = partial(create_server, Layer("command line", given))
     serve = partial(serve_connection, make)
     server = await asyncio.start_server(serve, "127.0.0.1", 0, limit=HEADER_BYTES)
-    async with server, running_host(run, engine, token="right") as host:
+    async with server, running_host(run.path, engine, token=run.token()) as host:
         client = Client(*await asyncio.open_connection(*server.sockets[0].getsockname()))
         client.host = host
         try:
@@ -194,17 +198,10 @@ async def test_a_file_that_is_open_beside_it_is_another_one_and_sees_the_cells(t
     engine = HeldEngine()
     async with connected(tmp_path, engine) as client:
         client.open(a="import os", b="x = ")
-        item = {"uri": "file:///shop/a.py", "languageId": "python", "version": 1, "text": "y = 1"}
-        client.notify("textDocument/didOpen", textDocument=item)
+        client.notify("textDocument/didOpen", textDocument=client.added("a.py", "y = 1"))
         await client.complete("b")
         assert [one.path for one in engine.requests[-1].open_buffers] == ["a.py"]
-        client.cells["a.py"] = "y = 1"
-        await client.ask(
-            "textDocument/inlineCompletion",
-            textDocument={"uri": "file:///shop/a.py"},
-            position={"line": 0, "character": 5},
-            context={"triggerKind": 2},
-        )
+        await client.complete("a.py")
     request = engine.requests[-1]
     assert text_of(request) == ("y = 1", "")
     assert sorted(one.text for one in request.open_buffers) == ["import os", "x = "]

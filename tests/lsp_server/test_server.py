@@ -11,6 +11,7 @@ from engine.errors import ModelNotFoundError
 from engine.host import app
 from engine.host.bodies import decoded
 from engine.host.buffers import ClientId
+from engine.host.runtime import RuntimeFolder
 from tests.support.editor import editor
 from tests.support.held_engine import HeldEngine
 from tests.support.running_host import engine_after, running_host
@@ -22,19 +23,16 @@ PULLS = types.ClientCapabilities(workspace=types.WorkspaceClientCapabilities(con
 
 @asynccontextmanager
 async def served(tmp_path, engine, *, load=None, requested_model="", **options):
-    run = tmp_path / "run"
-    run.mkdir(mode=0o700, exist_ok=True)
-    (run / "token").write_text("right")
-    (run / "token").chmod(0o600)
+    run = RuntimeFolder.open(tmp_path / "run")
     environ = {
-        "FOREGRAM_RUNTIME": str(run),
+        "FOREGRAM_RUNTIME": str(run.path),
         "FOREGRAM_CACHE": str(tmp_path),
         "FOREGRAM_CONFIG": str(tmp_path / "foregram.toml"),
         "FOREGRAM_SPECULATE": "false",
     }
     async with (
         running_host(
-            run, engine, token="right", load=load, requested_model=requested_model
+            run.path, engine, token=run.token(), load=load, requested_model=requested_model
         ) as host,
         editor(environ=environ, command=None, **options) as shown,
     ):
