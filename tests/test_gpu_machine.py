@@ -92,6 +92,7 @@ def test_the_doctor_says_in_a_sentence_what_is_missing_there(python):
     assert states <= {"ok", "warning", "failed"}
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(120)
 def test_all_tests_of_the_kernels_and_of_the_gpus_model_are_collected_there(python):
     folders = ("tests/kernels", "tests/engine/model/gpu")

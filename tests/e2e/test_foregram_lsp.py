@@ -87,6 +87,7 @@ async def test_ghost_text_is_typed_along_accepted_and_counted():
     assert "foregram_requests_total" in page
 
 
+@pytest.mark.slow
 async def test_five_editors_at_once_share_one_host(runtime):
     async with asyncio.TaskGroup() as group:
         for number in range(5):
@@ -101,6 +102,7 @@ async def _completes(uri):
         assert await first_items(shown)
 
 
+@pytest.mark.slow
 async def test_where_a_host_is_killed_in_the_middle_the_next_one_answers():
     # Otherwise a completion ahead of the user could be running.
     async with editor(capabilities=PROGRESS, environ={"FOREGRAM_SPECULATE": "false"}) as shown:
@@ -116,6 +118,7 @@ async def test_where_a_host_is_killed_in_the_middle_the_next_one_answers():
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="resident memory is read from /proc")
+@pytest.mark.slow
 async def test_a_storm_of_cancelled_requests_is_answered_and_ends_with_the_right_text():
     # A slow machine may lack some of several candidates, so another could come first.
     async with editor(environ={"FOREGRAM_NUM_CANDIDATES": "1"}) as shown:

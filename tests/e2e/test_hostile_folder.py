@@ -124,6 +124,7 @@ COMMANDS = [
 AS_MODULE = (sys.executable, "-m", "lsp_server")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("command", "status"),
     [

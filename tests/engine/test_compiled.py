@@ -49,6 +49,7 @@ def other(content):
     return content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", ["nbi", "nbc"])
 @pytest.mark.parametrize(
     "damage",

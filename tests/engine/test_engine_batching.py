@@ -115,7 +115,9 @@ def num_launches(monkeypatch):
     return launches
 
 
-@pytest.mark.parametrize("lookahead", ["auto", "off", "8,8,8"])
+@pytest.mark.parametrize(
+    "lookahead", ["auto", "off", pytest.param("8,8,8", marks=pytest.mark.slow)]
+)
 @pytest.mark.parametrize("sampling", [Sampling(), Sampling(temperature=0.8, seed=1)])
 def test_each_writes_what_it_writes_alone(engine, lookahead, sampling):
     requests = [request(path, lookahead=lookahead, sampling=sampling) for path in FILES]

@@ -51,7 +51,13 @@ def test_kernels_fit_spill_and_fuse_nothing_and_add_in_order(
     compile_all(f"--models 7b {options} --operations {operations}", triton_folder)
 
 
-@pytest.mark.parametrize("rows", ["16", pytest.param("32,64,128", marks=pytest.mark.compiler)])
+@pytest.mark.parametrize(
+    "rows",
+    [
+        pytest.param("16", marks=pytest.mark.slow),
+        pytest.param("32,64,128", marks=pytest.mark.compiler),
+    ],
+)
 def test_all_kernels_of_a_model_compile(rows, triton_folder):
     options = f"--models 0.5b --forms float --architectures 90-early --rows {rows}"
     compile_all(options, triton_folder)

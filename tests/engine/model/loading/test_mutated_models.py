@@ -17,6 +17,7 @@ from tests.support.mutated_models import KINDS
 _COUNT = int(os.environ.get("MUTATED_MODELS", "10"))
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(240 + 3 * _COUNT)
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_changed_model_file_runs_or_is_refused_with_a_sentence(kind: str, tmp_path: Path) -> None:
