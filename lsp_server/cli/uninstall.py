@@ -19,7 +19,8 @@ from lsp_server.settings import Settings
 
 KEPT = 1  # exit status if the user says no
 # Files that we write into folders that a setting names, which may hold others' files, too.
-_CONVERTED = {"models": f"*-{'?' * 16}-*-v[0-9]*"}  # with their locks and unfinished ones
+# Conversions since v4 have a hash of 8 digits, older ones of 16; with locks and unfinished ones.
+_CONVERTED = {"models": f"*-{'?' * 8}*-*-v[0-9]*"}
 _IN_CACHE = {
     "gpu-checks": "*.json",
     "learned": "*.[jn][sp]*",  # json and npz
