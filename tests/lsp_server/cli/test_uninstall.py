@@ -60,7 +60,7 @@ def test_all_that_is_ours_goes_and_the_host_ends_first(stub, settings, environme
     assert [path.name for path in settings.runtime_folder.iterdir()] == ["starts"]  # the stub's own
     assert environment.parent.exists()
     shown = capsys.readouterr().out
-    assert f"2 MB  converted models: {settings.cache_folder}/models" in shown
+    assert f"3 MB  converted models: {settings.cache_folder}/models" in shown
     assert f"8 MB  caches: {settings.cache_folder}/" in shown
 
 
