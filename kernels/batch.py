@@ -1,9 +1,8 @@
 """The rows of one step, as the kernels read them: one or more token trees over KV slots.
 
-All arrays are int32 on the device of the step. R is the step's row capacity (its bucket), S its
-sequences, B its row blocks. Rows that hold tokens come first, those of a sequence together and in
-preorder: a tree's first branch, then the next one. So a run, a branch's rows up to the row that
-was there already, is a range of rows.
+All arrays are int32 on the step's device. R is its row capacity (its bucket), S its sequences, B
+its row blocks. Rows that hold tokens come first, each sequence's together and in preorder: a tree's
+first branch, then the next one. So a run, the new rows of a branch, is a range of rows.
 """
 
 from dataclasses import dataclass, fields
@@ -85,5 +84,5 @@ class BatchMetadata:
 
 
 def max_blocks(rows: int, sequences: int, group: int) -> int:
-    """Row blocks of `rows` rows that `sequences` sequences share in any way."""
+    """Most row blocks of `rows` rows of `sequences` sequences."""
     return -(-rows * group // ROW_TILE) + sequences - 1

@@ -13,10 +13,9 @@ _FILLED = 0.95  # part of a share for tiles: sums pass through shared memory, to
 
 @dataclass(frozen=True, slots=True)
 class DeviceLimits:
-    """One kind of device.
+    """One kind of device; its `architecture` is 86 for compute capability 8.6.
 
-    `architecture` is its compute capability, 86 for 8.6.
-    `shared_bytes` is the shared memory that one program may take; a multiprocessor has 1 KiB more.
+    A program may take `shared_bytes` of shared memory; a multiprocessor has 1 KiB more.
     """
 
     architecture: int
@@ -26,8 +25,8 @@ class DeviceLimits:
     def has_warp_groups(self) -> bool:
         """Whether matrix instructions read shared memory while the warps go on: wgmma, tcgen05.
 
-        A tile then stays there until its product is done. With `mma.sync` it is in registers by
-        then, so that one tile less lies in shared memory than stages are under way.
+        A tile then stays there until its product is done. By `mma.sync` it is already in registers,
+        so shared memory holds one tile less than stages are under way.
         """
         return self.architecture // 10 in (9, 10)
 
@@ -94,8 +93,5 @@ def limits_for(architecture: int, shared_bytes: int | None = None) -> DeviceLimi
 
 
 def early_launch(*, programmatic: bool) -> dict[str, bool]:
-    """Triton's option to start a kernel while the one ahead of it ends.
-
-    It is left out unless wanted: neither the interpreter nor every GPU knows it.
-    """
+    """Triton's option to start a kernel early, unless unwanted: not every GPU knows it."""
     return {"launch_pdl": True} if programmatic else {}

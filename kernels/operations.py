@@ -27,8 +27,7 @@ from kernels.weight import Weight
 class Operations:
     """One implementation of each contract; each folder says what its arguments are.
 
-    `asks_host`: they read a batch's `step_rows`, so no two steps are the same to the device, and none
-    can be captured.
+    `asks_host`: they read a batch's `step_rows`, so steps differ on the device and none is captured.
     """
 
     embed_rows: Callable[[Tensor, Weight, Tensor, ResidualStream], None]
@@ -46,18 +45,12 @@ class Operations:
 
 
 # Runs on any device. A row has the same bits beside any other rows if the device's own products, sums
-# and maxima treat rows alike at one shape. A check on the device finds that out.
+# and maxima treat rows alike at one shape, which a check on the device finds out.
 PORTABLE = Operations(
-    embed_rows=embed_rows,
-    project_qkv=project_qkv,
-    batch_attention=batch_attention,
-    skinny_matmul=skinny_matmul,
-    gate_up=gate_up,
-    lm_head=lm_head,
-    acceptance_walk=acceptance_walk,
-    kv_commit=kv_commit,
-    asks_host=True,
-)
+    embed_rows=embed_rows, project_qkv=project_qkv, batch_attention=batch_attention,
+    skinny_matmul=skinny_matmul, gate_up=gate_up, lm_head=lm_head,
+    acceptance_walk=acceptance_walk, kv_commit=kv_commit, asks_host=True,
+)  # fmt: skip
 
 
 OPERATIONS = tuple(one.name for one in fields(Operations) if one.name != "asks_host")

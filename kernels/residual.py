@@ -13,8 +13,7 @@ class ResidualStream:
 
         normed_rn = x_rn norm_weight_n,   squares_br = sum of x_rn^2 over the 64 columns n of block b
 
-    What reads `normed` divides by the root mean square, sqrt(sum of squares / H + eps): a row's
-    factor is the same for all of its numbers, so it may come after the next product.
+    The next product's outputs are divided by the row's root mean square, sqrt(sum of squares / H + eps).
     """
 
     residual: torch.Tensor

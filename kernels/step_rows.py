@@ -8,9 +8,7 @@ import numpy as np
 import torch
 
 CHUNK = 128  # text positions whose keys are reduced together
-_OF_SEQUENCE = (
-    "bases", "lengths", "first_rows", "num_rows", "commit_counts", "commit_lengths",
-)  # fmt: skip
+_OF_SEQUENCE = ("bases", "lengths", "first_rows", "num_rows", "commit_counts", "commit_lengths")
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,9 +1,7 @@
-"""Matrices as the products read them: whole, in 8 or 4 bits of ours, or in the blocks of a model file.
+"""Matrices as the products read them: whole, in 8 or 4 bits, or in the blocks of a model file.
 
-A product takes one form: its loop is compiled for it. Files of four bits keep six for the values of
-some layers, beside queries and keys of four. `stacked` holds both in the wider form without loss; of a
-7b model that is 1 % more bytes, where a product of its own for the values would be a launch in each
-layer.
+A product's loop is compiled for one form. Files of four bits keep the values of some layers in six.
+`stacked` holds both in the wider form without loss: 1 % more bytes of a 7b model, and no more launches.
 """
 
 from collections.abc import Callable, Sequence
@@ -49,8 +47,7 @@ class Weight:
     float: `values` [N, K], bfloat16 on a GPU; `scales` None.
     fp8: `values` float8_e4m3fn [N, K]; `scales` float32 [N], one per output.
     int4: `values` uint8 [N, K / 2]; `scales` float32 [K / 128, N], one per group of 128 inputs.
-    Byte j of the 64 bytes of a group holds input j in its low half and input j + 64 in its high
-    half, as codes 0 to 15 that mean code - 8.
+    Byte j of a group's 64 holds the codes of inputs j (low half) and j + 64; a code means code - 8.
     """
 
     quantization: Quantization
@@ -83,15 +80,12 @@ class Weight:
         return unpacked(self.quantization, self.values, self.scales)
 
     def rows(self, outputs: torch.Tensor) -> torch.Tensor:
-        """The weights of some outputs in float32 [outputs, K]; not of fp8, whose scales lie otherwise."""
+        """The weights of some outputs in float32 [outputs, K], in any form but fp8."""
         scales = None if self.scales is None else self.scales[..., outputs]
         return replace(self, values=self.values[outputs], scales=scales).dense()
 
     def reordered(self, order: Callable[[torch.Tensor], torch.Tensor]) -> Self:
-        """The same outputs in the order that `order` gives the rows of a matrix [N, any].
-
-        For the forms of model files and `float`, whose scales are of groups of inputs.
-        """
+        """The outputs as `order` orders the rows of a matrix [N, any]: `float` and files' forms."""
         values = order(self.values).contiguous()
         if self.scales is None:
             return replace(self, values=values)

@@ -11,8 +11,7 @@ Contract of `acceptance_walk(best, batch, output)`, here in PyTorch and in `trit
 - `output.accepted` int32 [S]: rows of sequence s that stand, its root included; 0 where the
   sequence has no rows.
 - `output.path` int32 [S, R]: those rows as offsets behind the sequence's first row, ascending.
-  The walk goes from the root to the first row whose parent it stands on and whose token that
-  parent chose.
+  The walk goes from a row to its first child whose token the row chose.
 """
 
 from dataclasses import dataclass

@@ -12,12 +12,11 @@ Contract of `batch_attention(queries, keys, values, batch, scratch, out)`, here 
 - `scratch` is working memory of at least `scratch_size` numbers and counters.
 - Writes `out` [R, heads, d]; rows that hold nothing keep what they had.
 
-A row has the same bits whatever other rows ride along, and whether a key of it is committed or in
-flight. In PyTorch products have one shape: the keys of a text are reduced in chunks of 128 positions.
-All rows share those that are committed as a whole; of what lies behind, each run has a copy in the
-order of its text. So a key stands at the same place of the same chunk, whether it is committed or a
-draft. Chunks are added up as neighbours, then neighbours of these: chunks of zeros behind the last
-one change nothing.
+A row has the same bits beside any other rows, and whether its keys are committed or in flight. In
+PyTorch, keys are reduced in chunks of 128 positions. All rows share the chunks that are committed as
+a whole; each run has a copy of the rest, in the order of its text. So a key has one place in one
+chunk, committed or not. Chunks are added as a tree of neighbours, where chunks of zeros at the end
+change nothing.
 """
 
 import torch

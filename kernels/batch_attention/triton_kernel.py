@@ -1,19 +1,17 @@
 """Batch attention on a GPU, in canonical order. See the package for the contract.
 
-Keys are reduced in tiles of 64 places of the text. The tile that a row itself stands in is a share
-of its own. Of those before it tile t belongs to split t mod SPLITS, however long the text is, and
-each split goes through its tiles in ascending order. A tile of committed keys is one product for
-all rows of a block. In the tiles behind them a key stands at its place, whether it is committed or
-in flight: each run gathers its own path there, and a row of another run sees no key of it, which
-leaves that row exactly as it was. Which program gathers which run's last tile decides no bit, so
-TAILS of them do it side by side. The row tile is always 64, also for one row, so the instruction is
-always the same. So a row has the bits of plain decoding.
+Keys are reduced in tiles of 64 places of the text. A row's own tile is a share of its own. Of the
+tiles before it, tile t belongs to split t mod SPLITS, and a split takes its tiles in ascending order.
+A tile of committed keys is one product for all rows of a block. In later tiles a key has its place
+whether it is committed or in flight: each run gathers its own path, and a row of another run sees no
+key of it and stays as it was. TAILS programs share the runs' last tiles, which changes no bit. The
+row tile is 64 also for one row, so the instruction is the same. So a row has plain decoding's bits.
 
-A second kernel adds the splits up, many rows at once: one program, the last to finish, would read
-a whole block's shares alone, and that takes longer than the attention of a short text.
+A second kernel adds the splits, many rows at once: the last program alone would take longer for a
+block's shares than the attention of a short text takes.
 
-Whatever rounds is written out as `fma`, and the compiler may fuse nothing by itself: the product
-with a mask and the one without then round alike.
+What rounds is written as `fma`, and the compiler fuses nothing else: masked and unmasked products
+round alike.
 """
 
 from typing import Any

@@ -5,13 +5,12 @@ their groups, so nothing is rounded a second time. A weight is
 
     w = scale_group code - minimum_group        (there are minima in q4_k and q6_k_min alone)
 
-- A product multiplies codes and inputs, sums a group in float32, and scales that sum: 32 inputs, 16
-  in the forms of six bits, 128 in those of four with a zero.
-- Minima, whole numbers of 6 bits, are multiplied by the inputs like codes, and scaled as those are.
-- This file unpacks by PyTorch, `triton_kernel.py` multiplies and looks rows up. Groups are added in
-  their order, whatever the number of rows.
-- Scales and minima are products of a float16 and a whole number, which float32 holds exactly; so
-  does it the product of a scale and a code in every form without minima.
+- A product sums code times input in float32, and scales the sum, for each group of 32 inputs; 16
+  in the forms of six bits, 128 in `int4_zeros`. Groups are added in their order.
+- Minima, whole numbers of 6 bits, are multiplied by the inputs and scaled like codes.
+- Scales and minima are products of a float16 and a whole number, which float32 holds exactly. It
+  also holds the product of a scale and a code in every form without minima.
+- This file unpacks by PyTorch, `triton_kernel.py` multiplies and looks rows up.
 
 How the forms lie in memory, of N outputs and K inputs:
 

@@ -5,9 +5,8 @@ Contract of `embed_rows(tokens, table, norm_weight, stream)`, here in PyTorch an
     x_r = table[tokens[r]]
 
 - Writes x and what follows from it to `stream`, a `ResidualStream`.
-- `tokens` int32 [R]. `table` is a `Weight` of V outputs and H inputs, `float` or in the blocks of a
-  model file of 4, 6 or 8 bits; `norm_weight` float32 [H]. Rows that hold nothing hold any
-  token.
+- `tokens` int32 [R]; rows that hold nothing hold any token. `norm_weight` float32 [H].
+- `table` is a `Weight` of V outputs and H inputs, `float` or in a model file's 4, 6 or 8 bits.
 """
 
 import torch

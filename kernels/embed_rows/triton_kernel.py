@@ -1,7 +1,6 @@
 """The look-up on a GPU. See the package for the contract.
 
-A block's squares are added as a tree of neighbours, and the compiler may fuse nothing: so their sum
-has the same bits whatever kernel writes it and however many rows there are.
+A block's squares are added as a tree of neighbours, and nothing is fused: all kernels sum alike.
 """
 
 import torch
@@ -69,7 +68,6 @@ def embed_rows(
     embed_rows_kernel[(rows, triton.cdiv(width, _BLOCKS * 64))](
         tokens, table.values, table.scales, norm_weight,
         stream.residual, stream.normed, stream.squares, rows, table.num_outputs,
-        H=width, QUANTIZATION=table.quantization, BLOCKS=_BLOCKS,
-        PDL=programmatic,
+        H=width, QUANTIZATION=table.quantization, BLOCKS=_BLOCKS, PDL=programmatic,
         num_warps=4, enable_fp_fusion=False, **early_launch(programmatic=programmatic),
     )  # fmt: skip

@@ -20,8 +20,7 @@ def _move(HELD, source, target, moves):
 @triton.jit
 def kv_commit_kernel(
     K, V, BASES, COUNTS, LENGTHS, ROWS, layer_stride, head_stride,
-    KV_HEADS: tl.constexpr, D: tl.constexpr, CAPACITY: tl.constexpr,
-    ROW_TILE: tl.constexpr,
+    KV_HEADS: tl.constexpr, D: tl.constexpr, CAPACITY: tl.constexpr, ROW_TILE: tl.constexpr,
 ):  # fmt: skip
     """K, V [layers, KV_HEADS, positions, D]: of one layer and head, one sequence's rows.
 

@@ -30,9 +30,8 @@ _WORD = 0xFFFFFFFF  # 32 bits
 class Best:
     """Of each block of 64 tokens and each row, all [ceil(V / 64), R], float32 but for the ids.
 
-    `scores` and `ids` int32 of the best token, of equals the one with the lowest id, and its
-    `logits`; `maxima`, the largest logit; `sums`, sum_v exp(logit_v - maximum), each summand rounded
-    to `SUM_UNIT`.
+    `scores`, `logits` and `ids` int32 of the best token, the lowest id of equals; `maxima`, the
+    largest logit; `sums`, sum_v exp(logit_v - maximum), each summand rounded to `SUM_UNIT`.
     """
 
     scores: torch.Tensor

@@ -5,13 +5,7 @@ import triton
 import triton.language as tl
 
 from kernels.lm_head import SUM_UNIT, Best, SamplingNoise
-from kernels.product.triton_kernel import (
-    launch,
-    product,
-    row_factors,
-    rows_of,
-    scaled,
-)
+from kernels.product.triton_kernel import launch, product, row_factors, rows_of, scaled
 from kernels.residual import ResidualStream
 from kernels.weight import Weight
 
@@ -31,8 +25,8 @@ def lm_head_kernel(
     """score = (x W^T) / sqrt(sum_b squares_b / K + eps) logit_scale + noise_scale Gumbel.
 
     INPUTS [R, K], SQUARES [blocks, R], LOGIT_SCALES and NOISE_SCALES [R], NOISE_KEYS [R, 2], LOGITS
-    [R, N]; BEST_SCORES, BEST_IDS, BEST_LOGITS, MAXIMA and SUMS [N / 64, R]. No order of sums is left
-    to the layout: the best are found by maxima and minima, and the sums are of whole numbers.
+    [R, N]; BEST_SCORES, BEST_IDS, BEST_LOGITS, MAXIMA and SUMS [N / 64, R]. No bit depends on the
+    layout: the best are maxima and minima, and the sums are of whole numbers.
     """
     tile, row_block = tl.program_id(1), tl.program_id(0)
     acc = product(
@@ -106,14 +100,7 @@ def lm_head(
         LOGIT_SCALES=noise.logit_scales if noise else None,
         NOISE_SCALES=noise.noise_scales if noise else None,
         NOISE_KEYS=noise.keys if noise else None,
-        BEST_SCORES=best.scores,
-        BEST_IDS=best.ids,
-        BEST_LOGITS=best.logits,
-        MAXIMA=best.maxima,
-        SUMS=best.sums,
-        LOGITS=logits,
-        eps=stream.eps,
-        SAMPLED=noise is not None,
-        STORE_LOGITS=logits is not None,
-        **given,
-    )
+        BEST_SCORES=best.scores, BEST_IDS=best.ids, BEST_LOGITS=best.logits,
+        MAXIMA=best.maxima, SUMS=best.sums, LOGITS=logits, eps=stream.eps,
+        SAMPLED=noise is not None, STORE_LOGITS=logits is not None, **given,
+    )  # fmt: skip

@@ -67,14 +67,10 @@ def tile_for(
         most_programs = 1
     stage_bytes = int(step * (outputs * code_bytes(quantization) + tile_rows * 2))
     return Tile(
-        depth=depth,
-        splits=splits,
-        rows=tile_rows,
+        depth=depth, splits=splits, rows=tile_rows,
         num_stages=_stages(stage_bytes, limits, most_programs),
-        num_warps=8 if is_wide else 4,
-        outputs=outputs,
-        step=step,
-    )
+        num_warps=8 if is_wide else 4, outputs=outputs, step=step,
+    )  # fmt: skip
 
 
 def scratch_size(weight: Weight, rows: int) -> ScratchSize:

@@ -1,6 +1,5 @@
-"""How the codes of quantized weights become bfloat16, exactly: a function for each form.
+"""Decodes the codes of quantized weights to bfloat16, exactly, in registers, four bytes at a time.
 
-Codes are decoded in registers, four bytes at a time, between shared memory and the tensor cores.
 `tests/support/ptx_words.py` runs the same assembly where kernels are interpreted.
 """
 
@@ -31,12 +30,8 @@ def decoded_fp8(codes):
             fma.rn.bf16x2 $0, a, scale, zero;
             fma.rn.bf16x2 $1, b, scale, zero;
             }""",
-            "=r,=r,r",
-            [codes],
-            dtype=tl.bfloat16,
-            is_pure=True,
-            pack=4,
-        )
+            "=r,=r,r", [codes], dtype=tl.bfloat16, is_pure=True, pack=4,
+        )  # fmt: skip
     else:  # by way of float32, for which there are packed instructions
         weights = codes.to(tl.float32).to(tl.bfloat16)
     return weights
@@ -66,9 +61,5 @@ def decoded_int4(codes):
         fma.rn.bf16x2 $2, c, one, zero;
         fma.rn.bf16x2 $3, d, one, zero;
         }""",
-        "=r,=r,=r,=r,r",
-        [codes],
-        dtype=(tl.bfloat16, tl.bfloat16),
-        is_pure=True,
-        pack=4,
-    )
+        "=r,=r,=r,=r,r", [codes], dtype=(tl.bfloat16, tl.bfloat16), is_pure=True, pack=4,
+    )  # fmt: skip

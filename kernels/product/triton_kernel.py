@@ -20,16 +20,12 @@ _LINES: tl.constexpr = tl.constexpr(8)  # of each output, asked for ahead of wha
 def launch(
     inputs: torch.Tensor, weight: Weight, scratch: Scratch | None, *, programmatic: bool
 ) -> tuple[tuple[int, int, int], dict[str, Any]]:
-    """Return the grid of a product of `inputs` [R, K], and what all kernels of products are given.
+    """Return the grid of a product of `inputs` [R, K], and the arguments that all products share.
 
-    That is their common arguments by name, and constants and options. The programs of a tile that
-    take different rows come one after the other, so that its weights are in the cache for all but
-    the first.
+    Programs of one tile with different rows follow each other, so the cache holds its weights.
+    Without a scratch nothing is split. Raises ValueError if the sums of the splits do not fit.
 
-    Without a scratch nothing is split. Raises ValueError where the sums of the splits would not fit.
-
-    Without fused multiply and add, whose choice could follow the layout and so the row tile: what
-    remains to the compiler is the tensor cores' own arithmetic.
+    The compiler may not fuse multiply and add: its choice could depend on the row tile.
     """
     rows, num_outputs, num_inputs = len(inputs), weight.num_outputs, weight.num_inputs
     given: dict[str, Any] = {}
@@ -41,25 +37,14 @@ def launch(
         num_outputs, num_inputs, rows, weight.quantization, whole=scratch is None, limits=limits
     )
     given |= {
-        "INPUTS": inputs,
-        "VALUES": readable_values(weight),
-        "SCALES": weight.scales,
-        "num_rows": rows,
-        "N": num_outputs,
-        "K": num_inputs,
-        "QUANTIZATION": weight.quantization,
-        "DEPTH": tile.depth,
-        "STEP": tile.step,
-        "SPLITS": tile.splits,
-        "OUTPUTS": tile.outputs,
-        "ROWS": tile.rows,
-        "STAGES": tile.num_stages,
-        "PDL": programmatic,
-        "num_warps": tile.num_warps,
-        "num_stages": tile.num_stages,
-        "enable_fp_fusion": False,
+        "INPUTS": inputs, "VALUES": readable_values(weight), "SCALES": weight.scales,
+        "num_rows": rows, "N": num_outputs, "K": num_inputs,
+        "QUANTIZATION": weight.quantization, "DEPTH": tile.depth, "STEP": tile.step,
+        "SPLITS": tile.splits, "OUTPUTS": tile.outputs, "ROWS": tile.rows,
+        "STAGES": tile.num_stages, "PDL": programmatic, "num_warps": tile.num_warps,
+        "num_stages": tile.num_stages, "enable_fp_fusion": False,
         **early_launch(programmatic=programmatic),
-    }
+    }  # fmt: skip
     grid = (num_blocks(rows, tile.rows), num_blocks(num_outputs, tile.outputs), tile.splits)
     return grid, given
 
@@ -78,11 +63,10 @@ def product(
     STEP: tl.constexpr, SPLITS: tl.constexpr, OUTPUTS: tl.constexpr, ROWS: tl.constexpr,
     STAGES: tl.constexpr, PDL: tl.constexpr,
 ):  # fmt: skip
-    """acc = W x^T over the inputs of a split, float32 [OUTPUTS, ROWS], of a tile's outputs.
+    """acc = W x^T over the inputs of a split, float32 [OUTPUTS, ROWS], of a tile and a row block.
 
-    The rows are those of a block of ROWS. INPUTS [num_rows, K]; VALUES and SCALES of a `Weight`.
-    Outputs beyond N are those of N - 1, rows beyond num_rows zeros. The scales of fp8 are left to
-    `scaled`. STAGES iterations are under way.
+    INPUTS [num_rows, K]; VALUES and SCALES of a `Weight`. Outputs beyond N repeat N - 1, rows beyond
+    num_rows are zeros. `scaled` applies the scales of fp8. STAGES iterations are under way.
     """
     BLOCKS: tl.constexpr = (K + DEPTH - 1) // DEPTH
     IS_WHOLE: tl.constexpr = QUANTIZATION == "float" or QUANTIZATION == "fp8"
@@ -101,18 +85,10 @@ def product(
         )
     elif IS_WHOLE:
         acc = _sum_blocks(
-            weight_rows,
-            x,
-            there,
-            first * (DEPTH // STEP),
+            weight_rows, x, there, first * (DEPTH // STEP),
             tl.minimum(end * (DEPTH // STEP), (K + STEP - 1) // STEP),
-            K,
-            QUANTIZATION,
-            STEP,
-            OUTPUTS,
-            ROWS,
-            STAGES,
-        )
+            K, QUANTIZATION, STEP, OUTPUTS, ROWS, STAGES,
+        )  # fmt: skip
     else:
         acc = block_product(
             weight_rows, x, SCALES, output, there, first, end,
@@ -138,7 +114,7 @@ def _prefetch(
     N: tl.constexpr, K: tl.constexpr, QUANTIZATION: tl.constexpr, DEPTH: tl.constexpr,
     SPLITS: tl.constexpr, OUTPUTS: tl.constexpr,
 ):  # fmt: skip
-    """Ask the L2 cache for the start of each output's weights, which no kernel can change."""
+    """Ask the L2 cache for the start of each output's weights, which no kernel changes."""
     LENGTH: tl.constexpr = row_length(K, QUANTIZATION)
     LINE: tl.constexpr = 8 * _LINE_BYTES // VALUES.dtype.element_ty.primitive_bitwidth
     BLOCKS: tl.constexpr = (K + DEPTH - 1) // DEPTH
@@ -146,13 +122,10 @@ def _prefetch(
     output = tl.minimum(tile * OUTPUTS + tl.arange(0, OUTPUTS), N - 1).to(tl.int64)
     column = tl.minimum(first + tl.arange(0, _LINES) * LINE, LENGTH - 1)
     tl.inline_asm_elementwise(
-        "prefetch.global.L2 [$1]; mov.u32 $0, 0;",
-        "=r,l",
+        "prefetch.global.L2 [$1]; mov.u32 $0, 0;", "=r,l",
         [(VALUES + output[:, None] * LENGTH + column[None, :]).to(tl.int64)],
-        dtype=tl.int32,
-        is_pure=False,
-        pack=1,
-    )
+        dtype=tl.int32, is_pure=False, pack=1,
+    )  # fmt: skip
 
 
 @triton.jit
@@ -160,9 +133,9 @@ def _sum_blocks(
     W, X, there, first, end, K: tl.constexpr, QUANTIZATION: tl.constexpr, STEP: tl.constexpr,
     OUTPUTS: tl.constexpr, ROWS: tl.constexpr, STAGES: tl.constexpr,
 ):  # fmt: skip
-    """The blocks from `first` to `end`, STEP inputs each, of `float` and fp8: one after the other.
+    """Add the blocks from `first` to `end` in order, STEP inputs each, of `float` and fp8.
 
-    The hint to evict weights first is lost where the compiler makes loads run ahead (`cp.async`).
+    The compiler drops the eviction hint where it makes loads run ahead (`cp.async`).
     """
     acc = tl.zeros([OUTPUTS, ROWS], tl.float32)
     for block in tl.range(first, end, num_stages=STAGES):
@@ -187,11 +160,10 @@ def _sum_groups(
     W, SCALES, X, there, first, end,
     N: tl.constexpr, OUTPUTS: tl.constexpr, ROWS: tl.constexpr, STAGES: tl.constexpr,
 ):  # fmt: skip
-    """The groups of int4 from `first` to `end`, one after the other, each times its scale.
+    """Add the groups of int4 from `first` to `end` in order, each times its scale.
 
-    Triton runs only those loads ahead that the tensor cores take, so an iteration of two groups asks
-    for the scales of the next one. Of a group at `end` the scale is 0, as is what it adds: no sum is
-    of what is not there.
+    Triton loads only the tensor cores' inputs ahead, so an iteration of two groups loads the next
+    one's scales. A group at `end` has scale 0 and adds 0.
     """
     acc = tl.zeros([OUTPUTS, ROWS], tl.float32)
     scale, other = _scales(SCALES, first, end, N)

@@ -13,8 +13,7 @@ in PyTorch and in `triton_kernel`:
   sines. A row's place is the length of its sequence plus its depth.
 - Writes `queries` [R, heads, d], and for rows that hold a token the keys and values
   [kv heads, positions, d] at the row's arena position (see `BatchMetadata`).
-- The pairs stand beside each other because the rows of `weight` were reordered so, in queries and
-  keys alike, which no product of the two can see.
+- The pairs are adjacent since the rows of `weight` are reordered, in queries and keys alike.
 """
 
 import torch

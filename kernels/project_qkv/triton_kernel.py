@@ -126,22 +126,9 @@ def project_qkv(
     _, heads, dim = queries.shape
     grid, given = launch(stream.normed, weight, scratch, programmatic=programmatic)
     project_qkv_kernel[grid](
-        SQUARES=stream.squares,
-        BIAS=bias,
-        COS_SIN=cos_sin,
-        SEQUENCES=batch.sequences,
-        DEPTHS=batch.depths,
-        BASES=batch.bases,
-        LENGTHS=batch.lengths,
-        FIRST_ROWS=batch.first_rows,
-        QUERIES=queries,
-        KEYS=keys,
-        CACHED_VALUES=values,
-        key_head_stride=keys.stride(0),
-        value_head_stride=values.stride(0),
-        eps=stream.eps,
-        HEADS=heads,
-        KV_HEADS=keys.shape[0],
-        D=dim,
-        **given,
-    )
+        SQUARES=stream.squares, BIAS=bias, COS_SIN=cos_sin, SEQUENCES=batch.sequences,
+        DEPTHS=batch.depths, BASES=batch.bases, LENGTHS=batch.lengths, FIRST_ROWS=batch.first_rows,
+        QUERIES=queries, KEYS=keys, CACHED_VALUES=values,
+        key_head_stride=keys.stride(0), value_head_stride=values.stride(0),
+        eps=stream.eps, HEADS=heads, KV_HEADS=keys.shape[0], D=dim, **given,
+    )  # fmt: skip

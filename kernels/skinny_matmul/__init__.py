@@ -10,8 +10,7 @@ Contract of `skinny_matmul(inputs, weight, norm_weight, stream, scratch)`, here 
 - `scratch` as `tiles.scratch_size` says, here and in the other products that take one.
 - All tensors are contiguous, in all four products, and R >= 1. A program takes up to 128 rows.
 
-A row's bits depend on nothing but that row: tile depth, number of splits and the order of their sum
-come from N and K alone.
+A row's bits depend on that row alone: N and K determine the tile depth, the splits and their order.
 """
 
 import torch

@@ -67,9 +67,6 @@ def skinny_matmul(
     """x = residual + inputs W^T, normed = x norm_weight, squares_b = sum over block b of x^2."""
     grid, given = launch(inputs, weight, scratch, programmatic=programmatic)
     skinny_matmul_kernel[grid](
-        RESIDUAL=stream.residual,
-        NORM_WEIGHT=norm_weight,
-        NORMED=stream.normed,
-        SQUARES=stream.squares,
-        **given,
-    )
+        RESIDUAL=stream.residual, NORM_WEIGHT=norm_weight,
+        NORMED=stream.normed, SQUARES=stream.squares, **given,
+    )  # fmt: skip
