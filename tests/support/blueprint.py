@@ -40,7 +40,7 @@ def empty_forward(
 def empty_memory(config: ModelConfig, shape: StepShape) -> StepMemory:
     return StepMemory(
         shape=shape,
-        inputs=Inputs(shape, config.num_heads // config.num_kv_heads, _CPU),
+        inputs=Inputs(shape, config.num_heads // config.num_kv_heads, _CPU, _embedding(config)),
         activations=Activations(config, shape.rows, torch.bfloat16, _CPU),
         outputs=Outputs(shape, _CPU),
         logits=nothing(shape.rows, config.vocab_size) if shape.has_logits else None,
@@ -69,6 +69,10 @@ def empty_weight(outputs: int, inputs: int, quantization: Quantization) -> Weigh
     return Weight(quantization, codes, nothing(*shape, dtype=torch.int32))
 
 
+def _embedding(config: ModelConfig) -> Embedding:
+    return Embedding(empty_weight(config.vocab_size, config.hidden_size, "float"), is_on_host=False)
+
+
 def _weights(config: ModelConfig, quantization: Quantization) -> GpuWeights:
     hidden, inter = config.hidden_size, config.intermediate_size
     heads = config.num_heads * config.head_dim
@@ -83,7 +87,7 @@ def _weights(config: ModelConfig, quantization: Quantization) -> GpuWeights:
         down=empty_weight(hidden, inter, quantization),
     )
     return GpuWeights(
-        embedding=Embedding(empty_weight(config.vocab_size, hidden, "float"), is_on_host=False),
+        embedding=_embedding(config),
         layers=(layer,),
         head_norm_weight=nothing(hidden),
         head=empty_weight(config.vocab_size, hidden, head_quantization(quantization)),

@@ -10,7 +10,7 @@ import torch
 
 from engine.model.causal_lm import NUM_TOP, StepInput
 from engine.model.gpu.batch_layout import PackedRows, batch_shapes, pack
-from engine.model.gpu.embedding import Embedding, Lookup, Parts
+from engine.model.gpu.embedding import Embedding, Parts
 from engine.model.sampling import noise_keys
 from kernels.acceptance_walk import AcceptanceOutput
 from kernels.batch import BatchMetadata
@@ -70,33 +70,33 @@ class SharedBuffer:
 
 
 class Inputs(SharedBuffer):
-    """Inputs that the host writes: the batch, its rows' noise, and perhaps their embeddings."""
+    """Inputs that the host writes: the batch, its rows' noise, and perhaps their embeddings.
+
+    `lookup` is where the step finds the embeddings.
+    """
 
     def __init__(
         self,
         shape: StepShape,
         group: int,
         device: torch.device,
-        hosted: Embedding | None = None,
+        embedding: Embedding,
         *,
         is_captured: bool = True,
     ) -> None:
-        """`hosted` is an embedding on the host, whose rows are sent with the rest."""
         batch_parts = {
             name: (size, torch.int32)
             for name, size in batch_shapes(shape.rows, shape.sequences, group).items()
         }
         scales, keys = ((shape.rows,), torch.float32), ((shape.rows, 2), torch.int32)
         noise = {"logit_scales": scales, "noise_scales": scales, "keys": keys}
-        sent = {} if hosted is None else hosted.sent(shape.rows)
+        sent = embedding.sent(shape.rows)
         super().__init__(batch_parts | noise | sent, device, is_captured=is_captured)
-        self._hosted, self._group = hosted, group
-        if hosted is not None:
-            places = torch.arange(shape.rows, dtype=torch.int32, device=device)
-            self._arrived = Lookup(places, hosted.arrived(self.tensors))
+        self._embedding, self._group = embedding, group
         batch: dict[str, Any] = {name: self.tensors[name] for name in batch_parts}
         self.batch = BatchMetadata(**batch)
         self.noise = SamplingNoise(**{name: self.tensors[name] for name in noise})
+        self.lookup = embedding.lookup(self.tensors, self.batch.tokens)
         self._plans_rows = not is_captured
         self.pack([])
 
@@ -106,18 +106,11 @@ class Inputs(SharedBuffer):
         for step, (first_row, order) in zip(steps, packed, strict=True):
             rows = slice(first_row, first_row + len(order))
             self._set_noise(step, rows, order)
-            if self._hosted is not None:
-                self._hosted.send(self.arrays["tokens"][rows], self.host_tensors, rows)
+            self._embedding.send(self.arrays["tokens"][rows], self.host_tensors, rows)
         if self._plans_rows:
             step_rows = StepRows.plan(self.arrays, self._device.device)
             self.batch = replace(self.batch, step_rows=step_rows)
         return packed
-
-    def lookup(self, embedding: Embedding) -> Lookup:
-        """Return the table to look up the embeddings of its rows in."""
-        if self._hosted is None:
-            return Lookup(self.batch.tokens, embedding.table)
-        return self._arrived
 
     def _set_noise(self, step: StepInput, rows: slice, order: np.ndarray) -> None:
         """Write the noise of a step's rows, which steps without sampling do not read."""

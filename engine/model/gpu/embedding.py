@@ -47,7 +47,9 @@ class Embedding:
         )
 
     def sent(self, rows: int) -> Parts:
-        """Return the arrays to send: a table of the same form with `rows` tokens."""
+        """Return the arrays to send: a table of the same form with `rows` tokens, if on the host."""
+        if not self.is_on_host:
+            return {}
         values, scales = self.table.values, self.table.scales
         parts: Parts = {_VALUES: ((rows, values.shape[1]), values.dtype)}
         if scales is not None:
@@ -55,13 +57,18 @@ class Embedding:
         return parts
 
     def send(self, token_ids: np.ndarray, arrays: Mapping[str, torch.Tensor], rows: slice) -> None:
-        """Copy the rows of these tokens into `rows` of the host's arrays."""
+        """Copy the rows of these tokens, if on the host, into `rows` of the host's arrays."""
+        if not self.is_on_host:
+            return
         ids = torch.from_numpy(token_ids)
         torch.index_select(self.table.values, 0, ids, out=arrays[_VALUES][rows])
         if self._scale_rows is not None:
             target = arrays[_SCALES][..., rows]
             target.copy_(self._scale_rows.index_select(0, ids).T.reshape(target.shape))
 
-    def arrived(self, arrays: Mapping[str, torch.Tensor]) -> Weight:
-        """Return the sent rows as a table, whose row r belongs to the step's row r."""
-        return Weight(self.table.quantization, arrays[_VALUES], arrays.get(_SCALES))
+    def lookup(self, arrays: Mapping[str, torch.Tensor], tokens: torch.Tensor) -> Lookup:
+        """Return where a step finds its embeddings; row r of a sent table belongs to its row r."""
+        if not self.is_on_host:
+            return Lookup(tokens, self.table)
+        table = Weight(self.table.quantization, arrays[_VALUES], arrays.get(_SCALES))
+        return Lookup(torch.arange(len(tokens), dtype=torch.int32, device=tokens.device), table)

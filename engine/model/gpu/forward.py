@@ -87,9 +87,7 @@ class Forward:
         layers, next_norm_weights = self.weights.layers, self.weights.next_norm_weights
         self.operations.kv_commit(self.arena.keys, self.arena.values, batch)
         self.operations.embed_rows(
-            *memory.inputs.lookup(self.weights.embedding),
-            layers[0].qkv_norm_weight,
-            activations.stream,
+            *memory.inputs.lookup, layers[0].qkv_norm_weight, activations.stream
         )
         for index, layer in enumerate(layers):
             self._attention(index, layer, batch, activations)

@@ -8,7 +8,7 @@ from itertools import chain, product
 
 import torch
 
-from engine.errors import DeviceLostError
+from engine.errors import DeviceLostError, ForegramError
 from engine.model.gpu.buffers import Inputs, Outputs, StepShape
 from engine.model.gpu.forward import Activations, Forward, StepMemory
 from engine.model.gpu.launches import CaptureError, GraphMemory, Launch
@@ -98,9 +98,9 @@ class StepGraphs:
         """
         try:
             yield
-        except torch.OutOfMemoryError:
-            raise  # the device still works
-        except RuntimeError as error:
+        except (torch.OutOfMemoryError, ForegramError):
+            raise  # the device still works, or is known to be lost
+        except Exception as error:  # kernels and compilers raise anything
             try:
                 self.synchronize()
             except RuntimeError:
@@ -140,10 +140,9 @@ class StepGraphs:
             self._activations[shape.rows] = activations
         group = config.num_heads // config.num_kv_heads
         embedding, is_captured = self.forward.weights.embedding, not self.asks_host
-        hosted = embedding if embedding.is_on_host else None
         return StepMemory(
             shape=shape,
-            inputs=Inputs(shape, group, self.device, hosted, is_captured=is_captured),
+            inputs=Inputs(shape, group, self.device, embedding, is_captured=is_captured),
             activations=self._activations[shape.rows],
             outputs=Outputs(shape, self.device, is_captured=is_captured),
             logits=self._logits_of(shape.rows) if shape.has_logits else None,

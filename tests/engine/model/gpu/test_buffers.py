@@ -4,7 +4,11 @@ import pytest
 import torch
 
 from engine.model.gpu.buffers import Inputs, Outputs, StepShape
+from engine.model.gpu.embedding import Embedding
+from kernels.weight import pack
 
+CPU = torch.device("cpu")
+EMBEDDING = Embedding(pack(torch.zeros(1, 1), "float"), is_on_host=False)
 SHAPES = [StepShape(1, 1), StepShape(4, 1), StepShape(4, 4), StepShape(128, 16)]
 
 
@@ -15,15 +19,15 @@ def parts_of(dataclass):
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_every_part_is_aligned(shape):
-    inputs = Inputs(shape, 7, torch.device("cpu"))
-    acceptance = Outputs(shape, torch.device("cpu")).acceptance
+    inputs = Inputs(shape, 7, CPU, EMBEDDING)
+    acceptance = Outputs(shape, CPU).acceptance
     for part in parts_of(inputs.batch) + parts_of(inputs.noise) + parts_of(acceptance):
         assert part.storage_offset() % 4 == 0
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_one_copy_brings_all_parts_over(shape):
-    outputs, inputs = Outputs(shape, torch.device("cpu")), Inputs(shape, 7, torch.device("cpu"))
+    outputs, inputs = Outputs(shape, CPU), Inputs(shape, 7, CPU, EMBEDDING)
     for number, name in enumerate(outputs.arrays):
         getattr(outputs.acceptance, name).fill_(number + 1)
     outputs.download()

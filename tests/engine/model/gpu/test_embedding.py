@@ -88,7 +88,7 @@ def test_rows_of_several_sequences_have_the_embeddings_of_their_tokens(table):
     ]
     inputs.pack([StepInput(slot, star) for slot in slots])
     inputs.upload()
-    tokens, table = inputs.lookup(embedding)
+    tokens, table = inputs.lookup
     assert inputs.batch.tokens[:8].tolist() == [5, 6, 8, 7] * 2
     expected = embedding.table.rows(inputs.batch.tokens[:8].long())
     assert torch.equal(table.rows(tokens.long())[:8], expected)
