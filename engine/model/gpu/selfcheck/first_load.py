@@ -85,10 +85,6 @@ def _run_by(model: GpuQwen2, operations: Operations, dtype: torch.dtype) -> GpuQ
     return GpuQwen2(StepGraphs(forward, dtype, model.graphs.device), model.dtype_name)
 
 
-class _MachineError(Exception):
-    """The machine prevented a check; the first argument is the cause."""
-
-
 @dataclass(slots=True)
 class _FirstLoad:
     """A search through the forms of a model, in order, until one is correct."""
@@ -103,12 +99,6 @@ class _FirstLoad:
         known = Verdict(before.key, failed=dict(before.failed), is_lasting=False)
         if before.begun is not None:
             known.failed[before.begun] = _ENDED
-        try:
-            return self._first_right(known)
-        except _MachineError as error:
-            return self._unchecked(known, error.args[0])
-
-    def _first_right(self, known: Verdict) -> Settled:
         for form in self._forms:
             if form in known.failed:
                 continue
@@ -120,8 +110,10 @@ class _FirstLoad:
                 known.failed[form] = f"they take the device down: {error}"
                 self.file.write(known)
                 raise
-            except DifferenceError as error:
-                known.failed[form] = str(error)
+            except Exception as error:  # noqa: BLE001 - kernels and compilers raise anything
+                if isinstance(error, _MACHINES_ERRORS) or is_of_memory(error):
+                    return self._unchecked(known, error)
+                known.failed[form] = _phrase(error)
                 _LOG.warning("the form %s is not used: %s", form, known.failed[form])
             else:
                 return Settled(model, structs.replace(known, runs=form, note=note, is_lasting=True))
@@ -136,21 +128,13 @@ class _FirstLoad:
         return ["early", "kernels"] if can_start_early(graphs.device) else ["kernels"]
 
     def _checked(self, model: GpuQwen2, form: Form) -> str:
-        """Check a form; return what was not compared. Raises DifferenceError, _MachineError."""
+        """Check a form; return what was not compared."""
         plain = in_form(self.model, "kernels") if form == "early" else None
         check = FormCheck(model, _run_by(self.model, PORTABLE, torch.float32), plain, self.extent)
-        try:
-            warm_up(model.graphs, self.progress)
-            if model.graphs.note:
-                raise RuntimeError(model.graphs.note)
-            return check.run(self.progress)
-        except (DifferenceError, DeviceLostError):
-            raise
-        except Exception as error:  # kernels and compilers raise anything
-            if isinstance(error, _MACHINES_ERRORS) or is_of_memory(error):
-                raise _MachineError(error) from error
-            model.graphs.synchronize()
-            raise DifferenceError(_phrase(error)) from error
+        warm_up(model.graphs, self.progress)
+        if model.graphs.note:
+            raise RuntimeError(model.graphs.note)
+        return check.run(self.progress)
 
     def _by_pytorch(self, known: Verdict) -> Settled:
         """Fall back to PyTorch, checking only whether its rows are equal in all trees."""
@@ -168,6 +152,8 @@ class _FirstLoad:
 
 
 def _phrase(error: Exception) -> str:
-    """Describe an error without folder names."""
+    """Describe an error without folder names; a difference is described already."""
+    if isinstance(error, DifferenceError):
+        return str(error)
     text = _FOLDERS.sub("", " ".join(str(error).split()))[:_MOST_CHARS]
     return f"{type(error).__name__}: {text}"
