@@ -1,7 +1,6 @@
 """Put a converted model on a device and capture its steps."""
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from itertools import product
 from pathlib import Path
 
@@ -54,11 +53,16 @@ def load_qwen2(
     progress.tell(f"GPU memory: {plan}")
     given = (model.config, model.tensors(), quantization, plan.positions, device, progress)
     try:
-        with _within(plan), made_current(device):
+        with made_current(device):
             placed = place_qwen2(*given, operations=None if choice.has_kernels else PORTABLE)
             loaded, _ = settle(placed, cache_folder, progress)
             make_ready(loaded, progress)
     except (RuntimeError, TypeError) as error:  # a device lacks a feature in one of many ways
+        if is_of_memory(error):
+            raise NoSpaceError(
+                f"the GPU's memory ran out while the model was loaded, though it had been enough: {plan}; "
+                "see in nvidia-smi what else takes of it; `foregram stop` lets it be tried anew"
+            ) from error
         if choice.has_kernels:
             raise
         raise DeviceUnfitError(device, error) from error
@@ -134,20 +138,6 @@ def assemble(
     sizes = (0, 0) if operations.asks_host else _scratch_size(config, weights)
     forward = Forward(config, weights, arena, operations, Scratch.allocate(*sizes, device))
     return GpuQwen2(StepGraphs(forward, dtype, device), weights.dtype_name)
-
-
-@contextmanager
-def _within(plan: MemoryPlan) -> Iterator[None]:
-    """Raise NoSpaceError, with the plan, if memory runs out despite it."""
-    try:
-        yield
-    except RuntimeError as error:
-        if not is_of_memory(error):
-            raise
-        raise NoSpaceError(
-            f"the GPU's memory ran out while the model was loaded, though it had been enough: {plan}; "
-            "see in nvidia-smi what else takes of it; `foregram stop` lets it be tried anew"
-        ) from error
 
 
 def _scratch_size(config: ModelConfig, weights: GpuWeights) -> ScratchSize:
