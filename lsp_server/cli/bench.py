@@ -9,7 +9,7 @@ from pathlib import Path
 from rich.console import Console
 
 from engine.bench.gpu.machine import Machine
-from engine.bench.gpu.run import GpuBench, Sections, Sizes, bench_sections, check_sections
+from engine.bench.gpu.run import GpuBench, Sections, Sizes, bench_sections, check_shape, of_each
 from engine.bench.gpu.shapes import SHAPES, parse_shapes
 from engine.bench.measured import run_replay
 from engine.bench.report import Setting, plain, replay_json, replay_tables
@@ -46,7 +46,7 @@ def bench_gpu(arguments: argparse.Namespace, _settings: Settings) -> None:
     if arguments.check:
         # A device without kernels of ours can be checked, too.
         machine = Machine.without_kernels() or Machine.gpu()
-        run_sections(arguments, machine, check_sections(shapes))
+        run_sections(arguments, machine, of_each(shapes, "kernels", check_shape))
     else:
         run_sections(arguments, Machine.gpu(), bench_sections(shapes, Sizes()))
 

@@ -15,7 +15,6 @@ import torch
 
 from engine.errors import ConfigurationError
 from engine.model.device import DeviceChoice, free_bytes
-from engine.model.gpu.launches import can_start_early
 from engine.model.gpu.selfcheck.key import device_name, triton_version
 
 Work = Callable[[], object]
@@ -81,11 +80,6 @@ class Machine:
     def is_gpu(self) -> bool:
         """Whether work runs asynchronously to the host."""
         return self.device.type == "cuda"
-
-    @property
-    def starts_early(self) -> bool:
-        """Whether kernels may start before their predecessor ends; true for a CPU in tests."""
-        return not self.is_gpu or can_start_early(self.device)
 
     def floor_ms(self, num_bytes: float) -> float:
         """Return the least time to read so many bytes; NaN if the bandwidth is unknown."""

@@ -68,11 +68,6 @@ def bench_sections(shapes: Sequence[Shape], sizes: Sizes) -> Sections:
     }
 
 
-def check_sections(shapes: Sequence[Shape]) -> Sections:
-    """Return sections that run the check of a load, for each shape."""
-    return of_each(shapes, "kernels", check_shape)
-
-
 def of_each(
     shapes: Sequence[Shape], kind: str, measure: Callable[..., Iterable[object]]
 ) -> Sections:

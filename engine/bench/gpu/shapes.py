@@ -7,6 +7,7 @@ import torch
 
 from engine.bench.gpu.machine import Machine
 from engine.errors import ConfigurationError
+from engine.model.gpu.launches import can_start_early
 from engine.model.gpu.loading import place_qwen2
 from engine.model.gpu.qwen2 import GpuQwen2
 from engine.model.loading.packing import pack_own_forms
@@ -90,5 +91,5 @@ def random_model(
 
 def trusted_model(shape: Shape, positions: int, machine: Machine) -> GpuQwen2:
     """Make a model that runs as if its check had passed: kernels may start early."""
-    operations = operations_for(machine.device, programmatic=machine.starts_early)
+    operations = operations_for(machine.device, programmatic=can_start_early(machine.device))
     return random_model(shape, positions, machine, operations)

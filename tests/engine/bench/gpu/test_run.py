@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 from engine.bench.gpu import run
-from engine.bench.gpu.run import Bandwidth, GpuBench, Sizes, bench_sections, check_sections
+from engine.bench.gpu.run import Bandwidth, GpuBench, Sizes, bench_sections, check_shape, of_each
 from engine.model.gpu.selfcheck.first_load import settle
 from engine.progress import Progress
 from tests.support.tiny_shape import TINY, cpu_machine
@@ -34,7 +34,10 @@ def gpu_bench(sections):
 
 
 def make(kind="full"):
-    return gpu_bench(bench_sections([TINY], SIZES) if kind == "full" else check_sections([TINY]))
+    is_full = kind == "full"
+    return gpu_bench(
+        bench_sections([TINY], SIZES) if is_full else of_each([TINY], "kernels", check_shape)
+    )
 
 
 @pytest.mark.timeout(300)  # all sections, and what they compile
