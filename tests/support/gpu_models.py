@@ -3,12 +3,11 @@
 import torch
 import transformers
 
-from engine.model.gpu.arena import KVArena
-from engine.model.gpu.loading import assemble
+from engine.model.gpu.loading import place_qwen2
 from engine.model.gpu.qwen2 import GpuQwen2
-from engine.model.gpu.weights import GpuWeights
 from engine.model.loading.packing import pack_own_forms
 from engine.model.model_config import ModelConfig
+from engine.progress import Progress
 from kernels.operations import Operations
 from kernels.weight import Quantization
 
@@ -26,7 +25,5 @@ def gpu_qwen2(
     config = ModelConfig.from_hugging_face(reference.config.to_dict())
     state = {name: tensor.to(dtype) for name, tensor in reference.state_dict().items()}
     tensors = dict(pack_own_forms(config, state.__getitem__, dtype=dtype))
-    place = torch.device(device)
-    weights = GpuWeights.place(config, tensors, quantization, dtype, place)
-    arena = KVArena(config, positions, dtype, place)
-    return assemble(config, weights, arena, dtype, operations)
+    given = (config, tensors, quantization, positions, torch.device(device), Progress())
+    return place_qwen2(*given, dtype, operations)

@@ -9,9 +9,7 @@ from triton import knobs
 
 from engine.model.causal_lm import StepInput, prefill, run_step
 from engine.model.cpu.float_qwen2 import FloatQwen2
-from engine.model.gpu.arena import KVArena
-from engine.model.gpu.loading import assemble
-from engine.model.gpu.weights import GpuWeights
+from engine.model.gpu.loading import place_qwen2
 from engine.model.loading.gguf_model import GgufModel
 from engine.model.loading.packing import FILE_FORMS
 from engine.model.loading.store import obtain
@@ -48,10 +46,8 @@ def file_of(tmp_path_factory):
 
 def placed(file, operations, dtype, device="cpu"):
     stored = obtain(file.path.parent, file, FILE_FORMS, Progress())
-    place = torch.device(device)
-    weights = GpuWeights.place(stored.config, stored.tensors(), "float", dtype, place)
-    arena = KVArena(stored.config, 1024, dtype, place)
-    return assemble(stored.config, weights, arena, dtype, operations)
+    given, place = (stored.config, stored.tensors()), torch.device(device)
+    return place_qwen2(*given, "float", 1024, place, Progress(), dtype, operations)
 
 
 def by_pytorch(file, dtype=torch.float32):
