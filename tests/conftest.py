@@ -71,6 +71,19 @@ def one_thread() -> Iterator[None]:
     torch.set_num_threads(before)
 
 
+@pytest.fixture(scope="module")
+def few_splits() -> Iterator[None]:
+    """Attention has few splits, some with several tiles; the interpreter is slow for each program."""
+    from kernels import batch_attention
+    from kernels.batch_attention import triton_kernel
+
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (batch_attention, triton_kernel):
+            patch.setattr(module, "num_splits", lambda kv_heads: 4)
+        patch.setattr(triton_kernel, "COMBINED_ROWS", 16)
+        yield
+
+
 @pytest.fixture(scope="session")
 def cache_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A cache with the user's converted models: what tests teach it stays out of the user's own."""

@@ -17,7 +17,7 @@ from tests.support.block_weights import BLOCK_FORMS, random_blocks
 EPS = 1e-6
 GUARD = 4096  # NaNs before and behind a tensor
 MOST_ROWS = 128
-LONG_ROWS = 300  # rows; three programs share a tile's outputs
+LONG_ROWS = 200  # rows; several programs share a tile's outputs
 # GPU tiles are cut for bfloat16: those of float32 would not fit.
 DTYPES = [torch.bfloat16] if torch.cuda.is_available() else [torch.bfloat16, torch.float32]
 QUANTIZATIONS: tuple[Quantization, ...] = ("float", "fp8", "int4")  # those that `pack` makes

@@ -14,16 +14,3 @@ def reference():
 @pytest.fixture
 def model(reference):
     return gpu_qwen2(reference)
-
-
-@pytest.fixture(scope="module")
-def few_splits():
-    """Of attention, so that some have several tiles; the interpreter takes its time for each program."""
-    from kernels import batch_attention
-    from kernels.batch_attention import triton_kernel
-
-    with pytest.MonkeyPatch.context() as patch:
-        for module in (batch_attention, triton_kernel):
-            patch.setattr(module, "num_splits", lambda kv_heads: 4)
-        patch.setattr(triton_kernel, "COMBINED_ROWS", 16)
-        yield
