@@ -1,4 +1,1 @@
-"""The completion host: one engine process that serves editors over HTTP. It knows no editor.
-
-Importing this package, or its `protocol`, loads no torch.
-"""
+"""One engine process that serves any editor over HTTP. Importing `protocol` loads no torch."""

@@ -1,7 +1,4 @@
-"""The host's HTTP routes: each decodes a message, calls the service, and sends its answer.
-
-`engine.host.protocol` describes them.
-"""
+"""The host's HTTP routes, which `engine.host.protocol` describes."""
 
 import asyncio
 import time
@@ -34,7 +31,7 @@ from engine.host.protocol import (
 from engine.host.service import CompletionService
 
 _Kind = TypeVar("_Kind", bound=msgspec.Struct)
-AskAll = Callable[..., Awaitable[list[Any]]]  # calls a method of each host behind one address
+AskAll = Callable[..., Awaitable[list[Any]]]  # asks each host behind this address; never raises
 _CODES = {
     400: "bad_request",
     404: "not_found",
@@ -49,7 +46,6 @@ async def _ask_none(*_: object) -> list[Any]:
 
 
 async def _message(service: CompletionService, request: AnyRequest, kind: type[_Kind]) -> _Kind:
-    """Decode the body, and note that the host is in use. Raises InputError."""
     service.used_at = time.monotonic()
     return decoded(await request.body(), kind)
 
@@ -64,11 +60,7 @@ def guarded_app(
     ask_all: AskAll = _ask_none,
     replica: str = "",
 ) -> AuthMiddleware:
-    """Build the application with the enabled drop-in APIs, and authentication in front.
-
-    `stop` ends the server; with None, no client may stop it. `ask_all` calls a method by name on
-    every host behind this address, and never raises. `replica` names this host among them.
-    """
+    """Build the application, with authentication in front. Without `stop`, no client may end it."""
     began = time.monotonic()
 
     @post("/v1/complete", status_code=200)
@@ -156,7 +148,6 @@ def _on_error(
 
 
 def _refusal(request: AnyRequest, error: Exception) -> RefusalError:
-    """Return the refusal for a route's error; an unexpected one is logged."""
     if isinstance(error, RefusalError):
         return error
     if isinstance(error, InputError | ConfigurationError):

@@ -134,8 +134,7 @@ def _naming(replica: str, send: Send) -> Send:
 
     async def named_send(event: Event) -> None:
         if event["type"] == "http.response.start":
-            # A copy, as the application may send the same event object in other answers.
-            event = {**event, "headers": [*event["headers"], header]}
+            event = {**event, "headers": [*event["headers"], header]}  # answers may share it
         await send(event)
 
     return named_send
@@ -152,16 +151,12 @@ def _body_bytes(scope: Event) -> int:
 
 
 def _bearer(headers: Headers) -> bytes:
-    """Return the request's token; empty if it has none, which matches no token."""
     scheme, _, token = headers.get("authorization", b"").partition(b" ")
     return token if scheme.lower() == b"bearer" else b""
 
 
 def _check_protocol(path: str, headers: Headers) -> None:
-    """Require the protocol header. Raises RefusalError.
-
-    A web page could send it only with this host's consent (CORS), which it never gives.
-    """
+    """Require the protocol header, which no web page can send without CORS. Raises RefusalError."""
     version = headers.get(PROTOCOL_HEADER, b"").decode("latin-1")
     if version == str(PROTOCOL_VERSION) or path == _PLAIN_PATH:
         return

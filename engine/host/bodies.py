@@ -30,10 +30,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 def decoded(content: bytes, kind: type[_Kind]) -> _Kind:
-    """Decode a body as `kind`. Raises InputError.
-
-    Half a surrogate pair, which clients that cut by UTF-16 units send, becomes U+FFFD.
-    """
+    """Decode a body. Half a surrogate pair (from cut UTF-16) becomes U+FFFD. Raises InputError."""
     try:
         return msgspec.json.decode(content, type=kind)
     except (msgspec.DecodeError, ValueError) as error:
@@ -48,10 +45,7 @@ def decoded(content: bytes, kind: type[_Kind]) -> _Kind:
 
 @dataclass(frozen=True, slots=True)
 class EventLines:
-    """An ASGI response of event lines. The events end within a step of the client's leaving.
-
-    It replaces litestar's stream, whose task groups take twice as long: 0.09 ms an answer.
-    """
+    """An ASGI response of event lines. It saves 0.09 ms per answer over litestar's stream."""
 
     events: AsyncGenerator[CompleteEvent]
 
@@ -81,8 +75,7 @@ async def unless_gone(receive: Receive, work: Awaitable[_Kind]) -> _Kind | None:
         working.cancel()  # does nothing if it is done
         gone.cancel()
         await asyncio.gather(working, gone, return_exceptions=True)
-        # An error refers to this frame, and by its tasks to itself: a cycle that would keep the
-        # request's body, which may be large, until the garbage collector runs.
+        # An error refers to this frame: a cycle that keeps the body until garbage is collected.
         del working, gone
 
 

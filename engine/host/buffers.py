@@ -21,7 +21,7 @@ from engine.request import Buffer
 
 _PLACE_BYTES = 8  # of a reference in a tuple
 _MOST_BEFORE, _MOST_BEHIND = 1 << 15, 1 << 14  # lines used before and behind the cursor
-_CUT_LINES = 1 << 12  # the cuts move in steps of so many lines
+_CUT_LINES = 1 << 12  # lines that a cut moves at once: a multiple of 16 keeps anchors in place
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,6 @@ def synced(held: HeldBuffer | None, sync: BufferSync) -> HeldBuffer:
 
 
 def _text_bytes(lines: Sequence[str]) -> int:
-    """Memory of lines: a string object and a reference in a tuple for each."""
     return sum(map(str.__sizeof__, lines)) + _PLACE_BYTES * len(lines)
 
 
@@ -82,11 +81,7 @@ def spliced(lines: tuple[str, ...], splices: Iterable[LineSplice]) -> tuple[str,
 
 
 def split_at(lines: Sequence[str], position: Position) -> tuple[str, str]:
-    """Return the nearby text before and behind a position. Raises InputError.
-
-    The cuts move in steps of `_CUT_LINES`, so they rarely move between keystrokes. The step is a
-    multiple of the distance between a prompt's anchors, so these stay in place.
-    """
+    """Return the nearby text before and behind a position. Raises InputError."""
     if not 0 <= position.line < len(lines):
         raise InputError(f"there is no line {position.line} in {len(lines)} lines")
     line = lines[position.line]
@@ -109,13 +104,10 @@ class ClientId(NamedTuple):
 
 @dataclass(slots=True)
 class Client:
-    """The open buffers of one LSP server, the last synced last.
-
-    `buffers` is replaced, never modified, because other threads read it.
-    """
+    """The open buffers of one LSP server, the last synced last."""
 
     workspace: str = ""
-    buffers: dict[str, HeldBuffer] = field(default_factory=dict)
+    buffers: dict[str, HeldBuffer] = field(default_factory=dict)  # only replaced: threads read it
     seen_at: float = field(default_factory=time.monotonic)
 
 
@@ -141,9 +133,9 @@ class ClientBuffers:
         return BufferUsage(len(own), len(sizes), sum(sizes))
 
     def sync(self, client_id: ClientId, workspace: str, buffers: Iterable[BufferSync]) -> None:
-        """Update buffers to their new versions, except those in conflict.
+        """Update all buffers but those in conflict, which RefusalError then names.
 
-        Raises RefusalError with these after the update; InputError and QuotaError without any.
+        Raises InputError and QuotaError before any update.
         """
         known = self.clients.get(client_id) or Client()
         conflicts, all_held = [], dict(known.buffers)
@@ -162,7 +154,6 @@ class ClientBuffers:
             raise conflict
 
     def _check(self, client_id: ClientId, known: Client, wanted: dict[str, HeldBuffer]) -> None:
-        """Raise QuotaError if the client takes more than before, and too much."""
         is_new = client_id not in self.clients
         grown = _num_bytes(wanted) - _num_bytes(known.buffers)
         added = len(wanted) - len(known.buffers)
@@ -203,7 +194,6 @@ class ClientBuffers:
 
 
 def _conflict(uris: Sequence[str], client: Client | None) -> RefusalError:
-    """Return the refusal for buffers that are not held at the request's base version."""
     code = UNKNOWN_VERSION if client and client.buffers else UNKNOWN_CLIENT
     reason = f"not held at the version named: {', '.join(uris)}"
     return RefusalError(409, Problem(code, reason, tuple(uris)))

@@ -71,10 +71,7 @@ class Clients:
         return known.last_prompt if known else None
 
     def record(self, principal: str, feedback: Feedback) -> bool:
-        """Count feedback on a principal's own completion; return False if there is no such one.
-
-        Each report of a partial acceptance gives the total length so far, so nothing counts twice.
-        """
+        """Count feedback on a principal's own completion, once per character; False if unknown."""
         if client := self.buffers.clients.get(ClientId(principal, feedback.client)):
             client.seen_at = time.monotonic()
         known = self._known.get(principal)

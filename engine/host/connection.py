@@ -1,9 +1,4 @@
-"""HTTP/1.1 with limits on size and time for each connection.
-
-h11 bounds the headers and reads one request after another. uvicorn alone waits forever for headers,
-a body, or a client that does not read, and accepts unwanted bodies of any length. Each connection
-ended here leaves a line in the log.
-"""
+"""HTTP/1.1 with limits that uvicorn lacks, on headers, bodies, unread answers and idle clients."""
 
 import asyncio
 import logging
@@ -33,7 +28,6 @@ class HostConnection(H11Protocol):
     """One connection, checked against its limits every `_LOOK_S`."""
 
     def __init__(self, **given: Any) -> None:  # noqa: ANN401 - uvicorn's
-        """Called by uvicorn when it accepts a connection."""
         super().__init__(**given)
         self.heard_at = self.loop.time()  # when data last arrived
         self._headers_since: float | None = None  # None while no headers are awaited
@@ -113,8 +107,7 @@ class HostConnection(H11Protocol):
             self.end(msg)
 
     def _should_upgrade(self) -> bool:
-        """Refuse every upgrade; Java's own HTTP client asks for one."""
-        return False
+        return False  # Java's own HTTP client asks for one
 
     def _take(self, data: bytes) -> None:
         """Skip empty lines after a body, and all data after the last request."""
@@ -126,7 +119,6 @@ class HostConnection(H11Protocol):
             super().data_received(data)
 
     def _drop_empty_lines(self) -> None:
-        """Drop empty lines received with the previous request, before the next one."""
         received = self.conn.trailing_data[0]
         if received.startswith((b"\r", b"\n")):
             self.conn = h11.Connection(h11.SERVER, _MOST_HEAD)
@@ -144,16 +136,12 @@ class HostConnection(H11Protocol):
         )
 
     def _is_needless(self, data: bytes) -> bool:
-        """Whether the body of a refused request exceeds `_MOST_NEEDLESS`."""
         is_refused = self.is_between and self.is_in_body
         self._num_needless = self._num_needless + len(data) if is_refused else 0
         return self._num_needless > _MOST_NEEDLESS
 
     def _make_room(self) -> None:
-        """Near the limit of connections, end the one idle for longest.
-
-        So a client with a request gets in, however many idle connections there are.
-        """
+        """Near the limit, end the connection idle for longest, so that active clients get in."""
         most = self.limit_concurrency
         if most is None or len(self.connections) <= _QUIET_PART * most:
             return
@@ -168,7 +156,6 @@ class HostConnection(H11Protocol):
         self._body_since = (self._body_since or self.loop.time()) if self.is_in_body else None
 
     def _look(self) -> None:
-        """End the connection if it exceeds a limit; else look again soon."""
         now = self.loop.time()
         self._follow()
         self._measure_unread(now)

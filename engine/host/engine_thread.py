@@ -116,10 +116,7 @@ class EngineThread:
         self._scheduler.run_between(forget)
 
     def lose(self, error: DeviceLostError) -> None:
-        """Stop serving: this process can never use the device again, but another one may.
-
-        The state becomes `stopping`, so clients wait for the end and start another host.
-        """
+        """Stop serving, so that clients start a new process, which may use the device again."""
         if self.lost is not None:
             return  # each concurrent completion reports it
         _log.error("the host ends: %s", error)
@@ -142,7 +139,6 @@ class EngineThread:
         engine.close()
 
     def _loaded(self) -> ServedEngine | None:
-        """Load the engine; on failure set `problem` and return None."""
         try:
             return self._load(self.loading)
         except DeviceLostError as error:
@@ -175,16 +171,12 @@ class EngineThread:
 
 def become_host() -> None:
     """Set up this process. Call it before any thread starts."""
-    # Seconds. With Python's default of 0.005, each engine step delays a request by that much.
-    sys.setswitchinterval(0.0005)
+    sys.setswitchinterval(0.0005)  # seconds; the default, 0.005, delays requests at each step
     use_few_arenas()
 
 
 def kept_for_good(load: Callable[[Progress], ServedEngine]) -> Callable[[Progress], ServedEngine]:
-    """Wrap `load` so that the garbage collector never scans the objects it leaves.
-
-    They are some 300,000, mostly torch's; scanning them stops all requests for 0.15 s.
-    """
+    """Wrap `load` so that the garbage collector skips its 300,000 objects; a scan takes 0.15 s."""
 
     def loaded(progress: Progress) -> ServedEngine:
         engine = load(progress)

@@ -56,10 +56,7 @@ def rejected_certificate(error: BaseException) -> ssl.SSLCertVerificationError |
 
 
 def tls_context(url: str, ca_file: Path | None, called: str) -> ssl.SSLContext:
-    """Return a context that trusts the system's certificates and `ca_file`, named `called`.
-
-    For a `url` without TLS it trusts nobody and reads no file. Raises ConfigurationError.
-    """
+    """Trust the system's certificates and `ca_file`, if there is TLS. Raises ConfigurationError."""
     if not url.startswith("https:"):
         return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     what = "the certificates that SSL_CERT_FILE names"
@@ -82,10 +79,7 @@ def http_client(
     is_local: bool,
     **options: Any,  # noqa: ANN401 - httpx2's
 ) -> httpx2.AsyncClient:
-    """Return a client that the caller closes; proxies must not see local traffic.
-
-    Raises ConfigurationError for an unusable proxy.
-    """
+    """Return a client whose proxies see no local traffic. Raises ConfigurationError."""
     bearer = {"authorization": f"Bearer {token}"} if token else {}
     options["headers"] = headers | bearer | {"accept-encoding": "identity"}
     try:

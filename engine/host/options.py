@@ -13,17 +13,14 @@ from engine.host.runtime import RuntimeFolder
 
 @dataclass(frozen=True, slots=True)
 class HostOptions:
-    """Where to listen (a socket, or else an address and a port), and which clients to let in.
-
-    The same user's programs find a port's token in `token_folder`. Raises ConfigurationError.
-    """
+    """A host's socket, or else its port, and the clients it lets in. Raises ConfigurationError."""
 
     socket: Path | None = None
     address: str = "127.0.0.1"
     port: int = 8012
     token: str | None = None
     token_file: Path | None = None  # for one or several principals; read again upon SIGHUP
-    token_folder: RuntimeFolder | None = None
+    token_folder: RuntimeFolder | None = None  # where this user's programs find a port's token
     tls_cert: Path | None = None
     tls_key: Path | None = None
     idle_exit_s: float | None = None
@@ -58,10 +55,7 @@ class HostOptions:
 
     @property
     def is_this_users(self) -> bool:
-        """Whether it serves programs of this machine by name, with a token of its own.
-
-        A host with a token file may be behind a proxy, and so be called by the proxy's name.
-        """
+        """Whether it goes by a local name; with a token file, it may go by its proxy's name."""
         return self.socket is None and self.is_private and self.token_file is None
 
     def principals(self) -> Principals:
@@ -70,10 +64,7 @@ class HostOptions:
         return Principals.read(file.absolute()) if file else Principals.of(self.token)
 
     def publish_token(self, address: str, port: int) -> Path | None:
-        """Write a port's token for this user's programs, unless it is of a token file.
-
-        Returns the file. Raises OSError.
-        """
+        """Write a port's token, unless a token file has it, and return the file. Raises OSError."""
         if not (self.token and self.token_folder):
             return None
         return self.token_folder.keep_port_token(address, port, self.token)

@@ -1,10 +1,6 @@
-"""The principals that tokens name. A host keeps each principal's data from all others.
+"""Principals, whose data a host keeps apart. A bare token's principal is "".
 
-A principal is a name; it is empty where the host has a single, unnamed token.
-
-A token file holds one bare token, or lines `ada:TOKEN` or `ada:sha256:HEX` with the SHA-256 of the
-token. A name may have several tokens, so that one can replace another. Empty lines and lines that
-begin with `#` are ignored.
+A token file holds one bare token or lines `ada:TOKEN` or `ada:sha256:HEX`; names may repeat.
 """
 
 import hashlib
@@ -21,7 +17,6 @@ from engine.host.protocol import Problem
 from engine.host.secret_file import MAKE_TOKEN, check_token, read_secret
 
 METRICS_NAME = "metrics"  # its token only reads the metrics of all principals
-# The token of a request was withdrawn before the request was complete.
 WITHDRAWN = Problem("wrong_token", "the token of the request is none of this host's any more")
 SCOPE_KEY = "foregram.principal"  # of a request's principal in its ASGI scope
 _MAX_BYTES = 1_000_000  # size limit of a token file
@@ -53,15 +48,11 @@ class Principals:
         return principals
 
     def follow(self, *, is_told: bool = False) -> bool:
-        """Read the file again if `is_told`, or if it changed before the last call but not since.
-
-        So a file is not read while it is being saved. An invalid file leaves the tokens unchanged.
-        Raises ConfigurationError once per change.
-        """
+        """Read the file if told or after it settled. Raises ConfigurationError once per change."""
         if self.file is None:
             return False
         former, self._seen_ns = self._seen_ns, _changed_ns(self.file)
-        is_settled = self._read_ns != self._seen_ns == former
+        is_settled = self._read_ns != self._seen_ns == former  # else it may be half saved
         if not (is_told or is_settled):
             return False
         self._read_ns = self._seen_ns
@@ -92,9 +83,8 @@ def principal_of(scope: Mapping[str, Any]) -> str:
 
 
 def _changed_ns(path: Path) -> int:
-    """Return when a file or its mode, which may have been wrong, changed; 0 without a file."""
     try:
-        return path.stat().st_ctime_ns
+        return path.stat().st_ctime_ns  # a changed mode counts: it may have been wrong
     except OSError:
         return 0
 
@@ -103,7 +93,6 @@ def _tokens_in(path: Path) -> dict[bytes, str]:
     called = f"the token file {path}"
     names: dict[bytes, str] = {}
     places: dict[bytes, int] = {}  # line numbers
-    # Some editors begin a file with a byte order mark.
     lines = read_secret(path, called, _MAX_BYTES).removeprefix("\ufeff").split("\n")
     for number, line in enumerate(map(str.strip, lines), 1):
         if not line or line.startswith("#"):

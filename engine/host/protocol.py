@@ -13,11 +13,10 @@ the base version, it answers 409 with the buffer's URI, and the client sends the
     GET  /health             200 or 503, `{"status": ...}`
     GET  /metrics            Prometheus text
 
-Every failure is a `Problem` with an HTTP status. /health needs no token, /metrics needs the token,
-and all others need the token and the header `foregram-protocol`. Bodies are application/json and
-need a Content-Length, also from a proxy. Requests from web pages are refused. Clients, buffers, ids
-and figures belong to the principal of the token. A request over its quota is answered 429, with the
-seconds to wait in `Retry-After`.
+Every failure is a `Problem` with an HTTP status. /health needs no token, /metrics the token, and
+all others also the header `foregram-protocol`. Bodies are application/json with a Content-Length.
+Requests from web pages are refused. Clients, buffers, ids and figures belong to the token's
+principal. A request over its quota is answered 429, with `Retry-After` in seconds.
 """
 
 from typing import Annotated, Literal, Self
@@ -29,19 +28,14 @@ from engine.request import Chunk, Cost, Done, Snippet
 
 PROTOCOL_VERSION = 2
 PROTOCOL_HEADER = "foregram-protocol"  # a wrong or missing number is answered with 426
-# For several hosts behind one address, which share no buffers: requests of one session reach one
-# host, and each answer names its host.
+# Hosts behind one address share no buffers: a session's requests reach one, which answers name.
 SESSION_HEADER = "x-session-id"
 REPLICA_HEADER = "foregram-replica"
 MAX_BODY_BYTES = 32 * 1024 * 1024
 
-# Larger numbers would fail later, when put into a float, a string or an array.
-Integer = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
+Integer = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]  # larger ones would fail in an array
 NotNegative = Annotated[int, Meta(ge=0, le=2**53 - 1)]
-
-
-# The codes of a 409: the host holds other versions of the documents, or nothing of this client.
-UNKNOWN_VERSION, UNKNOWN_CLIENT = "unknown_version", "unknown_client"
+UNKNOWN_VERSION, UNKNOWN_CLIENT = "unknown_version", "unknown_client"  # codes of a 409
 
 
 class Problem(Message, frozen=True, omit_defaults=True):
@@ -102,61 +96,47 @@ class CloseRequest(Message, frozen=True):
 FeedbackKind = Literal["shown", "accepted", "partly_accepted", "rejected"]
 
 MAX_TOKENS = 1024  # tokens of a completion: nobody reads more, and others wait meanwhile
-MAX_SNIPPETS = 64  # repository snippets in a request
-MAX_FEEDBACK = 64  # earlier completions that a request reports on
+MAX_SNIPPETS = 64  # snippets in a request, from files that are not open
+MAX_FEEDBACK = 64  # reports on earlier completions in a request; unknown ones are skipped
 MAX_CELLS = 2_000  # notebook cells on each side of the one completed
 MAX_CELL_CHARS = 2_000_000  # characters of all cells: more than a prompt or the pool can hold
 
 
 class Feedback(Message, frozen=True):
-    """The user's reaction to a completion.
-
-    `accepted_len` is the number of code points accepted so far; None means all.
-    """
+    """The user's reaction to a completion."""
 
     client: str
     completion_id: str
     kind: FeedbackKind
-    accepted_len: NotNegative | None = None
+    accepted_len: NotNegative | None = None  # code points accepted so far; None means all
 
 
 class Cell(Message, frozen=True):
-    """A buffer above or below the one completed; the host must hold it.
-
-    `sign` is the comment sign put before each line of a prose cell; it is empty for code.
-    """
+    """A buffer above or below the one completed, in one text with it; the host must hold it."""
 
     uri: str
-    sign: Annotated[str, Meta(max_length=16)] = ""
+    sign: Annotated[str, Meta(max_length=16)] = ""  # before each line of prose; empty for code
 
 
 class CompleteRequest(Message, frozen=True):
-    """Asks to continue a buffer at a position, at `version` with `overlay` applied.
-
-    `sync` is applied first. The overlay is for this request only: it shows the text as if the
-    selected menu item, or the completion on screen, were accepted. A notebook cell is continued as
-    part of one text with the cells `above` and `below`, in order.
-    """
+    """Asks to continue a buffer at a position, at `version` with `overlay` applied."""
 
     client: str
     workspace: str
     uri: str
     version: Integer
     position: Position  # in the text after applying `overlay`
-    sync: tuple[BufferSync, ...] = ()
-    overlay: tuple[LineSplice, ...] = ()
+    sync: tuple[BufferSync, ...] = ()  # applied first
+    overlay: tuple[LineSplice, ...] = ()  # a menu item or completion, as if accepted; not kept
     above: Annotated[tuple[Cell, ...], Meta(max_length=MAX_CELLS)] = ()
     below: Annotated[tuple[Cell, ...], Meta(max_length=MAX_CELLS)] = ()
     layout: Layout = "line"
     lookahead: Annotated[str, Meta(max_length=64)] = "auto"
     sampling: Sampling = Sampling()
     stop: StopRules = StopRules()
-    # Snippets from the client's index of files that are not open, best first.
-    repository: Annotated[tuple[Snippet, ...], Meta(max_length=MAX_SNIPPETS)] = ()
-    # Reports on earlier completions; the host skips those it does not know.
+    repository: Annotated[tuple[Snippet, ...], Meta(max_length=MAX_SNIPPETS)] = ()  # best first
     feedback: Annotated[tuple[Feedback, ...], Meta(max_length=MAX_FEEDBACK)] = ()
-    # Nobody waits for a prefetch: any other request goes first, and may end it.
-    is_prefetch: bool = False
+    is_prefetch: bool = False  # nobody waits: any other request goes first, and may end it
 
     def __post_init__(self) -> None:
         uris = [self.uri, *(one.uri for one in (*self.above, *self.below))]

@@ -70,7 +70,6 @@ class _Requests:
     open_bytes: int = 0  # bytes of open requests' bodies
 
     def take(self, body_bytes: int, now: float) -> None:
-        """Admit one request. Raises QuotaError."""
         rate = self.quotas.requests
         most = _BURST_S * rate
         cost = min(1 + body_bytes / _COUNTED_BYTES, most)

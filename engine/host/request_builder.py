@@ -19,11 +19,9 @@ _HEADING = re.compile("^#{1,6} +")  # a Markdown heading; its signs look odd in 
 def request_builder(
     message: CompleteRequest, client: ClientId, buffers: ClientBuffers
 ) -> Callable[[], CompletionRequest | None]:
-    """Check the message now; build the request later, on the engine's thread.
+    """Check the message, and return the builder of its request for the engine's thread.
 
-    Buffers closed by then are left out, as the engine may not learn from them again. The builder
-    returns None if the document itself is closed. Raises RefusalError, InputError and
-    ConfigurationError.
+    It returns None for a closed document. Raises RefusalError, InputError and ConfigurationError.
     """
     held = buffers.get(client, message.uri, message.version)
     others = buffers.others(client, held)
@@ -37,9 +35,8 @@ def request_builder(
     lookahead = Lookahead.parse(message.lookahead)
 
     def build() -> CompletionRequest | None:
-        if not is_open(held.uri):
+        if not is_open(held.uri):  # the engine may not learn from closed buffers again
             return None
-        # All open cells of a notebook form one text.
         before = [_cell_text(*one) + _GAP for one in above if is_open(one[0].uri)]
         behind = [_GAP + _cell_text(*one) for one in below if is_open(one[0].uri)]
         return CompletionRequest(
@@ -63,10 +60,7 @@ def request_builder(
 def closed_buffers(
     client: ClientId, workspace: str, buffers: Collection[HeldBuffer], *, is_last: bool
 ) -> ClosedBuffers:
-    """Describe closed buffers for the engine to forget.
-
-    With a client's last buffers, the engine forgets all it sent, in every workspace.
-    """
+    """Describe closed buffers to forget; the last ones stand for all that the client sent."""
     both = (False, True)
     return ClosedBuffers(
         _workspace(client.name, workspace),
@@ -82,7 +76,6 @@ def closed_buffers(
 
 
 def _check_length(cells: Collection[tuple[HeldBuffer, str]]) -> None:
-    """Raise InputError if the cells, with a comment sign on each line, are too long together."""
     num_chars = sum(
         len(one.as_buffer.text) + len(one.lines) * (len(sign) + 1) for one, sign in cells
     )
@@ -93,7 +86,6 @@ def _check_length(cells: Collection[tuple[HeldBuffer, str]]) -> None:
 
 
 def _cell_text(held: HeldBuffer, sign: str) -> str:
-    """Return a cell's text; prose gets comment signs and loses its heading signs."""
     if not sign:
         return held.as_buffer.text
     lines = (_HEADING.sub("", line) for line in held.lines)
@@ -105,8 +97,5 @@ def _workspace(client: str, workspace: str) -> str:
 
 
 def _cache_key(workspace: str, held: HeldBuffer, *, is_next: bool) -> str:
-    """Return a document's cache key. `is_next` gives another, so an accept spares the text before.
-
-    Cells of a notebook share a key, as their prompts contain each other's text.
-    """
+    """Cells, whose prompts contain each other, share a key; a text with an overlay has its own."""
     return "\0".join([workspace, held.notebook or held.uri, "next" if is_next else ""])

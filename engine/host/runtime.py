@@ -32,10 +32,7 @@ class LogFile:
         return open(self.path, "ab", opener=partial(os.open, mode=0o600))
 
     def rotate(self) -> None:
-        """Move a long log's content to a file `.1`, replacing the previous one.
-
-        Writers may continue, as all append; so a host can rotate its own log.
-        """
+        """Move a long log's content to a file `.1`. Writers may go on, as they append."""
         with suppress(FileNotFoundError):
             if self.path.stat().st_size <= MAX_LOG_BYTES:
                 return
@@ -159,11 +156,7 @@ class RuntimeFolder:
 
     @contextmanager
     def claimed_record(self) -> Iterator[int]:
-        """Lock the record and yield its descriptor; the process that inherits it is the host.
-
-        The lock ends when the last process with the descriptor ends, however that dies. A process
-        number would not do, because the system may give it to another process.
-        """
+        """Lock the record and yield its descriptor; the host inherits both until it dies."""
         descriptor = os.open(self.record_path, os.O_RDWR | os.O_CREAT, 0o600)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX)
@@ -172,7 +165,7 @@ class RuntimeFolder:
             os.close(descriptor)
 
     def host_is_alive(self) -> bool:
-        """Whether the process of the record still runs."""
+        """Whether its host still locks the record; a process number could belong to another."""
         with suppress(FileNotFoundError), self.record_path.open("rb") as file:
             try:
                 fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)

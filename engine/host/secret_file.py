@@ -10,7 +10,7 @@ from engine.errors import ConfigurationError
 _MIN_TOKEN_LEN = 16  # characters
 MAKE_TOKEN = "python3 -c 'import secrets; print(secrets.token_urlsafe(32))' makes one"
 _MAX_TOKEN_BYTES = 4096  # size limit of a file with a single token
-_OWNER, _USER, _MASK = 0x01, 0x02, 0x10  # kinds of entries in an access list
+_OWNER, _USER, _MASK = 0x01, 0x02, 0x10  # entries of an access list, whose mask is the group's mode
 
 
 def read_secret(path: Path, called: str, most_bytes: int) -> str:
@@ -59,11 +59,7 @@ def _content(path: Path, called: str, most_bytes: int) -> bytes:
 
 
 def _lists_us_alone(descriptor: int) -> bool:
-    """Whether an access list admits only the owner and us.
-
-    systemd hands out credentials like this: root owns the file, and a list admits the service's
-    user. The list's mask then replaces the group's mode. Format: linux/posix_acl_xattr.h.
-    """
+    """Whether a list (linux/posix_acl_xattr.h) admits its owner and us alone, as systemd's do."""
     try:
         found = os.getxattr(descriptor, "system.posix_acl_access")
     except (OSError, AttributeError):  # no list; no Linux

@@ -34,12 +34,11 @@ _SERVED_S = 60.0  # seconds of service after which a crash is no failed start
 _HANDSHAKE_S = 15.0  # seconds for a TLS handshake
 _GOODBYE_S = 2.0  # seconds for a TLS shutdown, which a client may leave unanswered
 _DRAIN_S = 10  # seconds for all requests to end
-_JOBS_END_S = 8.0  # seconds of these after which running jobs end at their next step
+_JOBS_END_S = 8.0  # seconds of these until jobs end; later, uvicorn logs a trace for each
 _OTHER_FILES = 200  # descriptors for the model, libraries and logs
 _FEWEST_CONNECTIONS = 32
 _MOST_AWAITED = 2048  # connections in the listen queue
-# Any client can cause any number of lines in these logs.
-_RATE_LIMITED_LOGS = ("uvicorn.error", CONNECTIONS_LOG)
+_RATE_LIMITED_LOGS = ("uvicorn.error", CONNECTIONS_LOG)  # clients can cause many lines
 _log = logging.getLogger("foregram.host")
 
 
@@ -71,10 +70,7 @@ async def keep_up(
 
 
 class HostServer(uvicorn.Server):
-    """Runs a service until SIGTERM, `stop` or the idle time ends it.
-
-    It ends remaining requests before uvicorn's timeout, which would log a stack trace for each.
-    """
+    """Runs a service until SIGTERM, `stop` or the idle time ends it."""
 
     def __init__(
         self,
@@ -90,8 +86,7 @@ class HostServer(uvicorn.Server):
             EnabledApis.named(options.apis),
             self._principals,
             is_loopback=options.is_this_users,
-            # Others may reach a port; only its user reaches a private socket.
-            stop=self.stop if options.socket is not None else None,
+            stop=self.stop if options.socket is not None else None,  # others may reach a port
         )
         super().__init__(_config(app, options))
         self._rate_limit = RateLimitedLog()
@@ -123,10 +118,7 @@ class HostServer(uvicorn.Server):
             raise engine_thread.lost
 
     def handle_exit(self, sig: int, _frame: object) -> None:
-        """End as `stop` does, so that learned data is saved; a second Ctrl-C stops draining.
-
-        uvicorn's own handler would raise the signal again at the end.
-        """
+        """End as `stop` does, with learned data saved; uvicorn would raise the signal again."""
         self.force_exit = self.force_exit or (self.should_exit and sig == signal.SIGINT)
         self.should_exit = True
 
@@ -166,7 +158,6 @@ class HostServer(uvicorn.Server):
         self._reading = asyncio.ensure_future(reading)  # asyncio holds only weak references
 
     def _keep_record(self, folder: RuntimeFolder) -> None:
-        """Keep the log short, and record that the host has served: a crash is no failed start."""
         with suppress(OSError):
             folder.log.rotate()
         with suppress(OSError):  # a log that cannot be rotated must not stop this
@@ -179,11 +170,7 @@ class HostServer(uvicorn.Server):
     def _look(
         self, listener: socket.socket, token_path: Path | None, place: tuple[int, int] | None
     ) -> None:
-        """Stop after the idle time, or if the socket is gone.
-
-        Cleaners of /tmp remove old sockets, and the next client then starts another host. If they
-        remove the socket's token, the next client makes one; a port's token is published again.
-        """
+        """Stop when idle, or if the socket is gone: cleaners of /tmp remove it, and tokens."""
         limit, service = self._options.idle_exit_s, self._service
         if identity(self._options.socket) != place and not service.is_busy:
             _log.warning("the host ends: its socket was removed, so nobody finds it any more")
@@ -227,10 +214,7 @@ def _most_connections() -> int | None:
 
 @contextmanager
 def host_listener(options: HostOptions) -> Iterator[tuple[socket.socket, Path | None]]:
-    """Listen on the socket, or on the port and publish its token. Raises ConfigurationError.
-
-    Yields the listener and the file of the token, if there is one.
-    """
+    """Listen, and yield the listener and the file of a port's token. Raises ConfigurationError."""
     if options.socket is not None:
         with listening(options.socket) as listener:
             _log.info("listening on %s", options.socket)
@@ -265,7 +249,6 @@ def port_listener(options: HostOptions) -> socket.socket:
         reason = error.strerror or error
         where = f"{options.address}:{options.port}"
         raise ConfigurationError(f"cannot listen on {where}: {reason}") from error
-    # asyncio sets it only for sockets created as IPPROTO_TCP. Without it, an answer's body waits
-    # 40 ms for the acknowledgement of its head.
+    # asyncio does not set it here, and a body would wait 40 ms for its head's acknowledgement.
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return listener

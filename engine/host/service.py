@@ -1,8 +1,4 @@
-"""Completions as a service: the event loop's side of the engine's thread.
-
-The engine loads and runs on its own thread. The event loop hands it jobs and receives their
-events; it never blocks on the engine.
-"""
+"""Completions as a service: the event loop's side of the engine's thread, which never blocks it."""
 
 import asyncio
 import dataclasses
@@ -41,16 +37,12 @@ from engine.progress import Progress
 from engine.request import Chunk, CompletionRequest, Done, FinishReason
 from engine.scheduler import Dropped, Job, Scheduler
 
-# Seconds: too short a delay to see, long enough for several tokens of a small model.
-_LOOK_S = 0.005
+_LOOK_S = 0.005  # seconds: too short to see, long enough for several tokens of a small model
 
 
 @dataclass(slots=True)
 class EventRelay:
-    """Passes events to the loop in few wake-ups, as each costs the engine's thread time.
-
-    The first and the last event wake the loop. After text, the loop polls while more arrives.
-    """
+    """Passes events to the loop, which polls after text, as waking it costs the engine time."""
 
     loop: asyncio.AbstractEventLoop = field(default_factory=asyncio.get_running_loop)
     events: asyncio.Queue[CompleteEvent] = field(default_factory=asyncio.Queue)
@@ -111,10 +103,7 @@ class CompletionService:
         return self.state == "loading" or any(self.scheduler.load_of())
 
     def complete(self, principal: str, message: CompleteRequest) -> AsyncGenerator[CompleteEvent]:
-        """Sync the buffers, then complete.
-
-        Immediately raises RefusalError, InputError and ConfigurationError.
-        """
+        """Sync, then complete. Raises RefusalError, InputError and ConfigurationError at once."""
         client = ClientId(principal, message.client)
         for one in message.feedback:  # before anything raises: a retry does not repeat it
             self.clients.record(principal, one)
@@ -132,8 +121,7 @@ class CompletionService:
         """Return the host's status, limited to what the client `asking` may see."""
         principal, thread = asking.principal, self.engine_thread
         thread.load_again()
-        # Read the state before the engine: both change on another thread, and ready needs a model.
-        state = self.state
+        state = self.state  # before the engine, as a thread changes both: ready needs a model
         own, info = self.gauges(principal), thread.engine and thread.engine.info
         shown = info or EngineInfo("", "", "")
         return Status(
@@ -183,14 +171,10 @@ class CompletionService:
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class CompletionJob(Job):
-    """A completion from its admission to its answer. The constructor raises RefusalError.
-
-    `make` is called once, on the engine's thread, as late as possible. It returns None when there
-    is nothing left to complete, and may raise a ForegramError.
-    """
+    """A completion from admission to answer. `make` is called once, late. Raises RefusalError."""
 
     service: CompletionService
-    make: Callable[[], CompletionRequest | None]
+    make: Callable[[], CompletionRequest | None]  # on the engine's thread; None: nothing to do
     id: str = field(default_factory=lambda: uuid.uuid4().hex)
     told: EventRelay = field(default_factory=EventRelay)
     _queued_at: float = field(default_factory=time.perf_counter)
@@ -252,13 +236,11 @@ class CompletionJob(Job):
         self.told.tell(_not_run(reason))
 
     def _bounded(self, request: CompletionRequest) -> CompletionRequest:
-        """Set the request's principal, and cap its tokens at that principal's quota."""
         most = min(self.service.limits.of(self.principal).tokens, MAX_TOKENS)
         stop = replace(request.stop, max_tokens=min(request.stop.max_tokens, most))
         return dataclasses.replace(request, principal=self.principal, stop=stop)
 
     def _end(self, sequence: ServedSequence) -> None:
-        """Report the result, on the engine's thread."""
         try:
             result = sequence.result()
         except Exception as error:  # noqa: BLE001 - likewise
@@ -267,7 +249,6 @@ class CompletionJob(Job):
         cost = replace(
             result.cost,
             queue_ms=1000 * (self._began_at - self._queued_at),
-            # Everything but decoding counts as prefill, including laying out the prompt.
             prefill_ms=1000 * (time.perf_counter() - self._began_at) - result.cost.decode_ms,
         )
         self.service.metrics.count(result.finish_reason, cost)
