@@ -1,9 +1,4 @@
-"""The drop-in APIs by name, their routes, and their answers: whole or as server-sent events.
-
-Errors are those of the native API in another form. A client that disconnects cancels its
-completion, even while it waits or its prompt is read.
-https://html.spec.whatwg.org/multipage/server-sent-events.html
-"""
+"""The routes of drop-in APIs. Streams: html.spec.whatwg.org/multipage/server-sent-events.html."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable
@@ -129,7 +124,6 @@ def _completing(service: CompletionService, path: str, enabled: EnabledApis) -> 
 
 
 def _plain(body: Body) -> Body:
-    """Drop nulls, and turn floats without a fraction into integers."""
     return {
         name: int(value)
         if isinstance(value, float) and value.is_integer() and abs(value) < _LARGEST
@@ -217,7 +211,6 @@ async def _unless_gone(request: AnyRequest, work: Awaitable[_T]) -> _T:
 
 
 async def _with_crlf(events: AsyncGenerator[CompleteEvent]) -> AsyncGenerator[CompleteEvent]:
-    """Yield the events with CR LF line ends, as in the client's file."""
     async with aclosing(events):
         async for told in events:
             if isinstance(told, Chunk):

@@ -28,23 +28,18 @@ _encode = msgspec.json.Encoder().encode
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TextRequest:
-    """Text around a cursor, or a whole prompt (`is_raw`), and how to continue it.
-
-    A raw prompt is continued verbatim, with special tokens written by name. Text at a cursor ends
-    by the rules of editor completions. Requests do not supersede each other. Without a `seed`, each
-    drawn text differs. The host writes at most `MAX_TOKENS`.
-    """
+    """Text around a cursor, ended by the rules of editor completions, or a raw prompt."""
 
     prefix: str
     suffix: str = ""
-    is_raw: bool = False
+    is_raw: bool = False  # the prefix is a whole prompt, with special tokens by name
     path: str = ""
     snippets: tuple[Snippet, ...] = ()  # from other files, best first
     buffers: tuple[Buffer, ...] = ()  # other files, from which the host chooses snippets
     slot: str = ""  # requests with the same slot and no path share a cached prompt
-    max_tokens: int = 128  # 0 only reads the prompt, for later
+    max_tokens: int = 128  # up to MAX_TOKENS; 0 only reads the prompt, for later
     temperature: float = 0.0
-    seed: int | None = None
+    seed: int | None = None  # None draws another text each time
     stop: tuple[str, ...] = ()
     min_indent: int = 0  # least characters of white space before each line but the first
     time_limit_ms: int | None = None  # checked at line ends
@@ -64,7 +59,7 @@ class TextRequest:
             service=service,
             principal=principal,
             client=client,
-            document=uuid.uuid4().hex,
+            document=uuid.uuid4().hex,  # so that no request supersedes another
             make=lambda: request,
             is_prefetch=self.is_prefetch,
         ).events()
@@ -98,7 +93,6 @@ def _lf(text: str) -> str:
 
 
 def _bounded(snippet: Snippet) -> Snippet:
-    """Cut a long snippet to its last whole lines."""
     text = _lf(snippet.text)
     if len(text) > MAX_SNIPPET_CHARS:
         text = text[-MAX_SNIPPET_CHARS:].partition("\n")[2]
@@ -112,8 +106,7 @@ class DropInCompletion:
     request: TextRequest
     model: EngineInfo
     is_streamed: bool = False
-    # In seconds since 1970.
-    created: int = field(init=False, default_factory=lambda: int(time.time()))
+    created: int = field(init=False, default_factory=lambda: int(time.time()))  # seconds since 1970
 
     def answer(self, chunks: Sequence[Chunk], done: Done) -> object:
         """Return the whole answer for encoding as JSON. `chunks` hold the text in pieces."""
@@ -130,17 +123,13 @@ class DropInCompletion:
 
 @dataclass(frozen=True, slots=True)
 class DropInApi:
-    """A drop-in API.
-
-    `read` takes a path, a body and the model, and raises InputError.
-    `refusal` returns the JSON body of an error answer, also for errors of `routes`.
-    """
+    """A drop-in API; `read` takes a path, a body and the model, and raises InputError."""
 
     name: str  # its name for `serve --api`
     paths: tuple[str, ...]  # for completions
     marker: str  # a field that no other API at the same path has
     read: Callable[[str, Body, EngineInfo], DropInCompletion]
-    refusal: Callable[[int, Problem], object]
+    refusal: Callable[[int, Problem], object]  # an error answer as JSON, also from `routes`
     other_paths: tuple[str, ...] = ()  # includes all paths below them
     routes: Callable[[CompletionService], list[HTTPRouteHandler]] = lambda _: []
     health: Callable[[EngineInfo], Json] = lambda _: {}  # more fields for `/v1/health`

@@ -1,9 +1,4 @@
-"""llama.cpp's `/infill` and `/completion`, as llama.vim and llama.vscode use them.
-
-Text is greedy unless a request sets a temperature: the clients' other samplers do not draw. A slot
-only selects a cached prompt: two windows use the same slot, and neither client cancels its earlier
-request. A request with `n_predict` 0 only reads its prompt, as a prefetch.
-"""
+"""llama.cpp's `/infill` and `/completion`, as llama.vim and llama.vscode use them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -40,8 +35,7 @@ _MAX_COMPLETIONS = 4
 _NO_NAME = "tmp"  # llama.cpp's default
 _MAX_EXTRA_CHARS = 1_000_000  # characters of other files; more would not help a prompt or pool
 _DRAWS = ("temperature", "t")  # names of the sampler that applies the temperature
-# All other reasons are a limit, as in llama.cpp.
-_STOP_TYPES = {
+_STOP_TYPES = {  # all other reasons are a limit, as in llama.cpp
     FinishReason.STOP_STRING: "word",
     FinishReason.END_TOKEN: "eos",
     FinishReason.FIM_TOKEN: "eos",
@@ -77,13 +71,13 @@ class LlamaBody(msgspec.Struct, frozen=True, kw_only=True):
     input_suffix: str | None = None
     input_extra: list[ExtraFile] = []
     prompt: str | list[Any] = ""
-    n_predict: Integer = -1  # 0 only reads the prompt; below 0 is no limit
+    n_predict: Integer = -1  # 0 only reads the prompt, as a prefetch; below 0 is no limit
     n_indent: Integer = 0
     n_cmpl: Integer = 1
     t_max_predict_ms: Integer = 0
-    id_slot: Integer = 0
+    id_slot: Integer = 0  # only selects a cached prompt, as two windows may share it
     temperature: Annotated[float, Meta(ge=-1e6, le=1e6)] = 0.0
-    samplers: str | list[str] = "t"  # a list of names, or a letter for each
+    samplers: str | list[str] = "t"  # names, or a letter for each; only the temperature draws
     seed: Integer = -1
     stop: StopField = ""
     stream: bool = False
@@ -230,10 +224,7 @@ def _timings(done: Done) -> Json:
 
 
 def selected(answer: Json, fields: Sequence[str]) -> Json:
-    """Return the answer, or only its text and the named fields.
-
-    `a/b` is field b of field a, under the name `a/b`. Missing fields are left out.
-    """
+    """Return the text and the named fields, or all if none is named; `a/b` is field b of a."""
     if not fields:
         return answer
     found = {"content": answer["content"]}

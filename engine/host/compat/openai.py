@@ -1,11 +1,4 @@
-"""OpenAI's `/v1/completions` and `/v1/models`, and Mistral's `/v1/fim/completions`.
-
-A prompt with a suffix is text with a hole, laid out as the model expects. OpenAI's prompts without
-one are continued verbatim, and names of special tokens in them stand for these tokens. Mistral's
-always have a hole, and its answers are chat messages.
-https://platform.openai.com/docs/api-reference/completions
-https://docs.mistral.ai/api/endpoint/fim
-"""
+"""OpenAI's completions and models, and Mistral's completions, which are chat messages."""
 
 import hashlib
 import time
@@ -57,8 +50,7 @@ _CUT = (
     FinishReason.PREFILLED,
 )
 _ERROR_TYPES = {401: "authentication_error", 403: "permission_error", 429: "rate_limit_error"}
-# Up to this temperature, the unlikely tokens that `top_p` would exclude are hardly ever drawn.
-_SHARP = 0.5
+_SHARP = 0.5  # up to here, tokens that `top_p` would exclude are hardly ever drawn
 
 
 class StreamOptions(msgspec.Struct, frozen=True):
@@ -71,7 +63,7 @@ class HoleBody(msgspec.Struct, frozen=True):
     """The common body of OpenAI's and Mistral's requests; unknown fields are ignored."""
 
     prompt: str | list[Any]
-    suffix: str | None = None
+    suffix: str | None = None  # with None, the prompt is continued verbatim
     max_tokens: int = 16  # OpenAI's default
     temperature: float = 0.0
     top_p: float = 1.0
@@ -98,14 +90,14 @@ class HoleBody(msgspec.Struct, frozen=True):
 
 
 class OpenAIBody(HoleBody, frozen=True):
-    """The body of `/v1/completions`."""
+    """The body of `/v1/completions`: https://platform.openai.com/docs/api-reference/completions."""
 
     stream_options: StreamOptions = StreamOptions()
     logprobs: int | None = None
 
 
 class FimBody(HoleBody, frozen=True):
-    """The body of `/v1/fim/completions`."""
+    """The body of `/v1/fim/completions`: https://docs.mistral.ai/api/endpoint/fim."""
 
     prompt: str
     suffix: str = ""
@@ -117,7 +109,6 @@ class _Completion(DropInCompletion):
     def _answer(
         self, kind: str, completion_id: str, choices: list[Json], done: Done | None = None
     ) -> Json:
-        """Return an answer or a piece of one; with `done`, it tells the usage."""
         return {
             "id": completion_id,
             "object": kind,
@@ -157,7 +148,6 @@ class _OpenAICompletion(_Completion):
         return answer | {"system_fingerprint": _fingerprint(self.model)}
 
     def _logprobs(self, tokens: Sequence[TokenText]) -> Json | None:
-        """Return log-probabilities of the next tokens; those of other candidates are unknown."""
         if self.num_logprobs is None:
             return None
         offsets = []
@@ -236,8 +226,7 @@ def _routes(service: CompletionService) -> list[HTTPRouteHandler]:
             "id": model.model,
             "created": created,
             "owned_by": "foregram",
-            # The next three are extensions of other servers.
-            "context_length": model.context_len,
+            "context_length": model.context_len,  # this and the next two extend OpenAI's
             "max_model_len": model.context_len,
             "capabilities": {"completion_fim": True, "completion_chat": False},
             "object": "model",

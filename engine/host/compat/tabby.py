@@ -1,8 +1,4 @@
-"""Tabby's completions, health and events, as tabby-agent and its editors use them.
-
-The agent cancels a request by closing the connection. Text is greedy unless a request sets a
-temperature, as the agent does when a user asks for several texts.
-"""
+"""Tabby's completions, health and events, as tabby-agent and its editors use them."""
 
 import os
 import platform
@@ -65,7 +61,7 @@ class TabbyBody(msgspec.Struct, frozen=True):
 
     segments: TabbySegments
     debug_options: dict[str, Any] = {}
-    temperature: Annotated[float, Meta(ge=0, le=10)] = 0.0
+    temperature: Annotated[float, Meta(ge=0, le=10)] = 0.0  # above 0 for several texts
     seed: Integer | None = None
 
 

@@ -39,13 +39,11 @@ def start_replicas(plan: ReplicaPlan, host: HostOptions) -> None:
     """Serve until SIGTERM. Raises ConfigurationError, also if Ray Serve is not installed."""
     # In /tmp, as paths of Ray's sockets must be short; private, as Ray's own files are not.
     with TemporaryDirectory(prefix="fg-ray-", dir="/tmp", ignore_cleanup_errors=True) as folder:
-        # Ray reads these on import. The first turns off its usage reports.
-        os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+        os.environ["RAY_USAGE_STATS_ENABLED"] = "0"  # Ray reads it on import, like those below
         if plan.cluster is None:
             os.environ |= {
                 "RAY_worker_niceness": "0",  # Ray's default yields to other processes
-                # Keeps Ray on the loopback address, so that it opens no port to other machines.
-                "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",
+                "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",  # keeps Ray on loopback
                 "RAY_TMPDIR": folder,
                 "RAY_AUTH_MODE": "token",
                 "RAY_AUTH_TOKEN": new_secret(),

@@ -1,8 +1,6 @@
-"""Replicas on Ray Serve: each is a complete host in an actor.
+"""Replicas on Ray Serve, each a complete host. On a cluster they outlive this process.
 
-Without a cluster, Ray starts on this machine and ends with this process. Ray listens on loopback,
-Serve on a port of each replica on all addresses; a secret token guards both. On a cluster, replicas
-outlive this process, and another start replaces them.
+Without one, Ray listens on loopback and Serve on all addresses; a secret token guards both.
 """
 
 import asyncio
@@ -43,10 +41,9 @@ class ClusterError(ForegramError):
 
 
 def serve_replicas(plan: ReplicaPlan, host: HostOptions) -> None:
-    """Deploy, and serve until SIGTERM or SIGINT. Raises ConfigurationError and ClusterError.
+    """Serve until SIGTERM or SIGINT. Raises ConfigurationError and ClusterError.
 
-    SIGUSR1 replaces the replicas one by one. Replicas follow the token file themselves; on SIGHUP,
-    this process checks it and reads it for later replicas.
+    SIGUSR1 replaces the replicas one by one. SIGHUP reads the token file for those started later.
     """
     if host.port == 0:
         raise ConfigurationError("replicas need a port that is known beforehand")
@@ -86,7 +83,6 @@ def serve_replicas(plan: ReplicaPlan, host: HostOptions) -> None:
 
 
 def _ray(cluster: str | None) -> AbstractContextManager[Any]:
-    """Connect to a cluster, or start Ray on this machine for the block. Raises ClusterError."""
     options: Any = {"address": cluster} if cluster else _OWN_RAY
     try:
         started = ray.init(**options, logging_level=logging.WARNING, namespace=_APP)
@@ -106,8 +102,7 @@ def _deploy(
     share = max(1, int(min(sum(processors) // most, max(processors, default=1))))
     has_gpu = plan.device != "cpu" and ray.cluster_resources().get("GPU", 0) > 0
     deployment = serve.deployment(serve.ingress()(Replica)).options(
-        # Scale up fast and down slowly: a session that moves has to read its prompts again.
-        autoscaling_config={
+        autoscaling_config={  # down slowly: a session that moves reads its prompts again
             "min_replicas": least,
             "max_replicas": most,
             "target_ongoing_requests": plan.target_load,
