@@ -1,8 +1,4 @@
-"""HTTP to an upstream: single requests and streamed completions. It knows no model.
-
-Error messages never quote a token. The host's log names the address and the option to set; clients
-get a shorter message.
-"""
+"""HTTP to an upstream. Errors never quote a token; clients see no address and no option."""
 
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
@@ -42,10 +38,7 @@ _DONE = b'{"choices":[{"finish_reason":"stop"}]}'  # in case no event gave a rea
 
 
 class UpstreamError(ForegramError):
-    """The upstream could not generate; `code` says how it failed.
-
-    `said` is its own message about a request. It may quote a prompt, so the log omits it.
-    """
+    """The upstream could not generate. `said` is its own message, which may quote a prompt."""
 
     exit_status = 8
 
@@ -152,7 +145,6 @@ class UpstreamChannel:
                 yield response
 
     async def _refusal(self, response: httpx2.Response) -> UpstreamError:
-        """Return the error for an HTTP error status, with the answer's own message."""
         said, wait_s = _sentence(await body_of(response)), retry_after_s(response)
         status, who = response.status_code, self.name
         words = f": {said[:_MOST_SAID]}" if said else ""

@@ -10,15 +10,11 @@ from engine.host.loopback import is_loopback
 
 @dataclass(frozen=True, slots=True)
 class UpstreamOptions:
-    """An upstream's address, and the user's options for its model. Raises ConfigurationError.
-
-    `model_name` is the upstream's name of the model; `known_as` is foregram's, which determines its
-    special tokens. If empty, the upstream is asked.
-    """
+    """An upstream's address, and the user's options for its model. Raises ConfigurationError."""
 
     url: str
-    model_name: str = ""
-    known_as: str = ""
+    model_name: str = ""  # the upstream's name for it; if empty, the upstream is asked
+    known_as: str = ""  # foregram's name, which determines special tokens; likewise
     token: str = field(default="", repr=False)
     ca_file: Path | None = None
     is_insecure: bool = False  # allows unencrypted text and token on a network

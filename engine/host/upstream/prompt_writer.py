@@ -1,8 +1,4 @@
-"""Prompts for an upstream, laid out as by our own engine and sent as text.
-
-Special tokens appear by name. Such a name in the user's text is broken up, so that it stays text.
-Lengths are estimated, as only the upstream has the tokenizer.
-"""
+"""Prompts for an upstream: text with special tokens by name, of an estimated length."""
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -135,7 +131,6 @@ class PromptWriter:
         return [name for name in self.special if name not in text]
 
     def _raw(self, text: str) -> Prompt:
-        """Return a prompt laid out by its caller, in which names stand for special tokens."""
         first, *pieces = self._names.split(text)
         ids = self.codec.encode(first)
         for name, piece in zip(self._names.findall(text), pieces, strict=True):
@@ -143,6 +138,6 @@ class PromptWriter:
         return Prompt(tuple(ids), b"", b"", ())
 
     def _plain(self, ids: Iterable[int]) -> str:
-        """Decode text, with a blank put after the first character of any special token's name."""
+        """Decode text, with a blank in any special token's name, so that it stays text."""
         text = self.codec.decode(ids)
         return self._names.sub(lambda found: f"{found[0][0]} {found[0][1:]}", text)

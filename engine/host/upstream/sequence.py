@@ -30,19 +30,14 @@ class RepeatMissedError(Exception):
 
 @dataclass(slots=True, eq=False)
 class UpstreamSequence:
-    """Requests a completion, judges it, and requests another if the answer lacks the owed text.
-
-    The first prompt lacks the piece at the cursor, so its answer must begin with that piece. The
-    second prompt contains it. `on_end` is called when the text ends; `is_done` is set once the
-    upstream's work has ended, too.
-    """
+    """Requests a completion, and another if the answer lacks the piece cut off the prompt."""
 
     model: UpstreamModel
     request: CompletionRequest
     on_chunk: Callable[[Chunk], None]
     is_cancelled: Callable[[], bool]
-    on_end: Callable[["UpstreamSequence"], None]
-    is_done: bool = False
+    on_end: Callable[["UpstreamSequence"], None]  # called when the text ends
+    is_done: bool = False  # set once the upstream's work has ended, too
     error: Exception | None = None
     _prompt: Prompt = field(init=False)
     _text: GrowingText = field(init=False)
@@ -146,7 +141,6 @@ class UpstreamSequence:
         self._text.finish(reason)
 
     def _unrepeated(self, said: str) -> str:
-        """Return a piece of the answer without the owed text."""
         num_shared = min(len(said), len(self._owed))
         if said[:num_shared] != self._owed[:num_shared]:
             raise RepeatMissedError

@@ -1,8 +1,4 @@
-"""An upstream as the host's engine: concurrent completions on the engine's thread.
-
-The thread runs an event loop. While completions run, it checks every few milliseconds for new and
-cancelled ones, as a loaded model's loop does between steps. When idle, it waits in the scheduler.
-"""
+"""An upstream as the host's engine: concurrent completions in an event loop on its thread."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -40,10 +36,7 @@ class UpstreamEngine(ServedEngine):
 
     @classmethod
     def load(cls, options: UpstreamOptions, progress: Progress) -> "UpstreamEngine":
-        """Wait for an upstream and identify it. Raises ForegramError.
-
-        An unreachable one may be starting, as a large model takes minutes to load.
-        """
+        """Wait for an upstream, which may take minutes to start. Raises ForegramError."""
         runner = asyncio.Runner()
         try:
             return cls(runner.run(_connected(options, progress)), runner)
@@ -63,11 +56,7 @@ class UpstreamEngine(ServedEngine):
         is_cancelled: Callable[[], bool],
         on_end: Callable[[UpstreamSequence], None],
     ) -> UpstreamSequence:
-        """Return a completion for `run`.
-
-        Raises InputError for a raw prompt far beyond the context, and if the request wants
-        log-probabilities that the upstream does not send.
-        """
+        """Return a completion. Raises InputError for too long a raw prompt or missing logprobs."""
         model = self._model
         if request.is_raw:
             most = model.identity.context - 1

@@ -34,7 +34,7 @@ _LOST = (
 _LOST_WITHOUT_PROBABILITIES = "`min_confidence`: the upstream tells no probabilities"
 _LEAST_PROMPT, _MOST_PROMPT = 1024, 8192  # tokens
 _READ_MS = 2400.0  # ms to read a full prompt, as for a local model; most of it is read ahead
-_PROBE_WORDS = 96  # words of three or four tokens each
+_PROBE_WORDS = 96  # random words of three or four tokens each; others might be cached
 _PROBE_S = 30.0  # seconds to measure the reading speed
 
 
@@ -56,7 +56,6 @@ class UpstreamIdentity:
 
 
 async def _identify(channel: UpstreamChannel, options: UpstreamOptions) -> UpstreamIdentity:
-    """Identify an upstream. Raises UpstreamError and ConfigurationError."""
     models = await _models(channel)
     owners = {str(model.get("owned_by", "")).lower() for model in models}
     kind: ServerKind = next((one for one in TITLES if one in owners), "other")
@@ -86,10 +85,7 @@ async def _identify(channel: UpstreamChannel, options: UpstreamOptions) -> Upstr
 async def _special_tokens(
     channel: UpstreamChannel, identity: UpstreamIdentity, options: UpstreamOptions
 ) -> tuple[str, ...]:
-    """Find the model's special tokens by its name, or by how the upstream tokenizes them.
-
-    Raises ConfigurationError if neither helps, or if `--model` is not the upstream's model.
-    """
+    """Find special tokens by the model's name, or by tokenizing. Raises ConfigurationError."""
     said = [identity.model_name, *identity.other_names]
     if options.known_as:
         if kind_of(options.known_as) == "unknown":
@@ -235,10 +231,7 @@ class UpstreamModel:
                 may_repeat = False
 
     async def _affordable_prompt(self) -> int:
-        """Return how many prompt tokens the upstream reads quickly: a power of two, 1024 to 8192.
-
-        It measures with random words, as the upstream may have cached any others.
-        """
+        """Return how many prompt tokens are read in `_READ_MS`, as a power of two."""
         try:
             async with asyncio.timeout(_PROBE_S):
                 ms_per_token = min([await self._reading_ms() for _ in range(2)])

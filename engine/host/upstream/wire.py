@@ -1,11 +1,4 @@
-"""Requests to `/v1/completions`, and the text and log-probabilities in its stream of events.
-
-Each engine's own fields undo defaults, its own or a model's, that would change the text: a
-repetition penalty spoils code. Some gateways refuse unknown fields; these are then left out.
-
-OpenAI's `logprobs` (vLLM, SGLang, TensorRT-LLM) have lists of tokens and of numbers; llama.cpp uses
-the form of chats, with an object for each token.
-"""
+"""Requests to `/v1/completions`, and the text and log-probabilities in its stream of events."""
 
 import hashlib
 import math
@@ -31,7 +24,7 @@ TITLES: dict[ServerKind, str] = {
     "other": "an OpenAI server",
 }
 _PLAIN = {"repetition_penalty": 1.0, "skip_special_tokens": False}
-_OWN: dict[ServerKind, dict[str, Any]] = {
+_OWN: dict[ServerKind, dict[str, Any]] = {  # undo defaults that would change the text
     "llamacpp": {"cache_prompt": True, "top_k": 0, "min_p": 0.0, "repeat_penalty": 1.0},
     "vllm": _PLAIN | {"top_k": -1, "min_p": 0.0, "spaces_between_special_tokens": False},
     "sglang": _PLAIN | {"top_k": -1, "min_p": 0.0},
@@ -55,11 +48,7 @@ class BodyWriter:
     def body(
         self, prompt: str, max_tokens: int, sampling: Sampling, principal: str = ""
     ) -> dict[str, Any]:
-        """Return the body of a streaming request.
-
-        A cache salt makes vLLM reuse only the named principal's own prompts, so that reading times
-        reveal nothing about others' text.
-        """
+        """Return the body of a streaming request."""
         fields: dict[str, Any] = {
             "model": self.model_name,
             "prompt": prompt,
@@ -74,7 +63,7 @@ class BodyWriter:
         }
         if self.kind == "llamacpp":  # it would omit them from the text
             fields["preserved_tokens"] = list(self.special)
-        if principal and self.kind == "vllm":
+        if principal and self.kind == "vllm":  # else times would reveal others' prompts
             salt = hashlib.blake2b(principal.encode(), key=self.salt, digest_size=16)
             fields["cache_salt"] = salt.hexdigest()
         return {name: value for name, value in fields.items() if name not in self.refused}
@@ -106,7 +95,7 @@ class _Token(msgspec.Struct):
 class _LogProbs(msgspec.Struct):
     tokens: list[str] | None = None
     token_logprobs: list[float | None] | None = None
-    content: list[_Token] | None = None
+    content: list[_Token] | None = None  # llama.cpp's form, as in chats
 
     def said(self) -> list[TokenText]:
         if self.content is not None:
@@ -163,11 +152,8 @@ def read_delta(data: bytes, upstream: str) -> Delta:
 
 
 def _pieces(text: str, said: list[TokenText], *, is_last: bool) -> tuple[TokenText, ...]:
-    """Return the tokens if they make up the text, else the text as one token.
-
-    In the last event, the last token may be the one that ended the text, and not part of it.
-    """
-    for tokens in (said, said[:-1] if is_last else said):
+    """Return the tokens if they make up the text, else the text as one token."""
+    for tokens in (said, said[:-1] if is_last else said):  # the last may be the end token
         if "".join(token.text for token in tokens) == text and (text or tokens):
             return tuple(tokens)
     if not text and (is_last or not said):
