@@ -46,10 +46,7 @@ def locate(spec: str, progress: Progress | None = None) -> LocatedModel:
 
 
 def on_disk(located: LocatedModel, scratch: Path, progress: Progress) -> ModelFiles:
-    """Join the parts of an embedded model inside the folder `scratch`.
-
-    Raises ModelNotFoundError if a part is missing, and ModelCorruptError if one is damaged.
-    """
+    """Join an embedded model's parts in `scratch`. Raises ModelNotFoundError, ModelCorruptError."""
     if not isinstance(located, EmbeddedModel):
         return located
     parts = find_parts(located)
@@ -75,10 +72,7 @@ def _at(path: Path) -> ModelFiles:
 
 
 def check_source(source: ModelFiles) -> None:
-    """Raise ModelCorruptError if a tensor is missing or has a wrong shape.
-
-    Compiled code trusts the sizes in the configuration, so all are checked before a conversion.
-    """
+    """Raise ModelCorruptError for a missing tensor or wrong shape; compiled code trusts sizes."""
     config = source.config
     for name, shape in config.shapes():
         if (found := source.shape_of(name)) != shape:

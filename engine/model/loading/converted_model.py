@@ -1,9 +1,4 @@
-"""A model on disk for our forward passes: quantized once, mapped at each start.
-
-A folder holds the weights, the tokenizer's text, and a manifest with everything else. Each start
-compares the files' sizes and times with the manifest. It hashes the files only if times differ, as
-after a copy of the folder.
-"""
+"""A model on disk for our forward passes: quantized once, mapped at each start."""
 
 import hashlib
 from collections.abc import Iterable
@@ -30,11 +25,9 @@ _ALIGNMENT = 64  # bytes; aligns mapped tensors for vector instructions
 
 
 class _Place(msgspec.Struct, frozen=True):
-    """Where a tensor lies among the weights; `start` is in bytes."""
-
     dtype: str
     shape: tuple[int, ...]
-    start: int
+    start: int  # in bytes, among the weights
 
     def within(self, weights: torch.Tensor) -> torch.Tensor:
         dtype: torch.dtype = getattr(torch, self.dtype)
@@ -60,25 +53,22 @@ class _Stamp(msgspec.Struct, frozen=True):
             raise ModelCorruptError(
                 f"{path} is truncated or foreign: it has {stat.st_size:,} bytes, not {self.bytes:,}"
             )
+        # A start hashes only files whose time differs, as after a copy of the folder.
         if stat.st_mtime_ns != self.mtime_ns and self.of(path).blake2b != self.blake2b:
             raise ModelCorruptError(f"{path} is damaged: its sum is not the known one")
 
 
 class ConvertedModel(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A model that our forward passes can run, ready to be mapped. The manifest holds its fields.
-
-    `document` lacks the tokenizer's text. `blake2b` is the sum of the manifest without it, since
-    compiled code trusts the shapes.
-    """
+    """A model that our forward passes can run. The manifest holds its fields."""
 
     name: str
     fingerprint: str
     quantization: str
     config: ModelConfig
-    document: TokenizerDocument
+    document: TokenizerDocument  # without the tokenizer's text
     places: dict[str, _Place]
     files: dict[str, _Stamp]
-    blake2b: str = ""
+    blake2b: str = ""  # sum of the manifest without it; compiled code trusts the shapes
     folder: Path = Path()  # known when it is loaded
 
     @classmethod
@@ -122,15 +112,11 @@ def convert(
     source: ModelFiles,
     name: str,
     fingerprint: str,
-    quantization: str,
+    quantization: str,  # a key of `PACKERS`, or `FILE_FORMS`
     folder: Path,
     progress: Progress,
 ) -> None:
-    """Convert `source` into `folder`; the manifest comes last.
-
-    Only one weight and its packed form are in memory at a time. `quantization` is a key of
-    `packing.PACKERS`, or `FILE_FORMS`.
-    """
+    """Convert `source` into `folder`, one weight in memory at a time; the manifest comes last."""
     config = source.config
     document = source.tokenizer_document()
     Tokenizer(document)  # raises before the weights are read, which takes longer

@@ -127,7 +127,6 @@ class FolderModel:
 
     @cached_property
     def _quantization(self) -> dict[str, Any]:
-        """Return the configuration of four-bit matrices; empty if there are none."""
         said = self._content.get("quantization_config")
         return said if isinstance(said, dict) and is_int4(said) else {}
 
@@ -147,10 +146,7 @@ class FolderModel:
 
 
 def fingerprint_of(files: Iterable[Path]) -> str:
-    """Hash name, size, time and both ends of each file; reading the middle would take seconds.
-
-    Raises ModelCorruptError.
-    """
+    """Hash names, sizes, times and, for speed, only the ends of files. Raises ModelCorruptError."""
     total = hashlib.blake2b()
     for path in files:
         try:

@@ -1,7 +1,4 @@
-"""Rearrange the blocks of a GGUF file into the forms that a GPU reads, with the same numbers.
-
-Forms: https://github.com/ggml-org/ggml/blob/master/src/ggml-common.h
-"""
+"""Rearrange the blocks of a GGUF file (ggml's `ggml-common.h`) exactly into forms for a GPU."""
 
 from collections.abc import Callable
 

@@ -1,8 +1,6 @@
-"""A GGUF file: its metadata, and its tensors as float32, one at a time.
+"""A GGUF file (format: ggml's `docs/gguf.md`): metadata, and tensors as float32, one at a time.
 
-We parse the container ourselves, as the reader of the `gguf` package takes eleven seconds for a
-vocabulary of 150,000 strings. The package still decodes the quantised blocks.
-Format: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md
+We parse the header ourselves: the `gguf` package takes eleven seconds for 150,000 tokens.
 """
 
 import re
@@ -22,7 +20,7 @@ from engine.model_names import printable
 _SCALARS = dict(enumerate(["B", "b", "H", "h", "I", "i", "f", "?"])) | {10: "Q", 11: "q", 12: "d"}
 _STRING, _ARRAY = 8, 9
 _MAX_DIMS = 4
-_MOST_ITEMS = 2**24  # of an array, far more than any vocabulary has
+_MOST_ITEMS = 2**24  # items of an array; vocabularies have far fewer
 _FORMER_TYPES = {4: "Q4_2", 5: "Q4_3", 31: "Q4_0_4_4", 32: "Q4_0_4_8", 33: "Q4_0_8_8"}
 PART = re.compile(r"-(\d{5})-of-(\d{5})\.gguf$")
 _BLOCK_VALUES = 1 << 22  # values decoded at a time, to bound the decoder's temporary memory
@@ -30,18 +28,15 @@ _BLOCK_VALUES = 1 << 22  # values decoded at a time, to bound the decoder's temp
 
 @dataclass(frozen=True, slots=True)
 class StoredTensor:
-    """A tensor in its mapped file: `shape` outermost first, `stored` uint8 [rows, bytes per row]."""
+    """A tensor in its mapped file."""
 
-    shape: tuple[int, ...]
+    shape: tuple[int, ...]  # outermost first
     kind: GGMLQuantizationType
-    stored: np.ndarray
+    stored: np.ndarray  # uint8 [rows, bytes per row]
 
 
 class GgufFile:
-    """A mapped GGUF file: `metadata` by key, `tensors` by name.
-
-    If the file is split, `path` is the first part, with the others beside it.
-    """
+    """A mapped GGUF file. If it is split, `path` is the first part, with the others beside it."""
 
     def __init__(self, path: Path) -> None:
         """Read the header. Raises ModelCorruptError if the file is not a complete GGUF file."""
@@ -104,8 +99,6 @@ def _read(path: Path) -> "_Header":
 
 
 class _Header:
-    """A cursor that parses the header from start to end."""
-
     def __init__(self, content: np.memmap[Any, np.dtype[np.uint8]]) -> None:
         self._view = content.data
         self._at = 0
@@ -171,7 +164,6 @@ class _Header:
         return [self._value(kind) for _ in range(length)]
 
     def _tensor_info(self) -> tuple[str, tuple[int, ...], GGMLQuantizationType, int]:
-        """Return a tensor's name, shape, type, and its place among the weights."""
         name = printable(self._string())
         (num_dims,) = self._unpack("I")
         if num_dims > _MAX_DIMS:

@@ -1,7 +1,4 @@
-"""A Qwen2 or Llama model in a GGUF file, read as if it were a Hugging Face folder.
-
-Callers name tensors as Hugging Face does.
-"""
+"""A Qwen2 or Llama model in a GGUF file, read by the tensor names of a Hugging Face folder."""
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
@@ -177,6 +174,6 @@ def _deviations(
 
 
 def _halved(weight: torch.Tensor, num_heads: int) -> torch.Tensor:
-    """Put a head's outputs in the order of halves (`permute` in llama.cpp's `convert_hf_to_gguf.py`)."""
+    """Put a head's outputs in the order of halves, undoing `permute` of `convert_hf_to_gguf.py`."""
     pairs = weight.view(num_heads, -1, 2, weight.shape[1])
     return pairs.transpose(1, 2).reshape(weight.shape)

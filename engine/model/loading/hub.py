@@ -1,13 +1,10 @@
 """Models of the Hugging Face hub, taken from its local cache or downloaded into it.
 
-A model is a folder or one GGUF file of a repository. The cache comes first, so a model stays at the
-commit of its first download, unless its name has a revision.
-
-Repositories have a GGUF file per quantization. `owner/name:Q8_0` names one, as in llama.cpp.
+The cache comes first, so a model stays at the commit of its first download, unless its name has a
+revision. `owner/name:Q8_0` names a repository's GGUF file of that quantization, as in llama.cpp.
 Without a tag, the name means the only file, else the four-bit one, else the eight-bit one.
 
-The hub's client is imported in functions: it takes a quarter of a second, which other models need
-not pay.
+The hub's client is imported in functions, since the import takes a quarter of a second.
 """
 
 import hashlib
@@ -27,7 +24,7 @@ from engine.progress import Progress, shown
 
 _FILES = ["*.json", "*.safetensors"]
 _INDEX = "model.safetensors.index.json"
-_SHA256 = re.compile(r"[0-9a-f]{64}")
+_SHA256 = re.compile(r"[0-9a-f]{64}")  # the name of a large file in the hub's cache is its sum
 _BLOCK_BYTES = 2**22
 _PREFERRED = ("Q4_K_M", "Q8_0")
 _QUANTIZATION = re.compile(r"(?:^|[-._/])((?:i?q\d|[bf]+16|f32)\w*)\.gguf$", re.IGNORECASE)
@@ -35,10 +32,7 @@ _NO_MODEL = "mmproj"  # the image encoder of another model
 
 
 def hub_folder(repository: str, progress: Progress) -> Path:
-    """Return the local snapshot of `owner/name`, or of `owner/name@revision`.
-
-    Raises ModelNotFoundError, and ModelCorruptError for a download with a wrong checksum.
-    """
+    """Return `owner/name[@revision]`'s folder. Raises ModelNotFoundError, ModelCorruptError."""
     folder = _cached_snapshot(repository, _FILES)
     if folder is None or not _is_whole(folder):
         try:
@@ -52,10 +46,7 @@ def hub_folder(repository: str, progress: Progress) -> Path:
 
 
 def hub_gguf(name: str, progress: Progress) -> Path:
-    """Return the file that `owner/name[:tag][@revision]` names.
-
-    Raises ModelNotFoundError, and ModelCorruptError for a download with a wrong checksum.
-    """
+    """Return `owner/name[:tag][@revision]`'s file. Raises ModelNotFoundError, ModelCorruptError."""
     (repository, tag), revision = gguf_tag(name), pinned(name)[1]
     place = f"{repository}@{revision}" if revision else repository
     cached = _cached_gguf(place, tag)
@@ -133,11 +124,7 @@ def _counting(progress: Progress) -> Any:  # noqa: ANN401 - a class of the hub's
 
 
 def check_sums(folder: Path, progress: Progress, pattern: str = "*.safetensors") -> None:
-    """Check weights against their SHA-256, which is the name of large files in the hub's cache.
-
-    The hub's client checks only sizes. A mark beside a file says that it was checked, since an
-    earlier process may have ended before. Raises ModelCorruptError.
-    """
+    """Check weights by SHA-256, as the client checks only sizes. Raises ModelCorruptError."""
     for path in sorted(folder.glob(pattern)):
         stored = path.resolve()
         checked = stored.with_name(f"{stored.name}.checked")
@@ -150,7 +137,7 @@ def check_sums(folder: Path, progress: Progress, pattern: str = "*.safetensors")
                 f"{path.name} of {folder} was downloaded with other bytes than the hub names; try "
                 "again"
             )
-        checked.touch()
+        checked.touch()  # a process may end between a download and its check
 
 
 def _not_downloaded(repository: str) -> ModelNotFoundError:
@@ -178,10 +165,7 @@ def _is_whole(folder: Path) -> bool:
 
 
 def _cached_snapshot(name: str, patterns: Sequence[str] = ()) -> Path | None:
-    """Return the folder of `owner/name[@revision]` in the local cache, complete or not.
-
-    None if it lacks files of these patterns. Raises ModelNotFoundError for an invalid name.
-    """
+    """Return the cached folder; None if it lacks files of `patterns`. Raises ModelNotFoundError."""
     from huggingface_hub import errors, snapshot_download  # noqa: PLC0415 - see above
 
     repository, revision = pinned(name)
@@ -198,7 +182,6 @@ def _cached_snapshot(name: str, patterns: Sequence[str] = ()) -> Path | None:
 
 
 def _cached_gguf(place: str, tag: str | None) -> Path | None:
-    """Return the tag's file of `owner/name[@revision]` in the cache. Raises ModelNotFoundError."""
     folder = _cached_snapshot(place)
     if folder is None:
         return None
@@ -207,10 +190,7 @@ def _cached_gguf(place: str, tag: str | None) -> Path | None:
 
 
 def is_meant(name: str, file: Path) -> bool:
-    """Whether a name means this file, whatever other files its repository has.
-
-    Without a tag, the file must have no quantization, the preferred one or the repository name's.
-    """
+    """Whether a name means this file, whatever other files its repository has."""
     repository, tag = gguf_tag(name)
     quantization = _QUANTIZATION.search(file.name)
     if tag is not None or quantization is None:

@@ -1,11 +1,8 @@
-"""Four-bit matrices in a Hugging Face folder, as written by GPTQ and AWQ.
-
-    w = scale_group (code - zero_group)
+"""Four-bit matrices of GPTQ and AWQ in a Hugging Face folder: w = scale_group (code - zero_group).
 
 Both pack codes and zeros in int32, eight to a number. GPTQ packs codes along the inputs and may
 reorder inputs (`desc_act`); its first format stores zeros minus one. AWQ packs along the outputs
-in its own order. Formats: https://github.com/ModelCloud/GPTQModel,
-https://github.com/casper-hansen/AutoAWQ (`awq/modules/linear/gemm.py`)
+in its own order. Formats: ModelCloud/GPTQModel; casper-hansen/AutoAWQ, `awq/modules/linear/gemm.py`
 """
 
 from collections.abc import Mapping
@@ -24,22 +21,16 @@ _MIDDLE = 8  # the zero of symmetric groups
 
 @dataclass(frozen=True, slots=True)
 class Int4Matrix:
-    """`codes` and `zeros` uint8, `scales` float16: [N, K], [groups, N], [groups, N].
+    """A matrix of N outputs and K inputs."""
 
-    `groups` int64 [K] is the group of each input.
-    """
-
-    codes: torch.Tensor
-    zeros: torch.Tensor
-    scales: torch.Tensor
-    groups: torch.Tensor
+    codes: torch.Tensor  # uint8 [N, K]
+    zeros: torch.Tensor  # uint8 [groups, N]
+    scales: torch.Tensor  # float16 [groups, N]
+    groups: torch.Tensor  # int64 [K]: the group of each input
 
     @classmethod
     def unpack(cls, quantization: Mapping[str, Any], parts: Mapping[str, torch.Tensor]) -> Self:
-        """Read the existing `PARTS` of one matrix; `quantization` is from config.json.
-
-        Raises ValueError, LookupError or RuntimeError for parts that do not fit each other.
-        """
+        """Read `PARTS`. Raises ValueError, LookupError or RuntimeError if they do not fit."""
         packed, zeros, scales = (parts[name] for name in PARTS[:3])
         if quantization["quant_method"] == "awq":
             codes, order = _unpacked(packed), _AWQ_ORDER

@@ -1,11 +1,10 @@
 """Pack a model's weights, known by their Hugging Face names, for a way of computing.
 
-`int8` is the CPU's quantization. Weights have 8 bits and one scale per output channel; activations
-have 8 bits and one scale per 64 inputs. So sums are exact integers, and a row's result cannot
-depend on the rows beside it. Some channels of Qwen2's activations are a hundred times larger than
-the rest, which 8 bits would drown. So fixed orthogonal matrices rotate the residual stream and the
-heads' values. This changes nothing else: norm weights are folded into the next matrices, and a norm
-without weights commutes with a rotation (QuaRot, arXiv 2404.00456).
+`int8`, for the CPU, has 8-bit weights with a scale per output, and 8-bit activations with a scale
+per 64 inputs. So sums are exact integers, and a row's result cannot depend on the rows beside it.
+In Qwen2, some channels of the activations are a hundred times larger than the rest. So fixed
+orthogonal matrices rotate the residual stream and the heads' values (QuaRot, arXiv 2404.00456).
+The next matrices absorb norm weights, as only a norm without weights commutes with a rotation.
 """
 
 from collections.abc import Callable, Iterator
@@ -28,10 +27,7 @@ _RESIDUAL_SEED, _HEAD_SEED = 1, 2
 
 
 def pack_int8(config: ModelConfig, read: Read) -> Iterator[NamedTensor]:
-    """Yield `embedding` (float16) and per linear `.weight` int8 [out, in], `.scale` [out], `.bias`.
-
-    The projections of query, key and value form one linear, and so do gate and up.
-    """
+    """Yield `embedding` float16, and linears: `.weight` int8 [out, in], `.scale` [out], `.bias`."""
     rotation = _orthogonal(config.hidden_size, _RESIDUAL_SEED)
     head_rotation = _orthogonal(config.head_dim, _HEAD_SEED)
     yield "embedding", _rotate_inputs(read("model.embed_tokens.weight"), rotation).half()
@@ -63,11 +59,7 @@ def pack_own_forms(
     own_form: OwnForm = lambda _name: None,
     dtype: torch.dtype = torch.bfloat16,
 ) -> Iterator[NamedTensor]:
-    """Yield the same linears in the form of the model's file, and the norms' weights.
-
-    A linear `x` in form `q` gives `x.q.values` and `x.q.scales`, see `kernels.weight.Weight`.
-    Without a form, or if its parts cannot share one, it gives `x.weight` in `dtype`.
-    """
+    """Yield the same linears in the file's forms (see `Weight`) or in `dtype`, and the norms."""
 
     def matrix(own: str, *names: str) -> Iterator[NamedTensor]:
         parts = [part for name in names if (part := own_form(f"{name}.weight")) is not None]

@@ -1,8 +1,4 @@
-"""The cache of converted models: one folder per model and quantization.
-
-A conversion writes to a draft folder, which is renamed when complete. A second process waits for
-it, and a damaged folder is converted again.
-"""
+"""The cache of converted models: one folder per model and quantization, renamed when complete."""
 
 import hashlib
 import os
@@ -25,8 +21,7 @@ from engine.offline_parts import EmbeddedModel
 from engine.progress import Progress
 from engine.shared_lock import shared_lock
 
-# Increased whenever the files that a conversion writes change, so that old folders do not match.
-_VERSION = "v4"
+_VERSION = "v4"  # increased whenever the files change, so that old folders do not match
 _GIGABYTE = 1e9
 _BYTES_PER_WEIGHT = {"int8": 1, "bfloat16": 2, "float32": 4, FILE_FORMS: 1.1}
 _SLACK_BYTES = 64 << 20  # tokenizer, scales, header
@@ -35,11 +30,7 @@ _SLACK_BYTES = 64 << 20  # tokenizer, scales, header
 def obtain(
     folder: Path, located: LocatedModel, quantization: str, progress: Progress
 ) -> ConvertedModel:
-    """Return the model in this quantization, after converting it into `folder` if needed.
-
-    Raises ConfigurationError for an unknown quantization, CacheError if the folder cannot hold the
-    model, ModelCorruptError and UnsupportedModelError for files that cannot be converted.
-    """
+    """Return the model, after converting it into `folder` if needed. Raises ForegramError."""
     if quantization not in PACKERS and quantization != FILE_FORMS:
         known = ", ".join(sorted(PACKERS))
         raise ConfigurationError(f"dtype {quantization!r} is none of {known}")
@@ -49,11 +40,9 @@ def obtain(
         return model
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        # The system frees it when a process dies.
-        lock = FileLock(entry.with_name(f".{entry.name}.lock"))
+        lock = FileLock(entry.with_name(f".{entry.name}.lock"))  # freed when its process dies
         with shared_lock(lock, "waiting for another process that converts the model", progress):
-            # Another process may have converted it meanwhile.
-            if not _load(entry, fingerprint, progress):
+            if not _load(entry, fingerprint, progress):  # another process may have converted it
                 _convert(located, fingerprint, quantization, entry, progress)
             return ConvertedModel.load(entry)
     except OSError as error:
@@ -100,7 +89,6 @@ def _converted_bytes(config: ModelConfig, quantization: str) -> int:
 
 
 def _stem(located: LocatedModel) -> str:
-    """Return the model's name and a hash of its files' place."""
     name = re.sub(r"[^\w.-]+", "-", located.name)
     if isinstance(located, EmbeddedModel):
         return f"{name}-{located.fingerprint[8:16]}"
@@ -120,7 +108,6 @@ def _load(entry: Path, fingerprint: str, progress: Progress) -> ConvertedModel |
 
 @contextmanager
 def _draft_folder(entry: Path) -> Iterator[Path]:
-    """Make an empty folder beside `entry`, and remove leftovers before and after."""
     draft = entry.with_name(f".{entry.name}.partial")
     shutil.rmtree(draft, ignore_errors=True)
     draft.mkdir()
