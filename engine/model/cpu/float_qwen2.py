@@ -1,8 +1,6 @@
 """Qwen2, Qwen2.5 and Llama in floating point on the CPU: our forward pass over a static KV cache.
 
-A Llama is a Qwen2 without biases of queries, keys and values.
-
-Shapes: R rows of a step, H hidden size, h query heads, k key-value heads, d head size.
+Shapes: R rows of a step, H hidden size, d head size.
 Reference, also of the tests: `modeling_qwen2.py` and `modeling_llama.py` of transformers.
 """
 
@@ -20,10 +18,7 @@ Angles = tuple[torch.Tensor, torch.Tensor]  # cosines and sines, [R, 1, d / 2]
 
 
 class FloatQwen2(EagerModel):
-    """A float model. `tensors` are those of `engine.model.loading.packing.pack_own_forms`.
-
-    The bits of a row may depend on the rows beside it.
-    """
+    """A float model, packed by `pack_own_forms`. A row's bits may depend on the rows beside it."""
 
     device = "cpu"
 

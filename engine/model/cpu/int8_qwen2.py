@@ -16,7 +16,7 @@ from kernels.cpu_forward import BLOCK, ForwardInput, Linear, Matrix, Model, Runn
 
 
 class Int8Qwen2(EagerModel):
-    """An int8 model. `tensors` are those of `engine.model.loading.packing.pack_int8`."""
+    """An int8 model, packed by `engine.model.loading.packing.pack_int8`."""
 
     device = "cpu"
     dtype_name = "int8"
@@ -45,7 +45,6 @@ class Int8Qwen2(EagerModel):
         return KVSlot(self.config, capacity, torch.float32, slot_width(self.config.head_dim))
 
     def _forward(self, step: StepInput) -> Logits:
-        """Write keys and values; return logits, of no row without a head."""
         tree, slot = step.tree, step.slot
         cosines, sines = self._rotary.at(tree.depths + slot.length)
         num_scored = tree.num_rows if step.has_head else 0

@@ -30,10 +30,7 @@ class Rotary:
 
 
 class KVSlot:
-    """`keys` and `values` float [layers, kv heads, slots, width]; position p of the text is slot p.
-
-    A step writes its rows at slots length..length+rows-1; `commit` moves the accepted path down.
-    """
+    """Keys and values, float [layers, kv heads, slots, width]. Steps write from `length` on."""
 
     def __init__(self, config: ModelConfig, capacity: int, dtype: torch.dtype, width: int) -> None:
         """`width` is at least the size of a head; attention may need padding."""

@@ -1,7 +1,4 @@
-"""Run any causal language model of transformers as a `CausalModel`.
-
-A model runs correctly or is refused with a reason. transformers takes seconds to import.
-"""
+"""Run any causal language model of transformers, which takes seconds to import."""
 
 import inspect
 from pathlib import Path
@@ -37,11 +34,7 @@ _DTYPES = ("float32", "bfloat16", "float16", "float64")
 
 
 class TransformersModel(EagerModel):
-    """A model of transformers that verifies token trees; see `CausalModel` for the contract.
-
-    It switches the network to the attention of `engine.model.transformers.attention`. Raises
-    UnsupportedModelError if a trial with a few rows shows that it cannot run trees.
-    """
+    """A network with our attention. Raises UnsupportedModelError if a trial run of a tree fails."""
 
     def __init__(self, network: PreTrainedModel) -> None:
         self._network = network
@@ -81,10 +74,7 @@ class TransformersModel(EagerModel):
 
     @torch.inference_mode()
     def _check_branch(self) -> int:
-        """Compare the end of a branch with the same text in the unchanged network.
-
-        Returns the number of the logits' columns. The tolerance is wide because of low precision.
-        """
+        """Compare a branch with its text in the unchanged network. Returns the logits' columns."""
         text = [5, 7, 11, 13]
         expected = self._network(torch.tensor([text], device=self._network.device)).logits[0, -1]
         self._network.set_attn_implementation(ATTENTION)
@@ -92,7 +82,7 @@ class TransformersModel(EagerModel):
         prefill(self, slot, text[:1])
         tree = TokenTree(np.array([7, 3, 11, 13]), np.array([-1, 0, 0, 2], np.int32))
         error = (self._forward(StepInput(slot, tree)).values[3] - expected).abs().max()
-        if not error <= 0.25 * expected.float().std():
+        if not error <= 0.25 * expected.float().std():  # wide because of low precision
             raise UnsupportedModelError("a branch of its token tree does not read like plain text")
         return int(expected.shape[0])
 
@@ -122,11 +112,7 @@ class TransformersModel(EagerModel):
 def load_transformers_model(
     folder: Path, *, dtype_name: str = "float32", device: str = "cpu"
 ) -> TransformersModel:
-    """Load config.json and the .safetensors files beside it, without any download.
-
-    Code that comes with a model is never run. Raises ModelCorruptError, UnsupportedModelError,
-    NoSpaceError, DeviceUnfitError and, for an unknown dtype, ConfigurationError.
-    """
+    """Load a model's folder, never running code in it. Raises ForegramError."""
     if dtype_name not in _DTYPES:
         raise ConfigurationError(f"dtype {dtype_name!r} is none of {', '.join(_DTYPES)}")
     model = _from_pretrained(folder, getattr(torch, dtype_name))

@@ -1,9 +1,7 @@
 """Attention of a token tree inside the models of transformers.
 
-One attention function and one mask function, registered as `ATTENTION`, serve every model that uses
-transformers' attention interface. The mask function applies the model's rule (causal, sliding
-window, chunks) to the positions of the tree's rows instead of their indices. Then it hides
-siblings from each other.
+The mask function applies the model's rule (causal, sliding window, chunks) to the positions of the
+tree's rows instead of their indices. Then it hides siblings from each other.
 """
 
 from collections.abc import Callable, Iterator
@@ -40,15 +38,11 @@ MaskRule = Callable[[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor], to
 
 @dataclass(slots=True)
 class Rows:
-    """The rows of the running forward pass.
+    """The rows of the running forward pass. The counts show whether the model called us."""
 
-    `positions` int64 [rows]; `key_positions` int64 [keys], the committed ones, then the rows';
-    `ancestors` bool [rows, rows] or None for a chain. The counts show whether the model called us.
-    """
-
-    positions: torch.Tensor
-    key_positions: torch.Tensor
-    ancestors: torch.Tensor | None
+    positions: torch.Tensor  # int64 [rows]
+    key_positions: torch.Tensor  # int64 [keys]: the committed ones, then the rows'
+    ancestors: torch.Tensor | None  # bool [rows, rows]; None for a chain
     num_masks: int = 0
     num_attentions: int = 0
 
@@ -84,22 +78,18 @@ def tree_mask(*, mask_function: MaskRule, use_vmap: bool = False, **_sizes: obje
 
 def tree_attention(
     _module: torch.nn.Module,
-    query: torch.Tensor,
-    key: torch.Tensor,
+    query: torch.Tensor,  # [1, heads, rows, d]
+    key: torch.Tensor,  # [1, kv heads, keys, d]
     value: torch.Tensor,
     attention_mask: torch.Tensor | None,
     scaling: float | None = None,
     **others: object,
 ) -> tuple[torch.Tensor, None]:
-    """Attend from query [1, heads, rows, d] to key and value [1, kv heads, keys, d].
-
-    Returns [1, rows, heads, d]. Raises UnsupportedModelError for an unsupported argument that would
-    change the result: a foreign mask, attention sinks, position biases, soft-capped scores.
-    """
+    """Return [1, rows, heads, d]. Raises UnsupportedModelError for foreign arguments."""
     rows = _rows.get()
     rows.num_attentions += 1
     attention_mask = _own_mask(rows, attention_mask)
-    _check_arguments(others)
+    _check_arguments(others)  # attention sinks, position biases and soft caps change the result
     # The heads of a group become rows, so keys need not be copied for each head.
     heads, num_rows = query.shape[1:3]
     kv_heads = key.shape[1]

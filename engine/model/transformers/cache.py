@@ -8,10 +8,9 @@ from transformers import Cache
 
 
 class SlotCache(Cache):
-    """Keys and values of one sequence in fixed buffers, [1, kv heads, capacity, d] per layer.
+    """One sequence's keys and values, [1, kv heads, capacity, d] per layer.
 
-    `length` tokens are committed; a forward pass writes its rows after them. Layers with a sliding
-    window also keep all keys: the mask hides them, and truncation brings them back.
+    Layers with a sliding window also keep all keys: the mask hides them, truncation restores them.
     """
 
     def __init__(self, capacity: int) -> None:
@@ -71,11 +70,10 @@ class SlotCache(Cache):
 
     @property
     def num_layers(self) -> int:
-        """Return the number of layers that have stored keys."""
+        """Return the number of layers that have keys."""
         return len(self._buffers)
 
     # All layers have the same length, so these ignore the layer's index.
-
     def get_seq_length(self, layer_idx: int = 0) -> int:  # noqa: ARG002  see above
         """Return the number of committed tokens; the same in every layer."""
         return self.length
