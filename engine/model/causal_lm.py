@@ -1,8 +1,4 @@
-"""The interface between decoding and any causal language model: steps over token trees.
-
-A step verifies a token tree that continues its slot. A step without a head only reads a piece of a
-prompt. `begin` takes the steps of all sequences at once, so that they share a forward pass.
-"""
+"""The interface between decoding and any causal language model: steps over token trees."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -48,42 +44,36 @@ class CacheSlot(Protocol):
 
 @dataclass(slots=True, eq=False)
 class StepInput:
-    """One sequence's part of a forward pass. Without a head, the tree is a chain and only read."""
+    """One sequence's part of a forward pass: a tree to verify, or a piece of a prompt to read."""
 
     slot: Any  # the model's own `CacheSlot`
-    tree: TokenTree
+    tree: TokenTree  # continues the slot
     sampling: Sampling = field(default_factory=Sampling)
     allowed: Allowed | None = None  # None: all ids in all rows
-    has_head: bool = True
+    has_head: bool = True  # without one, the tree is a chain and only read
     wants_logits: bool = False  # return the logits of all rows, for benchmarks
     is_dropped: bool = False  # nobody waits for the output
 
 
 @dataclass(frozen=True, slots=True)
 class StepOutput:
-    """The result of a step with a head, not yet committed.
+    """The result of a step with a head, not yet committed."""
 
-    `chosen` int64 [rows]: the token that the model draws after each row, as in plain decoding.
-    `path` int64 [accepted + 1]: the rows that agree, row 0 first, as `verify` finds them.
-    `log_probs` float32 [rows]: the log-probability of each chosen token, bit for bit that of plain
-    decoding (temperature 1, among the allowed ids). Rows off the path may be nan.
-    `top_tokens` gives int64 [rows, NUM_TOP]: likely ids after each row, best first, padded with
-    -1. They only feed drafts: a GPU may miss some.
-    `step_rows` counts the rows computed in `ms`, those of other sequences included.
-    `logits` float32 [rows, vocab] on the CPU, if requested.
-    """
-
-    chosen: np.ndarray
-    path: np.ndarray
+    chosen: np.ndarray  # int64 [rows]: the token drawn after each row, as in plain decoding
+    path: np.ndarray  # int64 [accepted + 1]: the rows that agree, row 0 first, found by `verify`
+    # float32 [rows]: each chosen token's, bit for bit as in plain decoding (temperature 1, among
+    # the allowed ids). Rows off the path may be nan.
     log_probs: np.ndarray
+    # Gives int64 [rows, NUM_TOP]: likely ids after each row, best first, padded with -1. They only
+    # feed drafts, so a GPU may miss some.
     top_tokens: Callable[[], np.ndarray]
     ms: float
-    step_rows: int
-    logits: torch.Tensor | None = None
+    step_rows: int  # rows computed in `ms`, those of other sequences included
+    logits: torch.Tensor | None = None  # float32 [rows, vocab] on the CPU, if requested
 
 
 class Flight(Protocol):
-    """A forward pass in progress."""
+    """A forward pass in progress; `finish` may do all the work."""
 
     def finish(self) -> list[StepOutput | None]:
         """Wait for the outputs: None for a step without a head or dropped meanwhile."""
@@ -97,8 +87,7 @@ class CausalModel(Protocol):
     max_context: int  # positions that the model was made for
     device: str  # where it runs, for reports: `cpu`, `cuda:0`
     dtype_name: str  # storage type of the weights, for reports: `int8`, `float32`, `bfloat16`
-    # Row counts that steps are padded to, ascending; empty if steps are not padded.
-    row_buckets: tuple[int, ...]
+    row_buckets: tuple[int, ...]  # rows that steps are padded to, ascending; empty: no padding
     most_rows: int  # most rows of a step with drafts that keep the text of plain decoding
     max_sequences: int  # most sequences that share a forward pass
     reserved_bytes: int  # memory reserved for all slots; 0 if each slot allocates its own
@@ -118,26 +107,20 @@ class CausalModel(Protocol):
         ...
 
     def begin(self, steps: Sequence[StepInput]) -> Flight:
-        """Start one forward pass for the steps of different slots; `finish` may do all the work.
-
-        Raises ValueError if a slot has no room for its rows.
-        """
+        """Start one pass for steps of different slots. Raises ValueError if a slot has no room."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class LoadedModel:
-    """A model ready to run. `fingerprint` changes whenever the model's files do.
-
-    `where` is a sentence that names the device and says why no better one was chosen.
-    """
+    """A model ready to run."""
 
     name: str
-    fingerprint: str
+    fingerprint: str  # changes whenever the model's files do
     causal_lm: CausalModel
     tokenizer: Tokenizer
     fim: FimFormat
-    where: str = ""
+    where: str = ""  # names the device, and says why no better one was chosen
 
     @property
     def place(self) -> str:

@@ -1,7 +1,4 @@
-"""Choose the device that a model runs on, and find out whether our kernels run there.
-
-A device without kernels runs models by PyTorch, so only one that torch cannot use is refused.
-"""
+"""Choose a model's device. PyTorch runs the model on devices that our kernels do not support."""
 
 import importlib.util
 import os
@@ -50,16 +47,12 @@ class DeviceUnfitError(ConfigurationError):
 
 @dataclass(frozen=True, slots=True)
 class DeviceChoice:
-    """A selected device; `name` is what its maker calls it.
-
-    `kernel_lack` says why our kernels do not run there, and is empty if they do. `why` says why
-    the CPU was chosen over a GPU.
-    """
+    """A selected device."""
 
     device: torch.device
-    name: str
-    kernel_lack: str = ""
-    why: str = ""
+    name: str  # what its maker calls it
+    kernel_lack: str = ""  # why our kernels do not run there; empty if they do
+    why: str = ""  # why the CPU was chosen over a GPU
 
     @property
     def has_kernels(self) -> bool:
@@ -82,11 +75,7 @@ class DeviceChoice:
 
     @classmethod
     def of(cls, name: str) -> Self:
-        """Parse `auto`, `cpu`, `cuda`, `cuda:N`, `xpu` or `mps`; `cuda` also means an AMD GPU.
-
-        `auto` picks the first GPU that our kernels run on, else the first that torch can use.
-        Raises ConfigurationError if the device is missing.
-        """
+        """Parse a device's name; `cuda` also means an AMD GPU. Raises ConfigurationError."""
         check_device_name(name)
         if name == "cpu":
             return cls.cpu("device says so")
@@ -104,7 +93,7 @@ class DeviceChoice:
 
     @classmethod
     def cpu(cls, why: str) -> Self:
-        """Return the CPU, with the reason for choosing it."""
+        """Return the CPU, chosen for the reason `why`."""
         return cls(torch.device("cpu"), "CPU", "they are for GPUs", why)
 
     @classmethod
@@ -236,7 +225,6 @@ def _torch_lack(device: torch.device) -> str:
 
 
 def _memory_lack(device: torch.device) -> str:
-    """Say why `auto` skips a device with too little memory for any model."""
     total = total_bytes(device)
     if total >= _LEAST_MEMORY:
         return ""

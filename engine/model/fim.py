@@ -1,7 +1,4 @@
-"""Fill-in-the-middle formats, found by the tokens in a vocabulary, never by a model's name.
-
-Formats: each model's documentation. Token names: llama.cpp's `llama-vocab.cpp`.
-"""
+"""Fill-in-the-middle formats, found by their tokens (names: llama.cpp's `llama-vocab.cpp`)."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -11,22 +8,17 @@ from engine.model.vocabulary import Vocabulary
 
 
 class Family(NamedTuple):
-    """The token names of one format, and its order. A vocabulary gets the first family that fits.
-
-    Other files precede the one with the hole, each after a `file` token, and `repository` comes
-    first. With `comments_paths` they go inside the prefix, below comments. With `names_file`, this
-    file's name is there even without other files.
-    """
+    """One format's token names and their order. A vocabulary gets the first family that fits."""
 
     prefix: str
     suffix: str
     middle: str | None  # None: the answer follows the prefix
     prefix_lead: str = ""
-    repository: str | None = None
-    file: str | None = None
+    repository: str | None = None  # precedes all other files
+    file: str | None = None  # begins each other file; they precede the file with the hole
     suffix_first: bool = False
-    names_file: bool = False
-    comments_paths: bool = False
+    names_file: bool = False  # this file has its name even without other files
+    comments_paths: bool = False  # other files go inside the prefix, below comments
     told_by: tuple[str, ...] = ()  # tokens, one of which must exist, to tell like families apart
 
 
@@ -80,17 +72,13 @@ _OTHER_NAMES = (
 
 @dataclass(frozen=True, slots=True)
 class FimFormat:
-    """The special tokens of a family in a vocabulary.
-
-    `middle_id` is None if the answer follows the prefix. `stop_ids` end an answer, like the
-    vocabulary's end tokens: the model has begun another block.
-    """
+    """The special tokens of a family in a vocabulary."""
 
     family: Family
     prefix_id: int
     suffix_id: int
     middle_id: int | None
-    stop_ids: frozenset[int]
+    stop_ids: frozenset[int]  # also end an answer, since the model has begun another block
     repository_id: int | None
     file_id: int | None
 

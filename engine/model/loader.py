@@ -24,20 +24,15 @@ _STORED_FOR_GPU = "bfloat16"  # the GPU quantizes it to fp8 or int4 in seconds
 
 
 def load_model(
-    spec: str | None,
+    spec: str | None,  # None: the embedded model; `auto`: one that the machine runs well
     cache_folder: Path,
     progress: Progress,
     *,
-    quantization: str | None = None,
+    quantization: str | None = None,  # a value of the setting `dtype`; None: the device's fastest
     device_name: str = "auto",
-    kv_bytes: int | None = None,
+    kv_bytes: int | None = None,  # reserved for keys and values on a GPU; None derives it
 ) -> LoadedModel:
-    """Find, convert and load a model. Raises ForegramError.
-
-    `spec` None means the embedded model; `auto` picks one that the machine runs well.
-    `quantization` is a value of the setting `dtype`; None picks the fastest on the device.
-    `kv_bytes` is the memory to reserve for keys and values on a GPU; None derives it.
-    """
+    """Find, convert and load a model. Raises ForegramError."""
 
     def loaded(choice: DeviceChoice) -> LoadedModel:
         name, dtype = spec or DEFAULT_MODEL, quantization
@@ -77,12 +72,7 @@ def load_model(
 def prepared(
     located: LocatedModel, quantization: str, cache_folder: Path, progress: Progress
 ) -> ConvertedModel | FolderModel:
-    """Convert a model unless a converted copy exists.
-
-    `quantization` is a key of `packing.PACKERS` or `FILE_FORMS`. The latter falls back to bfloat16
-    if the file has no form that a GPU reads. Models other than a plain Qwen2 or Llama stay folders
-    for transformers. Raises ForegramError: not found, damaged, unsupported or no space.
-    """
+    """Return a converted copy, or a folder that only transformers runs. Raises ForegramError."""
     if isinstance(located, FolderModel) and located.lack:
         slower = "transformers runs it, slower than our own forward pass would"
         progress.tell(f"{located.name} {located.lack}: {slower}")

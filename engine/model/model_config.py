@@ -9,19 +9,14 @@ from typing import Any, Self
 from engine.errors import ModelCorruptError
 from engine.model_names import printable
 
-# Those that our own forward passes run.
-OWN_ARCHITECTURES = frozenset({"Qwen2ForCausalLM", "LlamaForCausalLM"})
+OWN_ARCHITECTURES = frozenset({"Qwen2ForCausalLM", "LlamaForCausalLM"})  # our own passes run them
 _LEAST_CONTEXT = 128  # tokens; a smaller context leaves no prompt beside an answer
 _LARGEST = 2**24  # far beyond the sizes of any model, and far below what exhausts memory
 
 
 @dataclass(frozen=True, slots=True)
 class ModelConfig:
-    """The shape of a Qwen2 or a Llama. Raises ModelCorruptError for an impossible one.
-
-    A Llama is a Qwen2 without `qkv_bias`. `deviations` lists features that our forward passes lack,
-    such as a scaled rotary embedding or a sliding window.
-    """
+    """The shape of a Qwen2 or a Llama. Raises ModelCorruptError for an impossible one."""
 
     num_layers: int
     hidden_size: int
@@ -34,8 +29,8 @@ class ModelConfig:
     rms_norm_eps: float
     tie_word_embeddings: bool
     max_position: int
-    qkv_bias: bool = True
-    deviations: tuple[str, ...] = ()
+    qkv_bias: bool = True  # a Llama is a Qwen2 without these biases
+    deviations: tuple[str, ...] = ()  # features that our forward passes lack
 
     def __post_init__(self) -> None:
         for field in fields(self):
@@ -130,7 +125,7 @@ def _deviations(config: Mapping[str, Any]) -> Iterator[str]:
     yield from (f"{part} bias" for part in ("attention", "mlp") if config.get(f"{part}_bias"))
 
 
-QWEN_SHAPES = {  # of Qwen2.5-Coder, by alias
+QWEN_SHAPES = {  # Qwen2.5-Coder by alias
     alias: ModelConfig(
         num_layers=layers,
         hidden_size=hidden,

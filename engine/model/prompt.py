@@ -1,16 +1,14 @@
 """Turn a cursor in a text into the token ids of a fill-in-the-middle prompt.
 
-Layout `psm` is the model's own: prefix, suffix, middle token, or the suffix first. Layout `line`
-adds token healing: it drops the piece cut at the cursor, whose tokens may differ from those of the
-whole word, and the answer must begin with it. If the model reads the prefix first, `line` also
-moves the current line up to the cursor behind the middle token. The lines above it move too, back
-to one whose number is a multiple of 16, except at the top of a file. So typing changes only the
+Layout `psm` is the model's own. Layout `line` adds token healing: it drops the piece cut at the
+cursor, whose tokens may differ from those of the whole word, and the answer must begin with it. If
+the model reads the prefix first, `line` also moves the current line behind the middle token, and
+the lines above it back to a multiple of 16, but for the first 16 lines. So typing changes only the
 end of the prompt, and the suffix is read again only every 16 lines. In training, too, a middle
-begins anywhere. If the model reads the suffix first, the prefix ends the prompt anyway.
+begins anywhere.
 
-Other files precede this one as in training. Qwen and Mellum have tokens that start a file.
-Seed-Coder publishes no format, but it was evaluated on CrossCodeEval and RepoEval, which name other
-files in comments. Its documents begin with the suffix token, so other files go inside the prefix.
+Other files precede this one as in training. Seed-Coder publishes no format, but it was evaluated on
+CrossCodeEval and RepoEval, which name other files in comments.
 """
 
 import re
@@ -47,21 +45,15 @@ _Neighbour = tuple[Snippet, list[int]]  # another file, and its tokens in the pr
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """Token ids, and what drafting and token healing need to know about the cursor.
-
-    `partial` is the text before the cursor whose tokens may change once more text follows.
-    `context_ids` are the tokens of up to 1,024 characters before `partial`.
-    The answer must begin with `dropped`, which is `partial` or empty. `neighbours` are the paths
-    of included files that are open, `repository` of those that are not.
-    """
+    """Token ids, and the text before the cursor as drafting and token healing need it."""
 
     ids: tuple[int, ...]
-    dropped: bytes
-    partial: bytes
-    context_ids: tuple[int, ...]
-    neighbours: tuple[str, ...] = ()
+    dropped: bytes  # `partial` or empty; the answer must begin with it
+    partial: bytes  # text before the cursor, whose tokens may change once more text follows
+    context_ids: tuple[int, ...]  # tokens of up to 1,024 characters before `partial`
+    neighbours: tuple[str, ...] = ()  # paths of included files that are open
     neighbour_tokens: int = 0
-    repository: tuple[str, ...] = ()
+    repository: tuple[str, ...] = ()  # paths of included files that are not open
     repository_tokens: int = 0
 
 
@@ -76,12 +68,7 @@ def build_prompt(
     path: str = "",
     snippets: Snippets = lambda _room: (),
 ) -> Prompt:
-    """Lay out the text around a cursor in at most `budget_tokens` tokens.
-
-    Far text is left out; the prefix gets three quarters of the budget. `snippets` may fill what the
-    file leaves free, but at least a third of the budget. The file gets the rest. A path longer
-    than `MOST_PATH_CHARS` is left out.
-    """
+    """Lay out the text around a cursor in at most `budget_tokens` tokens; far text is left out."""
     path = path if len(path) <= MOST_PATH_CHARS else ""
     named = bool(path) and (fim.family.names_file or len(prefix) + len(suffix) < _FEW_CHARS)
     room = neighbour_room(tokenizer, prefix, suffix, budget_tokens)
@@ -118,7 +105,6 @@ def cut_piece(prefix: str) -> str:
 
 
 def _counted(neighbours: Sequence[_Neighbour], *, is_open: bool) -> tuple[tuple[str, ...], int]:
-    """Return the files' paths, and the number of their tokens."""
     some = [(snippet.path, len(ids)) for snippet, ids in neighbours if snippet.is_open == is_open]
     return tuple(dict(some)), sum(count for _, count in some)
 
@@ -169,10 +155,7 @@ def _bytes(text: str) -> bytes:
 def _chosen_neighbours(
     tokenizer: TextCodec, fim: FimFormat, path: str, snippets: Snippets, room: int
 ) -> list[_Neighbour]:
-    """Return open files sorted by path, since their rank changes with each key, then the others.
-
-    The best of the others comes last, next to the cursor's file.
-    """
+    """Return open files by path, as their rank changes with each key, then others, best last."""
     if not fim.shows_files:
         return []
     room -= len(_header(tokenizer, fim, path, [], named=True))
@@ -194,10 +177,7 @@ def _header(
     *,
     named: bool,
 ) -> list[int]:
-    """Return the other files as in training: repository, files, and this file's path.
-
-    With `named`, the path is there even without other files.
-    """
+    """Return the other files as in training: repository, files, and this file's path."""
     if not fim.shows_files or not (neighbours or named):
         return []
     start = [] if fim.repository_id is None else [fim.repository_id, *tokenizer.encode(_REPOSITORY)]

@@ -1,8 +1,4 @@
-"""The part of a document that fits a prompt: text near the cursor, cut at line starts.
-
-The window begins at a line whose number is a multiple of 32. So one more line in the file does not
-move the prompt's first token, and the cached keys stay valid.
-"""
+"""The part of a document that fits a prompt: text near the cursor, cut at line starts."""
 
 import re
 from collections.abc import Iterable
@@ -12,7 +8,7 @@ from typing import Protocol
 
 from engine.text.lines import STEADY_LINES
 
-_ANCHOR_LINES = 32
+_ANCHOR_LINES = 32  # windows begin at multiples, so that a new line keeps cached keys valid
 CHARS_PER_TOKEN = 6  # more than the average of code; text that can hardly fit is not encoded
 _SUFFIX_PART = 4  # the suffix gets a quarter of the budget
 _SUFFIX_STEPS = 8  # the suffix grows by eighths of the budget
@@ -47,8 +43,7 @@ class Window:
 def neighbour_room(tokenizer: TextCodec, prefix: str, suffix: str, budget: int) -> int:
     """Return the tokens that other files may take: the rest of `budget`, at least a third.
 
-    Other files precede this one and should stay the same while it grows. So some room stays free,
-    the result changes only in steps at anchors, and the cursor's line does not count.
+    Other files precede this one, so the result stays the same while it grows, except at anchors.
     """
     least = budget // _NEIGHBOUR_PART
     behind = suffix.partition("\n")[2]
@@ -106,7 +101,6 @@ def _starts(tokenizer: TextCodec, text: str, budget: int) -> list[int]:
 
 
 def _anchors(text: str, first: int) -> list[int]:
-    """Return the start of every 32nd line of `text`, from the character `first` on."""
     starts = [0, *(newline.end() for newline in re.finditer("\n", text))]
     return [start for start in starts[::_ANCHOR_LINES] if first <= start < len(text)]
 

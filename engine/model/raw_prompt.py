@@ -1,8 +1,4 @@
-"""A prompt laid out by the caller: names of special tokens in its text are read as these tokens.
-
-Nothing is left out and no token is healed. If it is a fill-in-the-middle prompt in the model's
-format, drafts need the text before the cursor and the text after it.
-"""
+"""A prompt laid out by the caller: names of special tokens in its text are read as these tokens."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -19,7 +15,7 @@ _PIECE_CHARS = 10_000
 
 @dataclass(frozen=True, slots=True)
 class RawPrompt:
-    """A prompt, and the text around the cursor if the prompt has a hole."""
+    """A prompt, and for drafts the text around its hole; without a hole, `prefix` is all text."""
 
     prompt: Prompt
     prefix: str
@@ -42,21 +38,17 @@ def raw_prompt(tokenizer: Tokenizer, fim: FimFormat, text: str, max_tokens: int)
 
 
 def check_length(encode: Callable[[str], Sequence[int]], text: str, max_tokens: int) -> None:
-    """Raise InputError for a text that is far too long, without minutes of encoding all of it.
-
-    Encoded in pieces, a text has slightly more tokens than as a whole.
-    """
+    """Raise InputError for a text that is far too long, without minutes of encoding all of it."""
     if len(text) <= CHARS_PER_TOKEN * max_tokens:
         return
     num_tokens = 0
     for start in range(0, len(text), _PIECE_CHARS):
         num_tokens += len(encode(text[start : start + _PIECE_CHARS]))
-        if num_tokens > 2 * max_tokens:
+        if num_tokens > 2 * max_tokens:  # pieces have slightly more tokens than the whole text
             raise _too_long(f"more than {num_tokens // 2:,}", max_tokens)
 
 
 def _too_long(num_tokens: str, max_tokens: int) -> InputError:
-    """Return the error for a prompt of more than `max_tokens` tokens."""
     return InputError(
         f"the prompt has {num_tokens} tokens, and with an answer at most {max_tokens:,} fit the "
         "model's context"

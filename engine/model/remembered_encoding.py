@@ -1,8 +1,7 @@
 """An `encode` with a cache: a key changes one line of a prompt, and only that line is encoded.
 
-It works on blocks, since most tokenizers encode them one by one as they encode the whole text. A
-block begins at a line that is not blank. Blank lines and line ends may join into one token, but no
-line end joins the next word. Whether a tokenizer behaves so has to be tested.
+Most tokenizers encode a text block by block as they encode it whole; `allows_blocks` tests that. A
+block begins at a line that is not blank, since a line end joins blank lines, but never a word.
 """
 
 import re
@@ -34,10 +33,7 @@ def allows_blocks(text: str, encode: Encode) -> bool:
 
 
 class RememberedEncoding:
-    """An `encode` that caches the ids of the latest texts and blocks.
-
-    Not `in_blocks`, it encodes whole texts, for tokenizers that join tokens across lines.
-    """
+    """An `encode` that caches the latest texts and, unless tokens may span lines, blocks."""
 
     def __init__(
         self, encode: Callable[[str], list[int]], most_chars: int, *, in_blocks: bool
@@ -48,7 +44,7 @@ class RememberedEncoding:
         self._in_blocks = in_blocks
         self._texts: dict[str, list[int]] = {}  # the latest comes last
         self._text_chars = 0
-        self._num_chars = 0  # of the recent blocks
+        self._num_chars = 0  # characters of the recent blocks
         self._recent: dict[str, array[int]] = {}
         self._former: dict[str, array[int]] = {}  # a used block moves back to the recent ones
 

@@ -1,7 +1,4 @@
-"""Convert text to token ids and back. Names of special tokens in a text stay plain text.
-
-Special tokens enter a prompt by id, from `engine.model.fim`, or by name in a raw prompt.
-"""
+"""Convert text to token ids and back. Names of special tokens stay text, except in raw prompts."""
 
 import json
 import re
@@ -20,17 +17,13 @@ from engine.model_names import printable
 
 
 class TokenizerDocument(msgspec.Struct, frozen=True):
-    """A parsed tokenizer.json: `plain` is without special tokens, `specials` maps them to ids.
+    """A parsed tokenizer.json."""
 
-    `start_ids` precede any text, `end_ids` are the configuration's; `byte_level` says how the
-    vocabulary spells bytes.
-    """
-
-    specials: dict[str, int]
-    start_ids: tuple[int, ...]
-    end_ids: tuple[int, ...]
-    byte_level: bool
-    plain: str = ""
+    specials: dict[str, int]  # ids of special tokens by name
+    start_ids: tuple[int, ...]  # precede any text
+    end_ids: tuple[int, ...]  # those of the model's configuration
+    byte_level: bool  # how the vocabulary spells bytes
+    plain: str = ""  # the file's text without special tokens
 
     @classmethod
     def read(cls, text: str, end_ids: tuple[int, ...] = ()) -> Self:
@@ -60,10 +53,7 @@ def _is_text(token: dict[str, Any]) -> bool:
 
 
 def _plain(content: dict[str, Any]) -> dict[str, Any]:
-    """Remove every step that would find special tokens in a text or change the text.
-
-    Such a step may put a blank before a document, but we encode pieces of documents.
-    """
+    """Remove steps that find special tokens or change a text, as by putting a blank before it."""
     plain = dict(content)
     plain["added_tokens"] = [token for token in content["added_tokens"] if _is_text(token)]
     plain["normalizer"] = _without(content.get("normalizer"))
@@ -143,10 +133,7 @@ class Tokenizer:
         self._special = re.compile("|".join(map(re.escape, names)) or r"(?!)")
 
     def within(self, num_ids: int) -> Self:
-        """Return this tokenizer without the special tokens whose ids are `num_ids` or above.
-
-        Raises ModelCorruptError if a text may have such ids.
-        """
+        """Drop special ids from `num_ids` on. Raises ModelCorruptError if a text may have them."""
         if self._num_written > num_ids:
             raise ModelCorruptError(
                 f"the tokenizer has {self._num_written:,} tokens, more than the {num_ids:,} of the model"
@@ -170,10 +157,7 @@ class Tokenizer:
         return ids
 
     def remembering(self, most_chars: int) -> "Tokenizer":
-        """Return a copy that caches recent texts, since a key changes little of a prompt.
-
-        Use one copy per principal: response times would reveal another principal's texts.
-        """
+        """Return a caching copy, for one principal: its speed would reveal texts to others."""
         other = copy(self)
         remembered = RememberedEncoding(self.encode, most_chars, in_blocks=self.encodes_blocks)
         other.encode = remembered  # type: ignore[method-assign]
@@ -185,10 +169,7 @@ class Tokenizer:
         return allows_blocks(SAMPLE, self.encode)
 
     def encode_raw(self, text: str) -> list[int]:
-        """Return the token ids of a text, reading names of special tokens as these tokens.
-
-        `start_ids` are added unless the text begins with them.
-        """
+        """Return a text's token ids after `start_ids`, reading names of special tokens as these."""
         ids, end = list[int](), 0
         for name in self._special.finditer(text):
             ids += [*self.encode(text[end : name.start()]), self._specials[name[0]]]

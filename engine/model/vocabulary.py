@@ -69,10 +69,8 @@ class Vocabulary:
         return np.frombuffer(b"".join(self._bytes), np.uint8), starts
 
     def bytes_of(self, token_id: int) -> bytes:
-        """Return the bytes that the token adds to a text, or the name of a special token.
-
-        Ids beyond the vocabulary, which padded embeddings have, give no bytes.
-        """
+        """Return the bytes that the token adds to a text, or the name of a special token."""
+        # Padded embeddings have ids beyond the vocabulary.
         return self._bytes[token_id] if token_id < len(self._bytes) else b""
 
     def bytes_of_all(self, token_ids: Iterable[int]) -> bytes:
@@ -81,10 +79,7 @@ class Vocabulary:
         return b"".join([known[one] if one < end else b"" for one in token_ids])
 
     def ids_completing(self, remaining: bytes) -> np.ndarray:
-        """Return the tokens of text that begin with `remaining` or that it begins with.
-
-        Ascending int64 ids. An empty `remaining` allows all.
-        """
+        """Return ids, int64 ascending, of text tokens that begin `remaining` or begin with it."""
         first = bisect_left(self._sorted, remaining)
         end = bisect_left(
             self._sorted, x=True, lo=first, key=lambda text: not text.startswith(remaining)
