@@ -1,7 +1,4 @@
-"""Figures over many measured requests: tokens per step, speed, identity.
-
-A ratio compares speeds over all tokens, on over off: above 1 lookahead is faster.
-"""
+"""Figures over many measured requests: tokens per step, speed, identity."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -51,7 +48,7 @@ class SpeedFigures:
     rows_per_step: float
     off: Speed
     on: Speed
-    on_over_off: float
+    on_over_off: float  # speeds over all tokens; above 1, lookahead is faster
     accepted_by_source: Mapping[str, int]
     finish_reasons: Mapping[str, int]
 

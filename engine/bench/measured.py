@@ -1,7 +1,4 @@
-"""Measure one request with lookahead off and with lookahead on.
-
-A request without a text holds the decoding options of a whole run.
-"""
+"""Measure one request with lookahead off and with lookahead on."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -46,11 +43,7 @@ Runs = Mapping[str, list[Measured]]  # items by kind: completions, edits
 def measure(
     engine: Engine, items: Iterable[ReplayItem], ask: Callable[[ReplayItem], CompletionRequest]
 ) -> Iterator[tuple[ReplayItem, Measured]]:
-    """Decode the request that `ask` makes of each item, with lookahead and without.
-
-    The order alternates, since the second run finds warmer caches. A request with lookahead off is
-    decoded once.
-    """
+    """Decode each item off and on, in alternating order, as the second run finds warmer caches."""
     engine.complete(WARM_UP)
     for number, item in enumerate(items):
         engine.forget_completions()
@@ -66,7 +59,7 @@ def measure(
 
 
 def request_for(item: SetItem, decoding: CompletionRequest) -> CompletionRequest:
-    """Make the request of an editor with the item's buffers open."""
+    """Add the item's text and buffers to `decoding`, which holds only the options of a run."""
     return replace(
         decoding,
         prefix=item.prefix,
@@ -77,7 +70,7 @@ def request_for(item: SetItem, decoding: CompletionRequest) -> CompletionRequest
 
 
 def run_replay(engine: Engine, items: Iterable[ReplayItem], decoding: CompletionRequest) -> Runs:
-    """Measure every item, off and on in alternating order."""
+    """Measure every item, and return the results by kind."""
     runs: dict[str, list[Measured]] = {}
     for item, run in measure(engine, items, partial(request_for, decoding=decoding)):
         runs.setdefault(item.kind, []).append(run)

@@ -1,8 +1,4 @@
-"""The sets that benchmarks read: files of one JSON object per line, plain or gzipped.
-
-Each line is a cursor in a real file. Loading raises InputError, naming the line, for a set that is
-missing, garbled, empty or of another kind.
-"""
+"""The sets that benchmarks read: files of one JSON object per line, plain or gzipped."""
 
 import gzip
 import json
@@ -34,24 +30,21 @@ class SetItem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplayItem(SetItem):
-    """A real insertion or edit in a released package. `prefix + target + suffix` is the file.
+    """A real insertion or edit in a released package. `prefix + target + suffix` is the file."""
 
-    The first open buffer of an edit is the old version.
-    """
-
-    kind: str  # completion or edit
+    kind: str  # completion, or edit: then the first open buffer is the old version
     package: str
     target: str
 
 
 def load_replay_items(path: Path, count: int | None = None) -> list[ReplayItem]:
-    """Read the first `count` items of a set, or all."""
+    """Read the first `count` items of a set, or all. Raises InputError for a bad file or line."""
     read = partial(msgspec.convert, type=ReplayItem)
     return read_rows(path, read, "item of a replay set")[:count]
 
 
 def read_rows(path: Path, read: Callable[[dict[str, Any]], T], wanted: str) -> list[T]:
-    """Return `read` of every line's object; error messages use `wanted` to say what is expected."""
+    """Return `read` of every line's object. Raises InputError if a line is no `wanted`."""
     rows = []
     for number, line in enumerate(_lines(path), start=1):
         if not line.strip():

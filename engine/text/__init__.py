@@ -1,4 +1,1 @@
-"""Text rules for engine and language server: lines, brackets, names, ends of completions.
-
-They know text, no tokens or tensors.
-"""
+"""Text rules for engine and language server. They know no tokens or tensors."""

@@ -15,18 +15,14 @@ PARTNERS = dict(zip(OPENING + QUOTES, CLOSING + QUOTES, strict=True))
 
 
 class Balance(NamedTuple):
-    """The open brackets and quote of a text, innermost last, and brackets that it only closes.
+    """The brackets and the quote that a text leaves open, and brackets that it only closes."""
 
-    `starts` and `unopened` are places of brackets, `quote_start` that of the open quote, `comment`
-    that of a comment still open at the text's end.
-    """
-
-    open: str = ""
+    open: str = ""  # brackets, innermost last
     quote: str | None = None
     quote_start: int | None = None
-    comment: int | None = None
-    starts: tuple[int, ...] = ()
-    unopened: tuple[int, ...] = ()
+    comment: int | None = None  # start of a comment still open at the text's end
+    starts: tuple[int, ...] = ()  # of the brackets in `open`
+    unopened: tuple[int, ...] = ()  # places of closing brackets
 
     @property
     def surplus(self) -> int:
@@ -41,10 +37,7 @@ class Balance(NamedTuple):
 
 
 def balance(text: str, signs: tuple[str, ...] = (), spanning: str = "`") -> Balance:
-    """Read a text that begins outside of strings; `signs` begin comments.
-
-    Strings in `spanning` quotes go on behind a line's end.
-    """
+    """Read a text from outside of strings; `signs` begin comments, `spanning` quotes span lines."""
     opened: list[int] = []
     unopened: list[int] = []
     quote, quote_start, comment = None, None, None

@@ -1,9 +1,7 @@
 """Ends a text where it becomes too unlikely as a whole.
 
-A text is as likely as the product of its tokens' probabilities, which verification has for drafted
-tokens too. The text that stays closes everything that it opened. If only a closer is unsure, or the
-words cannot stand as they are, the text goes on within a lower limit. It then ends with its line,
-or with the block that the line opens.
+Its probability is the product of its tokens'. The text that stays closes everything that it opened.
+If only a closer is unsure, or the words cannot stand, a lower limit lets the line or block finish.
 """
 
 import math
@@ -13,10 +11,9 @@ from dataclasses import dataclass, field
 from engine.text.brackets import balance
 from engine.text.lines import Written, last_line
 
-# Shares of the limit for finishing a line: if a closer or a sign inside open brackets is unsure,
-# and if the words cannot stand. On ten typed traces 29 % were wrong; with 0.6 for both, 36 %.
-_CLOSING_SHARE = 0.6
-_CUT_SHARE = 0.8
+# Shares of the limit to end a line. On ten typed traces 29 % were wrong; with 0.6 for both, 36 %.
+_CLOSING_SHARE = 0.6  # if a closer or a sign inside open brackets is unsure
+_CUT_SHARE = 0.8  # if the words cannot stand
 _FINISHING = re.compile(r" *[)\]}>\"'`;:,\n]")  # begins a token that finishes the text before it
 _BLOCK = re.compile(r"\{[ \t]*\n")
 # A line that ends so needs more: an operator or one of these words.
@@ -36,15 +33,11 @@ _HALF_HEADER = re.compile(
 
 @dataclass(slots=True)
 class ConfidenceRule:
-    """A rule: the product of the tokens' probabilities stays at least `min_confidence`, 0 to 1.
-
-    `before` is the cursor's line up to the cursor. Once the product has fallen, `sure` is the text
-    that stays unless the line is finished.
-    """
+    """Keeps the product of the tokens' probabilities at least at `min_confidence`, 0 to 1."""
 
     min_confidence: float
-    before: str = ""
-    sure: str | None = None
+    before: str = ""  # the cursor's line up to the cursor
+    sure: str | None = None  # the text that stays, once the product has fallen
     _log_prob: float = field(default=0.0, init=False)  # of the text so far
     _is_open: bool = field(default=False, init=False)  # `sure` ends before something open
     _share: float = field(default=1.0, init=False)  # of the limit, once the product has fallen
@@ -119,10 +112,7 @@ def _opened(text: str) -> tuple[int, ...]:
 
 
 def _cut(text: str, refused: str) -> int:
-    """End of `text` if the token `refused` does not follow, never inside a word.
-
-    An empty `refused` is the beginning of a character.
-    """
+    """End of `text` before a refused token, never in a word; an empty one begins a character."""
     goes_on = not refused or _is_in_word(refused[0])
     return word_start(text) if goes_on else len(text)
 

@@ -10,14 +10,9 @@ _NEAR = 2000  # characters of the file examined on each side
 
 @dataclass(frozen=True, slots=True)
 class IndentationRule:
-    """The least indentation of a line.
+    """The least indentation of a line; one at the margin after a blank line leaves any block."""
 
-    `floor` is the least indentation of the block on either side of the cursor, or at an empty line
-    in the text itself. If the file goes on at the margin, the text may leave the block, but not
-    after a blank line, where something new begins.
-    """
-
-    floor: int
+    floor: int  # least indentation of the block, by the code on both sides of the cursor
     is_block: bool  # the cursor stands deeper than the margin
     is_free: bool  # the cursor's line is empty, so the text's first line sets the depth
 

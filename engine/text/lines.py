@@ -7,19 +7,15 @@ from typing import NamedTuple, Self
 
 _PIECE = re.compile(r"[^\n]*\n|[^\n]+")
 _TAB_WIDTH = 4  # columns; only comparisons matter, and a file seldom mixes tabs with blanks
-# Lines between anchors. The lines up to an anchor choose the beginning of a prompt. Until the next
-# anchor the choice stays while the user types, and with it the cached keys.
+# Lines between anchors. Until the next one a prompt's start stays, and with it the cached keys.
 STEADY_LINES = 16
 
 
 class Line(NamedTuple):
-    """One line that is not blank, without its line end.
-
-    `words` is its text without white space, by which lines are compared.
-    """
+    """One line that is not blank, without its line end."""
 
     text: str
-    words: str
+    words: str  # the text without white space, by which lines are compared
     start: int
 
     @property
@@ -116,10 +112,7 @@ def last_line(text: str) -> str:
 
 
 def last_anchor(num_lines: int) -> int:
-    """Return the last anchor within `num_lines` lines: a multiple of 16.
-
-    In the first lines of a file, where each new one says most, it is a power of two.
-    """
+    """Return the last anchor in so many lines: a multiple of 16, below 16 a power of two."""
     return num_lines // STEADY_LINES * STEADY_LINES or 1 << num_lines.bit_length() >> 1
 
 
@@ -133,10 +126,7 @@ def steady_before(prefix: str) -> str:
 
 
 def steady_behind(suffix: str) -> str:
-    """Return the lines behind the cursor's, from an anchor counted from the end.
-
-    Each line includes the line end before it.
-    """
+    """Return lines behind the cursor's, from an anchor counted from the end, each after its LF."""
     num_lines = suffix.count("\n")
     skipped = num_lines % STEADY_LINES if num_lines > STEADY_LINES else 0
     start = suffix.find("\n")

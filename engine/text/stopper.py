@@ -25,11 +25,7 @@ class Stop(NamedTuple):
 
 
 class Stopper:
-    """A judge that takes each token's text. After a Stop it must not be fed again.
-
-    Every rule but the time limit is a pure function of the tokens so far and their probabilities,
-    so plain and lookahead decoding stop at the same token.
-    """
+    """Judges each token up to a Stop. All rules but the time limit depend on the tokens alone."""
 
     def __init__(
         self,
@@ -39,14 +35,13 @@ class Stopper:
         *,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Read the text around the cursor; the time limit counts from the first token."""
         self._rules = rules
         self._suffix = suffix
         self._suffix_rule = SuffixRule.of(prefix, suffix if rules.suffix else "")
         self._indentation_rule = IndentationRule.of(prefix, suffix)
         self._confidence_rule = ConfidenceRule(rules.min_confidence, last_line(prefix))
         self._clock = clock
-        self._began: float | None = None
+        self._began: float | None = None  # at the first token, as the prompt's time does not count
         self._num_tokens = 0
         self._has_whole_line = False  # the text could end with it
         self._written = Written()
@@ -72,15 +67,12 @@ class Stopper:
         return len(self.text[:held].rstrip())
 
     def push(self, delta: str, log_prob: float = 0.0) -> Stop | None:
-        """Add a token's text, which may be empty; return a Stop if it ends the completion.
-
-        `log_prob` is the natural logarithm of the token's probability.
-        """
+        """Add a token's text and natural log-probability; return a Stop if the completion ends."""
         self._num_tokens += 1
         rule = self._confidence_rule
         if rule.ends(self._written, delta, log_prob):
             return self._unsure(rule.sure or "")
-        if self._began is None:  # time spent on the prompt does not count
+        if self._began is None:
             self._began = self._clock()
         for piece in pieces(delta):
             self._written.push(piece)
@@ -92,10 +84,7 @@ class Stopper:
         return None
 
     def finish(self, reason: FinishReason) -> Stop:
-        """End for a reason outside the text, which counts as a line end.
-
-        Only after the model's own end may the last word repeat the suffix's first.
-        """
+        """End for a reason outside the text, which counts as a line end."""
         sure = self._confidence_rule.sure
         if sure is not None and reason not in _MODELS_ENDS:
             return self._unsure(sure)

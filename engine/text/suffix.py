@@ -1,7 +1,6 @@
 """Ends a text at the suffix: its last lines repeat the first lines behind the cursor.
 
-White space is ignored. A closing bracket, a lone keyword or a line that the file repeats is no
-evidence, so more lines have to agree.
+A closing bracket, a lone keyword or a line that the file repeats is no evidence by itself.
 """
 
 import re
@@ -22,17 +21,12 @@ _NO_WORD = re.compile(r"\W")
 
 @dataclass(frozen=True)
 class SuffixRule:
-    """A search for the suffix's first lines at the end of a text.
+    """A search for the suffix's first lines at the end of a text."""
 
-    `words` are the first filled lines without white space. `before` holds the line ends and blank
-    lines between the cursor and the first of them. If it is empty, the first is the rest of the
-    cursor's line. `space` is its leading white space, `word` the rest of the word at the cursor.
-    """
-
-    words: tuple[str, ...] = ()
-    before: str = ""
-    space: str = ""
-    word: str = ""
+    words: tuple[str, ...] = ()  # first filled lines, without white space
+    before: str = ""  # blank part up to the first of them; empty if that is on the cursor's line
+    space: str = ""  # leading white space of the first
+    word: str = ""  # rest of the word at the cursor
     _around: tuple[str, str] = ("", "")  # the file on either side
 
     @classmethod
@@ -60,10 +54,7 @@ class SuffixRule:
         return self._match(written, needed + 1)
 
     def overlap(self, written: Written) -> int:
-        """Start of a repeat that is too short to stop for; else the text's end.
-
-        For a text that ends anyway, where less evidence is enough.
-        """
+        """Start of a repeat in a text that ends anyway, so less evidence will do; else its end."""
         for count in range(len(self.words), 0, -1):
             cut = self._match(written, count)
             if cut is not None and self._is_likely(written, count):
@@ -71,10 +62,7 @@ class SuffixRule:
         return len(written.text)
 
     def word_overlap(self, text: str) -> int:
-        """Start of a repeat of `word` at the text's end; else the text's end.
-
-        For a model that ends by itself, but only after it has finished the word.
-        """
+        """Start of a repeat of `word`, for a text that the model has ended; else its end."""
         start = len(text) - len(self.word)
         is_in_word = text[max(start - 1, 0) : start].isalnum()
         repeats = len(self.word) > 1 and is_in_word and text.endswith(self.word)
@@ -92,8 +80,7 @@ class SuffixRule:
             places.append(self._first_begins(growing, written.text))
         return min(places)
 
-    # Cached, as the next three read all of `_around`, and few completions need them.
-
+    # This and the next two are cached, as they read all of `_around` and few completions need them.
     @cached_property
     def _lines(self) -> tuple[Line, list[Line], list[Line]]:
         """The suffix's first line, all other lines, and those behind it."""
@@ -103,10 +90,7 @@ class SuffixRule:
 
     @cached_property
     def _needed(self) -> int:
-        """Number of the lines that are evidence together; 0 if no number is.
-
-        Lines that the file has elsewhere, too, prove little.
-        """
+        """Number of lines that are evidence together: more if the file repeats them, 0 if none."""
         words, letters = self.words[:_MOST_LINES], 0
         around = "\n".join(line.words for line in self._lines[1]) + "\n"
         for count, word in enumerate(words, 1):
@@ -117,10 +101,7 @@ class SuffixRule:
 
     @cached_property
     def _is_whole(self) -> bool:
-        """Whether `space` is all of the first line's indentation: the cursor stands before it.
-
-        Then the line is indented by full steps, and the next line fits it.
-        """
+        """Whether `space` is a whole indentation: full steps, to which the next line fits."""
         line, others, later = self._lines
         step = min((indent for other in others if (indent := other.indent) > 1), default=0)
         if not line.indent or not step or line.indent % step:

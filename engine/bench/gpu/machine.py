@@ -26,10 +26,7 @@ _BANDWIDTH_PART = 0.4  # most of a GPU's free memory that the measurement takes
 
 
 def cuda_ms(work: Work, repeats: int = _REPEATS) -> float:
-    """Return the median time of work on the current stream, by events, without the host's time.
-
-    It includes the gap to the next repeat.
-    """
+    """Return the median ms of work on the current stream by events, with gaps between repeats."""
     for _ in range(_WARM_UPS):
         work()
     events = [torch.cuda.Event(enable_timing=True) for _ in range(repeats + 1)]
@@ -49,16 +46,13 @@ def host_ms(work: Work) -> float:
 
 @dataclass(slots=True)
 class Machine:
-    """A device, its compute type, its clock, and whether our kernels run there.
-
-    `gb_per_s` is its memory bandwidth once measured: the best of several ways to read memory.
-    """
+    """A device, its compute type, its clock, and whether our kernels run there."""
 
     device: torch.device
     dtype: torch.dtype
     ms: Timer
     has_kernels: bool = True
-    gb_per_s: float = nan
+    gb_per_s: float = nan  # memory bandwidth once measured: the best of several ways to read
 
     @classmethod
     def gpu(cls) -> Self:

@@ -21,8 +21,7 @@ from engine.model.gpu.selfcheck.verdict import Verdict
 from engine.progress import Progress
 from kernels.operations import PORTABLE
 
-# A section yields data classes, each a row of its table.
-Section = Callable[[Machine, Progress], Iterable[object]]
+Section = Callable[[Machine, Progress], Iterable[object]]  # yields data classes, rows of a table
 Sections = dict[str, Section]  # by name, in their order
 _MOST_CHARS = 300  # of an error's message in the report
 _CHECKED_LAYERS = 2  # a model's layers are alike, so two stand for all
@@ -109,8 +108,7 @@ class GpuBench:
         for name, measure in self.sections.items():
             start, found = time.monotonic(), self.cases.setdefault(name, [])
             try:
-                # This keeps results from before a failure.
-                found.extend(measure(self.machine, self.progress))
+                found.extend(measure(self.machine, self.progress))  # keeps rows before a failure
             except Exception as error:  # noqa: BLE001 - what fails in one section is that section's
                 self.failures[name] = _sentence(error)
             self.machine.release()
