@@ -13,8 +13,7 @@ from engine.drafting.tree import Source
 from engine.request import ClosedBuffers
 
 MOST_STATES = 128  # of all principals together
-# Workspace of a state whose client has left, and of requests that name none.
-_NOBODYS = ""
+_NOBODYS = ""  # workspace of a state whose client has left, and of requests that name none
 _MOST_TOKENS = 4_000_000  # in all pools of a principal, of which the last used one stays
 
 
@@ -33,7 +32,7 @@ class DraftState:
     closed: list[ClosedBuffers] = field(default_factory=list)  # while it was taken
 
     def forget(self, closed: ClosedBuffers) -> None:
-        """Forget buffers and the completions in them; all texts if the client has no buffer left."""
+        """Forget buffers and completions in them; all texts if the client has no buffer left."""
         self.pool.remove_all(Source.PREVIOUS_COMPLETION, closed.paths)
         texts = self.buffers, self.repository, self.edited
         if closed.takes_all_of(self.workspace):
@@ -50,17 +49,13 @@ class DraftState:
 
 
 class DraftStates:
-    """A state for each workspace, and for each of its parallel completions.
-
-    The longest idle states go first: those of a principal with more than `most_tokens` in its
-    pools, and beyond `most` states in all, those of the principal that has most.
-    """
+    """A state for each workspace, and for each of its parallel completions."""
 
     def __init__(
         self,
         make: Callable[[str], DraftState],
-        most: int = MOST_STATES,
-        most_tokens: int = _MOST_TOKENS,
+        most: int = MOST_STATES,  # beyond, the principal with most loses its longest idle one
+        most_tokens: int = _MOST_TOKENS,  # of a principal; beyond, its longest idle states go
     ) -> None:
         self._make = make
         self._most, self._most_tokens = most, most_tokens
@@ -116,7 +111,6 @@ class DraftStates:
         return self._states[-1]
 
     def _shed(self, principal: str) -> None:
-        """Drop a principal's idle states while its pools are too large together."""
         own = [one for one in self._states if one.principal == principal]
         num_tokens = sum(len(one.pool) for one in own)
         for one in own[:-1]:

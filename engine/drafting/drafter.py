@@ -52,7 +52,7 @@ class Drafter:
         return EMPTY_DRAFT
 
     def update(self, step: VerifiedStep) -> None:
-        """Learn what the next draft needs. Called once for each step."""
+        """Learn for the next draft. Called once for each step."""
 
     def calibrate(self, step: VerifiedStep) -> None:
         """Learn the rest while the next step runs. Called once for each step, after `update`."""

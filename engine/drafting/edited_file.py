@@ -1,8 +1,7 @@
 """The edited file in the pool: the text before the cursor and behind it.
 
-It stays between requests and is tokenised only where it changed, so a key costs a few lines,
-however long the file. Each completion adds a part of a long file, the nearest text first. Text
-just before the cursor is added for one completion only, as each key changes its tokens.
+Only changed blocks are tokenised again. Each completion adds a part of a long file, nearest first.
+Text just before the cursor is added for one completion only, as each key changes its tokens.
 """
 
 from bisect import bisect_left, bisect_right
@@ -40,11 +39,7 @@ class EditedFile:
 
     @contextmanager
     def completed(self, request: CompletionRequest, unsettled: str) -> Iterator[None]:
-        """Hold the file for a completion, whose end undoes all additions to the pool meanwhile.
-
-        The newest document ends at the cursor, without `unsettled`: the text before the cursor
-        whose tokens may still change. Generated tokens may follow it.
-        """
+        """Hold the file for a completion, up to `unsettled`: last text, whose tokens may change."""
         prefix = request.prefix
         near = max(0, len(prefix) // _NEAR_CHARS - 1) * _NEAR_CHARS
         if request.path != self._path:
@@ -52,7 +47,7 @@ class EditedFile:
         self._path = request.path
         self._hold("behind", Source.SUFFIX, lambda reach: request.suffix[:reach])
         self._hold("before", Source.EDITED_FILE, lambda reach: prefix[_start(near, reach) : near])
-        with self._pool.savepoint():
+        with self._pool.savepoint():  # its end drops the near text and the generated tokens
             tokens = self._tokens("near", prefix[near:].removesuffix(unsettled))
             with suppress(PoolFullError):
                 self._pool.add(tokens, Source.EDITED_FILE, self._path)
@@ -111,10 +106,7 @@ def _start(end: int, num_chars: int) -> int:
 
 
 class TokenisedText:
-    """A text in blocks with the int32 tokens of each; an edit tokenises the blocks around it.
-
-    If the tokenizer does not allow blocks, as tried on the first lines, an edit tokenises all.
-    """
+    """A text in blocks, or in one if the tokenizer allows none, with the int32 tokens of each."""
 
     def __init__(self, text: str, encode: Encode) -> None:
         self.text = text

@@ -1,7 +1,4 @@
-"""Open buffers as documents of the pool: a changed one is removed and added again.
-
-A long buffer is several documents. One completion adds a part of much new text, as others wait.
-"""
+"""Open buffers as documents of the pool, long ones as several; a changed one is added again."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
@@ -31,14 +28,10 @@ class OpenBuffers:
         self._pool = pool
         self._encode = encode
         self._source = source
-        self._held: list[_Held] = []  # the most related one comes last
+        self._held: list[_Held] = []  # most related last: the pool finds its newest document first
 
     def sync(self, buffers: Sequence[Buffer]) -> bool:
-        """Hold as many `buffers`, most related first, as there is room for.
-
-        The pool finds its newest document first, so the most related one is added last. Later calls
-        add the rest of much new text. Returns whether any buffer was added.
-        """
+        """Hold the `buffers` that fit, most related first; return whether any was added."""
         held = self._held
         parts = [part for buffer in _fitting(buffers) for part in _parts(buffer)]
         wanted = _affordable(parts, {one.buffer.text for one in held})[::-1]
@@ -94,7 +87,7 @@ def _parts(buffer: Buffer) -> list[Buffer]:
 
 
 def _affordable(parts: Sequence[Buffer], known: Collection[str]) -> list[Buffer]:
-    """The known parts, and as many new ones as one completion may tokenise."""
+    """The known parts, and as many new ones as one completion may tokenise; later ones add more."""
     affordable, room = list[Buffer](), _NEW_CHARS
     for part in parts:
         is_known = part.text in known

@@ -1,8 +1,7 @@
 """Drafts the first step by text, as the cursor may stand where no token of the file ends.
 
-A prefix that ends in indentation or half a word ends in other tokens than the same text elsewhere.
-So we look up the tokens before that piece, also without their last ones. We keep continuations
-whose bytes begin with the piece, and tokenise them again behind it.
+Half a word or indentation has other tokens than the same text elsewhere. So we look up the tokens
+before that piece, keep continuations whose bytes begin with it, and tokenise them again behind it.
 """
 
 from collections.abc import Iterator, Sequence
@@ -29,10 +28,7 @@ class TextLookup:
     tokenizer: Tokenizer
 
     def draft(self, context_ids: Sequence[int], partial: bytes, nodes: int, *, owed: bool) -> Draft:
-        """Draft what follows the tokens `context_ids` and the bytes `partial` behind them.
-
-        `owed`: the answer begins with `partial` (a token is healed); else the prompt ends with it.
-        """
+        """Draft after `context_ids` and `partial`; the answer begins with it if `owed` (healed)."""
         told = b"" if owed else partial
         found = [
             (continuation, len(lead + told))
@@ -49,10 +45,7 @@ class TextLookup:
     def _continuations(
         self, context_ids: Sequence[int], back: int, partial: bytes
     ) -> Iterator[tuple[Continuation, bytes]]:
-        """Continuations of the context without its last `back` tokens, and their bytes.
-
-        Yields only continuations that begin with these bytes and `partial`, and go on.
-        """
+        """Yield continuations that repeat the bytes of the last `back` tokens, and `partial`."""
         end = len(context_ids) - back
         left_out = context_ids[end:]  # the whole context finds their continuations
         vocabulary = self.tokenizer.vocabulary
@@ -64,10 +57,7 @@ class TextLookup:
     def _retokenised(
         self, continuation: Continuation, skipped: int, num_tokens: int
     ) -> Continuation:
-        """Tokenise a continuation again, without its first `skipped` bytes.
-
-        Tokens behind the first block stay as they are.
-        """
+        """Tokenise the first block again, without its first `skipped` bytes; later tokens stay."""
         tokens = continuation.tokens[:num_tokens]
         if not skipped:
             return continuation._replace(tokens=tokens)

@@ -1,14 +1,12 @@
-"""The Jacobi window of lookahead decoding: guesses for the next positions, refined a step at a time.
+"""The Jacobi window of lookahead decoding: guesses for the next positions, refined at each step.
 
 Columns stand at positions 0, 1, ... behind the current token. Their first tokens form the spine,
-which begins with the current token. Behind its first token a column holds up to N-2 guesses, each
-chosen by the model after the ones before. Column j's path is the spine up to j, then its guesses,
-so the window is a token tree (Fu et al. 2024, arXiv 2402.02057).
-
-A step appends the model's choice to every column. A column of N tokens is an n-gram for the pool;
-it then drops its first token and so moves one position on. All columns move back by the number of
-tokens written. We keep W columns that can fill up before they reach the current token, and the
-columns in front of these as their spine.
+which begins with the current token. A column then holds up to N-2 guesses, each chosen by the model
+after the ones before. Column j's path is the spine up to j, then its guesses, so the window is a
+token tree (Fu et al. 2024, arXiv 2402.02057). A step appends the model's choice to every column. A
+column of N tokens is an n-gram for the pool, and drops its first token. All columns move back by
+the number of tokens written. We keep W columns that can fill up before they reach the current
+token, and the columns in front of these as their spine.
 """
 
 from collections.abc import Sequence
@@ -30,13 +28,9 @@ class JacobiWindow:
         self,
         window_size: int,
         ngram_size: int,
-        context: Sequence[int],
-        probs: np.ndarray = WINDOW_PRIOR,
+        context: Sequence[int],  # not empty; its tokens are the first guesses
+        probs: np.ndarray = WINDOW_PRIOR,  # float64 [cells] of the table, read at every draft
     ) -> None:
-        """Start behind a `context` that is not empty; its tokens are the first guesses.
-
-        `probs` float64 [cells] is the acceptance table's array, read at every draft.
-        """
         self._window_size = window_size
         self._max_len = ngram_size - 1
         self._probs = probs
@@ -67,8 +61,7 @@ class JacobiWindow:
     def update(self, draft: Draft, chosen: np.ndarray, num_accepted: int) -> list[np.ndarray]:
         """Take the model's choices, move on, and return the n-grams found, int32 [N] each.
 
-        `draft` is the verified tree, in which the window's nodes may be missing; `chosen`
-        int64 [nodes + 1] holds the model's choices behind the root and behind each node.
+        `chosen` int64 [nodes + 1]: choices behind the root and each node of the verified `draft`.
         """
         if not self._max_len:
             return []

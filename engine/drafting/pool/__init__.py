@@ -1,7 +1,4 @@
-"""An n-gram pool: all text known to the engine, indexed to draft what comes next.
-
-It knows token ids and sources, nothing of text, files, models or torch.
-"""
+"""An n-gram pool: known texts as token ids, indexed to draft the next tokens. Knows no torch."""
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
@@ -22,7 +19,7 @@ MOST_REMEMBERED = 1 << 13  # tokens of previous completions; beyond, the oldest 
 
 
 class PoolFullError(ForegramError):
-    """A text does not fit beside those that must stay: drafting loses a little, decoding nothing."""
+    """A text does not fit beside those that must stay; only drafting loses a little."""
 
     code = "pool_full"
 
@@ -43,11 +40,7 @@ class PoolDocument:
 
 
 class NgramPool:
-    """All text known to the engine as token ids, and drafts of what may follow a context.
-
-    Later documents are met first: add the least related ones first and the edited file last.
-    The same calls give the same drafts. One thread at a time.
-    """
+    """All text known to the engine. The same calls give the same drafts; not thread-safe."""
 
     def __init__(
         self, capacity: int, vocab_size: int, *, acceptance: AcceptanceTable | None = None
@@ -70,7 +63,7 @@ class NgramPool:
         return 2 * len(self) > 3 * self._num_tokens.total() + (1 << 12)
 
     def add(self, ids: Sequence[int] | np.ndarray, source: Source, name: str = "") -> PoolDocument:
-        """Append a document, which is met first from now on. Raises PoolFullError."""
+        """Append a document, which drafts find first from then on. Raises PoolFullError."""
         content = self._checked(ids)
         self._make_room(content.size + 1)
         document = PoolDocument(name, source)
@@ -82,7 +75,7 @@ class NgramPool:
         return document
 
     def ids_of(self, document: PoolDocument) -> np.ndarray:
-        """The tokens int32 of a document."""
+        """The int32 tokens of a document."""
         ids: np.ndarray = self._log.tokens[document.low : document.high].copy()
         return ids
 
@@ -99,10 +92,7 @@ class NgramPool:
                 self.remove(document)
 
     def extend(self, ids: Sequence[int] | np.ndarray) -> None:
-        """Let generated tokens follow the newest document until the savepoint ends.
-
-        A full log ignores them.
-        """
+        """Let generated tokens that fit follow the newest document until the savepoint ends."""
         content = self._checked(ids)
         if content.size <= self._log.free:
             self._log.write(content, Source.GENERATED)
@@ -117,7 +107,7 @@ class NgramPool:
         num_tokens: int,
         wanted: Wanted | None = None,
     ) -> list[Continuation]:
-        """What follows the context elsewhere, `num_tokens` of each occurrence that is `wanted`."""
+        """Return `num_tokens` behind each occurrence of the context that is `wanted`."""
         return self._log.continuations(self._find(context_ids), num_tokens, wanted)
 
     def draft_from(self, paths: Sequence[Continuation], nodes: int) -> Draft:
@@ -126,7 +116,7 @@ class NgramPool:
 
     @contextmanager
     def savepoint(self) -> Iterator[None]:
-        """Take back at the end all that was added meanwhile; what was removed stays so."""
+        """At the end, take back all that was added meanwhile; removed documents stay removed."""
         kept = len(self)
         self._has_savepoint = True
         try:
@@ -139,14 +129,13 @@ class NgramPool:
                 self._num_tokens[document.source] -= document.num_tokens
 
     def compact(self) -> None:
-        """Throw out what is dead: 80 ms a million tokens. Never within a savepoint."""
+        """Drop dead tokens, which takes 80 ms a million. Never within a savepoint."""
         texts = [*map(self.ids_of, self._documents)]
         self._log.clear()
         for document, text in zip(self._documents, texts, strict=True):
             self._write(document, text)
 
     def _write(self, document: PoolDocument, content: np.ndarray) -> None:
-        """Write a document behind all others."""
         self._log.write([SEPARATOR], Source.DEAD)
         document.low = self._log.write(content, document.source)
         document.high = len(self)
