@@ -15,11 +15,7 @@ _MOST_BYTES = 10_000_000  # our own files are smaller
 
 @contextmanager
 def atomic_write(path: Path) -> Iterator[BinaryIO]:
-    """Yield a file that replaces `path` when the block ends without an error.
-
-    Makes the folder. A process that reads `path` meanwhile reads the old file.
-    Raises OSError, which names the file.
-    """
+    """Yield a file that replaces `path` if the block succeeds. Raises OSError naming `path`."""
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, draft = tempfile.mkstemp(dir=path.parent, prefix=path.name)
     try:

@@ -9,18 +9,14 @@ from engine.request import Chunk, ClosedBuffers, CompletionRequest, Done
 
 @dataclass(frozen=True, slots=True)
 class EngineInfo:
-    """The model, its device and the format of its weights, each as reports name it.
-
-    `lost` lists the features, as phrases, that are missing when another program generates.
-    `place` is a sentence on the model's device and backend, why not a better one, and findings.
-    """
+    """The model, its device and the format of its weights, each as reports name it."""
 
     model: str
     device: str
     dtype: str
-    lost: tuple[str, ...] = ()
+    lost: tuple[str, ...] = ()  # features, as phrases, missing if another program generates
     context_len: int = 0  # tokens of prompt and answer together
-    place: str = ""
+    place: str = ""  # a sentence on device and backend, why not a better one, and findings
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,4 @@
-"""Options of a request: lookahead, sampling, stop rules. Plain data, no torch.
-
-Clients send sampling and stop rules as they are.
-"""
+"""Options of a request. Plain data, no torch; clients send sampling and stop rules as they are."""
 
 import re
 import reprlib
@@ -25,7 +22,7 @@ PRESETS: dict[str, tuple[int, int, int]] = {
     "two-gpus-32b": (15, 15, 15),
 }
 _MAX_STOP_STRINGS = 64  # Continue sends one for each way a language begins a block
-_MAX_STOP_CHARS = 512  # characters of each stop string
+_MAX_STOP_CHARS = 512  # of each stop string
 _MOST_TOKENS = 2**24  # beyond any model's context
 _MOST_MS = 2**31  # about 25 days
 MAX_DRAFT_LEN = 512  # rows; the largest preset drafts 419, and a step verifies the likeliest 127
@@ -33,11 +30,9 @@ MAX_DRAFT_LEN = 512  # rows; the largest preset drafts 419, and a step verifies 
 
 @dataclass(frozen=True, slots=True)
 class Lookahead:
-    """How far a step may look ahead.
+    """How far a step looks ahead. `auto` follows the measured step cost and calibrated acceptance.
 
-    `auto` lets the measured step cost and the calibrated acceptance choose; `off` is plain
-    decoding; `fixed` bounds drafting by window size W, n-gram size N and verification set size G
-    with TensorRT-LLM's meaning and legal values: W >= 1, N >= 1, and N = 1 demands W = 1, G = 0.
+    `fixed` bounds it by TensorRT-LLM's window size W, n-gram size N and verification set size G.
     """
 
     mode: Mode = "auto"

@@ -1,8 +1,7 @@
 """The lookahead decoder: draft, verify, accept. It knows token ids, no text.
 
-What it writes is, token for token, what it writes with `Drafter`, which is plain decoding: a row's
-logits do not depend on the other rows, noise is keyed by position, and a drafted token stands only
-where the row before it chose the same token.
+Its tokens are those of plain decoding (`Drafter`). A row's logits do not depend on other rows,
+noise is keyed by position, and a drafted token stands only if the row before it chose the same one.
 """
 
 from collections.abc import Callable, Sequence
@@ -20,21 +19,16 @@ from engine.model.token_tree import MAX_ROWS, TokenTree
 
 @dataclass(slots=True, eq=False)
 class Decoder:
-    """Decoding of one sequence, whose slot holds the prompt without its last token.
-
-    `current` is the last token, at first the prompt's; it has no keys and values yet. Drafts
-    continue `context`: the file's tokens up to the cursor, then the written ones. `on_step` gets
-    each step once the next one is under way, and returns whether the text ends.
-    """
+    """Decoding of one sequence, whose slot holds the prompt without its last token."""
 
     slot: CacheSlot
     drafter: Drafter
     sampling: Sampling
     constraint: Constraint | None
-    current: int
-    context: list[int]
+    current: int  # the last token, at first the prompt's; it has no keys and values yet
+    context: list[int]  # that drafts continue: the file up to the cursor, then written tokens
     max_tokens: int
-    on_step: Callable[[VerifiedStep], bool]
+    on_step: Callable[[VerifiedStep], bool]  # called during the next step; true ends the text
     is_done: bool = False
     written_ids: list[int] = field(default_factory=list, init=False)  # by all steps so far
     _draft: Draft | None = field(default=None, init=False)  # of the step under way

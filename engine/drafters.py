@@ -24,15 +24,11 @@ _REMEMBERED_CONTEXT = 16  # tokens before a completion that are remembered with 
 
 
 class Drafters:
-    """A maker of drafters, each with a draft state of its own.
-
-    All share acceptance tables and step costs; each principal has a recycler of its own.
-    """
+    """Makes drafters. All share acceptance tables and step costs; each principal has a recycler."""
 
     def __init__(self, tokenizer: Tokenizer, vocab_size: int, learning: Learning) -> None:
         self._tokenizer, self._vocab_size, self._learning = tokenizer, vocab_size, learning
-        # Each lives as long as a state of its principal.
-        self._recyclers = WeakValueDictionary[str, Recycler]()
+        self._recyclers = WeakValueDictionary[str, Recycler]()  # while a principal has states
         self.states = DraftStates(self._make_state)
 
     def _make_state(self, principal: str) -> DraftState:
@@ -49,10 +45,7 @@ class Drafters:
         )
 
     def compile(self) -> None:
-        """Compile the drafters: many seconds once, then less than 0.1 s from numba's cache.
-
-        Otherwise the first completion compiles them.
-        """
+        """Compile before the first completion: many seconds once, then 0.1 s from numba's cache."""
         text = "x = 1\n" * 4
         ids = tuple(self._tokenizer.encode(text))
         request = CompletionRequest(text, "", open_buffers=(Buffer("", text),))
@@ -65,14 +58,10 @@ class Drafters:
         self,
         request: CompletionRequest,
         prompt: Prompt,
-        closed: Iterable[ClosedBuffers] = (),
-        written: Sequence[int] = (),
+        closed: Iterable[ClosedBuffers] = (),  # while the prompt was read
+        written: Sequence[int] = (),  # drafts when the user types or requests them again
     ) -> Iterator[Drafter]:
-        """Hold the request's texts in a pool during its completion, then keep the `written` tokens.
-
-        Requested again, or typed by hand, they take few steps. `closed` buffers were closed while
-        the prompt was read.
-        """
+        """Hold the request's texts in a pool for its completion, then add the `written` tokens."""
         if request.lookahead.mode == "off":
             yield Drafter()
             return
@@ -101,10 +90,7 @@ class Drafters:
                     state.pool.add(content, Source.PREVIOUS_COMPLETION, request.path)
 
     def context(self, prompt: Prompt) -> list[int]:
-        """Tokens of the file before the answer, with the partial text unless it is healed.
-
-        Never empty: at a file's start it is the prompt's last token.
-        """
+        """Return the tokens before the answer; at a file's start, the prompt's last token."""
         context = list(prompt.context_ids)
         if not prompt.dropped:
             context += self._tokenizer.encode(prompt.partial.decode("utf-8", "replace"))

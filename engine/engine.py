@@ -22,17 +22,13 @@ from engine.sequence import Completion, Sequence
 from engine.snippets import Neighbours
 
 _DECODED_TOKENS = 256  # written tokens that every slot has room for at least
-# Characters remembered per workspace for each prompt token, several times a token's length.
-_REMEMBERED_CHARS = 40
+_REMEMBERED_CHARS = 40  # per workspace and prompt token, several times a token's length
 PROMPT_TOKENS = 1024
 _KV_BYTES = 512 * 1024 * 1024
 
 
 def step(model: CausalModel, running: Collection[Sequence]) -> None:
-    """Draft, start one forward pass for all, settle the previous step meanwhile, accept.
-
-    A pass that fails ends the sequences whose steps were in it.
-    """
+    """Run one pass for all and settle the last step meanwhile. A failed pass ends its sequences."""
     steps = {one: next_step for one in running if (next_step := one.next_step())}
     try:
         flight = model.begin(list(steps.values()))
@@ -54,9 +50,8 @@ class Engine(ServedEngine):
         model: LoadedModel,
         learning: Learning,
         prompt_tokens: int = PROMPT_TOKENS,
-        kv_bytes: int | None = None,
+        kv_bytes: int | None = None,  # of cached prompts, unless the model reserves memory
     ) -> None:
-        """`kv_bytes` bounds the cached prompts unless the model reserves their memory."""
         causal_lm = model.causal_lm
         self.max_sequences = causal_lm.max_sequences
         self.model = model
@@ -173,7 +168,6 @@ class Engine(ServedEngine):
         return lease
 
     def _most_tokens(self, prompt: Prompt) -> int:
-        """Return the tokens that may follow a prompt."""
         return self.model.causal_lm.max_context - len(prompt.ids)
 
     @contextmanager

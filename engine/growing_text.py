@@ -1,7 +1,4 @@
-"""The text of one completion as it grows: stop rules end it, chunks carry its final parts.
-
-It knows no tokens, only the text of each one, so it serves an upstream's tokens, too.
-"""
+"""The growing text of one completion, made of the texts of tokens, perhaps an upstream's."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -34,10 +31,7 @@ class GrowingText:
         return self.finish_reason is not None
 
     def grow(self, piece: str, log_prob: float) -> None:
-        """Add a token's text, which may be empty; a stop rule may end the completion.
-
-        `log_prob` is the natural logarithm of its probability. Raises ValueError after the end.
-        """
+        """Add a token's text and natural log-probability. Raises ValueError after the end."""
         if self.is_ended:
             raise ValueError("the completion has ended")
         self.log_probs.append(log_prob)

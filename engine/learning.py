@@ -49,7 +49,7 @@ class Probe(msgspec.Struct, frozen=True):
         return cls(*(min(timer.ms(rows) for _ in range(2)) for rows in (1, _PROBED_ROWS)))
 
     def quicker(self, other: "Probe") -> "Probe":
-        """Return the faster times of both, as noise only ever adds."""
+        """Return the faster times of both."""
         return Probe(min(self.one_ms, other.one_ms), min(self.many_ms, other.many_ms))
 
 
@@ -63,15 +63,10 @@ class SweptCosts(Probe, frozen=True):
         StepCost(self.costs)  # checks them
 
     def is_outdated_by(self, now: Probe) -> bool:
-        """Whether to sweep again: steps got faster, or their ratio changed.
-
-        Never while they are slower: known costs are better than any measured beside other work.
-        After each sweep, more has to change before the next one. Else a machine that is always
-        busy would sweep at every start.
-        """
-        agreement = _AGREEMENT**self.num_sweeps
+        """Whether to sweep again: steps got faster, or their ratio changed."""
+        agreement = _AGREEMENT**self.num_sweeps  # or a busy machine would sweep at every start
         if now.one_ms > self.one_ms * agreement:
-            return False
+            return False  # known costs are better than any measured beside other work
         change = (now.many_ms / now.one_ms) / (self.many_ms / self.one_ms)
         is_faster = now.one_ms * agreement < self.one_ms
         return is_faster or not 1 / agreement <= change <= agreement
@@ -120,10 +115,7 @@ class Learning:
         return learning
 
     def save(self) -> None:
-        """Write the tables with the costs of the latest sweep, perhaps of another process.
-
-        On a full or read-only disk the tables are lost, nothing else.
-        """
+        """Write the tables and the latest costs, maybe another process's. Ignores disk errors."""
         kept = read_kept(self.file, _Kept)
         self._write(kept.swept if kept else self._swept)
 

@@ -23,15 +23,11 @@ def load_engine(
     dtype: str | None = None,
     device: str = "auto",
     threads: int | None = None,
-    prompt_tokens: int | None = PROMPT_TOKENS,
-    kv_bytes: int | None = None,
+    prompt_tokens: int | None = PROMPT_TOKENS,  # None: as many as it reads at typing speed
+    kv_bytes: int | None = None,  # of cached prompts
     progress: Progress | None = None,
 ) -> Engine:
-    """Load the model, converting it if need be, and measure its steps. Raises ForegramError.
-
-    None leaves the choice to the machine: prompts are as long as it reads at typing speed.
-    `kv_bytes` bounds the cached prompts.
-    """
+    """Load the model, converting it if need be, and measure its steps. Raises ForegramError."""
     progress = progress or Progress()
     if threads is not None:
         torch.set_num_threads(threads)
@@ -47,11 +43,8 @@ def load_engine(
 
 
 def affordable_prompt(cost: StepCost) -> int:
-    """Return the tokens of a prompt that keeps up with typing: a power of two, 1024 to 8192.
-
-    Opening a file reads all of it. Then a key adds a few tokens, and an Enter the text behind the
-    cursor. The figure is coarse, as prompts laid out for other budgets share no cached keys.
-    """
+    """Return the tokens of a prompt that keeps up with typing: a power of two, 1024 to 8192."""
+    # Coarse, as prompts laid out for other budgets share no cached keys.
     affordable = _ENTER_PART * _ENTER_MS / cost.ms(MAX_ROWS) * MAX_ROWS
     return int(2 ** min(13, max(10, int(affordable).bit_length() - 1)))
 

@@ -23,21 +23,15 @@ def peak_resident_bytes() -> int:
 
 
 def return_free_memory() -> bool:
-    """Return free memory to the system. Returns whether the C library can: glibc does.
-
-    By itself glibc keeps free pages between used ones. Takes milliseconds, while other threads run.
-    """
+    """Give back free pages that glibc keeps between used ones; False for other C libraries."""
     trim = _malloc_trim()
     if trim is not None:
-        trim(0)
+        trim(0)  # takes milliseconds, while other threads run
     return trim is not None
 
 
 def use_few_arenas() -> None:
-    """Limit glibc to two arenas: by default each thread has one, with gaps of its own.
-
-    Call it before any thread starts.
-    """
+    """Limit glibc to two arenas, before any thread starts: else each has one with its own gaps."""
     if _malloc_trim() is not None:  # glibc
         ctypes.CDLL(None).mallopt(_M_ARENA_MAX, _ARENAS)
 

@@ -1,7 +1,4 @@
-"""Kinds of model names, judged by their spelling alone, without disk or network.
-
-So no folder in the current directory takes the place of a model of the hub.
-"""
+"""Kinds of model names, by spelling alone, so that no local folder takes a hub model's place."""
 
 import difflib
 import re
@@ -66,7 +63,7 @@ def pinned(name: str) -> tuple[str, str | None]:
 
 
 def gguf_tag(name: str) -> tuple[str, str | None]:
-    """Split a hub name, `owner/name:Q4_K_M` as in llama.cpp, into repository and tag; drop a revision."""
+    """Split a hub name, as llama.cpp's `owner/name:Q4_K_M`, into repository and tag."""
     repository, _, tag = pinned(name)[0].partition(":")
     return repository, tag or None
 

@@ -1,7 +1,4 @@
-"""The embedded models: GGUF files in parts, as data packages of third parties.
-
-None of their code is imported, and the checksum of the joined file has to be the known one.
-"""
+"""The embedded models: GGUF files in third parties' data packages, whose code is never imported."""
 
 import hashlib
 from dataclasses import dataclass

@@ -1,8 +1,4 @@
-"""Finds the passage of another file that reads like the text around the cursor.
-
-Lines that follow the same lines elsewhere are often wanted here, too: in an older version of the
-file, a sibling class or another test. Several whole lines must agree, so it is seldom wrong.
-"""
+"""Finds the passage of another file or version that reads like the text around the cursor."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -19,10 +15,7 @@ _MOST_RUNS = 64  # places examined in a text
 
 @dataclass(frozen=True, slots=True)
 class CursorLines:
-    """Lines above and below a cursor, outwards, without their indentation, none of them blank.
-
-    A side whose lines say too little is empty.
-    """
+    """Filled lines on each side of a cursor, outwards, stripped; none if they say too little."""
 
     above: tuple[str, ...]
     below: tuple[str, ...]
@@ -35,14 +28,11 @@ class CursorLines:
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """Numbers of a passage's lines, those next to the agreeing lines first.
+    """A passage of a text, and how well it agrees with the lines at the cursor."""
 
-    `agreeing` counts the agreeing characters; `is_enclosed` says that both sides agree.
-    """
-
-    lines: range
-    agreeing: int
-    is_enclosed: bool = False
+    lines: range  # line numbers, those next to the agreeing lines first
+    agreeing: int  # characters
+    is_enclosed: bool = False  # both sides agree
 
 
 def find_passage(text: str, cursor: CursorLines) -> Passage | None:

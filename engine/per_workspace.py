@@ -1,8 +1,4 @@
-"""Values kept for each principal's workspaces between requests.
-
-A principal may be a team, and one person's typing should not evict another person's value.
-A principal's workspaces have a bounded size, and evict no other principal's.
-"""
+"""Values kept between requests for each workspace; a principal evicts only its own ones."""
 
 from collections import OrderedDict
 from collections.abc import Callable
@@ -11,7 +7,7 @@ from typing import Generic, TypeVar
 
 from engine.request import ClosedBuffers, CompletionRequest
 
-_MOST_WORKSPACES = 64  # of a principal, which may be a team
+_MOST_WORKSPACES = 64  # of a principal: one person of a team should not evict another's value
 
 _Value = TypeVar("_Value")
 

@@ -1,4 +1,4 @@
-"""Slots that keep the keys and values of prompts, so that a similar prompt pays only for its end."""
+"""Slots that keep the keys and values of prompts, so a similar prompt pays only for its end."""
 
 import math
 import time
@@ -77,11 +77,9 @@ class CacheLease:
 class PromptCache:
     """One slot for each key; beyond `max_bytes` the least recently used ones go.
 
-    A prompt starts from a copy of the longest beginning that any slot of its principal holds.
-    A slot in use stays; a request with its key gets another one meanwhile.
-
-    Recent principals have equal shares of the memory, and more while nobody else needs it. The one
-    that holds most gives way first, and keeps its latest slots within its share.
+    A prompt starts from a copy of the longest beginning in its principal's slots. While a key's
+    slot is in use, another request gets a new one. Recent principals share the memory equally, and
+    use more while nobody else needs it.
     """
 
     def __init__(
@@ -118,15 +116,11 @@ class PromptCache:
         self,
         key: str,
         token_ids: Sequence[int],
-        room: int,
-        neighbours: Collection[str] = (),
+        room: int,  # tokens behind `token_ids`
+        neighbours: Collection[str] = (),  # paths of the files in the prompt
         principal: str = "",
     ) -> CacheLease | None:
-        """Lease a slot with space for `token_ids` and `room` tokens more.
-
-        None while slots in use fill the reserved memory that this principal may take. Raises
-        NoSpaceError if all of it is too little. `neighbours` are the paths in the prompt.
-        """
+        """Lease a slot; None while the memory is in use. Raises NoSpaceError if it is too small."""
         try:
             entry, kept = self._begin(
                 CacheKey(principal, key), list(token_ids), len(token_ids) + room
@@ -176,10 +170,7 @@ class PromptCache:
         return entry if is_fit else None
 
     def _made(self, key: CacheKey, capacity: int, spared: CacheKey | None) -> _Entry:
-        """Make a slot, evicting idle ones if need be, `spared` last.
-
-        No variable may hold an entry: a slot's memory is freed with its last reference.
-        """
+        """Make a slot, evicting idle ones if need be, `spared` last."""
         capacity = -(-capacity // _CAPACITY_STEP) * _CAPACITY_STEP
         while True:
             try:
@@ -188,10 +179,10 @@ class PromptCache:
                 idle = self._evictable(key.principal) or self._last_resort()
                 if not idle:
                     raise
+                # No variable may hold an entry: its memory is freed with the last reference.
                 del self._entries[next((one for one in idle if one != spared), idle[0])]
 
     def _place(self, key: CacheKey, entry: _Entry) -> None:
-        """Make the entry the latest, and evict others beyond `max_bytes`."""
         entry.used_at = self._clock()
         self._entries[key] = entry
         self._entries.move_to_end(key)

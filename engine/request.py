@@ -1,7 +1,4 @@
-"""The engine's input and output: a request, its chunks, its end. Plain data, no torch.
-
-Snippets, chunks, ends and costs go over the wire as they are.
-"""
+"""Requests, chunks and ends. Plain data, no torch; each Message goes over the wire as it is."""
 
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -16,7 +13,7 @@ MAX_SNIPPET_CHARS = 16_384  # characters, more than a prompt can show
 
 
 class FinishReason(StrEnum):
-    """The reason that a completion ended for."""
+    """The reason for the end of a completion."""
 
     END_TOKEN = "end_token"  # the model's own end of text
     FIM_TOKEN = "fim_token"  # it began another fill-in-the-middle block
@@ -24,7 +21,7 @@ class FinishReason(StrEnum):
     INDENTATION = "indentation"  # it left the cursor's block
     REPETITION = "repetition"
     BLANK_LINES = "blank_lines"
-    LINE = "line"  # one line was asked for
+    LINE = "line"  # one line was requested
     STOP_STRING = "stop_string"  # it reached one of the caller's strings
     TIME = "time"
     UNSURE = "unsure"  # one more word would make the whole text too unlikely
@@ -77,11 +74,7 @@ class Snippet(Message, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class CompletionRequest:
-    """Text around a cursor and how to continue it. `prefix + suffix` is the whole document.
-
-    If `is_raw`, `prefix` is the whole prompt as the caller laid it out: names of special tokens
-    stand for these tokens, and nothing is added, left out or healed.
-    """
+    """Text around a cursor and how to continue it. `prefix + suffix` is the whole document."""
 
     prefix: str
     suffix: str
@@ -95,12 +88,12 @@ class CompletionRequest:
     sampling: Sampling = field(default_factory=Sampling)
     stop: StopRules = field(default_factory=StopRules)
     principal: str = ""  # owner of the text, which never reaches another principal's answers
-    is_raw: bool = False
+    is_raw: bool = False  # `prefix` is the exact prompt; names of special tokens stand for them
     tells_tokens: bool = False  # chunks list their tokens
 
 
 class Cost(Message, frozen=True):
-    """What one completion cost. A step is one forward pass; its rows are current token + drafts."""
+    """A completion's cost. A step is a forward pass; its rows are the current token and drafts."""
 
     tokens: int
     steps: int
@@ -141,36 +134,26 @@ class Cost(Message, frozen=True):
 
 
 class TokenText(Message, frozen=True):
-    """A token and the text it adds; a character cut between tokens belongs to the last of them.
-
-    `log_prob` is the natural logarithm of its probability, at temperature 1.
-    """
+    """A token and the text it adds; a character cut between tokens belongs to the last of them."""
 
     text: str
-    log_prob: float
+    log_prob: float  # natural logarithm of its probability, at temperature 1
 
 
 class Chunk(Message, frozen=True, tag="chunk", omit_defaults=True):
-    """Text that is final: no later stop rule takes it back.
-
-    `tokens`, if asked for, are those whose text is complete.
-    """
+    """Text that is final: no later stop rule takes it back."""
 
     text: str
-    tokens: tuple[TokenText, ...] = ()
+    tokens: tuple[TokenText, ...] = ()  # if requested: those whose text is complete
     id: str = ""  # of the completion, for feedback
 
 
 class Done(Message, frozen=True, tag="done", omit_defaults=True):
-    """The whole completion: the joined chunks, the reason and the cost.
-
-    The engine adds its tokens, which stay in its process. `log_probs` are the natural logarithms of
-    their probabilities, at temperature 1.
-    """
+    """The whole completion: the joined chunks, the reason and the cost."""
 
     text: str
     finish_reason: FinishReason
     cost: Cost
-    token_ids: tuple[int, ...] = ()
-    log_probs: tuple[float, ...] = ()
+    token_ids: tuple[int, ...] = ()  # these two stay in the engine's process
+    log_probs: tuple[float, ...] = ()  # natural logarithms, at temperature 1
     id: str = ""  # of the completion, for feedback

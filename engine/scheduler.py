@@ -1,7 +1,6 @@
 """Chooses the sequences for the step loop: jobs of many clients in fair order, none superseded.
 
-It knows no model: a job begins a sequence and runs until the sequence is done. If one principal's
-jobs fill all places while another principal is far behind, one of them pauses between two steps.
+A job of a principal that fills all places pauses while another principal is far behind.
 """
 
 import threading
@@ -24,10 +23,9 @@ _CROWD_RATE = 0.1  # weight of the latest job in that share
 
 
 class Dropped(StrEnum):
-    """The reason that a waiting job never ran."""
+    """The reason for not running a waiting job."""
 
-    # Its document has a newer job, or it is a prefetch and others need the time.
-    SUPERSEDED = "superseded"
+    SUPERSEDED = "superseded"  # by a newer job; also a prefetch while others need the time
     CANCELLED = "cancelled"
     STOPPED = "stopped"  # the scheduler was stopped
 
@@ -36,9 +34,8 @@ class Dropped(StrEnum):
 class Job:
     """A client's piece of work, which a subclass defines.
 
-    A newer job of its document ends it, but a prefetch ends only prefetches. A prefetch runs after
-    all other jobs. It ends at its client's next job, or when a job that is no prefetch would have
-    to wait. While most jobs have to wait for others, a new prefetch is dropped.
+    A newer job of its document ends it. A prefetch runs after all others and ends only prefetches.
+    It ends at its client's next job or when another job would wait, and is dropped in a crowd.
     """
 
     client: str
@@ -79,11 +76,10 @@ class Scheduler:
 
     def __init__(
         self,
-        max_sequences: int = 1,
+        max_sequences: int = 1,  # that run together
         clock: Callable[[], float] = time.monotonic,
-        most_running: Callable[[str], int] = lambda _: 2**31,
+        most_running: Callable[[str], int] = lambda _: 2**31,  # of a principal
     ) -> None:
-        """`max_sequences` bounds all running jobs, `most_running` those of one principal."""
         self.max_sequences = max_sequences
         self._most_running = most_running
         self._clock = clock
@@ -170,10 +166,7 @@ class Scheduler:
             self.cancel(one)
 
     def admit(self) -> Sequence[Any]:
-        """Wait for something to run and return all of it; nothing after `stop`.
-
-        Removes finished jobs, runs errands and begins waiting jobs.
-        """
+        """Return the sequences to step, waiting until there are some; none after `stop`."""
         self._release()
         while self._wait():
             self._run_errands()
@@ -219,7 +212,6 @@ class Scheduler:
             errand()
 
     def _begin(self) -> None:
-        """Begin waiting jobs and resume paused ones while there are places for them."""
         while (job := self._next_job()) is not None:
             self._turns.begin()
             sequence = job.begin()  # slow for a long text

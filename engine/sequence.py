@@ -19,14 +19,11 @@ from engine.request import ClosedBuffers, CompletionRequest, Cost, Done, FinishR
 
 @dataclass(slots=True)
 class Completion:
-    """An answer built token by token, so plain and lookahead decoding end at the same one.
-
-    `owed` counts its next bytes that stand before the cursor already.
-    """
+    """An answer built token by token, so plain and lookahead decoding end at the same one."""
 
     model: LoadedModel
     text: GrowingText
-    owed: int
+    owed: int  # next bytes that stand before the cursor already
     token_ids: list[int] = field(default_factory=list)
     steps: int = 0
     rows: int = 0
@@ -65,19 +62,15 @@ class Completion:
 
 @dataclass(slots=True, eq=False, weakref_slot=True)
 class Sequence:
-    """A completion in the step loop: it reads its prompt in pieces, then decodes.
-
-    `lease` returns a slot, or None while none is free. `decoding` is entered once the slot holds
-    the prompt; None only reads the prompt. `on_end` is called when it is done or has failed.
-    """
+    """A completion in the step loop: it reads its prompt, then decodes if it has `decoding`."""
 
     request: CompletionRequest
     prompt: Prompt
     completion: Completion
-    lease: Callable[["Sequence"], CacheLease | None]
+    lease: Callable[["Sequence"], CacheLease | None]  # None while no slot is free
     decoding: Callable[["Sequence", CacheLease], AbstractContextManager[Decoder]] | None
     is_cancelled: Callable[[], bool]
-    on_end: Callable[["Sequence"], None] = lambda _: None
+    on_end: Callable[["Sequence"], None] = lambda _: None  # when it is done or has failed
     closed: list[ClosedBuffers] = field(default_factory=list)  # since it began
     is_done: bool = False
     error: Exception | None = None
@@ -194,7 +187,6 @@ class Sequence:
         return self._decoder.next_step()
 
     def _end(self) -> None:
-        """End the text unless a rule ended it, and release the slot."""
         reason = FinishReason.CANCELLED if self.is_cancelled() else FinishReason.CONTEXT_FULL
         self.completion.text.finish(FinishReason.PREFILLED if self.decoding is None else reason)
         if self._lease is not None and self._decoder is not None:

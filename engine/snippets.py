@@ -1,8 +1,6 @@
 """Picks lines of other files about the names around the cursor; the model reads them first.
 
-A line's worth grows with each of those names, most with rare ones, and by half the worth of the
-line that opens its block. So a class named near the cursor brings along its fields and the heads
-of its methods. The client has chosen the snippets of files that are not open.
+A class named near the cursor brings along its fields and the heads of its methods.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -32,14 +30,11 @@ _MOST_CHARS = 4_000_000  # of open files examined, which takes 0.35 s a million
 _MOST_INDEXED_CHARS = 2**20  # of a file; an index of the repository holds no longer ones
 _MOST_MISSES = 32  # lines that do not fit before the search ends
 
-Count = Callable[[str], int]
+Count = Callable[[str], int]  # returns the number of a text's tokens
 
 
 class Neighbours:
-    """A chooser of lines from open buffers; `count` returns the number of a text's tokens.
-
-    Choices are kept for the next request of the principal's workspace.
-    """
+    """Chooses lines of open buffers, and keeps choices for a workspace's next request."""
 
     def __init__(self, count: Count) -> None:
         self._choices = PerWorkspace(lambda: _Choices(count), _MOST_KEPT_CHARS)

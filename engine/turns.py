@@ -1,8 +1,4 @@
-"""Fair turns: principals share the engine's time evenly, and the clients of one take turns.
-
-Fair queueing by the time that each principal's jobs have run. A client gains nothing against other
-principals by a new name. A principal that was away for long saves up at most `CREDIT_S`.
-"""
+"""Fair queueing: principals share the engine's time evenly, and the clients of one take turns."""
 
 import time
 from collections import OrderedDict, defaultdict
@@ -10,8 +6,7 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 
 CREDIT_S = 2.0  # engine seconds by which a returning principal may be behind the others at most
-# Principals that differ by fewer seconds take turns. Else one that opens a file, whose prompt is
-# read as a whole, would wait for all others at the next keys.
+# Principals closer than this take turns. Else one that opens a file would wait at the next keys.
 ALIKE_S = 0.3
 SLICE_S = 0.5  # seconds ahead at which a principal makes way; short jobs never get there
 _MOST_CLIENTS = 256  # clients of one principal whose turns are remembered
@@ -38,8 +33,7 @@ class Turns:
         """Admit a principal that had no jobs, while `rivals` have some."""
         account = self._accounts[principal]
         least_s = min(map(self.used_s, rivals), default=0.0)
-        # The last served principal counts even if nobody waits. Else one that seldom asks would
-        # save up time without end, and go before all others for as long.
+        # The last served principal counts, as else one that seldom asks saves up time without end.
         account.used_s = max(account.used_s, max(least_s, self._served_s) - CREDIT_S)
 
     def begin(self) -> None:
@@ -74,12 +68,9 @@ class Turns:
         self._accounts.pop(principal, None)
 
     def rank(self, principal: str, client: str) -> tuple[int, int, int]:
-        """Return a key to sort by; the lowest goes first.
-
-        Principals with less time than the last served one, or little more, take turns: a turn ends
-        their credit. Else the one that types most would wait until others have used up theirs.
-        """
+        """Return a key to sort by; the lowest goes first."""
         account = self._accounts[principal]
+        # 0 for all with credit: else a fast typist would wait until the others have used up theirs.
         ahead = max(0, int((account.used_s - self._served_s) / ALIKE_S))
         return ahead, account.last_turn, account.last_turns.get(client, 0)
 
