@@ -27,16 +27,11 @@ _VARIETY = 0.8  # temperature of all candidates but the first
 _THIRD_S = 3.0  # seconds after which a third candidate is not requested
 _SECOND_S = 10.0  # seconds after which a second candidate is not requested; the user waits
 _PREFILL = StopRules(max_tokens=0)
-# Seconds before a prefetch from a shared host: a user that types on has pressed the next key by
-# then, and is too quick to have read and accepted a suggestion.
-_LOOK_S = 0.2
+_LOOK_S = 0.2  # seconds before a prefetch from a shared host; a user who types on is quicker
 
 
 class InlineCompleter:
-    """Answers one editor's requests from memory, from a running completion or from the host.
-
-    The host writes one completion per document, and one ahead of the user.
-    """
+    """Answers from memory or the host, which writes one completion per document and one ahead."""
 
     def __init__(self, workspace: Workspace, link: HostLink) -> None:
         self._workspace = workspace
@@ -80,11 +75,7 @@ class InlineCompleter:
         return [inline_item(anchor, one, line_end) for one in shown]
 
     def prefill(self, uri: str, position: Position | None = None) -> None:
-        """Have the host read a prompt that a request is likely to need.
-
-        The default position is that of the document's last completion. Files that precede it in
-        the prompt may have changed since.
-        """
+        """Have the host read the prompt at a position, by default that of the last completion."""
         position = position or self._last_positions.get(uri)
         snapshot = self._workspace.documents.snapshot(uri)
         if not isinstance(snapshot, Snapshot) or position is None:
@@ -200,7 +191,6 @@ class InlineCompleter:
         return found or (outcome if isinstance(outcome, Reason) else Reason.MODEL_SAID_NOTHING)
 
     async def _begun(self, anchor: Anchor, sampling: Sampling | None = None) -> Suggestion | Reason:
-        """Replace the document's running completion by a new one."""
         if self._workspace.is_outdated(anchor):
             return Reason.SUPERSEDED
         self._stop(anchor.document.uri)
@@ -208,7 +198,6 @@ class InlineCompleter:
         return await running.outcome(anchor)
 
     def _matching(self, anchor: Anchor) -> InFlightCompletion | None:
-        """Return the document's running or prefetched completion whose text may still fit."""
         for one in (self._running.get(anchor.document.uri), self._ahead):
             if one and one.end is None and one.may_serve(anchor):
                 return one
@@ -253,8 +242,6 @@ class InlineCompleter:
 
 
 def _distinct(found: list[Suggestion]) -> list[Suggestion]:
-    """Keep the first, and drop others that are the beginning of another one."""
-
     def is_beginning(one: Suggestion) -> bool:
         return any(other.text != one.text and other.text.startswith(one.text) for other in found)
 

@@ -71,10 +71,7 @@ class CursorContext:
         return [*ends, *filter(None, [comment_end(head, self.language_id)])]
 
     def balance(self, text: str = "", replaced: int = 0) -> Balance | None:
-        """Balance the whole text with `text` in place of `replaced` characters after the cursor.
-
-        Returns None if there is too much text.
-        """
+        """Balance the whole text with `text` inserted; None if it is too long."""
         head, tail = self.head, "\n".join((self.rest[replaced:], *self.below))
         if len(head) + len(tail) > _MOST_CHARS:
             return None

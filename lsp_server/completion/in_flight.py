@@ -19,11 +19,7 @@ _GRACE_S = 0.15  # seconds; editors may cancel a request just before they send t
 
 
 class InFlightCompletion:
-    """One running completion, cancelled when no request waits for it.
-
-    The host sends `events`. `remember` is called with the finished suggestion, even if no request
-    waits for it.
-    """
+    """A completion from the host's `events`, cancelled when no request waits for it."""
 
     def __init__(
         self,

@@ -19,10 +19,7 @@ _RULE = re.compile(r"[^\s#=][^#=]*:(?!=)")  # the head of a makefile's rule
 
 
 def indented(text: str, context: CursorContext) -> str:
-    """Start the first line at the editor's cursor, and indent the others in the document's unit.
-
-    Spaces become tabs, and four spaces two, where the document has those.
-    """
+    """Start the first line at the editor's cursor, and indent the others in the document's unit."""
     lines, unit = text.split("\n"), _unit(context)
     if context.before and not context.before.strip():
         lines[0] = _first_line(lines[0], context, unit or "")
@@ -37,10 +34,7 @@ def indented(text: str, context: CursorContext) -> str:
 
 
 def _unit(context: CursorContext) -> str | None:
-    """Return a tab or the spaces of one indentation step; None if no line tells.
-
-    The cursor's block decides on tabs, as strings and other blocks may be indented differently.
-    """
+    """Return one indentation step, or None; only the cursor's own block decides on tabs."""
     above = context.above[-_UNIT_LINES:]
     own = context.before or next(filter(str.strip, reversed(above)), "")
     if own.startswith("\t") or context.language_id in _TABBED:

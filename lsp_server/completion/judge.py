@@ -11,17 +11,14 @@ from lsp_server.completion.cursor_context import LONGEST_SIDE, MOST_HEAD, Cursor
 from lsp_server.language_names import TAGGED, UNPAIRED_CLOSERS
 from lsp_server.prompt.place import comment_end, is_header, opens_block
 
-# Matches a line with more of a statement than a part of its first word.
-_BEGUN = re.compile(r"\s*(\S+\s|[^\s(]+\(|[^\s\w])")
+_BEGUN = re.compile(r"\s*(\S+\s|[^\s(]+\(|[^\s\w])")  # more than part of a statement's first word
 READERS: dict[str, Callable[[str], object]] = {"json": json.loads, "toml": tomllib.loads}
 _OPEN_TAG = re.compile(r"(?<![\w)\]])<[a-zA-Z/][^<>]*\Z")
 _WITH_DOCUMENTS = ("shellscript", "dockerfile", "ruby", "php", "perl", "terraform")
 _DOCUMENT = re.compile(r"<<[-~<]?\s?[\"']?([A-Z_]\w*)")
 _WORD_IN_CALL = re.compile(r"\w\(.*\w\s*\Z", re.DOTALL)
-# Matches the start of a line that closes or continues a call above.
-_GOES_ON = re.compile(r"[^\w\s\"'@#/}\]]")
+_GOES_ON = re.compile(r"[^\w\s\"'@#/}\]]")  # starts a line that closes or continues a call
 _MOST_READ = 30_000  # characters of a document; parsing so much TOML takes 10 ms
-# Tried at a cursor where JSON or TOML is incomplete.
 _FILLINGS = ("", "0", '"', '"x": 0', "x = 0", '": 0', " = 0", ": 0")
 
 
@@ -66,7 +63,6 @@ class LineJudge:
 
     @property
     def _is_begun(self) -> bool:
-        """Whether the user has written more than a statement's first word."""
         return _BEGUN.match(self._before) is not None
 
     def _closers_of_header(self, text: str) -> str:
@@ -85,7 +81,6 @@ class LineJudge:
 
     @property
     def _missing_ends(self) -> list[str]:
-        """The ends of strings and comments that may be open before the cursor."""
         ends, quote = self.context.text_ends, balance(self._before, self._signs).quote
         return [*ends, quote] if quote else ends
 
@@ -100,10 +95,7 @@ class LineJudge:
         return bool(rest) and rest[0] not in CLOSERS + ";," and not rest.startswith(self._signs)
 
     def _ends_in_header(self, text: str) -> bool:
-        """Whether the text ends in a block's header, on a line that the user has not begun.
-
-        In Python, where no brace closes a block, a few first letters do not count as begun.
-        """
+        """Whether the text ends in a block's header that the user has not, or hardly, begun."""
         *above, last = text.split("\n")
         line = last if above else self._before + last
         is_begun = self._is_begun if self._is_python else bool(self._before.strip())
@@ -133,7 +125,6 @@ class DocumentJudge(LineJudge):
         return not (ends_line and self._is_cut(text)) and not self._is_readable
 
     def _leaves_open(self, text: str, now: Balance) -> bool:
-        """Check also for a comment, a here-document and a string of several lines."""
         if self._opens_document(text) or (not self._is_in_comment and self._ends_in_comment(text)):
             return True
         if "\n" in text and not self._is_in_string:
@@ -163,7 +154,6 @@ class DocumentJudge(LineJudge):
         return not all(re.search(rf"\n\s*{one[1]}\b", whole[one.end() :]) for one in opened)
 
     def _is_cut(self, text: str) -> bool:
-        """Whether the text ends in a string, a call or a tag, or before a value."""
         line = self._before + text
         found = balance(line, self._signs)
         is_in_line = found.quote is not None or self._is_in_call(line, found)

@@ -17,10 +17,7 @@ _CLOSING_LINE = re.compile(r"\n\s*[)\]}]")
 
 
 def without_start(text: str, context: CursorContext) -> str:
-    """Drop the part of the line before the cursor, which some models repeat.
-
-    Spaces may differ. List items and short words stay, as they may well occur twice.
-    """
+    """Drop the line's start, which some models repeat, unless it may well occur twice."""
     start, blank = context.before.lstrip(), r"[ \t]*"
     if len(start) > LONGEST_SIDE or not _WHOLE_START.search(start):
         return text
@@ -35,10 +32,7 @@ def not_only_next(text: str, context: CursorContext) -> str:
 
 
 def replaced_in_line(text: str, context: CursorContext) -> int:
-    """Count the characters after the cursor that the text repeats and so replaces.
-
-    Words must agree. Brackets and quotes need only be as balanced as before.
-    """
+    """Count the characters after the cursor that the text repeats, as words or balanced closers."""
     rest = context.rest
     if not rest.strip():
         return 0

@@ -33,10 +33,7 @@ class Plan:
     def at(
         cls, anchor: Anchor, places: Places, settings: Settings, *, is_ahead: bool = False
     ) -> Self:
-        """Plan by the syntax tree if `anchor` has the editor's text, otherwise by the text alone.
-
-        `is_ahead`: the cursor is where it will be after the user accepts a suggestion.
-        """
+        """Plan the completion at `anchor`. `is_ahead`: it follows a suggestion not yet accepted."""
         snapshot, position = anchor.snapshot, anchor.position
         syntax = places.syntax(anchor.document)
         if snapshot is anchor.document:

@@ -33,8 +33,7 @@ _FIRST_STEPS: tuple[tuple[Step, Reason], ...] = (
 )
 _BRACKETS_ONLY = re.compile(r"""[\s()\[\]{}<>"'`;,]*""")
 _MOST_CLOSERS = 3  # closing characters after the cursor that are tried one by one
-# Ends that more text has to follow, as a block follows a header.
-_JOINTS = (*",.=+-*/%&|^<?", "=>", "->")
+_JOINTS = (*",.=+-*/%&|^<?", "=>", "->")  # more text has to follow these
 _TOKEN = re.compile(r"\w+|[^\w\s]")
 
 
@@ -111,10 +110,7 @@ def _unbroken(made: Suggestion, judge: LineJudge) -> Suggestion | Reason:
 
 
 def _beginnings(text: str, *, by_tokens: bool) -> Iterator[str]:
-    """Yield the text, then fewer and fewer of its lines, then of the first line's tokens.
-
-    Part of a line is useful if text follows the cursor, or a parser can tell that it is whole.
-    """
+    """Yield the text, then fewer and fewer of its lines, then of the first line's tokens."""
     lines = text.split("\n")
     for count in range(len(lines), 0, -1):
         if lines[count - 1].strip():

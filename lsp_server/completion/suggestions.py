@@ -25,28 +25,22 @@ class Suggestion(NamedTuple):
 
 
 def line_hashes(lines: tuple[str, ...]) -> HashOf:
-    """Return a cached function that hashes the lines `start` to `end` (excluded).
-
-    A str keeps its hash, so hashing known lines costs nanoseconds a line.
-    """
+    """Return a cached hash function of lines, quick for known lines, as a str keeps its hash."""
     return cache(lambda start, end: hash(lines[start:end]))
 
 
 @dataclass(frozen=True, slots=True)
 class PlacedSuggestion:
-    """A suggestion with its place; an empty one marks the start of a completion.
-
-    `above` and `below` hash the lines around the cursor's own, `cells` a notebook's other cells.
-    """
+    """A suggestion with its place; an empty one marks the start of a completion."""
 
     suggestion: Suggestion
     uri: str
     line: int
-    above: int
+    above: int  # hash of the lines above the cursor's own
     below: int
     before: str  # the cursor's line up to it
     rest: str
-    cells: int
+    cells: int  # hash of a notebook's other cells
     is_invoked: bool  # whether an explicit request made it, which shows even unlikely text
 
     @classmethod
@@ -66,11 +60,7 @@ class PlacedSuggestion:
         )
 
     def rest_at(self, anchor: Anchor, hash_of: HashOf) -> Suggestion | None:
-        """Return the text left to type at `anchor`, if the text around it still matches.
-
-        `hash_of` hashes the lines of `anchor`. An explicitly requested suggestion is shown
-        automatically only if the user types along it.
-        """
+        """Return the text left to type at `anchor`, if the text around it still matches."""
         text, _, completion_id = self.suggestion
         if anchor.position.line - self.line > text.count("\n"):
             return None
@@ -105,10 +95,7 @@ class PlacedSuggestion:
         return written[len(self.before) :] if written.startswith(self.before) else None
 
     def _replaced(self, typed: str, anchor: Anchor, hash_of: HashOf) -> int | None:
-        """Count the characters after the cursor to replace; None if the text there has changed.
-
-        Closing brackets that the editor inserts, or lets the user type over, are no such change.
-        """
+        """Count the characters to replace; None if more than the editor's closers has changed."""
         snapshot, position = anchor.snapshot, anchor.position
         if hash_of(position.line + 1, len(snapshot.lines)) != self.below:
             return None

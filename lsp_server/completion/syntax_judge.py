@@ -12,39 +12,27 @@ from lsp_server.completion.judge import ApostropheJudge, DocumentJudge, LineJudg
 from lsp_server.language_names import APOSTROPHES
 from lsp_server.prompt.parsed_line import EditedText, Fault, ParsedLine
 
-# Bytes to parse per judgement, about 20 ms; after that, the line alone decides. A limit in seconds
-# would make the verdict depend on the machine's load.
-_PATIENCE = 60_000
+_PATIENCE = 60_000  # bytes to parse per judgement, about 20 ms, so that load changes no verdict
 _TRY_BYTES = 1_500  # bytes that each try costs at least
 _COPIED_BYTES = 100  # bytes of text that a try copies in the time of parsing one
 _FILLINGS = ("", "x", "x:")  # tried at a cursor where code is missing
-# Tried in place of a line that no filling makes whole.
-_PYTHON_LINES = ("pass", "if x:", "elif x:", "except:", "case x:")
+_PYTHON_LINES = ("pass", "if x:", "elif x:", "except:", "case x:")  # tried in place of a line
 _MOST_MISSING = 3  # most open brackets before the cursor for which closers are tried
 _MANY = 1_000  # more faults than any filling leaves
 
 
 class _Baseline(NamedTuple):
-    """The text around the cursor with the best filling.
+    """The faults around the cursor with the best filling."""
 
-    `is_torn`: no filling mends it, and it is not whole without the cursor's block either. `faults`
-    are in other lines whatever is inserted. At best `num_here` remain in the cursor's own line,
-    after `closers`. `is_python`: Python reads the statements.
-    """
-
-    is_torn: bool
-    faults: frozenset[Fault]
-    num_here: int
+    is_torn: bool  # no filling mends the text, nor does removing the cursor's block
+    faults: frozenset[Fault]  # in other lines, whatever is inserted
+    num_here: int  # faults in the cursor's own line
     closers: str
-    is_python: bool
+    is_python: bool  # Python reads the statements
 
 
 class SyntaxJudge(LineJudge):
-    """Judges by the parser what the cursor's line alone cannot tell.
-
-    `line` is the editor's line. `lead` is the text before the cursor, several lines if a
-    completion is taken as accepted.
-    """
+    """Judges by the parser; `lead`, the text before the cursor, has more lines after an accept."""
 
     def __init__(self, line: ParsedLine, context: CursorContext, lead: str) -> None:
         super().__init__(context)
@@ -58,10 +46,7 @@ class SyntaxJudge(LineJudge):
         _ = self._baseline
 
     def accepts(self, text: str, replaced: int) -> bool:
-        """Whether the insertion adds no fault.
-
-        At the end of a line, a statement that the user has begun may stay unfinished.
-        """
+        """Whether the insertion adds no fault; a statement begun at a line's end may stay open."""
         if not self._is_first and not super().accepts(text, replaced):
             return False  # unclosed text takes longest to parse
         self._is_first = False

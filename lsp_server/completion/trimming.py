@@ -33,10 +33,7 @@ def in_scope(text: str, context: CursorContext) -> str:
 
 
 def _unfenced(lines: list[str], context: CursorContext) -> list[str]:
-    """Keep the lines before a Markdown fence, with which models end code as in a chat.
-
-    Prose may contain fences: documents without line comments, docstrings and comments.
-    """
+    """Keep the lines before a Markdown fence, with which models end code; prose may have fences."""
     if not context.comment_signs or context.text_ends:
         return lines
     whole = [context.before + lines[0], *lines[1:]]
@@ -56,10 +53,7 @@ def _block_end(lines: list[str], first: int, context: CursorContext) -> int:
 
 
 def _block_indent(first_line: str, context: CursorContext) -> int:
-    """Return the indentation of the cursor's block; 0 if no line above can have opened one.
-
-    At column 0 the text itself decides which block it continues.
-    """
+    """Return the indentation of the cursor's block; 0 if no line above can have opened one."""
     begun = first_of_last((*context.above, context.before))
     block = indent_of(begun + "x" if begun else first_line)
     is_opened = any(line.strip() and indent_of(line) < block for line in context.above)

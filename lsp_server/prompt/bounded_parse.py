@@ -18,10 +18,7 @@ MOST_DEPTH = 1_000  # nodes around a cursor; code nested deeper is not written b
 def parsed_in_stretches(
     parser: Parser, rows: Sequence[bytes], old: Tree | None
 ) -> Iterator[Tree | None]:
-    """Yield None after each stretch of parsing `rows`, then the tree; no tree of a hostile text.
-
-    `parser` must not be used otherwise meanwhile; `old` is as for `parsed_in_time`.
-    """
+    """Yield None after each stretch, then the tree, if any; `parser` is reserved meanwhile."""
     num_left, clock = _MOST_STRETCHES, time.thread_time
     began = clock()
     for fits in _fitting_pieces(parser, b"".join(rows), clock):
@@ -39,26 +36,21 @@ def parsed_in_stretches(
 def parsed_in_time(
     parser: Parser,
     rows: Sequence[bytes],
-    old: Tree | None,
+    old: Tree | None,  # the tree of the former text, edited by `edit_rows`
     limit_s: float,
     clock: Callable[[], float],
     *,
-    goes_on: bool = False,
+    goes_on: bool = False,  # the next call continues where this one stops
 ) -> Tree | None:
-    """Return the tree of `rows`, or None after `limit_s`: a hostile text takes minutes.
-
-    `old` is the tree of the former text, edited by `edit_rows`. With `goes_on`, the next call
-    continues where this one stopped.
-    """
+    """Return the tree of `rows`, or None after `limit_s`: a hostile text takes minutes."""
     deadline = clock() + limit_s
 
     def is_late(*_progress: object) -> bool:
         return clock() > deadline
 
     def read(_offset: int, point: Point) -> bytes:
-        # Do not feign an end when time is over: the end costs most, see `is_ordinary`.
-        # tree-sitter 0.26 never frees the bytes returned here, so return lines that are kept
-        # anyway; that loses less than a kilobyte at each keystroke.
+        # Do not feign an end when time is over: the end costs most, see `is_ordinary`. tree-sitter
+        # 0.26 never frees these bytes, so return kept rows; a keystroke leaks less than 1 KB.
         return rows[point.row][point.column :] if point.row < len(rows) else b""
 
     try:
@@ -91,9 +83,8 @@ def edit_rows(
 def is_ordinary(parser: Parser, source: bytes, limit_s: float, clock: Callable[[], float]) -> bool:
     """Whether the parser can finish `source` without harm, and likely in time.
 
-    In nonsense text the parser may follow many paths at once. At the end it merges them all, and
-    cannot be stopped: that takes seconds and gigabytes for 10,000 tokens, and four times as much
-    for twice as many. So each piece is first tried on its own.
+    In nonsense it may follow many paths at once. Merging them at the end cannot be stopped: 10,000
+    tokens take seconds and gigabytes, twice as many four times that. So pieces are tried first.
     """
     deadline = clock() + limit_s
     return all(fits and clock() <= deadline for fits in _fitting_pieces(parser, source, clock))
@@ -111,14 +102,11 @@ def _fitting_pieces(parser: Parser, source: bytes, clock: Callable[[], float]) -
 
 
 def nodes_around(tree: Tree, cursor: Point) -> list[Node]:
-    """Return the nodes around the character before the cursor, smallest first.
-
-    Of very many, returns the outermost. `Node.parent` would search from the root each time.
-    """
+    """Return nodes around the character before `cursor`, smallest first; of many, outer ones."""
     leaf, node = leaf_before(tree, cursor), tree.root_node
     nodes = [node]
     while leaf is not None and node != leaf and len(nodes) <= MOST_DEPTH:
-        below = node.child_with_descendant(leaf)
+        below = node.child_with_descendant(leaf)  # `Node.parent` would search from the root
         if below is None:
             break
         node = below

@@ -18,7 +18,6 @@ GRAMMARS = {
     "cpp": ("tree_sitter_cpp", "language"),
 }
 
-# The grammars' names for the nodes that matter here.
 COMMENTS = frozenset({"comment", "line_comment", "block_comment"})
 _STRINGS = """
     string template_string regex string_literal raw_string_literal interpreted_string_literal

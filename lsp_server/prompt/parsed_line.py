@@ -76,12 +76,9 @@ class ParsedLine:
 
 @dataclass(frozen=True)
 class EditedText:
-    """A text in which the lines `new` replaced `num_old` others.
+    """A text in which the lines `new` replaced `num_old` others."""
 
-    `tree` is None if the text cannot be parsed in time.
-    """
-
-    tree: Tree | None
+    tree: Tree | None  # None if parsing takes too long
     rows: tuple[bytes, ...]
     language_id: str
     new: range
@@ -111,10 +108,7 @@ class EditedText:
 
     @cached_property
     def is_python(self) -> bool | None:
-        """Whether Python parses the statements at the new lines; None if it parses none.
-
-        The grammar accepts a header without a body, and arguments in any order.
-        """
+        """Whether Python, stricter than the grammar, reads the new lines; None if not tried."""
         statements = self.statements
         if self.language_id != "python" or not statements.strip() or len(statements) > _MOST_PYTHON:
             return None

@@ -1,7 +1,6 @@
 """The kinds of places where a cursor can be, how to find them by text, and how much to write there.
 
-Without a grammar, comment signs, indentation and brackets decide. They do not show strings that
-span lines, but do show such comments if they begin nearby.
+Text alone shows no strings that span lines, and such comments only if they begin nearby.
 """
 
 import re
@@ -71,10 +70,7 @@ def find_opener(
 
 
 def place_in_code(lines: Sequence[str], position: Position, block: tuple[str, int] | None) -> Place:
-    """Return the place of a cursor outside comments and strings.
-
-    `block` is the token that opens a block before the cursor, and its statement's indentation.
-    """
+    """Return a place in code; `block` is the token and indentation of a block opened before it."""
     line = lines[position.line]
     if not _TRIVIAL_REST.fullmatch(line[position.character :]):
         return Place.MID_LINE

@@ -72,10 +72,7 @@ class Places:
 
 
 class DocumentSyntax:
-    """One document's tree. Text rules decide without a grammar and in long documents.
-
-    They also decide while parsing after a keystroke takes too long, until `catch_up`.
-    """
+    """A document's tree. Text rules decide without a grammar, in long texts, until `catch_up`."""
 
     def __init__(self, language_id: str, *, clock: Callable[[], float] = time.perf_counter) -> None:
         self._language_id = language_id
@@ -107,10 +104,7 @@ class DocumentSyntax:
         return ParsedLine(parser, tree.copy(), self._language_id, row, tuple(self._rows))
 
     def catch_up(self) -> bool:
-        """Parse a stretch of the text left over, and return whether there is more.
-
-        To be called while the user does not type.
-        """
+        """Parse a stretch of the text left over, while the user pauses; return if there is more."""
         parser = parser_for(self._language_id)
         if parser is not None and self._tree is not None and self._num_failed:
             self._reading = self._reading or self._whole(parser, self._tree)
