@@ -1,10 +1,9 @@
 """Patterns of `.gitignore` as git reads them, matched within a bounded number of steps.
 
-Most patterns are plain names, which are compared. Any other becomes a regular expression of atomic
-groups, one for each star and the text up to the next star. Atomic groups never backtrack, so time
-grows at most with pattern length times path length. (The package `pathspec` does not know
-`[[:alpha:]]`, and is linear only with another package's engine.) Git compares bytes: here each byte
-is a character.
+A plain name is compared. Any other pattern becomes a regular expression with an atomic group for
+each star and the text up to the next. Such groups never backtrack, so time grows at most with
+pattern length times path length. (The package `pathspec` does not know `[[:alpha:]]`, and is linear
+only with another package's engine.) Git compares bytes: here each byte is a character.
 """
 
 import re
@@ -76,10 +75,7 @@ class GlobList:
     """The patterns of one list; the last one that matches decides."""
 
     def __init__(self, lines: Iterable[str], budget: MatchBudget, *, folds: bool = False) -> None:
-        """Read the lines of a list. Raises TimeoutError if they are too many or too long.
-
-        `folds`: case does not matter, as git's `core.ignoreCase` has it.
-        """
+        """Read a list. Raises TimeoutError if it is too long. `folds`: git's `core.ignoreCase`."""
         globs: list[Glob] = []
         for line in lines:
             budget.spend(len(line))
@@ -177,15 +173,13 @@ def _class(negation: str, members: str, *, folds: bool) -> str:
 
 
 def _member(text: str, *, folds: bool) -> str:
-    """Translate a character, a range, or a class as `[:alpha:]`. Raises ValueError for nonsense.
-
-    Where git folds case, paths are in lower case, and only ranges are compared with both cases.
-    """
+    """Translate a character, a range, or a class as `[:alpha:]`. Raises ValueError for nonsense."""
     if text.startswith("[:"):
         if text not in _POSIX:
             raise ValueError
         return _POSIX["[:alpha:]" if folds and text == "[:upper:]" else text]
     low, high = text.removeprefix("\\")[0], text[-1]
+    # Where git folds case, paths are in lower case, and only ranges are compared with both cases.
     capitals = "".join(one for one in string.ascii_uppercase if low <= one <= high)
     small = capitals.lower() if folds and low != high else ""
     return f"{re.escape(low)}-{re.escape(max(low, high))}{small}"

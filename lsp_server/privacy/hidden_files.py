@@ -1,8 +1,7 @@
 """Files that are neither completed nor sent: secret ones and ignored ones.
 
-`.gitignore` and `.foregramignore` are read as git reads them. All lists of the work tree count,
-also above a workspace folder, as do its `info/exclude` and the user's own list. The verdict is
-unclear if a list is no regular file, is too long or takes too long. An unclear file is not sent.
+All lists of the work tree count, also above a workspace folder, as do its `info/exclude` and the
+user's own. A file is not sent if one of them is no regular file, too long or too slow to match.
 """
 
 import os
@@ -25,18 +24,16 @@ _MAX_BYTES = 2**18  # above any list that people write
 
 
 class HiddenFiles:
-    """Judges files by their names, those of links' targets, and the workspace's ignore files.
+    """Judges files by name, those of links' targets, and the workspace's ignore files. Thread-safe.
 
-    `allowed` holds patterns as in a `.gitignore`, of files that are not hidden. A link is judged
-    twice: a pattern for the link's name does not allow its target. Threads may share it.
+    `allowed`: `.gitignore` patterns of files not hidden; one for a link does not allow its target.
     """
 
     def __init__(self, roots: Sequence[Path], *, allowed: Sequence[str] = ()) -> None:
         self._named_roots = [*map(_plain, roots)]
         self._real_roots = [Path(os.path.realpath(root)) for root in roots]
         self._is_allowed = path_filter(allowed, unclear=False)
-        # The lists of each folder are read when they are needed, and again when they have changed.
-        self._read: dict[FolderLists, GlobList] = {}
+        self._read: dict[FolderLists, GlobList] = {}  # a changed list has another stamp
         self._known = lru_cache(_MAX_VERDICTS)(self._judge_lists)
 
     def reason(self, path: Path, look: Look | None = None) -> Reason | None:
@@ -59,10 +56,7 @@ class HiddenFiles:
         return self._verdict(root, folder, Look(), is_folder=True) is not None
 
     def _places(self, path: Path, look: Look) -> list[tuple[Path, Path | None]]:
-        """Return the file as named and, if links lead elsewhere, the real one.
-
-        Each comes with the innermost workspace folder that holds it.
-        """
+        """Return the file as named and the real one behind links, each with its innermost root."""
         named = _plain(path)
         real = _real(named, look)
         places = [(named, innermost(named, self._named_roots))]
@@ -81,11 +75,7 @@ class HiddenFiles:
     def _verdict(
         self, root: Path, path: Path, look: Look, *, is_folder: bool = False
     ) -> Reason | None:
-        """Judge a path in `root` by the lists from the top of the work tree down to its folder.
-
-        If lists above `root` name `root` itself, only its own lists count: its user wants
-        completions there.
-        """
+        """Judge a path in `root` by the lists from the top of the work tree down to its folder."""
         top = work_tree_of(root, look) or root
         parts = path.relative_to(top).parts
         if len(parts) > _MAX_DEPTH:
@@ -106,7 +96,7 @@ class HiddenFiles:
         try:
             globs = [self._patterns(of_folder, budget) for of_folder in lists]
             if is_ignored(globs[:num_above], parts[:num_above], budget, is_folder=True):
-                globs, parts = globs[num_above:], parts[num_above:]
+                globs, parts = globs[num_above:], parts[num_above:]  # the user opened it anyway
             is_hidden = is_ignored(globs, parts, budget, is_folder=is_folder)
             return Reason.IGNORED_FILE if is_hidden else None
         except OSError:  # TimeoutError is one
@@ -147,10 +137,7 @@ def _real(path: Path, look: Look) -> Path:
 
 
 def path_filter(patterns: Sequence[str], *, unclear: bool) -> Callable[[str], bool]:
-    """Return a test of paths by a setting's patterns, read as a list in the workspace folder.
-
-    It returns `unclear` if the patterns take too long.
-    """
+    """Return a test of paths by a setting's patterns; `unclear` is its result if it takes long."""
     if not patterns:
         return lambda _path: False
     try:
@@ -174,10 +161,9 @@ def is_ignored(
     *,
     is_folder: bool = False,
 ) -> bool:
-    """Whether lists, one for each folder from the top on, name a file or a folder.
+    """Whether the lists of its folders, from the top on, ignore a path. Raises TimeoutError.
 
-    No list takes back a file in an ignored folder, so each folder above is judged first. Raises
-    TimeoutError.
+    No list takes back a file in an ignored folder, so each folder above is judged first.
     """
     return any(
         _is_named(lists, parts[:count], budget, is_folder=is_folder or count < len(parts))

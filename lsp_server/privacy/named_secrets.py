@@ -1,8 +1,7 @@
 """Secrets behind their names, in the ways in which languages and tools write them.
 
-Names alone tell little (`token = get_token()`, `PASSWORD_FIELD = "password"`). So the value itself
-must follow and look random: kinds of characters alternate, and no word stands for a secret. A
-password may be one that a person chose. No match spans more than two lines.
+Names alone tell little (`PASSWORD_FIELD = "password"`), so the value must follow and look random,
+or like a password that a person chose. No match spans more than two lines.
 """
 
 import re

@@ -38,10 +38,7 @@ class _Judged(NamedTuple):
 
 
 class Permissions:
-    """Judges documents by the settings, the ignore files, their names and their text.
-
-    `look` does the slow work off the event loop; what it has not seen is judged on the spot.
-    """
+    """Judges documents by settings, ignore files, name and text; `look` prepares it in a thread."""
 
     def __init__(
         self, roots: Sequence[Path], settings: Settings, former: "Permissions | None" = None
@@ -135,7 +132,7 @@ class Permissions:
         self.texts.pop(uri, None)
 
     def secret(self, snapshot: Snapshot) -> SecretText | None:
-        """The first secret in a text, unless its file is allowed; a long text is hidden until read."""
+        """Return the first secret, unless the file is allowed; a long text is hidden until read."""
         known = self._lines(snapshot.uri)
         if known.num_new(snapshot.lines) > _MOST_AT_ONCE:
             return SecretText(0, UNREAD)

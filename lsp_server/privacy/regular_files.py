@@ -9,11 +9,7 @@ from typing import NamedTuple
 
 
 def read_regular(file: Path, most_bytes: int) -> bytes:
-    """Read a whole file.
-
-    Raises OSError, also if it is no regular file or larger than `most_bytes`, or ValueError for an
-    impossible name.
-    """
+    """Read a regular file up to `most_bytes`. Raises OSError; ValueError for an impossible name."""
     with open(file, "rb", opener=_opened) as stream:
         if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
             raise OSError(f"{file} is no regular file")
@@ -37,16 +33,12 @@ class FileStamp(NamedTuple):
 
 
 class Look:
-    """A view of the disk that looks at each path once: to look again, make another.
-
-    `stamp` describes a path itself, `target` the end of its links; None if nothing is there. `real`
-    returns a path without links.
-    """
+    """A view of the disk that looks at each path once: to look again, make another."""
 
     def __init__(self) -> None:
-        self.stamp = cache(partial(_stamp, os.lstat))
-        self.target = cache(partial(_stamp, os.stat))
-        self.real = cache(_real)
+        self.stamp = cache(partial(_stamp, os.lstat))  # of a path itself; None if nothing is there
+        self.target = cache(partial(_stamp, os.stat))  # of the end of its links
+        self.real = cache(_real)  # the path without links
 
 
 def _stamp(status_of: Callable[[str], os.stat_result], place: str) -> FileStamp | None:

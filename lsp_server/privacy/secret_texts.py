@@ -44,10 +44,7 @@ def secrets_in(text: str) -> Iterator[SecretText]:
 
 
 def _judged(lines: Sequence[str]) -> Iterator[SecretText]:
-    """Yield the secrets in lines; lines that are too long are not searched.
-
-    It searches part by part, so that other threads get a turn. A secret spans two lines at most.
-    """
+    """Yield the secrets, of two lines at most, part by part so that other threads get a turn."""
     start = 0
     while start < len(lines):
         end, size = start, 0

@@ -1,7 +1,4 @@
-"""Finds git's work trees, and the ignore lists in and outside of them.
-
-It never calls git: a repository's configuration can make git run programs.
-"""
+"""Finds git's work trees and ignore lists without git: a repository can make it run programs."""
 
 import os
 import re
@@ -22,16 +19,14 @@ _SECTION = re.compile(r'\s*\[\s*([\w.-]+)\s*(?:"((?:\\.|[^"\\])*)"\s*)?\](.*)')
 _SETTING = re.compile(r"\s*([A-Za-z][\w-]*)\s*(?:=(.*)|[#;].*)?")
 _VALUE = re.compile(r'"((?:\\.|[^"\\])*)"|((?:\\.|[^"\\#;])+)|[#;].*')
 
-# The ignore files of a folder, of which the last one decides, and whether case does not matter. The
-# stamp of a missing file is None.
+# A folder's ignore files, the last of which decides (no stamp if missing), and if case is ignored.
 FolderLists = tuple[tuple[tuple[str, FileStamp | None], ...], bool]
 
 
 def work_tree_of(folder: Path, look: Look | None = None) -> Path | None:
     """Return the top of the work tree around a folder; None if there is none.
 
-    A work tree around the home folder, which often holds a user's settings, does not count. It
-    often ignores all that it does not track.
+    One around the home folder often holds settings and ignores all else, so it does not count.
     """
     homes, at, look = _homes(), str(folder), look or Look()
     while at not in homes:

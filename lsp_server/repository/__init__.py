@@ -1,4 +1,1 @@
-"""Finds text of the workspace that fits a cursor, by an index on disk.
-
-It knows no host and no pygls.
-"""
+"""Finds text of the workspace that fits a cursor by an index. It knows no host and no pygls."""

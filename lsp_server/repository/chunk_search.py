@@ -1,7 +1,4 @@
-"""Finds windows of other files that read like the text at a cursor: BM25 over names and parts.
-
-The index finds chunks that hold the rare words; the best of them are read and scored in full.
-"""
+"""Finds windows of other files that read like the text at a cursor: BM25 over names and parts."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,10 +25,7 @@ _MOST, _MOST_OF_FILE = 4, 3
 
 
 class ChunkSearch:
-    """Asks an index and caches the chunks of each word: most words of a question recur in the next.
-
-    The cache is cleared when the index has new chunks; chunks that are gone are not read.
-    """
+    """Asks an index and caches the chunks of each word, as most words recur in later questions."""
 
     def __init__(self, store: Store) -> None:
         self._store = store

@@ -41,29 +41,22 @@ _INCLUDE = re.compile(r'\s*#\s*include\s*"([^"]+)"')
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """A name from another file, or the file itself if `name` is empty.
+    """A name from another file, or the file itself if `name` is empty."""
 
-    `module` holds the last parts of the file's path, without its ending. `is_whole`: it holds all
-    parts, as for a relative import.
-    """
-
-    module: tuple[str, ...]
+    module: tuple[str, ...]  # the last parts of the file's path, without its ending
     name: str
-    is_whole: bool = False
+    is_whole: bool = False  # `module` has all parts, as for a relative import
 
 
 @dataclass(frozen=True)
 class CursorView:
-    """The lines before and behind a cursor, which splits its own line between the two.
+    """The lines before and behind a cursor, which splits its own line between the two."""
 
-    Paths are relative to the index's folder. `edits` are the lines changed last, in any file.
-    """
-
-    path: str
+    path: str  # within the index's folder, like those of `opened`
     before: Sequence[str]
     behind: Sequence[str]
     opened: frozenset[str] = frozenset()
-    edits: tuple[str, ...] = ()
+    edits: tuple[str, ...] = ()  # the lines changed last, in any file
 
     @property
     def line(self) -> str:
@@ -160,11 +153,7 @@ def bases_of(head: str) -> list[str]:
 
 @lru_cache(_CACHED_IMPORTS)
 def imports(lines: tuple[str, ...], path: str) -> Mapping[str, Imported]:
-    """Return the imports of the file at `path`, by their names there.
-
-    The text is being written and seldom parses, so patterns read it. The result is cached: typing
-    changes none of these lines.
-    """
+    """Return a file's imports by their names in it, found by patterns, as it seldom parses."""
     near = lines[:_IMPORT_LINES]
     match family_of(path):
         case "python":

@@ -153,10 +153,7 @@ class DefinitionSearch:
         return [one for one in self._store.named_in(path, name) if not one.parent]
 
     def _find_file(self, module: tuple[str, ...], is_whole: bool) -> list[str]:  # noqa: FBT001 - a key of the cache
-        """Return the file of a module, of several the nearest to the cursor's.
-
-        `is_whole`: the parts are the whole path of the file.
-        """
+        """Return the file of a module, of several the nearest to the cursor's."""
         if not module:
             return []
         tail, start = "/".join(module), 0 if is_whole else -len(module)

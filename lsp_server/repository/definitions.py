@@ -86,25 +86,18 @@ _PYTHON_HINTS = ("@property", "@classmethod", "@staticmethod", "@dataclass", "@c
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """A name that a file defines; `text` holds whole lines from `line` on, counted from 0.
-
-    The text of a class is its head with the first line of its docstring. `parent` names the class
-    around a definition, or is empty.
-    """
+    """A name that a file defines."""
 
     path: str
     name: str
-    parent: str
+    parent: str  # the class around it, or empty
     is_class: bool
-    line: int
-    text: str
+    line: int  # counted from 0
+    text: str  # whole lines from `line` on: of a class, its head and its docstring's first line
 
 
 def definitions(text: str, path: str) -> list[Definition] | None:
-    """Return the definitions in a file's text, in their order.
-
-    None if parsing would take long, which no code written by a person does.
-    """
+    """Return the definitions in a file's text, in order; None if parsing would take long."""
     language_id = language_of(path)
     parser, query = parser_for(language_id), _query(language_id)
     if parser is None or query is None:

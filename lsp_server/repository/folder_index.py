@@ -74,11 +74,7 @@ class FolderIndex:
         return self._trouble or self.updates.problem or late
 
     async def shown(self, uri: str, view: CursorView, *, is_quick: bool) -> tuple[Snippet, ...]:
-        """Return the best snippets for a cursor that may be sent; the last ones if that takes long.
-
-        The model reads a prompt with other snippets from its start. `is_quick`: it does so in a
-        moment.
-        """
+        """Return the best snippets to send, or the last if late. `is_quick`: see `KeptChoices`."""
         answer = partial(self._answer, uri, view, is_quick=is_quick)
         found = await self._questions.in_time(uri, answer)
         last = self._choices.last(uri) if found is None else found
@@ -103,10 +99,7 @@ class FolderIndex:
         return []
 
     def _answer(self, uri: str, view: CursorView, *, is_quick: bool) -> Sequence[Excerpt]:
-        """Ask the index, if there is one.
-
-        If that fails, return the last answer and set `trouble`.
-        """
+        """Ask the index, if there is one; on failure, set `trouble` and return the last answer."""
         try:
             if (retrieval := self._opened()) is not None:
                 with retrieval.store.reading():
@@ -138,10 +131,7 @@ class FolderIndex:
         return self._retrieval
 
     def _report_other(self, path: str, _stamp: Stamp | None) -> None:
-        """Have a file read again that differs from the index, as no editor may report its change.
-
-        Only once per state: if reading fails, each question finds the file again.
-        """
+        """Have a file read again that no editor may report; once per state, as reading may fail."""
         self._call(self.updates.changed, [(self._folder / path).as_uri()])
 
     def _call(self, work: Callable[..., None], *values: object) -> None:
@@ -195,10 +185,7 @@ class Worker:
 
 
 def index_path(settings: Settings, folder: Path) -> Path:
-    """Return the path of a folder's index, which differs for other settings and rules.
-
-    So editors with other settings, or another version, do not overwrite each other's index.
-    """
+    """Return the path of a folder's index; other settings and rules have an index of their own."""
     globs = settings.repository_globs or ()
     key = repr((str(folder), settings.allow_secret_files, globs, _rules_digest()))
     name = hashlib.sha256(key.encode()).hexdigest()[:32]

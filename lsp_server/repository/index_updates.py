@@ -33,8 +33,7 @@ _JOB_SHARE = 0.1  # share of the time that jobs for changes may take
 class IndexUpdates:
     """Updates in the background until `close`; calls `report` after each look at all files.
 
-    `job` names the folder and the index. Objects that share a `lock` run one process at a time.
-    Call all methods on the event loop's thread.
+    Objects that share a `lock` run one process at a time. Call methods on the event loop's thread.
     """
 
     def __init__(
@@ -136,11 +135,7 @@ class IndexUpdates:
         self._is_due = self._is_due or 0 < self._num_failed <= _MOST_FAILED
 
     def _to_read(self, uris: Sequence[str]) -> tuple[str, ...] | None:
-        """Return the changed files to read again or to remove, sorted by name.
-
-        None for a look at all files: too many changed, a folder came or was renamed, an ignore file
-        changed, or the index is missing or incomplete.
-        """
+        """Return the files to read again or remove, sorted; None for a look at all files."""
         folder = self._files.folder
         files = {file for uri in uris if (file := file_path(uri)) and file.is_relative_to(folder)}
         paths = {file.relative_to(folder).as_posix() for file in files}

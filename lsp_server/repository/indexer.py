@@ -1,8 +1,7 @@
 """The process that fills an index: `python -P -m lsp_server.repository.indexer`, one job each.
 
-As a process of its own, it never holds the GIL of the language server, and the system gets its
-memory back. It reads its job as a line of JSON, prints progress line by line, and ends when its
-output is closed.
+It never holds the language server's GIL, and its end frees its memory. It reads its job as a line
+of JSON, prints progress line by line, and ends when its output is closed.
 """
 
 import os
@@ -31,17 +30,14 @@ _MOST_BYTES = 2_000_000_000  # bytes of all indexes together
 
 
 class IndexJob(msgspec.Struct, frozen=True):
-    """A job: look at all files of a folder, or only at `paths`.
-
-    `is_damaged`: the index is damaged and has to be rebuilt.
-    """
+    """A job: look at all files of a folder, or only at `paths`."""
 
     folder: str
     index: str
     allowed: tuple[str, ...] = ()
     globs: tuple[str, ...] = ()
     paths: tuple[str, ...] | None = None
-    is_damaged: bool = False
+    is_damaged: bool = False  # the index has to be rebuilt
 
     def files(self) -> SourceFiles:
         """Return the folder's files, for one thread."""
@@ -49,17 +45,13 @@ class IndexJob(msgspec.Struct, frozen=True):
 
 
 class IndexReport(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Progress in files, or the problem that ended the job; at the end, the files left out.
-
-    `num_beyond` files exceed the limits of an index. `num_unread` files were not text, held a
-    secret, were gone, or took too long to parse.
-    """
+    """Progress in files, or the problem that ended the job; at the end, the files left out."""
 
     done: int = 0
     total: int = 0
     problem: str = ""
-    num_beyond: int = 0
-    num_unread: int = 0
+    num_beyond: int = 0  # files beyond the limits of an index
+    num_unread: int = 0  # files that were no text, held a secret, were gone, or slow to parse
 
     @property
     def note(self) -> str:
@@ -152,10 +144,7 @@ def update(store: Store, files: SourceFiles, paths: Iterable[str]) -> None:
 
 
 def _read(store: Store, files: SourceFiles, changed: Iterable[tuple[str, Stamp]]) -> int:
-    """Read files into the index; return how many could not be read.
-
-    A secret or binary file is stored as empty, or it would be read again at each start.
-    """
+    """Read files and count failures, stored as empty so that no start reads them again."""
     num_unread = 0
     with store.writing():
         for path, stamp in changed:

@@ -1,7 +1,4 @@
-"""Chooses what an index shows for a cursor, and how long that choice stays.
-
-Definitions come first, then similar chunks.
-"""
+"""Chooses what an index shows for a cursor, and how long that choice stays."""
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import cache
@@ -23,10 +20,7 @@ _MOST_CHARS = 6_000  # characters shown in all
 
 
 class Retrieval:
-    """Asks the index of one folder; `files` judges what may be shown.
-
-    `on_other` is called for files that differ from the index.
-    """
+    """Asks a folder's index. `files` judges what may be shown; `on_other` gets changed files."""
 
     def __init__(
         self,
@@ -38,10 +32,7 @@ class Retrieval:
         self._chunks = ChunkSearch(store)
 
     def shown(self, view: CursorView) -> list[Excerpt]:
-        """Return what fits a cursor best, the best first.
-
-        Open files contribute definitions only: the host searches their buffers for the rest.
-        """
+        """Return what fits best; only definitions of open files, whose text the host searches."""
         definitions = self._definitions(DefinitionSearch(self.store, view).ranked())
         room = _MOST_CHARS - sum(len(one.text) for one in definitions)
         known = {line for one in definitions for line in one.text.split("\n")}
@@ -66,11 +57,7 @@ class Retrieval:
         return None
 
     def _definitions(self, ranked: Sequence[Definition]) -> list[Excerpt]:
-        """Return the best definitions that fit, those of one file together.
-
-        They come in tiers, so that a prompt with room for the first one alone has the best. A
-        member brings the head of its class.
-        """
+        """Return the best definitions, by file, in tiers: a short prompt has room for the first."""
         stamp_of = cache(lambda path: self._stamp(path, self.store.stamp(path)))
         head_of = cache(self._head)
         left: Iterator[Definition] = (one for one in ranked if stamp_of(one.path) is not None)
@@ -113,11 +100,9 @@ class _Choice(NamedTuple):
 
 
 class KeptChoices:
-    """The last choice for each document.
+    """The last choice for each document. Its prompt begins with it, so a new one costs a full read.
 
-    The prompt begins with it, so a new choice makes the model read the whole prompt again. A choice
-    stays until the cursor moves to other lines. Where a prompt is read quickly, another name at the
-    cursor may end it, too.
+    It stays until the cursor moves to other lines, or to other names if prompts are read quickly.
     """
 
     def __init__(self) -> None:

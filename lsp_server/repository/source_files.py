@@ -24,11 +24,7 @@ _VENV = "pyvenv.cfg"  # in a folder of installed packages
 
 
 class SourceFiles:
-    """Judges and reads the files of one folder.
-
-    `allowed` and `globs` are patterns as in a `.gitignore`: of files that only look secret, and of
-    files to index. Without `globs`, all files are indexed.
-    """
+    """Judges and reads the files of a folder, or its `globs`; `allowed` ones only look secret."""
 
     def __init__(
         self, folder: Path, *, allowed: Sequence[str] = (), globs: Sequence[str] = ()

@@ -1,7 +1,4 @@
-"""The language, words and windows of lines that an index takes from a text.
-
-Of generated text, only definitions are used: nobody writes like it.
-"""
+"""The language, words and windows of lines that an index takes from a text."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -88,5 +85,5 @@ def is_minified(text: str) -> bool:
 
 
 def is_generated(text: str) -> bool:
-    """Whether the head of a text says that a program wrote it."""
+    """Whether a text's head says that a program wrote it, so that only definitions are indexed."""
     return _GENERATED.search(text, 0, _HEAD_CHARS) is not None

@@ -1,7 +1,6 @@
 """The index of one folder on disk: its files, their definitions, and the chunks of each word.
 
-SQLite's full text search keeps the words of each chunk without positions. The chunk keeps them,
-too, as SQLite needs them to delete its entries.
+SQLite keeps words without positions. A chunk has its words, too, as SQLite needs them to delete it.
 """
 
 import sqlite3
@@ -64,10 +63,7 @@ class Excerpt(NamedTuple):
 
 
 class StoreError(Exception):
-    """The index cannot be used: it is damaged or missing, or SQLite lacks FTS5.
-
-    `is_passing`: the file is intact, but another process or the disk blocks it.
-    """
+    """The index is damaged, missing, without FTS5 or, if `is_passing`, blocked for the moment."""
 
     def __init__(self, message: str, *, is_passing: bool = False) -> None:
         super().__init__(message)
@@ -82,10 +78,7 @@ class Store:
 
     @classmethod
     def build(cls, path: Path, folder: Path) -> Self:
-        """Open or create the index of a folder at `path`, for writing.
-
-        Only its user can read it. Raises StoreError.
-        """
+        """Open or create a folder's index, for its user alone, to write. Raises StoreError."""
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         path.touch(mode=0o600)
         with _store_errors():
@@ -152,10 +145,7 @@ class Store:
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """Read one state of an index that others may write, so that a text and its stamp match.
-
-        Raises StoreError, also for reads within it that find the index damaged.
-        """
+        """Read one state while others write: a text and its stamp match. Raises StoreError."""
         with _store_errors():
             self._connection.execute("BEGIN")
             try:
@@ -208,8 +198,7 @@ class Store:
         return self._found(where, [name, family, most])
 
     def members(self, path: str, parent: str, most: int) -> list[Definition]:
-        """Return the members of a class, or the file's own definitions if `parent` is empty."""
-        # In the order of the file, in which they were stored.
+        """Return, in order, members of a class, or a file's own definitions without a `parent`."""
         return self._found("file.path = ? AND definition.parent = ?", [path, parent, most])
 
     def named_in(self, path: str, name: str) -> list[Definition]:
@@ -225,17 +214,14 @@ class Store:
         return [str(path) for (path,) in rows]
 
     def chunks_with(self, word: str, most: int) -> list[int]:
-        """Return the numbers of at most `most` chunks that hold a word; some may be gone.
-
-        Empty for a word that is several to SQLite, whose Unicode is older than Python's.
-        """
+        """Return the numbers of at most `most` chunks that hold a word; some may be gone."""
         quoted = '"' + word.replace('"', "") + '"'
         try:
             rows = self._rows("SELECT rowid FROM word WHERE word MATCH ? LIMIT ?", [quoted, most])
         except StoreError:
             if word.isascii():
                 raise
-            return []
+            return []  # several words to SQLite, whose Unicode is older than Python's
         return [row for (row,) in rows]
 
     def chunk(self, number: int, family: str) -> Excerpt | None:
