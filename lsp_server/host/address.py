@@ -44,8 +44,7 @@ class SocketTransport(httpx2.AsyncHTTPTransport):
 class _Backend(httpcore2.AsyncNetworkBackend):
     """Connects through asyncio's own streams.
 
-    Those of anyio, httpx2's default, ask the system anew at each read. They also log an
-    `InvalidStateError` if a request ends while its answer arrives.
+    Those of anyio, the default, ask the system at each read and log errors of requests that end.
     """
 
     async def connect_unix_socket(
@@ -143,11 +142,7 @@ class HostAddress:
             raise ConfigurationError(f"host_url {self.url} is not an address: {error}") from error
 
     def session_of(self, workspace: str) -> str:
-        """Return the session name by which a workspace stays on one of several replicas.
-
-        It does not reveal the workspace without the token. It differs between machines that share
-        a token and have equal folder names.
-        """
+        """Return a name that keeps a workspace on one replica, unreadable without the token."""
         named = "\0".join([platform.node(), workspace])
         return hmac.digest(self.token.encode(), named.encode(), "sha256").hex()[:_SESSION_DIGITS]
 

@@ -31,8 +31,7 @@ _ANSWER_S = 5.0  # seconds for a whole answer, even if it arrives in drips
 _UPLOAD_S = 60.0  # seconds for uploading documents over a slow line
 NO_HOST = "no_host"  # problem code: the answer is not from a completion host
 _MOST_SHOWN = 500  # characters of a host's message shown to people
-# Errors when decoding an answer that is not one of our messages.
-_ODD = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
+_ODD = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)  # of answers that are not ours
 
 
 class HostGoneError(Exception):
@@ -60,10 +59,7 @@ class HostQuotaError(HostRefusedError):
 
 
 class HostClient:
-    """A host under one address. Every method raises the errors above.
-
-    After a 429, completions and documents are refused here until the pause is over.
-    """
+    """A host at one address. Methods raise the errors above; a pause after a 429 is kept here."""
 
     def __init__(self, http: httpx2.AsyncClient, endpoint: str = "") -> None:
         """Send through `http`; messages name the host by `endpoint`."""
@@ -75,10 +71,9 @@ class HostClient:
         self._waits_for: Problem | None = None
 
     async def complete(self, request: CompleteRequest) -> AsyncGenerator[CompleteEvent]:
-        """Yield the events of a completion; closing the iterator cancels it.
+        """Yield a completion's events, first an empty piece once the host has accepted the request.
 
-        The first is an empty piece: the host has accepted the request with its documents. Raises
-        HostAbsentError if the host is gone before that.
+        Closing the iterator cancels it. Raises HostAbsentError if the host is gone before that.
         """
         self._check_wait()
         content, is_accepted = encoded(request), False
@@ -189,15 +184,14 @@ class HostClient:
 class ProbeResult:
     """The result of asking a host for its status.
 
-    `absent`: nothing listens; `silent`: a listener hangs up; `still`: a listener does not react;
-    `refused`: it is no host, or none for us. Without a status, `reason` is a sentence for people
-    and `code` the host's error code, if it sent one.
+    `absent`: nothing listens; `silent`: it hangs up; `still`: no reaction; `refused`: no host for
+    us.
     """
 
     kind: Literal["status", "absent", "silent", "still", "refused"]
     status: Status | None = None
-    reason: str = ""
-    code: str = ""
+    reason: str = ""  # a sentence for people, without a status
+    code: str = ""  # the host's error code, if it sent one
 
 
 async def host_status(settings: Settings, client_id: str = "") -> ProbeResult:

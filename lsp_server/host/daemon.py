@@ -1,11 +1,9 @@
 """Finds, starts and stops the local completion host. Loads no torch.
 
-A process that starts a host holds the lock of the runtime folder, so ten windows that open at once
-get one host. Waiting leaves the event loop free.
-
-An older version's host is ended under the same lock: once idle, or at once if its protocol is
-older. The newer version always wins, so editors of two versions do not take turns. A version
-whose host crashed at its start replaces nothing until `foregram stop` or another version.
+A start holds the lock of the runtime folder, so ten windows that open at once get one host. An
+older version's host is ended under it: once idle, or at once if its protocol is older. The newer
+version always wins, so editors of two versions do not take turns. A version whose host crashed at
+its start replaces nothing until `foregram stop` or another version.
 """
 
 import asyncio
@@ -51,11 +49,9 @@ async def ensure_host(
 ) -> HostAddress:
     """Return the address of the remote host, or of the local one, started if needed.
 
-    The local host answers, but its model may still be loading. After a crash it is restarted at
-    once, then after ever longer pauses. Raises HostError with the end of its log during a pause.
-
-    `wanted_at` is when the user last wanted a host, by the clock of `boot_s`. A host from before
-    that is restarted without a pause, and replaced if it could not load its model.
+    Its model may still be loading. After a crash it is restarted at once, then after ever longer
+    pauses. Raises HostError with the end of its log during a pause. `wanted_at`: when the user last
+    wanted a host, by `boot_s`. One from before is restarted at once, and replaced without a model.
     """
     address = host_address(settings)
     if settings.host_url is None:
@@ -75,10 +71,7 @@ def explained(settings: Settings, result: ProbeResult) -> ProbeResult:
 
 
 async def stop_host(settings: Settings, report: Callable[[str], None] = lambda _: None) -> bool:
-    """Stop the local host, and return whether one ran. Raises HostError if it does not end.
-
-    `report` is called with each further attempt.
-    """
+    """Stop the local host; return whether one ran. `report` gets each attempt. Raises HostError."""
     if settings.host_url is not None:
         raise HostError(f"the host at {settings.host_url} can only be stopped where it runs")
     return await LocalHost(settings).stop(report)
@@ -147,11 +140,7 @@ class LocalHost:
         return was_there
 
     def _is_outdated(self, answer: ProbeResult, wanted_at: float) -> bool:
-        """Whether to replace the host that gave this answer.
-
-        A host that could not load its model is replaced if the user has wanted one since. An older
-        host of another protocol is replaced even while it serves editors of its own version.
-        """
+        """Whether to replace the host that gave this answer."""
         record, status = self._folder.read_record(), answer.status
         has_crashed = record is not None and record.crashed == VERSION
         if status is None:

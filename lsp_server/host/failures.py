@@ -1,8 +1,7 @@
 """Counts the local host's crashes in a row, and decides when it may be started again.
 
-A host that ends properly empties its record. One killed while it loads leaves it, however long it
-loaded; only a host that has served for a while resets the count. All of this happens under the
-lock for starting hosts.
+A host that ends properly empties its record. One killed while loading leaves it, and only one that
+has served for a while resets the count. All of this happens under the lock for starting hosts.
 """
 
 import signal
@@ -44,10 +43,7 @@ def counted(record: HostRecord) -> HostRecord:
 
 
 def may_start(record: HostRecord, wanted_at: float) -> bool:
-    """Whether a host may be started after the crash of `record`, which is counted.
-
-    There is no pause if the user wanted a host after that one was started.
-    """
+    """Whether a host may start after a counted crash: at once if wanted since that host began."""
     if record.failed_at is None or record.started_at < wanted_at:
         return True
     since_s = boot_s() - record.failed_at

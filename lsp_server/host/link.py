@@ -51,15 +51,11 @@ ANY_LENGTH = StopRules()
 _SHORT_WAIT_S = 2.0  # longest pause in seconds that a request waits out after a 429
 _PAST = Problem("superseded", "the host holds a newer state of the document")
 _HIDDEN = Problem("hidden_document", "the document may no longer leave the editor")
-# Error codes of a host that is stopping, or was replaced by one with another token.
-_ENDINGS = ("device_lost", "stopping", "wrong_token")
+_ENDINGS = ("device_lost", "stopping", "wrong_token")  # errors of a host that ends or is replaced
 
 
 class HostLink:
-    """Requests completions from the host, and reconnects when it comes back.
-
-    `find` finds or starts the host. `watch` is called at each change of its state.
-    """
+    """Requests completions from the host, and reconnects when it comes back."""
 
     def __init__(
         self, workspace: Workspace, files: WorkspaceFiles, find: FindHost, watch: Watch
@@ -104,10 +100,7 @@ class HostLink:
         *,
         is_prefetch: bool = False,
     ) -> AsyncGenerator[CompleteEvent]:
-        """Bring the host up to date and complete. Raises HostGoneError and HostRefusedError.
-
-        `sampling` defaults to that of the settings.
-        """
+        """Bring the host up to date and complete. Raises HostGoneError and HostRefusedError."""
         settings = self._workspace.settings
         build = partial(
             CompleteRequest,
@@ -228,10 +221,7 @@ class HostLink:
         await self.search.leave()
 
     async def _shown(self, anchor: Anchor) -> tuple[Snippet, ...]:
-        """Return snippets of other files, after withdrawing what the host may no longer hold.
-
-        The request may have waited long, so some documents are judged again.
-        """
+        """Return snippets of other files, after withdrawing documents that were hidden since."""
         while self._former:  # no completion runs under these names
             self._begin(self._close(CloseRequest(self._former.pop())))
         if time.monotonic() - self._judged_at > _JUDGE_S:
@@ -241,10 +231,7 @@ class HostLink:
     async def _uncut(
         self, opening: asyncio.Task[AsyncGenerator[CompleteEvent]]
     ) -> AsyncGenerator[CompleteEvent]:
-        """Return a request's events. A request cancelled before it is accepted still goes out.
-
-        Otherwise it would be unknown which documents the host holds.
-        """
+        """Return a request's events; one cancelled still goes out, to settle what the host has."""
         try:
             return await asyncio.shield(opening)
         except asyncio.CancelledError:
@@ -309,11 +296,7 @@ class HostLink:
             self._sync.forget(problem.uris)
 
     def _begin_anew(self) -> None:
-        """Send everything anew, under another name.
-
-        A replica may hold outdated documents under the former name. They must not be used if
-        requests come back to that replica.
-        """
+        """Send all anew under a new name, as a replica may hold outdated text under the former."""
         self._sync.forget()
         self._former.append(self.known_as)
         self.known_as = uuid.uuid4().hex

@@ -1,7 +1,4 @@
-"""Searches for a host, follows it while it loads, and searches again when it is lost.
-
-The editor repeats a request that found none.
-"""
+"""Searches for a host, follows it while it loads, and searches again when it is lost."""
 
 import asyncio
 import logging
@@ -46,10 +43,9 @@ Watch = Callable[[LinkReport], None]
 
 
 class HostSearch:
-    """Holds a client of a ready host, if there is one.
+    """Holds a client of a ready host, if there is one. Only `leave` ends the search.
 
-    `find` finds or starts the host; `watch` is called at each change. Only `leave` ends the search.
-    Of several replicas, the client uses the one that keeps `workspace`.
+    `find` finds or starts the host; `watch` gets each change; `workspace` is kept on one replica.
     """
 
     def __init__(
@@ -58,8 +54,7 @@ class HostSearch:
         self.patience_s = STANDING_S
         self.client: HostClient | None = None
         self.is_shared = False  # whether the host listens on a port, where others may use it
-        # The id of the process that was ready last, and its start by our monotonic clock.
-        self.process = 0, 0.0
+        self.process = 0, 0.0  # id of the process ready last, and its start by our monotonic clock
         self._report = LinkReport()
         self._find = find
         self._watch = watch
@@ -84,8 +79,7 @@ class HostSearch:
     async def ready(self, stands: Callable[[], bool] = lambda: True) -> LinkState:
         """Wait while the search runs or the host loads its model, and return the final state.
 
-        This does not begin the search, as settings may still change before `begin`. `stands` is
-        called at each change and says whether to keep waiting.
+        It does not `begin` a search, as settings may change. `stands`: whether to keep waiting.
         """
         self._wanted.set()
         with suppress(TimeoutError):
@@ -132,10 +126,7 @@ class HostSearch:
             delay = min(2 * delay, _LONGEST_RETRY_S)
 
     async def _attempt(self) -> bool:
-        """Find a host, and return whether it becomes ready.
-
-        A local host that dies meanwhile is replaced while requests keep waiting.
-        """
+        """Find a host, again if a local one dies meanwhile, and return whether it becomes ready."""
         self._wanted.clear()
         try:
             for left in reversed(range(_DEATHS + 1)):
@@ -190,8 +181,7 @@ class HostSearch:
 class Retry:
     """Remembers a missing suggestion, and has it requested once when a host is ready.
 
-    A request that still waits then needs no repetition. One repeated in vain is not repeated again
-    before the user types, because it may be crashing the host.
+    After a repetition in vain, none follows until the user types: the request may crash the host.
     """
 
     def __init__(self, retry: Callable[[], None]) -> None:

@@ -21,17 +21,15 @@ class Syncs(NamedTuple):
 
 
 class HostSync:
-    """Tracks which documents one host holds.
+    """Tracks which documents one host may hold; only acknowledged ones count as held.
 
-    It contains documents that the host may hold; only acknowledged ones count as held. If that is
-    wrong, the host answers 409, and the documents that it names are sent again.
+    If that is wrong, the host answers 409, and the documents that it names are sent again.
     """
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
         self._documents = workspace.documents
-        # Acknowledged state of each document that the host may hold, the least recently judged
-        # first; None if nothing is acknowledged.
+        # Acknowledged state, if any, of each document it may hold; the least recently judged first.
         self._sent: dict[str, Snapshot | None] = {}
 
     def syncs(self, snapshot: Snapshot) -> Syncs:
@@ -64,10 +62,7 @@ class HostSync:
         return len(self._sent)
 
     def unwanted(self, most: int | None = None) -> tuple[str, ...]:
-        """Return documents that the host must not hold, being closed or hidden.
-
-        Judges at most `most`, the least recently judged first.
-        """
+        """Judge the `most` least recently judged documents; return those closed or hidden."""
         judged = list(islice(self._sent, most))
         for uri in judged:
             self._sent[uri] = self._sent.pop(uri)
