@@ -93,7 +93,7 @@ class Definition:
     parent: str  # the class around it, or empty
     is_class: bool
     line: int  # counted from 0
-    text: str  # whole lines from `line` on: of a class, its head and its docstring's first line
+    text: str  # whole lines from `line` on: a head, with the first line of its docstring
 
 
 def definitions(text: str, path: str) -> list[Definition] | None:
