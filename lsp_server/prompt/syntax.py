@@ -72,7 +72,7 @@ class Places:
 
 
 class DocumentSyntax:
-    """A document's tree. Text rules decide if it has none: no grammar, a long text, a slow parse."""
+    """A document's tree. Text rules decide if it has none: no grammar, long text or slow parse."""
 
     def __init__(self, language_id: str, *, clock: Callable[[], float] = time.perf_counter) -> None:
         self._language_id = language_id
