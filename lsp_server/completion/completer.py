@@ -9,7 +9,7 @@ from lsprotocol import types
 
 from engine.config import Sampling, StopRules
 from engine.host.protocol import Position
-from lsp_server.completion.in_flight import InFlightCompletion
+from lsp_server.completion.in_flight import LOOK_S, InFlightCompletion
 from lsp_server.completion.item import inline_item
 from lsp_server.completion.plan import Plan
 from lsp_server.completion.suggestions import Suggestion, SuggestionCache
@@ -27,7 +27,6 @@ _VARIETY = 0.8  # temperature of all candidates but the first
 _THIRD_S = 3.0  # seconds after which a third candidate is not requested
 _SECOND_S = 10.0  # seconds after which a second candidate is not requested; the user waits
 _PREFILL = StopRules(max_tokens=0)
-_LOOK_S = 0.2  # seconds before a prefetch from a shared host; a user who types on is quicker
 
 
 class InlineCompleter:
@@ -41,7 +40,6 @@ class InlineCompleter:
         self._running: dict[str, InFlightCompletion] = {}  # by document
         self._ahead: InFlightCompletion | None = None
         self._prefill: asyncio.Task[None] | None = None
-        self._prefetching: asyncio.TimerHandle | None = None
         self._last_positions: dict[str, Position] = {}  # by document
 
     async def answer(
@@ -67,9 +65,7 @@ class InlineCompleter:
             return found
         if self._workspace.settings.speculate and silence is None:
             # Unlike `call_soon`, `call_later` lets the answer go out first.
-            delay_s = _LOOK_S if self._link.search.is_shared else 0.0
-            loop = asyncio.get_running_loop()
-            self._prefetching = loop.call_later(delay_s, self._prefetch, anchor, found[0])
+            asyncio.get_running_loop().call_later(0, self._prefetch, anchor, found[0])
         shown = found if anchor.is_invoked else found[:1]
         line_end = self._workspace.line_end(anchor.document)
         return [inline_item(anchor, one, line_end) for one in shown]
@@ -222,7 +218,8 @@ class InlineCompleter:
     ) -> InFlightCompletion:
         plan = Plan.at(anchor, self.places, self._workspace.settings, is_ahead=is_ahead)
         events = self._link.complete(anchor, plan.stop, sampling, is_prefetch=is_ahead)
-        return InFlightCompletion(plan, events, self.cache.remember)
+        rest_s = LOOK_S if is_ahead and self._link.search.is_shared else 0.0
+        return InFlightCompletion(plan, events, self.cache.remember, rest_s)
 
     async def _read(self, anchor: Anchor) -> None:
         with suppress(HostGoneError, HostRefusedError):
@@ -235,10 +232,10 @@ class InlineCompleter:
         self._stop_ahead()
 
     def _stop_ahead(self) -> None:
-        for one in (self._ahead, self._prefill, self._prefetching):
+        for one in (self._ahead, self._prefill):
             if one is not None:
                 one.cancel()
-        self._ahead = self._prefill = self._prefetching = None
+        self._ahead = self._prefill = None
 
 
 def _distinct(found: list[Suggestion]) -> list[Suggestion]:

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import AsyncGenerator, Callable
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from dataclasses import replace
 
 from engine.host.protocol import CompleteEvent
@@ -16,16 +16,23 @@ from lsp_server.reasons import Reason, host_reason
 
 _LOG = logging.getLogger(__name__)
 _GRACE_S = 0.15  # seconds; editors may cancel a request just before they send the next one
+# Seconds before a prefetch from a shared host: a user that types on has pressed the next key by
+# then, and is too quick to have read and accepted a suggestion.
+LOOK_S = 0.2
 
 
 class InFlightCompletion:
-    """A completion from the host's `events`, cancelled when no request waits for it."""
+    """A completion from the host's `events`, cancelled when no request waits for it.
+
+    It calls the host once a request waits or `rest_s` seconds have passed.
+    """
 
     def __init__(
         self,
         plan: Plan,
         events: AsyncGenerator[CompleteEvent],
         remember: Callable[[PlacedSuggestion], None],
+        rest_s: float = 0.0,
     ) -> None:
         self.anchor = plan.anchor
         self.place = PlacedSuggestion.at(plan.anchor)
@@ -35,6 +42,8 @@ class InFlightCompletion:
         self._remember = remember
         self._text = ""
         self._changed = asyncio.Event()
+        self._rest_s = rest_s
+        self._wanted = asyncio.Event()
         self._num_waiting = 0
         self._task = asyncio.create_task(self._run())
         # A task cancelled before it starts never runs, so `_run` cannot report its end.
@@ -48,6 +57,7 @@ class InFlightCompletion:
         """Wait for the end, or until the user's text differs; return what is left at `anchor`."""
         typed = self.place.typed_until(anchor)
         self._num_waiting += 1
+        self._wanted.set()
         try:
             while self.end is None and self._fits(typed):
                 await self._changed.wait()
@@ -71,6 +81,9 @@ class InFlightCompletion:
             self.cancel()
 
     async def _run(self) -> None:
+        if self._rest_s:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._wanted.wait(), self._rest_s)
         async with aclosing(self._events) as events:
             async for event in events:
                 self._take(event)

@@ -120,24 +120,6 @@ async def test_what_follows_is_asked_for_once_however_many_keys_are_typed_along(
     assert engine.ended == [FinishReason.END_TOKEN] * 2
 
 
-async def test_a_shared_host_writes_ahead_once_the_user_stops_to_read(tmp_path, monkeypatch):
-    monkeypatch.setattr("lsp_server.completion.completer._LOOK_S", 600.0)
-    engine = HeldEngine(WORDS)
-    async with editing(tmp_path, engine, speculate=True) as editor:
-        await editor.link.search.ready()
-        editor.link.search.is_shared = True
-        for key in TEXT[:3]:
-            assert await editor.texts()
-            await asyncio.sleep(0.01)
-            assert len(engine.requests) == 1
-            editor.type(key)
-        monkeypatch.setattr("lsp_server.completion.completer._LOOK_S", 0.01)
-        assert await editor.texts() == [TEXT[3:]]
-        await editor.begun()
-        await editor.begun()
-    assert engine.requests[1].prefix == f"def total(items):\n    {TEXT}"
-
-
 async def test_an_explicit_request_gets_several_the_greedy_one_first(tmp_path):
     engine = HeldEngine(WORDS)
     complete = engine.completing
