@@ -219,7 +219,7 @@ class Session:
             self._edited.discard(uri)
             self.completer.forget(uri)
             self.workspace.permissions.forget(uri)
-        self._begin(self._retract())
+        self._begin(self.link.retract())
 
     def shown(self, completion_id: str) -> None:
         """Report a completion as shown and the one that it replaces as rejected."""
@@ -273,7 +273,7 @@ class Session:
     def _tell(self, completion_id: str, kind: FeedbackKind, length: int | None = None) -> None:
         self.link.tell(Feedback(self.link.client_id, completion_id, kind, length))
 
-    def _begin(self, work: Coroutine[None, None, None]) -> None:
+    def _begin(self, work: Coroutine[None, None, object]) -> None:
         task = asyncio.ensure_future(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)

@@ -68,6 +68,7 @@ class WorkspaceFiles:
         self._documents = workspace.documents
         self._on_progress = on_progress
         self._is_ready = False  # whether the client is ready
+        self._is_late = False  # whether the last answer was
         self._folders: frozenset[Path] = frozenset()
         self._indexes: dict[Path, FolderIndex] = {}
         self._choice: tuple[object, ...] = ()  # the settings of the indexes
@@ -138,13 +139,15 @@ class WorkspaceFiles:
             return ()
         index, view = self._indexes[folder], self._view(anchor, path, folder)
         found = await index.shown(uri, view, is_quick=is_quick)
+        self._is_late = index.is_late
         is_asked = self._indexes.get(folder) is index  # the folder was not left meanwhile
         return found if is_asked else ()
 
     @property
     def trouble(self) -> str:
         """Why the last question has no answer or files are not followed; "" if all is well."""
-        return next(filter(None, (index.trouble for index in self._indexes.values())), "")
+        late = "no answer came in time" if self._is_late else ""
+        return next(filter(None, (index.trouble for index in self._indexes.values())), late)
 
     @property
     def problem(self) -> str:

@@ -50,7 +50,7 @@ class FolderIndex:
         lock: asyncio.Lock,
     ) -> None:
         self._trouble = ""  # why the last question has no answer
-        self._is_late = False  # the last answer was
+        self.is_late = False  # the last answer was
         self._is_damaged = False  # the index is damaged, and being rebuilt
         self._folder = folder
         self._path = index_path(settings, folder)
@@ -70,8 +70,7 @@ class FolderIndex:
     @property
     def trouble(self) -> str:
         """Why the last question has no answer or changes are not followed; "" if all is well."""
-        late = "no answer came in time" if self._is_late else ""
-        return self._trouble or self.updates.problem or late
+        return self._trouble or self.updates.problem
 
     async def shown(self, uri: str, view: CursorView, *, is_quick: bool) -> tuple[Snippet, ...]:
         """Return the best snippets to send, or the last if late. `is_quick`: see `KeptChoices`."""
@@ -82,7 +81,7 @@ class FolderIndex:
         judged: Sequence[Excerpt] | None = fitting
         if fitting:
             judged = await self._judgements.in_time(uri, partial(self._sendable, fitting))
-        self._is_late = found is None or judged is None
+        self.is_late = found is None or judged is None
         return tuple(Snippet(one.path, one.text) for one in judged or ())
 
     def close(self) -> None:

@@ -173,14 +173,16 @@ def newest(found: Iterable[tuple[str, Stamp]]) -> Sequence[tuple[str, Stamp]]:
 def remove_orphans(own: Path) -> None:
     """Remove other indexes that are old, beyond the limit or of a missing folder, unless in use."""
     room, outdated = _MOST_BYTES, time.time() - _MOST_AGE_S
-    with suppress(FileNotFoundError):  # another process removes one, and the rest, too
-        stats = [(path, path.stat()) for path in own.parent.glob("*.sqlite")]
-        for path, status in sorted(stats, key=lambda one: -one[1].st_mtime):
-            room -= status.st_size
-            is_unwanted = room < 0 or status.st_mtime < outdated or _is_of_no_folder(path)
-            if is_unwanted and path != own:
-                _remove(path)
-                room += status.st_size
+    stats = []
+    for path in own.parent.glob("*.sqlite"):
+        with suppress(OSError):  # another process has removed it
+            stats.append((path, path.stat()))
+    for path, status in sorted(stats, key=lambda one: -one[1].st_mtime):
+        room -= status.st_size
+        is_unwanted = room < 0 or status.st_mtime < outdated or _is_of_no_folder(path)
+        if is_unwanted and path != own:
+            _remove(path)
+            room += status.st_size
 
 
 def _is_of_no_folder(path: Path) -> bool:

@@ -1,6 +1,6 @@
 """Chooses what an index shows for a cursor, and how long that choice stays."""
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import cache
 from itertools import chain
 from typing import NamedTuple
@@ -60,13 +60,13 @@ class Retrieval:
         """Return the best definitions, by file, in tiers: a short prompt has room for the first."""
         stamp_of = cache(lambda path: self._stamp(path, self.store.stamp(path)))
         head_of = cache(self._head)
-        left: Iterator[Definition] = (one for one in ranked if stamp_of(one.path) is not None)
+        left = iter(ranked)
         shown: list[Excerpt] = []
         for tier in _TIERS:
             room, chosen = tier, dict[str, dict[int, str]]()  # texts by file and line
             for one in left:
                 is_new = one.path not in chosen
-                if is_new and len(chosen) == _MOST_FILES:
+                if is_new and (len(chosen) == _MOST_FILES or stamp_of(one.path) is None):
                     continue
                 room -= len(one.text) + (len(one.path) if is_new else 0)
                 if room < 0:

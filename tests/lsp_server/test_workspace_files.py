@@ -24,7 +24,8 @@ class Heard:
         self.folder = folder
         self.views: list[CursorView] = []
         self.num_looks = 0
-        self.is_closed = False
+        self.is_closed = self.is_late = False
+        self.trouble = ""
         self.updates = self
         heard.append(self)
 
@@ -137,6 +138,21 @@ async def test_what_is_found_in_a_folder_that_is_left_meanwhile_is_not_sent(file
     enter(files, tmp_path, "on")
     elsewhere = place(files, tmp_path.parent / "cart.py", "x", 0, 1)
     assert await files.shown(elsewhere, is_quick=True) == ()
+
+
+async def test_a_late_answer_is_told_until_the_next_one_of_any_folder(files, tmp_path):
+    await files.begin()
+    files._workspace.settings = chosen("on")
+    files.enter([tmp_path / "a", tmp_path / "b"])
+    told = []
+    for name, is_late in (("a", True), ("b", False)):
+        (index,) = (one for one in heard if one.folder.name == name)
+        index.is_late = is_late
+        await files.shown(place(files, tmp_path / name / "cart.py", "x", 0, 1), is_quick=True)
+        told.append(files.trouble)
+    assert told == ["no answer came in time", ""]
+    heard[0].trouble = "the index is damaged"
+    assert files.trouble == "the index is damaged"
 
 
 def text(*lines: str, uri: str = "a") -> Snapshot:
