@@ -139,7 +139,8 @@ class PromptCache:
         """Copy the longest held beginning of `token_ids` into the key's slot."""
         longest = self._longest(key.principal, token_ids)
         entry = self._fitting(key, capacity) or self._made(key, capacity, longest)
-        source = self._entries.get(longest) if longest else None  # making room may have evicted it
+        longest = self._longest(key.principal, token_ids)  # making room may have evicted it
+        source = None if longest is None else self._entries[longest]
         kept = 0 if source is None else common_start(source.held, token_ids)
         own = common_start(entry.held, token_ids)
         entry.held = []  # a copy that fails may have overwritten it

@@ -175,8 +175,8 @@ class HostServer(uvicorn.Server):
         if identity(self._options.socket) != place and not service.is_busy:
             _log.warning("the host ends: its socket was removed, so nobody finds it any more")
             self.stop()
-        if token_path is not None and not token_path.exists():
-            with suppress(OSError):
+        with suppress(OSError):
+            if token_path is not None and not token_path.exists():
                 self._options.publish_token(*listener.getsockname()[:2])
         if self._folder is not None:
             self._keep_record(self._folder)

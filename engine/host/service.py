@@ -187,7 +187,8 @@ class CompletionJob(Job):
     async def events(self) -> AsyncGenerator[CompleteEvent]:
         """Queue the job, and yield its events up to Done or Failed. Closing it cancels the job."""
         service, num_written = self.service, 0
-        service.clients.note(ClientId(self.principal, self.client))
+        client = ClientId(self.principal, self.client)
+        service.clients.note(client)
         service.scheduler.submit(self)
         try:
             while isinstance(event := self._as_told(await self.told.events.get()), Chunk):
@@ -201,6 +202,8 @@ class CompletionJob(Job):
         finally:
             service.scheduler.cancel(self)
             service.used_at = time.monotonic()
+            if service.clients.knows(self.principal):
+                service.clients.note(client)
 
     def _as_told(self, event: CompleteEvent) -> CompleteEvent:
         """Turn a completion that the host ended into Failed, whatever text it has."""

@@ -62,6 +62,8 @@ _PRODUCTS = ("project_qkv_kernel", "skinny_matmul_kernel", "gate_up_kernel", _HE
 _KNOWN_SPILLS = {
     (120, "int4_zeros"): 24,
     (120, "q4_k"): 40,
+    (86, "q4_k"): 32,
+    (89, "q4_k"): 32,
     (100, _ATTENTION): 360,
     (80, _ATTENTION): 32,
     (86, _ATTENTION): 24,

@@ -141,9 +141,12 @@ async def test_what_is_found_in_a_folder_that_is_left_meanwhile_is_not_sent(file
 
 
 async def test_a_late_answer_is_told_until_the_next_one_of_any_folder(files, tmp_path):
-    await files.begin()
+    folders = [tmp_path / "a", tmp_path / "b"]
+    for folder in folders:
+        folder.mkdir()
     files._workspace.settings = chosen("on")
-    files.enter([tmp_path / "a", tmp_path / "b"])
+    files.enter(folders)
+    await files.begin()
     told = []
     for name, is_late in (("a", True), ("b", False)):
         (index,) = (one for one in heard if one.folder.name == name)

@@ -47,7 +47,7 @@ def write_tiny_gguf(
     writer.add_feed_forward_length(mlp)
     writer.add_head_count(HEADS)
     writer.add_head_count_kv(KV_HEADS)
-    writer.add_rope_freq_base(10000.0)
+    writer.add_uint32("qwen2.rope.freq_base", 10_000)  # most files hold a float
     writer.add_layer_norm_rms_eps(1e-6)
     for key, value in more.items():
         writer.add_key_value(key, value, GGUFValueType.get_type(value))

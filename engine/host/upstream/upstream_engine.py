@@ -97,6 +97,7 @@ async def _connected(options: UpstreamOptions, progress: Progress) -> UpstreamMo
                 former, told = told, f"waiting, as {error}"
                 if told != former:
                     progress.tell(told)
+                    progress.end()
                     progress.begin(f"waiting, as {error.told}", 0)
             await asyncio.sleep(_PAUSE_S)
     except BaseException:

@@ -97,6 +97,7 @@ class ConvertedModel(msgspec.Struct, frozen=True, omit_defaults=True):
             weights = torch.from_file(path, size=size, dtype=torch.uint8)
         except RuntimeError as error:
             raise ModelCorruptError(f"{path} cannot be read: {error}") from error
+        self.files[_WEIGHTS].check(Path(path))  # another process may have replaced the folder
         return {name: place.within(weights) for name, place in self.places.items()}
 
     def tokenizer_document(self) -> TokenizerDocument:

@@ -145,7 +145,7 @@ def _read_config(file: GgufFile, architecture: str) -> ModelConfig:
         head_dim=head_dim,
         intermediate_size=own["feed_forward_length"],
         vocab_size=file.tensors["token_embd.weight"].shape[0],
-        rope_theta=own.get("rope.freq_base", 10000.0),
+        rope_theta=float(own.get("rope.freq_base", 10000.0)),
         # Undo the widening from float32, so that 1e-6 is 1e-6 again.
         rms_norm_eps=float(f"{own['attention.layer_norm_rms_epsilon']:.7g}"),
         tie_word_embeddings="output.weight" not in file.tensors,

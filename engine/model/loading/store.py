@@ -63,10 +63,12 @@ def _convert(
         for path in draft.iterdir():  # so that their content is on disk before the rename
             with path.open("rb") as file:
                 os.fsync(file.fileno())
-        for other in entry.parent.glob(f"{_stem(located)}*-{quantization}-*"):
-            shutil.rmtree(other, ignore_errors=True)
-            if other != entry:
-                other.with_name(f".{other.name}.lock").unlink(missing_ok=True)
+        stem = _stem(located)
+        for other in entry.parent.glob(f"{stem.rpartition('-')[0]}-*-{quantization}-*"):
+            if other.name.startswith(stem) or not other.name.endswith(_VERSION):
+                shutil.rmtree(other, ignore_errors=True)
+                if other != entry:
+                    other.with_name(f".{other.name}.lock").unlink(missing_ok=True)
         draft.rename(entry)
 
 

@@ -76,6 +76,7 @@ def test_a_conversion_removes_what_an_older_version_wrote(cache: Path, gguf: Ggu
     folder = _obtain(cache, gguf, "int8").folder
     old = folder.with_name(f"{folder.name.rpartition('-')[0]}-v0")
     folder.rename(old)
+    folder.with_name("tiny-0123456789abcdef-int8-v0").mkdir()  # of a file at another place
     assert _obtain(cache, gguf, "int8").folder == folder
     assert _entries(cache) == sorted([folder.name, other.name])
 
