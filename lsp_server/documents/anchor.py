@@ -21,17 +21,13 @@ class LineEdit(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Anchor:
-    """A position in `snapshot`, which is the editor's `document` with line `row` replaced.
-
-    One line may become several if a completion is taken as accepted. `selected` is the menu's item
-    that is taken as accepted.
-    """
+    """A position in `snapshot`: the editor's `document`, but for an expected edit of line `row`."""
 
     snapshot: Snapshot
     position: Position
     document: Snapshot = field(compare=False)
     row: int = field(compare=False)
-    selected: LineEdit | None = field(default=None, compare=False)
+    selected: LineEdit | None = field(default=None, compare=False)  # the menu's item in it
     is_invoked: bool = field(default=False, compare=False)  # whether the user asked explicitly
     cells: CellsAround = ALONE  # the other cells of the document's notebook
     # An explicit request where text is hard to predict, as in prose, so only one confident line.
@@ -88,7 +84,6 @@ def _selected(
 
 
 def _edited(snapshot: Snapshot, edit: LineEdit) -> tuple[Snapshot, Position]:
-    """Return the text with `edit`, and the position after the inserted text."""
     row, line = edit.line, snapshot.line(edit.line)
     written = line[: edit.start] + edit.text
     *above, last = written.split("\n")

@@ -1,8 +1,4 @@
-"""Chooses the cells of a notebook that the prompt shows above and below the cursor's cell.
-
-Blank cells and other languages are left out. Short prose is shown as comments, because it explains
-the code below. An essay would take the place of code in the prompt.
-"""
+"""Chooses a notebook's cells for the prompt. Short prose is shown, because it explains the code."""
 
 import re
 from collections.abc import Iterable
@@ -13,7 +9,7 @@ from lsp_server.documents.document import Snapshot
 from lsp_server.documents.documents import Documents
 from lsp_server.language_names import PROSE, comment_signs
 
-_MOST_PROSE_LINES = 12
+_MOST_PROSE_LINES = 12  # an essay would take the place of code in the prompt
 _MOST_PROSE_CHARS = 600
 _MAGIC = re.compile(r"%%(\w+)")  # on the first line, where `%%bash` makes it a shell cell
 _SAME_LANGUAGE = ("capture", "prun", "time", "timeit")  # magics that run the cell as it is

@@ -1,7 +1,4 @@
-"""The file that a URI names.
-
-The path of a `file` URI is everything after the host: some editors write `#` and `?` unencoded.
-"""
+"""The file that a URI names. Its path may hold `#` and `?`, which some editors do not encode."""
 
 import os
 import posixpath
@@ -31,13 +28,10 @@ def file_path(uri: str) -> Path | None:
 
 @lru_cache(maxsize=_MOST_KEPT)
 def possible_paths(uri: str) -> tuple[Path, ...]:
-    """Return each file that a URI of any scheme may mean, likeliest first.
-
-    Some clients do not encode, so the part after any `#`, `?` or zero byte may belong to the name.
-    A notebook's cells, versions from git and unsaved versions are as secret as the file.
-    """
+    """Return each file that any URI may mean, likeliest first. Cells are as secret as the file."""
     scheme = _SCHEME.match(uri)
     name = _split(uri[scheme.end() :] if scheme else uri)[1]
+    # Some clients do not encode: what follows a `#`, `?` or zero byte may belong to the name.
     signs = islice(re.finditer("[#?]|%00", name), _MOST_SIGNS)
     parts = (*(name[: sign.start()] for sign in signs), name)
     spelled = (form for one in parts for form in (unquote(one, errors="surrogateescape"), one))
@@ -48,7 +42,6 @@ def possible_paths(uri: str) -> tuple[Path, ...]:
 
 
 def _split(rest: str) -> tuple[str, str]:
-    """Split an address without its scheme into host and path."""
     if not rest.startswith("//"):
         return "", rest
     host, slash, name = rest[2:].partition("/")

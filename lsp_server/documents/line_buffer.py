@@ -1,8 +1,4 @@
-r"""A text as its lines, edited as LSP edits. Only LF, CR LF and CR end a line.
-
-An edit costs the lines that it touches and a `memmove` of the list: far below a keystroke even at
-50,000 lines. Form feeds, U+2028 and their kind, where `str.splitlines` would split, stay inside.
-"""
+"""A text as its lines, edited as LSP edits. Only LF, CR LF and CR end a line."""
 
 import re
 from bisect import bisect_right
@@ -46,10 +42,7 @@ class LineBuffer:
         return max(_LINE_ENDS, key=lambda end: counts[end])
 
     def apply(self, where: types.Range | None, new_text: str) -> None:
-        """Replace a range, or everything, by `new_text`.
-
-        Positions outside the text are clamped, and the ends of a range may come in either order.
-        """
+        """Replace a range, or everything. Clamps positions, and sorts the ends of a range."""
         start, end = self._bounds(where)
         lines, first = self._lines, start.line
         head = _units(lines[first], 0, start.character)
@@ -68,12 +61,11 @@ class LineBuffer:
         return min(start, beyond), min(end, beyond)
 
     def _replace(self, first: int, last: int, region: str) -> None:
-        """Replace lines `first` to `last` (excluded) by those of `region`, with their ends."""
         lines, ends = _split(region)
         if last < len(self._lines):  # after the region's final line end comes a line that stays
             del lines[-1], ends[-1]
         self.num_bytes -= self._count_bytes(first, last)
-        self._lines[first:last] = lines
+        self._lines[first:last] = lines  # a memmove: far below a keystroke at 50,000 lines
         self._ends[first:last] = ends
         self.num_bytes += self._count_bytes(first, first + len(lines))
 
@@ -83,10 +75,7 @@ class LineBuffer:
 
 
 def to_code_points(line: str, character: int) -> int:
-    """Count the code points of `line` before `character`, a number of UTF-16 units.
-
-    A position inside a code point means its start, one beyond the line its end.
-    """
+    """Count the code points before a UTF-16 unit, which is clamped to the line and rounded down."""
     ends = range(len(line) + 1)
     return bisect_right(ends, character, key=lambda n: from_code_points(line, n)) - 1
 
@@ -127,14 +116,11 @@ def _paired(text: str) -> str:
 
 
 def differences(old: Sequence[str], new: Sequence[str]) -> tuple[LineSplice, ...]:
-    """Return splices that turn `old` into `new`, the last one first, with rows of `old`.
-
-    Unchanged lines between a few changes are left out, provided that lines are added or removed
-    only at the first or the last change.
-    """
+    """Return splices that turn `old` into `new`, the last one first, with rows of `old`."""
     start = common_start(old, new)
     tail = common_end(old[start:], new[start:])
     old, new = old[start : len(old) - tail], new[start : len(new) - tail]
+    # Unchanged lines are left out if lines are added or removed only at the first or last change.
     ways = [_between(old, new, _equal(old, new, shift)) for shift in {0, len(new) - len(old)}]
     few = [way for way in ways if len(way) <= _MOST_SPLICES]
     best = min([_between(old, new, []), *few], key=_num_lines)
@@ -150,7 +136,6 @@ def _equal(old: Sequence[str], new: Sequence[str], shift: int) -> list[tuple[int
 def _between(
     old: Sequence[str], new: Sequence[str], equal: list[tuple[int, int]]
 ) -> list[LineSplice]:
-    """Return the splices between equal lines, the last one first."""
     ends = [(-1, -1), *equal, (len(old), len(new))]
     splices = [
         LineSplice(above + 1, below, tuple(new[new_above + 1 : new_below]))

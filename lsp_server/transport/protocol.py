@@ -1,9 +1,4 @@
-"""LSP where pygls falls short of it.
-
-Every request gets a response, even one with malformed params. Messages of older editors are
-accepted. Open texts are kept in `Documents`: pygls' workspace copies a text at every keystroke and
-splits lines where LSP does not.
-"""
+"""LSP where pygls falls short: malformed requests get a response, and older editors are served."""
 
 import logging
 import math
@@ -53,7 +48,7 @@ _Handler = Generator[Any, Any, Any]  # a built-in handler, which pygls runs step
 
 
 class DocumentServer(LanguageServer):
-    """A pygls server that keeps the editor's texts in `documents`."""
+    """Keeps texts in `documents`. pygls would copy a text at every key, and split it unlike LSP."""
 
     protocol: "LanguageServerProtocol"
 
@@ -195,10 +190,7 @@ class LanguageServerProtocol(protocol.LanguageServerProtocol):
 
 @cache  # otherwise each connection would leave its compiled hooks in memory
 def tolerant_converter() -> cattrs.Converter:
-    """Return pygls' converter, except that params of our own methods stay the client's dict.
-
-    Numbers are clamped to LSP's range, and a change with a null range replaces the whole text.
-    """
+    """Return pygls' converter, except that it clamps numbers, and our own methods get a dict."""
     converter: cattrs.Converter = protocol.default_converter()  # type: ignore[no-untyped-call]
     for message in (protocol.JsonRPCRequestMessage, JsonRPCNotification):
         converter.register_structure_hook(message, lambda value, cls: cls(**value))

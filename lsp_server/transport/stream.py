@@ -107,29 +107,22 @@ async def _header_line(stream: asyncio.StreamReader) -> bytes:
 
 
 async def _handle_messages(server: DocumentServer, stream: asyncio.StreamReader) -> None:
-    """Hand each message to the protocol, one after the other, until the stream ends.
-
-    A message that fails may have been a change of any document. pygls' decoder is not used: it
-    reads any object with a key "jsonrpc" in the params as a message, and never answers the request.
-    """
     while (body := await read_body(stream)) is not None:
         message: object = None
         try:
+            # pygls' decoder would take any object in the params with a key "jsonrpc" for a message.
             message = _message(body)
             server.protocol.handle_data(message)
         except Exception as error:  # noqa: BLE001 - whatever one message meets, the next is read
             if not isinstance(message, dict) or "method" in message:
-                server.documents.lose_step(None)
+                server.documents.lose_step(None)  # it may have changed any document
             server.report_server_error(error, JsonRpcException)
         await asyncio.sleep(0)  # run the work that this message began before reading the next
 
 
 def _message(body: bytes) -> object:
-    """Decode a body. A byte that is not UTF-8, as in some files, becomes one character.
-
-    msgspec takes a third of json's time, but rejects unpaired surrogates.
-    """
+    """Decode a body. A byte that is not UTF-8, as in some files, becomes one character."""
     try:
         return msgspec.json.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError):  # msgspec is fast, but rejects surrogates
         return json.loads(body.decode("utf-8-sig", "surrogateescape"))
