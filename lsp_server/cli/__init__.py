@@ -13,16 +13,13 @@ def main() -> int:
 
 
 def _leave() -> str:
-    """Change to `/`, away from a stranger's files, and return the folder that was left.
-
-    Libraries read and import files of the current folder. Neither it nor PYTHONPATH may shadow our
-    packages, here or in child processes.
-    """
+    """Change to `/`, away from files that libraries would import; return the former folder."""
     ours = os.path.abspath(f"{__file__}/../../..")  # noqa: PTH100 - pathlib might lie there
     try:
         left = os.getcwd()  # noqa: PTH109 - the same
     except OSError:  # the folder is gone
         left = "/"
+    # Neither that folder nor PYTHONPATH may shadow our packages, here or in child processes.
     found = [one for one in sys.path if one == ours or os.path.realpath(one or left) != left]
     if before := os.environ.get("PYTHONPATH"):
         found.insert(0, ours)

@@ -29,15 +29,11 @@ def main(
     folder: str = "",
     make_parser: Callable[[], argparse.ArgumentParser] = build_parser,
 ) -> int:
-    """Run a command and return its exit status. Failures are one sentence on stderr.
-
-    Relative paths start at `folder`, the user's; the process may run elsewhere.
-    """
+    """Run a command and return its exit status. Relative paths start at `folder`, the user's."""
     debug = False
     sys.stdout = sys.stdout or Path(os.devnull).open("w")  # noqa: SIM115 - None if it was closed
     sys.stderr = sys.stderr or sys.stdout
-    # OpenMP's threads spin while they wait, unless this is set before torch is imported. Beside a
-    # compiler or a test run, spinning made our steps thirty times slower.
+    # Set before torch is imported: beside a compiler, spinning threads made steps 30 times slower.
     os.environ.setdefault("GOMP_SPINCOUNT", "20000")
     try:
         words = sys.argv[1:] if argv is None else list(argv)
@@ -111,10 +107,7 @@ def _prepare(arguments: argparse.Namespace, settings: Settings) -> None:
 
 
 def _make_private(cache: Path) -> None:
-    """Make a cache folder that nobody else can open. Raises CacheError.
-
-    numba keeps code there that will run: where others could write, it is compiled again.
-    """
+    """Make a cache folder that nobody else can open. Raises CacheError."""
     compiled = cache / "numba"
     try:
         cache.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -127,7 +120,7 @@ def _make_private(cache: Path) -> None:
             raise CacheError(f"{cache} is for all users; FOREGRAM_CACHE names another folder")
         if found.st_mode & 0o077:
             cache.chmod(0o700)
-        if found.st_mode & 0o022 and compiled.exists():
+        if found.st_mode & 0o022 and compiled.exists():  # others may have written this code
             compiled.rename(compiled.with_name("numba.open"))
             shutil.rmtree(compiled.with_name("numba.open"))
     except OSError as error:

@@ -17,10 +17,7 @@ _WRONG = 2  # exit status of an invalid command line
 
 
 class CommandParser(argparse.ArgumentParser):
-    """A parser that suggests options for misspelt ones, and adds a command's options on first use.
-
-    Adding those of all commands would delay the start of a language server by 10 ms.
-    """
+    """Suggests options for misspelt ones. Adds a command's options on first use, to save 10 ms."""
 
     deferred: "Options | Callable[[CommandParser], None] | None" = None
 
@@ -54,17 +51,13 @@ class CommandParser(argparse.ArgumentParser):
 
 
 class Command(NamedTuple):
-    """A command: name, purpose, example arguments, and options or a function that adds them.
-
-    `run` is `module:name` of a function that takes arguments and settings and returns an exit
-    status, or None for 0. Its module is imported when the command runs, so `--help` loads no torch.
-    """
+    """A command: name, purpose, example arguments, and options or a function that adds them."""
 
     name: str
     purpose: str
     example: str
     options: Options | Callable[[CommandParser], None]
-    run: str = ""  # empty for a group: each of its commands has its own
+    run: str = ""  # `module:function`, imported late, as `--help` loads no torch; "" for a group
 
 
 def add_commands(
@@ -73,10 +66,7 @@ def add_commands(
     commands: Iterable[Command],
     package: str = "lsp_server.cli",
 ) -> None:
-    """Let `parser` accept one of these commands, and store its name in the field `noun`.
-
-    `package` holds the modules of their functions.
-    """
+    """Let `parser` accept these commands of `package`, and store the name in the field `noun`."""
     group = parser.add_subparsers(
         dest=noun, metavar=noun.upper(), required=True, parser_class=CommandParser
     )
@@ -111,9 +101,8 @@ _TYPES: dict[str, Callable[[str], object]] = {  # by a value's name in the help;
 def add_options(parser: argparse._ActionsContainer, options: Options) -> None:
     """Add options to `parser`; each key is an option as help shows it, or a group's title.
 
-    `--port PORT` takes a value of the type of that name, `--layout line|psm` one of these words. An
-    option without a value is a flag. `...` takes several values, `=8012` is the default, and
-    brackets are around an argument that may be missing.
+    `--port PORT` takes a value of that type, `--layout line|psm` one of these words, a flag none.
+    `...` takes several values, `=8012` is the default, and `[name NAME]` may be missing.
     """
     for option, purpose in options.items():
         if not isinstance(purpose, str):

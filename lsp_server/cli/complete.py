@@ -143,10 +143,7 @@ def complete(
     source: SourceFile,
     shown: Callable[[str], Suggestion | Reason] = Suggestion,
 ) -> CompletionReport:
-    """Run `request`; `shown` picks the part of its text that is worth showing.
-
-    Ctrl-C ends it within a step and keeps its text.
-    """
+    """Run `request`; `shown` picks what to show of its text. Ctrl-C ends it within a step."""
     with _interrupt_as_flag() as interrupted:
         result = engine.complete(request, cancelled=interrupted)
     said = shown(result.text) if result.text else Suggestion("")

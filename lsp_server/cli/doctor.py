@@ -73,7 +73,6 @@ def show_doctor(arguments: argparse.Namespace, _settings: Settings) -> int:
 
 
 def _show_cards(*, as_json: bool) -> int:
-    """Print the models that fit cards of each size, the largest first."""
     try:
         with Console(stderr=True).status("computing"):
             from engine.model.gpu.fit import PLANNED_CARDS, fits, pick
@@ -133,7 +132,6 @@ async def examine_host(settings: Settings, *, start: bool) -> list[Check]:
 
 
 async def _loaded(address: HostAddress) -> ProbeResult:
-    """Return a host's status once its model is loaded, or after LOAD_LIMIT_S."""
     deadline = time.monotonic() + LOAD_LIMIT_S
     while True:
         answer = await probe(address)

@@ -1,7 +1,4 @@
-"""The options of commands that load a model: which one, where it runs, how it decodes.
-
-Importing this loads no torch; `load_engine` does.
-"""
+"""The options of commands that load a model. Importing this loads no torch; `load_engine` does."""
 
 import argparse
 from typing import TYPE_CHECKING
@@ -61,10 +58,7 @@ def decoding(arguments: argparse.Namespace) -> CompletionRequest:
 
 
 def load_engine(arguments: argparse.Namespace, settings: Settings, progress: Progress) -> "Engine":
-    """Load the engine that the command line names, completed by the settings. Raises ForegramError.
-
-    `prompt_tokens` applies only to commands that have an option for it.
-    """
+    """Load the engine of the command line, completed by the settings. Raises ForegramError."""
     from engine.loader import load_engine as load
 
     given = vars(arguments)

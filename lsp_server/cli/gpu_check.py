@@ -1,8 +1,4 @@
-"""The GPU check: which GPU the engine uses, or why it uses none.
-
-The engine chooses in a process of its own, which runs this file: loading torch takes seconds and
-may fail.
-"""
+"""The GPU check. This file runs as a process, as loading torch takes seconds and may fail."""
 
 import platform
 import shutil

@@ -119,7 +119,6 @@ def _state(status: Status) -> str:
 
 
 def _model(status: Status, settings: Settings) -> str:
-    """Name the model that runs or loads, and that of the settings if it differs."""
     requested = status.requested_model
     running = " ".join(filter(None, (status.model or title_of(requested), status.dtype)))
     wanted = settings.model

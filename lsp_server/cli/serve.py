@@ -1,7 +1,4 @@
-"""`foregram serve`: the completion host, or several under one address.
-
-Importing this loads neither torch nor Ray; the engine's thread loads torch.
-"""
+"""`foregram serve`: the completion host, or several. Importing this loads neither torch nor Ray."""
 
 import argparse
 import asyncio
@@ -68,8 +65,7 @@ def serve(arguments: argparse.Namespace, settings: Settings) -> int:
     try:
         asyncio.run(HostServer(service, options, folder).serve())
     except DeviceLostError as error:
-        # torch cannot free its memory on a lost device, and an ordinary exit of Python may abort
-        # over it.
+        # An ordinary exit may abort, because torch cannot free its memory on a lost device.
         _end_at_once(error.exit_status)
     if record is not None:  # an empty record means that this was no crash; file and lock stay
         with suppress(OSError):
@@ -135,10 +131,7 @@ def _check_scale(arguments: argparse.Namespace) -> None:
 
 
 def chosen_engine(arguments: argparse.Namespace, settings: Settings) -> tuple[LoadEngine, str]:
-    """Return a loader for the engine's thread, and the name of the requested model.
-
-    It loads a model here, or connects to another engine. Raises ConfigurationError.
-    """
+    """Return a loader for the engine's thread, and the model's name. Raises ConfigurationError."""
     if arguments.backend == "openai":
         options = _upstream_options(arguments, settings)
         return partial(_load_upstream, options), options.model_name or options.known_as

@@ -41,15 +41,11 @@ class SourceFile:
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """A cursor as compilers print it: FILE:LINE[:COL], both counted from 1.
-
-    COL counts characters (Unicode code points). The cursor stands before that character; one past
-    the last, or without COL, it stands at the line's end.
-    """
+    """A cursor as compilers print it: FILE:LINE[:COL], both counted from 1."""
 
     path: Path
     line: int
-    column: int | None = None
+    column: int | None = None  # the code point behind the cursor; None is the line's end
 
     @classmethod
     def parse(cls, text: str) -> Self:

@@ -18,8 +18,7 @@ from lsp_server.host.daemon import stop_host
 from lsp_server.settings import Settings
 
 KEPT = 1  # exit status if the user says no
-# Files that we write into folders that a setting names, which may hold others' files, too.
-# Conversions since v4 have a hash of 8 digits, older ones of 16; with locks and unfinished ones.
+# Our files in folders that may hold others', too. Conversions older than v4 have a longer hash.
 _CONVERTED = {"models": f"*-{'?' * 8}*-*-v[0-9]*"}
 _IN_CACHE = {
     "gpu-checks": "*.json",

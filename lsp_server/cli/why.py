@@ -53,7 +53,6 @@ def _age(seconds: float) -> str:
 
 
 def _is_about(uri: str, file: Path | None) -> bool:
-    """Whether a URI names this file; always true without a file."""
     if file is None:
         return True
     with suppress(ValueError, OSError, RuntimeError):  # no file's name; links in a circle
