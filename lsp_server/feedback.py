@@ -28,13 +28,10 @@ class Item(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class ItemParams(msgspec.Struct, frozen=True, rename="camel"):
-    """`textDocument/didShowCompletion` and `textDocument/didPartiallyAcceptCompletion`.
-
-    The second counts UTF-16 units from the text's start.
-    """
+    """`textDocument/didShowCompletion` and `textDocument/didPartiallyAcceptCompletion`."""
 
     item: Item
-    accepted_length: int = 0
+    accepted_length: int = 0  # UTF-16 units from the text's start, if accepted in part
 
 
 class PlaceParams(msgspec.Struct, frozen=True, rename="camel"):

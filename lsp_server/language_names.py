@@ -3,8 +3,7 @@
 from pathlib import PurePosixPath
 from urllib.parse import unquote
 
-# By comment signs: each language's name in VS Code, then its names in Vim, Emacs, Helix, JetBrains,
-# Sublime and Kate, and the names and endings of its files, all in lower case.
+# By comment signs: VS Code's name of each language, other editors' names, file names and endings.
 _TABLE = {
     "//": """
         javascript js js2 js3 ecmascript ecmascript-6 .js .cjs .mjs; javascriptreact jsx js-jsx rjsx
@@ -101,11 +100,7 @@ APOSTROPHES = (*_LISPS, "ocaml", "coq", "haskell", "agda", "lean", "idris")  # t
 
 
 def language_of(identifier: str, uri: str = "") -> str:
-    """Return the language by an editor's identifier, or otherwise by the file's name.
-
-    An unknown identifier is returned as it is. Without one, or if it means plain text, an unknown
-    file is plain text.
-    """
+    """Return the language by an editor's identifier; if unknown or plain text, by the file."""
     named = _named(identifier)
     if named in (None, "plaintext"):
         return language_of_file(unquote(uri)) or named or identifier or "plaintext"

@@ -32,11 +32,7 @@ def failure(name: str, error: Exception, advice: str = "") -> Check:
 
 
 def check_name(typed: str) -> dict[str, Any]:
-    """Check a name as the settings would, and whether a local model exists.
-
-    Return `ok`, `near` with similar names, and if the name is unusable the reason as `sentence`.
-    Of a model on the hub, only the form of its name is checked.
-    """
+    """Return whether a name is `ok`, names like it in `near`, and what is wrong as `sentence`."""
     name = typed.strip()
     near = near_names(name) if kind_of(name) == "unknown" else []
     if near:

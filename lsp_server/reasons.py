@@ -136,8 +136,7 @@ HOST_TROUBLES = frozenset(
     {Reason.DEVICE_LOST, Reason.HOST_FAILED, Reason.HOST_LOADING, Reason.HOST_UNREACHABLE}
 )
 WITHDRAWN = frozenset({Reason.CANCELLED, Reason.SUPERSEDED})  # no one waits for the answer
-# By a host's failure code or state (`LinkState`).
-_OF_HOSTS = {
+_OF_HOSTS = {  # by a host's failure code or state (`LinkState`)
     "cancelled": Reason.SUPERSEDED,
     "device_lost": Reason.DEVICE_LOST,
     "loading": Reason.HOST_LOADING,

@@ -137,16 +137,13 @@ async def initialized(server: ForegramServer, _params: types.InitializedParams) 
 async def complete_in_menu(
     server: ForegramServer, params: types.CompletionParams
 ) -> types.CompletionList:
-    """Return the suggestion as a menu entry, for clients without ghost text.
-
-    They also send `Invoked` at the start of a word. It counts as an explicit request only where
-    nothing is suggested automatically, because the user has no other way to ask there.
-    """
+    """Return the suggestion as a menu entry, for clients without ghost text."""
     uri = params.text_document.uri
     is_invoked = (
         params.context is None or params.context.trigger_kind is types.CompletionTriggerKind.Invoked
     )
     await server.session.workspace.look()
+    # Clients also send `Invoked` as a word begins: it counts only where nothing comes by itself.
     is_silent = server.session.completer.left_alone(uri) in SILENCING
     kind = _KINDS.Invoked if is_invoked and is_silent else _KINDS.Automatic
     context = types.InlineCompletionContext(kind)

@@ -65,15 +65,12 @@ class Session:
         return self.workspace.settings
 
     def configure(self, options: Mapping[str, object], source: str) -> None:
-        """Apply options in place of earlier ones from the same source.
-
-        Options sent after initialization may come from the workspace, so they cannot change the
-        user's own settings. Values that repeat the initial ones are ignored.
-        """
+        """Apply options in place of earlier ones from the same source."""
         layer = Layer(source, options)
         if source != INITIAL:
             initial = self._options[INITIAL].values if INITIAL in self._options else {}
             news = {key: one for key, one in options.items() if initial.get(key) != one}
+            # These may come from the workspace, which cannot change the user's own settings.
             layer = Layer(source, news, own_elsewhere=_OWN)
         self._options[source] = layer
         loaded = load_settings(self._command_line, *self._options.values())
@@ -106,7 +103,6 @@ class Session:
         self.enter([root for root in self._root_uris if root not in removed] + added)
 
     def _judge_anew(self) -> None:
-        """Decide again which documents may be sent and which files indexed."""
         folders = [path for root in self._root_uris if (path := file_path(root))]
         former = self.workspace.permissions
         self.workspace.permissions = Permissions(folders, self.settings, former)
@@ -186,7 +182,6 @@ class Session:
         self._pauses[uri] = loop.call_later(delay_s, self._paused, uri)
 
     def _paused(self, uri: str) -> None:
-        """Do deferred work, as the user has not typed for a moment."""
         self._pauses.pop(uri, None)
         if self.completer.places.catch_up(uri):  # parse the rest after other pending work
             self._pause(uri, 0)
@@ -195,8 +190,6 @@ class Session:
         self._begin(self._retract())
 
     def _when_judged(self, then: Callable[[], None]) -> None:
-        """Call `then` once all open documents are judged, at once if they already are."""
-
         async def judge() -> None:
             await self.workspace.look()
             then()

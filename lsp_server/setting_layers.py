@@ -18,18 +18,13 @@ from engine.model_names import kind_of, path_of, why_unknown
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """Settings of one source, by camelCase or snake_case keys.
-
-    None leaves a key to other layers. So does an empty string, which editors send for an empty
-    field, if the setting may be unset. Relative paths are relative to `folder`; without one they
-    would depend on where the editor was started, and are rejected.
-    """
+    """Settings of one source, by camelCase or snake_case keys. None leaves one to other layers."""
 
     source: str  # for people: a file's path, "command line", "initializationOptions"
-    values: Mapping[str, object]
+    values: Mapping[str, object]  # "", an editor's empty field, leaves an optional one, too
     is_text: bool = False  # whether these are environment variables, by their names
     own_elsewhere: str = ""  # the sources of the user's own settings, if this is none of them
-    folder: Path | None = None
+    folder: Path | None = None  # where relative paths start; without it they are rejected
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,10 +154,7 @@ def default_cache_folder(environ: Mapping[str, str]) -> Path:
 
 
 def _ours(environ: Mapping[str, str], variable: str, on_mac: str, elsewhere: str) -> Path:
-    """Return our folder in that of `variable`, or otherwise in the system's default.
-
-    The XDG specification says to ignore relative paths.
-    """
+    """Return our folder in that of `variable`, if absolute as XDG demands, or in the system's."""
     folder = Path(environ.get(variable, ""))
     if not folder.is_absolute():
         home = Path(environ.get("HOME") or Path.home())

@@ -1,8 +1,4 @@
-"""The user's settings, and the one reader of the environment.
-
-Layers, later ones winning: defaults, file, environment, command line, the editor's options. A wrong
-or unknown key is reported by name; the rest of its layer still holds.
-"""
+"""The user's settings, and the one reader of the environment."""
 
 import difflib
 import os
@@ -54,8 +50,7 @@ _Dtype = Annotated[
 ]
 
 
-# Settings that a workspace may set, too. The others are the user's own, because they decide where
-# text is sent or what is loaded.
+# A workspace may set these, too. The others, the user's own, decide where text goes and what loads.
 SHARED = frozenset(
     (
         *("enable", "languages", "disabled_globs", "layout", "lookahead", "temperature"),
@@ -66,10 +61,7 @@ SHARED = frozenset(
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """Choices that hold for every command until an option overrides them.
-
-    `lsp_server/README.md` says what each of them means.
-    """
+    """Choices for every command, unless an option overrides them; see `lsp_server/README.md`."""
 
     cache_folder: Path
     runtime_folder: Path
@@ -137,7 +129,7 @@ class LoadedSettings:
 
 
 def load_settings(*layers: Layer, environ: Mapping[str, str] | None = None) -> LoadedSettings:
-    """Load defaults, file and environment, then `layers` in order. Never raises."""
+    """Load defaults, file, environment and `layers`, later ones winning. Never raises."""
     variables = os.environ if environ is None else environ
     problems: list[SettingsProblem] = []
     chosen: dict[str, Any] = {
@@ -161,8 +153,7 @@ def _usable(layer: Layer, problems: list[SettingsProblem]) -> Iterator[tuple[str
             continue
         try:
             is_own = field.name not in SHARED
-            # An empty list of exceptions is harmless.
-            if is_own and layer.own_elsewhere and given not in (None, []):
+            if is_own and layer.own_elsewhere and given not in (None, []):  # [] does no harm
                 raise ConfigurationError(f"{key} is taken only from {layer.own_elsewhere}")
             if given is not None and (given != "" or field.default is not None):
                 yield field.name, converted(key, given, field, layer)

@@ -46,11 +46,9 @@ class _State(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel"):
 
     @property
     def message(self) -> str:
-        """The sentence, with the percentage if known."""
         return self.sentence if self.percentage is None else f"{self.sentence}, {self.percentage} %"
 
     def params(self, *, is_busy: bool) -> dict[str, Any]:
-        """Return the parameters of `didChangeStatus`."""
         known = msgspec.to_builtins(self)
         del known["sentence"]
         return {**known, "message": self.message, "busy": is_busy, "command": None}
@@ -58,14 +56,11 @@ class _State(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel"):
 
 @dataclass(slots=True)
 class ProgressBar:
-    """A progress bar that begins at its first report, and anew at the first one after its end.
-
-    `is_wanted`: the client draws it, and does not show our state instead.
-    """
+    """A progress bar that begins at its first report, and anew at the first one after its end."""
 
     server: DocumentServer
     title: str
-    is_wanted: bool = False
+    is_wanted: bool = False  # the client draws it, and does not show our state instead
     _token: str = ""  # names the progress on the screen
     _shown: types.WorkDoneProgressReport | None = None
 
@@ -92,14 +87,11 @@ class ProgressBar:
 
 
 class StatusLine:
-    """Reports the state of the host, the repository and the user's document to a client.
-
-    `knows_status`: it reads Copilot's messages; `can_ask_again`: it can repeat a request.
-    """
+    """Reports the state of the host, the repository and the user's document to a client."""
 
     def __init__(self, server: DocumentServer) -> None:
-        self.knows_status = False
-        self.can_ask_again = False
+        self.knows_status = False  # whether the client reads Copilot's messages
+        self.can_ask_again = False  # whether the client can repeat a request
         self.loading = ProgressBar(server, "foregram: loading the model")
         self.indexing = ProgressBar(server, "foregram: indexing the repository")
         self._server = server
@@ -125,10 +117,7 @@ class StatusLine:
         self._update()
 
     def indexed(self, num_read: int, num_files: int, note: str, problem: str) -> None:
-        """Show how many files of the repository are read, and `note` once all are.
-
-        `problem`: why it is not indexed; empty if it is, or is not meant to be.
-        """
+        """Show how many files are read, and `note` at the end. `problem`: why none can be."""
         if num_read == num_files:
             self.indexing.end(f"ready; {note}" if note else "ready")
         elif num_files >= _MANY_FILES:
@@ -150,10 +139,7 @@ class StatusLine:
         self._wanted, self._unusable = settings.model or "", unusable_model
 
     def looks_at(self, reason: Reason | None, *, is_another: bool = False) -> None:
-        """Show why the user's document is not completed, if there is a reason.
-
-        For another document the same status is sent again, as editors drop the former one's.
-        """
+        """Show why a document is not completed. Editors need it again for another document."""
         self._left_alone = reason if reason in _INACTIVE else None
         self._update(is_news=is_another and self._left_alone is not None)
 
@@ -226,7 +212,6 @@ class StatusLine:
         return status.model.rpartition("/")[2] == title_of(self._wanted)
 
     def _with_remedy(self, state: _State) -> _State:
-        """Add the remedy for a host that runs or loads another model than the settings name."""
         wanted = title_of(self._wanted)
         remedy = Remedy("restart", f"Restart with {wanted}")
         return replace(state, configured_model=wanted, remedy=remedy)

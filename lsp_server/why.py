@@ -1,7 +1,4 @@
-"""Keeps for `foregram why` why answers were empty and which parts prompts had, but no text.
-
-Each language server has its own file.
-"""
+"""Keeps why answers were empty and which parts prompts had, but no text. Each server has a file."""
 
 import asyncio
 import time
@@ -158,10 +155,7 @@ class AnswerLog:
 
 
 def prompt_summary(cost: Cost, trouble: str = "") -> str:
-    """Describe a prompt's length, its cached part, and the parts from other files with their names.
-
-    `trouble` is why the repository could not be searched.
-    """
+    """Describe a prompt's parts. `trouble` is why the repository could not be searched."""
     parts = [f"{cost.prompt_tokens:,} tokens, {cost.reused_tokens:,} of them cached"]
     if cost.num_open:
         files = f"{len(cost.neighbours)} of {cost.num_open} other open files"

@@ -14,15 +14,12 @@ _LF_CLIENTS = ("neovim", "nvim")  # they write the document's line ends themselv
 
 @dataclass(slots=True)
 class Workspace:
-    """Open documents, settings, and permissions to complete and send the documents.
-
-    `root` is the URI of the first folder, empty without one.
-    """
+    """Open documents, settings, and permissions to complete and send the documents."""
 
     documents: Documents
     settings: Settings
     permissions: Permissions
-    root: str = ""
+    root: str = ""  # the URI of the first folder
     client_name: str = ""
 
     async def look(self) -> None:

@@ -1,7 +1,4 @@
-"""The repository of one session: an index of each workspace folder, and questions to it.
-
-An index is loaded only if it is wanted, once the client is ready, so that no start waits for it.
-"""
+"""A session's repository: an index of each folder, loaded when the client is ready."""
 
 import asyncio
 from collections.abc import Callable, Iterable
@@ -67,7 +64,7 @@ class WorkspaceFiles:
         self._workspace = workspace
         self._documents = workspace.documents
         self._on_progress = on_progress
-        self._is_ready = False  # whether the client is ready
+        self._is_ready = False
         self._is_late = False  # whether the last answer was
         self._folders: frozenset[Path] = frozenset()
         self._indexes: dict[Path, FolderIndex] = {}
@@ -127,10 +124,7 @@ class WorkspaceFiles:
                 self._edits.note(snapshot, change.range.start.line, num_lines)
 
     async def shown(self, anchor: Anchor, *, is_quick: bool) -> tuple[Snippet, ...]:
-        """Return snippets of the files for a place, if they may be sent.
-
-        `is_quick`: the host reads a prompt in a moment.
-        """
+        """Return snippets that may be sent. `is_quick`: the host reads a prompt in a moment."""
         self.look()
         uri = self._documents.notebook_of(anchor.document.uri) or anchor.document.uri
         path = file_path(uri)
@@ -162,7 +156,6 @@ class WorkspaceFiles:
         self._indexes.clear()
 
     def _view(self, anchor: Anchor, path: Path, folder: Path) -> "CursorView":
-        """Return the view of a cursor in the file at `path`, with a notebook's other cells."""
         from lsp_server.repository.cursor_view import CursorView
 
         document, lines, cells = anchor.document, anchor.snapshot.lines, anchor.cells
