@@ -18,10 +18,10 @@ from engine.model_names import kind_of, path_of, why_unknown
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """Settings of one source, by camelCase or snake_case keys. None leaves one to other layers."""
+    """Settings of one source, by camelCase or snake_case keys. None leaves a key to others."""
 
     source: str  # for people: a file's path, "command line", "initializationOptions"
-    values: Mapping[str, object]  # "", an editor's empty field, leaves an optional one, too
+    values: Mapping[str, object]  # "", an editor's empty field, counts as None if that is valid
     is_text: bool = False  # whether these are environment variables, by their names
     own_elsewhere: str = ""  # the sources of the user's own settings, if this is none of them
     folder: Path | None = None  # where relative paths start; without it they are rejected

@@ -117,7 +117,7 @@ class StatusLine:
         self._update()
 
     def indexed(self, num_read: int, num_files: int, note: str, problem: str) -> None:
-        """Show how many files are read, and `note` at the end. `problem`: why none can be."""
+        """Show how many files are read, and `note` at the end. `problem`: why none is indexed."""
         if num_read == num_files:
             self.indexing.end(f"ready; {note}" if note else "ready")
         elif num_files >= _MANY_FILES:
@@ -139,7 +139,7 @@ class StatusLine:
         self._wanted, self._unusable = settings.model or "", unusable_model
 
     def looks_at(self, reason: Reason | None, *, is_another: bool = False) -> None:
-        """Show why a document is not completed. Editors need it again for another document."""
+        """Show why a document is not completed. `is_another`: editors dropped the last status."""
         self._left_alone = reason if reason in _INACTIVE else None
         self._update(is_news=is_another and self._left_alone is not None)
 

@@ -1,4 +1,4 @@
-"""The GPU check. This file runs as a process, as loading torch takes seconds and may fail."""
+"""The GPU check. It runs this file as a process, as loading torch takes seconds and may fail."""
 
 import platform
 import shutil

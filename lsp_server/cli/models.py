@@ -102,7 +102,7 @@ def _folders(cache_folder: Path, wanted: str = "") -> dict[str, list[Path]]:
     """Return, by a model's title, the folders of its conversions and in the hub's cache."""
     found: dict[str, list[Path]] = {}
     for manifest in sorted(cache_folder.glob("models/*/manifest.json")):
-        with suppress(OSError, ValueError, KeyError, TypeError, RecursionError):  # damaged
+        with suppress(OSError, ValueError, KeyError, TypeError, RecursionError):  # damaged ones
             title = str(json.loads(manifest.read_bytes())["name"])
             found.setdefault(title, []).append(manifest.parent)
     with suppress(CacheNotFound, ValueError):  # no folder, or a file in its place

@@ -27,7 +27,7 @@ class Anchor:
     position: Position
     document: Snapshot = field(compare=False)
     row: int = field(compare=False)
-    selected: LineEdit | None = field(default=None, compare=False)  # the menu's item in it
+    selected: LineEdit | None = field(default=None, compare=False)  # menu item taken as accepted
     is_invoked: bool = field(default=False, compare=False)  # whether the user asked explicitly
     cells: CellsAround = ALONE  # the other cells of the document's notebook
     # An explicit request where text is hard to predict, as in prose, so only one confident line.

@@ -28,7 +28,7 @@ def file_path(uri: str) -> Path | None:
 
 @lru_cache(maxsize=_MOST_KEPT)
 def possible_paths(uri: str) -> tuple[Path, ...]:
-    """Return each file that any URI may mean, likeliest first. Cells are as secret as the file."""
+    """Return the files that a URI may mean, likeliest first: its text is as secret as theirs."""
     scheme = _SCHEME.match(uri)
     name = _split(uri[scheme.end() :] if scheme else uri)[1]
     # Some clients do not encode: what follows a `#`, `?` or zero byte may belong to the name.

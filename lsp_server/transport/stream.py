@@ -124,5 +124,5 @@ def _message(body: bytes) -> object:
     """Decode a body. A byte that is not UTF-8, as in some files, becomes one character."""
     try:
         return msgspec.json.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError):  # msgspec is fast, but rejects surrogates
+    except (msgspec.DecodeError, UnicodeDecodeError):  # json is slower, but takes lone surrogates
         return json.loads(body.decode("utf-8-sig", "surrogateescape"))
