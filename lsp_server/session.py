@@ -57,7 +57,7 @@ class Session:
         self._shown = ""  # id of the completion on the screen, if the client reports it
         self._pauses: dict[str, asyncio.TimerHandle] = {}  # by document
         self._edited: set[str] = set()  # open documents, by their URIs
-        self._tasks: set[asyncio.Future[None]] = set()  # asyncio holds only weak references
+        self._tasks: set[asyncio.Future[object]] = set()  # asyncio holds only weak references
 
     @property
     def settings(self) -> Settings:

@@ -2,19 +2,19 @@
 
 from dataclasses import dataclass, field
 
-from engine.drafting.pool import Document
+from engine.drafting.pool import PoolDocument
 
 
 @dataclass
 class NaivePool:
     """Documents by id, as far as drafting may see them."""
 
-    documents: dict[Document, list[int]] = field(default_factory=dict)
+    documents: dict[PoolDocument, list[int]] = field(default_factory=dict)
 
     def snapshot(self) -> "NaivePool":
         return NaivePool({document: [*tokens] for document, tokens in self.documents.items()})
 
-    def followers(self, context: list[int]) -> dict[tuple[Document, int], int]:
+    def followers(self, context: list[int]) -> dict[tuple[PoolDocument, int], int]:
         """Return the longest match by (document, position) of texts that end like the context."""
         found = {}
         for document, tokens in self.documents.items():
@@ -29,5 +29,7 @@ class NaivePool:
                     found[document, position] = match
         return found
 
-    def continuation(self, document: Document, position: int, num_tokens: int) -> tuple[int, ...]:
+    def continuation(
+        self, document: PoolDocument, position: int, num_tokens: int
+    ) -> tuple[int, ...]:
         return tuple(self.documents[document][position : position + num_tokens])
