@@ -22,13 +22,13 @@ from engine.model.token_tree import MAX_ROWS, TokenTree
 from engine.progress import Progress, shown
 
 _ROW_COUNTS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)
-_SWEEP_ROUNDS = 3
+_SWEEP_ROUNDS = 3  # timings of each row count; the fastest counts, as noise only adds
 _SWEPT_CONTEXT = 512  # tokens behind which steps are timed; prompts hold up to 1024
 _BRANCH = 4  # rows of a branch: real drafts have about four
 _SWEEP_LIMIT = 4.0  # stop at the row count that costs this many one-row steps
 _PROBED_CONTEXT = 16  # tokens; a start has no time to fill more
-_PROBED_ROWS = 8
-_AGREEMENT = 1.35
+_PROBED_ROWS = 8  # of the wider probe, as wide steps alone may have been slow at the sweep
+_AGREEMENT = 1.35  # factor within which times agree; it grows with each sweep
 _MOST_SWEEPS = 1000  # 1.35 to this power is still a float
 _LOG = logging.getLogger("foregram.learning")
 

@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 
 _M_ARENA_MAX = -8  # of glibc's malloc.h
-_ARENAS = 2
+_ARENAS = 2  # of all threads together; glibc's default is up to eight per core
 _STATUS = Path("/proc/self/status")
 
 

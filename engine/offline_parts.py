@@ -9,7 +9,7 @@ from typing import BinaryIO
 from engine.errors import ModelCorruptError, ModelNotFoundError
 from engine.progress import Progress, shown
 
-_CHUNK = 1 << 22
+_CHUNK = 1 << 22  # bytes copied between two reports of progress: a gigabyte has about 240
 LOCKED = Path(__file__).with_name("offline_models.txt")  # the packages' wheels, with their hashes
 
 

@@ -11,7 +11,7 @@ from numba.core import caching
 __all__ = ["inner_njit", "njit"]
 # For functions that compiled code alone calls: a way in from Python doubles the time of compiling.
 inner_njit = partial(njit, no_cpython_wrapper=True, no_cfunc_wrapper=True)
-_SUM_BYTES = 16
+_SUM_BYTES = 16  # 128 bits against chance damage, not against an attacker
 
 
 class _CheckedFiles(caching.IndexDataCacheFile):  # type: ignore[misc]  # numba has no types

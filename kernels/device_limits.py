@@ -6,7 +6,7 @@ from functools import lru_cache
 import torch
 
 LEAST_CAPABILITY = (8, 0)  # of the tensor cores' instruction for bfloat16, and of `cp.async`
-LEAST_SHARED_BYTES = 101_376  # of a program: what the greediest kernel is cut to
+LEAST_SHARED_BYTES = 101_376  # of a program: what RTX 30 to 50 have; the greediest kernel fits
 _RESERVED = 1024  # bytes that the system takes per program
 _FILLED = 0.95  # part of a share for tiles: sums pass through shared memory, too
 

@@ -30,9 +30,9 @@ VALUES_OF_INPUT: dict[Quantization, float] = {
     **dict.fromkeys(("int4", "q4_k", "int4_zeros"), 0.5),
     **dict.fromkeys(("q6_k", "q6_k_min"), 0.75),
 }
-INT4_GROUP = 128  # inputs that share a scale
+INT4_GROUP = 128  # inputs that share a scale, as in GPTQ and AWQ files
 _FP8 = torch.float8_e4m3fn
-_FP8_LARGEST = 448.0
+_FP8_LARGEST = 448.0  # of e4m3: 1.75 * 2**8
 _INT4_ZERO = 8  # the code of 0
 _ROWS = 16384  # rows of a matrix packed at a time, which bounds memory
 _INT4_CLIPS = (1.0, 0.95, 0.9, 0.85, 0.8, 0.75, 0.7)  # of a group's largest value

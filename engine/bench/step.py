@@ -15,7 +15,7 @@ from engine.model.token_tree import MAX_ROWS
 
 CONTEXTS = (64, 960, 3840)  # tokens; the longest is that of a large prompt with other files
 _ROWS = (1, 2, 4, 8, 16, 32, 64, MAX_ROWS)
-_TRIES = 9
+_TRIES = 9  # timed steps for a median; an odd number has one in the middle
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from engine.model.tokenizer import Tokenizer
 BACK = 2  # last tokens of the context whose borders may differ elsewhere
 PATHS = 64  # continuations of most weight, which are tokenised again
 FULL_PATHS = 4  # paths of full length; the others become short branches
-PATH_TOKENS = 64
+PATH_TOKENS = 64  # of a full path: as many as a first draft has nodes (MAX_ROWS // 2)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,8 +15,8 @@ import numpy as np
 
 from engine.drafting.tree import EMPTY_DRAFT, Draft, DraftTree, Source
 
-_COLUMNS = 8
-_LEVELS = 8
+_COLUMNS = 8  # columns with rates of their own, as many as h100-7b has; others share the last
+_LEVELS = 8  # the same of guesses in a column; half of the presets have N = 8
 # Before any evidence: guesses of column 0 have seen the true text, all others a guessed spine.
 WINDOW_PRIOR = np.repeat([0.3, *[0.05] * (_COLUMNS - 1)], _LEVELS)
 

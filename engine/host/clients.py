@@ -14,7 +14,7 @@ from engine.request import ClosedBuffers, Cost, Done, FinishReason
 from engine.scheduler import Scheduler
 
 _MOST_SERVED = 5000  # completions of a principal open to feedback: a team's last few minutes
-_SILENT_S = 600.0  # seconds of silence after which a client counts as gone
+_SILENT_S = 600.0  # seconds of silence until a client counts as gone; a live one sends more often
 
 
 @dataclass(slots=True)

@@ -26,12 +26,12 @@ from msgspec import Meta
 from engine.config import Layout, Message, Sampling, StopRules
 from engine.request import Chunk, Cost, Done, Snippet
 
-PROTOCOL_VERSION = 2
+PROTOCOL_VERSION = 2  # hosts and language servers must have the same one
 PROTOCOL_HEADER = "foregram-protocol"  # a wrong or missing number is answered with 426
 # Hosts behind one address share no buffers: a session's requests reach one, which answers name.
 SESSION_HEADER = "x-session-id"
 REPLICA_HEADER = "foregram-replica"
-MAX_BODY_BYTES = 32 * 1024 * 1024
+MAX_BODY_BYTES = 32 * 1024 * 1024  # of a request; a proxy in front must allow as many
 
 Integer = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]  # larger ones would fail in an array
 NotNegative = Annotated[int, Meta(ge=0, le=2**53 - 1)]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from engine.errors import ConfigurationError
 
-_MIN_TOKEN_LEN = 16  # characters
+_MIN_TOKEN_LEN = 16  # characters; 16 random ones of base64 hold 96 bits
 MAKE_TOKEN = "python3 -c 'import secrets; print(secrets.token_urlsafe(32))' makes one"
 _MAX_TOKEN_BYTES = 4096  # size limit of a file with a single token
 _OWNER, _USER, _MASK = 0x01, 0x02, 0x10  # entries of an access list, whose mask is the group's mode

@@ -36,8 +36,8 @@ _GOODBYE_S = 2.0  # seconds for a TLS shutdown, which a client may leave unanswe
 _DRAIN_S = 10  # seconds for all requests to end
 _JOBS_END_S = 8.0  # seconds of these until jobs end; later, uvicorn logs a trace for each
 _OTHER_FILES = 200  # descriptors for the model, libraries and logs
-_FEWEST_CONNECTIONS = 32
-_MOST_AWAITED = 2048  # connections in the listen queue
+_FEWEST_CONNECTIONS = 32  # served even where the limit of descriptors leaves room for fewer
+_MOST_AWAITED = 2048  # connections in the listen queue; uvicorn's default
 _RATE_LIMITED_LOGS = ("uvicorn.error", CONNECTIONS_LOG)  # clients can cause many lines
 _log = logging.getLogger("foregram.host")
 

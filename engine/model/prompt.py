@@ -35,9 +35,9 @@ _COMMON_SIGN = "//"
 # A trailing word with the blank or single sign before it, which may share its token (`(item`,
 # `.append`). Or a run of punctuation with one blank, or trailing blanks.
 _PIECE = re.compile(r"(?:(?:(?<![^\w\t\r\n])[^\w\s]|[ \t])?\w{1,48}| ?[^\w\s]{1,48}|[ \t]+)\Z")
-_CONTEXT_CHARS = 1024
+_CONTEXT_CHARS = 1024  # before the cursor, for drafts; the pool looks at the last 64 tokens
 _FEW_CHARS = 200  # a text this short does not show its language, so the path is added
-MOST_PATH_CHARS = 1000
+MOST_PATH_CHARS = 1000  # a longer path is left out: it could take a quarter of a usual prompt
 _FIM_TOKENS = 4  # prefix, suffix and middle token, and a lead of the prefix
 
 _Neighbour = tuple[Snippet, list[int]]  # another file, and its tokens in the prompt

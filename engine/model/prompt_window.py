@@ -9,7 +9,7 @@ from typing import Protocol
 from engine.text.lines import STEADY_LINES
 
 _ANCHOR_LINES = 32  # windows begin at multiples, so that a new line keeps cached keys valid
-CHARS_PER_TOKEN = 6  # more than the average of code; text that can hardly fit is not encoded
+CHARS_PER_TOKEN = 6  # code has about 4 on average; text that can hardly fit is not encoded
 _SUFFIX_PART = 4  # the suffix gets a quarter of the budget
 _SUFFIX_STEPS = 8  # the suffix grows by eighths of the budget
 _FIRST_SUFFIX_STEPS = 4  # the same if the suffix comes first and moves the whole prompt

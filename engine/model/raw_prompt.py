@@ -9,8 +9,8 @@ from engine.model.prompt import Prompt
 from engine.model.prompt_window import CHARS_PER_TOKEN
 from engine.model.tokenizer import Tokenizer
 
-_CONTEXT_TOKENS = 512
-_PIECE_CHARS = 10_000
+_CONTEXT_TOKENS = 512  # before the cursor, for drafts; the pool looks at the last 64
+_PIECE_CHARS = 10_000  # takes about 10 ms to encode, as `_LONG_CHARS` of the tokenizer
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,7 @@ from typing import NamedTuple, Self
 
 _PIECE = re.compile(r"[^\n]*\n|[^\n]+")
 _TAB_WIDTH = 4  # columns; only comparisons matter, and a file seldom mixes tabs with blanks
-# Lines between anchors. Until the next one a prompt's start stays, and with it the cached keys.
-STEADY_LINES = 16
+STEADY_LINES = 16  # between anchors: until the next one, a prompt's start and cached keys stay
 
 
 class Line(NamedTuple):

@@ -20,7 +20,7 @@ _SPLIT_INPUTS = 256  # inputs of a split: with fewer, its sums cost more than it
 ROW_TILES = (16, 32, 64, 128)
 # Each of its 16 sums of an iteration takes a place of its own in tensor memory, which then is full.
 _NARROW_IN_TENSOR_MEMORY: Quantization = "q6_k_min"
-_MOST_STAGES = 8
+_MOST_STAGES = 8  # iterations under way, even if shared memory has room for more
 _LEAST_DEPTH = 16  # of the tensor cores' instruction
 _GROUPED_DEPTHS = (128, 64)  # of weights in groups: the largest of which the inputs are multiples
 _INT4_GROUPS = 2  # of an iteration, whose scales are loaded together

@@ -19,7 +19,7 @@ from engine.model.gpu.selfcheck.key import device_name, triton_version
 
 Work = Callable[[], object]
 Timer = Callable[[Work], float]  # returns ms
-_WARM_UPS = 3
+_WARM_UPS = 3  # untimed runs, of which the first may compile a kernel
 _WIDTH = 4000  # columns of the matrix that is read
 _REPEATS, _HOST_REPEATS = 30, 5
 _BANDWIDTH_PART = 0.4  # most of a GPU's free memory that the measurement takes

@@ -26,7 +26,7 @@ Sections = dict[str, Section]  # by name, in their order
 _MOST_CHARS = 300  # of an error's message in the report
 _CHECKED_LAYERS = 2  # a model's layers are alike, so two stand for all
 _CHECKED_POSITIONS = 20_480  # room for four texts of 4,200 tokens
-_CHECKED_CONTEXT = 512  # tokens
+_CHECKED_CONTEXT = 512  # tokens, as in the table of kernels/README.md
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from engine.model.gpu.qwen2 import GpuQwen2
 from engine.model.token_tree import MAX_ROWS, TokenTree
 from engine.progress import Progress, counted
 
-SPARE = 256  # arena positions after the longest context
+SPARE = 256  # arena positions after the longest context: twice the most rows of a step
 _PROMPTS_EACH = 5  # timed prompts of each length
 
 

@@ -15,7 +15,7 @@ from engine.drafting.pool.token_log import Continuation, TokenLog, Wanted
 from engine.drafting.tree import Draft, Source
 from engine.errors import ForegramError
 
-MOST_REMEMBERED = 1 << 13  # tokens of previous completions; beyond, the oldest go
+MOST_REMEMBERED = 1 << 13  # tokens of completions; with twice as many, a host grew 5.1 % in 25 min
 
 
 class PoolFullError(ForegramError):

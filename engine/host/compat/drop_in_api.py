@@ -17,7 +17,7 @@ from engine.host.protocol import MAX_SNIPPETS, MAX_TOKENS, CompleteEvent, Proble
 from engine.host.service import CompletionJob, CompletionService
 from engine.request import MAX_SNIPPET_CHARS, Buffer, Chunk, CompletionRequest, Done, Snippet
 
-_GREATEST_SEED = 2**63 - 1
+_GREATEST_SEED = 2**63 - 1  # the largest that `Sampling` allows; others lose their higher bits
 DONE = b"data: [DONE]\n\n"
 Json = dict[str, Any]
 Body = Mapping[str, Any]  # a JSON object without nulls at its top level

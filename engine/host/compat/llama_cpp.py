@@ -31,7 +31,7 @@ from engine.request import Buffer, Chunk, Done, FinishReason
 
 MAX_FIELDS = 256  # fields that a request may select for its answer
 _INFILL = "/infill"
-_MAX_COMPLETIONS = 4
+_MAX_COMPLETIONS = 4  # in a request, which gets one text anyway; llama.vscode asks for three
 _NO_NAME = "tmp"  # llama.cpp's default
 _MAX_EXTRA_CHARS = 1_000_000  # characters of other files; more would not help a prompt or pool
 _DRAWS = ("temperature", "t")  # names of the sampler that applies the temperature

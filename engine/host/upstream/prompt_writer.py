@@ -11,7 +11,7 @@ from engine.model.vocabulary import Vocabulary
 from engine.request import CompletionRequest
 from engine.snippets import Neighbours
 
-_FIRST_SPECIAL_ID = 2
+_FIRST_SPECIAL_ID = 2  # behind the filler's; the ids of texts begin at 256
 _PIECE = re.compile(
     r" ?[A-Za-z_]{1,5}|[0-9]|[ \t]*\r?\n[ \t]{0,24}|[ \t]{1,16}"
     r"| ?[!-/:-@\[-^`{-~]{1,2}|[\u0080-\u1fff]{1,2}|.",

@@ -9,7 +9,7 @@ import torch
 from engine.model.model_config import ModelConfig
 from kernels.cpu_forward import SLOTS
 
-_STEP = 1024  # positions that the tables grow by
+_STEP = 1024  # positions that the tables grow by: the tokens of a usual prompt
 
 
 class Rotary:

@@ -20,7 +20,7 @@ from kernels.weight import Weight
 _MANIFEST = "manifest.json"
 _WEIGHTS = "weights.bin"
 _TOKENIZER = "tokenizer.json"  # without special tokens, which cost half a second per start
-_FLOAT_BYTES = 4
+_FLOAT_BYTES = 4  # of a weight in float32, in which progress is counted
 _ALIGNMENT = 64  # bytes; aligns mapped tensors for vector instructions
 
 

@@ -19,7 +19,7 @@ from engine.model_names import printable
 from kernels.weight import Weight
 
 _DTYPES = ("F64", "F32", "F16", "BF16")
-_SAMPLE = 1 << 20  # bytes
+_SAMPLE = 1 << 20  # bytes at either end of a file, which stand for all of it
 
 
 @dataclass(frozen=True)

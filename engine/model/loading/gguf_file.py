@@ -17,9 +17,10 @@ from gguf.quants import dequantize
 from engine.errors import ModelCorruptError, UnsupportedModelError
 from engine.model_names import printable
 
+# Codes of `struct`, by the numbers that GGUF gives its types of metadata.
 _SCALARS = dict(enumerate(["B", "b", "H", "h", "I", "i", "f", "?"])) | {10: "Q", 11: "q", 12: "d"}
 _STRING, _ARRAY = 8, 9
-_MAX_DIMS = 4
+_MAX_DIMS = 4  # of a tensor, as in ggml (GGML_MAX_DIMS)
 _MOST_ITEMS = 2**24  # items of an array; vocabularies have far fewer
 _FORMER_TYPES = {4: "Q4_2", 5: "Q4_3", 31: "Q4_0_4_4", 32: "Q4_0_4_8", 33: "Q4_0_8_8"}
 PART = re.compile(r"-(\d{5})-of-(\d{5})\.gguf$")

@@ -25,7 +25,7 @@ from engine.progress import Progress, shown
 _FILES = ["*.json", "*.safetensors"]
 _INDEX = "model.safetensors.index.json"
 _SHA256 = re.compile(r"[0-9a-f]{64}")  # the name of a large file in the hub's cache is its sum
-_BLOCK_BYTES = 2**22
+_BLOCK_BYTES = 2**22  # hashed between two reports of progress: a gigabyte has about 240
 _PREFERRED = ("Q4_K_M", "Q8_0")
 _QUANTIZATION = re.compile(r"(?:^|[-._/])((?:i?q\d|[bf]+16|f32)\w*)\.gguf$", re.IGNORECASE)
 _NO_MODEL = "mmproj"  # the image encoder of another model

@@ -21,7 +21,7 @@ OwnForm = Callable[[str], Weight | None]  # Hugging Face name -> the matrix in i
 FILE_FORMS = "file"  # the quantization of `pack_own_forms`
 Packer = Callable[[ModelConfig, Read], Iterator[NamedTensor]]
 
-WEIGHT_LEVELS = 127
+WEIGHT_LEVELS = 127  # the largest code of int8; -128 is not used, so codes are symmetric
 _ROWS = 16384  # rows of a matrix rotated at a time, to bound the memory of a conversion
 _RESIDUAL_SEED, _HEAD_SEED = 1, 2
 

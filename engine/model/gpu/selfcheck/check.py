@@ -14,7 +14,7 @@ from engine.model.token_tree import TokenTree
 from engine.progress import Progress, shown
 
 _PATH = (5, 6, 7, 8)  # arbitrary tokens
-_REPLAYED_ROWS = 16
+_REPLAYED_ROWS = 16  # of the step with one tree: they fill a product's smallest tile
 
 
 # In standard deviations of a row's logits: root mean square, and of a single logit. On the 0.5b in

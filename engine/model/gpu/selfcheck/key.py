@@ -13,7 +13,7 @@ import kernels
 from engine.model.device import name_of
 from engine.model.gpu.forward import Forward
 
-_DRIVER_LIMIT_S = 10.0
+_DRIVER_LIMIT_S = 10.0  # seconds; without an answer, the system's version stands in
 _ASK_DRIVER = ("nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader")
 
 
