@@ -20,7 +20,7 @@ from engine.model.tokenizer import Tokenizer
 from engine.request import Buffer, ClosedBuffers, CompletionRequest, Snippet
 
 POOL_TOKENS = 8_000_000  # room for all texts held, even at more than one token a character
-_REMEMBERED_CONTEXT = 16  # tokens before a completion that are remembered with it
+_REMEMBERED_CONTEXT = 16  # tokens remembered before a completion: twice `CERTAIN` of the pool
 
 
 class Drafters:

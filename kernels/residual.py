@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import torch
 
-_BLOCK = 64  # columns that one sum of squares stands for
+_BLOCK = 64  # columns that one sum of squares stands for: `BLOCK_OUTPUTS` of a product
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from torch.nn import functional
 from kernels.batch import BatchMetadata
 from kernels.lm_head import Best, first_equal
 
-TOP = 8  # tokens of a row that are kept for later drafts
+TOP = 8  # tokens of a row kept for later drafts, as in Token Recycling (arXiv 2408.08696)
 
 
 @dataclass(frozen=True, slots=True)

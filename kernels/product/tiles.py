@@ -9,7 +9,7 @@ from kernels.weight import Quantization, Weight, code_bytes
 BLOCK_OUTPUTS = 64  # the weights' side of the tensor cores' instruction
 _WIDE_OUTPUTS = 128  # halve how often the rows are read, which at many rows is most of the traffic
 _WIDE_FORMS = ("float", "fp8", "int4")
-_LEAST_WIDE_PROGRAMS = 96  # fewer leave multiprocessors without one
+_LEAST_WIDE_PROGRAMS = 96  # fewer leave over a quarter of an H200's 132 multiprocessors idle
 _MOST_WIDE_SPLITS = 4  # as 7b's have: the sums of six spill half a kilobyte a thread, on sm_90
 _WIDE_STEP = 64  # inputs, of floats: six iterations fit where three of 128 would
 _PROGRAMS = 264  # two on each of the 132 multiprocessors of an H100 or H200

@@ -32,7 +32,7 @@ _TOLD = {
 _CONNECT_S = 5.0  # seconds to connect
 _SILENT_S = 60.0  # seconds without data, while the upstream queues or reads a prompt
 _LONGEST_REST_S = 60.0  # seconds; cap on Retry-After
-_MOST_KEPT = 64  # idle connections kept open
+_MOST_KEPT = 64  # idle connections kept open: as many as the default sequences of an upstream
 _KEPT_S = 4.0  # seconds a connection may idle; vLLM's and SGLang's servers close it after 5
 _DONE = b'{"choices":[{"finish_reason":"stop"}]}'  # in case no event gave a reason
 

@@ -15,7 +15,7 @@ from engine.model.raw_prompt import check_length
 from engine.progress import Progress
 from engine.request import Chunk, ClosedBuffers, CompletionRequest
 
-_LOOK_S = 0.005  # seconds between checks for new and cancelled completions
+_LOOK_S = 0.005  # seconds between checks for new and cancelled completions: too short to see
 _MAY_PASS = ("upstream_unreachable", "upstream_timeout")
 _PAUSE_S = 1.0  # seconds before an unreachable upstream is tried again
 

@@ -10,7 +10,7 @@ import torch
 from engine.errors import NoSpaceError
 from engine.model.model_config import ModelConfig
 
-POSITION_STEP = 64  # slots begin at multiples of this
+POSITION_STEP = 64  # slots begin at multiples of this: as many as an attention tile has keys
 
 
 class KVArena:

@@ -16,7 +16,7 @@ from engine.progress import Progress
 from engine.shared_lock import shared_lock
 
 FOLDER = "gpu-checks"  # subfolder of the cache
-_OTHERS_S = 900.0  # seconds to wait for another process that checks the same model
+_OTHERS_S = 900.0  # seconds to wait for another check; a first load on an H200 takes 60
 # Kernels that start before their predecessor ends, kernels that do not, and the fallback.
 Form = Literal["early", "kernels", "pytorch"]
 
