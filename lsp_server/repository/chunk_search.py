@@ -12,16 +12,16 @@ from lsp_server.repository.cursor_view import CursorView
 from lsp_server.repository.source_text import family_of, words_in, words_of_name
 from lsp_server.repository.store import Excerpt, Store
 
-_K1, _B = 1.2, 0.75
-_PATH_WEIGHT = 3.0
+_K1, _B = 1.2, 0.75  # BM25's usual constants
+_PATH_WEIGHT = 3.0  # of a word of the file's path, as in Zed's search; a near name has at most 1
 _EDIT_WEIGHT = 0.5  # as much as a name four lines away
-_MOST_WORDS = 24  # words looked up for one cursor
+_MOST_WORDS = 24  # words looked up for one cursor, a query each
 _COMMON = 256  # a word in more chunks than this says little
 _MOST_KEPT = 2_048  # words whose chunks stay in memory
-_READ = 8  # chunks that are scored in full
+_READ = 8  # chunks that are scored in full, twice as many as are shown
 _AVERAGE_NAMES = 120  # names in a chunk of average length
 _LEAST_SHARE = 0.12  # share of the highest possible score that a chunk must reach
-_MOST, _MOST_OF_FILE = 4, 3
+_MOST, _MOST_OF_FILE = 4, 3  # chunks shown in all, as by Copilot, and of one file, as by Zed
 
 
 class ChunkSearch:

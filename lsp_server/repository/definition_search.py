@@ -13,12 +13,12 @@ _AT_CURSOR = 8.0  # worth of a definition at the cursor; a name near it has at m
 _MEMBER = 0.5  # share of its class's worth
 _FAR_MEMBER = 0.15  # the same if the class is only near the cursor
 _UNIMPORTED = 0.4  # share of an imported name's worth
-_ONLY_IMPORTED = 0.05
+_ONLY_IMPORTED = 0.05  # weight of an imported name that is not near: below that of any near name
 _MOST_EQUAL = 6  # definitions of a name; more of them say nothing
-_MOST_MEMBERS = 60
-_MOST_FAR = 6  # classes near the cursor whose members are read
-_MOST_NAMES = 32
-_MOST_IMPORTED = 24  # names that are imported but not near
+_MOST_MEMBERS = 60  # members read of one class or module, more than a prompt shows
+_MOST_FAR = 6  # classes near the cursor whose members are read, a query each
+_MOST_NAMES = 32  # near names that are looked up, a query each; those of most weight first
+_MOST_IMPORTED = 24  # names that are imported but not near, a query each
 _RETURNS = re.compile(r"->\s*([^:]+):")
 _ANNOTATION = re.compile(r"^\s*(?:self\.)?\w+\s*:\s*([^=\n]+)")
 

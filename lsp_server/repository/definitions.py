@@ -17,7 +17,7 @@ _BYTES_PER_S = 2_000_000  # bytes that get one more second; code takes a third o
 _MOST_S = 1.0  # processor seconds to extract a file's definitions
 _MOST_LEVELS = 200  # syntax nodes that are looked at above a definition
 _MOST_LINES = 14  # lines of a head
-_MOST_CHARS = 800
+_MOST_CHARS = 800  # characters of a head, 57 for each of these lines
 _MOST_DEFINITIONS = 4_000  # definitions of a file
 
 _FUNCTIONS = "function_declaration generator_function_declaration method_definition"

@@ -29,7 +29,7 @@ from lsp_server.settings import Settings
 
 _T = TypeVar("_T")
 _LOG = logging.getLogger(__name__)
-_LONGEST_PATH = 1_000  # characters
+_LONGEST_PATH = 1_000  # characters; the host accepts paths of up to 1,024
 _PATIENCE_S = 0.05  # seconds that a request waits; a later answer serves the next one
 _MOST_REPORTED = 1_000  # states of files remembered as reported
 # These modules decide what an index holds: if one changes, all files are read again.

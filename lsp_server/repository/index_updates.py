@@ -21,7 +21,7 @@ from lsp_server.repository.store import Store, StoreError
 
 _LOG = logging.getLogger(__name__)
 _LEAST_WAIT_S = 0.5  # seconds before a job for changes: a checkout touches many files at once
-_MOST_WAIT_S = 30.0
+_MOST_WAIT_S = 30.0  # longest pause in seconds while changes go on, as in a build
 _MOST_CHANGED = 100_000  # changes that may wait; beyond that, look at all files
 _MOST_PATHS = 500  # files to read again; beyond that, look at all files
 _MOST_FAILED = 2  # failed jobs in a row that are tried again

@@ -23,10 +23,10 @@ from lsp_server.repository.store import Stamp, Store, StoreError, remove_store
 MAX_FILES = 50_000
 MAX_TOTAL_BYTES = 500_000_000  # the index is about as large
 _BATCH_FILES = 100  # files written in one transaction
-_NICE = 10  # an editor's own work goes first
+_NICE = 10  # the default of the command `nice`: an editor's own work goes first
 _OTHERS_S = 600.0  # seconds to wait for another process that fills the same index
 _MOST_AGE_S = 30 * 24 * 3600.0  # seconds since an index was last filled, after which it is removed
-_MOST_BYTES = 2_000_000_000  # bytes of all indexes together
+_MOST_BYTES = 2_000_000_000  # bytes of all indexes together: four of the largest
 
 
 class IndexJob(msgspec.Struct, frozen=True):

@@ -16,7 +16,7 @@ from lsp_server.repository.store import Excerpt, Stamp, Store
 _TIERS = (1_000, 2_000)  # characters of definitions in each tier
 _MOST_FILES = 6  # files in a tier
 _MOST_DOCUMENTS = 32  # documents whose last choice is kept
-_MOST_CHARS = 6_000  # characters shown in all
+_MOST_CHARS = 6_000  # characters shown in all, 5.9 for each of the 1,024 tokens that they may take
 
 
 class Retrieval:

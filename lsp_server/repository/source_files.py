@@ -10,7 +10,7 @@ from lsp_server.privacy.regular_files import Look, read_regular
 from lsp_server.privacy.secret_texts import LONGEST_LINE, secrets_in
 from lsp_server.repository.store import Stamp
 
-MAX_BYTES = 2**20
+MAX_BYTES = 2**20  # bytes of a file, as in Zed's search: larger ones are mostly generated
 _MOST_NAMES = 500_000  # names in one walk; a folder with more is no repository
 _FOREIGN = frozenset({"__pycache__", "bower_components", "node_modules", "site-packages", "venv"})
 # Endings of files that are not read: binary, or text that nobody wrote.

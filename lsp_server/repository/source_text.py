@@ -17,10 +17,10 @@ _FAMILIES = {
 }
 _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _MOST_NAME_CHARS = 64  # a longer name was made by a program
-_LEAST_PART_CHARS = 3
+_LEAST_PART_CHARS = 3  # characters; shorter parts of names, as in `to_x`, tell little
 _MOST_CACHED = 1 << 16  # names whose words are cached
-_WINDOW_LINES = 40  # the most lines of a window
-_LEAST_WINDOW = 20  # lines of a window that ends at a blank line
+_WINDOW_LINES = 40  # the most lines of a window, as of Zed's chunks
+_LEAST_WINDOW = 20  # lines of a window that ends at a blank line: half of the most
 _LONG_LINE = 1_000  # characters; nobody writes a longer line by hand
 _HEAD_CHARS = 2_000  # characters of a text that are searched for its generator's mark
 # As Go's tools, protobuf and many others have it: https://go.dev/s/generatedcode.

@@ -40,9 +40,9 @@ _PASSING = frozenset(  # SQLite's errors for a file that may be whole
     getattr(sqlite3, f"SQLITE_{name}")
     for name in ["BUSY", "LOCKED", "NOMEM", "READONLY", "IOERR", "FULL", "CANTOPEN", "PROTOCOL"]
 )
-_BUSY_S = 5.0
-_PAGES_KB = 4_096  # page cache of a reader
-_WRITTEN_KB = 16_384  # page cache of a writer
+_BUSY_S = 5.0  # seconds to wait for another process's lock, sqlite3's default
+_PAGES_KB = 4_096  # page cache of a reader, about twice SQLite's default
+_WRITTEN_KB = 16_384  # page cache of a writer, four times that of a reader
 _LOG_PAGES = 8_000  # pages of 4 KB in the log before they move into the file: some change often
 
 
