@@ -24,9 +24,9 @@ from lsp_server.workspace import Workspace
 from lsp_server.workspace_files import WorkspaceFiles
 
 _FOLDER = "why"
-_KEPT_S = 24 * 3600.0
+_KEPT_S = 24 * 3600.0  # seconds; a file that no editor has written for a day is removed
 _WRITE_S = 1.0  # seconds from an answer until the file is written
-_MOST_ANSWERS = 100
+_MOST_ANSWERS = 100  # empty answers, one for each key: half a minute of typing at 40 words a minute
 
 
 class EmptyAnswer(msgspec.Struct, frozen=True):

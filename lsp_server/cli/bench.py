@@ -20,7 +20,7 @@ from lsp_server.cli.engine_arguments import decoding, load_engine
 from lsp_server.cli.terminal import ProgressBars, print_figures, tracked
 from lsp_server.settings import Settings
 
-_PIPED_COLUMNS = 180  # width of tables that go to a pipe
+_PIPED_COLUMNS = 180  # characters of a line in tables that go to a pipe, which has no width
 
 
 def bench_replay(arguments: argparse.Namespace, settings: Settings) -> None:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from engine.model.gpu.fit import Fit
 
 SICK = 1  # exit status if a check failed
-POLL_S = 0.2
+POLL_S = 0.2  # seconds between status checks of a model that takes seconds or minutes to load
 LOAD_LIMIT_S = 300.0  # seconds that `--start` waits for a model, which may be converted first
 _STYLES = {"ok": "green", "warning": "yellow", "failed": "red"}
 _CARDS_HEAD = (

@@ -13,7 +13,7 @@ from lsp_server.settings import Settings
 if TYPE_CHECKING:
     from engine.engine import Engine
 
-_MEGABYTE = 1024 * 1024
+_MEGABYTE = 1024 * 1024  # bytes: `--kv-budget` counts in MiB
 DEVICE = {"--device DEVICE": "where the model runs: auto (default), cpu, cuda, cuda:N, mps or xpu"}
 MODEL = {
     "model": {

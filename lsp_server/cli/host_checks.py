@@ -27,7 +27,7 @@ from lsp_server.settings import Settings
 
 SLOW_MS = 2000.0  # a completion of three lines that takes longer is a warning
 PROBE_LIMIT_S = 60.0  # seconds for that completion
-_TLS_LIMIT_S = 5.0
+_TLS_LIMIT_S = 5.0  # seconds for each step of connecting, the default of `HostAddress.client`
 _LEAST_DAYS = 14  # a certificate that ends sooner is a warning
 _URI = "file:///doctor/probe.py"
 _LOCAL_ADVICE = {

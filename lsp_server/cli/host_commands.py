@@ -22,9 +22,9 @@ from lsp_server.host.daemon import explained, stop_host, version_sentence
 from lsp_server.settings import Settings
 from lsp_server.why import prompt_summary
 
-NO_HOST = 1
-STILL_THERE = 1
-FOLLOW_S = 0.2
+NO_HOST = 1  # exit status of `foregram status` if it finds no host
+STILL_THERE = 1  # exit status of `foregram stop` if the user says no
+FOLLOW_S = 0.2  # seconds between reads of the log: a reader notices no delay
 
 
 def show_status(arguments: argparse.Namespace, settings: Settings) -> int:

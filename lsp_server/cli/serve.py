@@ -30,7 +30,7 @@ from engine.progress import Progress
 from lsp_server.cli.engine_arguments import load_engine
 from lsp_server.settings import Settings
 
-_ADDRESS, _PORT = "127.0.0.1", 8012
+_ADDRESS, _PORT = "127.0.0.1", 8012  # llama.vim's default port
 _REPLICA_LOAD = 8  # requests per replica that autoscaling aims at
 _LEAST_TOKEN_LEN = 1  # characters; the upstream's owner has chosen it
 

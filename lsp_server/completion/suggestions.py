@@ -9,9 +9,9 @@ from typing import NamedTuple, Self
 from engine.text.brackets import balance
 from lsp_server.documents.anchor import Anchor
 
-_MOST_ITEMS = 250
-_MOST_CHARS = 1_000_000
-_LIFETIME_S = 300.0
+_MOST_ITEMS = 250  # completions; Copilot keeps 100, and an explicit request adds several
+_MOST_CHARS = 1_000_000  # characters of all texts: 4,000 each, far longer than most completions
+_LIFETIME_S = 300.0  # seconds, long enough to look elsewhere and come back to a place
 
 HashOf = Callable[[int, int], int]
 

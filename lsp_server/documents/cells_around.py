@@ -10,7 +10,7 @@ from lsp_server.documents.documents import Documents
 from lsp_server.language_names import PROSE, comment_signs
 
 _MOST_PROSE_LINES = 12  # an essay would take the place of code in the prompt
-_MOST_PROSE_CHARS = 600
+_MOST_PROSE_CHARS = 600  # 50 for each of these lines, as a paragraph of Markdown may be one line
 _MAGIC = re.compile(r"%%(\w+)")  # on the first line, where `%%bash` makes it a shell cell
 _SAME_LANGUAGE = ("capture", "prun", "time", "timeit")  # magics that run the cell as it is
 

@@ -8,7 +8,7 @@ from itertools import islice
 from pathlib import Path
 from urllib.parse import unquote
 
-_MOST_KEPT = 2_048
+_MOST_KEPT = 2_048  # URIs whose paths are cached, more than an editor has open
 _MOST_SIGNS = 8  # signs at which a path may end; each costs disk access
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 

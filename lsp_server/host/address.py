@@ -22,9 +22,9 @@ from engine.host.secret_file import check_token, read_token
 from lsp_server.settings import Settings
 
 _PORTS = {"http": 80, "https": 443}
-_SESSION_DIGITS = 32
-_IDLE_S = 5.0  # seconds until an idle connection is dropped; the host closes it then, too
-_MOST_IDLE = 20
+_SESSION_DIGITS = 32  # hexadecimal digits, 128 bits: two workspaces never share a name by chance
+_IDLE_S = 5.0  # seconds until an idle connection is dropped; the host's uvicorn closes it then, too
+_MOST_IDLE = 20  # idle connections that are kept, httpx's default
 
 
 class SocketTransport(httpx2.AsyncHTTPTransport):

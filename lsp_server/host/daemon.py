@@ -37,10 +37,10 @@ from lsp_server.host.failures import (
 from lsp_server.settings import Settings
 
 _LOG = logging.getLogger(__name__)
-POLL_S = 0.05
+POLL_S = 0.05  # seconds between checks of a starting or ending host; a start takes far longer
 START_LIMIT_S = 60.0  # seconds until a host first answers; it loads its model after that
 STOP_LIMIT_S = 15.0  # seconds for each attempt to stop; a host drains for ten of them
-COLLECT_S = 1.0
+COLLECT_S = 1.0  # seconds for a thread to log the signal that ended the host
 IDLE_S = 60.0  # seconds without a request after which a host with clients is idle
 
 

@@ -15,13 +15,13 @@ from lsp_server.host.client import HostClient, HostGoneError, HostRefusedError
 from lsp_server.reasons import HOST_TROUBLES, WITHDRAWN, Reason
 
 _LOG = logging.getLogger(__name__)
-_POLL_S = 0.1
+_POLL_S = 0.1  # seconds between status checks of a model that takes seconds or minutes to load
 _NEAR_S = 5.0  # seconds by which two estimates of one process's start may differ
 READY_S = 20.0  # seconds a request waits for a model to load, if the editor repeats it later
 STANDING_S = 900.0  # the same if the editor never repeats it, so that only waiting helps
 _RETRY_S = 2.0  # shortest pause in seconds between attempts to reach a host
 _LONGEST_RETRY_S = 60.0  # longest additional wait in seconds while no request needs the host
-_REQUEST_S = 60.0
+_REQUEST_S = 60.0  # seconds without data, as a busy host queues requests; `HostLink` notices hangs
 _DEATHS = 3  # local hosts that may die in one attempt before it fails
 _PASSING = ("searching", "loading")  # states that end by themselves
 _STOPPED = Problem("", "the model stopped answering")

@@ -9,7 +9,7 @@ from lsp_server.documents.document import Snapshot
 from lsp_server.documents.line_buffer import differences
 from lsp_server.workspace import Workspace
 
-_VERSION_BITS = 32
+_VERSION_BITS = 32  # room for an editor's version, which LSP keeps below 2**31
 _MOST_OTHER_CHARS = 500_000  # characters; larger documents are sent only to be completed
 
 

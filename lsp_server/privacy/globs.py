@@ -11,7 +11,7 @@ import string
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-MAX_PATTERNS = 10_000
+MAX_PATTERNS = 10_000  # patterns of one list, above any list that people write
 _WORK = 500_000  # steps, of a microsecond at most
 _GROUP = 10  # steps to compile a group or a pattern, added to one for each character
 _STEP = 500  # characters of a pattern times those of a path, matched in one step

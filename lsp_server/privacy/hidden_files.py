@@ -17,8 +17,8 @@ from lsp_server.privacy.secret_files import is_secret_name
 from lsp_server.privacy.work_trees import FolderLists, folder_lists, work_tree_of
 from lsp_server.reasons import Reason
 
-_MAX_FOLDERS = 2_000
-_MAX_VERDICTS = 10_000
+_MAX_FOLDERS = 2_000  # folders whose lists stay compiled, more than most repositories have
+_MAX_VERDICTS = 10_000  # paths whose verdict is kept, more than editors and prompts use at a time
 _MAX_DEPTH = 128  # folders between that of the first list and a file
 _MAX_BYTES = 2**18  # above any list that people write
 

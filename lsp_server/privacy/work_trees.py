@@ -11,9 +11,9 @@ from pathlib import Path
 from lsp_server.privacy.regular_files import FileStamp, Look, read_regular
 
 IGNORE_FILES = (".gitignore", ".foregramignore")  # in one folder the second has the last word
-_MAX_BYTES = 2**13  # bytes of a file that names a folder
-_MAX_SETTINGS_BYTES = 2**18
-_MAX_KNOWN = 1_000
+_MAX_BYTES = 2**13  # bytes of a file that names a folder: twice Linux's longest path
+_MAX_SETTINGS_BYTES = 2**18  # bytes of a file of git's settings, as of an ignore list
+_MAX_KNOWN = 1_000  # files of git's settings, and work trees, whose content is cached
 _MAX_INCLUDES = 5  # levels of settings files that include each other
 _SECTION = re.compile(r'\s*\[\s*([\w.-]+)\s*(?:"((?:\\.|[^"\\])*)"\s*)?\](.*)')
 _SETTING = re.compile(r"\s*([A-Za-z][\w-]*)\s*(?:=(.*)|[#;].*)?")

@@ -8,7 +8,7 @@ from itertools import chain, islice, pairwise
 from tree_sitter import Node, Parser, Point, Tree
 
 _TOKEN = re.compile(rb"\w+|[^\w\s]")
-_PIECE = 600  # tokens
+_PIECE = 600  # tokens; code of this length parses in about 1 ms
 _PIECE_S = 0.008  # seconds; most pieces of code take 1 ms, hostile ones 10 to 30
 _STRETCH_S = 0.02  # seconds of the event loop's thread, which serves all documents
 _MOST_STRETCHES = 25  # stretches for a whole text, as a hostile one would take minutes

@@ -40,7 +40,7 @@ from lsp_server.prompt.place import (
     place_in_code,
 )
 
-MAX_LINES = 8_000  # longer documents use text rules, as a broken line may cost a whole parse
+MAX_LINES = 8_000  # Copilot's limit; beyond it, text rules: a broken line may cost a whole parse
 MAX_CHARS = 500_000  # the same limit in characters; few source files are larger
 MAX_ROW = 20_000  # characters of a line; longer ones are generated
 MAX_BRACKETS = 50_000  # opening brackets; 100,000 nested ones crash the parser's process

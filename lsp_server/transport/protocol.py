@@ -32,7 +32,7 @@ _NOTEBOOKS = types.NotebookDocumentSyncOptions(
 )
 _CODES = types.ErrorCodes
 _EDITS = (types.TEXT_DOCUMENT_DID_CHANGE, types.NOTEBOOK_DOCUMENT_DID_CHANGE)
-_MAX_SENTENCE = 300  # characters
+_MAX_SENTENCE = 300  # characters of an error's first line, enough for a sentence
 _MAX_FAULTS = 3  # most faults that one message lists
 _MOST = 2**31 - 1  # the largest integer in LSP
 _NUMBERED = (

@@ -16,9 +16,9 @@ from pygls.exceptions import JsonRpcException
 from lsp_server.transport.protocol import DocumentServer
 
 _LOG = logging.getLogger(__name__)
-HEADER_BYTES = 1_024  # the longest header line
-_MAX_MESSAGE_BYTES = 2**27  # room for the largest document at six bytes per character
-_PIECE_BYTES = 2**16  # read from a pipe at once
+HEADER_BYTES = 1_024  # the longest header line; LSP's two headers take less than 100 each
+_MAX_MESSAGE_BYTES = 2**27  # room to read, and refuse, 20 MB of text at six bytes per character
+_PIECE_BYTES = 2**16  # read from a pipe at once; on Linux, a pipe holds no more
 _COLLECT_S = 1.0  # seconds from a client's end to the garbage collection
 # Any beginning of a header line, so that other input fails at its first wrong byte.
 _LINE = re.compile(rb"(?:[a-z][\w-]*[ \t]*(?::[^\r\n]*)?)?\r?\n?", re.IGNORECASE)
