@@ -126,7 +126,7 @@ FUZZ := tests/e2e/test_malformed_messages.py tests/e2e/test_odd_requests.py
 MUTATED := tests/engine/model/loading/test_mutated_models.py
 fuzz: $(READY)
 	FUZZ_CASES=20000 FUZZ_SEED=$$(date +%s) $(BIN)/python -m pytest -s $(FUZZ)
-	NUMBA_BOUNDSCHECK=1 MUTATED_MODELS=2000 $(BIN)/python -m pytest -s $(MUTATED)
+	NUMBA_BOUNDSCHECK=1 MUTATED_MODELS=2000 $(BIN)/python -m pytest -s -m slow $(MUTATED)
 
 # Forty minutes on two cores.
 SOAK := KILLS=50 CLIENTS=8 PROBE_GUESSES=200 PROBE_TIMINGS=50 HOSTILE_SECONDS=120 SOAK_PEOPLE=16 SOAK_SECONDS=1800

@@ -1,4 +1,4 @@
-"""Kernels compile: those of a step in `make test`, greedy ones and the oldest Triton in `make test-kernels`."""
+"""Kernels compile: those of a step in `.ci/run`, all and by the oldest Triton in `make test-kernels`."""
 
 import os
 import subprocess
