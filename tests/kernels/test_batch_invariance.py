@@ -59,6 +59,7 @@ def assert_rows_keep_their_bits(written, buckets=BUCKETS):
     [
         *(("skinny_matmul", form) for form in (*QUANTIZATIONS, *BLOCK_FORMS)),
         *((one, form) for one in ("gate_up", "project_qkv") for form in ("float", "fp8")),
+        ("gate_up", "int4"),
     ],
 )
 def test_at_any_number_of_rows_and_in_any_place_among_them(operation, quantization, device):

@@ -96,6 +96,11 @@ def test_blocks_are_the_text_cut_before_lines_that_are_not_blank(text):
     assert all(block.endswith("\n") for block in blocks[:-1])
 
 
+def test_a_tokenizer_that_marks_the_beginning_of_a_text_allows_no_blocks():
+    assert allows_blocks("one\ntwo\n", lambda text: [*map(ord, text)])
+    assert not allows_blocks("one\ntwo\n", lambda text: [0, *map(ord, text)])
+
+
 @pytest.fixture(scope="module", params=SPLITTERS)
 def tokenizer(request):
     return trained(SPLITTERS[request.param])
