@@ -217,7 +217,7 @@ def two_sequences(rows: int, device: torch.device) -> tuple[BatchMetadata, torch
     """
     count = min(rows, 100)
     first = Tree(chain(min(rows, 2)), length=30, base=3)
-    second = Tree(preorder_parents(0, rows=count - 2), length=9, base=130) if rows > 2 else None
+    second = Tree(preorder_parents(0, rows=count - 2), length=9, base=60) if rows > 2 else None
     row = torch.arange(count, device=device)
-    positions = torch.where(row < 2, 33 + row, 139 + row - 2)
+    positions = torch.where(row < 2, 33 + row, 69 + row - 2)
     return build_batch([first, second], capacity=rows, device=device), positions
