@@ -41,10 +41,7 @@ class ClusterError(ForegramError):
 
 
 def serve_replicas(plan: ReplicaPlan, host: HostOptions) -> None:
-    """Serve until SIGTERM or SIGINT. Raises ConfigurationError and ClusterError.
-
-    SIGUSR1 replaces the replicas one by one. SIGHUP reads the token file for those started later.
-    """
+    """Serve until SIGTERM or SIGINT; SIGUSR1 replaces the replicas. Raises ForegramError."""
     if host.port == 0:
         raise ConfigurationError("replicas need a port that is known beforehand")
     if plan.cluster is not None and host.token_file is None:
