@@ -72,8 +72,8 @@ demo: $(READY)
 	$(say) "and with it"
 	$(BIN)/foregram complete $(DEMO)/inventory.py:57 --open $(DEMO)/orders.py
 
-# Two processes, a file each: more of them would hold the model more often. tests/conftest.py orders.
-PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
+# Three processes, a file each: on two cores, tests wait a third of the time. tests/conftest.py orders.
+PYTEST := $(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
 
 # A further Triton, in a folder of its own that goes before the environment's.
 OLDEST_TRITON := 3.6.0
@@ -157,7 +157,7 @@ check-vscode: $(VSCODE)/node_modules/.package-lock.json
 # A part that cannot be had, as npm or an editor, skips its tests with the reason.
 test-editors: $(READY)
 	$(BIN)/python -m tests.support.editor_parts
-	$(PYTEST) -m editors tests/e2e/editors
+	$(PYTEST) -n 2 -m editors tests/e2e/editors
 
 bench: $(READY)
 	$(BIN)/python -m tests.bench $(NAME) $(ARGS)
