@@ -196,7 +196,7 @@ def test_the_logs_of_the_window_and_of_the_host_can_be_read_in_a_document(script
     window.command("foregram: Show Logs")
     window.wait_for_report("foregram logs")
 
-    def end() -> str:
+    def end():
         """The end of the report: earlier tests may have logged more than a screen holds."""
         window.press("Control+End")
         return window.screen().document
