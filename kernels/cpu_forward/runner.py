@@ -44,7 +44,7 @@ class Runner:
             other.result()
 
     def compile(self) -> None:
-        """Compile the pass, or load what was compiled before: half a minute, or a tenth of a second.
+        """Compile the pass, or load what was compiled before: 20 seconds, or a tenth of one.
 
         The first `run` would do it otherwise.
         """
