@@ -12,7 +12,7 @@ from typing import Literal
 
 import numpy as np
 
-from engine.common_start import common_end, common_start
+from engine.common_start import common_ends
 from engine.drafting.pool import NgramPool, PoolDocument, PoolFullError
 from engine.drafting.tree import Source
 from engine.model.remembered_encoding import Encode, allows_blocks, split_blocks
@@ -96,8 +96,8 @@ def _changed(former: str, text: str) -> tuple[int, int]:
     """Start and end of the piece of `former` that `text` replaces; equal for an insertion."""
     if former == text:
         return 0, 0
-    start = common_start(former, text)
-    return start, len(former) - common_end(former[start:], text[start:])
+    start, tail = common_ends(former, text)
+    return start, len(former) - tail
 
 
 def _start(end: int, num_chars: int) -> int:

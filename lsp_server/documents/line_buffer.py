@@ -9,7 +9,7 @@ from typing import Literal
 
 from lsprotocol import types
 
-from engine.common_start import common_end, common_start
+from engine.common_start import common_ends
 from engine.host.protocol import LineSplice
 
 LineEnd = Literal["\n", "\r\n", "\r"]
@@ -117,8 +117,7 @@ def _paired(text: str) -> str:
 
 def differences(old: Sequence[str], new: Sequence[str]) -> tuple[LineSplice, ...]:
     """Return splices that turn `old` into `new`, the last one first, with rows of `old`."""
-    start = common_start(old, new)
-    tail = common_end(old[start:], new[start:])
+    start, tail = common_ends(old, new)
     old, new = old[start : len(old) - tail], new[start : len(new) - tail]
     # Unchanged lines are left out if lines are added or removed only at the first or last change.
     ways = [_between(old, new, _equal(old, new, shift)) for shift in {0, len(new) - len(old)}]

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from engine.common_start import common_end, common_start
+from engine.common_start import common_ends
 from lsp_server.privacy.secret_kinds import kinds_in
 from lsp_server.reasons import Reason
 
@@ -89,6 +89,5 @@ class SecretLines:
 
     def _changed(self, lines: Sequence[str]) -> tuple[int, int]:
         """Return the rows to search again; a secret's name may stand on the row above its value."""
-        start = common_start(self._lines, lines)
-        tail = common_end(self._lines[start:], lines[start:])
+        start, tail = common_ends(self._lines, lines)
         return max(0, start - 1), len(lines) - tail
