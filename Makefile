@@ -157,7 +157,7 @@ check-vscode: $(VSCODE)/node_modules/.package-lock.json
 # A part that cannot be had, as npm or an editor, skips its tests with the reason.
 test-editors: $(READY)
 	$(BIN)/python -m tests.support.editor_parts
-	$(PYTEST) -n 2 -m editors tests/e2e/editors
+	$(PYTEST) -n 2 -m editors tests/e2e/editors $(TESTS)
 
 bench: $(READY)
 	$(BIN)/python -m tests.bench $(NAME) $(ARGS)
