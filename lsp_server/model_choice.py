@@ -1,4 +1,4 @@
-"""Checks whether a model's name is usable, without loading anything."""
+"""The models to choose from, and whether a name is usable, without loading anything."""
 
 import reprlib
 from pathlib import Path
@@ -7,11 +7,27 @@ from typing import Any, Literal
 import msgspec
 
 from engine.errors import ConfigurationError, ModelNotFoundError
-from engine.model_names import DEFAULT_MODEL, kind_of, near_names, path_of
+from engine.model_names import AUTO_MODEL, DEFAULT_MODEL, kind_of, near_names, path_of
 from engine.offline_parts import OFFLINE_MODELS, find_parts
 from lsp_server.setting_layers import Layer, model_name
 
 _TYPED = Layer("what was typed", {})
+_OFFERED = {
+    DEFAULT_MODEL: "0.5B Instruct as installed: downloads nothing, takes 1.7 GB of memory",
+    "offline-1.5b": "1.5B Instruct, from packages of 1.1 GB: better, and slower",
+    AUTO_MODEL: "the best that this machine's GPU runs well; without one, offline",
+    "0.5b": "0.5B base, made to fill in code: downloads 1.0 GB",
+    "1.5b": "downloads 3.1 GB, for a fast CPU or a GPU",
+}
+# GB of the weights on the hub in bfloat16, and of the GPU memory that they need.
+_LARGE = {
+    "3b": (6.2, 8),
+    "7b": (15.2, 17),
+    "14b": (29.5, 32),
+    "32b": (65.5, 68),
+    "mellum-4b": (8.0, 10),
+    "seed-coder-8b": (16.5, 18),
+}
 
 
 class Check(msgspec.Struct, frozen=True):
@@ -29,6 +45,15 @@ def failure(name: str, error: Exception, advice: str = "") -> Check:
     if advice or not found:
         return Check(name, "failed", str(error), advice or "fix that and try again")
     return Check(name, "failed", found, remedy)
+
+
+def offered_models() -> list[dict[str, str]]:
+    """Return a `name` and a `description` for each alias."""
+    large = {
+        name: f"downloads {size} GB, for a GPU with {needed} GB free, else slow on the CPU"
+        for name, (size, needed) in _LARGE.items()
+    }
+    return [{"name": name, "description": what} for name, what in (_OFFERED | large).items()]
 
 
 def check_name(typed: str) -> dict[str, Any]:

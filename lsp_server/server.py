@@ -243,6 +243,13 @@ def check_model(_server: ForegramServer, name: str) -> dict[str, Any]:
     return check_name(name)
 
 
+def models(_server: ForegramServer) -> list[dict[str, str]]:
+    """Return the models to choose from."""
+    from lsp_server.model_choice import offered_models  # noqa: PLC0415 - no start waits for it
+
+    return offered_models()
+
+
 async def host_use(server: ForegramServer) -> dict[str, Any]:
     """Return the host's model and number of other clients, to show before stopping it."""
     session = server.session
@@ -321,6 +328,7 @@ _COMMANDS: dict[str, Callable[..., object]] = {
     "foregram.checkModel": check_model,
     "foregram.cost": cost,
     "foregram.hostUse": host_use,
+    "foregram.models": models,
     "foregram.why": why,
 }
 

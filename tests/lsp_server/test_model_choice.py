@@ -2,7 +2,8 @@
 
 import pytest
 
-from lsp_server.model_choice import check_name
+from engine.model_names import ALIASES, AUTO_MODEL
+from lsp_server.model_choice import check_name, offered_models
 
 
 @pytest.fixture
@@ -43,3 +44,9 @@ def test_what_cannot_is_refused_with_the_reason(folder, name, sentence, near):
     told = check_name(name.replace("FOLDER", str(folder)))
     assert (told["ok"], told["near"]) == (False, near)
     assert sentence in told["sentence"]
+
+
+def test_each_alias_is_offered_once_and_with_its_cost():
+    names = [one["name"] for one in offered_models()]
+    assert sorted(names) == sorted([AUTO_MODEL, *ALIASES])
+    assert all(one["description"] for one in offered_models())

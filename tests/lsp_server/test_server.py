@@ -534,6 +534,7 @@ async def test_a_name_that_can_be_no_model_is_said_beside_the_model_that_runs(tm
         shown.open(SOURCE)
         assert await shown.items()
         checked = await shown.run("foregram.checkModel", "qwen9b")
+        offered = await shown.run("foregram.models")
     told = shown.states[-1]
     assert (told["kind"], told["remedy"]["action"]) == ("Warning", "chooseModel")
     assert "did you mean `7b`" in told["message"]
@@ -541,6 +542,7 @@ async def test_a_name_that_can_be_no_model_is_said_beside_the_model_that_runs(tm
     assert any("did you mean `7b`" in message for message in shown.messages)
     assert not checked["ok"]
     assert checked["near"] == ["7b", "14b"]
+    assert {"7b", "14b"} <= {one["name"] for one in offered}
 
 
 async def test_a_host_tells_how_many_others_use_it_before_it_is_ended(tmp_path):

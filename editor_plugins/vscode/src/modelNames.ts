@@ -1,30 +1,12 @@
-/** The models that a person is offered, what they cost, and names that are surely wrong. No editor. */
+/** What the server says of models and their names. No editor. */
 
 export interface OfferedModel {
-  readonly label: string;
+  readonly name: string;
   readonly description: string;
 }
 
-/** Sizes are those of the weights as the hub has them, in bfloat16; a bare one is Qwen2.5-Coder's. */
-export const MODELS: readonly OfferedModel[] = [
-  {
-    label: "offline",
-    description: "0.5B Instruct as installed: downloads nothing, takes 1.7 GB of memory",
-  },
-  { label: "auto", description: "what this machine's GPU runs well; without one, offline" },
-  { label: "0.5b", description: "0.5B base, made to fill in code: downloads 1.0 GB" },
-  { label: "1.5b", description: "downloads 3.1 GB, for a fast CPU or a GPU" },
-  { label: "3b", description: `downloads 6.2 GB, ${onGpu(8)}` },
-  { label: "7b", description: `downloads 15.2 GB, ${onGpu(17)}` },
-  { label: "14b", description: `downloads 29.5 GB, ${onGpu(32)}` },
-  { label: "32b", description: `downloads 65.5 GB, ${onGpu(68)}` },
-  { label: "mellum-4b", description: `Mellum of JetBrains: downloads 8.0 GB, ${onGpu(10)}` },
-  { label: "seed-coder-8b", description: `Seed-Coder: downloads 16.5 GB, ${onGpu(18)}` },
-];
-
-/** With a little more memory than the weights take. */
-function onGpu(gigabytes: number): string {
-  return `for a GPU with ${gigabytes} GB free, else slow on the CPU`;
+export function areOffered(value: unknown): value is readonly OfferedModel[] {
+  return Array.isArray(value) && value.every((one) => typeof one === "object" && "name" in one);
 }
 
 /** What to call a model in a sentence. */

@@ -2,7 +2,7 @@
 
 import * as vscode from "vscode";
 
-import { isChecked, MODELS, objectionTo, questionFor } from "./modelNames";
+import { areOffered, isChecked, objectionTo, questionFor } from "./modelNames";
 import type { Preferences } from "./preferences";
 import type { Server } from "./server";
 
@@ -24,7 +24,12 @@ export async function askForModel(
     return undefined;
   }
   const placeHolder = questionFor(running, preferences.model);
-  const chosen = await vscode.window.showQuickPick([...MODELS, OTHER], { placeHolder });
+  const told = await server.running?.execute("foregram.models");
+  const offered = (areOffered(told) ? told : []).map(({ name, description }) => ({
+    label: name,
+    description,
+  }));
+  const chosen = await vscode.window.showQuickPick([...offered, OTHER], { placeHolder });
   return chosen === OTHER ? askForName(preferences.model, server) : chosen?.label;
 }
 

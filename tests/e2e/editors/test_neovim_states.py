@@ -186,6 +186,13 @@ def test_a_wrong_model_name_is_refused_with_near_names(start, script):
     assert models(script) == [None]
 
 
+def test_the_names_on_tab_are_those_of_the_server(start, script):
+    script.answers("foregram.models", [{"name": "7b"}, {"name": "14b"}])
+    editor = start()
+    found = editor.lua("return vim.fn.getcompletion('Foregram model ', 'cmdline')")
+    assert found == ["7b", "14b"]
+
+
 KNOWN = {"running": True, "model": "Tiny", "numOtherClients": 2}
 ASKED = "2 other windows or editors use Tiny. It ends for all of them. Go on?"
 UNSURE = "Other windows or editors may use the model that runs now. It ends for all of them. Go on?"

@@ -4,6 +4,7 @@ from contextlib import contextmanager
 
 import pytest
 
+from lsp_server.model_choice import offered_models
 from tests.support.vscode import scripted_window
 
 ANSWER = {"file": "shop.py", "line": 1, "reason": "blank", "sentence": "only white space"}
@@ -18,6 +19,7 @@ def script(script):
     """The server is ready."""
     script.status("Tiny on cpu", model="Tiny")
     script.answers("foregram.hostUse", {"running": True, "model": "Tiny", "numOtherClients": 0})
+    script.answers("foregram.models", offered_models())
     return script
 
 
@@ -155,7 +157,7 @@ def test_a_wrong_model_is_refused_where_it_is_typed_and_a_right_one_is_set(code,
 def test_ending_a_host_that_others_use_is_asked_first(code, script, window):
     script.answers("foregram.hostUse", {"running": True, "model": "Tiny", "numOtherClients": 2})
     window.command("foregram: Choose Model…")
-    window.pick("1.5b")
+    window.pick("7b")
     dialog = window.dialog()
     assert "2 others use Tiny" in dialog.text_content()
     dialog.locator(".monaco-button:has-text('Cancel')").click()
@@ -163,10 +165,10 @@ def test_ending_a_host_that_others_use_is_asked_first(code, script, window):
     assert "stop --force" not in script.ran
     assert "foregram.model" not in code.server.settings()
     window.command("foregram: Choose Model…")
-    window.pick("1.5b")
-    window.dialog().locator(".monaco-button:has-text('Load 1.5b')").click()
+    window.pick("7b")
+    window.dialog().locator(".monaco-button:has-text('Load 7b')").click()
     window.until(lambda: "stop --force" in script.ran, "the host ends")
-    assert code.server.settings()["foregram.model"] == "1.5b"
+    assert code.server.settings()["foregram.model"] == "7b"
 
 
 def test_another_model_than_the_configured_one_is_said_and_mended(script, window):

@@ -2,7 +2,6 @@
 
 import pytest
 
-from engine.model_names import ALIASES, AUTO_MODEL
 from tests.support.lua_modules import load
 
 choice = load("model_choice")
@@ -25,10 +24,6 @@ choice = load("model_choice")
 )
 def test_the_host_ends_unasked_only_where_nobody_else_is_known_to_use_it(use, question):
     assert choice.question(load.table(**use)) == question
-
-
-def test_the_names_on_tab_are_the_aliases_of_the_engine():
-    assert list(choice.ALIASES.values()) == [AUTO_MODEL, *ALIASES]
 
 
 def test_who_chooses_a_model_reads_how_to_keep_it():

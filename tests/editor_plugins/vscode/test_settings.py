@@ -9,7 +9,6 @@ import msgspec
 import pytest
 
 from engine import VERSION
-from engine.model_names import ALIASES, AUTO_MODEL
 from lsp_server.settings import SHARED, Settings
 
 ROOT = Path(__file__).parents[3]
@@ -113,10 +112,3 @@ def test_every_command_of_package_json_is_registered_and_no_other(manifest):
     registered = re.findall(r"^ {4,6}(\w+): \(\)", table, flags=re.MULTILINE)
     declared = [entry["command"] for entry in manifest["contributes"]["commands"]]
     assert sorted(declared) == sorted(f"foregram.{name}" for name in registered)
-
-
-def test_the_models_that_are_offered_are_names_that_the_engine_knows():
-    source = (ROOT / "editor_plugins/vscode/src/modelNames.ts").read_text()
-    offered = re.findall(r'\blabel: "([^"]+)"', source)
-    assert offered
-    assert set(offered) <= {AUTO_MODEL, *ALIASES}

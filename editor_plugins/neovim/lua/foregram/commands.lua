@@ -178,7 +178,7 @@ end
 
 local function arguments_of(name)
   if name == "model" then
-    return require("foregram.model_choice").ALIASES
+    return require("foregram.models").names()
   end
   local language = vim.bo.filetype
   return takes_language[name] and language ~= "" and { language } or {}

@@ -2,21 +2,6 @@
 
 local M = {}
 
---- The names that need no hub id and no path.
-M.ALIASES = {
-  "auto",
-  "0.5b",
-  "1.5b",
-  "3b",
-  "7b",
-  "14b",
-  "32b",
-  "seed-coder-8b",
-  "mellum-4b",
-  "offline",
-  "offline-1.5b",
-}
-
 --- What the server has against a name, with near ones.
 function M.objection(told)
   local near = table.concat(told.near or {}, "`, `")

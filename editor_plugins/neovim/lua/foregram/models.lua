@@ -7,7 +7,19 @@ local questions = require("foregram.questions")
 local report = require("foregram.report")
 local server_settings = require("foregram.server_settings")
 
+local NAMES_MS = 500 -- the editor waits for the names on Tab
+
 local M = {}
+
+--- The names to choose from; none without a server that answers at once.
+function M.names()
+  local running = client.get()
+  local params = { command = "foregram.models" }
+  local told = running and running:request_sync("workspace/executeCommand", params, NAMES_MS) or {}
+  return vim.tbl_map(function(one)
+    return one.name
+  end, type(told.result) == "table" and told.result or {})
+end
 
 local function switch(name, use)
   local question = model_choice.question(use)
