@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from lsp_server.model_choice import offered_models
 from tests.support.neovim import ALL_WAYS, PLUGIN
 from tests.support.polling import until
 
@@ -186,13 +187,6 @@ def test_a_wrong_model_name_is_refused_with_near_names(start, script):
     assert models(script) == [None]
 
 
-def test_the_names_on_tab_are_those_of_the_server(start, script):
-    script.answers("foregram.models", [{"name": "7b"}, {"name": "14b"}])
-    editor = start()
-    found = editor.lua("return vim.fn.getcompletion('Foregram model ', 'cmdline')")
-    assert found == ["7b", "14b"]
-
-
 KNOWN = {"running": True, "model": "Tiny", "numOtherClients": 2}
 ASKED = "2 other windows or editors use Tiny. It ends for all of them. Go on?"
 UNSURE = "Other windows or editors may use the model that runs now. It ends for all of them. Go on?"
@@ -219,7 +213,8 @@ def test_a_host_that_others_use_ends_only_for_who_says_so(start, script, use, qu
     assert any("--force" in words for words in script.ran) == (choice == 1)
 
 
-def test_the_command_completes_its_subcommands_and_names_a_wrong_one(start):
+def test_the_command_completes_its_subcommands_and_names_a_wrong_one(start, script):
+    script.answers("foregram.models", offered_models())
     editor = start()
     complete = "return vim.fn.getcompletion(..., 'cmdline')"
     assert editor.lua(complete, "Foregram re") == ["restart"]
