@@ -103,7 +103,7 @@ def test_drafts_are_found_in_the_text_of_a_raw_prompt(engine):
     asked = raw(f"<|fim_prefix|>{lines}<|fim_suffix|>{BEHIND}<|fim_middle|>")
     plain = engine.complete(asked)
     assert plain.cost.steps >= plain.cost.tokens
-    ahead = engine.complete(replace(asked, lookahead=Lookahead()))
+    ahead = engine.complete(replace(asked, lookahead=Lookahead.parse("8,8,8")))
     assert ahead.token_ids == plain.token_ids
     assert ahead.cost.steps < ahead.cost.tokens
 
