@@ -2,9 +2,8 @@
 
 from collections.abc import Callable, Sequence
 
-_BLOCK = (
-    4096  # items; comparing 50,000 lines takes 0.3 ms in such blocks, 1.1 ms by bisection alone
-)
+# Items. Comparing 50,000 lines takes 0.3 ms in such blocks, and 1.1 ms by bisection alone.
+_BLOCK = 4096
 
 
 def common_start(one: Sequence[object], other: Sequence[object]) -> int:

@@ -1,5 +1,7 @@
 """A model's name is judged where it is typed."""
 
+import re
+
 import pytest
 
 from engine.model_names import ALIASES, AUTO_MODEL
@@ -50,3 +52,6 @@ def test_each_alias_is_offered_once_and_with_its_cost():
     names = [one["name"] for one in offered_models()]
     assert sorted(names) == sorted([AUTO_MODEL, *ALIASES])
     assert all(one["description"] for one in offered_models())
+    large = {one["name"]: one["description"] for one in offered_models()}
+    for name in ("3b", "7b", "14b", "32b"):
+        assert re.search(r"for a GPU with \d+ GB free", large[name])

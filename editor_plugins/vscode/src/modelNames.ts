@@ -6,7 +6,10 @@ export interface OfferedModel {
 }
 
 export function areOffered(value: unknown): value is readonly OfferedModel[] {
-  return Array.isArray(value) && value.every((one) => typeof one === "object" && "name" in one);
+  return (
+    Array.isArray(value) &&
+    value.every((one: unknown) => typeof one === "object" && one !== null && "name" in one)
+  );
 }
 
 /** What to call a model in a sentence. */

@@ -38,6 +38,9 @@ def test_the_model_that_is_chosen_is_loaded_by_a_new_host(code, environ):
         choices = "; ".join(window.choices())
         for model in ("offline", "0.5b", "1.5b", "7b"):
             assert model in choices
+        window.fill("Another one")  # the last of more entries than the list shows at once
+        assert any("Another one" in choice for choice in window.choices())
+        window.fill("")
         window.pick("offline")
         window.dialog().locator(".monaco-button:has-text('Load offline')").click()
         window.until(

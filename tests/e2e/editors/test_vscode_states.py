@@ -144,6 +144,7 @@ def test_a_wrong_model_is_refused_where_it_is_typed_and_a_right_one_is_set(code,
     script.answers("foregram.checkModel", wrong)
     window.command("foregram: Choose Model…")
     assert any("downloads 15.2 GB" in one for one in window.choices())
+    window.fill("Another one")  # the last of more entries than the list shows at once
     window.pick("Another one")
     window.fill("qwen9b")
     window.wait_for_objection("no model is called qwen9b; did you mean 7b or 14b?")

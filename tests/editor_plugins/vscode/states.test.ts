@@ -210,6 +210,7 @@ test("the list of models names the one that runs, and never one that is only gue
   assert.match(questionFor(undefined, ""), /or another model$/);
   assert.ok(areOffered([{ name: "7b", description: "downloads 15.2 GB" }]));
   assert.ok(!areOffered(undefined), "an older server knows no models");
+  assert.ok(!areOffered([null]));
 });
 
 test("a report that is opened anew begins anew, and takes no line of the former run", () => {
