@@ -10,6 +10,7 @@ from msgspec import Meta
 from engine.config import Layout, Lookahead, Message, Sampling, StopRules
 
 MAX_SNIPPET_CHARS = 16_384  # characters, more than a prompt can show
+_Line = Annotated[int, Meta(ge=0, le=2**53 - 1)]  # of a document, from 0
 
 
 class FinishReason(StrEnum):
@@ -72,6 +73,44 @@ class Snippet(Message, frozen=True):
     is_open: bool = False  # else it comes from the repository's index
 
 
+class PastEdit(Message, frozen=True, omit_defaults=True):
+    """A change that the user made to whole lines of a file, and unchanged lines around it."""
+
+    path: Annotated[str, Meta(max_length=1024)]
+    line: _Line  # the first changed one, or the place of the deleted ones, after the change
+    old: tuple[str, ...] = ()
+    new: tuple[str, ...] = ()
+    above: tuple[str, ...] = ()
+    below: tuple[str, ...] = ()
+
+
+class Diagnostic(Message, frozen=True):
+    """A message of a checker about a line."""
+
+    line: _Line
+    message: Annotated[str, Meta(max_length=1024)]
+
+
+class EditTask(Message, frozen=True, omit_defaults=True):
+    """A change to make: what `instruction` says of lines, or without one the likely next change."""
+
+    instruction: Annotated[str, Meta(max_length=4096)] = ""
+    first: _Line = 0  # the lines for the instruction, up to, not including, `end`
+    end: _Line = 0
+    history: Annotated[tuple[PastEdit, ...], Meta(max_length=32)] = ()  # oldest first
+    diagnostics: Annotated[tuple[Diagnostic, ...], Meta(max_length=64)] = ()  # nearest first
+
+
+class EditOutcome(Message, frozen=True, omit_defaults=True):
+    """A change of the document: its lines from `first` up to, not including, `end` are replaced."""
+
+    first: _Line = 0
+    end: _Line = 0
+    lines: tuple[str, ...] = ()
+    probability: float = 1.0  # of all changed tokens together
+    refusal: str = ""  # a code that says why nothing is proposed
+
+
 @dataclass(frozen=True, slots=True)
 class CompletionRequest:
     """Text around a cursor and how to continue it. `prefix + suffix` is the whole document."""
@@ -90,6 +129,8 @@ class CompletionRequest:
     principal: str = ""  # owner of the text, which never reaches another principal's answers
     is_raw: bool = False  # `prefix` is the exact prompt; names of special tokens stand for them
     tells_tokens: bool = False  # chunks list their tokens
+    edit: EditTask | None = None  # a change to make instead of a text to insert
+    copied: str = ""  # a text that the answer mostly repeats, from its first character on
 
 
 class Cost(Message, frozen=True):
@@ -157,3 +198,4 @@ class Done(Message, frozen=True, tag="done", omit_defaults=True):
     token_ids: tuple[int, ...] = ()  # these two stay in the engine's process
     log_probs: tuple[float, ...] = ()  # natural logarithms, at temperature 1
     id: str = ""  # of the completion, for feedback
+    edit: EditOutcome | None = None  # if the request was for an edit

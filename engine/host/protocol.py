@@ -24,9 +24,9 @@ from typing import Annotated, Literal, Self
 from msgspec import Meta
 
 from engine.config import Layout, Message, Sampling, StopRules
-from engine.request import Chunk, Cost, Done, Snippet
+from engine.request import Chunk, Cost, Done, EditTask, Snippet
 
-PROTOCOL_VERSION = 2  # hosts and language servers must have the same one
+PROTOCOL_VERSION = 3  # hosts and language servers must have the same one
 PROTOCOL_HEADER = "foregram-protocol"  # a wrong or missing number is answered with 426
 # Hosts behind one address share no buffers: a session's requests reach one, which answers name.
 SESSION_HEADER = "x-session-id"
@@ -137,6 +137,7 @@ class CompleteRequest(Message, frozen=True):
     repository: Annotated[tuple[Snippet, ...], Meta(max_length=MAX_SNIPPETS)] = ()  # best first
     feedback: Annotated[tuple[Feedback, ...], Meta(max_length=MAX_FEEDBACK)] = ()
     is_prefetch: bool = False  # nobody waits: any other request goes first, and may end it
+    edit: EditTask | None = None  # a change to make instead of a text to insert
 
     def __post_init__(self) -> None:
         uris = [self.uri, *(one.uri for one in (*self.above, *self.below))]

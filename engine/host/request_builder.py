@@ -52,6 +52,7 @@ def request_builder(
             lookahead=lookahead,
             sampling=message.sampling,
             stop=message.stop,
+            edit=message.edit,
         )
 
     return build

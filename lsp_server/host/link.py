@@ -22,7 +22,7 @@ from engine.host.protocol import (
     Problem,
     SyncRequest,
 )
-from engine.request import Done, Snippet
+from engine.request import Done, EditTask, Snippet
 from lsp_server.documents.anchor import Anchor
 from lsp_server.documents.document import Snapshot
 from lsp_server.host.client import (
@@ -99,6 +99,7 @@ class HostLink:
         sampling: Sampling | None = None,
         *,
         is_prefetch: bool = False,
+        edit: EditTask | None = None,
     ) -> AsyncGenerator[CompleteEvent]:
         """Bring the host up to date and complete. Raises HostGoneError and HostRefusedError."""
         settings = self._workspace.settings
@@ -112,6 +113,7 @@ class HostLink:
             sampling=sampling or Sampling(settings.temperature),
             stop=stop,
             is_prefetch=is_prefetch,
+            edit=edit,
         )
         event: CompleteEvent | None = None
         for attempt in range(_ATTEMPTS):

@@ -1,0 +1,1 @@
+"""Edits by a model: prompts for the next change or an asked one, and readers of the answers."""
