@@ -16,6 +16,7 @@ from engine.request import (
     CompletionRequest,
     Cost,
     Done,
+    EditOutcome,
     FinishReason,
 )
 
@@ -34,6 +35,7 @@ class HeldEngine(ServedEngine):
     words: tuple[str, ...] = ("one ", "two ", "three")
     is_held: bool = False
     ending: FinishReason = FinishReason.END_TOKEN
+    edit: EditOutcome | None = None  # what its words are, if an edit is requested
     before_word: Callable[[int], object] = lambda _: None
     permits: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))
     requests: list[CompletionRequest] = field(default_factory=list)
@@ -88,7 +90,7 @@ class HeldEngine(ServedEngine):
             repository_tokens=7 * len(request.repository),
             repository=tuple(one.path for one in request.repository),
         )
-        return Done(said, reason, cost, (1, 2, 3))
+        return Done(said, reason, cost, (1, 2, 3), edit=self.edit if request.edit else None)
 
     def prefilling(self, request: CompletionRequest) -> Generator[None, None, Done]:
         self.requests.append(request)
