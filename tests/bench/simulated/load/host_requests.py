@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from engine.config import Sampling, StopRules
 from engine.host.protocol import CompleteEvent, Failed
-from engine.request import Done, FinishReason
+from engine.request import Done, EditTask, FinishReason
 from lsp_server.documents.anchor import Anchor
 from lsp_server.host.client import HostRefusedError
 from lsp_server.host.link import ANY_LENGTH, HostLink
@@ -71,10 +71,11 @@ class CountingLink(HostLink):
         sampling: Sampling | None = None,
         *,
         is_prefetch: bool = False,
+        edit: EditTask | None = None,
     ) -> AsyncGenerator[CompleteEvent]:
         noted = HostRequest(time.perf_counter(), is_prefetch or not stop.max_tokens)
         self._log.append(noted)
-        completing = super().complete(anchor, stop, sampling, is_prefetch=is_prefetch)
+        completing = super().complete(anchor, stop, sampling, is_prefetch=is_prefetch, edit=edit)
         try:
             async with aclosing(completing) as events:
                 async for event in events:
