@@ -19,6 +19,7 @@ from typing import Any, BinaryIO
 
 _PAUSE_S = 0.02
 _STATUS = "didChangeStatus"
+_ERROR = "error of a request"
 _UNITS = {"utf-8": 1, "utf-16": 2, "utf-32": 4}  # bytes of a code unit
 Json = dict[str, Any]
 
@@ -49,6 +50,10 @@ class ScriptedServer:
         """Answer a request, or a command of the server, with this from now on."""
         path = self.folder / "answers.json"
         path.write_text(json.dumps({**_read_json(path), method: result}))
+
+    def refuses(self, method: str, message: str, code: int = -32803) -> None:
+        """Answer a request, or a command of the server, with this error from now on."""
+        self.answers(method, {_ERROR: {"code": code, "message": message}})
 
     def says(self, method: str, **params: Any) -> None:
         """Notify the editor, if a server runs."""
@@ -138,6 +143,9 @@ class _Connection:
             result = self._capabilities()
         elif method == "textDocument/inlineCompletion" and result is None:
             result = {"items": self._items(params)}
+        if isinstance(result, dict) and _ERROR in result:
+            self._send(id=message_id, error=result[_ERROR])
+            return
         self._send(id=message_id, result=result)
 
     def _capabilities(self) -> Json:

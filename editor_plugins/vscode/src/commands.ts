@@ -2,6 +2,7 @@
 
 import * as vscode from "vscode";
 
+import type { AskedEdits } from "./askedEdits";
 import type { Locator } from "./command";
 import type { Feedback } from "./feedback";
 import { chooseHost, setToken } from "./hosts";
@@ -40,10 +41,11 @@ export class Commands {
     private readonly installer: Installer,
     private readonly documents: ReportDocuments,
     private readonly log: Log,
+    private readonly askedEdits: AskedEdits,
   ) {}
 
   get table(): Readonly<Record<string, () => unknown>> {
-    const { preferences, feedback, status, remedies } = this;
+    const { preferences, feedback, status, remedies, askedEdits } = this;
     return {
       menu: () => showMenu(preferences, remedies, status.shown),
       trigger: () => executeCommand("editor.action.inlineSuggest.trigger"),
@@ -51,6 +53,9 @@ export class Commands {
       acceptLine: () => feedback.acceptPart("editor.action.inlineSuggest.acceptNextLine"),
       nextCandidate: () => executeCommand("editor.action.inlineSuggest.showNext"),
       previousCandidate: () => executeCommand("editor.action.inlineSuggest.showPrevious"),
+      editSelection: () => askedEdits.ask(),
+      acceptEdit: () => askedEdits.accept(),
+      discardEdit: () => askedEdits.discard(),
       toggle: () => preferences.enableHere(!preferences.switches().enable),
       toggleEverywhere: () => preferences.enableEverywhere(!preferences.isEnabledEverywhere),
       toggleLanguage: () => this.setLanguage(),

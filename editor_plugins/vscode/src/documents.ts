@@ -3,6 +3,7 @@
 import * as vscode from "vscode";
 
 import type { Language } from "./status";
+import type { Range } from "./textEdits";
 
 /** Files on this machine's disk, untitled ones, cells of notebooks. */
 export const DOCUMENTS = [
@@ -25,6 +26,16 @@ export function cursorOf({ selections }: vscode.TextEditor): vscode.Position | u
 export function placeIn(document: vscode.TextDocument, position: vscode.Position): object {
   const { line, character } = position;
   return { textDocument: { uri: document.uri.toString() }, position: { line, character } };
+}
+
+/** A range as the protocol writes it. */
+export function plainRange({ start, end }: vscode.Range): Range {
+  const { line, character } = start;
+  return { start: { line, character }, end: { line: end.line, character: end.character } };
+}
+
+export function rangeOf({ start, end }: Range): vscode.Range {
+  return new vscode.Range(start.line, start.character, end.line, end.character);
 }
 
 interface Manifest {

@@ -4,6 +4,7 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import * as vscode from "vscode";
 
+import { AskedEdits } from "./askedEdits";
 import { AskAgain, type Provide } from "./askAgain";
 import type { ClientChoices } from "./client";
 import { commandIn, Locator } from "./command";
@@ -43,10 +44,12 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
     alarm: (message, remedies) => void commands.alarm(message, remedies),
   });
   const documents = new ReportDocuments();
+  const edits = new AskedEdits(() => server?.running);
   const around = [locator, preferences, status, feedback, installer, documents, log] as const;
-  const commands = new Commands(started, ...around);
+  const commands = new Commands(started, ...around, edits);
   server = started;
   context.subscriptions.push(output, documents, status, feedback, askAgain, started, installer);
+  context.subscriptions.push(edits);
   for (const [name, action] of Object.entries(commands.table)) {
     context.subscriptions.push(vscode.commands.registerCommand(`foregram.${name}`, action));
   }
