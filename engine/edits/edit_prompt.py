@@ -2,8 +2,27 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol
 
 from engine.request import EditTask, Snippet
+
+
+class Refusal(StrEnum):
+    """The reason why a prompt or an answer proposes nothing."""
+
+    LARGE_FILE = "large_file"
+    LONG_LINES = "long_lines"  # in the block
+    EMPTY_BLOCK = "empty_block"  # there is no text around the cursor
+    EMPTY_ANSWER = "empty_answer"
+    TOKEN_LIMIT = "token_limit"  # the answer was cut
+    SPECIAL_TOKEN = "special_token"  # the answer begins with one, or the block has its text
+    MALFORMED = "malformed"  # the answer is not of the model's form
+    NO_CHANGE = "no_change"
+    BLANK_LINES = "blank_lines"  # only these change
+    INSERTION_ABOVE = "insertion_above"  # above the cursor, and nothing else changes
+    LARGE_CHANGE_ABOVE = "large_change_above"
+    REVERT = "revert"  # it returns to an earlier state
 
 
 class RefusedEditError(Exception):
@@ -43,6 +62,16 @@ class EditPrompt:
     block: str  # the text that the whole answer, prefill included, mostly repeats
     prefill: str  # the beginning of the answer
     stops: tuple[str, ...]
-    # Takes the model's text, without the prefill, and whether it was cut by a token limit.
+    # Takes the model's text, without the prefill, and whether a limit cut it.
     # Raises RefusedEditError.
     read: Callable[[str, bool], LineEdit]
+
+
+class EditFormat(Protocol):
+    """The form in which a model is asked for the next edit."""
+
+    def prompt(self, document: EditedDocument, marked: Callable[[str], str] = str, /) -> EditPrompt:
+        """Lay out a prompt. Raises RefusedEditError where the document allows none.
+
+        `marked` keeps the names of special tokens in a part of the document plain text.
+        """

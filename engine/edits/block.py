@@ -1,0 +1,80 @@
+"""The lines of a document that a model may change, and the change that its answer makes."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import takewhile
+from typing import Self
+
+from engine.common_start import common_ends
+from engine.edits.edit_prompt import EditedDocument, LineEdit, Refusal, RefusedEditError
+
+# Limits of Sweep's server. A longer line than 600 characters would be cut in the prompt.
+_MOST_CHARS, _MOST_LINES, _MOST_MEAN, _MOST_LINE = 10_000_000, 50_000, 240, 600
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Lines of a document from its line `first` on, with the cursor in them."""
+
+    lines: tuple[str, ...]
+    first: int
+    row: int  # of the cursor, from the first line of the block
+    column: int
+
+    @classmethod
+    def of(cls, document: EditedDocument, first: int, end: int, taken: Sequence[str]) -> Self:
+        """Lines `first` up to, not including, `end`, which must not contain what is `taken`.
+
+        Raises RefusedEditError.
+        """
+        lines = tuple(document.lines[first:end])
+        if not any(line.strip() for line in lines):
+            raise RefusedEditError(Refusal.EMPTY_BLOCK)
+        if any(len(line) > _MOST_LINE for line in lines):
+            raise RefusedEditError(Refusal.LONG_LINES)
+        if any(one in line for one in taken for line in lines):
+            raise RefusedEditError(Refusal.SPECIAL_TOKEN)
+        row = min(max(document.row - first, 0), len(lines) - 1)
+        return cls(lines, first, row, min(document.column, len(lines[row])))
+
+    @property
+    def text(self) -> str:
+        """The lines, joined."""
+        return "\n".join(self.lines)
+
+    @property
+    def before(self) -> str:
+        """The text before the cursor."""
+        return "\n".join((*self.lines[: self.row], self.lines[self.row][: self.column]))
+
+    def shown(self, cursor: str, marked: Callable[[str], str]) -> str:
+        """The text with a mark at the cursor."""
+        return marked(self.before) + cursor + marked(self.text[len(self.before) :])
+
+    def changed_to(self, lines: Sequence[str]) -> LineEdit:
+        """The change from the block's lines to these. Raises RefusedEditError."""
+        old, new = self.lines, tuple(lines)
+        start, tail = common_ends(old, new)
+        old, new = old[start : len(old) - tail], new[start : len(new) - tail]
+        if not old and not new:
+            raise RefusedEditError(Refusal.NO_CHANGE)
+        if not any(line.strip() for line in (*old, *new)):
+            raise RefusedEditError(Refusal.BLANK_LINES)
+        return LineEdit(self.first + start, self.first + start + len(old), new)
+
+
+def check_size(lines: Sequence[str]) -> None:
+    """Raise RefusedEditError for a file that is too large, or has lines that nobody wrote."""
+    num_chars = sum(map(len, lines))
+    if len(lines) > _MOST_LINES or num_chars > min(_MOST_CHARS, _MOST_MEAN * len(lines)):
+        raise RefusedEditError(Refusal.LARGE_FILE)
+
+
+def lines_of(text: str) -> list[str]:
+    """Return an answer's lines; a line end at the end begins none."""
+    return text.replace("\r\n", "\n").replace("\r", "\n").removesuffix("\n").split("\n")
+
+
+def num_blank(lines: Sequence[str]) -> int:
+    """Count the blank lines at the start."""
+    return sum(1 for _ in takewhile(lambda line: not line.strip(), lines))

@@ -1,0 +1,28 @@
+"""Which form of next edits a model knows."""
+
+import re
+from collections.abc import Collection
+
+from engine.edits.edit_prompt import EditFormat
+from engine.edits.sweep import SweepFormat
+from engine.model_names import title_of
+
+_SMALL_SWEEP = SweepFormat(above=2, below=5, rewrites_above=True)
+_LARGE_SWEEP = SweepFormat(above=10, below=10, rewrites_above=False)
+_BY_TITLE: tuple[tuple[str, EditFormat], ...] = (
+    (r"sweep-?(next-edit-)?(v2-)?0\.5b", _SMALL_SWEEP),
+    (r"sweep-?(next-edit|[\d.]+b)", _LARGE_SWEEP),
+)
+
+
+def format_for(model_name: str, special_names: Collection[str]) -> EditFormat | None:
+    """Return the form for a model, by its name and the names of its special tokens.
+
+    None means that it proposes no next edits. An instruct model that knows Sweep's tokens is
+    asked as the smallest of Sweep's models.
+    """
+    title = title_of(model_name).lower()
+    for pattern, one in _BY_TITLE:
+        if re.search(pattern, title):
+            return one
+    return _SMALL_SWEEP if "instruct" in title and "<|file_sep|>" in special_names else None

@@ -1,0 +1,215 @@
+"""Sweep's prompts, and what is made of answers to them."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.edits.edit_prompt import EditedDocument, EditPrompt, LineEdit, Refusal, RefusedEditError
+from engine.edits.sweep import SweepFormat
+from engine.request import Diagnostic, EditTask, PastEdit, Snippet
+
+SMALL = SweepFormat(above=2, below=5, rewrites_above=True)
+LARGE = SweepFormat(above=10, below=10, rewrites_above=False)
+CODE = """\
+import math
+
+class Circle:
+    def __init__(self, radius):
+        self.radius = radius
+
+    def area(self):
+        return math.pi * self.r ** 2
+
+    def rim(self):
+        return 2 * math.pi * self.r
+
+unit = Circle(1)
+"""
+RENAMED = PastEdit(
+    path="circle.py",
+    line=3,
+    old=("    def __init__(self, r):", "        self.r = r"),
+    new=("    def __init__(self, radius):", "        self.radius = radius"),
+    above=("class Circle:",),
+    below=("",),
+)
+TEXTS = st.text(st.sampled_from("ab \t\n\r\U0001f600é<|>"), max_size=60)
+
+
+def document(code: str, row: int, column: int, *history: PastEdit) -> EditedDocument:
+    return EditedDocument("circle.py", code.split("\n"), row, column, EditTask(history=history))
+
+
+def changed(lines, edit: LineEdit) -> list[str]:
+    return [*lines[: edit.first], *edit.lines, *lines[edit.end :]]
+
+
+def read(prompt: EditPrompt, answer: str, *, is_cut: bool = False) -> LineEdit:
+    return prompt.read(answer, is_cut)
+
+
+def refusal(prompt: EditPrompt, answer: str, *, is_cut: bool = False) -> str:
+    with pytest.raises(RefusedEditError) as refused:
+        read(prompt, answer, is_cut=is_cut)
+    return refused.value.code
+
+
+def test_the_small_model_is_asked_as_by_the_server_of_its_maker():
+    """Compared with the prompt of sweep-autocomplete 0.1.1 for the same document."""
+    assert (
+        SMALL.prompt(document(CODE, 4, 28, RENAMED)).text
+        == """\
+<|file_sep|>circle.py
+import math
+
+class Circle:
+    def __init__(self, r):
+        self.r = r
+
+    def area(self):
+        return math.pi * self.r ** 2
+
+    def rim(self):
+        return 2 * math.pi * self.r
+
+unit = Circle(1)
+
+<|file_sep|>circle.py:3:5
+original:
+class Circle:
+    def __init__(self, r):
+        self.r = r
+updated:
+class Circle:
+    def __init__(self, radius):
+        self.radius = radius
+<|file_sep|>original/circle.py:3:11
+class Circle:
+    def __init__(self, r):
+        self.r = r
+
+    def area(self):
+        return math.pi * self.r ** 2
+
+    def rim(self):
+<|file_sep|>current/circle.py:3:11
+class Circle:
+    def __init__(self, radius):
+        self.radius = radius<|cursor|>
+
+    def area(self):
+        return math.pi * self.r ** 2
+
+    def rim(self):
+<|file_sep|>updated/circle.py:3:11
+class Circle:
+"""
+    )
+
+
+def test_the_larger_models_see_more_and_begin_at_the_cursor():
+    prompt = LARGE.prompt(document(CODE, 4, 28, RENAMED))
+    assert prompt.block == CODE.removesuffix("\n")
+    assert prompt.text.endswith(f"<|file_sep|>updated/circle.py:1:13\n{prompt.prefill}")
+    assert prompt.prefill.splitlines()[-1] == "    def __init__(self, radius):"
+
+
+def test_the_answer_changes_only_what_differs():
+    asked = document(CODE, 4, 28, RENAMED)
+    prompt = SMALL.prompt(asked)
+    answer = f"{prompt.block}\n".removeprefix(prompt.prefill).replace("self.r **", "self.radius **")
+    edit = read(prompt, answer)
+    assert edit == LineEdit(7, 8, ("        return math.pi * self.radius ** 2",))
+    assert "\n".join(changed(asked.lines, edit)) == CODE.replace("self.r **", "self.radius **")
+
+
+def test_each_refusal_has_its_reason():
+    prompt = SMALL.prompt(document(CODE, 4, 28, RENAMED))
+    kept = prompt.block.removeprefix(prompt.prefill)
+    six = "".join(f"    # {number}\n" for number in range(9))
+    answers = {
+        kept: Refusal.NO_CHANGE,
+        f"{kept}\n": Refusal.NO_CHANGE,
+        "": Refusal.EMPTY_ANSWER,
+        "<|fim_middle|>": Refusal.SPECIAL_TOKEN,
+        kept.replace("radius", "r"): Refusal.REVERT,
+        kept.replace("\n\n", "\n", 1): Refusal.BLANK_LINES,
+        kept.replace("        self", "        pass\n        self"): Refusal.INSERTION_ABOVE,
+        six: Refusal.LARGE_CHANGE_ABOVE,
+    }
+    assert {answer: refusal(prompt, answer) for answer in answers} == answers
+    assert refusal(prompt, kept.replace("area", "disc"), is_cut=True) == Refusal.TOKEN_LIMIT
+
+
+def test_lines_added_behind_the_block_fill_the_blank_one_at_the_cursor():
+    asked = document("def half(x):\n\n\nhalf(2)\n", 1, 0)
+    prompt = SMALL.prompt(asked)
+    edit = read(prompt, "    return x / 2\n\nhalf(2)\n")
+    assert changed(asked.lines, edit) == ["def half(x):", "    return x / 2", "", "half(2)", ""]
+    end = document("def half(x):\n", 1, 0)
+    edit = read(SMALL.prompt(end), "    return x / 2\n")
+    assert changed(end.lines, edit) == ["def half(x):", "    return x / 2"]
+
+
+def test_a_blank_line_at_the_cursor_stays_when_another_line_changes():
+    asked = document("x = 1\ny = 2\n", 2, 0)
+    edit = read(SMALL.prompt(asked), "y = 3\n")
+    assert changed(asked.lines, edit) == ["x = 1", "y = 3", ""]
+
+
+def test_a_long_file_is_shown_by_a_part_that_stays_while_the_cursor_moves():
+    lines = [f"value_{number} = {number}" for number in range(1000)]
+    near, nearer = (SMALL.prompt(document("\n".join(lines), row, 0)).text for row in (500, 501))
+    assert near.split("\n<|file_sep|>")[0] == nearer.split("\n<|file_sep|>")[0]
+    assert near.startswith("<|file_sep|>circle.py\nvalue_300 = 300\n")
+    assert "value_600" not in near
+
+
+def test_texts_of_other_files_stand_before_the_changes_and_the_best_one_last():
+    asked = replace(
+        document(CODE, 4, 28, RENAMED),
+        snippets=(Snippet("best.py", "a = 1\n" * 40), Snippet("good.py", "b" * 900)),
+        task=EditTask(history=(RENAMED,), diagnostics=(Diagnostic(7, "r is unknown"),)),
+    )
+    text = SMALL.prompt(asked).text
+    found = [text.index(one) for one in ("diagnostics\nr is", "good.py\nb", "best.py\na", "py:3:5")]
+    assert found == sorted(found)
+    assert text.count("a = 1\n") == 25
+    assert "b" * 600 + "...\n" in text
+
+
+@pytest.mark.parametrize(
+    ("code", "reason"),
+    [
+        ("", Refusal.EMPTY_BLOCK),
+        ("\n\n", Refusal.EMPTY_BLOCK),
+        ("x = 1\n" * 50_001, Refusal.LARGE_FILE),
+        ("x" * 700 + "\n" * 9, Refusal.LONG_LINES),
+        ('x = "<|file_sep|>"\n', Refusal.SPECIAL_TOKEN),
+    ],
+)
+def test_nothing_is_asked_where_no_model_could_answer(code, reason):
+    with pytest.raises(RefusedEditError) as refused:
+        SMALL.prompt(document(code, 0, 0))
+    assert refused.value.code == reason
+
+
+@given(TEXTS, st.integers(0, 9), st.integers(0, 9), TEXTS, st.booleans(), st.data())
+def test_an_edit_stays_in_its_block_and_any_answer_is_read(code, row, column, answer, is_cut, data):
+    lines = code.replace("\r", "").split("\n")
+    row = min(row, len(lines) - 1)
+    form = data.draw(st.sampled_from([SMALL, LARGE]))
+    asked = EditedDocument("a.py", lines, row, min(column, len(lines[row])), EditTask())
+    try:
+        prompt = form.prompt(asked)
+        edit = prompt.read(answer, is_cut)
+    except RefusedEditError:
+        return
+    first = max(0, row - form.above)
+    assert prompt.block.startswith(prompt.prefill)
+    assert first <= edit.first <= edit.end <= min(len(lines), row + 1 + form.above + form.below)
+    assert prompt.block in "\n".join(lines)
+    assert not any(set(line) & set("\r\n") for line in edit.lines)
+    assert changed(lines, edit) != lines
