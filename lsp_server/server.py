@@ -18,6 +18,8 @@ from lsp_server.completion.item import ACCEPT_COMMAND, menu_entry
 from lsp_server.documents.document import Snapshot
 from lsp_server.documents.documents import Documents
 from lsp_server.documents.line_buffer import to_code_points
+from lsp_server.edits.code_actions import KINDS, code_actions
+from lsp_server.edits.edit_command import EDIT_COMMAND, EditCommand
 from lsp_server.feedback import ItemParams, PlaceParams, read
 from lsp_server.host.client import host_status
 from lsp_server.host.search import READY_S
@@ -49,6 +51,7 @@ class ForegramServer(DocumentServer):
         self.pulls: list[asyncio.Task[None]] = []  # requests for the client's settings, newest last
         self.status = StatusLine(self)
         self.session = Session(self.documents, command_line, self.status)
+        self.edit_command = EditCommand(self, self.session.asked_edits)
 
     async def leave(self) -> None:
         """End the session."""
@@ -220,6 +223,21 @@ def accepted(server: ForegramServer, completion_id: str) -> None:
     server.session.accepted(completion_id)
 
 
+async def edit(server: ForegramServer, *arguments: object) -> dict[str, Any]:
+    """Change lines as asked in words."""
+    return await server.edit_command.run(arguments[0] if arguments else None)
+
+
+def offered_actions(
+    server: ForegramServer, params: types.CodeActionParams
+) -> list[types.CodeAction]:
+    """Return the edits that a menu offers for a selection and its diagnostics."""
+    document = server.documents.snapshot(params.text_document.uri)
+    if isinstance(document, Snapshot) and server.session.may_edit(document):
+        return code_actions(params, document)
+    return []
+
+
 async def why(server: ForegramServer, *arguments: object) -> list[dict[str, Any]] | dict[str, Any]:
     """Return the last empty answers; for a document, its own and its present state."""
     await server.session.workspace.look()
@@ -318,6 +336,7 @@ _HANDLERS: dict[str, Callable[..., object]] = {
         added=[folder.uri for folder in params.event.added],
         removed=[folder.uri for folder in params.event.removed],
     ),
+    types.WINDOW_WORK_DONE_PROGRESS_CANCEL: lambda ls, params: ls.edit_command.cancel(params.token),
     "foregram/cursor": cursor_rests,
     "textDocument/didFocus": focused,
     "textDocument/didPartiallyAcceptCompletion": partly_accepted,
@@ -325,6 +344,7 @@ _HANDLERS: dict[str, Callable[..., object]] = {
 }
 _COMMANDS: dict[str, Callable[..., object]] = {
     ACCEPT_COMMAND: accepted,
+    EDIT_COMMAND: edit,
     "foregram.checkModel": check_model,
     "foregram.cost": cost,
     "foregram.hostUse": host_use,
@@ -341,6 +361,8 @@ def create_server(command_line: Layer) -> ForegramServer:
     complete = partial(server.session.complete)  # pygls sets attributes, which methods do not allow
     options = types.InlineCompletionOptions()
     server.feature(types.TEXT_DOCUMENT_INLINE_COMPLETION, options)(complete)
+    actions = types.CodeActionOptions(code_action_kinds=list(KINDS))
+    server.feature(types.TEXT_DOCUMENT_CODE_ACTION, actions)(offered_actions)
     for method, handler in _HANDLERS.items():
         server.feature(method)(handler)
     for name, handler in _COMMANDS.items():

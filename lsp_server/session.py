@@ -13,6 +13,8 @@ from lsp_server.documents.document import Snapshot
 from lsp_server.documents.documents import Documents
 from lsp_server.documents.file_path import file_path
 from lsp_server.documents.line_buffer import LineBuffer
+from lsp_server.edits.asked_edits import AskedEdits
+from lsp_server.edits.refusals import DOCUMENT_CHANGED
 from lsp_server.host.address import HostAddress
 from lsp_server.host.daemon import ensure_host
 from lsp_server.host.failures import boot_s
@@ -45,6 +47,7 @@ class Session:
         self.files = WorkspaceFiles(self.workspace, self._indexed)
         self.link = HostLink(self.workspace, self.files, self._find, self._watch)
         self.completer = InlineCompleter(self.workspace, self.link)
+        self.asked_edits = AskedEdits(self.workspace, self.link)
         self.answers = AnswerLog(self.workspace, self.link, self.files)
         self._status = status
         self._retry = Retry(status.ask_again)
@@ -145,6 +148,12 @@ class Session:
         shown = [answer.shown() for answer in reversed(answers)]
         return {"now": now, "answers": shown, "prompt": self.answers.prompt_of(uri)}
 
+    def may_edit(self, document: Snapshot) -> bool:
+        """Whether edits of a document can be offered, as far as is known at once."""
+        permissions = self.workspace.permissions
+        is_known = permissions.knows([document])
+        return self.asked_edits.is_possible and is_known and not permissions.refusal(document)
+
     def focus(self, uri: str) -> None:
         """Note the document that the user works in; "" if unknown."""
         is_another, self._focused = uri != self._focused, uri
@@ -164,6 +173,7 @@ class Session:
         """Note an edit. A new line may move the prompt, so the host prefills it ahead."""
         self._retry.typed()
         self._edited.add(uri)
+        self.asked_edits.stop(uri, DOCUMENT_CHANGED)
         self.files.edited(uri, changes)
         if (pause := self._pauses.pop(uri, None)) is not None:
             pause.cancel()
@@ -211,6 +221,7 @@ class Session:
         for uri in uris:
             self._edited.discard(uri)
             self.completer.forget(uri)
+            self.asked_edits.stop(uri, DOCUMENT_CHANGED)
             self.workspace.permissions.forget(uri)
         self._begin(self.link.retract())
 
@@ -246,6 +257,7 @@ class Session:
         self.answers.close()
         self.files.close()
         self.completer.stop_all()
+        self.asked_edits.stop_all()
         await self.link.leave()
 
     @property

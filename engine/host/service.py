@@ -112,7 +112,7 @@ class CompletionService:
             service=self,
             principal=principal,
             client=message.client,
-            document=message.uri,
+            document=_document(message),
             make=request_builder(message, client, self.buffers),
             is_prefetch=message.is_prefetch,
         ).events()
@@ -269,6 +269,13 @@ class CompletionJob(Job):
         error.__traceback__ = None  # its frames would keep the sequence's slot memory alive
         self.service.metrics.count_request("failed")
         self.told.tell(event)
+
+
+def _document(message: CompleteRequest) -> str:
+    """Name the document by what is requested: an edit and a completion leave each other alone."""
+    if message.edit is None:
+        return message.uri
+    return f"{message.uri}\0{'asked' if message.edit.instruction else 'next'}"
 
 
 def _not_run(reason: Dropped) -> Failed:

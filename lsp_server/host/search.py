@@ -68,6 +68,11 @@ class HostSearch:
         """The state of the search."""
         return self._report.state
 
+    @property
+    def is_adapter(self) -> bool:
+        """Whether another program generates for the host."""
+        return self._report.status is not None and bool(self._report.status.lost)
+
     def begin(self) -> None:
         """Search in the background; if a search is running, hasten its next attempt."""
         self._wanted.set()

@@ -160,9 +160,25 @@ class LanguageServerProtocol(protocol.LanguageServerProtocol):
         result: object = None,
         error: types.ResponseError | None = None,
     ) -> None:
-        if error is not None:  # drop the stack trace that pygls adds as data
-            error = types.ResponseError(error.code, _one_sentence(error.message))
+        if error is not None:
+            # With an internal error, pygls sends a stack trace as data.
+            data = None if error.code == _CODES.InternalError else error.data
+            error = types.ResponseError(error.code, _one_sentence(error.message), data)
         super()._send_response(msg_id, result, error)
+
+    def _execute_handler(
+        self,
+        msg_id: int | str,
+        handler: Callable[..., Any],
+        callback: Callable[[Any], Any],
+        args: tuple[Any, ...] | None = None,
+        kwargs: dict[str, Any] | None = None,
+    ) -> None:
+        """Run a handler; when its request is cancelled, so is a command, which pygls lets go on."""
+        super()._execute_handler(msg_id, handler, callback, args, kwargs)
+        request = callback.keywords.get("result_future") if isinstance(callback, partial) else None
+        if request is not None and (work := self._request_futures.pop(msg_id, None)) is not None:
+            request.add_done_callback(lambda _: work.cancel())
 
     @lsp_method(types.INITIALIZE)
     def lsp_initialize(self, params: types.InitializeParams) -> _Handler:

@@ -44,6 +44,8 @@ class Editor:
         self.registered: list[str] = []  # methods that the server registered for
         self.states: list[dict[str, Any]] = []
         self.num_asked_again = 0
+        self.edits: list[types.ApplyWorkspaceEditParams] = []
+        self.refuses_edits = ""  # the reason why it applies none
         self.capabilities: types.ServerCapabilities | None = None
 
     @property
@@ -126,6 +128,12 @@ class Editor:
         params = types.ExecuteCommandParams(command, arguments=list(arguments))
         return await self.client.workspace_execute_command_async(params)
 
+    def apply(self, params: types.ApplyWorkspaceEditParams) -> types.ApplyWorkspaceEditResult:
+        """Note an edit that the server applies; the text stays as it is."""
+        self.edits.append(params)
+        reason = self.refuses_edits or None
+        return types.ApplyWorkspaceEditResult(applied=reason is None, failure_reason=reason)
+
     async def reasons(self) -> list[str]:
         return [answer["reason"] for answer in await self.run("foregram.why")]
 
@@ -192,6 +200,9 @@ async def editor(
             await asyncio.to_thread(settings.wait)
             return [{"enable": False}]
         return [settings]
+
+    # pygls sets attributes, which methods do not allow.
+    client.feature(types.WORKSPACE_APPLY_EDIT)(partial(shown.apply))
 
     try:
         async with _connected(client, environ or {}, socket, command):

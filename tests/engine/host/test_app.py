@@ -29,7 +29,7 @@ from engine.host.protocol import (
 from engine.host.quotas import QuotaKeeper
 from engine.host.server import follow_tokens
 from engine.host.service import CompletionJob, CompletionService
-from engine.request import ClosedBuffers, CompletionRequest, Done, FinishReason, Snippet
+from engine.request import ClosedBuffers, CompletionRequest, Done, EditTask, FinishReason, Snippet
 from tests.support.held_engine import HeldEngine
 from tests.support.polling import eventually
 from tests.support.running_host import ask, buffer, running_host
@@ -232,6 +232,22 @@ async def test_a_newer_request_of_a_buffer_supersedes_those_that_run_and_wait(tm
     assert event == ended[-1] == Failed("superseded", "the request was superseded")
     assert isinstance(results[-1], Done)
     assert len(engine.requests) == 2
+
+
+async def test_edits_and_a_completion_of_a_buffer_leave_each_other_alone(tmp_path):
+    engine = HeldEngine(is_held=True)
+    asked, next_one = EditTask("Simplify.", 0, 1), EditTask()
+    async with running_host(tmp_path, engine) as host:
+        first = asyncio.create_task(host.answered(ask(buffer("x"), edit=asked)))
+        await begun(engine)
+        others = [
+            asyncio.create_task(host.answered(ask(edit=edit))) for edit in (None, next_one, asked)
+        ]
+        (*_, failed) = await first
+        engine.is_held = False
+        answers = [await one for one in others]
+    assert failed == Failed("superseded", "the request was superseded")
+    assert all(isinstance(events[-1], Done) for events in answers)
 
 
 async def test_what_is_closed_while_a_request_waits_is_not_taught_again(tmp_path):

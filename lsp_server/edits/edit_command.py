@@ -1,0 +1,107 @@
+"""The command `foregram.edit`: progress in the editor, and the change applied in one step."""
+
+import uuid
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+from lsprotocol import types
+from pygls.exceptions import JsonRpcException, JsonRpcInvalidParams, JsonRpcRequestCancelled
+
+from lsp_server.edits.asked_edits import AskedEdit, AskedEdits, MadeEdit
+from lsp_server.edits.refusals import DOCUMENT_CHANGED, NOT_APPLIED, EditRefusedError
+from lsp_server.reasons import WITHDRAWN
+from lsp_server.transport.protocol import DocumentServer
+
+EDIT_COMMAND = "foregram.edit"
+_MOST_TITLE = 60  # characters of an instruction that a progress bar or an undo step shows
+
+
+class EditCommand:
+    """Answers the command for one client."""
+
+    def __init__(self, server: DocumentServer, edits: AskedEdits) -> None:
+        self._server = server
+        self._edits = edits
+        self._documents: dict[int | str, str] = {}  # being edited, by the token of the progress
+
+    async def run(self, argument: object) -> dict[str, Any]:
+        """Make an edit, apply it unless it is a preview, and return it. Raises JsonRpcException."""
+        try:
+            asked = msgspec.convert(argument, AskedEdit)
+        except msgspec.ValidationError as error:
+            raise JsonRpcInvalidParams(f"{EDIT_COMMAND}: {error}") from error
+        try:
+            if not asked.preview:
+                self._require_editor()
+            made = await self._made(asked)
+            if not asked.preview:
+                await self._apply(made, asked.instruction)
+        except EditRefusedError as error:
+            raise _response(error) from error
+        return {"version": made.document.version, "edits": [made.edit]}
+
+    def cancel(self, token: int | str) -> None:
+        """End the edit whose progress has this token."""
+        if (uri := self._documents.get(token)) is not None:
+            self._edits.stop(uri)
+
+    async def _made(self, asked: AskedEdit) -> MadeEdit:
+        token, progress = asked.work_done_token, self._server.work_done_progress
+        window = self._server.client_capabilities.window
+        if token is None and not (window and window.work_done_progress):
+            return await self._edits.make(asked, lambda _: None)
+        if token is None:
+            token = uuid.uuid4().hex
+            progress.create(token, lambda _: None)
+        self._documents[token] = asked.uri
+        title = f"foregram: {_short(asked.instruction)}"
+        progress.begin(token, types.WorkDoneProgressBegin(title, cancellable=True, percentage=0))
+        try:
+            return await self._edits.make(asked, self._reporter(token))
+        finally:
+            progress.end(token, types.WorkDoneProgressEnd())
+            progress.tokens.pop(token, None)
+            del self._documents[token]
+
+    def _reporter(self, token: int | str) -> Callable[[int], None]:
+        shown = 0
+
+        def report(percentage: int) -> None:
+            nonlocal shown
+            if percentage > shown:
+                shown = percentage
+                update = types.WorkDoneProgressReport(cancellable=True, percentage=percentage)
+                self._server.work_done_progress.report(token, update)
+
+        return report
+
+    def _require_editor(self) -> None:
+        workspace = self._server.client_capabilities.workspace
+        edits = workspace.workspace_edit if workspace and workspace.apply_edit else None
+        if edits is None or not edits.document_changes:
+            sentence = "this editor cannot apply an edit to one version of a document"
+            raise EditRefusedError(NOT_APPLIED, sentence)
+
+    async def _apply(self, made: MadeEdit, instruction: str) -> None:
+        document = made.document
+        if self._edits.is_outdated(made):
+            raise EditRefusedError(DOCUMENT_CHANGED)
+        name = types.OptionalVersionedTextDocumentIdentifier(document.uri, document.version)
+        change = types.WorkspaceEdit(document_changes=[types.TextDocumentEdit(name, [made.edit])])
+        params = types.ApplyWorkspaceEditParams(change, _short(instruction))
+        answer = await self._server.workspace_apply_edit_async(params)
+        if not answer.applied:
+            raise EditRefusedError(NOT_APPLIED, answer.failure_reason or "")
+
+
+def _response(error: EditRefusedError) -> JsonRpcException:
+    data = {"reason": error.code}
+    if error.code in WITHDRAWN:
+        return JsonRpcRequestCancelled(str(error), data=data)
+    return JsonRpcException(str(error), types.LSPErrorCodes.RequestFailed, data)
+
+
+def _short(instruction: str) -> str:
+    line = " ".join(instruction.split())
+    return line if len(line) <= _MOST_TITLE else f"{line[:_MOST_TITLE]}..."
