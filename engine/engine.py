@@ -11,13 +11,14 @@ from engine.drafters import Drafters
 from engine.growing_text import GrowingText
 from engine.learning import Learning
 from engine.model.causal_lm import CausalModel, LoadedModel
+from engine.model.chat_template import chat_prompt
 from engine.model.constraint import healed_start
 from engine.model.prompt import Prompt, build_prompt
-from engine.model.raw_prompt import raw_prompt
+from engine.model.raw_prompt import check_length, raw_prompt
 from engine.model.token_tree import MAX_ROWS
 from engine.per_workspace import PerWorkspace
 from engine.prompt_cache import CacheLease, PromptCache
-from engine.request import Chunk, ClosedBuffers, CompletionRequest
+from engine.request import ChatMessage, Chunk, ClosedBuffers, CompletionRequest
 from engine.sequence import Completion, Sequence
 from engine.snippets import Neighbours
 
@@ -91,6 +92,8 @@ class Engine(ServedEngine):
     def laid_out(self, request: CompletionRequest) -> tuple[Prompt, CompletionRequest]:
         """Lay out the prompt; return it with the text around the cursor. Raises InputError."""
         model = self.model
+        if request.messages:
+            request = replace(request, prefix=self.chat_prompt(request.messages), is_raw=True)
         if request.is_raw:
             most = model.causal_lm.max_context - 1
             raw = raw_prompt(model.tokenizer, model.fim, request.prefix, most)
@@ -106,6 +109,15 @@ class Engine(ServedEngine):
             snippets=lambda room: self._neighbours.snippets(request, room),
         )
         return prompt, request
+
+    def chat_prompt(self, messages: tuple[ChatMessage, ...], prefill: str = "") -> str:
+        """Return the raw prompt for the answer to messages, which begins with `prefill`.
+
+        Raises NoChatTemplateError and InputError.
+        """
+        tokenizer, most = self.model.tokenizer, self.model.causal_lm.max_context - 1
+        check_length(tokenizer.encode, "".join(one.content for one in messages), most)
+        return chat_prompt(tokenizer, messages, prefill)
 
     def run(self, admit: Callable[[], Collection[Sequence]], /) -> None:
         """Run the step loop until `admit` returns nothing."""

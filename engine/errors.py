@@ -54,6 +54,12 @@ class UnsupportedModelError(ForegramError):
     exit_status = 3
 
 
+class NoChatTemplateError(UnsupportedModelError):
+    """The model has no usable chat template, so it cannot answer messages."""
+
+    code = "no_chat_template"
+
+
 class CacheError(ForegramError):
     """The cache folder cannot be written: no space, no permission."""
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Annotated, Self
+from typing import Annotated, Literal, Self
 
 import msgspec
 from msgspec import Meta
@@ -111,6 +111,13 @@ class EditOutcome(Message, frozen=True, omit_defaults=True):
     refusal: str = ""  # a code that says why nothing is proposed
 
 
+class ChatMessage(Message, frozen=True):
+    """A message of a chat."""
+
+    role: Literal["system", "user", "assistant"]
+    content: str  # names of special tokens in it are plain text
+
+
 @dataclass(frozen=True, slots=True)
 class CompletionRequest:
     """Text around a cursor and how to continue it. `prefix + suffix` is the whole document."""
@@ -128,6 +135,7 @@ class CompletionRequest:
     stop: StopRules = field(default_factory=StopRules)
     principal: str = ""  # owner of the text, which never reaches another principal's answers
     is_raw: bool = False  # `prefix` is the exact prompt; names of special tokens stand for them
+    messages: tuple[ChatMessage, ...] = ()  # a chat to answer, instead of `prefix` and `suffix`
     tells_tokens: bool = False  # chunks list their tokens
     edit: EditTask | None = None  # a change to make instead of a text to insert
     copied: str = ""  # a text that the answer mostly repeats, from its first character on

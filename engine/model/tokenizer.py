@@ -24,6 +24,8 @@ class TokenizerDocument(msgspec.Struct, frozen=True):
     end_ids: tuple[int, ...]  # those of the model's configuration
     byte_level: bool  # how the vocabulary spells bytes
     plain: str = ""  # the file's text without special tokens
+    chat_template: str = ""  # the source of the model's Jinja template for messages
+    chat_names: dict[str, str] = {}  # names of special tokens that it asks for, as `bos_token`
 
     @classmethod
     def read(cls, text: str, end_ids: tuple[int, ...] = ()) -> Self:
@@ -95,6 +97,8 @@ def _start_ids(content: dict[str, Any]) -> tuple[int, ...]:
 _LONG_CHARS = 10_000  # takes about 10 ms; only `encode_batch` lets other threads run meanwhile
 _MOST_IDS = 2**24  # far beyond any vocabulary; bounds the list that holds all ids
 _SURROGATE = re.compile("[\ud800-\udfff]")
+_MARK = "\ufdd0"  # a noncharacter: in a raw prompt it keeps a name text, and two stand for one
+_MARKED = re.compile(f"{_MARK}({_MARK}?)")
 
 
 class Tokenizer:
@@ -130,7 +134,9 @@ class Tokenizer:
         )
         self._specials = _spelled(document.specials)
         names = sorted(self._specials, key=len, reverse=True)
-        self._special = re.compile("|".join(map(re.escape, names)) or r"(?!)")
+        either = "|".join(map(re.escape, names)) or r"(?!)"
+        self._special = re.compile(either)
+        self._start = re.compile(f"(?=(?:{either})).", re.DOTALL)  # first characters of names
 
     def within(self, num_ids: int) -> Self:
         """Drop special ids from `num_ids` on. Raises ModelCorruptError if a text may have them."""
@@ -169,14 +175,31 @@ class Tokenizer:
         return allows_blocks(SAMPLE, self.encode)
 
     def encode_raw(self, text: str) -> list[int]:
-        """Return a text's token ids after `start_ids`, reading names of special tokens as these."""
+        """Return a text's token ids after `start_ids`, reading names of special tokens as these.
+
+        Pieces of the text may be `marked`, which keeps the names in them text.
+        """
         ids, end = list[int](), 0
         for name in self._special.finditer(text):
-            ids += [*self.encode(text[end : name.start()]), self._specials[name[0]]]
+            ids += [*self.encode(_unmarked(text[end : name.start()])), self._specials[name[0]]]
             end = name.end()
-        ids += self.encode(text[end:])
+        ids += self.encode(_unmarked(text[end:]))
         start = list(self.start_ids)
         return ids if ids[: len(start)] == start else [*start, *ids]
+
+    def marked(self, text: str) -> str:
+        """Return a text for a part of a raw prompt in which no special token is meant."""
+        return self._start.sub(rf"\g<0>{_MARK}", text.replace(_MARK, 2 * _MARK))
+
+    @property
+    def chat_template(self) -> str:
+        """The source of the model's template for messages; empty if it has none."""
+        return self._document.chat_template
+
+    @property
+    def chat_names(self) -> Mapping[str, str]:
+        """Names of special tokens that the template may ask for, as `bos_token`."""
+        return self._document.chat_names
 
     def decode(self, token_ids: Iterable[int]) -> str:
         """Return the text of the tokens; invalid UTF-8 becomes U+FFFD."""
@@ -191,6 +214,10 @@ def _spelled(specials: Mapping[str, int]) -> dict[str, int]:
         for one in (f" {bare}", bare) if bare != name else ():
             spelled.setdefault(one, token_id)
     return spelled
+
+
+def _unmarked(text: str) -> str:
+    return _MARKED.sub(r"\1", text)
 
 
 def encodable(text: str) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from engine.completer import EngineInfo, EngineUsage, ServedEngine
-from engine.errors import InputError
+from engine.errors import InputError, NoChatTemplateError
 from engine.host.upstream.channel import UpstreamChannel, UpstreamError
 from engine.host.upstream.options import UpstreamOptions
 from engine.host.upstream.sequence import UpstreamSequence
@@ -56,8 +56,15 @@ class UpstreamEngine(ServedEngine):
         is_cancelled: Callable[[], bool],
         on_end: Callable[[UpstreamSequence], None],
     ) -> UpstreamSequence:
-        """Return a completion. Raises InputError for too long a raw prompt or missing logprobs."""
+        """Return a completion. Raises InputError for too long a raw prompt or missing logprobs.
+
+        Raises NoChatTemplateError for messages: an upstream answers them by a path of its own.
+        """
         model = self._model
+        if request.messages:
+            raise NoChatTemplateError(
+                "this host has no chat template, as another program runs its model: ask that one"
+            )
         if request.is_raw:
             most = model.identity.context - 1
             check_length(model.writer.codec.encode, request.prefix, most)

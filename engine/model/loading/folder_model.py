@@ -1,7 +1,6 @@
 """A model in a Hugging Face folder: config.json, tokenizer.json and safetensors files."""
 
 import hashlib
-import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,6 +11,7 @@ import torch
 from safetensors import SafetensorError, safe_open
 
 from engine.errors import ModelCorruptError, UnsupportedModelError
+from engine.model.loading.chat_files import folder_chat, read_json, with_chat
 from engine.model.loading.int4_checkpoint import PARTS, Int4Matrix, unpacked_shape
 from engine.model.model_config import OWN_ARCHITECTURES, ModelConfig, is_int4
 from engine.model.tokenizer import TokenizerDocument
@@ -32,7 +32,7 @@ class FolderModel:
     @property
     def fingerprint(self) -> str:
         """Hash the weights and all that describes them."""
-        kinds = ("*.json", "*.safetensors")
+        kinds = ("*.jinja", "*.json", "*.safetensors")
         return fingerprint_of(sorted(path for kind in kinds for path in self.folder.glob(kind)))
 
     @cached_property
@@ -68,7 +68,8 @@ class FolderModel:
                 f"{self.folder} holds no tokenizer.json; transformers writes one with "
                 "AutoTokenizer.from_pretrained(folder).save_pretrained(folder)"
             ) from error
-        return TokenizerDocument.read(text, tuple(one for one in ends if type(one) is int))
+        document = TokenizerDocument.read(text, tuple(one for one in ends if type(one) is int))
+        return with_chat(document, *folder_chat(self.folder))
 
     def read(self, name: str) -> torch.Tensor:
         """Read one weight into a new float32 tensor."""
@@ -159,14 +160,3 @@ def fingerprint_of(files: Iterable[Path]) -> str:
         except OSError as error:
             raise ModelCorruptError(f"{path} cannot be read: {error}") from error
     return total.hexdigest()
-
-
-def read_json(path: Path) -> dict[str, Any]:
-    """Read a JSON object from a file. Raises ModelCorruptError."""
-    try:
-        content = json.loads(path.read_text("utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
-        raise ModelCorruptError(f"{path} cannot be read: {error}") from error
-    if not isinstance(content, dict):
-        raise ModelCorruptError(f"{path} holds no JSON object")
-    return content

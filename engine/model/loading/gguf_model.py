@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from engine.errors import ModelCorruptError, UnsupportedModelError
+from engine.model.loading.chat_files import gguf_chat, with_chat
 from engine.model.loading.folder_model import fingerprint_of
 from engine.model.loading.gguf_blocks import has_own_form, own_form
 from engine.model.loading.gguf_file import GgufFile, parts_of
@@ -75,7 +76,8 @@ class GgufModel:
 
     def tokenizer_document(self) -> TokenizerDocument:
         """Read the tokenizer in the metadata."""
-        return tokenizer_document(self._file.metadata)
+        metadata = self._file.metadata
+        return with_chat(tokenizer_document(metadata), *gguf_chat(metadata))
 
     def read(self, name: str) -> torch.Tensor:
         """Decode one weight into a new float32 tensor."""

@@ -17,12 +17,12 @@ from threading import Lock
 from typing import Any
 
 from engine.errors import ModelCorruptError, ModelNotFoundError
-from engine.model.loading.folder_model import read_json
+from engine.model.loading.chat_files import read_json
 from engine.model.loading.gguf_file import PART
 from engine.model_names import gguf_tag, pinned
 from engine.progress import Progress, shown
 
-_FILES = ["*.json", "*.safetensors"]
+_FILES = ["*.json", "*.jinja", "*.safetensors"]
 _INDEX = "model.safetensors.index.json"
 _SHA256 = re.compile(r"[0-9a-f]{64}")  # the name of a large file in the hub's cache is its sum
 _BLOCK_BYTES = 2**22  # hashed between two reports of progress: a gigabyte has about 240

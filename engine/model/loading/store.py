@@ -21,7 +21,7 @@ from engine.offline_parts import EmbeddedModel
 from engine.progress import Progress
 from engine.shared_lock import shared_lock
 
-_VERSION = "v4"  # increased whenever the files change, so that old folders do not match
+_VERSION = "v5"  # increased whenever the files change, so that old folders do not match
 _GIGABYTE = 1e9  # bytes; decimal, as in other messages
 _BYTES_PER_WEIGHT = {"int8": 1, "bfloat16": 2, "float32": 4, FILE_FORMS: 1.1}
 _SLACK_BYTES = 64 << 20  # tokenizer, scales, header

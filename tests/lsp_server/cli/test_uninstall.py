@@ -13,9 +13,9 @@ from lsp_server.cli import uninstall as command
 from lsp_server.cli.uninstall import uninstall
 from lsp_server.host.daemon import ensure_host
 
-MODEL = "models/tiny-01234567-int8-v4"
+MODEL = "models/tiny-01234567-int8-v5"
 OURS = (
-    *(f"{MODEL}/weights.bin", "models/.tiny-01234567-int8-v4.lock"),
+    *(f"{MODEL}/weights.bin", "models/.tiny-01234567-int8-v5.lock"),
     "models/tiny-0123456789abcdef-int8-v3/manifest.json",
     *("learned/0123-cpu.json", "learned/0123-cpu.npz", "outcomes/tiny.json"),
     *("repository/0123.sqlite", "repository/0123.sqlite.lock", "gpu-checks/0123.json"),
