@@ -20,6 +20,7 @@ from typing import Any, BinaryIO
 _PAUSE_S = 0.02
 _STATUS = "didChangeStatus"
 _ERROR = "error of a request"
+_HELD = "no answer yet"
 _UNITS = {"utf-8": 1, "utf-16": 2, "utf-32": 4}  # bytes of a code unit
 Json = dict[str, Any]
 
@@ -54,6 +55,10 @@ class ScriptedServer:
     def refuses(self, method: str, message: str, code: int = -32803) -> None:
         """Answer a request, or a command of the server, with this error from now on."""
         self.answers(method, {_ERROR: {"code": code, "message": message}})
+
+    def holds(self, method: str) -> None:
+        """Answer a request, or a command, only once it is said how."""
+        self.answers(method, {_HELD: True})
 
     def says(self, method: str, **params: Any) -> None:
         """Notify the editor, if a server runs."""
@@ -138,15 +143,29 @@ class _Connection:
             self._send(method=_STATUS, params=answers[_STATUS])
         if message_id is None:
             return
-        result = answers.get(params.get("command", method))
+        name = params.get("command", method)
+        result = answers.get(name)
+        if isinstance(result, dict) and _HELD in result:
+            threading.Thread(
+                target=self._answer_later, args=(message_id, name), daemon=True
+            ).start()
+            return
         if method == "initialize":
             result = self._capabilities()
         elif method == "textDocument/inlineCompletion" and result is None:
             result = {"items": self._items(params)}
+        self._answer(message_id, result)
+
+    def _answer(self, message_id: Any, result: Any) -> None:
         if isinstance(result, dict) and _ERROR in result:
             self._send(id=message_id, error=result[_ERROR])
-            return
-        self._send(id=message_id, result=result)
+        else:
+            self._send(id=message_id, result=result)
+
+    def _answer_later(self, message_id: Any, name: str) -> None:
+        while _HELD in ((result := _read_json(self._folder / "answers.json").get(name)) or {}):
+            time.sleep(_PAUSE_S)
+        self._answer(message_id, result)
 
     def _capabilities(self) -> Json:
         return {
