@@ -137,3 +137,16 @@ def test_a_bracket_that_the_item_does_not_repeat_is_kept():
 )
 def test_versions_are_compared_by_their_numbers(version, other, is_older):
     assert parts.is_older(version, other) is is_older
+
+
+@given(texts, texts)
+def test_a_difference_turns_one_line_into_the_other_and_cuts_no_character(old, new):
+    first, deleted, inserted = parts.difference(old, new)
+    before, behind = old.encode()[:first], old.encode()[first + len(deleted.encode()) :]
+    assert (before + inserted.encode() + behind).decode() == new
+    assert before.decode() + deleted + behind.decode() == old
+
+
+def test_a_difference_begins_at_a_character_where_two_share_bytes():
+    assert parts.difference("a é", "a è") == (2, "é", "è")
+    assert parts.difference("x𝄞", "x𝄟") == (1, "𝄞", "𝄟")

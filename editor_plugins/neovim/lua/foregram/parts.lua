@@ -42,6 +42,30 @@ function M.lines(text)
   return lines
 end
 
+local function is_character(text, index)
+  local byte = text:byte(index)
+  return not byte or byte < 0x80 or byte >= 0xC0
+end
+
+--- Where two lines differ: how many bytes they begin with alike, and what stands in each from there
+--- to where they end alike. No character is cut.
+function M.difference(old, new)
+  local first, last, shorter = 0, 0, math.min(#old, #new)
+  while first < shorter and old:byte(first + 1) == new:byte(first + 1) do
+    first = first + 1
+  end
+  while not (is_character(old, first + 1) and is_character(new, first + 1)) do
+    first = first - 1
+  end
+  while last < shorter - first and old:byte(#old - last) == new:byte(#new - last) do
+    last = last + 1
+  end
+  while last > 0 and not is_character(old, #old - last + 1) do
+    last = last - 1
+  end
+  return first, old:sub(first + 1, #old - last), new:sub(first + 1, #new - last)
+end
+
 --- The text with spaces for tabs, as it looks from a column on: virtual text has no tab stops.
 function M.expand_tabs(text, tabstop, column)
   local shown = ""
