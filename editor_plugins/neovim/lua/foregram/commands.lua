@@ -122,6 +122,15 @@ local function choose_model(name)
   end
 end
 
+local function edit(range, instruction)
+  local asked_edit = require("foregram.asked_edit")
+  if instruction == "" then
+    asked_edit.prompt(range.first, range.last)
+  else
+    asked_edit.ask(range.first, range.last, instruction)
+  end
+end
+
 local function act(name)
   return function()
     foregram()[name]()
@@ -136,6 +145,7 @@ M.subcommands = {
   disable = switch(false),
   dismiss = act("dismiss"),
   doctor = doctor,
+  edit = edit,
   enable = switch(true),
   logs = logs,
   model = choose_model,
@@ -160,15 +170,20 @@ local function names()
   return sorted
 end
 
---- Run `:Foregram` with its arguments.
-function M.run(arguments)
+--- Run `:Foregram` with its arguments. `range` has the `first` and the `last` line, and whether it
+--- `is_given`; `text` is all that was typed.
+function M.run(arguments, range, text)
   local name, argument = arguments[1] or "status", arguments[2]
   local subcommand = M.subcommands[name]
   if not foregram().is_set_up() then
     report.warn("call `require('foregram').setup{}` first")
   elseif not subcommand then
-    local text = "there is no `:Foregram %s`; there are: %s"
-    report.warn(text:format(name, table.concat(names(), ", ")))
+    local sentence = "there is no `:Foregram %s`; there are: %s"
+    report.warn(sentence:format(name, table.concat(names(), ", ")))
+  elseif name == "edit" then
+    edit(range, vim.trim(text:sub(#name + 1)))
+  elseif range.is_given then
+    report.warn(("`:Foregram %s` takes no range"):format(name))
   elseif argument and not takes_argument[name] then
     report.warn(("`:Foregram %s` takes no argument"):format(name))
   else

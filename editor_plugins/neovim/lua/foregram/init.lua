@@ -4,6 +4,11 @@ local M = {}
 
 local is_set_up = false
 
+local function define_colours()
+  require("foregram.drawing").define_colour()
+  require("foregram.change_drawing").define_colours()
+end
+
 local function watch_buffers()
   local client = require("foregram.client")
   local feedback = require("foregram.feedback")
@@ -30,9 +35,19 @@ local function watch_buffers()
   on({ "BufDelete", "BufWipeout" }, function(event)
     client.attached_buffers[event.buf] = nil
   end)
+  on("LspDetach", function(event)
+    local detached = vim.lsp.get_client_by_id(event.data.client_id)
+    if not detached or detached.name == client.NAME then
+      require("foregram.proposal").clear(event.buf)
+      require("foregram.asked_edit").cancel(event.buf)
+    end
+  end)
+  on("LspProgress", function(event)
+    require("foregram.asked_edit").progress(event.data.params)
+  end)
   on("VimLeavePre", client.leave)
   on("VimLeave", require("foregram.process").clean_up)
-  on("ColorScheme", require("foregram.drawing").define_colour)
+  on("ColorScheme", define_colours)
 end
 
 --- Start foregram. An option that is wrong is named in a sentence, and the others hold.
@@ -46,7 +61,7 @@ function M.setup(options)
   local client, actions = require("foregram.client"), require("foregram.actions")
   client.configure(config)
   problems[#problems + 1] = actions.choose(config.ghost_text)
-  require("foregram.drawing").define_colour()
+  define_colours()
   require("foregram.keys").map_all(config.keymaps, require("foregram.questions").trigger)
   watch_buffers()
   if vim.fn.exists(":Foregram") == 0 then
@@ -71,7 +86,8 @@ local function act(name)
   end
 end
 
---- Each does something with the ghost text, and returns whether there was any.
+--- Each does something with the ghost text, and returns whether there was any. Without it, `accept`
+--- and `dismiss` do so with a change that is shown.
 M.accept = act("accept")
 M.accept_word = act("accept_word")
 M.accept_line = act("accept_line")
