@@ -12,7 +12,7 @@ from lsp_server.cli.command_parser import (
     add_commands,
     add_options,
 )
-from lsp_server.cli.engine_arguments import MODEL, decoding_options
+from lsp_server.cli.engine_arguments import LOOKAHEAD, MODEL, decoding_options
 
 _SERVE: Options = {
     **MODEL,
@@ -70,6 +70,14 @@ _COMPLETE: Options = {
     "drafts come from their text",
     **MODEL,
     **decoding_options(max_tokens=256),
+    **JSON,
+}
+_EDIT: Options = {
+    "where FILE[:FROM[-TO]]": "the lines to change, counted from 1; without them the whole file",
+    "instruction INSTRUCTION": "what to do, in words",
+    "--write": "change the file, too",
+    **MODEL,
+    **LOOKAHEAD,
     **JSON,
 }
 REPLAY_SET = {"file FILE.jsonl": "a replay set", "--count COUNT": "only the first COUNT items"}
@@ -153,6 +161,13 @@ _COMMANDS = (
         "src/shop.py:41 --open src/orders.py src/items.py",
         _COMPLETE,
         "complete:show_completion",
+    ),
+    Command(
+        "edit",
+        "change lines of a file as asked in words, and print the difference",
+        'src/shop.py:10-30 "add type hints" --write',
+        _EDIT,
+        "edit:show_edit",
     ),
     Command(
         "bench",

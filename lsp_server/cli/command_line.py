@@ -133,5 +133,13 @@ def _fail(sentence: str, status: int) -> int:
 
 
 _GROUPS: tuple[list[str], ...] = ([], ["bench"])  # these show their help if no command follows
-_KEEPERS = ("bench", "complete", "doctor", "lsp", "models", "serve")  # these write into the cache
+_KEEPERS = (
+    "bench",
+    "complete",
+    "doctor",
+    "edit",
+    "lsp",
+    "models",
+    "serve",
+)  # these write into the cache
 _TOLERANT = ("doctor", "lsp", "serve")  # these report wrong settings and use the rest

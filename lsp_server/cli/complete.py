@@ -57,7 +57,7 @@ def show_completion(arguments: argparse.Namespace, settings: Settings) -> int:
         wanted,
         prefix=source.text[:offset],
         suffix=source.text[offset:],
-        path=_named(source.path, folder),
+        path=named(source.path, folder),
         open_buffers=open_buffers(arguments.open, source.path, settings.allow_secret_files, folder),
         stop=structs.replace(
             wanted.stop,
@@ -66,7 +66,7 @@ def show_completion(arguments: argparse.Namespace, settings: Settings) -> int:
             min_confidence=max(plan.stop.min_confidence, wanted.stop.min_confidence),
         ),
     )
-    with closing(_load_engine(arguments, settings)) as engine:
+    with closing(load_shown(arguments, settings)) as engine:
         shown = partial(process, judge=plan.judge)
         report = complete(engine, request, source, shown)
         if arguments.json:
@@ -89,12 +89,13 @@ def _plan(source: SourceFile, offset: int, settings: Settings) -> Plan:
     return Plan.at(anchor, Places(), settings)
 
 
-def _named(path: Path, folder: Path) -> str:
+def named(path: Path, folder: Path) -> str:
     """Return the path that the model reads: no more of it than the user has written."""
     return str(path.relative_to(folder) if path.is_relative_to(folder) else path)
 
 
-def _load_engine(arguments: argparse.Namespace, settings: Settings) -> ServedEngine:
+def load_shown(arguments: argparse.Namespace, settings: Settings) -> ServedEngine:
+    """Load the engine, and tell a person who waits. Raises ForegramError."""
     if sys.stderr.isatty():  # somebody is waiting, and torch alone may take half a minute
         is_first = not (settings.cache_folder / "models").exists()
         note("loading the model" + ("; the first time takes a few minutes" if is_first else ""))
@@ -133,7 +134,7 @@ def open_buffers(
             seen.add(path.resolve())
             source = SourceFile.read(path)
             refuse_hidden(source, allowed)
-            buffers.append(Buffer(_named(path, given_in), source.text))
+            buffers.append(Buffer(named(path, given_in), source.text))
     return tuple(buffers)
 
 

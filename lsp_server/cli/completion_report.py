@@ -2,6 +2,7 @@
 
 import json
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from rich.console import Console
@@ -56,22 +57,31 @@ class CompletionReport:
     @property
     def summary(self) -> str:
         """One line: cost, model, ending."""
+        ending = self.ending if self.text else f"nothing to insert: {self.ending}"
+        return f"{self.figures} · {ending}"
+
+    @property
+    def figures(self) -> str:
+        """Cost and model in words."""
         cost = self.result.cost
         parts = (
             f"{cost.tokens} tokens in {cost.steps} runs of the model",
             f"{cost.tokens_per_second:.1f} tokens a second",
             f"{self.engine.model} ({self.engine.dtype}) on {self.engine.device}",
             f"{self.peak_memory_mb:,.0f} MB of memory",
-            self.ending if self.text else f"nothing to insert: {self.ending}",
         )
         return " · ".join(parts)
 
 
 def print_json(report: CompletionReport) -> None:
     """Print one JSON object on one line. Times in ms, memory in units of 2**20 bytes."""
+    print_figures({"text": report.text, "replaced_chars_after_cursor": report.replaced}, report)
+
+
+def print_figures(answer: Mapping[str, object], report: CompletionReport) -> None:
+    """Print an answer with its figures as one JSON object on one line."""
     known = {
-        "text": report.text,
-        "replaced_chars_after_cursor": report.replaced,
+        **answer,
         **{name: getattr(report.result.cost, name) for name in _COSTS},
         **{name: getattr(report.engine, name) for name in ("model", "device", "dtype")},
         "peak_memory_mb": report.peak_memory_mb,

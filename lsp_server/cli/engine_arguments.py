@@ -24,17 +24,20 @@ MODEL = {
         **DEVICE,
     }
 }
+LOOKAHEAD: Options = {
+    "--lookahead MODE =auto": "how far a step drafts ahead, which changes the speed, not the text: "
+    "auto, off, a preset (coding, general, predictable, ...) or W,N,G"
+}
 
 
 def decoding_options(max_tokens: int) -> Options:
     """Return the options for decoding."""
-    options = {
+    options: Options = {
         f"--max-tokens N ={max_tokens}": "the longest completion; a line has about 10 tokens; "
         "%(default)s by default",
         "--layout line|psm =line": "where the last lines up to the cursor stand in the prompt: after "
         "the middle token, with token healing (line, the default), or in the prefix (psm)",
-        "--lookahead MODE =auto": "how far a step drafts ahead, which changes the speed, not the "
-        "text: auto, off, a preset (coding, general, predictable, ...) or W,N,G",
+        **LOOKAHEAD,
         "--temperature T =0": "0 (default) takes the likeliest token; higher values, up to 10, vary "
         "more",
         "--seed SEED =0": "with a temperature, the same seed gives the same text in every run; 0 by "

@@ -11,6 +11,7 @@ from lsp_server.documents.line_buffer import LineBuffer, LineEnd
 
 MAX_BYTES = 32 * 2**20  # bytes; far above any source file, and more would take minutes to tokenise
 _WHERE = re.compile(r"(?P<path>.+?):(?P<line>[0-9]{1,9})(?::(?P<column>[0-9]{1,9}))?:?", re.DOTALL)
+_SPAN = re.compile(r"(?P<path>.+):(?P<first>[0-9]{1,9})(?:-(?P<last>[0-9]{1,9}))?", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,11 +22,12 @@ class SourceFile:
     text: str
     line_end: LineEnd = "\n"
     is_damaged: bool = False  # bytes that are not UTF-8 were replaced by U+FFFD
+    content: bytes = b""  # as on the disk
 
     @classmethod
     def read(cls, path: Path) -> Self:
         """Read UTF-8, with or without a byte order mark. Raises InputError for any other file."""
-        content = _read_bytes(path)
+        content = read_bytes(path)
         if content.startswith((b"\xff\xfe", b"\xfe\xff")):
             raise InputError(f"{path} is UTF-16; foregram reads UTF-8")
         if b"\0" in content:
@@ -36,7 +38,7 @@ class SourceFile:
             # One letter in an old encoding should cost that letter, not the completion.
             text, is_damaged = content.decode("utf-8-sig", "replace"), True
         buffer = LineBuffer(text)
-        return cls(path, "\n".join(buffer.lines), buffer.line_end, is_damaged)
+        return cls(path, "\n".join(buffer.lines), buffer.line_end, is_damaged, content)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +73,39 @@ class Location:
         return sum(len(line) + 1 for line in lines[: self.line - 1]) + column - 1
 
 
-def _read_bytes(path: Path) -> bytes:
+@dataclass(frozen=True, slots=True)
+class LineSpan:
+    """Lines of a file: FILE, FILE:LINE or FILE:FROM-TO, counted from 1, both ends included."""
+
+    path: Path
+    first: int | None = None  # None is the whole file
+    last: int | None = None
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Read a file's name, which may hold colons, and its lines. Raises InputError."""
+        match = _SPAN.fullmatch(text)
+        if match is None:
+            return cls(Path(text))
+        first = int(match["first"])
+        last = int(match["last"] or first)
+        if not 1 <= first <= last:
+            raise InputError(f"{text!r} names no lines; write FILE:FROM-TO, counted from 1")
+        return cls(Path(match["path"]), first, last)
+
+    def rows_in(self, text: str) -> tuple[int, int]:
+        """Return the first row, from 0, and the one after the last. Raises InputError."""
+        num_lines = max(1, text.count("\n") + (not text.endswith("\n")))
+        if self.first is None or self.last is None:
+            return 0, num_lines
+        if self.last > num_lines:
+            count = "1 line" if num_lines == 1 else f"{num_lines} lines"
+            raise InputError(f"{self.path} has {count}; there is no line {self.last}")
+        return self.first - 1, self.last
+
+
+def read_bytes(path: Path) -> bytes:
+    """Return a file's bytes. Raises InputError if that is impossible, or they are too many."""
     try:
         found = path.stat()
         if not stat.S_ISREG(found.st_mode):

@@ -11,7 +11,7 @@ from lsprotocol import types
 from msgspec import Meta
 
 from engine.config import StopRules
-from engine.host.protocol import MAX_TOKENS, Failed, Position
+from engine.host.protocol import Failed, Position
 from engine.request import Done, EditOutcome, EditTask
 from lsp_server.documents.anchor import Anchor
 from lsp_server.documents.document import Snapshot
@@ -23,7 +23,7 @@ from lsp_server.reasons import Reason, host_reason
 from lsp_server.workspace import Workspace
 
 NO_CHAT_TEMPLATE = "no_chat_template"  # the host's code where its model takes no instructions
-_WHOLE = StopRules.verbatim(MAX_TOKENS)
+_WHOLE = StopRules(max_tokens=2**20)  # more than any answer has: the host's own limits hold
 _MOST_SHOWN = 99  # percent, as an answer may be longer than the lines that it replaces
 
 

@@ -36,7 +36,7 @@ def engine(cache_folder):
 @pytest.fixture
 def completed(engine, monkeypatch, capsys):
     def run(where, *options):
-        monkeypatch.setattr(complete, "_load_engine", lambda arguments, settings: engine)
+        monkeypatch.setattr(complete, "load_shown", lambda arguments, settings: engine)
         assert cli.main(["complete", str(where), "--json", *map(str, options)]) == 0
         return json.loads(capsys.readouterr().out)
 

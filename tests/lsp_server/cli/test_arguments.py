@@ -2,6 +2,7 @@
 
 import argparse
 import re
+import shlex
 from pathlib import Path
 from pkgutil import resolve_name
 
@@ -49,7 +50,7 @@ EVERY_PARSER = pytest.mark.parametrize(
 def test_each_help_has_an_example_that_can_be_typed(parser):
     [example] = re.findall(r"^example:\n  foregram (.*)$", parser.format_help(), re.M)
     assert f"foregram {example}".startswith(parser.prog)
-    arguments = build_parser().parse_args(example.split())
+    arguments = build_parser().parse_args(shlex.split(example))
     assert not arguments.run or callable(resolve_name(arguments.run))
 
 

@@ -24,7 +24,7 @@ def source_path(tmp_path):
 @pytest.fixture
 def engine(monkeypatch):
     engine = HeldEngine(("return 1",))
-    monkeypatch.setattr(complete, "_load_engine", lambda arguments, settings: engine)
+    monkeypatch.setattr(complete, "load_shown", lambda arguments, settings: engine)
     return engine
 
 
@@ -129,7 +129,7 @@ def _raiser(error):
     ],
 )
 def test_no_failure_shows_a_stack(error, status, sentence, source_path, capsys, monkeypatch):
-    monkeypatch.setattr(complete, "_load_engine", _raiser(error))
+    monkeypatch.setattr(complete, "load_shown", _raiser(error))
     assert cli.main(["complete", f"{source_path}:1"]) == status
     captured = capsys.readouterr().err
     assert sentence in captured
@@ -165,7 +165,7 @@ def test_ctrl_c_ends_the_completion_within_a_step_and_keeps_its_text(
             os.kill(os.getpid(), signal.SIGINT)
 
     engine = HeldEngine(("first", "second"), before_word=interrupt)
-    monkeypatch.setattr(complete, "_load_engine", lambda arguments, settings: engine)
+    monkeypatch.setattr(complete, "load_shown", lambda arguments, settings: engine)
     assert cli.main(["complete", f"{source_path}:2"]) == 130
     captured = capsys.readouterr()
     assert captured.out == "first"

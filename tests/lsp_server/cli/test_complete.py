@@ -78,7 +78,7 @@ def answered(tmp_path, monkeypatch, capsys):
         before, _, after = text.partition("|")
         path, engine = tmp_path / name, HeldEngine(tuple(words))
         path.write_text(before + after)
-        monkeypatch.setattr(module, "_load_engine", lambda arguments, settings: engine)
+        monkeypatch.setattr(module, "load_shown", lambda arguments, settings: engine)
         where = f"{path}:{before.count(chr(10)) + 1}:{len(before.rpartition(chr(10))[2]) + 1}"
         assert command_line.main(["complete", where, "--json"]) == 0
         return json.loads(capsys.readouterr().out), engine
