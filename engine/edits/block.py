@@ -1,6 +1,6 @@
 """The lines of a document that a model may change, and the change that its answer makes."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 from typing import Self
@@ -20,6 +20,7 @@ class Block:
     first: int
     row: int  # of the cursor, from the first line of the block
     column: int
+    ends_file: bool  # its last line is the empty one behind the file's last line end
 
     @classmethod
     def of(cls, document: EditedDocument, first: int, end: int, taken: Sequence[str]) -> Self:
@@ -35,7 +36,8 @@ class Block:
         if any(one in line for one in taken for line in lines):
             raise RefusedEditError(Refusal.SPECIAL_TOKEN)
         row = min(max(document.row - first, 0), len(lines) - 1)
-        return cls(lines, first, row, min(document.column, len(lines[row])))
+        ends_file = end >= len(document.lines) and not lines[-1]
+        return cls(lines, first, row, min(document.column, len(lines[row])), ends_file)
 
     @property
     def text(self) -> str:
@@ -51,16 +53,40 @@ class Block:
         """The text with a mark at the cursor."""
         return marked(self.before) + cursor + marked(self.text[len(self.before) :])
 
-    def changed_to(self, lines: Sequence[str]) -> LineEdit:
-        """The change from the block's lines to these. Raises RefusedEditError."""
-        old, new = self.lines, tuple(lines)
-        start, tail = common_ends(old, new)
-        old, new = old[start : len(old) - tail], new[start : len(new) - tail]
+    def with_blank_ends(self, lines: Sequence[str]) -> tuple[str, ...]:
+        """An answer's lines between the block's own blank ones. Raises RefusedEditError.
+
+        Models leave these out, or write some more. Lines added at the end fill blank ones.
+        """
+        head, tail = num_blank(self.lines), num_blank(self.lines[::-1])
+        new = lines[num_blank(lines) :]
+        new = new[: len(new) - num_blank(new[::-1])]
+        if not new:
+            raise RefusedEditError(Refusal.EMPTY_ANSWER)
+        if new[-1] != self.lines[-1 - tail]:
+            num_added = len(new) - (len(self.lines) - head - tail)
+            tail -= min(tail - self.ends_file, max(0, num_added))
+        return (*self.lines[:head], *new, *self.lines[len(self.lines) - tail :])
+
+    def changed_to(self, new: tuple[str, ...], earlier: Iterable[str] = ()) -> LineEdit:
+        """The change from the block's lines to these. Raises RefusedEditError.
+
+        `earlier` are states of the block, each line ended by LF, that must not return.
+        """
+        filled = _filled(new)
+        start, tail = common_ends(self.lines, new)
+        old, new = self.lines[start : len(self.lines) - tail], new[start : len(new) - tail]
         if not old and not new:
             raise RefusedEditError(Refusal.NO_CHANGE)
         if not any(line.strip() for line in (*old, *new)):
             raise RefusedEditError(Refusal.BLANK_LINES)
+        if any(_filled(one.split("\n")) == filled for one in earlier):
+            raise RefusedEditError(Refusal.REVERT)
         return LineEdit(self.first + start, self.first + start + len(old), new)
+
+
+def _filled(lines: Sequence[str]) -> list[str]:
+    return [line for line in lines if line]
 
 
 def check_size(lines: Sequence[str]) -> None:

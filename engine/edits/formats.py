@@ -4,14 +4,20 @@ import re
 from collections.abc import Collection
 
 from engine.edits.edit_prompt import EditFormat
+from engine.edits.instinct import InstinctFormat
 from engine.edits.sweep import SweepFormat
+from engine.edits.zeta import Zeta1Format, Zeta2Format
 from engine.model_names import title_of
 
 _SMALL_SWEEP = SweepFormat(above=2, below=5, rewrites_above=True)
 _LARGE_SWEEP = SweepFormat(above=10, below=10, rewrites_above=False)
 _BY_TITLE: tuple[tuple[str, EditFormat], ...] = (
-    (r"sweep-?(next-edit-)?(v2-)?0\.5b", _SMALL_SWEEP),
-    (r"sweep-?(next-edit|[\d.]+b)", _LARGE_SWEEP),
+    (r"sweep-next-edit-(v2-)?0\.5b", _SMALL_SWEEP),
+    (r"sweep-next-edit", _LARGE_SWEEP),
+    (r"\bzeta-?2\.1\b", Zeta2Format(has_markers=True)),
+    (r"\bzeta-?2\b", Zeta2Format(has_markers=False)),
+    (r"\bzeta\b", Zeta1Format()),
+    (r"\binstinct\b", InstinctFormat()),
 )
 
 

@@ -45,6 +45,16 @@ def earlier_texts(document: EditedDocument, text: str) -> Iterator[str]:
         yield text
 
 
+def hunk(edit: PastEdit) -> str:
+    """Return an edit as a hunk of a unified diff, without a line end behind it."""
+    first = edit.line - len(edit.above) + 1
+    num_around = len(edit.above) + len(edit.below)
+    old, new = num_around + len(edit.old), num_around + len(edit.new)
+    parts = ((" ", edit.above), ("-", edit.old), ("+", edit.new), (" ", edit.below))
+    lines = [f"{sign}{line}" for sign, part in parts for line in part]
+    return "\n".join([f"@@ -{first},{old} +{first},{new} @@", *lines])
+
+
 def _text(lines: Sequence[str]) -> str:
     return "\n".join(lines).strip()
 

@@ -162,40 +162,25 @@ def _read(
         raise RefusedEditError(Refusal.EMPTY_ANSWER)
     if answer.startswith("<|"):
         raise RefusedEditError(Refusal.SPECIAL_TOKEN)
-    lines = _answered(block, prefill + answer)
-    edit = block.changed_to(lines)
-    _check(block, lines)
-    text = _squeezed("\n".join([*lines, ""]))
-    if any(_squeezed(one) == text for one in earlier):
-        raise RefusedEditError(Refusal.REVERT)
-    return edit
-
-
-def _answered(block: Block, text: str) -> list[str]:
-    """The lines that an answer means; blank lines at both ends of the block stay."""
+    text = prefill + answer
     if text.rstrip("\n").endswith(_NO_LINE_END):
         text = text[: text.index(_NO_LINE_END)]
     if _CURSOR not in block.text:
         text = text.replace(_CURSOR, "")
-    old, new = list(block.lines), lines_of(text.removesuffix(_SEPARATOR))
-    head, tail = num_blank(old), num_blank(old[::-1])
-    new = new[num_blank(new) :]
-    new = new[: len(new) - num_blank(new[::-1])][: len(old) + _MOST_ADDED]
-    if not new:
-        raise RefusedEditError(Refusal.EMPTY_ANSWER)
-    num_filled = len(old) - head - tail
-    if new[-1] != old[-1 - tail]:  # lines that were added at the end fill blank ones
-        tail -= min(tail, max(0, len(new) - num_filled))
-    return [*old[:head], *new, *old[len(old) - tail :]]
+    answered = lines_of(text.removesuffix(_SEPARATOR))[: len(block.lines) + _MOST_ADDED]
+    lines = block.with_blank_ends(answered)
+    edit = block.changed_to(lines, earlier)
+    _check(block, lines)
+    return edit
 
 
-def _check(block: Block, lines: Sequence[str]) -> None:
+def _check(block: Block, new: tuple[str, ...]) -> None:
     """Raise RefusedEditError for changes above the cursor that Sweep found to be wrong mostly."""
-    above, rest, new = block.lines[: block.row], block.lines[block.row :], tuple(lines)
-    is_longer = len(new) > len(block.lines)
-    if is_longer and new[: block.row] == above and new[-len(rest) :] == rest and rest[0].strip():
+    above, rest = block.lines[: block.row], block.lines[block.row :]
+    is_above = len(new) > len(block.lines) and new[: block.row] == above
+    if is_above and new[-len(rest) :] == rest and rest[0].strip() and block.column:
         raise RefusedEditError(Refusal.INSERTION_ABOVE)
-    if "\n".join(lines).startswith(block.before):
+    if "\n".join(new).startswith(block.before):
         return
     changes = [
         one for one in SequenceMatcher(None, block.lines, new).get_opcodes() if one[0] != "equal"
@@ -204,7 +189,3 @@ def _check(block: Block, lines: Sequence[str]) -> None:
     num_added = sum(end - start for *_, start, end in changes)
     if num_deleted > _LARGE and num_added > _LARGE:
         raise RefusedEditError(Refusal.LARGE_CHANGE_ABOVE)
-
-
-def _squeezed(text: str) -> str:
-    return re.sub("\n+", "\n", text)

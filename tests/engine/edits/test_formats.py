@@ -1,12 +1,49 @@
-"""The form of next edits that a model knows."""
+"""The form of next edits that a model knows, and what holds for each form."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from engine.edits.edit_prompt import EditedDocument, RefusedEditError
 from engine.edits.formats import format_for
 from engine.edits.sweep import SweepFormat
+from engine.edits.zeta import Zeta1Format, Zeta2Format
+from engine.request import EditTask, PastEdit, Snippet
 
 SMALL, LARGE = SweepFormat(2, 5, rewrites_above=True), SweepFormat(10, 10, rewrites_above=False)
 QWEN = ("<|fim_prefix|>", "<|file_sep|>")
+MODELS = ("sweep-next-edit-0.5b", "sweep-next-edit-v2-7B", "zeta", "zeta-2", "zeta-2.1", "instinct")
+WORDS = (
+    "a",
+    "b ",
+    "\t",
+    "\n",
+    "\n\n",
+    "\r\n",
+    "\r",
+    "\x0c",
+    "\u2028",
+    "\U0001f600",
+    "é",
+    "<|cursor|>",
+)
+MARKS = (
+    "<|marker_1|>",
+    "<|marker_2|>",
+    "<|marker_9|>",
+    "<|editable_region_start|>\n",
+    "\n<|editable_region_end|>",
+    ">>>>>>> UPDATED\n",
+    "NO_EDITS",
+    "<|file_sep|>",
+    " No newline at end of file",
+)
+CODE = st.lists(st.sampled_from(WORDS), max_size=40).map("".join)
+LINES = CODE.map(lambda text: tuple(text.replace("\r", "").split("\n")))
+ANSWERS = st.lists(st.sampled_from(WORDS + MARKS), max_size=12).map("".join)
+EDITS = st.builds(
+    PastEdit, st.sampled_from(["a.py", "b.py"]), st.integers(0, 9), LINES, LINES, LINES, LINES
+)
 
 
 @pytest.mark.parametrize(
@@ -16,18 +53,74 @@ QWEN = ("<|fim_prefix|>", "<|file_sep|>")
         ("/models/sweep-next-edit-0.5b.q8_0.gguf", SMALL),
         ("sweepai/sweep-next-edit-1.5B", LARGE),
         ("/models/sweep-next-edit-1.5b.q8_0.v2.gguf", LARGE),
-        ("sweepai/sweep-next-edit-v2-7B", LARGE),
         ("owner/sweep-next-edit-v2-7B-GGUF:Q4_K_M", LARGE),
+        ("zed-industries/zeta-2", Zeta2Format(has_markers=False)),
+        ("/models/zeta2-q4_k_m.gguf", Zeta2Format(has_markers=False)),
+        ("owner/zeta-2.1-Q4_K_M-GGUF", Zeta2Format(has_markers=True)),
         ("offline", SMALL),
         ("Qwen2.5-Coder-1.5B-Instruct", SMALL),
         ("1.5b", None),
         ("7b", None),
         ("owner/sweeping-changes-7b", None),
+        ("owner/thezetatron", None),
     ],
 )
 def test_a_model_is_known_by_its_name(name, form):
     assert format_for(name, QWEN) == form
 
 
+def test_the_first_zeta_is_not_taken_for_the_second():
+    assert isinstance(format_for("zed-industries/zeta", QWEN), Zeta1Format)
+
+
 def test_an_instruct_model_without_the_token_between_files_proposes_nothing():
     assert format_for("owner/Llama-3-Instruct", ("<|begin_of_text|>",)) is None
+
+
+@given(
+    st.sampled_from(MODELS),
+    LINES,
+    st.integers(0, 9),
+    st.integers(0, 9),
+    st.lists(EDITS, max_size=3),
+)
+def test_a_prompt_shows_its_document_and_begins_the_answer(name, lines, row, column, history):
+    row = min(row, len(lines) - 1)
+    task = EditTask(history=tuple(history))
+    asked = EditedDocument("a.py", lines, row, column, task, (Snippet("c.py", "x = 1\n"),))
+    form = format_for(name, QWEN)
+    assert form is not None
+    try:
+        prompt = form.prompt(asked)
+    except RefusedEditError:
+        return
+    assert prompt.block.startswith(prompt.prefill)
+    text = prompt.text or prompt.messages[-1].content
+    assert text.endswith(prompt.prefill)
+    assert lines[row][:column] in text
+    assert "c.py" in text or name == "zeta"
+
+
+@given(st.sampled_from(MODELS), LINES, st.integers(0, 9), st.data())
+def test_any_answer_changes_lines_of_its_block_or_is_refused(name, lines, row, data):
+    row = min(row, len(lines) - 1)
+    lines = tuple(f"{line}{number}" if line.strip() else line for number, line in enumerate(lines))
+    asked = EditedDocument("a.py", lines, row, len(lines[row]), EditTask())
+    form = format_for(name, QWEN)
+    assert form is not None
+    try:
+        prompt = form.prompt(asked)
+    except RefusedEditError:
+        return
+    kept = prompt.block.removeprefix(prompt.prefill)
+    parts = [st.sampled_from([kept, kept[:9], ""]), ANSWERS, st.sampled_from([kept, kept[9:], ""])]
+    answer = "".join(map(data.draw, parts))
+    try:
+        edit = prompt.read(answer, data.draw(st.booleans()))
+    except RefusedEditError:
+        return
+    assert 0 <= edit.first <= edit.end <= len(lines)
+    assert edit.lines != lines[edit.first : edit.end]
+    assert not any(set(line) & set("\r\n") for line in edit.lines)
+    old = lines[edit.first : edit.end]
+    assert all(line in prompt.block for line in old)

@@ -1,0 +1,74 @@
+"""The chat with Instinct, and what is made of its answers."""
+
+from engine.edits.edit_prompt import EditedDocument, LineEdit
+from engine.edits.instinct import InstinctFormat
+from engine.request import EditTask, PastEdit, Snippet
+
+CODE = """\
+import math
+
+def area(radius):
+    return math.pi * r ** 2
+
+def rim(r):
+    return 2 * math.pi * r
+
+print(area(1))
+"""
+
+
+def test_instinct_rewrites_a_line_above_the_cursor_and_five_below():
+    """The newest edit is told first."""
+    edits = (
+        PastEdit("circle.py", 0, (), ("import math",)),
+        PastEdit("circle.py", 2, ("def area(r):",), ("def area(radius):",)),
+    )
+    snippets = (Snippet("pi.py", "PI = 3"),)
+    asked = EditedDocument("circle.py", CODE.split("\n"), 2, 15, EditTask(history=edits), snippets)
+    prompt = InstinctFormat().prompt(asked)
+    system, user = prompt.messages
+    assert system.role == "system"
+    assert system.content.startswith("You are Instinct,")
+    assert (
+        user.content.partition("\n\n### Context:\n")[2]
+        == """\
+<|context_file|>: pi.py
+<|snippet|>
+PI = 3
+
+### User Edits:
+
+User edited file "circle.py"
+
+```diff
+@@ -3,1 +3,1 @@
+-def area(r):
++def area(radius):
+```
+User edited file "circle.py"
+
+```diff
+@@ -1,0 +1,1 @@
++import math
+```
+
+### User Excerpt:
+circle.py
+
+import math
+<|editable_region_start|>
+
+def area(radius<|user_cursor_is_here|>):
+    return math.pi * r ** 2
+
+def rim(r):
+    return 2 * math.pi * r
+
+<|editable_region_end|>
+print(area(1))
+```
+### Response:"""
+    )
+    answer = prompt.block.replace("pi * r **", "pi * radius **")
+    is_cut = False
+    assert prompt.read(answer, is_cut) == LineEdit(3, 4, ("    return math.pi * radius ** 2",))
