@@ -126,6 +126,16 @@ class Reason(StrEnum):
     BLANK = "blank", "the model wrote only white space", TRIGGER
     BRACKET_ONLY = "bracket_only", "the model wrote only brackets", TRIGGER
     BREAKS_CODE = "breaks_code", "the suggestion would have broken the code here", TRIGGER
+    NEXT_EDITS_OFF = "next_edits_off", "the setting `next_edits` is off"
+    NO_EDIT_MODEL = "no_edit_model", "the model proposes no next edits"
+    NOTHING_EDITED = "nothing_edited", "a next edit follows an edit, and none is known yet"
+    BULK_EDIT = "bulk_edit", "too much changed at once for a next edit"
+    OTHER_VERSION = "other_version", "the editor asked about another version of the file"
+    NO_NEXT_EDIT = "no_next_edit", "the model had no next edit to propose"
+    EDIT_REFUSED = "edit_refused", "the model's next edit broke a rule"
+    EDIT_UNSURE = "edit_unsure", "the model was not sure enough of the next edit"
+    EDIT_RETURNS = "edit_returns", "the next edit would have brought back an earlier text"
+    EDIT_KNOWN = "edit_known", "you rejected or accepted this next edit before"
 
 
 HIDING = frozenset(

@@ -20,6 +20,7 @@ from lsp_server.documents.documents import Documents
 from lsp_server.documents.line_buffer import to_code_points
 from lsp_server.edits.code_actions import KINDS, code_actions
 from lsp_server.edits.edit_command import EDIT_COMMAND, EditCommand
+from lsp_server.edits.messages import ACCEPT, IGNORE, REJECT, InlineEditParams, ShownParams
 from lsp_server.feedback import ItemParams, PlaceParams, read
 from lsp_server.host.client import host_status
 from lsp_server.host.search import READY_S
@@ -169,7 +170,7 @@ def notebook_changed(server: ForegramServer, params: types.DidChangeNotebookDocu
         server.session.changed(content.document.uri, content.changes)
     if cells.structure is not None:
         for added in cells.structure.did_open or ():
-            server.session.refresh([added.uri])
+            server.session.opened([added.uri])
         server.session.closed(*(one.uri for one in cells.structure.did_close or ()))
 
 
@@ -226,6 +227,17 @@ def accepted(server: ForegramServer, completion_id: str) -> None:
 async def edit(server: ForegramServer, *arguments: object) -> dict[str, Any]:
     """Change lines as asked in words."""
     return await server.edit_command.run(arguments[0] if arguments else None)
+
+
+async def next_edit(server: ForegramServer, params: object) -> dict[str, Any]:
+    """Return the next edit, if one is likely."""
+    return await server.session.next_edits.answer(read(params, InlineEditParams))
+
+
+def next_edit_shown(server: ForegramServer, params: object) -> None:
+    """Record that a next edit is on the screen."""
+    if proposal_id := read(params, ShownParams).item.completion_id:
+        server.session.next_edits.proposals.shown(proposal_id)
 
 
 def offered_actions(
@@ -317,7 +329,7 @@ _HANDLERS: dict[str, Callable[..., object]] = {
         params.text_document.uri, params.content_changes
     ),
     types.TEXT_DOCUMENT_DID_CLOSE: lambda ls, params: ls.session.closed(params.text_document.uri),
-    types.TEXT_DOCUMENT_DID_OPEN: lambda ls, params: ls.session.refresh([params.text_document.uri]),
+    types.TEXT_DOCUMENT_DID_OPEN: lambda ls, params: ls.session.opened([params.text_document.uri]),
     types.TEXT_DOCUMENT_DID_SAVE: lambda ls, params: ls.session.files_changed(
         [params.text_document.uri]
     ),
@@ -325,7 +337,7 @@ _HANDLERS: dict[str, Callable[..., object]] = {
     types.NOTEBOOK_DOCUMENT_DID_CLOSE: lambda ls, params: ls.session.closed(
         *(cell.uri for cell in params.cell_text_documents)
     ),
-    types.NOTEBOOK_DOCUMENT_DID_OPEN: lambda ls, params: ls.session.refresh(
+    types.NOTEBOOK_DOCUMENT_DID_OPEN: lambda ls, params: ls.session.opened(
         cell.uri for cell in params.cell_text_documents
     ),
     types.WORKSPACE_DID_CHANGE_CONFIGURATION: configured,
@@ -338,12 +350,17 @@ _HANDLERS: dict[str, Callable[..., object]] = {
     ),
     types.WINDOW_WORK_DONE_PROGRESS_CANCEL: lambda ls, params: ls.edit_command.cancel(params.token),
     "foregram/cursor": cursor_rests,
+    "textDocument/copilotInlineEdit": next_edit,
     "textDocument/didFocus": focused,
     "textDocument/didPartiallyAcceptCompletion": partly_accepted,
     "textDocument/didShowCompletion": shown,
+    "textDocument/didShowInlineEdit": next_edit_shown,
 }
 _COMMANDS: dict[str, Callable[..., object]] = {
     ACCEPT_COMMAND: accepted,
+    ACCEPT: lambda ls, proposal_id: ls.session.next_edits.accepted(proposal_id),
+    REJECT: lambda ls, proposal_id: ls.session.next_edits.proposals.rejected(proposal_id),
+    IGNORE: lambda ls, proposal_id: ls.session.next_edits.proposals.ignored(proposal_id),
     EDIT_COMMAND: edit,
     "foregram.checkModel": check_model,
     "foregram.cost": cost,

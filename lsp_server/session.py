@@ -14,6 +14,7 @@ from lsp_server.documents.documents import Documents
 from lsp_server.documents.file_path import file_path
 from lsp_server.documents.line_buffer import LineBuffer
 from lsp_server.edits.asked_edits import AskedEdits
+from lsp_server.edits.next_edits import NextEdits
 from lsp_server.edits.refusals import DOCUMENT_CHANGED
 from lsp_server.host.address import HostAddress
 from lsp_server.host.daemon import ensure_host
@@ -49,6 +50,7 @@ class Session:
         self.completer = InlineCompleter(self.workspace, self.link)
         self.asked_edits = AskedEdits(self.workspace, self.link)
         self.answers = AnswerLog(self.workspace, self.link, self.files)
+        self.next_edits = NextEdits(self.workspace, self.link, self.answers)
         self._status = status
         self._retry = Retry(status.ask_again)
         self._command_line = command_line
@@ -169,12 +171,19 @@ class Session:
         if uris is None or self._focused in uris:
             self.focus(self._focused)
 
+    def opened(self, uris: Iterable[str]) -> None:
+        """Note opened documents."""
+        for uri in uris:
+            self.refresh([uri])
+            self._begin(self.next_edits.follow(uri))
+
     def changed(self, uri: str, changes: Sequence[types.TextDocumentContentChangeEvent]) -> None:
         """Note an edit. A new line may move the prompt, so the host prefills it ahead."""
         self._retry.typed()
         self._edited.add(uri)
         self.asked_edits.stop(uri, DOCUMENT_CHANGED)
         self.files.edited(uri, changes)
+        self.next_edits.changed(uri, changes)
         if (pause := self._pauses.pop(uri, None)) is not None:
             pause.cancel()
         self._pause(uri, _PAUSE_S)
@@ -197,6 +206,7 @@ class Session:
             self._pause(uri, 0)
             return
         self._begin(self._send_ahead(uri))
+        self._begin(self.next_edits.follow(uri))
         self._begin(self._retract())
 
     def _when_judged(self, then: Callable[[], None]) -> None:
@@ -223,6 +233,7 @@ class Session:
             self.completer.forget(uri)
             self.asked_edits.stop(uri, DOCUMENT_CHANGED)
             self.workspace.permissions.forget(uri)
+        self.next_edits.history.forget(*uris)
         self._begin(self.link.retract())
 
     def shown(self, completion_id: str) -> None:
@@ -236,6 +247,7 @@ class Session:
     def accepted(self, completion_id: str, length: int | None = None) -> None:
         """Report a completion as accepted: its first `length` code points, or all of it."""
         self._shown = ""
+        self.next_edits.history.accepted()
         kind: FeedbackKind = "accepted" if length is None else "partly_accepted"
         self._tell(completion_id, kind, length)
 
@@ -258,6 +270,7 @@ class Session:
         self.files.close()
         self.completer.stop_all()
         self.asked_edits.stop_all()
+        self.next_edits.stop()
         await self.link.leave()
 
     @property

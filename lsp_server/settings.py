@@ -56,6 +56,7 @@ SHARED = frozenset(
         *("enable", "languages", "disabled_globs", "layout", "lookahead", "temperature"),
         *("max_tokens", "prompt_tokens", "time_limit_ms", "min_confidence", "lines"),
         *("debounce_ms", "speculate", "num_candidates", "completion_fallback", "line_ends"),
+        "next_edits",
     )
 )
 
@@ -94,6 +95,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     num_candidates: Annotated[int, Meta(ge=1, le=10)] = 3
     completion_fallback: bool = False
     line_ends: Literal["auto", "lf", "document"] = "auto"
+    next_edits: Literal["on", "off", "hint"] = "on"
     debug: bool = False
 
     @property

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from engine.atomic_write import atomic_write, read_kept
 from engine.errors import ForegramError
@@ -113,10 +114,11 @@ class AnswerLog:
         self._last: tuple[str, Done] | None = None  # the prompt that was written last
         self._prompt: LastPrompt | None = None
 
-    def note(self, uri: str, reason: Reason | None, line: int) -> None:
+    def note(self, uri: str, reason: Reason | None, line: int, detail: str = "") -> None:
         """Note the answer to a request, and write soon rather than at every key."""
         if reason is not None:
-            self.kept.append(self.explained(uri, reason, line))
+            answer = self.explained(uri, reason, line)
+            self.kept.append(replace(answer, detail=detail or answer.detail))
         if self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(_WRITE_S, self.write)
 

@@ -86,7 +86,7 @@ def test_no_repository_can_choose_what_runs_or_who_gets_the_text(manifest):
     open_to_all = {name for name, schema in declared.items() if schema["scope"] != "machine"}
     harmless = {"layout", "lookahead", "temperature", "maxTokens", "promptTokens"}
     harmless |= {"timeLimitMs", "debounceMs", "speculate", "numCandidates", "lineEnds"}
-    harmless |= {"minConfidence", "lines", "completionFallback"}
+    harmless |= {"minConfidence", "lines", "completionFallback", "nextEdits"}
     switches = {"enable", "languages"}  # a folder that is not trusted has no say in these
     assert open_to_all == {f"foregram.{name}" for name in harmless | switches}
     restricted = manifest["capabilities"]["untrustedWorkspaces"]["restrictedConfigurations"]

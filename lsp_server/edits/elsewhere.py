@@ -1,0 +1,44 @@
+"""Where a second look may find an edit, as Sweep's server looks: far from the cursor."""
+
+import re
+from collections.abc import Iterable, Sequence
+
+from engine.host.protocol import Position
+from engine.request import Diagnostic
+from lsp_server.edits.edit_script import Hunk
+
+_NEAR_LINES = 10  # lines on either side of the cursor, which the first look could change
+_NAME = re.compile(r"[^\W\d]\w*")
+
+
+def elsewhere(
+    lines: Sequence[str], row: int, edit: Hunk | None, diagnostics: Sequence[Diagnostic]
+) -> Position | None:
+    """Return the nearest place where a name that the last edit removed recurs.
+
+    Else that of the nearest diagnostic. None if there is none outside the cursor's surroundings.
+    """
+    name = None if edit is None else _removed_name(lines, edit)
+    if name is not None:
+        whole = re.compile(rf"\b{name}\b")
+        found = ((number, whole.search(line)) for number, line in enumerate(lines) if name in line)
+        ends = [(number, match.end()) for number, match in found if match is not None]
+        if (nearest := _nearest((number for number, _ in ends), row)) is not None:
+            return Position(nearest, dict(ends)[nearest])
+    told = (one.line for one in diagnostics if one.line < len(lines))
+    nearest = _nearest(told, row)
+    return None if nearest is None else Position(nearest, 0)
+
+
+def _removed_name(lines: Sequence[str], edit: Hunk) -> str | None:
+    """Return the rarest name that an edit removed and that the text still has."""
+    old, new = (_NAME.findall("\n".join(side)) for side in (edit.old, edit.new))
+    text, left = "\n".join(lines), set(new)
+    counts = {name: text.count(name) for name in old if name not in left}
+    known = {name: count for name, count in counts.items() if count}
+    return min(known, key=known.__getitem__, default=None)
+
+
+def _nearest(rows: Iterable[int], row: int) -> int | None:
+    far = (one for one in rows if abs(one - row) > _NEAR_LINES)
+    return min(far, key=lambda one: abs(one - row), default=None)

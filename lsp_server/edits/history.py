@@ -1,0 +1,145 @@
+"""The user's last edits in all open documents, none of a document that may not be sent."""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from lsprotocol import types
+
+from engine.request import PastEdit
+from lsp_server.documents.document import Snapshot
+from lsp_server.edits.edit_script import EditScript, Hunk, hunks_between
+from lsp_server.workspace import Workspace
+
+_MOST_HUNKS = 32  # of all documents, as many as a request carries; models are shown 6 to 10
+_MOST_CHARS = 16_000  # of all hunks, about 4,000 tokens
+_LARGEST = 4_000  # characters of one hunk, more than a suggestion has; others are no edits by hand
+_CONTEXT = 3  # lines on either side, as in a unified diff
+# As vscode-nes 0.5.0 counts: a person does not type that much at once.
+_BULK_CHARS, _BULK_LINES, _BULK_S = 200, 8, 1.5
+_MAX_PATH = 1024  # characters
+
+Changes = Sequence[types.TextDocumentContentChangeEvent]
+
+
+@dataclass(slots=True)
+class _Edited:
+    """An open document since the text that its script begins with."""
+
+    opening: int
+    lines: tuple[str, ...]  # those to which the script leads
+    script: EditScript = field(default_factory=EditScript)
+
+
+class EditHistory:
+    """What `follow` saw of documents, which need to be judged before: `Workspace.look`."""
+
+    def __init__(self, workspace: Workspace, clock: Callable[[], float] = time.monotonic) -> None:
+        self._workspace = workspace
+        self._clock = clock
+        self._edited: dict[str, _Edited] = {}  # by URI
+        self._bulk_at: dict[str, float] = {}  # when a document last changed much at once
+
+    def changed(self, uri: str, changes: Changes) -> None:
+        """Note how much changed at once."""
+        num_lines = max(map(_num_lines, changes), default=0)
+        if sum(map(_num_chars, changes)) >= _BULK_CHARS or num_lines >= _BULK_LINES:
+            self._bulk_at[uri] = self._clock()
+
+    def accepted(self) -> None:
+        """Note that the last changes were suggestions."""
+        self._bulk_at.clear()
+
+    def is_bulk(self, uri: str) -> bool:
+        """Whether a document has just been changed by more than typing."""
+        return self._clock() - self._bulk_at.get(uri, -_BULK_S) < _BULK_S
+
+    def follow(self, uri: str) -> None:
+        """Note the changes since the last call; at the first one, from which text they start."""
+        snapshot = self._sendable(uri)
+        if snapshot is None:
+            return
+        known = self._edited.get(uri)
+        if known is None or known.opening != snapshot.opening:
+            self._edited[uri] = _Edited(snapshot.opening, snapshot.lines)
+        elif known.lines is not snapshot.lines:
+            for hunk in hunks_between(known.lines, snapshot.lines, self._clock()):
+                if hunk.num_chars > _LARGEST:
+                    known.script.hunks.clear()  # they lead to its text, which is not told
+                else:
+                    known.script.add(hunk)
+            known.lines = snapshot.lines
+            self._drop_oldest()
+
+    def forget(self, *uris: str) -> None:
+        """Forget documents that were closed."""
+        for uri in uris:
+            self._edited.pop(uri, None)
+            self._bulk_at.pop(uri, None)
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self.forget(*self._edited, *self._bulk_at)
+
+    @property
+    def newest(self) -> Hunk | None:
+        """The last edit."""
+        hunks = [hunk for one in self._edited.values() for hunk in one.script.hunks[-1:]]
+        return max(hunks, key=lambda hunk: hunk.time_s, default=None)
+
+    def is_undone_by(self, uri: str, hunk: Hunk) -> bool:
+        """Whether a change of a document's present text would return to an earlier state."""
+        known = self._edited.get(uri)
+        return known is not None and known.script.is_undone_by(hunk)
+
+    def past(self) -> tuple[PastEdit, ...]:
+        """Return the edits, oldest first. Those of one document lead to its present text."""
+        for uri in [uri for uri, one in self._edited.items() if self._is_told(uri, one)]:
+            self.follow(uri)
+        timed = [one for uri in self._edited for one in self._timed(uri)]
+        timed.sort(key=lambda one: one[0])
+        shown, room = list[PastEdit](), _MOST_CHARS
+        for _, hunk, edit in reversed(timed):
+            room -= hunk.num_chars
+            if room < 0:
+                break
+            shown.append(edit)
+        return tuple(shown[::-1])
+
+    def _timed(self, uri: str) -> Iterator[tuple[float, Hunk, PastEdit]]:
+        known, time_s = self._edited[uri], 0.0
+        path = self._workspace.permissions.path_of(uri)[:_MAX_PATH]
+        for number, hunk in enumerate(known.script.hunks):
+            time_s = max(time_s, hunk.time_s)  # they stay in order
+            first, end = known.script.region_of(number)
+            above, below = known.lines[max(0, first - _CONTEXT) : first], known.lines[end:]
+            edit = PastEdit(path, hunk.row, hunk.old, hunk.new, above, below[:_CONTEXT])
+            yield time_s, hunk, edit
+
+    def _is_told(self, uri: str, one: _Edited) -> bool:
+        snapshot = self._workspace.documents.snapshot(uri)
+        is_current = isinstance(snapshot, Snapshot) and snapshot.lines is one.lines
+        return bool(one.script.hunks) or not is_current
+
+    def _sendable(self, uri: str) -> Snapshot | None:
+        """Return the document; if it is closed or hidden, forget what it held."""
+        snapshot = self._workspace.documents.snapshot(uri)
+        if isinstance(snapshot, Snapshot) and self._workspace.permissions.may_send(snapshot):
+            return snapshot
+        self.forget(uri)
+        return None
+
+    def _drop_oldest(self) -> None:
+        scripts = [one.script.hunks for one in self._edited.values()]
+        for _ in range(sum(map(len, scripts)) - _MOST_HUNKS):
+            min(filter(None, scripts), key=lambda hunks: hunks[0].time_s).pop(0)
+
+
+def _num_chars(change: types.TextDocumentContentChangeEvent) -> int:
+    return len(change.text) if isinstance(change, types.TextDocumentContentChangePartial) else 0
+
+
+def _num_lines(change: types.TextDocumentContentChangeEvent) -> int:
+    if not isinstance(change, types.TextDocumentContentChangePartial):
+        return 0  # clients that send whole documents do so at each key
+    return max(change.text.count("\n"), change.range.end.line - change.range.start.line)

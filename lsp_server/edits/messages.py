@@ -1,0 +1,57 @@
+"""Messages about next edits, as Copilot's clients send them."""
+
+from typing import Any
+
+import msgspec
+from lsprotocol import types
+
+from engine.request import Diagnostic
+from lsp_server.feedback import Item
+
+ACCEPT = "github.copilot.didAcceptNextEditSuggestionItem"
+REJECT = "github.copilot.didRejectNextEditSuggestionItem"
+IGNORE = "github.copilot.didIgnoreNextEditSuggestionItem"
+_MOST_DIAGNOSTICS = 64  # as many as a request carries
+_MAX_MESSAGE = 1024  # characters of a diagnostic, likewise
+
+
+class _Document(msgspec.Struct, frozen=True):
+    uri: str
+    version: int | None = None
+
+
+class _Found(msgspec.Struct, frozen=True):
+    range: types.Range
+    message: str
+
+
+class InlineEditParams(msgspec.Struct, frozen=True, rename="camel"):
+    """`textDocument/copilotInlineEdit`."""
+
+    text_document: _Document
+    position: types.Position
+    diagnostics: tuple[_Found, ...] | None = None
+
+    def diagnostics_from(self, row: int) -> tuple[Diagnostic, ...]:
+        """Return the diagnostics, nearest to the row first."""
+        found = [(one.range.start.line, one.message) for one in self.diagnostics or ()]
+        found.sort(key=lambda one: abs(one[0] - row))
+        return tuple(
+            Diagnostic(line, message[:_MAX_MESSAGE]) for line, message in found[:_MOST_DIAGNOSTICS]
+        )
+
+
+class ShownParams(msgspec.Struct, frozen=True):
+    """`textDocument/didShowInlineEdit`."""
+
+    item: Item
+
+
+def inline_edit(uri: str, version: int, edit: types.TextEdit, proposal_id: str) -> dict[str, Any]:
+    """Return an edit as clients read it; they run its command after applying it."""
+    return {
+        "text": edit.new_text,
+        "range": msgspec.to_builtins(edit.range),
+        "textDocument": {"uri": uri, "version": version},
+        "command": {"title": "Accept next edit", "command": ACCEPT, "arguments": [proposal_id]},
+    }

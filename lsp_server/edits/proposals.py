@@ -1,0 +1,93 @@
+"""Edits that were proposed, and what became of them."""
+
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Self
+
+from lsprotocol import types
+
+from engine.host.protocol import FeedbackKind
+from engine.request import EditOutcome
+from lsp_server.documents.document import Snapshot
+from lsp_server.edits.messages import inline_edit
+
+_MOST_SETTLED = 100  # accepted and rejected edits that are not proposed again
+_MOST_OPEN = 16  # proposals that a client may still speak of; it shows one at a time
+
+Tell = Callable[[str, FeedbackKind, int | None], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """A change proposed in a document at a version."""
+
+    id: str  # of the host's completion
+    uri: str
+    version: int
+    edit: types.TextEdit
+    what: tuple[object, ...]  # distinguishes it from other changes: its lines and those next to it
+
+    @classmethod
+    def of(
+        cls, proposal_id: str, document: Snapshot, change: EditOutcome, edit: types.TextEdit
+    ) -> Self:
+        """Propose `edit`, which makes `change`."""
+        around = document.lines[max(0, change.first - 1) : change.end + 1]
+        what = document.uri, document.opening, around, change.end - change.first, change.lines
+        return cls(proposal_id, document.uri, document.version, edit, what)
+
+    @property
+    def message(self) -> dict[str, Any]:
+        """The edit as clients read it."""
+        return inline_edit(self.uri, self.version, self.edit, self.id)
+
+
+class Proposals:
+    """Remembers proposals, so that one that was accepted or rejected does not come again."""
+
+    def __init__(self, tell: Tell) -> None:
+        """`tell` takes an id, what became of it, and how many characters were accepted."""
+        self._tell = tell
+        self._open: OrderedDict[str, Proposal] = OrderedDict()  # by id, oldest first
+        self._settled: OrderedDict[tuple[object, ...], None] = OrderedDict()  # oldest first
+
+    def add(self, proposal: Proposal) -> None:
+        """Remember a proposal that the client gets."""
+        self._open[proposal.id] = proposal
+        _limit(self._open, _MOST_OPEN)
+
+    def is_settled(self, proposal: Proposal) -> bool:
+        """Whether the same change of the same lines was accepted or rejected before."""
+        return proposal.what in self._settled
+
+    def shown(self, proposal_id: str) -> None:
+        """Note that a proposal is on the screen."""
+        if proposal_id in self._open:
+            self._tell(proposal_id, "shown", None)
+
+    def accepted(self, proposal_id: str) -> None:
+        """Note that a proposal was applied. If that is undone, the user does not want it."""
+        if (proposal := self._settle(proposal_id)) is not None:
+            self._tell(proposal_id, "accepted", len(proposal.edit.new_text))
+
+    def rejected(self, proposal_id: str) -> None:
+        """Note that the user dismissed a proposal."""
+        if self._settle(proposal_id) is not None:
+            self._tell(proposal_id, "rejected", None)
+
+    def ignored(self, proposal_id: str) -> None:
+        """Note that the user went on without deciding; the same edit may come again."""
+        self._open.pop(proposal_id, None)
+
+    def _settle(self, proposal_id: str) -> Proposal | None:
+        proposal = self._open.pop(proposal_id, None)
+        if proposal is not None:
+            self._settled[proposal.what] = None
+            _limit(self._settled, _MOST_SETTLED)
+        return proposal
+
+
+def _limit(kept: OrderedDict[Any, Any], most: int) -> None:
+    if len(kept) > most:
+        kept.popitem(last=False)

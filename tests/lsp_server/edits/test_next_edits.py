@@ -1,0 +1,362 @@
+"""Next edits as an editor meets them, with a host that a test holds in its hands."""
+
+import asyncio
+import logging
+from contextlib import asynccontextmanager
+
+import pytest
+from lsprotocol import types
+from msgspec.structs import replace
+from pygls.exceptions import JsonRpcException
+
+from engine.errors import ForegramError
+from engine.host.runtime import RuntimeFolder
+from engine.request import Diagnostic, EditOutcome, PastEdit
+from lsp_server.edits.next_edits import SURE
+from tests.support.editor import editor
+from tests.support.held_engine import HeldEngine
+from tests.support.running_host import running_host
+
+METHOD = "textDocument/copilotInlineEdit"
+COMMAND = "github.copilot.did{}NextEditSuggestionItem"
+SOURCE = "def area(width, height):\n    return width * height\n\n\nprint(area(1, 2))\n"
+CHANGED = ("    return breadth * height",)
+RENAME = EditOutcome(1, 2, CHANGED, probability=0.9)
+NOTHING = EditOutcome(refusal="no_change")
+
+
+class EditEngine(HeldEngine):
+    """Answers requests for edits in turn with `answers`, the last of them again and again."""
+
+    def __init__(self, *answers, **options):
+        super().__init__(**options)
+        self.answers = list(answers)
+        self.num_asked = 0
+
+    @property
+    def tasks(self):
+        return [one.edit for one in self.requests if one.edit is not None]
+
+    def completing(self, request, **how):
+        if request.edit is not None:
+            self.num_asked += 1
+            answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+            if isinstance(answer, Exception):
+                raise answer
+            self.edit = answer
+        return (yield from super().completing(request, **how))
+
+
+class NoEditModelError(ForegramError):
+    """As an engine refuses whose model proposes no edits."""
+
+    code = "no_edit_model"
+
+
+@asynccontextmanager
+async def served(tmp_path, engine, **options):
+    run = RuntimeFolder.open(tmp_path / "run")
+    environ = {
+        "FOREGRAM_RUNTIME": str(run.path),
+        "FOREGRAM_CACHE": str(tmp_path),
+        "FOREGRAM_CONFIG": str(tmp_path / "foregram.toml"),
+        "FOREGRAM_SPECULATE": "false",
+    }
+    async with (
+        running_host(run.path, engine, token=run.token()),
+        editor(environ=environ, command=None, **options) as shown,
+    ):
+        yield shown
+
+
+async def opened(shown, text=SOURCE, language="python"):
+    """Open a document, and return once the server knows from which text its edits start."""
+    shown.open_around("", text, language)
+    await shown.run("foregram.why")
+
+
+def rename(shown):
+    """Rename the first parameter in the first line of the source."""
+    place = types.Position(0, 9)
+    shown.replace(place, types.Position(0, 14), "breadth")
+
+
+def request(shown, line=0, request_id=None, **changes):
+    document = {"uri": shown.uri, "version": changes.pop("version", shown.version)}
+    params = {
+        "textDocument": document,
+        "position": {"line": line, "character": 0},
+        "context": {"triggerKind": 2},
+        **changes,
+    }
+    return asyncio.wrap_future(
+        shown.client.protocol.send_request(METHOD, params, msg_id=request_id)
+    )
+
+
+async def edits(shown, **changes):
+    answer = await request(shown, **changes)
+    found = answer["edits"] if isinstance(answer, dict) else answer.edits
+    return list(found)
+
+
+async def reason_of(shown, **changes):
+    """Return the reason for an empty answer."""
+    assert await edits(shown, **changes) == []
+    return (await shown.reasons())[-1]
+
+
+def told(shown, what, edit):
+    return shown.run(COMMAND.format(what), *edit.command.arguments)
+
+
+async def test_the_next_edit_is_proposed_for_the_version_that_was_asked_about(tmp_path):
+    engine = EditEngine(RENAME)
+    async with served(tmp_path, engine) as shown:
+        await opened(shown)
+        rename(shown)
+        [edit] = await edits(shown)
+    assert edit.text == CHANGED[0]
+    where = edit.range
+    assert (where.start.line, where.start.character, where.end.line, where.end.character) == (
+        *(1, 0, 1, 25),
+    )
+    assert (edit.textDocument.uri, edit.textDocument.version) == (shown.uri, shown.version)
+    assert edit.command.command == COMMAND.format("Accept")
+    [task] = engine.tasks
+    [past] = task.history
+    assert past == PastEdit(
+        "inventory.py",
+        0,
+        ("def area(width, height):",),
+        ("def area(breadth, height):",),
+        (),
+        ("    return width * height", "", ""),
+    )
+    assert not task.instruction
+
+
+async def test_the_clients_units_and_line_ends_are_used(tmp_path):
+    outcome = EditOutcome(1, 2, ('🙂 = "a"', 'b = "🙂"'), probability=0.9)
+    async with served(tmp_path, EditEngine(outcome)) as shown:
+        await opened(shown, "x = 1\r\n🙂 = '🙂🙂'\r\nprint()\r\n")
+        shown.replace(types.Position(0, 0), types.Position(0, 1), "y")
+        [edit] = await edits(shown)
+    assert edit.text == '🙂 = "a"\r\nb = "🙂"'
+    assert edit.range.end.character == len("🙂 = '🙂🙂'".encode("utf-16-le")) // 2
+
+
+UNTOLD = [
+    pytest.param(NOTHING, "no_next_edit", id="the model says nothing"),
+    pytest.param(EditOutcome(1, 2, ("    return width * height",)), "no_next_edit", id="the same"),
+    pytest.param(EditOutcome(refusal="token_limit"), "edit_refused", id="refused by the format"),
+    pytest.param(EditOutcome(refusal="revert"), "edit_returns", id="the format saw a return"),
+    pytest.param(replace(RENAME, probability=SURE - 0.01), "edit_unsure", id="unsure"),
+    pytest.param(
+        EditOutcome(0, 1, ("def area(width, height):",)), "edit_returns", id="undoes the edit"
+    ),
+    pytest.param(EditOutcome(5, 9, ("x",)), "no_next_edit", id="outside the document"),
+]
+
+
+@pytest.mark.parametrize(("outcome", "reason"), UNTOLD)
+async def test_what_is_not_proposed_has_a_reason(tmp_path, outcome, reason):
+    async with served(tmp_path, EditEngine(outcome)) as shown:
+        await opened(shown)
+        rename(shown)
+        assert await reason_of(shown) == reason
+        kept = (await shown.run("foregram.why"))[-1]
+    assert (kept["line"], "token limit" in kept["sentence"]) == (1, reason == "edit_refused")
+
+
+QUIET = [
+    pytest.param({"options": {"nextEdits": "off"}}, {}, "next_edits_off", id="off"),
+    pytest.param({}, {"version": 99}, "other_version", id="another version"),
+    pytest.param({}, {"line": 99}, "bad_position", id="outside"),
+    pytest.param({"uri": "file:///shop/.env"}, {}, "secret_file", id="a secret file"),
+    pytest.param({"uri": "file:///shop/a.md"}, {}, "prose", id="prose"),
+    pytest.param({"options": {"enable": False}}, {}, "disabled", id="switched off"),
+]
+
+
+@pytest.mark.parametrize(("options", "changes", "reason"), QUIET)
+async def test_nothing_is_asked_where_no_edit_may_come(tmp_path, options, changes, reason):
+    engine = EditEngine(RENAME)
+    async with served(tmp_path, engine, **options) as shown:
+        language = "markdown" if shown.uri.endswith(".md") else "python"
+        await opened(shown, language=language)
+        rename(shown)
+        assert await reason_of(shown, **changes) == reason
+    assert not engine.tasks
+
+
+async def test_nothing_is_asked_before_an_edit_or_after_it_was_undone(tmp_path):
+    engine = EditEngine(RENAME)
+    async with served(tmp_path, engine) as shown:
+        await opened(shown)
+        assert await reason_of(shown) == "nothing_edited"
+        rename(shown)
+        shown.replace(types.Position(0, 9), types.Position(0, 16), "width")
+        assert await reason_of(shown) == "nothing_edited"
+    assert not engine.tasks
+
+
+async def test_a_large_paste_leads_to_no_edit_and_an_accepted_suggestion_does(tmp_path):
+    engine = EditEngine(RENAME)
+    async with served(tmp_path, engine) as shown:
+        await opened(shown)
+        shown.replace(types.Position(4, 0), types.Position(4, 0), "print()\n" * 9)
+        assert await reason_of(shown) == "bulk_edit"
+        await shown.run("foregram.accept", "its id")
+        assert await edits(shown)
+
+
+async def test_a_host_without_an_edit_model_is_asked_once(tmp_path, caplog):
+    engine = EditEngine(NoEditModelError("fake-1b proposes no edits"))
+    async with served(tmp_path, engine) as shown:
+        await opened(shown)
+        rename(shown)
+        with caplog.at_level(logging.WARNING, "lsp_server.edits"):
+            for _ in range(3):
+                assert await reason_of(shown) == "no_edit_model"
+        assert "fake-1b proposes no edits" in (await shown.run("foregram.why"))[-1]["sentence"]
+        await shown.items()
+    assert len([one for one in caplog.records if "no next edits" in one.message]) == 1
+    assert (engine.num_asked, len(engine.requests)) == (1, 1)  # ghost text is as before
+
+
+@pytest.mark.parametrize(("what", "reason"), [("Reject", "edit_known"), ("Accept", "edit_known")])
+async def test_what_was_rejected_or_accepted_and_undone_does_not_come_again(tmp_path, what, reason):
+    async with served(tmp_path, EditEngine(RENAME)) as shown:
+        await opened(shown)
+        rename(shown)
+        [edit] = await edits(shown)
+        await told(shown, what, edit)
+        assert await reason_of(shown) == reason
+        shown.replace(types.Position(4, 0), types.Position(4, 0), "\n")  # elsewhere
+        assert await reason_of(shown) == reason
+        shown.replace(types.Position(1, 4), types.Position(1, 4), "x")  # in its lines
+        assert await edits(shown)
+
+
+async def test_what_was_ignored_may_come_again(tmp_path):
+    async with served(tmp_path, EditEngine(RENAME)) as shown:
+        await opened(shown)
+        rename(shown)
+        [edit] = await edits(shown)
+        await told(shown, "Ignore", edit)
+        assert await edits(shown)
+
+
+async def test_what_becomes_of_edits_is_counted_with_the_next_request(tmp_path):
+    run = RuntimeFolder.open(tmp_path / "run")
+    async with served(tmp_path, EditEngine(RENAME)) as shown:
+        await opened(shown)
+        rename(shown)
+        [edit] = await edits(shown)
+        command = {"command": edit.command.command, "arguments": list(edit.command.arguments)}
+        shown.client.protocol.notify(
+            "textDocument/didShowInlineEdit", {"item": {"command": command}}
+        )
+        await told(shown, "Accept", edit)
+        await shown.run(COMMAND.format("Accept"), "another id")
+        shown.replace(types.Position(1, 0), types.Position(1, 25), CHANGED[0])
+        await edits(shown)
+        page = await metrics(run)
+    assert 'foregram_feedback_total{kind="shown"} 1.0' in page
+    assert 'foregram_feedback_total{kind="accepted"} 1.0' in page
+    assert f"foregram_accepted_characters_total {len('one two three')}.0" in page
+
+
+async def metrics(run):
+    import httpx2
+
+    transport = httpx2.AsyncHTTPTransport(uds=str(run.socket_path))
+    headers = {"authorization": f"Bearer {run.token()}"}
+    async with httpx2.AsyncClient(transport=transport, headers=headers) as client:
+        return (await client.get("http://host/metrics")).text
+
+
+LONG = "\n".join(["width = 1", *(f"line{n} = {n}" for n in range(30)), "print(width)", ""])
+
+
+async def test_a_name_that_recurs_far_away_gets_a_second_look(tmp_path):
+    far = EditOutcome(31, 32, ("print(breadth)",), probability=0.9)
+    engine = EditEngine(NOTHING, far)
+    async with served(tmp_path, engine) as shown:
+        await opened(shown, LONG)
+        shown.replace(types.Position(0, 0), types.Position(0, 5), "breadth")
+        [edit] = await edits(shown)
+    assert (edit.range.start.line, edit.text) == (31, "print(breadth)")
+    assert [one.prefix.count("\n") for one in engine.requests] == [0, 31]
+
+
+async def test_the_nearest_diagnostic_far_away_gets_a_second_look(tmp_path):
+    engine = EditEngine(NOTHING)
+    diagnostics = [
+        {"range": span(line), "message": f"undefined {line}", "severity": "error"}
+        for line in (29, 3, 20)
+    ]
+    async with served(tmp_path, engine) as shown:
+        await opened(shown, LONG)
+        shown.replace(types.Position(5, 0), types.Position(5, 0), "x")
+        assert await reason_of(shown, line=5, diagnostics=diagnostics) == "no_next_edit"
+    first, second = engine.tasks
+    lines = [[one.line for one in task.diagnostics] for task in (first, second)]
+    assert lines == [[3, 20, 29], [20, 29, 3]]
+    assert first.diagnostics[0] == Diagnostic(3, "undefined 3")
+    assert [one.prefix.count("\n") for one in engine.requests] == [5, 20]
+
+
+def span(line):
+    return {"start": {"line": line, "character": 0}, "end": {"line": line, "character": 1}}
+
+
+async def test_an_answer_for_a_text_that_changed_is_dropped(tmp_path):
+    engine = EditEngine(RENAME, is_held=True)
+    async with served(tmp_path, engine) as shown:
+        await opened(shown)
+        rename(shown)
+        running = request(shown)
+        await asyncio.to_thread(engine.began.acquire, timeout=10)
+        shown.replace(types.Position(4, 0), types.Position(4, 0), "\n")
+        assert not (await running).edits
+        assert (await shown.reasons())[-1] == "superseded"
+        engine.is_held = False
+        [edit] = await edits(shown)
+    assert edit.textDocument.version == shown.version
+
+
+async def test_the_newest_request_is_answered_and_a_cancelled_one_ends(tmp_path):
+    engine = EditEngine(RENAME, is_held=True)
+    async with served(tmp_path, engine) as shown:
+        await opened(shown)
+        rename(shown)
+        first = request(shown)
+        await asyncio.to_thread(engine.began.acquire, timeout=10)
+        second = request(shown, request_id="second")
+        assert not (await first).edits
+        await asyncio.to_thread(engine.began.acquire, timeout=10)
+        shown.cancel("second")
+        with pytest.raises((JsonRpcException, asyncio.CancelledError)):
+            await second
+        assert (await shown.reasons())[-2:] == ["superseded", "cancelled"]
+        engine.is_held = False
+        assert await edits(shown)
+
+
+@pytest.mark.parametrize(
+    "params",
+    [{}, [], None, {"textDocument": {"uri": 3}}, {"textDocument": {"uri": "a"}, "position": {}}],
+)
+async def test_odd_messages_are_answered_and_do_no_harm(tmp_path, params):
+    async with served(tmp_path, EditEngine(RENAME)) as shown:
+        await opened(shown)
+        rename(shown)
+        shown.client.protocol.notify("textDocument/didShowInlineEdit", params)
+        with pytest.raises(JsonRpcException):
+            await asyncio.wrap_future(shown.client.protocol.send_request(METHOD, params))
+        assert await edits(shown, version=None)
+        negative = {"position": {"line": 0, "character": -4}}
+        await asyncio.wait([request(shown, **negative)])
+        assert await edits(shown)
