@@ -6,7 +6,7 @@ from lsprotocol import types
 
 from engine.host.protocol import Position
 from lsp_server.completion.suggestions import Suggestion
-from lsp_server.documents.anchor import Anchor, LineEdit
+from lsp_server.documents.anchor import Anchor, SpanEdit
 from lsp_server.documents.document import Snapshot
 
 ACCEPT_COMMAND = "foregram.accept"
@@ -17,7 +17,7 @@ def inline_item(
 ) -> types.InlineCompletionItem:
     """Return the text left to type, after the menu's item; accepting runs `foregram.accept`."""
     document, cursor = anchor.document, anchor.position
-    edit = anchor.selected or LineEdit(cursor.line, cursor.character, cursor.character)
+    edit = anchor.selected or SpanEdit(cursor.line, cursor.character, cursor.character)
     end = edit.end + rest.replaced_chars_after_cursor
     return types.InlineCompletionItem(
         insert_text=(edit.text + rest.text).replace("\n", line_end),

@@ -10,7 +10,7 @@ from lsp_server.documents.cells_around import ALONE, CellsAround
 from lsp_server.documents.document import Snapshot
 
 
-class LineEdit(NamedTuple):
+class SpanEdit(NamedTuple):
     """Text, with LF line ends, in place of code points `start` to `end` of a line."""
 
     line: int
@@ -27,7 +27,7 @@ class Anchor:
     position: Position
     document: Snapshot = field(compare=False)
     row: int = field(compare=False)
-    selected: LineEdit | None = field(default=None, compare=False)  # menu item taken as accepted
+    selected: SpanEdit | None = field(default=None, compare=False)  # menu item taken as accepted
     is_invoked: bool = field(default=False, compare=False)  # whether the user asked explicitly
     cells: CellsAround = ALONE  # the other cells of the document's notebook
     # An explicit request where text is hard to predict, as in prose, so only one confident line.
@@ -56,7 +56,7 @@ class Anchor:
         """Return the position after a completion, in the text with it inserted."""
         start = self.position.character
         end = start + replaced_chars_after_cursor
-        after = _edited(self.snapshot, LineEdit(self.position.line, start, end, text))
+        after = _edited(self.snapshot, SpanEdit(self.position.line, start, end, text))
         return Anchor(*after, self.document, self.row, cells=self.cells)
 
     @property
@@ -71,7 +71,7 @@ class Anchor:
 
 def _selected(
     info: types.SelectedCompletionInfo | None, document: Snapshot, position: Position
-) -> LineEdit | None:
+) -> SpanEdit | None:
     """Return the menu's item; None if its range is not at the cursor, as in Neovim."""
     if info is None or not info.text:
         return None
@@ -80,10 +80,10 @@ def _selected(
         return None
     if not start.character <= position.character <= end.character:
         return None
-    return LineEdit(position.line, start.character, end.character, info.text)
+    return SpanEdit(position.line, start.character, end.character, info.text)
 
 
-def _edited(snapshot: Snapshot, edit: LineEdit) -> tuple[Snapshot, Position]:
+def _edited(snapshot: Snapshot, edit: SpanEdit) -> tuple[Snapshot, Position]:
     row, line = edit.line, snapshot.line(edit.line)
     written = line[: edit.start] + edit.text
     *above, last = written.split("\n")

@@ -8,11 +8,11 @@ from lsprotocol import types
 from engine.host.protocol import Position
 from lsp_server.completion.item import inline_item, menu_entry
 from lsp_server.completion.suggestions import Suggestion
-from lsp_server.documents.anchor import Anchor, LineEdit
+from lsp_server.documents.anchor import Anchor, SpanEdit
 from lsp_server.documents.document import Snapshot
 
 
-def item(lines: str, column: int, rest: Suggestion, selected: LineEdit | None = None, **options):
+def item(lines: str, column: int, rest: Suggestion, selected: SpanEdit | None = None, **options):
     """What is shown on the last line: its text, and the columns that it replaces."""
     text = tuple(lines.split("\n"))
     document = Snapshot("file:///a.py", "python", 1, 1, text, "\n")
@@ -41,7 +41,7 @@ def test_line_ends_are_those_asked_for():
 
 
 def test_a_completion_made_after_the_menus_item_contains_it():
-    selected = LineEdit(0, 6, 9, "append")
+    selected = SpanEdit(0, 6, 9, "append")
     rest = Suggestion("(x)", 2, "id-1")
     assert item("items.app()", 9, rest, selected) == ("append(x)", 6, 11)
 
