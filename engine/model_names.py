@@ -23,6 +23,11 @@ _QWEN = {
 HUB_ALIASES = _QWEN | {
     "seed-coder-8b": "ByteDance-Seed/Seed-Coder-8B-Base",
     "mellum-4b": "JetBrains/Mellum-4b-base",
+    "sweep-0.5b": "sweepai/sweep-next-edit-0.5B:q8_0",  # Sweep and Zed train for next edits
+    "sweep-1.5b": "sweepai/sweep-next-edit-1.5B:q8_0.v2",
+    "sweep-7b": "sweepai/sweep-next-edit-v2-7B",
+    "zeta": "zed-industries/zeta",
+    "zeta-2": "zed-industries/zeta-2",
 }
 ALIASES = (*HUB_ALIASES, *EMBEDDED)
 
@@ -91,7 +96,7 @@ def title_of(name: str) -> str:
     if kind_of(name) == "path":
         path = Path(name)
         return printable(path.stem if path.suffix == ".gguf" else path.name)
-    return EMBEDDED.get(name) or HUB_ALIASES.get(name, name).rpartition("/")[2]
+    return EMBEDDED.get(name) or gguf_tag(HUB_ALIASES.get(name, name))[0].rpartition("/")[2]
 
 
 def near_names(name: str) -> list[str]:

@@ -18,6 +18,8 @@ _OFFERED = {
     AUTO_MODEL: "the best that this machine's GPU runs well; without one, offline",
     "0.5b": "0.5B base, made to fill in code: downloads 1.0 GB",
     "1.5b": "downloads 3.1 GB, for a fast CPU or a GPU",
+    "sweep-0.5b": "Sweep's model for next edits: downloads 0.5 GB",
+    "sweep-1.5b": "the same of 1.5B: downloads 1.5 GB, for a fast CPU or a GPU",
 }
 # GB of the weights on the hub in bfloat16, and of the GPU memory that they need.
 _LARGE = {
@@ -27,6 +29,9 @@ _LARGE = {
     "32b": (65.5, 68),
     "mellum-4b": (8.0, 10),
     "seed-coder-8b": (16.5, 18),
+    "sweep-7b": (15.2, 17),
+    "zeta": (15.2, 17),
+    "zeta-2": (16.5, 18),
 }
 
 

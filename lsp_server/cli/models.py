@@ -154,8 +154,7 @@ def _pip(*words: str) -> Iterator[str]:
 
 def _remove(name: str, cache_folder: Path) -> int:
     """Remove all of a model and return its bytes. Raises ModelNotFoundError."""
-    titles = EMBEDDED | HUB_ALIASES
-    title = title_of(name) if kind_of(name) == "path" else titles.get(name, gguf_tag(name)[0])
+    title = title_of(name) if kind_of(name) == "path" else _TITLES.get(name, gguf_tag(name)[0])
     freed = 0
     if (model := OFFLINE_MODELS.get(name)) and (freed := installed_bytes(model)):
         remove_packages(model)
@@ -167,4 +166,5 @@ def _remove(name: str, cache_folder: Path) -> int:
     return freed
 
 
-_NAMES = {title: name for name, title in (EMBEDDED | HUB_ALIASES).items()}
+_TITLES = {name: gguf_tag(title)[0] for name, title in (EMBEDDED | HUB_ALIASES).items()}
+_NAMES = {title: name for name, title in _TITLES.items()}

@@ -12,7 +12,7 @@ from engine.request import EditTask, PastEdit, Snippet
 
 SMALL, LARGE = SweepFormat(2, 5, rewrites_above=True), SweepFormat(10, 10, rewrites_above=False)
 QWEN = ("<|fim_prefix|>", "<|file_sep|>")
-MODELS = ("sweep-next-edit-0.5b", "sweep-next-edit-v2-7B", "zeta", "zeta-2", "zeta-2.1", "instinct")
+MODELS = ("sweep-0.5b", "sweep-7b", "zeta", "zeta-2", "zeta-2.1", "instinct")
 WORDS = (
     "a",
     "b ",
@@ -57,6 +57,10 @@ EDITS = st.builds(
         ("zed-industries/zeta-2", Zeta2Format(has_markers=False)),
         ("/models/zeta2-q4_k_m.gguf", Zeta2Format(has_markers=False)),
         ("owner/zeta-2.1-Q4_K_M-GGUF", Zeta2Format(has_markers=True)),
+        ("sweep-0.5b", SMALL),
+        ("sweep-1.5b", LARGE),
+        ("sweep-7b", LARGE),
+        ("zeta-2", Zeta2Format(has_markers=False)),
         ("offline", SMALL),
         ("Qwen2.5-Coder-1.5B-Instruct", SMALL),
         ("1.5b", None),

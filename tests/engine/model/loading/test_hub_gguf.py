@@ -14,6 +14,7 @@ from engine.errors import ModelCorruptError, ModelNotFoundError
 from engine.model.loading.catalog import locate
 from engine.model.loading.gguf_model import GgufModel
 from engine.model.loading.hub import hub_gguf, is_meant
+from engine.model_names import HUB_ALIASES
 from engine.progress import Progress
 from tests.support.said import Said
 from tests.support.tiny_gguf import write_tiny_gguf
@@ -101,6 +102,12 @@ def test_without_a_tag_what_is_cached_of_others_is_not_taken(fake_hub, tmp_path)
 
     fake_hub.files = None
     assert hub_gguf("owner/x-GGUF", Progress()) == snapshot / "x-Q2_K.gguf"
+
+
+def test_an_alias_may_mean_the_second_version_of_a_file(fake_hub):
+    fake_hub.files = [f"sweep-next-edit-1.5b.{one}.gguf" for one in ("q8_0", "q8_0.v2")]
+    path = hub_gguf(HUB_ALIASES["sweep-1.5b"], Progress())
+    assert path.name == "sweep-next-edit-1.5b.q8_0.v2.gguf"
 
 
 @pytest.mark.parametrize(
