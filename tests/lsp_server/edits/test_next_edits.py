@@ -13,38 +13,15 @@ from engine.errors import ForegramError
 from engine.host.runtime import RuntimeFolder
 from engine.request import Diagnostic, EditOutcome, PastEdit
 from lsp_server.edits.next_edits import SURE
+from tests.support.edit_engine import METHOD, EditEngine, next_edit
 from tests.support.editor import editor
-from tests.support.held_engine import HeldEngine
 from tests.support.running_host import running_host
 
-METHOD = "textDocument/copilotInlineEdit"
 COMMAND = "github.copilot.did{}NextEditSuggestionItem"
 SOURCE = "def area(width, height):\n    return width * height\n\n\nprint(area(1, 2))\n"
 CHANGED = ("    return breadth * height",)
 RENAME = EditOutcome(1, 2, CHANGED, probability=0.9)
 NOTHING = EditOutcome(refusal="no_change")
-
-
-class EditEngine(HeldEngine):
-    """Answers requests for edits in turn with `answers`, the last of them again and again."""
-
-    def __init__(self, *answers, **options):
-        super().__init__(**options)
-        self.answers = list(answers)
-        self.num_asked = 0
-
-    @property
-    def tasks(self):
-        return [one.edit for one in self.requests if one.edit is not None]
-
-    def completing(self, request, **how):
-        if request.edit is not None:
-            self.num_asked += 1
-            answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
-            if isinstance(answer, Exception):
-                raise answer
-            self.edit = answer
-        return (yield from super().completing(request, **how))
 
 
 class NoEditModelError(ForegramError):
@@ -81,21 +58,8 @@ def rename(shown):
     shown.replace(place, types.Position(0, 14), "breadth")
 
 
-def request(shown, line=0, request_id=None, **changes):
-    document = {"uri": shown.uri, "version": changes.pop("version", shown.version)}
-    params = {
-        "textDocument": document,
-        "position": {"line": line, "character": 0},
-        "context": {"triggerKind": 2},
-        **changes,
-    }
-    return asyncio.wrap_future(
-        shown.client.protocol.send_request(METHOD, params, msg_id=request_id)
-    )
-
-
 async def edits(shown, **changes):
-    answer = await request(shown, **changes)
+    answer = await next_edit(shown, **changes)
     found = answer["edits"] if isinstance(answer, dict) else answer.edits
     return list(found)
 
@@ -317,7 +281,7 @@ async def test_an_answer_for_a_text_that_changed_is_dropped(tmp_path):
     async with served(tmp_path, engine) as shown:
         await opened(shown)
         rename(shown)
-        running = request(shown)
+        running = next_edit(shown)
         await asyncio.to_thread(engine.began.acquire, timeout=10)
         shown.replace(types.Position(4, 0), types.Position(4, 0), "\n")
         assert not (await running).edits
@@ -332,9 +296,9 @@ async def test_the_newest_request_is_answered_and_a_cancelled_one_ends(tmp_path)
     async with served(tmp_path, engine) as shown:
         await opened(shown)
         rename(shown)
-        first = request(shown)
+        first = next_edit(shown)
         await asyncio.to_thread(engine.began.acquire, timeout=10)
-        second = request(shown, request_id="second")
+        second = next_edit(shown, request_id="second")
         assert not (await first).edits
         await asyncio.to_thread(engine.began.acquire, timeout=10)
         shown.cancel("second")
@@ -358,5 +322,5 @@ async def test_odd_messages_are_answered_and_do_no_harm(tmp_path, params):
             await asyncio.wrap_future(shown.client.protocol.send_request(METHOD, params))
         assert await edits(shown, version=None)
         negative = {"position": {"line": 0, "character": -4}}
-        await asyncio.wait([request(shown, **negative)])
+        await asyncio.wait([next_edit(shown, **negative)])
         assert await edits(shown)

@@ -1,0 +1,45 @@
+"""Where a second look may find an edit."""
+
+import pytest
+
+from engine.host.protocol import Position
+from engine.request import Diagnostic
+from lsp_server.edits.edit_script import Hunk
+from lsp_server.edits.elsewhere import elsewhere
+
+LINES = [f"line{number}" for number in range(60)]
+RENAMED = Hunk(30, ("width = 1",), ("breadth = 1",))
+
+
+def text_with(**rows):
+    lines = list(LINES)
+    for row, line in rows.items():
+        lines[int(row[1:])] = line
+    return lines
+
+
+@pytest.mark.parametrize(
+    ("lines", "edit", "expected"),
+    [
+        pytest.param(text_with(_5="f(width)", _50="width"), RENAMED, (50, 5), id="the nearest"),
+        pytest.param(text_with(_32="width", _45="x, width"), RENAMED, (45, 8), id="not near"),
+        pytest.param(text_with(_5="widths", _55="é🙂 width"), RENAMED, (55, 8), id="whole names"),
+        pytest.param(LINES, RENAMED, None, id="it recurs nowhere"),
+        pytest.param(
+            text_with(_5="width", _7="width", _50="call", _51="call"),
+            Hunk(30, ("call(width, height)",), ("",)),
+            (50, 4),
+            id="the first of equally rare names",
+        ),
+        pytest.param(text_with(_5="width"), None, None, id="there was no edit"),
+    ],
+)
+def test_a_name_that_an_edit_removed_is_looked_for_far_from_the_cursor(lines, edit, expected):
+    found = elsewhere(lines, 30, edit, ())
+    assert found == (expected and Position(*expected))
+
+
+def test_without_such_a_name_the_nearest_diagnostic_far_away_is_taken():
+    told = [Diagnostic(line, "undefined") for line in (31, 44, 19, 500)]
+    assert elsewhere(LINES, 30, RENAMED, told) == Position(19, 0)
+    assert elsewhere(LINES, 30, RENAMED, told[:1]) is None

@@ -1,0 +1,169 @@
+"""The user's last edits, and none that a model may not see."""
+
+from dataclasses import dataclass, field
+
+import pytest
+from lsprotocol import types
+
+from engine.request import PastEdit
+from lsp_server.documents.documents import Documents
+from lsp_server.edits.history import EditHistory
+from lsp_server.privacy.permissions import Permissions
+from lsp_server.settings import Settings
+from lsp_server.workspace import Workspace
+
+SECRET = "id = 'AKIA" + "QRSTUVWX2345ABCD'"  # in two parts, lest a search for secrets finds it
+
+
+@dataclass
+class Typist:
+    """Edits documents; the history sees each state, as when the person pauses."""
+
+    workspace: Workspace
+    now_s: float = 0.0
+    history: EditHistory = field(init=False)
+
+    def __post_init__(self):
+        self.history = EditHistory(self.workspace, lambda: self.now_s)
+
+    def open(self, uri, text):
+        item = types.TextDocumentItem(uri, "python", 1, text)
+        self.workspace.documents.open(item)
+        self.history.follow(uri)
+
+    def write(self, uri, text, after_s=1.0):
+        """Let a document have a new text."""
+        self.now_s += after_s
+        self.workspace.documents.change(
+            uri, 1, [types.TextDocumentContentChangeWholeDocument(text)]
+        )
+        self.history.follow(uri)
+
+    @property
+    def changes(self):
+        return [(one.path, one.line, one.old, one.new) for one in self.history.past()]
+
+
+@pytest.fixture
+def typist(tmp_path):
+    (tmp_path / ".gitignore").write_text("ignored.py\n")
+    settings = Settings(cache_folder=tmp_path, runtime_folder=tmp_path)
+    permissions = Permissions([tmp_path], settings)
+    workspace = Workspace(Documents(), settings, permissions, tmp_path.as_uri())
+    return Typist(workspace)
+
+
+def uri_of(typist, name):
+    return f"{typist.workspace.root}/{name}"
+
+
+def test_edits_are_told_across_files_in_the_order_in_which_they_were_made(typist):
+    a, b = uri_of(typist, "a.py"), uri_of(typist, "lib/b.py")
+    typist.open(a, "x = 1\ny = 2\n")
+    typist.open(b, "import a\n")
+    typist.write(a, "x = 3\ny = 2\n")
+    typist.write(b, "import a as c\n")
+    typist.write(a, "x = 3\ny = 4\n", after_s=60)
+    assert typist.changes == [
+        ("a.py", 0, ("x = 1",), ("x = 3",)),
+        ("lib/b.py", 0, ("import a",), ("import a as c",)),
+        ("a.py", 1, ("y = 2",), ("y = 4",)),
+    ]
+
+
+def test_edits_come_with_the_lines_around_them(typist):
+    a = uri_of(typist, "a.py")
+    typist.open(a, "1\n2\n3\n4\n5\n6\n7\n8\n9\n")
+    typist.write(a, "1\n2\n3\n4\nx\n6\n7\n8\n9\n")
+    typist.write(a, "0\n1\n2\n3\n4\nx\n6\n7\n8\n9\n", after_s=60)
+    assert typist.history.past()[0] == PastEdit(
+        "a.py", 4, ("5",), ("x",), ("2", "3", "4"), ("6", "7", "8")
+    )
+
+
+@pytest.mark.parametrize("name", [".env", "ignored.py", "id_rsa"])
+def test_edits_of_hidden_files_are_not_told(typist, name):
+    uri = uri_of(typist, name)
+    typist.open(uri, "a\n")
+    typist.write(uri, "b\n")
+    assert typist.changes == []
+
+
+def test_a_secret_is_never_told_neither_as_it_comes_nor_as_it_goes(typist):
+    a = uri_of(typist, "a.py")
+    typist.open(a, "x = 1\n")
+    typist.write(a, "x = 2\n")
+    assert typist.changes
+    typist.write(a, f"x = 2\n{SECRET}\n")
+    assert typist.changes == []
+    typist.write(a, "x = 2\n")
+    assert typist.changes == []
+    typist.write(a, "x = 3\n")
+    assert typist.changes == [("a.py", 0, ("x = 2",), ("x = 3",))]
+
+
+def test_a_secret_of_the_first_text_is_not_told_as_it_goes(typist):
+    a = uri_of(typist, "a.py")
+    typist.open(a, f"{SECRET}\n")
+    typist.write(a, "x = 1\n")
+    typist.write(a, "x = 2\n")
+    assert typist.changes == [("a.py", 0, ("x = 1",), ("x = 2",))]
+
+
+def test_a_file_that_becomes_ignored_is_forgotten(typist, tmp_path):
+    a = uri_of(typist, "a.py")
+    typist.open(a, "x = 1\n")
+    typist.write(a, "x = 2\n")
+    assert typist.changes
+    (tmp_path / ".gitignore").write_text("a.py\n")
+    typist.workspace.permissions.outdate()
+    assert typist.changes == []
+    (tmp_path / ".gitignore").write_text("")
+    assert typist.changes == []
+
+
+def test_a_closed_document_is_forgotten_and_begins_anew(typist):
+    a = uri_of(typist, "a.py")
+    typist.open(a, "x = 1\n")
+    typist.write(a, "x = 2\n")
+    typist.workspace.documents.close(a)
+    assert typist.changes == []
+    typist.open(a, "x = 5\n")
+    typist.open(a, "y = 5\n")
+    assert typist.changes == []
+    typist.write(a, "y = 6\n")
+    assert typist.changes == [("a.py", 0, ("y = 5",), ("y = 6",))]
+
+
+def test_the_newest_edits_are_kept_and_large_ones_are_none(typist):
+    a, b = uri_of(typist, "a.py"), uri_of(typist, "b.py")
+    typist.open(a, "\n")
+    typist.open(b, "\n")
+    for number in range(40):
+        typist.write(a, f"x = {number}\n", after_s=60)
+        typist.write(b, f"y = {number}\n", after_s=60)
+    told = typist.changes
+    assert len(told) == 32
+    assert told[-1][3] == ("y = 39",)
+    typist.write(b, "z = 1\n" * 2_000)
+    assert {path for path, *_ in typist.changes} == {"a.py"}
+    for number in range(9):
+        typist.write(a, f"x = {str(number) * 1_900}\n", after_s=60)
+    sizes = [sum(map(len, (*old, *new))) for _, _, old, new in typist.changes]
+    assert sum(sizes) <= 16_000
+    assert max(sizes) > 3_000
+
+
+def test_the_edits_of_a_document_can_be_undone_one_by_one(typist):
+    """The rows are those at the time, so that an earlier text is found from the present one."""
+    a = uri_of(typist, "a.py")
+    texts = ["a\nb\nc\n", "a\nB\nc\n", "0\na\nB\nc\n", "0\na\nB\nC\nd\n", "a\nB\nC\nd\n"[2:]]
+    typist.open(a, texts[0])
+    for text in texts[1:]:
+        typist.write(a, text, after_s=60)
+    lines = texts[-1].split("\n")
+    for edit in reversed(typist.history.past()):
+        end = edit.line + len(edit.new)
+        assert tuple(lines[edit.line : end]) == edit.new
+        lines[edit.line : end] = edit.old
+    assert lines == texts[0].split("\n")
