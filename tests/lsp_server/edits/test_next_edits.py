@@ -321,6 +321,5 @@ async def test_odd_messages_are_answered_and_do_no_harm(tmp_path, params):
         with pytest.raises(JsonRpcException):
             await asyncio.wrap_future(shown.client.protocol.send_request(METHOD, params))
         assert await edits(shown, version=None)
-        negative = {"position": {"line": 0, "character": -4}}
-        await asyncio.wait([next_edit(shown, **negative)])
+        await asyncio.wait([next_edit(shown, position={"line": 0, "character": -4})])
         assert await edits(shown)

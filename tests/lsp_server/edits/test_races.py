@@ -112,7 +112,8 @@ class Document:
         assert self.rejected != (self.shown.version, edit.text)
         what = self.draw.choice(["Accept", "Accept", "Accept", "Reject", "Ignore", ""])
         if what == "Accept":
-            self._change(*(types.Position(at.line, at.character) for at in (start, end)), edit.text)
+            first, last = (types.Position(at.line, at.character) for at in (start, end))
+            self._change(first, last, edit.text)
             self.expected[row : row + 1] = done(self.expected[row])
             assert list(self.buffer.lines) == self.expected
             self.num_applied += 1
