@@ -1,6 +1,6 @@
 """What every form of edit prompts has in common: the document, the prompt and its answer."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
@@ -43,6 +43,7 @@ class EditedDocument:
     column: int  # code points before the cursor in its line
     task: EditTask
     snippets: tuple[Snippet, ...] = ()  # of other files, best first
+    room: int = 65_536  # characters to show besides the block; Sweep's server asks for no more
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,3 +77,14 @@ class EditFormat(Protocol):
 
         `marked` keeps the names of special tokens in a part of the document plain text.
         """
+
+
+def fitting(texts: Iterable[str], room: int) -> list[str]:
+    """Return the first texts, as many as have so many characters together at most."""
+    taken = list[str]()
+    for text in texts:
+        room -= len(text)
+        if room < 0:
+            break
+        taken.append(text)
+    return taken

@@ -18,6 +18,7 @@ from engine.edits.edit_prompt import (
     LineEdit,
     Refusal,
     RefusedEditError,
+    fitting,
 )
 from engine.edits.past import earlier_texts, lines_before_edits, telling_edits
 from engine.request import PastEdit
@@ -28,7 +29,8 @@ _SEPARATOR, _CURSOR = "<|file_sep|>", "<|cursor|>"
 _STOPS = (_SEPARATOR, "<|endoftext|>")
 _EDITS = 6  # shown
 _WHOLE_LINES = 800  # a longer file is shown by a part
-_PART_LINES, _STRIDE = 300, 150
+_PART_LINES = 300  # halved until they have room
+_LEAST_LINES = 20
 _SNIPPET_LINES = 25
 _SNIPPETS_CHARS = 7168  # of all snippets: 2,048 tokens of 3.5 characters
 _BLOCK_CHARS = 1792  # from the cursor's line on: half of the 1,024 tokens of an answer
@@ -100,35 +102,38 @@ def _lines_above(block: Block) -> str:
 
 
 def _file(document: EditedDocument) -> str:
-    """The file before the user's edits; of a long one the part around the cursor."""
-    text = "\n".join(lines_before_edits(document))
+    """The file before the user's edits; of a long one a part that stays while the cursor moves."""
+    text, room = "\n".join(lines_before_edits(document)), document.room // 2
     lines = text.removesuffix("\n").split("\n")
-    if len(lines) <= _WHOLE_LINES:
+    num_lines = _PART_LINES
+    if len(lines) <= _WHOLE_LINES and len(text) <= room:
         return text
-    start = _STRIDE * max(0, round((document.row - _PART_LINES // 2) / _STRIDE))
-    return "\n".join(lines[start : start + _PART_LINES])
+    while True:
+        stride = num_lines // 2
+        start = stride * max(0, round((document.row - stride) / stride))
+        part = "\n".join(lines[start : start + num_lines])
+        if len(part) <= room or num_lines <= _LEAST_LINES:
+            return part
+        num_lines = stride
 
 
 def _snippets(document: EditedDocument, marked: Mark) -> str:
     """Texts of other files, the best one last, and before them the nearest diagnostic."""
-    told, room = list[str](), _SNIPPETS_CHARS
+    told = []
     for one in document.snippets:
         text = "\n".join(one.text.split("\n")[:_SNIPPET_LINES])
-        told.insert(0, f"\n{_SEPARATOR}{marked(one.path)}\n{_cut(marked(text))}\n")
-        room -= len(told[0])
-        if room < 0:
-            del told[0]
-            break
+        told.append(f"\n{_SEPARATOR}{marked(one.path)}\n{_cut(marked(text))}\n")
+    told = fitting(told, min(_SNIPPETS_CHARS, document.room // 4))
     for error in document.task.diagnostics[:1]:
         line = "".join(document.lines[error.line : error.line + 1])
         text = _cut(marked(f"{error.message} at line {error.line}:\n{line}"))
-        told.insert(0, f"\n{_SEPARATOR}diagnostics\n{text}\n")
-    return "".join(told)
+        told.append(f"\n{_SEPARATOR}diagnostics\n{text}\n")
+    return "".join(reversed(told))
 
 
 def _changes(document: EditedDocument, marked: Mark) -> str:
-    changes = (_change(one, marked) for one in telling_edits(document)[-_EDITS:])
-    return "\n".join(changes).rstrip("\n")
+    changes = (_change(one, marked) for one in telling_edits(document)[: -_EDITS - 1 : -1])
+    return "\n".join(reversed(fitting(changes, document.room // 4))).rstrip("\n")
 
 
 def _change(edit: PastEdit, marked: Mark) -> str:

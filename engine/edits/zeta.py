@@ -8,7 +8,14 @@ from dataclasses import dataclass
 from functools import partial
 
 from engine.edits.block import Block, check_size, lines_of
-from engine.edits.edit_prompt import EditedDocument, EditPrompt, LineEdit, Refusal, RefusedEditError
+from engine.edits.edit_prompt import (
+    EditedDocument,
+    EditPrompt,
+    LineEdit,
+    Refusal,
+    RefusedEditError,
+    fitting,
+)
 from engine.edits.markers import between_markers, with_markers
 from engine.edits.past import earlier_texts, hunk
 from engine.edits.region import Region
@@ -16,7 +23,7 @@ from engine.edits.region import Region
 Mark = Callable[[str], str]
 
 _EDITS = 6  # shown
-_PROMPT_CHARS = 12_288  # with edits and other files: 4,096 tokens of 3 characters
+_PROMPT_CHARS = 12_288  # of all: 4,096 tokens of 3 characters
 
 _START, _END = "<|editable_region_start|>", "<|editable_region_end|>"
 _CURSOR_HERE = "<|user_cursor_is_here|>"
@@ -72,7 +79,7 @@ class Zeta2Format:
             current = f"<<<<<<< CURRENT\n{_ended(shown)}=======\n"
         suffix = f"<[fim-suffix]>{_ended(marked(region.below))}<[fim-prefix]>"
         path = f"<filename>{marked(document.path)}\n{marked(region.above)}"
-        room = _PROMPT_CHARS - len(suffix) - len(path) - len(current)
+        room = min(_PROMPT_CHARS, document.room) - len(suffix) - len(path) - len(current)
         return EditPrompt(
             text=f"{suffix}{_context(document, marked, room)}{path}{current}<[fim-middle]>",
             block=copied,
@@ -86,22 +93,17 @@ class Zeta2Format:
 
 def _context(document: EditedDocument, marked: Mark, room: int) -> str:
     """Texts of other files, best first, and the last edits, which come first if room is scarce."""
-    edits, others = list[str](), list[str]()
+    edits = list[str]()
     for edit in document.task.history[: -_EDITS - 1 : -1]:
         path = marked(edit.path)
-        edits.insert(0, f"--- a/{path}\n+++ b/{path}\n{marked(hunk(edit))}\n")
-        room -= len(edits[0])
-        if room < 0:
-            del edits[0]
-            break
-    for one in document.snippets:
-        others.append(f"<filename>{marked(one.path)}\n{_ended(marked(one.text))}")
-        room -= len(others[-1])
-        if room < 0:
-            del others[-1]
-            break
-    history = f"<filename>edit_history\n{''.join(edits)}\n" if edits else ""
-    return "".join(others) + ("\n" if others else "") + history
+        edits.append(f"--- a/{path}\n+++ b/{path}\n{marked(hunk(edit))}\n")
+    edits = fitting(edits, room)
+    others = (
+        f"<filename>{marked(one.path)}\n{_ended(marked(one.text))}" for one in document.snippets
+    )
+    told = "".join(fitting(others, room - sum(map(len, edits))))
+    history = f"<filename>edit_history\n{''.join(reversed(edits))}\n" if edits else ""
+    return told + ("\n" if told else "") + history
 
 
 def _ended(text: str) -> str:

@@ -170,6 +170,23 @@ def test_a_long_file_is_shown_by_a_part_that_stays_while_the_cursor_moves():
     assert "value_600" not in near
 
 
+def test_a_prompt_has_room_for_so_much_and_the_nearest_stays():
+    lines = [f"value_{number} = {number}" for number in range(500)]
+    edits = [PastEdit(f"f{number}.py", 0, ("a",), ("b" * 400,)) for number in range(6)]
+    asked = replace(document("\n".join(lines), 300, 0, *edits), room=4000)
+    text = SMALL.prompt(asked).text
+    assert len(text) < 4500
+    assert "value_290 = 290\n" in text.split("<|file_sep|>")[1]
+    assert [f"f{number}.py" in text for number in range(6)] == [
+        False,
+        False,
+        False,
+        False,
+        True,
+        True,
+    ]
+
+
 def test_texts_of_other_files_stand_before_the_changes_and_the_best_one_last():
     asked = replace(
         document(CODE, 4, 28, RENAMED),
