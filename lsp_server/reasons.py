@@ -146,6 +146,7 @@ HOST_TROUBLES = frozenset(
     {Reason.DEVICE_LOST, Reason.HOST_FAILED, Reason.HOST_LOADING, Reason.HOST_UNREACHABLE}
 )
 WITHDRAWN = frozenset({Reason.CANCELLED, Reason.SUPERSEDED})  # no one waits for the answer
+LASTING = frozenset({Reason.NEXT_EDITS_OFF, Reason.NO_EDIT_MODEL})  # they hold at every line
 _OF_HOSTS = {  # by a host's failure code or state (`LinkState`)
     "cancelled": Reason.SUPERSEDED,
     "device_lost": Reason.DEVICE_LOST,

@@ -20,7 +20,7 @@ from engine.request import Cost, Done
 from lsp_server.documents.document import Snapshot
 from lsp_server.documents.file_path import possible_paths
 from lsp_server.host.link import HostLink
-from lsp_server.reasons import WITHDRAWN, Reason
+from lsp_server.reasons import LASTING, WITHDRAWN, Reason
 from lsp_server.workspace import Workspace
 from lsp_server.workspace_files import WorkspaceFiles
 
@@ -118,6 +118,8 @@ class AnswerLog:
         """Note the answer to a request, and write soon rather than at every key."""
         if reason is not None:
             answer = self.explained(uri, reason, line)
+            if reason in LASTING:
+                self._forget(answer)
             self.kept.append(replace(answer, detail=detail or answer.detail))
         if self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(_WRITE_S, self.write)
@@ -151,6 +153,12 @@ class AnswerLog:
         if self._timer is not None:
             self._timer.cancel()
             self.write()
+
+    def _forget(self, answer: EmptyAnswer) -> None:
+        """Forget earlier answers of a document for the same reason."""
+        for one in [one for one in self.kept if one.reason is answer.reason]:
+            if one.uri == answer.uri:
+                self.kept.remove(one)
 
     def _described(self, done: Done) -> str:
         return prompt_summary(done.cost, self._files.trouble)

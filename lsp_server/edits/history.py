@@ -38,13 +38,15 @@ class EditHistory:
         self._workspace = workspace
         self._clock = clock
         self._edited: dict[str, _Edited] = {}  # by URI
-        self._bulk_at: dict[str, float] = {}  # when a document last changed much at once
+        self._changed_at: dict[str, float] = {}  # when a document last changed
+        self._bulk_at: dict[str, float] = {}  # when it last changed much at once
 
     def changed(self, uri: str, changes: Changes) -> None:
-        """Note how much changed at once."""
+        """Note that a document changed, and how much at once."""
+        now_s = self._changed_at[uri] = self._clock()
         num_lines = max(map(_num_lines, changes), default=0)
         if sum(map(_num_chars, changes)) >= _BULK_CHARS or num_lines >= _BULK_LINES:
-            self._bulk_at[uri] = self._clock()
+            self._bulk_at[uri] = now_s
 
     def accepted(self) -> None:
         """Note that the last changes were suggestions."""
@@ -63,7 +65,8 @@ class EditHistory:
         if known is None or known.opening != snapshot.opening:
             self._edited[uri] = _Edited(snapshot.opening, snapshot.lines)
         elif known.lines is not snapshot.lines:
-            for hunk in hunks_between(known.lines, snapshot.lines, self._clock()):
+            time_s = self._changed_at.get(uri, self._clock())
+            for hunk in hunks_between(known.lines, snapshot.lines, time_s):
                 if hunk.num_chars > _LARGEST:
                     known.script.hunks.clear()  # they lead to its text, which is not told
                 else:
@@ -74,12 +77,12 @@ class EditHistory:
     def forget(self, *uris: str) -> None:
         """Forget documents that were closed."""
         for uri in uris:
-            self._edited.pop(uri, None)
-            self._bulk_at.pop(uri, None)
+            for kept in (self._edited, self._changed_at, self._bulk_at):
+                kept.pop(uri, None)
 
     def clear(self) -> None:
         """Forget everything."""
-        self.forget(*self._edited, *self._bulk_at)
+        self.forget(*self._edited, *self._changed_at)
 
     @property
     def newest(self) -> Hunk | None:

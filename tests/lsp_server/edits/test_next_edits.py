@@ -21,6 +21,7 @@ COMMAND = "github.copilot.did{}NextEditSuggestionItem"
 SOURCE = "def area(width, height):\n    return width * height\n\n\nprint(area(1, 2))\n"
 CHANGED = ("    return breadth * height",)
 RENAME = EditOutcome(1, 2, CHANGED, probability=0.9)
+SECRET = "id = 'AKIA" + "QRSTUVWX2345ABCD'"  # in two parts, lest a search for secrets finds it
 NOTHING = EditOutcome(refusal="no_change")
 
 
@@ -98,6 +99,26 @@ async def test_the_next_edit_is_proposed_for_the_version_that_was_asked_about(tm
         ("    return width * height", "", ""),
     )
     assert not task.instruction
+
+
+async def test_edits_of_other_files_are_shown_and_none_with_a_secret(tmp_path):
+    engine = EditEngine(RENAME)
+    async with served(tmp_path, engine) as shown:
+        here = shown.uri
+        for name, changed in (("b.py", "y = 2"), ("c.py", SECRET), (".env", "y = 2")):
+            shown.uri = f"file:///shop/{name}"
+            await opened(shown, "x = 1\n")
+            shown.replace(types.Position(0, 0), types.Position(0, 5), changed)
+        shown.replace(types.Position(0, 0), types.Position(1, 0), "")  # the last one goes again
+        shown.uri = here
+        await opened(shown)
+        rename(shown)
+        assert await edits(shown)
+    [task] = engine.tasks
+    assert [(one.path, one.new) for one in task.history] == [
+        ("b.py", ("y = 2",)),
+        ("inventory.py", ("def area(breadth, height):",)),
+    ]
 
 
 async def test_the_clients_units_and_line_ends_are_used(tmp_path):
@@ -183,7 +204,8 @@ async def test_a_host_without_an_edit_model_is_asked_once(tmp_path, caplog):
         with caplog.at_level(logging.WARNING, "lsp_server.edits"):
             for _ in range(3):
                 assert await reason_of(shown) == "no_edit_model"
-        assert "fake-1b proposes no edits" in (await shown.run("foregram.why"))[-1]["sentence"]
+        [kept] = await shown.run("foregram.why")  # it holds at every line, so it is told once
+        assert "fake-1b proposes no edits" in kept["sentence"]
         await shown.items()
     assert len([one for one in caplog.records if "no next edits" in one.message]) == 1
     assert (engine.num_asked, len(engine.requests)) == (1, 1)  # ghost text is as before
