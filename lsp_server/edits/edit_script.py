@@ -99,8 +99,8 @@ class EditScript:
         self.hunks.append(hunk)
 
     def is_undone_by(self, hunk: Hunk) -> bool:
-        """Whether the change would bring lines back as they were before."""
-        return self._without_undone(hunk) is not None
+        """Whether the change, or a part of it, would bring lines back as they were before."""
+        return any(self._without_undone(one) is not None for one in (hunk, *_parts(hunk)))
 
     def region_of(self, number: int) -> tuple[int, int]:
         """Return the rows of a hunk, and of what touched it later, in the present text."""
@@ -143,3 +143,16 @@ class EditScript:
             if hunk.touches(later):
                 break
             self.hunks[place : place + 2] = hunk.swapped(later)
+
+
+def _parts(hunk: Hunk) -> Iterator[Hunk]:
+    """Yield the changes of single lines, or of lines between equal ones, each as if alone."""
+    if len(hunk.old) == len(hunk.new):
+        for number, (old, new) in enumerate(zip(hunk.old, hunk.new, strict=True)):
+            if old != new:
+                yield Hunk(hunk.row + number, (old,), (new,))
+        return
+    num_added = 0
+    for part in hunks_between(hunk.old, hunk.new):
+        yield replace(part, row=hunk.row + part.row - num_added)
+        num_added += part.num_added

@@ -35,9 +35,8 @@ _REASONS = {  # by a refusal's code (`engine.edits.edit_prompt`); all others bre
     "no_change": Reason.NO_NEXT_EDIT,
     "revert": Reason.EDIT_RETURNS,
 }
-_LOOKS_ON = frozenset(  # reasons after which another place may have an edit
-    {Reason.EDIT_REFUSED, Reason.EDIT_RETURNS, Reason.EDIT_UNSURE, Reason.NO_NEXT_EDIT}
-)
+# The model has nothing new to say at the cursor, and may have elsewhere.
+_LOOKS_ON = frozenset({Reason.EDIT_RETURNS, Reason.NO_NEXT_EDIT})
 
 
 class Nothing(NamedTuple):

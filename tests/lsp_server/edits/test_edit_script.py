@@ -88,6 +88,8 @@ def test_a_change_that_brings_lines_back_is_known():
     assert script.is_undone_by(Hunk(0, ("n",), ()))
     assert not script.is_undone_by(Hunk(4, ("x",), ("y",)))
     assert not script.is_undone_by(Hunk(2, ("b",), ("d",)))
+    assert script.is_undone_by(Hunk(3, ("c", "x"), ("z", "d")))  # one of its lines
+    assert script.is_undone_by(Hunk(3, ("c", "x"), ("z", "c", "d")))
     neighbours = script_of("a b c", "x b c", "x y c", step_s=MINUTE)
     assert neighbours.is_undone_by(Hunk(0, ("x",), ("a",)))
     assert neighbours.is_undone_by(Hunk(0, ("x", "y"), ("a", "b")))
