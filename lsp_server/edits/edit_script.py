@@ -7,7 +7,9 @@ from typing import Self
 from engine.common_start import common_ends
 from lsp_server.documents.line_buffer import differences
 
-_PAUSE_S = 5.0  # seconds between two changes of the same lines that a person sees as two
+# Seconds after which a change of the same lines is another edit. Zed takes 1 s, which ends an edit
+# at a moment's thought.
+_PAUSE_S = 5.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from engine.host.protocol import Position
 from engine.request import Diagnostic
 from lsp_server.edits.edit_script import Hunk
 
-_NEAR_LINES = 10  # lines on either side of the cursor, which the first look could change
+_NEAR_LINES = 10  # on either side of the cursor, which the first look could change; as Sweep's
 _NAME = re.compile(r"[^\W\d]\w*")
 
 
