@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from weakref import WeakValueDictionary
 
+from engine.drafting.block_copy import BlockCopy
 from engine.drafting.draft_state import DraftState, DraftStates
 from engine.drafting.drafter import Drafter
 from engine.drafting.edited_file import EditedFile
@@ -83,11 +84,18 @@ class Drafters:
                     budget=self._learning.budget,
                     context=context,
                     first_draft=first_draft,
+                    copy=self._copy(request, context),
                 )
             if written:
                 content = [*context[-_REMEMBERED_CONTEXT:], *written]
                 with suppress(PoolFullError):
                     state.pool.add(content, Source.PREVIOUS_COMPLETION, request.path)
+
+    def _copy(self, request: CompletionRequest, context: Sequence[int]) -> BlockCopy | None:
+        if not request.copied:
+            return None
+        probs = self._learning.tables["copy"].probs
+        return BlockCopy(request.copied, self._tokenizer, context, probs)
 
     def context(self, prompt: Prompt) -> list[int]:
         """Return the tokens before the answer; at a file's start, the prompt's last token."""

@@ -13,6 +13,7 @@ from msgspec import Meta
 
 from engine.atomic_write import atomic_write, read_kept
 from engine.drafting.acceptance import AcceptanceTable, AcceptanceTables
+from engine.drafting.block_copy import COPY_PRIOR
 from engine.drafting.budget import Budget, StepCost
 from engine.drafting.pool.expansion import prior_acceptance
 from engine.drafting.recycler import RECYCLER_PRIOR
@@ -77,6 +78,18 @@ class _Kept(msgspec.Struct):
     tables: dict[str, list[list[float]]] = {}
 
 
+def fresh_tables() -> AcceptanceTables:
+    """Return the tables of all drafters without evidence."""
+    return AcceptanceTables(
+        {
+            "pool": AcceptanceTable(prior_acceptance()),
+            "window": AcceptanceTable(WINDOW_PRIOR),
+            "recycler": AcceptanceTable(RECYCLER_PRIOR),
+            "copy": AcceptanceTable(COPY_PRIOR),
+        }
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Learning:
     """The acceptance tables, the step costs, and the file that keeps them."""
@@ -90,19 +103,13 @@ class Learning:
     def load(cls, folder: Path, key: str, model: CausalModel, progress: Progress) -> "Learning":
         """Read the file of `key`; missing or damaged data starts afresh."""
         file = folder / f"{key}.json"
-        tables = AcceptanceTables(
-            {
-                "pool": AcceptanceTable(prior_acceptance()),
-                "window": AcceptanceTable(WINDOW_PRIOR),
-                "recycler": AcceptanceTable(RECYCLER_PRIOR),
-            }
-        )
+        tables = fresh_tables()
         kept = read_kept(file, _Kept)
         is_damaged = kept is None and file.exists()
         if kept is not None:
             try:
                 tables.restore(kept.tables)
-            except (LookupError, ValueError):
+            except ValueError:
                 is_damaged = True
         if is_damaged:
             _LOG.warning("%s is damaged, and what was learned is learned anew", file)

@@ -14,7 +14,11 @@ from kernels.compiled import njit
 
 DECAY = 0.999
 PRIOR_TRIALS = 4.0
-DRAFTERS = {Source.WINDOW: "window", Source.RECYCLER: "recycler"}  # all other sources: the pool
+DRAFTERS = {  # all other sources: the pool
+    Source.WINDOW: "window",
+    Source.RECYCLER: "recycler",
+    Source.COPY: "copy",
+}
 _DRAFTER_NAMES = ("pool", *DRAFTERS.values())
 _DRAFTER_OF = np.array([_DRAFTER_NAMES.index(DRAFTERS.get(one, "pool")) for one in Source])
 
@@ -87,7 +91,7 @@ class AcceptanceTables:
     """The tables of all drafters, learnt from every verified draft."""
 
     def __init__(self, tables: Mapping[str, AcceptanceTable]) -> None:
-        """Hold `tables` by drafter: `pool`, `window`, `recycler`."""
+        """Hold `tables` by drafter: `pool` and those of `DRAFTERS`."""
         self._tables = dict(tables)
 
     def __getitem__(self, drafter: str) -> AcceptanceTable:
@@ -108,7 +112,8 @@ class AcceptanceTables:
         return {name: table.counts.tolist() for name, table in self._tables.items()}
 
     def restore(self, kept: Mapping[str, Sequence[Sequence[float]]]) -> None:
-        """Take all of these counts, or none. Raises LookupError and ValueError where one is wrong."""
-        counts = {name: table.checked(kept[name]) for name, table in self._tables.items()}
-        for name, table in self._tables.items():
-            table.restore(counts[name])
+        """Take all of these counts, or none. Raises ValueError where one is wrong."""
+        known = [table for name, table in self._tables.items() if name in kept]
+        counts = [table.checked(kept[name]) for name, table in self._tables.items() if name in kept]
+        for table, one in zip(known, counts, strict=True):
+            table.restore(one)

@@ -7,6 +7,7 @@ import numpy as np
 
 from engine.config import Lookahead
 from engine.drafting.acceptance import AcceptanceTables
+from engine.drafting.block_copy import BlockCopy
 from engine.drafting.budget import Budget
 from engine.drafting.drafter import Drafter, VerifiedStep
 from engine.drafting.pool import NgramPool
@@ -33,6 +34,7 @@ class LookaheadDrafter(Drafter):
     budget: Budget
     context: InitVar[Sequence[int]]  # that the window begins with
     first_draft: Draft = EMPTY_DRAFT  # a text lookup, as the cursor may stand inside a token
+    copy: BlockCopy | None = None  # of the text that the answer rewrites
     _window: JacobiWindow | None = None
     _grams: NgramPool = field(init=False)  # found by the window
 
@@ -48,6 +50,9 @@ class LookaheadDrafter(Drafter):
         tree = DraftTree(2 * MAX_NODES)
         tree.add(self._pruned(self.first_draft))
         self.first_draft = EMPTY_DRAFT
+        if self.copy is not None:
+            for path in self.copy.drafts(MAX_NODES):
+                tree.add(self._pruned(path))
         tree.add(self._pruned(self.pool.draft(context, _OFFERED_NODES)))
         if self._window is None:
             tree.add(self.recycler.draft(context[-1], _RECYCLED_NODES))
@@ -67,6 +72,8 @@ class LookaheadDrafter(Drafter):
             for gram in self._window.update(step.draft, output.chosen, len(output.path) - 1):
                 if len(self._grams) + len(gram) < _GRAM_TOKENS:
                     self._grams.add(gram, Source.GENERATED)
+        if self.copy is not None:
+            self.copy.update(step.token_ids.tolist())
         self.pool.extend(step.token_ids)
 
     def calibrate(self, step: VerifiedStep) -> None:

@@ -61,6 +61,23 @@ def test_every_lookahead_continues_a_raw_prompt_with_the_plain_text(engine, text
         assert [one.text for one in found] == [one.text for one in tokens], lookahead
 
 
+@pytest.mark.parametrize("sampling", SAMPLINGS, ids=["greedy", "seeded", "hot"])
+def test_an_answer_that_copies_a_block_or_changes_it_is_the_plain_text(engine, sampling):
+    plain = engine.complete(raw(RAW, sampling))
+    text, most = plain.text, 0
+    assert len(text) > 20
+    blocks = [text, text[:9] + text[15:], text[:9] + "\n  # new\n" + text[9:], BEFORE, "\ud800", ""]
+    for block in blocks:
+        for lookahead in LOOKAHEADS:
+            request = replace(raw(RAW, sampling), lookahead=Lookahead.parse(lookahead))
+            ahead = engine.complete(replace(request, copied=block))
+            assert ahead.token_ids == plain.token_ids, (block, lookahead)
+            assert (ahead.text, ahead.finish_reason) == (plain.text, plain.finish_reason)
+            most = max(most, ahead.cost.accepted_by_source.get("copy", 0))
+        engine.forget_completions()
+    assert most or sampling.temperature  # noise has other tokens than its text
+
+
 @pytest.mark.parametrize("is_raw", [True, False], ids=["raw", "hole"])
 @pytest.mark.parametrize("sampling", SAMPLINGS, ids=["greedy", "seeded", "hot"])
 def test_every_lookahead_ends_before_the_same_stop_string(engine, is_raw, sampling):
