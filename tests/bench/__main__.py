@@ -17,6 +17,10 @@ _BENCHMARKS = {  # by name: purpose, and an example of arguments
     "fim": ("score fill-in-the-middle tasks", "tasks.jsonl.gz --count 50 --layout line"),
     "crossfile": ("score how much other files help", "crossfile.jsonl --count 20"),
     "forms": ("measure what quantized weights cost in quality", "insertions.jsonl --count 16"),
+    "oracle": (
+        "measure drafting alone, with the target as the model",
+        "insertions.jsonl --count 20",
+    ),
     "gpu": (
         "time the operations of a step on a GPU, or replays with the human's text as output",
         "insertions.jsonl --shapes 0.5b --count 8",
