@@ -226,7 +226,8 @@ def accepted(server: ForegramServer, completion_id: str) -> None:
 
 async def edit(server: ForegramServer, *arguments: object) -> dict[str, Any]:
     """Change lines as asked in words."""
-    return await server.edit_command.run(arguments[0] if arguments else None)
+    with server.status.working():
+        return await server.edit_command.run(arguments[0] if arguments else None)
 
 
 async def next_edit(server: ForegramServer, params: object) -> dict[str, Any]:
@@ -245,8 +246,8 @@ def offered_actions(
 ) -> list[types.CodeAction]:
     """Return the edits that a menu offers for a selection and its diagnostics."""
     document = server.documents.snapshot(params.text_document.uri)
-    if isinstance(document, Snapshot) and server.session.may_edit(document):
-        return code_actions(params, document)
+    if isinstance(document, Snapshot) and (actions := code_actions(params, document)):
+        return actions if server.session.may_edit(document) else []
     return []
 
 

@@ -47,15 +47,15 @@ class EditedFile:
             new = list(_changed(old, edit.lines, source.line_end.encode()))
         except UnicodeDecodeError:
             raise InputError(f"{source.path}: these lines are not UTF-8") from None
-        rows = _ended([*rows[: edit.first], *new, *rows[edit.end :]], source.line_end.encode())
-        return cls(source.path, source.content, mark + b"".join(map(b"".join, rows)))
+        after = _ended([*rows[: edit.first], *new, *rows[edit.end :]], source.line_end.encode())
+        return cls(source.path, source.content, mark + b"".join(map(b"".join, after)))
 
     def diff(self, name: str) -> bytes:
         """Return a unified diff, as `git apply` and `patch -p1` take it."""
         sides = [[row.shown for row in _rows(text)] for text in (self.before, self.after)]
         old, new = (side if side[-1] else side[:-1] for side in sides)
-        names = (f"{side}/{name.lstrip('/')}".encode("utf-8", "surrogateescape") for side in "ab")
-        lines = diff_bytes(unified_diff, old, new, *names)
+        shown = os.fsencode(name.lstrip("/"))
+        lines = diff_bytes(unified_diff, old, new, b"a/" + shown, b"b/" + shown)
         return b"".join(line if line.endswith(b"\n") else line + _NO_LINE_END for line in lines)
 
     def write(self) -> None:

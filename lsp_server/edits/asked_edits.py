@@ -78,22 +78,20 @@ class AskedEdits:
         if asked.version not in (None, document.version):
             raise EditRefusedError(DOCUMENT_CHANGED)
         first, end = _lines_of(asked.range, document)
-        anchor, task = (
-            Anchor.of(document, Position(first, 0)),
-            EditTask(asked.instruction, first, end),
-        )
-        running = self._running[uri] = _Running(
-            asyncio.create_task(self._made(anchor, task, report))
-        )
+        anchor = Anchor.of(document, Position(first, 0))
+        making = self._made(anchor, EditTask(asked.instruction, first, end), report)
+        running = self._running[uri] = _Running(asyncio.create_task(making))
         try:
-            return await running.task
+            made = await running.task
         except asyncio.CancelledError:
-            if running.stopped_by:
-                raise EditRefusedError(running.stopped_by) from None
-            raise
+            if not running.stopped_by:
+                raise
         finally:
             if self._running.get(uri) is running:
                 del self._running[uri]
+        if running.stopped_by or self._workspace.is_outdated(anchor):
+            raise EditRefusedError(running.stopped_by or DOCUMENT_CHANGED)
+        return made
 
     def stop(self, uri: str, why: str = Reason.CANCELLED) -> None:
         """End the edit of a document, if there is one."""
@@ -105,10 +103,6 @@ class AskedEdits:
         """End all edits."""
         for uri in list(self._running):
             self.stop(uri)
-
-    def is_outdated(self, made: MadeEdit) -> bool:
-        """Whether the document has changed since."""
-        return self._workspace.is_outdated(Anchor.of(made.document, Position(0, 0)))
 
     async def _made(
         self, anchor: Anchor, task: EditTask, report: Callable[[int], None]
@@ -122,12 +116,11 @@ class AskedEdits:
         return MadeEdit(anchor.document, edit)
 
     async def _check(self, anchor: Anchor) -> None:
-        """Wait for a host. Raises EditRefusedError if there is none, or the document is hidden."""
-        state = await self._link.search.ready()
+        """Wait for a host. Raises EditRefusedError if the document is hidden or there is no host."""
         await self._workspace.look()
         if (reason := self._workspace.permissions.refusal(anchor.document)) is not None:
             raise EditRefusedError(reason)
-        if state != "ready":
+        if (state := await self._link.search.ready()) != "ready":
             raise EditRefusedError(host_reason(state))
 
     async def _answer(

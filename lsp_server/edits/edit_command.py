@@ -9,7 +9,7 @@ from lsprotocol import types
 from pygls.exceptions import JsonRpcException, JsonRpcInvalidParams, JsonRpcRequestCancelled
 
 from lsp_server.edits.asked_edits import AskedEdit, AskedEdits, MadeEdit
-from lsp_server.edits.refusals import DOCUMENT_CHANGED, NOT_APPLIED, EditRefusedError
+from lsp_server.edits.refusals import NOT_APPLIED, EditRefusedError
 from lsp_server.reasons import WITHDRAWN
 from lsp_server.transport.protocol import DocumentServer
 
@@ -85,8 +85,6 @@ class EditCommand:
 
     async def _apply(self, made: MadeEdit, instruction: str) -> None:
         document = made.document
-        if self._edits.is_outdated(made):
-            raise EditRefusedError(DOCUMENT_CHANGED)
         name = types.OptionalVersionedTextDocumentIdentifier(document.uri, document.version)
         change = types.WorkspaceEdit(document_changes=[types.TextDocumentEdit(name, [made.edit])])
         params = types.ApplyWorkspaceEditParams(change, _short(instruction))
