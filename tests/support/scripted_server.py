@@ -48,7 +48,10 @@ class ScriptedServer:
         path.write_text(json.dumps(_read_json(path) | how))
 
     def answers(self, method: str, result: Any) -> None:
-        """Answer a request, or a command of the server, with this from now on."""
+        """Answer a request, or a command of the server, with this from now on.
+
+        A next edit is of the document and the version that are asked about, unless it says otherwise.
+        """
         path = self.folder / "answers.json"
         path.write_text(json.dumps({**_read_json(path), method: result}))
 
@@ -154,6 +157,9 @@ class _Connection:
             result = self._capabilities()
         elif method == "textDocument/inlineCompletion" and result is None:
             result = {"items": self._items(params)}
+        elif method == "textDocument/copilotInlineEdit" and result:
+            asked = {"textDocument": params["textDocument"]}
+            result = {"edits": [asked | one for one in result["edits"]]}
         self._answer(message_id, result)
 
     def _answer(self, message_id: Any, result: Any) -> None:

@@ -67,6 +67,21 @@ _STATUS = """
   };
 }
 """
+# An inserted text is drawn behind an empty element, in the style of that alone.
+_NEXT_EDIT = r"""
+() => {
+  const found = { struck: [], texts: [] };
+  const plain = (text) => text.replace(/[\u00a0\u00b7]/g, ' ');
+  for (const one of document.querySelectorAll('.editor-instance .view-lines .view-line span > span')) {
+    const after = getComputedStyle(one, '::after').content;
+    const isOurs = /\bced-/.test(one.className);
+    if (isOurs && getComputedStyle(one).textDecorationLine.includes('line-through'))
+      found.struck.push(plain(one.textContent));
+    if (isOurs && after.startsWith('"')) found.texts.push(plain(JSON.parse(after)));
+  }
+  return found;
+}
+"""
 MESSAGES = """
 () => [...document.querySelectorAll('.notification-list-item-message')]
   .map((one) => one.textContent)
@@ -104,6 +119,14 @@ class Screen:
 
 
 @dataclass(frozen=True)
+class NextEdit:
+    """The marks of a proposed edit in the editor."""
+
+    struck: tuple[str, ...] = ()
+    texts: tuple[str, ...] = ()  # inserted ones, and the hint
+
+
+@dataclass(frozen=True)
 class Watched:
     """A record of the screen, polled every 20 ms."""
 
@@ -115,6 +138,11 @@ class Watched:
 def read_screen(page: Page) -> Screen:
     lines: list[Any] = page.evaluate("() => foregramTest.lines()")
     return Screen(tuple(tuple((one, text) for one, text in line) for line in lines))
+
+
+def read_next_edit(page: Page) -> NextEdit:
+    found = page.evaluate(_NEXT_EDIT)
+    return NextEdit(tuple(found["struck"]), tuple(found["texts"]))
 
 
 def read_status(page: Page) -> StatusItem | None:

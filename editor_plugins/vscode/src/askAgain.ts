@@ -73,15 +73,17 @@ export class AskAgain implements vscode.Disposable {
     }
   }
 
-  /** What was offered here is on the screen, or a person has dismissed it. */
-  private isWanted(editor: vscode.TextEditor): boolean {
+  /** Whether what was offered here is on the screen, or was dismissed. */
+  isOffered(editor: vscode.TextEditor): boolean {
     const { document } = editor;
-    const cursor = cursorOf(editor);
-    const isOffered =
-      this.offered?.document === document &&
-      this.offered.version === document.version &&
-      cursor?.isEqual(this.offered.position) === true;
-    return cursor !== undefined && !isOffered && this.preferences.isCompleted(document);
+    const { offered } = this;
+    const isIts = offered?.document === document && offered.version === document.version;
+    return isIts && cursorOf(editor)?.isEqual(offered.position) === true;
+  }
+
+  private isWanted(editor: vscode.TextEditor): boolean {
+    const isCursor = cursorOf(editor) !== undefined;
+    return isCursor && !this.isOffered(editor) && this.preferences.isCompleted(editor.document);
   }
 
   dispose(): void {

@@ -5,7 +5,7 @@ import * as vscode from "vscode";
 import type { TextEdit } from "vscode-languageclient/node";
 
 import type { ForegramClient } from "./client";
-import { isOurs, plainRange, rangeOf } from "./documents";
+import { isAt, isOurs, plainRange, rangeOf } from "./documents";
 import { requestEdit } from "./editRequest";
 import { withEdits } from "./textEdits";
 
@@ -141,11 +141,6 @@ async function applied(
     change.replace(document.uri, rangeOf(range), newText);
   }
   return vscode.workspace.applyEdit(change);
-}
-
-/** A document that is opened again counts its versions anew. */
-function isAt(document: vscode.TextDocument, version: number): boolean {
-  return !document.isClosed && document.version === version;
 }
 
 function changed(document: vscode.TextDocument): string {

@@ -12,6 +12,7 @@ import type { Log } from "./log";
 import { showMenu } from "./menu";
 import { titleOf } from "./modelNames";
 import { askForModel } from "./models";
+import type { NextEdits } from "./nextEdits";
 import { showSettings, type Preferences } from "./preferences";
 import { Remedies } from "./remedies";
 import type { ReportDocuments } from "./reportDocuments";
@@ -42,10 +43,11 @@ export class Commands {
     private readonly documents: ReportDocuments,
     private readonly log: Log,
     private readonly askedEdits: AskedEdits,
+    private readonly nextEdits: NextEdits,
   ) {}
 
   get table(): Readonly<Record<string, () => unknown>> {
-    const { preferences, feedback, status, remedies, askedEdits } = this;
+    const { preferences, feedback, status, remedies, askedEdits, nextEdits } = this;
     return {
       menu: () => showMenu(preferences, remedies, status.shown),
       trigger: () => executeCommand("editor.action.inlineSuggest.trigger"),
@@ -56,6 +58,10 @@ export class Commands {
       editSelection: () => askedEdits.ask(),
       acceptEdit: () => askedEdits.accept(),
       discardEdit: () => askedEdits.discard(),
+      acceptNextEdit: () => nextEdits.accept(),
+      dismissNextEdit: () => {
+        nextEdits.dismiss();
+      },
       toggle: () => preferences.enableHere(!preferences.switches().enable),
       toggleEverywhere: () => preferences.enableEverywhere(!preferences.isEnabledEverywhere),
       toggleLanguage: () => this.setLanguage(),

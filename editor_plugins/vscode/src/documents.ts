@@ -22,6 +22,11 @@ export function cursorOf({ selections }: vscode.TextEditor): vscode.Position | u
   return selection?.isEmpty === true && others.length === 0 ? selection.active : undefined;
 }
 
+/** Whether a text is still the one of that version; a document opened again counts anew. */
+export function isAt(document: vscode.TextDocument, version: number): boolean {
+  return !document.isClosed && document.version === version;
+}
+
 /** A place as requests name it. */
 export function placeIn(document: vscode.TextDocument, position: vscode.Position): object {
   const { line, character } = position;

@@ -12,6 +12,7 @@ import { Commands } from "./commands";
 import { Feedback } from "./feedback";
 import { Installer } from "./installer";
 import { Log } from "./log";
+import { NextEdits } from "./nextEdits";
 import { Preferences } from "./preferences";
 import { ReportDocuments } from "./reportDocuments";
 import { Server } from "./server";
@@ -27,12 +28,17 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
   const status = new StatusItem(preferences);
   const feedback = new Feedback(() => server?.running);
   const askAgain = new AskAgain(preferences, feedback);
+  const nextEdits = new NextEdits(
+    () => server?.running,
+    preferences,
+    (editor) => askAgain.isOffered(editor),
+  );
   const environment = join(context.globalStorageUri.fsPath, "server");
   const locator = new Locator(preferences, environment);
   const installer = new Installer(environment, context.extensionPath, output, status);
   const started = new Server({
     ...{ output, locator, installer, status },
-    middleware: middleware(preferences, askAgain.provide),
+    middleware: middleware(preferences, askAgain.provide, nextEdits),
     initializationOptions: () => initializationOptions(preferences),
     started: () => {
       feedback.tellFocus();
@@ -46,10 +52,10 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
   const documents = new ReportDocuments();
   const edits = new AskedEdits(() => server?.running);
   const around = [locator, preferences, status, feedback, installer, documents, log] as const;
-  const commands = new Commands(started, ...around, edits);
+  const commands = new Commands(started, ...around, edits, nextEdits);
   server = started;
   context.subscriptions.push(output, documents, status, feedback, askAgain, started, installer);
-  context.subscriptions.push(edits);
+  context.subscriptions.push(edits, nextEdits);
   for (const [name, action] of Object.entries(commands.table)) {
     context.subscriptions.push(vscode.commands.registerCommand(`foregram.${name}`, action));
   }
@@ -104,9 +110,19 @@ async function initializationOptions(preferences: Preferences): Promise<object> 
   };
 }
 
-function middleware(preferences: Preferences, provide: Provide): ClientChoices["middleware"] {
+function middleware(
+  preferences: Preferences,
+  provide: Provide,
+  nextEdits: NextEdits,
+): ClientChoices["middleware"] {
   return {
-    provideInlineCompletionItems: provide,
+    provideInlineCompletionItems: (document, position, ...others) =>
+      nextEdits.ghost.at(document, position) ?? provide(document, position, ...others),
+    executeCommand: async (command, given, next) => {
+      const answer: unknown = await next(command, given);
+      nextEdits.accepted(); // a suggestion: its command is all that VS Code runs here
+      return answer;
+    },
     workspace: {
       configuration: async (params, token, next) => {
         const answer = await next(params, token);

@@ -4,6 +4,19 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import {
+  blockOf,
+  hunksOf,
+  insertedAt,
+  marksOf,
+  smallest,
+  type Hunk,
+  type Lines,
+} from "../../../editor_plugins/vscode/src/editChange";
+import {
+  RecentEdits,
+  type TextChange,
+} from "../../../editor_plugins/vscode/src/recentEdits";
+import {
   withEdits,
   type Edit,
 } from "../../../editor_plugins/vscode/src/textEdits";
@@ -32,4 +45,71 @@ test("new lines end as the text's own", () => {
 
 test("an edit at the end of a text adds to it", () => {
   assert.equal(withEdits("a\n", [edit(1, 0, 0, "b")]), "a\nb");
+});
+
+function linesOf(text: string): Lines {
+  const all = text.split("\n");
+  return { count: all.length, at: (line) => all[line] ?? "" };
+}
+
+function block(text: string, change: Edit): Hunk {
+  return blockOf(change, linesOf(text));
+}
+
+test("the smallest edit leaves out what stays and cuts no character", () => {
+  const rename = block(
+    "a\nprice = \u{1f600}\n",
+    edit(1, 0, 10, "price = \u{1f601}"),
+  );
+  assert.deepEqual(smallest(rename), edit(1, 8, 10, "\u{1f601}"));
+  assert.equal(smallest(block("a\nb\nc", edit(1, 0, 1, "b"))), undefined);
+});
+
+test("a text is ghost text where the cursor stands at it and nothing else changes", () => {
+  const added = block("if a:\n    b", edit(1, 0, 0, "    c\n"));
+  assert.equal(insertedAt({ line: 0, character: 5 }, added), "\n    c");
+  assert.equal(insertedAt({ line: 1, character: 0 }, added), "    c\n");
+  assert.equal(insertedAt({ line: 1, character: 2 }, added), "  c\n  ");
+  assert.equal(insertedAt({ line: 0, character: 2 }, added), undefined);
+  assert.equal(insertedAt({ line: 9, character: 0 }, added), undefined);
+  const replaced = block("a = b", edit(0, 4, 5, "c"));
+  assert.equal(insertedAt({ line: 0, character: 4 }, replaced), undefined);
+});
+
+test("what goes is struck, what comes stands behind it, and further lines stand below", () => {
+  const change = block("a\nold = 1\nsame\ngone\nz", {
+    range: { start: { line: 1, character: 0 }, end: { line: 3, character: 4 } },
+    newText: "new = 1\nmore = 2\nsame",
+  });
+  assert.deepEqual(marksOf(hunksOf(change)), {
+    struck: [
+      { line: 1, start: 0, end: 3 },
+      { line: 3, start: 0, end: 4 },
+    ],
+    inserted: [{ line: 1, character: 3, text: "new" }],
+    added: [{ below: 1, lines: ["more = 2"] }],
+  });
+});
+
+function typed(text: string, removed = 0): TextChange {
+  return {
+    text,
+    rangeLength: removed,
+    range: { start: { line: 0 }, end: { line: 0 } },
+  };
+}
+
+test("much at once is a bulk edit for a moment, and typing is none", () => {
+  const recent = new RecentEdits();
+  for (let time = 0; time < 10_000; time += 50) {
+    recent.note([typed("a")], time);
+    assert.ok(!recent.isBulk(time));
+  }
+  recent.note([typed("b\n".repeat(8))], 10_000);
+  assert.ok(recent.isBulk(11_000));
+  assert.ok(!recent.isBulk(11_500));
+  recent.note([typed("", 200)], 20_000);
+  assert.ok(recent.isBulk(20_000));
+  recent.forget(); // an accepted suggestion
+  assert.ok(!recent.isBulk(20_000));
 });

@@ -1,0 +1,108 @@
+/** A proposed edit on the screen: what goes is struck, what comes stands beside it. */
+
+import * as vscode from "vscode";
+
+import type { Marks } from "./editChange";
+
+const ARROW =
+  '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16">' +
+  '<path fill="none" stroke="COLOR" stroke-width="1.6" d="M3 8h9M8.5 4.5 12 8l-3.5 3.5"/></svg>';
+
+/** What is drawn: the marks of a change, a hint at the end of a line, an arrow in the gutter. */
+export interface Drawing {
+  readonly marks?: Marks | undefined;
+  readonly hint?: { readonly line: number; readonly text: string } | undefined;
+  readonly arrow: number; // the line
+}
+
+export class EditDrawing implements vscode.Disposable {
+  private readonly struck = vscode.window.createTextEditorDecorationType({
+    textDecoration: "line-through",
+    backgroundColor: new vscode.ThemeColor("diffEditor.removedTextBackground"),
+    rangeBehavior: vscode.DecorationRangeBehavior.ClosedClosed,
+  });
+  private readonly text = vscode.window.createTextEditorDecorationType({
+    rangeBehavior: vscode.DecorationRangeBehavior.ClosedClosed,
+  });
+  private readonly arrow = vscode.window.createTextEditorDecorationType({
+    light: { gutterIconPath: arrowIn("#0063d3") },
+    dark: { gutterIconPath: arrowIn("#59a4f9") },
+    overviewRulerColor: new vscode.ThemeColor("editorOverviewRuler.modifiedForeground"),
+  });
+  private editor: vscode.TextEditor | undefined;
+
+  draw(editor: vscode.TextEditor, { marks, hint, arrow }: Drawing): void {
+    this.clear();
+    this.editor = editor;
+    const struck = marks?.struck ?? [];
+    const spans = struck.map(({ line, start, end }) => new vscode.Range(line, start, line, end));
+    const texts = marks === undefined ? [] : textsOf(marks, editor);
+    const hints = hint === undefined ? [] : [atEnd(editor, hint.line, hintStyle(hint.text))];
+    editor.setDecorations(this.struck, spans);
+    editor.setDecorations(this.text, [...texts, ...hints]);
+    editor.setDecorations(this.arrow, [new vscode.Range(arrow, 0, arrow, 0)]);
+  }
+
+  clear(): void {
+    for (const type of [this.struck, this.text, this.arrow]) {
+      this.editor?.setDecorations(type, []);
+    }
+    this.editor = undefined;
+  }
+
+  dispose(): void {
+    vscode.Disposable.from(this.struck, this.text, this.arrow).dispose();
+  }
+}
+
+function textsOf(
+  { inserted, added }: Marks,
+  editor: vscode.TextEditor,
+): vscode.DecorationOptions[] {
+  const tab = " ".repeat(Number(editor.options.tabSize));
+  const drawn = (text: string): string => text.replaceAll("\t", tab).replaceAll(" ", "\u00a0");
+  const beside = inserted.map(({ line, character, text }) => ({
+    range: new vscode.Range(line, character, line, character),
+    renderOptions: { after: { ...INSERTED, contentText: drawn(text) } },
+  }));
+  const below = added.flatMap(({ below: line, lines }) =>
+    lines.map((text, place) => atEnd(editor, line, addedStyle(drawn(text), place))),
+  );
+  return [...beside, ...below];
+}
+
+function atEnd(
+  editor: vscode.TextEditor,
+  line: number,
+  after: vscode.ThemableDecorationAttachmentRenderOptions,
+): vscode.DecorationOptions {
+  const { end } = editor.document.lineAt(line).range;
+  return { range: new vscode.Range(end, end), renderOptions: { after } };
+}
+
+const INSERTED: vscode.ThemableDecorationAttachmentRenderOptions = {
+  color: new vscode.ThemeColor("editor.foreground"),
+  backgroundColor: new vscode.ThemeColor("diffEditor.insertedTextBackground"),
+};
+
+/** Lines cannot be put between others: they are drawn beside the text, each below the former. */
+function addedStyle(text: string, place: number): vscode.ThemableDecorationAttachmentRenderOptions {
+  const below = `none; position: absolute; z-index: 1; margin-top: calc(${place} * 1lh)`;
+  return {
+    contentText: `+\u00a0${text}`,
+    color: new vscode.ThemeColor("editor.foreground"),
+    backgroundColor: new vscode.ThemeColor("editorHoverWidget.background"),
+    margin: "0 0 0 2em",
+    textDecoration: below,
+  };
+}
+
+function hintStyle(text: string): vscode.ThemableDecorationAttachmentRenderOptions {
+  const color = new vscode.ThemeColor("editorGhostText.foreground");
+  return { contentText: text, color, margin: "0 0 0 2em" };
+}
+
+function arrowIn(color: string): vscode.Uri {
+  const content = encodeURIComponent(ARROW.replace("COLOR", color));
+  return vscode.Uri.parse(`data:image/svg+xml,${content}`);
+}

@@ -1,0 +1,66 @@
+/** A next edit that inserts text at the cursor: ghost text, which VS Code asks us for. */
+
+import * as vscode from "vscode";
+import type { Command } from "vscode-languageclient/node";
+
+import { isAt } from "./documents";
+
+export interface Ghost {
+  readonly document: vscode.TextDocument;
+  readonly version: number;
+  readonly position: vscode.Position;
+  readonly text: string;
+  readonly command: Command | undefined; // to run when it is accepted
+}
+
+export class NextGhost implements vscode.Disposable {
+  private readonly disposable: vscode.Disposable;
+  private ghost: Ghost | undefined;
+
+  constructor() {
+    this.disposable = vscode.workspace.onDidChangeTextDocument((change) => {
+      if (change.contentChanges.length > 0 && change.document === this.ghost?.document) {
+        this.ghost = along(this.ghost, change);
+      }
+    });
+  }
+
+  async show(ghost: Ghost): Promise<void> {
+    this.ghost = ghost;
+    await vscode.commands.executeCommand("editor.action.inlineSuggest.trigger");
+  }
+
+  /** What stands at a place; undefined where it is another's to say. */
+  at(
+    document: vscode.TextDocument,
+    position: vscode.Position,
+  ): vscode.InlineCompletionItem[] | undefined {
+    const { ghost } = this;
+    const isThere = ghost?.document === document && isAt(document, ghost.version);
+    if (!isThere || !ghost.position.isEqual(position)) {
+      return undefined;
+    }
+    const item = new vscode.InlineCompletionItem(ghost.text, new vscode.Range(position, position));
+    return [Object.assign(item, ghost.command && { command: ghost.command })];
+  }
+
+  dispose(): void {
+    this.disposable.dispose();
+  }
+}
+
+/** What is left of it when a person types it; undefined for another text. */
+function along(ghost: Ghost, change: vscode.TextDocumentChangeEvent): Ghost | undefined {
+  const [typed, ...others] = change.contentChanges;
+  const { document, position, text } = ghost;
+  if (typed === undefined || others.length > 0 || typed.rangeLength > 0) {
+    return undefined;
+  }
+  const isIts = typed.range.start.isEqual(position) && text.startsWith(typed.text);
+  if (!isIts || typed.text.length === text.length) {
+    return undefined;
+  }
+  const next = document.positionAt(document.offsetAt(position) + typed.text.length);
+  const rest = text.slice(typed.text.length);
+  return { ...ghost, version: document.version, position: next, text: rest };
+}

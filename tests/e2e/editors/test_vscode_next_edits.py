@@ -1,0 +1,144 @@
+"""Next edits in the real VS Code workbench, from a scripted server."""
+
+import pytest
+
+from tests.support.vscode import scripted_window
+from tests.support.vscode_screen import NextEdit, read_next_edit
+
+SHOP = "price = 1\ncount = 2\ntotal = price * count\n" + 40 * "\n" + "print(price)\n"
+METHOD = "textDocument/copilotInlineEdit"
+LAST = 43  # the line of `print`, from 0
+NOTHING = NextEdit()
+
+
+@pytest.fixture
+def window(code, script):
+    script.status("Tiny on cpu", model="Tiny")
+    with scripted_window(code, script) as opened:
+        (opened.folder / "shop.py").write_text(SHOP)
+        opened.open("shop.py")
+        opened.until(lambda: script.heard("textDocument/didOpen"), "the document")
+        yield opened
+
+
+def edit(line, start, end, text, **more):
+    where = {
+        "start": {"line": line, "character": start},
+        "end": {"line": line, "character": end},
+    }
+    command = {"title": "", "command": "scripted.accept", "arguments": ["seven"]}
+    return {"edits": [{"text": text, "range": where, "command": command, **more}]}
+
+
+def marks(window):
+    return read_next_edit(window.page)
+
+
+def wait_for_marks(window, wanted):
+    window.until(lambda: marks(window) == wanted, lambda: f"{wanted}; there is {marks(window)}")
+
+
+def ran(script):
+    found = script.heard("workspace/executeCommand")
+    return [one["command"] for one in found if one.get("arguments") == ["seven"]]
+
+
+def wait_for_request(script, window, number):
+    window.until(lambda: len(script.heard(METHOD)) >= number, f"request {number}")
+
+
+def test_tab_applies_an_edit_nearby_in_one_step_to_undo_and_asks_what_follows(script, window):
+    script.answers(METHOD, edit(2, 0, 21, "total = cost * count"))
+    window.go_to(1, 1)
+    window.type("# ")
+    wait_for_marks(window, NextEdit(("price",), ("cost",)))
+    typed = window.screen().document
+    (request,) = script.heard(METHOD)
+    assert request["textDocument"]["version"] == 3
+    assert request["position"] == {"line": 0, "character": 2}
+    script.answers(METHOD, {"edits": []})
+    window.press("Tab")
+    window.until(lambda: "total = cost" in window.screen().document, "the edit")
+    wait_for_marks(window, NOTHING)
+    wait_for_request(script, window, 2)
+    assert ran(script) == ["scripted.accept"]
+    assert len(script.heard("textDocument/didShowInlineEdit")) == 1
+    window.press("Control+z")
+    window.wait_for_document(typed)
+
+
+def test_tab_goes_to_an_edit_farther_away_and_then_applies_it(script, window):
+    script.answers(METHOD, edit(LAST, 6, 11, "cost"))
+    window.go_to(1, 1)
+    window.type("# ")
+    wait_for_marks(window, NextEdit((), (f"Tab: line {LAST + 1}",)))
+    window.press("Tab")
+    window.until(lambda: f"Ln {LAST + 1}, Col 7" in window.status_bar(), "the caret at the edit")
+    wait_for_marks(window, NextEdit(("price",), ("cost",)))
+    assert not ran(script)
+    script.answers(METHOD, {"edits": []})
+    window.press("Tab")
+    window.until(lambda: "print(cost)" in window.screen().document, "the edit")
+    assert "print(cost)" in window.save()
+
+
+def test_escape_dismisses_an_edit_until_something_changes(script, window):
+    script.answers(METHOD, edit(2, 0, 21, "total = cost * count"))
+    window.go_to(1, 1)
+    window.type("# ")
+    wait_for_marks(window, NextEdit(("price",), ("cost",)))
+    window.press("Escape")
+    wait_for_marks(window, NOTHING)
+    window.until(
+        lambda: ran(script) == ["github.copilot.didRejectNextEditSuggestionItem"], "the refusal"
+    )
+    window.go_to(2, 1)
+    window.press("Tab")
+    window.until(lambda: "    count = 2" in window.screen().document, "an indented line")
+    wait_for_marks(window, NextEdit(("price",), ("cost",)))
+    assert len(script.heard(METHOD)) == 2
+
+
+def test_an_edit_of_another_version_is_not_shown_and_tab_indents(script, window):
+    other = {"uri": f"file://{window.folder}/shop.py", "version": 1}
+    script.answers(METHOD, edit(2, 0, 21, "total = cost * count", textDocument=other))
+    window.go_to(1, 1)
+    window.type("# ")
+    wait_for_request(script, window, 1)
+    window.go_to(3, 1)
+    window.press("Tab")
+    window.until(lambda: "    total = price" in window.screen().document, "an indented line")
+    assert marks(window) == NOTHING
+    assert not script.heard("textDocument/didShowInlineEdit")
+
+
+def test_before_the_first_word_of_a_line_tab_indents_beside_an_edit(script, window):
+    script.answers(METHOD, edit(LAST + 1, 6, 11, "cost"))
+    window.go_to(2, 1)
+    window.press("Enter", "ArrowUp")
+    wait_for_marks(window, NextEdit((), (f"line {LAST + 2}",)))
+    window.press("Tab")
+    window.until(lambda: "Ln 2, Col 5" in window.status_bar(), "the caret behind the indentation")
+
+
+def test_a_text_inserted_at_the_cursor_is_ghost_text_which_stays_while_it_is_typed(script, window):
+    script.answers(METHOD, edit(1, 10, 10, " + tax"))
+    window.go_to(2, 10)
+    window.type("0")
+    assert window.wait_for_ghost().ghost == " + tax"
+    assert marks(window) == NOTHING
+    script.answers(METHOD, {"edits": []})
+    assert window.type_watched(" +").gaps == 0
+    window.press("Tab")
+    window.until(lambda: "count = 20 + tax\n" in window.screen().document, "the insertion")
+    window.until(lambda: ran(script) == ["scripted.accept"], "the accept")
+
+
+def test_nothing_is_asked_for_when_a_text_is_pasted_or_selected(script, window):
+    script.answers(METHOD, edit(2, 0, 21, "total = cost * count"))
+    window.go_to(4, 1)
+    window.page.keyboard.insert_text(10 * "# pasted\n")
+    window.press("Shift+ArrowUp")
+    window.until(lambda: "selected" in window.status_bar(), "a selection")
+    window.press("ArrowDown")
+    assert not script.heard(METHOD)
