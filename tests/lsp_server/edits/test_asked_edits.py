@@ -4,6 +4,7 @@ import asyncio
 import random
 from contextlib import suppress
 from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from lsprotocol import types
@@ -58,9 +59,10 @@ class Race:
         self.chance = random.Random(seed)  # noqa: S311 - a draw, no secret
         self.documents = Documents()
         self.documents.open(types.TextDocumentItem(URI, "python", 1, "\r\n".join(LINES)))
-        permissions = SimpleNamespace(refusal=lambda _: None, look=self._look)
+        permissions: Any = SimpleNamespace(refusal=lambda _: None, look=self._look)
         workspace = Workspace(self.documents, SETTINGS, permissions)
-        self.edits = AskedEdits(workspace, Link(self.chance))
+        self.link = cast("Any", Link(self.chance))
+        self.edits = AskedEdits(workspace, self.link)
         self.reasons, self.num_made = [], 0
 
     async def _look(self, _snapshots):
@@ -79,7 +81,8 @@ class Race:
     async def ask(self):
         first, end = sorted(self.chance.choices(range(len(LINES)), k=2))
         where = types.Range(types.Position(first, 0), types.Position(end, 1))
-        document, shown = self.documents.snapshot(URI), []
+        shown: list[int] = []
+        document = self.documents.snapshot(URI)
         try:
             made = await self.edits.make(AskedEdit(URI, where, "Do it."), shown.append)
         except EditRefusedError as error:
@@ -130,7 +133,7 @@ async def test_no_edit_is_made_of_a_changed_document_or_outside_its_lines():
 @pytest.mark.parametrize("state", ["failed", "unreachable"])
 async def test_without_a_host_an_edit_is_refused(state):
     race = Race(0)
-    race.edits._link.search.state = state
+    race.link.search.state = state
     await race.ask()
     assert race.reasons == ["host_failed" if state == "failed" else "host_unreachable"]
     assert not race.edits.is_possible
@@ -139,7 +142,7 @@ async def test_without_a_host_an_edit_is_refused(state):
 async def test_no_edit_is_offered_where_another_program_generates():
     race = Race(0)
     assert race.edits.is_possible
-    race.edits._link.search.is_adapter = True
+    race.link.search.is_adapter = True
     assert not race.edits.is_possible
 
 
