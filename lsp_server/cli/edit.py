@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.text import Text
 
 from engine.config import Lookahead, StopRules
+from engine.edits.edit_prompt import Refusal
 from engine.errors import InputError
 from engine.request import CompletionRequest, EditOutcome, EditTask, FinishReason
 from lsp_server.cli.complete import complete, load_shown, named, refuse_hidden
@@ -15,7 +16,7 @@ from lsp_server.cli.completion_report import CompletionReport, print_figures
 from lsp_server.cli.edited_file import EditedFile
 from lsp_server.cli.messages import INTERRUPTED, note, visible
 from lsp_server.cli.source_file import LineSpan, SourceFile
-from lsp_server.edits.refusals import NO_CHANGE, EditRefusedError
+from lsp_server.edits.refusals import EditRefusedError
 from lsp_server.settings import Settings
 
 _REFUSED = 1  # exit status if the model made no edit
@@ -36,7 +37,7 @@ def show_edit(arguments: argparse.Namespace, settings: Settings) -> int:
         return INTERRUPTED
     edit = report.result.edit or EditOutcome(refusal="no_answer")
     changed = EditedFile.of(source, edit)
-    refusal = edit.refusal or (NO_CHANGE if changed.before == changed.after else "")
+    refusal = edit.refusal or (Refusal.NO_CHANGE if changed.before == changed.after else "")
     if refusal:
         return _refused(refusal, report, is_json=arguments.json)
     if arguments.write:

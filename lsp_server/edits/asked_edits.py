@@ -11,11 +11,12 @@ from lsprotocol import types
 from msgspec import Meta
 
 from engine.config import StopRules
+from engine.edits.edit_prompt import Refusal
 from engine.host.protocol import Failed, Position
 from engine.request import Done, EditOutcome, EditTask
 from lsp_server.documents.anchor import Anchor
 from lsp_server.documents.document import Snapshot
-from lsp_server.edits.refusals import DOCUMENT_CHANGED, NO_CHANGE, OUTSIDE, EditRefusedError
+from lsp_server.edits.refusals import DOCUMENT_CHANGED, OUTSIDE, EditRefusedError
 from lsp_server.edits.text_edit import text_edit
 from lsp_server.host.client import HostGoneError, HostRefusedError
 from lsp_server.host.link import HostLink
@@ -112,7 +113,7 @@ class AskedEdits:
         line_end = self._workspace.line_end(anchor.document)
         edit = text_edit(outcome, anchor.document, line_end)
         if edit is None:
-            raise EditRefusedError(NO_CHANGE)
+            raise EditRefusedError(Refusal.NO_CHANGE)
         return MadeEdit(anchor.document, edit)
 
     async def _check(self, anchor: Anchor) -> None:

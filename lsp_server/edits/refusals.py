@@ -1,19 +1,18 @@
 """Why no edit was made: a code for programs and a sentence for people."""
 
+from engine.edits.edit_prompt import Refusal
 from lsp_server.reasons import Reason
 
 DOCUMENT_CHANGED = "document_changed"
-NO_CHANGE = "no_change"
 NOT_APPLIED = "not_applied"
 OUTSIDE = "outside"
 _SENTENCES = {
-    "context_full": "the lines do not fit the model's context; ask about fewer lines",
-    "cut": "the answer would be too long; ask about fewer lines",
     DOCUMENT_CHANGED: "the document changed meanwhile, so the edit was dropped",
-    NO_CHANGE: "the model would change nothing; other words may help",
-    "no_code": "the model answered without code; other words may help",
     NOT_APPLIED: "the editor did not apply the edit",
     OUTSIDE: "the model's answer changes other lines than these",
+    Refusal.EMPTY_ANSWER: "the model answered without code; other words may help",
+    Refusal.NO_CHANGE: "the model would change nothing; other words may help",
+    Refusal.TOKEN_LIMIT: "the answer would be too long; ask about fewer lines",
 }
 
 

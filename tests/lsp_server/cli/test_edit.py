@@ -106,7 +106,7 @@ def test_json_has_the_diff_and_the_figures(edited, capsys):
 @pytest.mark.parametrize(
     ("outcome", "sentence"),
     [
-        (EditOutcome(refusal="cut"), "ask about fewer lines"),
+        (EditOutcome(refusal="token_limit"), "ask about fewer lines"),
         (EditOutcome(1, 2, ("b = 2",)), "would change nothing"),
         (EditOutcome(refusal="odd"), "the model made no edit (odd)"),
     ],
@@ -122,7 +122,7 @@ def test_a_refused_answer_is_a_sentence(edited, capsys, outcome, sentence):
     ("lines", "first", "end"), [("", 0, 3), (":2", 1, 2), (":1-3", 0, 3), (":3-3", 2, 3)]
 )
 def test_lines_are_counted_from_1_and_the_last_belongs(edited, lines, first, end):
-    _, _, engine = edited(OLD, EditOutcome(refusal="cut"), lines=lines)
+    _, _, engine = edited(OLD, EditOutcome(refusal="token_limit"), lines=lines)
     assert (engine.requests[0].edit.first, engine.requests[0].edit.end) == (first, end)
 
 

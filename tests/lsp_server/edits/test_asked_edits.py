@@ -49,7 +49,7 @@ class Link:
         yield Done("", FinishReason.END_TOKEN, COST, edit=chosen)
 
     def _outside(self):
-        return self._chance.choice(("", "cut"))
+        return self._chance.choice(("", "token_limit"))
 
 
 class Race:
@@ -126,7 +126,13 @@ async def test_no_edit_is_made_of_a_changed_document_or_outside_its_lines():
     for race in races:
         await race.run()
     reasons = {reason for race in races for reason in race.reasons}
-    assert reasons >= {DOCUMENT_CHANGED, Reason.SUPERSEDED, Reason.CANCELLED, "outside", "cut"}
+    assert reasons >= {
+        DOCUMENT_CHANGED,
+        Reason.SUPERSEDED,
+        Reason.CANCELLED,
+        "outside",
+        "token_limit",
+    }
     assert sum(race.num_made for race in races) > 100
 
 

@@ -182,7 +182,7 @@ async def test_a_cancelled_edit_is_not_applied_and_ends_at_the_host(tmp_path, wa
 @pytest.mark.parametrize(
     ("edit", "reason"),
     [
-        (outcome(refusal="cut"), "cut"),
+        (outcome(refusal="token_limit"), "token_limit"),
         (outcome(lines=("def total(items):",)), "no_change"),
         (outcome(2, 3), "outside"),
         (None, "host_failed"),
