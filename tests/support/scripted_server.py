@@ -40,8 +40,8 @@ class ScriptedServer:
         """Set the server's behaviour from its next start on.
 
         `line`: the text that completes a line at the cursor; `covered`: how many characters after the
-        cursor an item replaces; `encoding`; `name` and `version` in serverInfo; `last_words`: printed
-        before it ends at the message `ends_at` (a method, or "start"); `stays`: it ignores `exit`;
+        cursor an item replaces; `encoding`; `commands`: more that it offers; `name` and `version`
+        in serverInfo; `last_words`: printed before it ends at the message `ends_at` (a method, or "start"); `stays`: it ignores `exit`;
         `silent_at`: the message after which it does nothing, not even end with its input.
         """
         path = self.folder / "how.json"
@@ -178,7 +178,9 @@ class _Connection:
             "capabilities": {
                 "textDocumentSync": 1 if "line" in self._how else 2,
                 "inlineCompletionProvider": {},
-                "executeCommandProvider": {"commands": ["scripted.accept"]},
+                "executeCommandProvider": {
+                    "commands": ["scripted.accept", *self._how.get("commands", [])]
+                },
                 "positionEncoding": self._encoding,
             },
             "serverInfo": {

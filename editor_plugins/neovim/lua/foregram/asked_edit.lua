@@ -1,7 +1,6 @@
 --- An edit asked for in words: the server makes it, and it is shown before the buffer is changed.
 
 local Change = require("foregram.change")
-local client = require("foregram.client")
 local drawing = require("foregram.change_drawing")
 local proposal = require("foregram.proposal")
 local report = require("foregram.report")
@@ -37,6 +36,11 @@ local function show(running, buf, answer)
   end
 end
 
+--- Whether an edit of a buffer is being made.
+function M.is_waiting(buf)
+  return waiting[buf] ~= nil
+end
+
 local function finish(buf)
   waiting[buf] = nil
   drawing.clear(buf)
@@ -57,7 +61,7 @@ function M.cancel(buf)
 end
 
 local function arguments(buf, first, last, instruction)
-  local line = vim.api.nvim_buf_get_lines(buf, last - 1, last, true)[1]
+  local line = vim.api.nvim_buf_get_lines(buf, last - 1, last, false)[1] or ""
   local length = vim.str_utfindex(line, "utf-16")
   num_asked = num_asked + 1
   return {
@@ -92,26 +96,11 @@ local function send(running, buf, first, argument)
   asked.id = id
 end
 
---- Ask for an edit of the current buffer's lines `first` to `last`, counted from 1.
-function M.ask(first, last, instruction)
-  local buf, running = vim.api.nvim_get_current_buf(), client.get()
-  local reason = client.reason_not(buf)
-  if reason or not running or not running.attached_buffers[buf] then
-    report.warn(reason or "the server does not run")
-    return
-  end
+--- Ask for an edit of a buffer's lines `first` to `last`, counted from 1.
+function M.ask(running, buf, first, last, instruction)
   proposal.clear(buf)
   M.cancel(buf)
   send(running, buf, first, arguments(buf, first, last, instruction))
-end
-
---- Ask for the words first.
-function M.prompt(first, last)
-  vim.ui.input({ prompt = "Edit: " }, function(instruction)
-    if instruction and vim.trim(instruction) ~= "" then
-      M.ask(first, last, instruction)
-    end
-  end)
 end
 
 --- Take over how far the server is with an edit.

@@ -1,10 +1,13 @@
 --- The language server: one client for all buffers, started when the first one needs it.
 
 local actions = require("foregram.actions")
+local asked_edit = require("foregram.asked_edit")
 local buffers = require("foregram.buffers")
 local feedback = require("foregram.feedback")
+local next_edit = require("foregram.next_edit")
 local own = require("foregram.own")
 local process = require("foregram.process")
+local proposal = require("foregram.proposal")
 local report = require("foregram.report")
 local request = require("foregram.request")
 local server_check = require("foregram.server_check")
@@ -123,6 +126,7 @@ local function attached(client, buf)
     M.attached_buffers[buf] = true
     buffers.enter_folder(client, vim.fs.root(buf, M.options.root_markers))
     actions.backend().attach(buf, client)
+    next_edit.attach(client, buf)
     if buf == vim.api.nvim_get_current_buf() then
       feedback.focused(client, buf) -- it was entered before it was attached
     end
@@ -132,10 +136,18 @@ end
 
 M.attached_buffers = {}
 
---- Take the ghost text, and what draws it, from all buffers.
+--- Neither show an edit in a buffer nor wait for one.
+function M.forget_edits(buf)
+  next_edit.detach(buf)
+  asked_edit.cancel(buf)
+  proposal.clear(buf)
+end
+
+--- Take the ghost text, and what draws it, from all buffers, and edits too.
 function M.detach_all()
   for buf in pairs(M.attached_buffers) do
     actions.backend().detach(buf)
+    M.forget_edits(buf)
   end
   M.attached_buffers = {}
 end

@@ -123,11 +123,19 @@ local function choose_model(name)
 end
 
 local function edit(range, instruction)
-  local asked_edit = require("foregram.asked_edit")
-  if instruction == "" then
-    asked_edit.prompt(range.first, range.last)
+  local buf, running = vim.api.nvim_get_current_buf(), client().get()
+  local reason = client().reason_not(buf)
+  local function ask(words)
+    if words and vim.trim(words) ~= "" then
+      require("foregram.asked_edit").ask(running, buf, range.first, range.last, vim.trim(words))
+    end
+  end
+  if reason or not running then
+    report.warn(reason or why_no_server())
+  elseif vim.trim(instruction) ~= "" then
+    ask(instruction)
   else
-    asked_edit.ask(range.first, range.last, instruction)
+    vim.ui.input({ prompt = "Edit: " }, ask)
   end
 end
 
@@ -181,7 +189,7 @@ function M.run(arguments, range, text)
     local sentence = "there is no `:Foregram %s`; there are: %s"
     report.warn(sentence:format(name, table.concat(names(), ", ")))
   elseif name == "edit" then
-    edit(range, vim.trim(text:sub(#name + 1)))
+    edit(range, text:sub(#name + 1))
   elseif range.is_given then
     report.warn(("`:Foregram %s` takes no range"):format(name))
   elseif argument and not takes_argument[name] then

@@ -34,13 +34,7 @@ local function watch_buffers()
   end)
   on({ "BufDelete", "BufWipeout" }, function(event)
     client.attached_buffers[event.buf] = nil
-  end)
-  on("LspDetach", function(event)
-    local detached = vim.lsp.get_client_by_id(event.data.client_id)
-    if not detached or detached.name == client.NAME then
-      require("foregram.proposal").clear(event.buf)
-      require("foregram.asked_edit").cancel(event.buf)
-    end
+    client.forget_edits(event.buf)
   end)
   on("LspProgress", function(event)
     require("foregram.asked_edit").progress(event.data.params)

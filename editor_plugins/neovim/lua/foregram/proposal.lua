@@ -29,8 +29,10 @@ local function draw_hint(buf)
 end
 
 local function open(buf)
-  shown[buf].is_open = true
-  drawing.draw(shown[buf].change)
+  if not shown[buf].is_open then
+    shown[buf].is_open = true
+    drawing.draw(shown[buf].change)
+  end
 end
 
 local function map(buf, key, act)
