@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from engine.request import Chunk, ClosedBuffers, CompletionRequest, Done
+from engine.request import Chunk, ClosedBuffers, CompletionRequest, Done, EditTask
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +53,10 @@ class ServedEngine(Protocol):
 
     def usage_of(self, principal: str, /) -> EngineUsage:
         """Return the memory of one principal, or of all if unnamed. Safe from any thread."""
+        ...
+
+    def check_can_edit(self, task: EditTask, /) -> None:
+        """Raise UnsupportedModelError if the model makes no such edits. Safe from any thread."""
         ...
 
     def complete(

@@ -3,11 +3,13 @@
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from typing import NamedTuple
 from weakref import WeakSet
 
 from engine.completer import EngineInfo, EngineUsage, ServedEngine
 from engine.decoder import Decoder
 from engine.drafters import Drafters
+from engine.edits.laid_out import EditLayout, LaidOutEdit
 from engine.growing_text import GrowingText
 from engine.learning import Learning
 from engine.model.causal_lm import CausalModel, LoadedModel
@@ -18,12 +20,13 @@ from engine.model.raw_prompt import check_length, raw_prompt
 from engine.model.token_tree import MAX_ROWS
 from engine.per_workspace import PerWorkspace
 from engine.prompt_cache import CacheLease, PromptCache
-from engine.request import ChatMessage, Chunk, ClosedBuffers, CompletionRequest
+from engine.request import ChatMessage, Chunk, ClosedBuffers, CompletionRequest, EditTask
 from engine.sequence import Completion, Sequence
 from engine.snippets import Neighbours
 
 _DECODED_TOKENS = 256  # written tokens that every slot has room for at least
 _REMEMBERED_CHARS = 40  # per workspace and prompt token, several times a token's length
+_EDIT_CHARS = 3  # per prompt token, of what an edit's prompt shows besides its block
 PROMPT_TOKENS = 1024  # the fewest of `affordable_prompt`; 7b reads as many in 51 ms on an H200
 _KV_BYTES = 512 * 1024 * 1024  # of cached prompts: 21,000 tokens of 0.5b in float32
 
@@ -41,6 +44,14 @@ def step(model: CausalModel, running: Collection[Sequence]) -> None:
         for one in steps:
             if not one.is_done:
                 one.fail(error)
+
+
+class LaidOut(NamedTuple):
+    """A request as the model reads it."""
+
+    prompt: Prompt
+    request: CompletionRequest  # with the text around the cursor, where drafts come from
+    edit: LaidOutEdit | None = None
 
 
 class Engine(ServedEngine):
@@ -65,6 +76,9 @@ class Engine(ServedEngine):
         self._tokenizers = PerWorkspace(lambda: model.tokenizer.remembering(most_chars))
         self._prompts = PromptCache(causal_lm, kv_bytes)
         self._drafters = Drafters(model.tokenizer, causal_lm.vocab_size, learning)
+        self._edits = EditLayout(
+            model.name, model.tokenizer, self.chat_prompt, _EDIT_CHARS * self._prompt_tokens
+        )
         self._under_way = WeakSet[Sequence]()
 
     def compile(self) -> None:
@@ -89,15 +103,21 @@ class Engine(ServedEngine):
             self._drafters.states.pool_tokens(principal), self._prompts.num_bytes(principal)
         )
 
-    def laid_out(self, request: CompletionRequest) -> tuple[Prompt, CompletionRequest]:
-        """Lay out the prompt; return it with the text around the cursor. Raises InputError."""
+    def check_can_edit(self, task: EditTask) -> None:
+        """Raise UnsupportedModelError if the model makes no such edits. Safe from any thread."""
+        self._edits.check(task)
+
+    def laid_out(self, request: CompletionRequest) -> LaidOut:
+        """Lay out the prompt. Raises InputError; for an edit, also what `EditLayout` does."""
         model = self.model
+        if request.edit is not None and not request.is_raw:
+            return self._laid_out_edit(request, self._edits.laid_out(request, request.edit))
         if request.messages:
             request = replace(request, prefix=self.chat_prompt(request.messages), is_raw=True)
         if request.is_raw:
             most = model.causal_lm.max_context - 1
             raw = raw_prompt(model.tokenizer, model.fim, request.prefix, most)
-            return raw.prompt, replace(request, prefix=raw.prefix, suffix=raw.suffix)
+            return LaidOut(raw.prompt, replace(request, prefix=raw.prefix, suffix=raw.suffix))
         prompt = build_prompt(
             self._tokenizers.of(request),
             model.fim,
@@ -108,7 +128,13 @@ class Engine(ServedEngine):
             path=request.path,
             snippets=lambda room: self._neighbours.snippets(request, room),
         )
-        return prompt, request
+        return LaidOut(prompt, request)
+
+    def _laid_out_edit(self, request: CompletionRequest, edit: LaidOutEdit) -> LaidOut:
+        prompt, raw, _ = self.laid_out(edit.as_raw(request))
+        prompt = replace(prompt, neighbours=edit.shown_paths)
+        # Drafts come from the document itself, which the pool then holds for completions, too.
+        return LaidOut(prompt, replace(raw, prefix=request.prefix, suffix=request.suffix), edit)
 
     def chat_prompt(self, messages: tuple[ChatMessage, ...], prefill: str = "") -> str:
         """Return the raw prompt for the answer to messages, which begins with `prefill`.
@@ -133,8 +159,11 @@ class Engine(ServedEngine):
         is_cancelled: Callable[[], bool],
         on_end: Callable[[Sequence], None] = lambda _: None,
     ) -> Sequence:
-        """Make a completion for the loop to run. With `max_tokens` 0 it only reads the prompt."""
-        prompt, request = self.laid_out(request)
+        """Make a completion for the loop to run. With `max_tokens` 0 it only reads the prompt.
+
+        Raises what `laid_out` raises.
+        """
+        prompt, request, edit = self.laid_out(request)
         text = GrowingText(request, on_chunk)
         sequence = Sequence(
             request=request,
@@ -144,6 +173,7 @@ class Engine(ServedEngine):
             decoding=self._decoding if request.stop.max_tokens else None,
             is_cancelled=is_cancelled,
             on_end=on_end,
+            outcome=edit.outcome if edit else None,
         )
         self._under_way.add(sequence)
         return sequence

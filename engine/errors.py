@@ -60,6 +60,12 @@ class NoChatTemplateError(UnsupportedModelError):
     code = "no_chat_template"
 
 
+class NoEditModelError(UnsupportedModelError):
+    """The model knows no form of next edits."""
+
+    code = "no_edit_model"
+
+
 class CacheError(ForegramError):
     """The cache folder cannot be written: no space, no permission."""
 

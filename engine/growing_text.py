@@ -1,7 +1,8 @@
 """The growing text of one completion, made of the texts of tokens, perhaps an upstream's."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from engine.request import Chunk, CompletionRequest, FinishReason, TokenText
 from engine.text.stopper import Stop, Stopper
@@ -55,6 +56,17 @@ class GrowingText:
         tokens = self._whole_tokens() if self.request.tells_tokens else ()
         if text or tokens:
             self.on_chunk(Chunk(text, tokens))
+
+    def log_prob_of(self, places: Iterable[range]) -> float:
+        """Return the log-probability of all tokens that have characters in these places."""
+        tokens = list(pairwise((*self._starts, len(self.stopper.text))))
+        named = {
+            number
+            for place in places
+            for number, (start, end) in enumerate(tokens)
+            if start < place.stop and max(end, start + 1) > place.start
+        }
+        return sum(self.log_probs[number] for number in named)
 
     def _whole_tokens(self) -> tuple[TokenText, ...]:
         """The next tokens whose text was sent; at the end also a token that was cut."""

@@ -14,7 +14,14 @@ from engine.model.causal_lm import LoadedModel, StepInput, StepOutput
 from engine.model.prompt import Prompt
 from engine.model.token_tree import TokenTree
 from engine.prompt_cache import CacheLease
-from engine.request import ClosedBuffers, CompletionRequest, Cost, Done, FinishReason
+from engine.request import (
+    ClosedBuffers,
+    CompletionRequest,
+    Cost,
+    Done,
+    EditOutcome,
+    FinishReason,
+)
 
 
 @dataclass(slots=True)
@@ -71,6 +78,7 @@ class Sequence:
     decoding: Callable[["Sequence", CacheLease], AbstractContextManager[Decoder]] | None
     is_cancelled: Callable[[], bool]
     on_end: Callable[["Sequence"], None] = lambda _: None  # when it is done or has failed
+    outcome: Callable[[GrowingText], EditOutcome | None] | None = None  # if this is for an edit
     closed: list[ClosedBuffers] = field(default_factory=list)  # since it began
     is_done: bool = False
     error: Exception | None = None
@@ -150,7 +158,12 @@ class Sequence:
             repository=prompt.repository,
         )
         return Done(
-            text.text, text.finish_reason, cost, tuple(written.token_ids), tuple(text.log_probs)
+            text.text,
+            text.finish_reason,
+            cost,
+            tuple(written.token_ids),
+            tuple(text.log_probs),
+            edit=self.outcome(text) if self.outcome else None,
         )
 
     @property

@@ -11,7 +11,7 @@ from litestar import Litestar, MediaType, Response, get, post, route
 from litestar.exceptions import HTTPException, PermissionDeniedException
 from litestar.params import FromQuery
 
-from engine.errors import ConfigurationError, InputError
+from engine.errors import ConfigurationError, InputError, UnsupportedModelError
 from engine.host.auth import AuthMiddleware
 from engine.host.bodies import EventLines, decoded
 from engine.host.buffers import ClientId
@@ -150,6 +150,8 @@ def _on_error(
 def _refusal(request: AnyRequest, error: Exception) -> RefusalError:
     if isinstance(error, RefusalError):
         return error
+    if isinstance(error, UnsupportedModelError):
+        return RefusalError(501, Problem(error.code, str(error)))
     if isinstance(error, InputError | ConfigurationError):
         return RefusalError(400, Problem("bad_request", str(error)))
     if isinstance(error, HTTPException):

@@ -80,19 +80,24 @@ def spliced(lines: tuple[str, ...], splices: Iterable[LineSplice]) -> tuple[str,
     return tuple(changed)
 
 
-def split_at(lines: Sequence[str], position: Position) -> tuple[str, str]:
-    """Return the nearby text before and behind a position. Raises InputError."""
+def split_at(
+    lines: Sequence[str], position: Position, *, is_whole: bool = False
+) -> tuple[str, str]:
+    """Return the text before and behind a position, nearby or whole. Raises InputError."""
     if not 0 <= position.line < len(lines):
         raise InputError(f"there is no line {position.line} in {len(lines)} lines")
     line = lines[position.line]
     if not 0 <= position.character <= len(line):
         raise InputError(f"line {position.line} has no character {position.character}")
-    far = max(0, position.line - _MOST_BEFORE) // _CUT_LINES * _CUT_LINES
-    num_behind = len(lines) - position.line - 1
-    cut = max(0, num_behind - _MOST_BEHIND) // _CUT_LINES * _CUT_LINES
+    far = 0 if is_whole else _far(position.line - _MOST_BEFORE)
+    cut = 0 if is_whole else _far(len(lines) - position.line - 1 - _MOST_BEHIND)
     before = [*lines[far : position.line], line[: position.character]]
     behind = [line[position.character :], *lines[position.line + 1 : len(lines) - cut]]
     return "\n".join(before), "\n".join(behind)
+
+
+def _far(num_lines: int) -> int:
+    return max(0, num_lines) // _CUT_LINES * _CUT_LINES
 
 
 class ClientId(NamedTuple):

@@ -9,7 +9,7 @@ from typing import Self
 
 from engine.errors import ConfigurationError
 from engine.host.failures import RefusalError
-from engine.host.protocol import MAX_TOKENS, Problem
+from engine.host.protocol import MAX_EDIT_TOKENS, Problem
 
 _BURST_S = 3.0  # seconds of requests at the full rate that may come at once
 _COUNTED_BYTES = 100_000  # bytes of a body that count as another request, as reading takes time
@@ -31,7 +31,7 @@ class Quotas:
     clients: int = 32
     buffers: int = 2_000
     megabytes: int = 256  # memory of the buffers' text
-    tokens: int = MAX_TOKENS  # tokens in a completion
+    tokens: int = MAX_EDIT_TOKENS  # tokens in an answer
     waiting: int = 64  # unanswered requests besides the running ones
     running: int = 8  # concurrent completions
     requests: int = 100  # requests of any kind per second
@@ -56,7 +56,7 @@ class Quotas:
 
 
 # A whole team may share a token without a name, or a private socket: 64 people.
-_TEAM = Quotas(2_048, 128_000, 1_024, MAX_TOKENS, waiting=4_096, running=512, requests=6_400)
+_TEAM = Quotas(2_048, 128_000, 1_024, waiting=4_096, running=512, requests=6_400)
 
 
 @dataclass(slots=True)

@@ -12,6 +12,7 @@ from engine.host.buffers import ClientBuffers, ClientId, HeldBuffer, spliced, sp
 from engine.host.protocol import MAX_CELL_CHARS, CompleteRequest
 from engine.request import ClosedBuffers, CompletionRequest
 
+_KINDS = ("", "next", "edit")  # of prompts: usual ones, with an overlay, for edits
 _GAP = "\n\n"  # separates cells
 _HEADING = re.compile("^#{1,6} +")  # a Markdown heading; its signs look odd in a comment
 
@@ -26,11 +27,11 @@ def request_builder(
     held = buffers.get(client, message.uri, message.version)
     others = buffers.others(client, held)
     is_open = partial(buffers.holds, client)
-    prefix, suffix = split_at(spliced(held.lines, message.overlay), message.position)
-    above, below = (
-        [(buffers.get(client, one.uri), one.sign) for one in side]
-        for side in (message.above, message.below)
-    )
+    lines, is_edit = spliced(held.lines, message.overlay), message.edit is not None
+    prefix, suffix = split_at(lines, message.position, is_whole=is_edit)
+    # The lines of an edit are numbered in the document itself.
+    sides = ((), ()) if is_edit else (message.above, message.below)
+    above, below = ([(buffers.get(client, one.uri), one.sign) for one in side] for side in sides)
     _check_length([*above, *below])
     lookahead = Lookahead.parse(message.lookahead)
 
@@ -47,7 +48,7 @@ def request_builder(
             # The host takes open files from their buffers instead.
             repository=tuple(replace(one, is_open=False) for one in message.repository),
             workspace=_workspace(message.client, message.workspace),
-            cache_key=_cache_key(message.workspace, held, is_next=bool(message.overlay)),
+            cache_key=_cache_key(message.workspace, held, _kind(message)),
             layout=message.layout,
             lookahead=lookahead,
             sampling=message.sampling,
@@ -62,15 +63,12 @@ def closed_buffers(
     client: ClientId, workspace: str, buffers: Collection[HeldBuffer], *, is_last: bool
 ) -> ClosedBuffers:
     """Describe closed buffers to forget; the last ones stand for all that the client sent."""
-    both = (False, True)
     return ClosedBuffers(
         _workspace(client.name, workspace),
         frozenset(one.uri for one in buffers),
         frozenset(one.path for one in buffers),
         f"{workspace}\0",
-        frozenset(
-            _cache_key(workspace, one, is_next=is_next) for one in buffers for is_next in both
-        ),
+        frozenset(_cache_key(workspace, one, kind) for one in buffers for kind in _KINDS),
         _workspace(client.name, "") if is_last else "",
         client.principal,
     )
@@ -97,6 +95,12 @@ def _workspace(client: str, workspace: str) -> str:
     return f"{client}\0{workspace}"
 
 
-def _cache_key(workspace: str, held: HeldBuffer, *, is_next: bool) -> str:
-    """Cells, whose prompts contain each other, share a key; a text with an overlay has its own."""
-    return "\0".join([workspace, held.notebook or held.uri, "next" if is_next else ""])
+def _kind(message: CompleteRequest) -> str:
+    if message.edit is not None:
+        return "edit"
+    return "next" if message.overlay else ""
+
+
+def _cache_key(workspace: str, held: HeldBuffer, kind: str) -> str:
+    """Cells, whose prompts contain each other, share a key; each kind of prompt has its own."""
+    return "\0".join([workspace, held.notebook or held.uri, kind])

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from engine import VERSION
 from engine.completer import EngineInfo, EngineUsage, ServedEngine, ServedSequence
+from engine.edits.edit_prompt import RefusedEditError
 from engine.errors import DeviceLostError, ForegramError
 from engine.host.buffers import ClientBuffers, ClientId
 from engine.host.clients import Clients
@@ -22,6 +23,7 @@ from engine.host.failures import RateLimitedLog, log_failure
 from engine.host.metrics import Metrics
 from engine.host.principals import WITHDRAWN
 from engine.host.protocol import (
+    MAX_EDIT_TOKENS,
     MAX_TOKENS,
     PROTOCOL_VERSION,
     CompleteEvent,
@@ -34,7 +36,7 @@ from engine.host.quotas import QuotaKeeper
 from engine.host.request_builder import request_builder
 from engine.memory import resident_bytes
 from engine.progress import Progress
-from engine.request import Chunk, CompletionRequest, Done, FinishReason
+from engine.request import Chunk, CompletionRequest, Cost, Done, EditOutcome, FinishReason
 from engine.scheduler import Dropped, Job, Scheduler
 
 _LOOK_S = 0.005  # seconds: too short to see, long enough for several tokens of a small model
@@ -103,11 +105,13 @@ class CompletionService:
         return self.state == "loading" or any(self.scheduler.load_of())
 
     def complete(self, principal: str, message: CompleteRequest) -> AsyncGenerator[CompleteEvent]:
-        """Sync, then complete. Raises RefusalError, InputError and ConfigurationError at once."""
+        """Sync, then complete. Raises RefusalError and ForegramError at once."""
         client = ClientId(principal, message.client)
         for one in message.feedback:  # before anything raises: a retry does not repeat it
             self.clients.record(principal, one)
         self.buffers.sync(client, message.workspace, message.sync)
+        if message.edit is not None:
+            self.engine_thread.ready_engine().check_can_edit(message.edit)
         return CompletionJob(
             service=self,
             principal=principal,
@@ -227,6 +231,8 @@ class CompletionJob(Job):
                     is_cancelled=self.is_cancelled,
                     on_end=self._end,
                 )
+        except RefusedEditError as refused:
+            self.told.tell(_refused(refused, self.id))
         except Exception as error:  # noqa: BLE001 - one failed completion must not stop the next
             self._fail(error)
         else:
@@ -239,8 +245,11 @@ class CompletionJob(Job):
         self.told.tell(_not_run(reason))
 
     def _bounded(self, request: CompletionRequest) -> CompletionRequest:
-        most = min(self.service.limits.of(self.principal).tokens, MAX_TOKENS)
-        stop = replace(request.stop, max_tokens=min(request.stop.max_tokens, most))
+        wanted = min(request.stop.max_tokens, MAX_TOKENS)
+        if request.edit is not None:
+            wanted = wanted and MAX_EDIT_TOKENS  # the engine bounds them by the lines
+        most = min(self.service.limits.of(self.principal).tokens, wanted)
+        stop = replace(request.stop, max_tokens=most)
         return dataclasses.replace(request, principal=self.principal, stop=stop)
 
     def _end(self, sequence: ServedSequence) -> None:
@@ -276,6 +285,13 @@ def _document(message: CompleteRequest) -> str:
     if message.edit is None:
         return message.uri
     return f"{message.uri}\0{'asked' if message.edit.instruction else 'next'}"
+
+
+def _refused(refused: RefusedEditError, completion_id: str) -> Done:
+    """Tell that nothing is proposed, as the document allows no prompt."""
+    cost = Cost(0, 0, 0, 0, 0, 0.0, 0.0, {})
+    outcome = EditOutcome(refusal=refused.code)
+    return Done("", FinishReason.PREFILLED, cost, id=completion_id, edit=outcome)
 
 
 def _not_run(reason: Dropped) -> Failed:

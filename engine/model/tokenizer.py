@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from copy import copy
 from functools import cached_property
 from typing import Any, Self
@@ -190,6 +190,11 @@ class Tokenizer:
     def marked(self, text: str) -> str:
         """Return a text for a part of a raw prompt in which no special token is meant."""
         return self._start.sub(rf"\g<0>{_MARK}", text.replace(_MARK, 2 * _MARK))
+
+    @property
+    def special_names(self) -> Collection[str]:
+        """The names of all special tokens."""
+        return self._document.specials
 
     @property
     def chat_template(self) -> str:

@@ -17,6 +17,7 @@ from engine.request import (
     Cost,
     Done,
     EditOutcome,
+    EditTask,
     FinishReason,
 )
 
@@ -97,6 +98,9 @@ class HeldEngine(ServedEngine):
         yield
         cost = Cost(0, 0, 0, 100, 90, 5.0, 0.0, {})
         return Done("", FinishReason.PREFILLED, cost)
+
+    def check_can_edit(self, task: EditTask) -> None:
+        """It writes any edit."""
 
     def usage_of(self, principal: str) -> EngineUsage:
         return EngineUsage(pool_tokens=17, kv_bytes=1024)

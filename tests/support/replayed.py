@@ -7,7 +7,7 @@ from pathlib import Path
 
 from engine.bench.measured import OFF
 from engine.bench.task_sets import ReplayItem
-from engine.engine import Engine
+from engine.engine import Engine, LaidOut
 from engine.model.prompt import Prompt
 from engine.request import Buffer, CompletionRequest, Cost, Done, FinishReason
 from tests.support.held_engine import INFO
@@ -94,5 +94,5 @@ class ScriptedEngine(Engine):
     def close(self) -> None:
         """Nothing was learned."""
 
-    def laid_out(self, request: CompletionRequest) -> tuple[Prompt, CompletionRequest]:
-        return Prompt(tuple(request.prefix.encode()), b"", b"", ()), request
+    def laid_out(self, request: CompletionRequest) -> LaidOut:
+        return LaidOut(Prompt(tuple(request.prefix.encode()), b"", b"", ()), request)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from engine.completer import EngineInfo, EngineUsage, ServedEngine
-from engine.errors import InputError, NoChatTemplateError
+from engine.errors import InputError, NoChatTemplateError, NoEditModelError
 from engine.host.upstream.channel import UpstreamChannel, UpstreamError
 from engine.host.upstream.options import UpstreamOptions
 from engine.host.upstream.sequence import UpstreamSequence
@@ -13,7 +13,7 @@ from engine.host.upstream.upstream_model import UpstreamModel
 from engine.host.upstream.wire import TITLES
 from engine.model.raw_prompt import check_length
 from engine.progress import Progress
-from engine.request import Chunk, ClosedBuffers, CompletionRequest
+from engine.request import Chunk, ClosedBuffers, CompletionRequest, EditTask
 
 _LOOK_S = 0.005  # seconds between checks for new and cancelled completions: too short to see
 _MAY_PASS = ("upstream_unreachable", "upstream_timeout")
@@ -47,6 +47,11 @@ class UpstreamEngine(ServedEngine):
     def run(self, admit: Callable[[], Sequence[Any]], /) -> None:
         """Run admitted completions until `admit` returns none."""
         self._runner.run(_served(admit))
+
+    def check_can_edit(self, task: EditTask, /) -> None:
+        """Refuse all edits."""
+        told = "this host makes no edits, as another program runs its model"
+        raise (NoChatTemplateError if task.instruction else NoEditModelError)(told)
 
     def sequence(
         self,

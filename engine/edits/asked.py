@@ -1,0 +1,101 @@
+"""Asked edits: chat messages for an instruction on lines of a document, and the answer's reader.
+
+The lines are shown without the white space that all of them begin with, and get it back.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import Self
+
+from engine.common_start import common_start
+from engine.edits.edit_prompt import (
+    EditedDocument,
+    EditPrompt,
+    LineEdit,
+    Refusal,
+    RefusedEditError,
+)
+from engine.request import ChatMessage
+from engine.text.lines import leading_space
+
+_SYSTEM = (
+    "You edit code. Answer with the changed lines in one code block: all of them, complete, "
+    "and nothing else."
+)
+_FENCE = re.compile("^[ \t]*(`{3,})", re.MULTILINE)
+Render = Callable[[tuple[ChatMessage, ...], str], str]  # of messages and the answer's beginning
+
+
+def asked_prompt(document: EditedDocument, render: Render) -> EditPrompt:
+    """Ask for what the task's instruction says of its lines."""
+    task = document.task
+    block = _Block.of(document.lines[task.first : task.end])
+    fence = _fence(block.lines)
+    prefill = f"{fence}{PurePosixPath(document.path).suffix[1:]}\n"
+    shown = prefill + "\n".join((*block.lines, fence))
+    content = f"Change this code from {document.path}:\n\n{shown}\n\n{task.instruction}"
+
+    def read(answer: str, is_cut: bool) -> LineEdit:  # noqa: FBT001 - as an EditPrompt reads
+        return LineEdit(task.first, task.end, block.changed(_fenced(answer, fence, is_cut=is_cut)))
+
+    return EditPrompt(
+        text=render((ChatMessage("system", _SYSTEM), ChatMessage("user", content)), prefill),
+        block=shown,
+        prefill=prefill,
+        stops=(f"\n{fence}",),
+        read=read,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Block:
+    """Lines without the white space that all of them begin with, which is `space`."""
+
+    space: str
+    lines: tuple[str, ...]
+
+    @classmethod
+    def of(cls, lines: Sequence[str]) -> Self:
+        spaces = [leading_space(line) for line in lines if line.strip()] or [""]
+        space = spaces[0][: min(common_start(spaces[0], one) for one in spaces)]
+        return cls(space, tuple(line.removeprefix(space) if line.strip() else "" for line in lines))
+
+    def changed(self, answer: Sequence[str]) -> tuple[str, ...]:
+        """Return the answer's lines, indented as the block. Raises RefusedEditError."""
+        head, _, tail = _split_blank(self.lines)
+        _, lines, _ = _split_blank(answer)
+        if not any(map(str.strip, lines)):
+            raise RefusedEditError(Refusal.EMPTY_ANSWER)
+        if self.space and all(line.startswith(self.space) for line in filter(str.strip, lines)):
+            lines = [line.removeprefix(self.space) for line in lines]
+        lines = [*head, *lines, *tail]
+        if [line.rstrip() for line in lines] == [line.rstrip() for line in self.lines]:
+            raise RefusedEditError(Refusal.NO_CHANGE)
+        return tuple(self.space + line if line.strip() else line for line in lines)
+
+
+def _split_blank(lines: Sequence[str]) -> tuple[Sequence[str], Sequence[str], Sequence[str]]:
+    """Split into the blank lines at the start, the lines between and the blank ones at the end."""
+    filled = [number for number, line in enumerate(lines) if line.strip()]
+    if not filled:
+        return (), lines, ()
+    first, end = filled[0], filled[-1] + 1
+    return lines[:first], lines[first:end], lines[end:]
+
+
+def _fence(lines: Iterable[str]) -> str:
+    """A fence longer than any in the lines."""
+    longest = max((len(one) for line in lines for one in _FENCE.findall(line)), default=2)
+    return "`" * (longest + 1)
+
+
+def _fenced(answer: str, fence: str, *, is_cut: bool) -> list[str]:
+    """The lines before the closing fence, at which the answer usually stops."""
+    lines = answer.split("\n")
+    ends = (number for number, line in enumerate(lines) if line.startswith(fence))
+    end = next(ends, None)
+    if end is None and is_cut:
+        raise RefusedEditError(Refusal.TOKEN_LIMIT)
+    return lines[:end]

@@ -1,0 +1,130 @@
+"""Edits for one model: the raw prompt of each, and the outcome of its answer."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from difflib import SequenceMatcher
+from itertools import accumulate
+
+from engine.config import StopRules
+from engine.edits.asked import Render, asked_prompt
+from engine.edits.edit_prompt import EditedDocument, EditPrompt, RefusedEditError
+from engine.edits.formats import format_for
+from engine.errors import InputError, NoChatTemplateError, NoEditModelError
+from engine.growing_text import GrowingText
+from engine.model.tokenizer import Tokenizer
+from engine.request import CompletionRequest, EditOutcome, EditTask, FinishReason
+from engine.text.lines import last_line
+
+MOST_ASKED_LINES = 400  # of code that one instruction may change: about 4,000 tokens
+_CHARS_PER_TOKEN = 2  # of an answer; code has more
+_GROWTH_TOKENS = 256  # that an answer may add to its block: two long docstrings
+_ENDS = (FinishReason.END_TOKEN, FinishReason.FIM_TOKEN, FinishReason.STOP_STRING)
+
+
+@dataclass(frozen=True, slots=True)
+class LaidOutEdit:
+    """A prompt for an edit of a document."""
+
+    prompt: EditPrompt
+    document: EditedDocument
+
+    @property
+    def shown_paths(self) -> tuple[str, ...]:
+        """The paths of other files in the prompt."""
+        snippets, history = self.document.snippets, self.document.task.history
+        paths = [*(one.path for one in snippets), *(one.path for one in history)]
+        return tuple(path for path in dict.fromkeys(paths) if path != self.document.path)
+
+    def as_raw(self, request: CompletionRequest) -> CompletionRequest:
+        """Return the request with the raw prompt; of its stop rules, only `max_tokens` stays."""
+        block, prompt = self.prompt.block, self.prompt
+        most = min(request.stop.max_tokens, len(block) // _CHARS_PER_TOKEN + _GROWTH_TOKENS)
+        return replace(
+            request,
+            prefix=prompt.text,
+            suffix="",
+            is_raw=True,
+            copied=block.removeprefix(prompt.prefill),
+            stop=StopRules.verbatim(most, prompt.stops),
+        )
+
+    def outcome(self, text: GrowingText) -> EditOutcome | None:
+        """Return what an ended answer changes, or why nothing; None if only the prompt was read."""
+        if text.finish_reason is FinishReason.PREFILLED:
+            return None
+        # An asked edit stops at its closing fence; the name of an end token in code may be read so.
+        ends = _ENDS[-1:] if self.document.task.instruction else _ENDS
+        try:
+            edit = self.prompt.read(text.text, text.finish_reason not in ends)
+        except RefusedEditError as refused:
+            return EditOutcome(refusal=refused.code)
+        log_prob = text.log_prob_of(self._changed(text.text))
+        return EditOutcome(edit.first, edit.end, edit.lines, math.exp(log_prob))
+
+    def _changed(self, answer: str) -> Iterator[range]:
+        """Yield the lines of the answer that differ from the block, as places in the text.
+
+        The first character behind deleted lines stands for them.
+        """
+        prefill = self.prompt.prefill
+        old, new = self.prompt.block.split("\n"), (prefill + answer).split("\n")
+        starts = list(accumulate((len(line) + 1 for line in new), initial=-len(prefill)))
+        matcher = SequenceMatcher(None, old, new, autojunk=False)
+        for tag, _, _, first, end in matcher.get_opcodes():
+            if tag != "equal":
+                yield range(starts[first], max(starts[end], starts[first] + 1))
+
+
+class EditLayout:
+    """Lays out edits in the forms that a model knows."""
+
+    def __init__(self, model_name: str, tokenizer: Tokenizer, render: Render, room: int) -> None:
+        """`room` bounds the characters of a prompt besides its block."""
+        self._tokenizer, self._render, self._room = tokenizer, render, room
+        self._format = format_for(model_name, tokenizer.special_names)
+
+    def check(self, task: EditTask) -> None:
+        """Raise NoChatTemplateError or NoEditModelError if the model knows no form for a task."""
+        if task.instruction and not self._tokenizer.chat_template:
+            raise NoChatTemplateError(
+                "the model has no chat template, so it takes no instructions; an Instruct model does"
+            )
+        if not task.instruction and self._format is None:
+            raise NoEditModelError(
+                "the model proposes no next edits; sweep-1.5b does, and an Instruct model can"
+            )
+
+    def laid_out(self, request: CompletionRequest, task: EditTask) -> LaidOutEdit:
+        """Lay out a request for an edit. Raises what `check` does, InputError, RefusedEditError."""
+        self.check(task)
+        document = _document(request, task, self._room)
+        if task.instruction or self._format is None:  # `check` leaves no other case
+            prompt = asked_prompt(document, self._render)
+        else:
+            prompt = self._format.prompt(document, self._tokenizer.marked)
+        return LaidOutEdit(prompt, document)
+
+
+def _document(request: CompletionRequest, task: EditTask, room: int) -> EditedDocument:
+    lines = (request.prefix + request.suffix).split("\n")
+    if task.instruction:
+        _check_lines(task, len(lines))
+    return EditedDocument(
+        path=request.path,
+        lines=lines,
+        row=request.prefix.count("\n"),
+        column=len(last_line(request.prefix)),
+        task=task,
+        snippets=request.repository,
+        room=room,
+    )
+
+
+def _check_lines(task: EditTask, num_lines: int) -> None:
+    if not task.first < task.end <= num_lines:
+        raise InputError(f"lines {task.first} to {task.end} are no range of {num_lines} lines")
+    if (num_asked := task.end - task.first) > MOST_ASKED_LINES:
+        raise InputError(
+            f"{num_asked} lines are too many to change at once: ask for {MOST_ASKED_LINES} at most"
+        )

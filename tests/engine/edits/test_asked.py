@@ -1,0 +1,107 @@
+"""Edits that an instruction asks for: what the model reads, and what its answer changes."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.edits.asked import asked_prompt
+from engine.edits.edit_prompt import EditedDocument, RefusedEditError
+from engine.request import EditTask
+
+METHOD = ("class Basket:", "    def total(self):", "        return 0", "", "basket = Basket()")
+
+
+def rendered(messages, prefill):
+    return "".join(f"{one.role}: {one.content}\n" for one in messages) + prefill
+
+
+def asked(lines=METHOD, first=1, end=3, instruction="Add a docstring.", path="shop.py"):
+    task = EditTask(instruction, first, end)
+    return asked_prompt(EditedDocument(path, lines, first, 0, task), rendered)
+
+
+def changed(prompt, answer, *, is_cut=False):
+    return prompt.read(answer, is_cut)
+
+
+def refusal(prompt, answer, *, is_cut=False):
+    with pytest.raises(RefusedEditError) as refused:
+        prompt.read(answer, is_cut)
+    return refused.value.code
+
+
+def test_the_model_reads_the_lines_and_the_instruction_and_has_begun_its_answer():
+    prompt = asked()
+    shown = "```py\ndef total(self):\n    return 0\n```"
+    assert f"{shown}\n\nAdd a docstring." in prompt.text
+    assert prompt.text.endswith(prompt.prefill)
+    assert prompt.block == shown
+    assert prompt.stops == ("\n```",)
+
+
+def test_the_new_lines_are_indented_as_the_old_ones():
+    edit = changed(asked(), 'def total(self):\n    """Sum up."""\n\n    return 0')
+    assert (edit.first, edit.end) == (1, 3)
+    assert edit.lines == (
+        "    def total(self):",
+        '        """Sum up."""',
+        "",
+        "        return 0",
+    )
+
+
+def test_an_answer_in_the_files_own_indentation_is_not_indented_twice():
+    edit = changed(asked(), "    def total(self):\n        return 1")
+    assert edit.lines == ("    def total(self):", "        return 1")
+
+
+def test_blank_lines_around_the_selected_code_stay():
+    edit = changed(asked(first=2, end=4), "\nreturn 1\n")
+    assert edit.lines == ("        return 1", "")
+
+
+def test_blank_lines_become_what_is_written_there():
+    edit = changed(asked(("import os", "", "", "x = 1"), 1, 3), "import sys")
+    assert edit.lines == ("import sys",)
+
+
+def test_text_behind_the_closing_fence_is_left_out():
+    edit = changed(asked(), "def total(self):\n    return 1\n```\nThis returns 1.")
+    assert edit.lines == ("    def total(self):", "        return 1")
+
+
+def test_a_block_with_fences_of_its_own_has_a_longer_one():
+    lines = ("Usage:", "```sh", "run", "```")
+    prompt = asked(lines, 0, 4, path="README.md")
+    assert prompt.prefill == "````md\n"
+    edit = changed(prompt, "Use:\n```sh\nrun\n```")
+    assert edit.lines == ("Use:", "```sh", "run", "```")
+
+
+def test_an_answer_without_its_end_changes_nothing():
+    assert refusal(asked(), "def total(self):", is_cut=True) == "token_limit"
+
+
+def test_the_same_text_is_no_change():
+    assert refusal(asked(), "def total(self):\n    return 0  ") == "no_change"
+
+
+@pytest.mark.parametrize("answer", ["", "\n", "```\nI cannot do this.", "```"])
+def test_an_answer_without_code_changes_nothing(answer):
+    assert refusal(asked(), answer) == "empty_answer"
+
+
+LINES = st.lists(st.sampled_from(["", "  ", "a", "    b", "\tc", "```", "    # x"]), max_size=9)
+
+
+@given(LINES.filter(bool), st.data())
+def test_only_the_lines_that_were_named_can_change(lines, data):
+    first = data.draw(st.integers(0, len(lines) - 1))
+    end = data.draw(st.integers(first + 1, len(lines)))
+    answer = "\n".join(data.draw(LINES))
+    try:
+        edit = asked(lines, first, end).read(answer, data.draw(st.booleans()))
+    except RefusedEditError:
+        return
+    assert (edit.first, edit.end) == (first, end)
+    assert not any("\n" in line for line in edit.lines)
