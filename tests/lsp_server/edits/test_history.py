@@ -1,11 +1,14 @@
 """The user's last edits, and none that a model may not see."""
 
+import random
 from dataclasses import dataclass, field
 
 import pytest
 from lsprotocol import types
 
-from engine.request import PastEdit
+from engine.edits.edit_prompt import EditedDocument
+from engine.edits.past import lines_before_edits
+from engine.request import EditTask, PastEdit
 from lsp_server.documents.documents import Documents
 from lsp_server.edits.history import EditHistory
 from lsp_server.privacy.permissions import Permissions
@@ -154,16 +157,19 @@ def test_the_newest_edits_are_kept_and_large_ones_are_none(typist):
     assert max(sizes) > 3_000
 
 
-def test_the_edits_of_a_document_can_be_undone_one_by_one(typist):
-    """The rows are those at the time, so that an earlier text is found from the present one."""
-    a = uri_of(typist, "a.py")
-    texts = ["a\nb\nc\n", "a\nB\nc\n", "0\na\nB\nc\n", "0\na\nB\nC\nd\n", "a\nB\nC\nd\n"[2:]]
-    typist.open(a, texts[0])
-    for text in texts[1:]:
-        typist.write(a, text, after_s=60)
-    lines = texts[-1].split("\n")
-    for edit in reversed(typist.history.past()):
-        end = edit.line + len(edit.new)
-        assert tuple(lines[edit.line : end]) == edit.new
-        lines[edit.line : end] = edit.old
-    assert lines == texts[0].split("\n")
+@pytest.mark.parametrize("seed", range(20))
+def test_a_format_finds_the_text_before_the_edits(typist, seed):
+    """The rows are those at the time of each edit, so the edits can be undone one by one."""
+    a, draw = uri_of(typist, "a.py"), random.Random(seed)  # noqa: S311 - a test draws
+    first = lines = [f"line {number}" for number in range(12)]
+    typist.open(a, "\n".join(lines))
+    for number in range(9):
+        lines = list(lines)
+        place = draw.randrange(len(lines) + 1)
+        written = [draw.choice(["x", "y 🙂", f"new {number}"]) for _ in range(draw.randrange(3))]
+        lines[place : place + draw.randrange(3)] = written
+        typist.write(a, "\n".join(lines or [""]), after_s=draw.choice([1, 60]))
+    snapshot = typist.workspace.documents.snapshot(a)
+    task = EditTask(history=typist.history.past())
+    document = EditedDocument("a.py", snapshot.lines, 0, 0, task)
+    assert lines_before_edits(document) == first
