@@ -7,6 +7,8 @@ from contextlib import aclosing
 from typing import Any, NamedTuple
 
 from engine.config import StopRules
+from engine.edits.edit_prompt import Refusal
+from engine.errors import NoEditModelError
 from engine.host.protocol import MAX_TOKENS, CompleteEvent, Failed, Feedback, FeedbackKind
 from engine.request import Diagnostic, Done, EditTask
 from lsp_server.documents.anchor import Anchor
@@ -24,16 +26,15 @@ from lsp_server.why import AnswerLog
 from lsp_server.workspace import Workspace
 
 _LOG = logging.getLogger(__name__)
-NO_EDIT_MODEL = "no_edit_model"  # the host's code where its model proposes no edits
 # Least probability of all changed tokens together. tsugi.nvim, which measured such a gate on
 # 829 completions, found texts above 0.7 to be right in 77 to 87 % of the cases.
 SURE = 0.7
 _WHOLE = StopRules.verbatim(MAX_TOKENS)  # the answer repeats a block of lines
-_REASONS = {  # by a refusal's code (`engine.edits.edit_prompt`); all others break a rule
-    "blank_lines": Reason.NO_NEXT_EDIT,
-    "empty_answer": Reason.NO_NEXT_EDIT,
-    "no_change": Reason.NO_NEXT_EDIT,
-    "revert": Reason.EDIT_RETURNS,
+_REASONS: dict[str, Reason] = {  # by refusal; all others mean that an answer broke a rule
+    Refusal.BLANK_LINES: Reason.NO_NEXT_EDIT,
+    Refusal.EMPTY_ANSWER: Reason.NO_NEXT_EDIT,
+    Refusal.NO_CHANGE: Reason.NO_NEXT_EDIT,
+    Refusal.REVERT: Reason.EDIT_RETURNS,
 }
 # The model has nothing new to say at the cursor, and may have elsewhere.
 _LOOKS_ON = frozenset({Reason.EDIT_RETURNS, Reason.NO_NEXT_EDIT})
@@ -181,7 +182,7 @@ class NextEdits:
             return [event async for event in events][-1]
 
     def _failed(self, code: str, message: str) -> Nothing:
-        if code != NO_EDIT_MODEL:
+        if code != NoEditModelError.code:
             return Nothing(host_reason(code))
         self._unable, self._unable_because = self._link.search.process, message
         _LOG.warning("no next edits until another host runs: %s", message)

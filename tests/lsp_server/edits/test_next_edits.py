@@ -9,7 +9,7 @@ from lsprotocol import types
 from msgspec.structs import replace
 from pygls.exceptions import JsonRpcException
 
-from engine.errors import ForegramError
+from engine.errors import NoEditModelError
 from engine.host.runtime import RuntimeFolder
 from engine.request import Diagnostic, EditOutcome, PastEdit
 from lsp_server.edits.next_edits import SURE
@@ -23,12 +23,6 @@ CHANGED = ("    return breadth * height",)
 RENAME = EditOutcome(1, 2, CHANGED, probability=0.9)
 SECRET = "id = 'AKIA" + "QRSTUVWX2345ABCD'"  # in two parts, lest a search for secrets finds it
 NOTHING = EditOutcome(refusal="no_change")
-
-
-class NoEditModelError(ForegramError):
-    """As an engine refuses whose model proposes no edits."""
-
-    code = "no_edit_model"
 
 
 @asynccontextmanager
