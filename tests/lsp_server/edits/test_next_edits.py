@@ -25,6 +25,14 @@ SECRET = "id = 'AKIA" + "QRSTUVWX2345ABCD'"  # in two parts, lest a search for s
 NOTHING = EditOutcome(refusal="no_change")
 
 
+class RefusingEngine(EditEngine):
+    """Refuses at once, as a host's engine does."""
+
+    def check_can_edit(self, _):
+        self.num_asked += 1
+        raise self.answers[0]
+
+
 @asynccontextmanager
 async def served(tmp_path, engine, **options):
     run = RuntimeFolder.open(tmp_path / "run")
@@ -190,8 +198,9 @@ async def test_a_large_paste_leads_to_no_edit_and_an_accepted_suggestion_does(tm
         assert await edits(shown)
 
 
-async def test_a_host_without_an_edit_model_is_asked_once(tmp_path, caplog):
-    engine = EditEngine(NoEditModelError("fake-1b proposes no edits"))
+@pytest.mark.parametrize("kind", [EditEngine, RefusingEngine])
+async def test_a_host_without_an_edit_model_is_asked_once(tmp_path, caplog, kind):
+    engine = kind(NoEditModelError("fake-1b proposes no edits"))
     async with served(tmp_path, engine) as shown:
         await opened(shown)
         rename(shown)
