@@ -16,6 +16,7 @@ class EngineInfo:
     dtype: str
     lost: tuple[str, ...] = ()  # features, as phrases, missing if another program generates
     context_len: int = 0  # tokens of prompt and answer together
+    has_chat: bool = False  # it answers messages, by the model's own template
     place: str = ""  # a sentence on device and backend, why not a better one, and findings
 
 

@@ -94,6 +94,7 @@ class Engine(ServedEngine):
             model.device,
             model.dtype_name,
             context_len=model.max_context,
+            has_chat=bool(self.model.tokenizer.chat_template),
             place=self.model.place,
         )
 

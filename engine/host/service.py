@@ -23,6 +23,7 @@ from engine.host.failures import RateLimitedLog, log_failure
 from engine.host.metrics import Metrics
 from engine.host.principals import WITHDRAWN
 from engine.host.protocol import (
+    MAX_CHAT_TOKENS,
     MAX_EDIT_TOKENS,
     MAX_TOKENS,
     PROTOCOL_VERSION,
@@ -245,7 +246,7 @@ class CompletionJob(Job):
         self.told.tell(_not_run(reason))
 
     def _bounded(self, request: CompletionRequest) -> CompletionRequest:
-        wanted = min(request.stop.max_tokens, MAX_TOKENS)
+        wanted = min(request.stop.max_tokens, MAX_CHAT_TOKENS if request.messages else MAX_TOKENS)
         if request.edit is not None:
             wanted = wanted and MAX_EDIT_TOKENS  # the engine bounds them by the lines
         most = min(self.service.limits.of(self.principal).tokens, wanted)

@@ -26,6 +26,11 @@ const stream = await client.completions.create({
 });
 const chunks = [];
 for await (const chunk of stream) chunks.push(chunk);
+const chat = { model: "any", messages: [{ role: "user", content: "x = " }], max_tokens: 30 };
+const answer = await client.chat.completions.create(chat);
+const answering = await client.chat.completions.create({ ...chat, stream: true });
+const deltas = [];
+for await (const chunk of answering) deltas.push(chunk.choices[0].delta.content ?? "");
 const left = await client.completions.create({ ...asked, max_tokens: 1000, stream: true });
 for await (const _ of left) break;
 const stranger = new OpenAI({ maxRetries: 0, apiKey: "another" });
@@ -34,6 +39,8 @@ process.stdout.write(
         models,
         whole,
         hole,
+        answered: answer.choices[0].message.content,
+        deltas: deltas.join(""),
         streamed: chunks.map((chunk) => chunk.choices[0]?.text ?? "").join(""),
         usage: chunks.at(-1).usage,
         refused: await failure(() => client.completions.create({ ...asked, echo: true })),

@@ -27,6 +27,12 @@ _SHAPE: dict[str, Any] = {
     "pad_token_id": None,
 }
 
+# Each message is a file, as these models know no roles.
+CHAT_TEMPLATE = (
+    "{% for message in messages %}{{ '<|file_sep|>' + message.role + '\\n' + message.content }}"
+    "{% endfor %}{{ '<|file_sep|>assistant\\n' }}"
+)
+
 _EXPERTS = {"head_dim": 8, "num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 16}
 _EXTRA: dict[str, dict[str, Any]] = {
     "starcoder2": {"sliding_window": None, "residual_dropout": 0.0, "embedding_dropout": 0.0},
@@ -109,6 +115,7 @@ def tiny_engine(folder: Path) -> Any:
 
     shape: dict[str, Any] = {"num_attention_heads": 7, "num_key_value_heads": 1, "hidden_size": 56}
     model = save_model(tiny_model("qwen2", seed=4, **shape), folder / "model")
+    (model / "chat_template.jinja").write_text(CHAT_TEMPLATE)
     before = torch.get_num_threads()
     engine = load_engine(cache_folder=folder / "cache", model=str(model), threads=1)
     torch.set_num_threads(before)

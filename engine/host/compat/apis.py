@@ -41,6 +41,7 @@ _STATUSES = {
     "wrong_token": 401,
     "superseded": 409,
     "model_unsupported": 501,
+    "no_chat_template": 501,
     "no_space": 503,
     "stopping": 503,
     "stopped": 503,

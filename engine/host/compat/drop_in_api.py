@@ -13,9 +13,23 @@ from litestar.handlers import HTTPRouteHandler
 from engine.completer import EngineInfo
 from engine.config import Sampling, StopRules
 from engine.errors import InputError
-from engine.host.protocol import MAX_SNIPPETS, MAX_TOKENS, CompleteEvent, Problem
+from engine.host.protocol import (
+    MAX_CHAT_TOKENS,
+    MAX_SNIPPETS,
+    MAX_TOKENS,
+    CompleteEvent,
+    Problem,
+)
 from engine.host.service import CompletionJob, CompletionService
-from engine.request import MAX_SNIPPET_CHARS, Buffer, Chunk, CompletionRequest, Done, Snippet
+from engine.request import (
+    MAX_SNIPPET_CHARS,
+    Buffer,
+    ChatMessage,
+    Chunk,
+    CompletionRequest,
+    Done,
+    Snippet,
+)
 
 _GREATEST_SEED = 2**63 - 1  # the largest that `Sampling` allows; others lose their higher bits
 DONE = b"data: [DONE]\n\n"
@@ -33,11 +47,13 @@ class TextRequest:
     prefix: str
     suffix: str = ""
     is_raw: bool = False  # the prefix is a whole prompt, with special tokens by name
+    messages: tuple[ChatMessage, ...] = ()  # a chat to answer, instead of text around a cursor
+    copied: str = ""  # a text that the answer mostly repeats
     path: str = ""
     snippets: tuple[Snippet, ...] = ()  # from other files, best first
     buffers: tuple[Buffer, ...] = ()  # other files, from which the host chooses snippets
     slot: str = ""  # requests with the same slot and no path share a cached prompt
-    max_tokens: int = 128  # up to MAX_TOKENS; 0 only reads the prompt, for later
+    max_tokens: int = 128  # up to the host's bound; 0 only reads the prompt, for later
     temperature: float = 0.0
     seed: int | None = None  # None draws another text each time
     stop: tuple[str, ...] = ()
@@ -49,7 +65,12 @@ class TextRequest:
     @property
     def has_crlf(self) -> bool:
         """Whether the answer's lines end with CR LF, as in the file."""
-        return not self.is_raw and "\r\n" in self.prefix + self.suffix
+        return not self.is_verbatim and "\r\n" in self.prefix + self.suffix
+
+    @property
+    def is_verbatim(self) -> bool:
+        """Whether the model's text is passed on as it is."""
+        return self.is_raw or bool(self.messages)
 
     def events(self, service: CompletionService, principal: str) -> AsyncGenerator[CompleteEvent]:
         """Start the completion. Raises InputError, ConfigurationError and RefusalError at once."""
@@ -66,8 +87,8 @@ class TextRequest:
 
     def _completion(self, client: str) -> CompletionRequest:
         seed = secrets.randbits(63) if self.seed is None else self.seed & _GREATEST_SEED
-        max_tokens = min(self.max_tokens, MAX_TOKENS)
-        if self.is_raw:
+        max_tokens = min(self.max_tokens, MAX_CHAT_TOKENS if self.messages else MAX_TOKENS)
+        if self.is_verbatim:
             rules = StopRules.verbatim(max_tokens, self.stop)
         else:
             rules = StopRules(max_tokens, strings=tuple(map(_lf, self.stop)))
@@ -84,6 +105,8 @@ class TextRequest:
                 rules, min_indent=self.min_indent, time_limit_ms=self.time_limit_ms
             ),
             is_raw=self.is_raw,
+            messages=self.messages,
+            copied=self.copied,
             tells_tokens=self.tells_tokens,
         )
 

@@ -1,10 +1,8 @@
-"""OpenAI's completions and models, and Mistral's completions, which are chat messages."""
+"""OpenAI's completions and models, and Mistral's completions, which are answered as messages."""
 
-import hashlib
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 import msgspec
@@ -14,12 +12,10 @@ from litestar.handlers import HTTPRouteHandler
 from litestar.params import FromPath
 
 from engine.completer import EngineInfo
-from engine.errors import InputError
 from engine.host.compat.drop_in_api import (
     DONE,
     Body,
     DropInApi,
-    DropInCompletion,
     Json,
     StopField,
     TextRequest,
@@ -28,9 +24,18 @@ from engine.host.compat.drop_in_api import (
     read_as,
     stop_strings,
 )
+from engine.host.compat.openai_answer import (
+    OpenAIAnswer,
+    StreamOptions,
+    check_top_p,
+    fingerprint,
+    finish_reason,
+    message,
+)
+from engine.host.compat.openai_chat import CHAT_PATH, read_chat
 from engine.host.protocol import Problem
 from engine.host.service import CompletionService
-from engine.request import Chunk, Done, FinishReason, TokenText
+from engine.request import Chunk, Done, TokenText
 
 _NEUTRAL: dict[str, tuple[object, ...]] = {
     "echo": (False,),
@@ -43,20 +48,7 @@ _NEUTRAL: dict[str, tuple[object, ...]] = {
 }
 # Mistral's API has no penalties, but Continue may send them.
 _FIM_NEUTRAL = {"min_tokens": (0,), "presence_penalty": (0,), "frequency_penalty": (0,)}
-_CUT = (
-    FinishReason.MAX_TOKENS,
-    FinishReason.CONTEXT_FULL,
-    FinishReason.TIME,
-    FinishReason.PREFILLED,
-)
 _ERROR_TYPES = {401: "authentication_error", 403: "permission_error", 429: "rate_limit_error"}
-_SHARP = 0.5  # up to here, tokens that `top_p` would exclude are hardly ever drawn
-
-
-class StreamOptions(msgspec.Struct, frozen=True):
-    """What a stream contains besides its text."""
-
-    include_usage: bool | None = None
 
 
 class HoleBody(msgspec.Struct, frozen=True):
@@ -73,10 +65,7 @@ class HoleBody(msgspec.Struct, frozen=True):
 
     def request(self, *, tells_tokens: bool = False) -> TextRequest:
         """Return the request. Raises InputError, also if ignoring `top_p` would change the text."""
-        if self.top_p < 1 and self.temperature > _SHARP:
-            raise InputError(
-                f"top_p is not supported above temperature {_SHARP}: leave it out, or let it be 1"
-            )
+        check_top_p(self.top_p, self.temperature)
         return TextRequest(
             prefix=only_prompt(self.prompt),
             suffix=self.suffix or "",
@@ -105,29 +94,15 @@ class FimBody(HoleBody, frozen=True):
     seed: int | None = msgspec.field(default=None, name="random_seed")
 
 
-class _Completion(DropInCompletion):
-    def _answer(
-        self, kind: str, completion_id: str, choices: list[Json], done: Done | None = None
-    ) -> Json:
-        return {
-            "id": completion_id,
-            "object": kind,
-            "created": self.created,
-            "model": self.model.model,
-            "choices": choices,
-            "usage": None if done is None else _usage(done),
-        }
-
-
 @dataclass(slots=True)
-class _OpenAICompletion(_Completion):
+class _OpenAICompletion(OpenAIAnswer):
     tells_usage: bool = False  # at the end of a stream
     num_logprobs: int | None = None
     _offset: int = 0  # characters before the next token
 
     def answer(self, chunks: Sequence[Chunk], done: Done) -> Json:
         tokens = [token for chunk in chunks for token in chunk.tokens]
-        choice = _choice(done.text, self._logprobs(tokens), _finish_reason(done))
+        choice = _choice(done.text, self._logprobs(tokens), finish_reason(done))
         return self._completion(done.id, [choice], done)
 
     def piece(self, chunk: Chunk) -> bytes:
@@ -136,7 +111,7 @@ class _OpenAICompletion(_Completion):
         )
 
     def end(self, done: Done) -> bytes:
-        events = event(self._completion(done.id, [_choice("", None, _finish_reason(done))]))
+        events = event(self._completion(done.id, [_choice("", None, finish_reason(done))]))
         if self.tells_usage:
             events += event(self._completion(done.id, [], done))
         return events + DONE
@@ -144,8 +119,8 @@ class _OpenAICompletion(_Completion):
     def _completion(
         self, completion_id: str, choices: list[Json], done: Done | None = None
     ) -> Json:
-        answer = self._answer("text_completion", f"cmpl-{completion_id}", choices, done)
-        return answer | {"system_fingerprint": _fingerprint(self.model)}
+        answer = self.body("text_completion", f"cmpl-{completion_id}", choices, done)
+        return answer | {"system_fingerprint": fingerprint(self.model)}
 
     def _logprobs(self, tokens: Sequence[TokenText]) -> Json | None:
         if self.num_logprobs is None:
@@ -165,10 +140,10 @@ class _OpenAICompletion(_Completion):
 
 
 @dataclass(slots=True)
-class _FimCompletion(_Completion):
+class _FimCompletion(OpenAIAnswer):
     def answer(self, chunks: Sequence[Chunk], done: Done) -> Json:  # noqa: ARG002 - the end has all text
-        choice = {"message": _message(done.text), "finish_reason": _finish_reason(done)}
-        return self._answer("chat.completion", done.id, [{"index": 0, **choice}], done)
+        choice = {"message": message(done.text), "finish_reason": finish_reason(done)}
+        return self.body("chat.completion", done.id, [{"index": 0, **choice}], done)
 
     def piece(self, chunk: Chunk) -> bytes:
         return event(self._delta(chunk.id, chunk.text))
@@ -177,26 +152,18 @@ class _FimCompletion(_Completion):
         return event(self._delta(done.id, "", done)) + DONE
 
     def _delta(self, completion_id: str, text: str, done: Done | None = None) -> Json:
-        reason = None if done is None else _finish_reason(done)
-        choice = {"index": 0, "delta": _message(text), "finish_reason": reason}
-        return self._answer("chat.completion.chunk", completion_id, [choice], done)
-
-
-def _message(content: str) -> Json:
-    return {"content": content, "role": "assistant"}
-
-
-@cache
-def _fingerprint(model: EngineInfo) -> str:
-    form = "\0".join([model.model, model.device, model.dtype])
-    return f"fp_{hashlib.sha256(form.encode()).hexdigest()[:10]}"
+        reason = None if done is None else finish_reason(done)
+        choice = {"index": 0, "delta": message(text), "finish_reason": reason}
+        return self.body("chat.completion.chunk", completion_id, [choice], done)
 
 
 def _choice(text: str, logprobs: Json | None, reason: str | None = None) -> Json:
     return {"text": text, "index": 0, "logprobs": logprobs, "finish_reason": reason}
 
 
-def _read(_path: str, body: Body, model: EngineInfo) -> _OpenAICompletion:
+def _read(path: str, body: Body, model: EngineInfo) -> OpenAIAnswer:
+    if path == CHAT_PATH:
+        return read_chat(body, model)
     asked = read_as(OpenAIBody, body, _NEUTRAL)
     return _OpenAICompletion(
         asked.request(tells_tokens=asked.logprobs is not None),
@@ -228,7 +195,7 @@ def _routes(service: CompletionService) -> list[HTTPRouteHandler]:
             "owned_by": "foregram",
             "context_length": model.context_len,  # this and the next two extend OpenAI's
             "max_model_len": model.context_len,
-            "capabilities": {"completion_fim": True, "completion_chat": False},
+            "capabilities": {"completion_fim": True, "completion_chat": model.has_chat},
             "object": "model",
         }
 
@@ -246,18 +213,6 @@ def _routes(service: CompletionService) -> list[HTTPRouteHandler]:
     return [models, model]
 
 
-def _usage(done: Done) -> Json:
-    return {
-        "prompt_tokens": done.cost.prompt_tokens,
-        "completion_tokens": done.cost.tokens,
-        "total_tokens": done.cost.prompt_tokens + done.cost.tokens,
-    }
-
-
-def _finish_reason(done: Done) -> str:
-    return "length" if done.finish_reason in _CUT else "stop"
-
-
 def error_type(status: int) -> str:
     """Return OpenAI's name for errors with an HTTP status."""
     return _ERROR_TYPES.get(status, "server_error" if status >= 500 else "invalid_request_error")
@@ -265,7 +220,7 @@ def error_type(status: int) -> str:
 
 OPENAI = DropInApi(
     name="openai",
-    paths=("/v1/completions",),
+    paths=("/v1/completions", CHAT_PATH),
     marker="prompt",
     read=_read,
     refusal=lambda status, problem: {"error": _error(status, problem)},

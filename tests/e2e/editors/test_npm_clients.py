@@ -50,6 +50,7 @@ async def test_the_openai_package_lists_completes_streams_and_tells_failures(eng
     assert seen["models"] == [engine.info.model]
     assert seen["streamed"] == seen["whole"]["choices"][0]["text"] != ""
     assert seen["usage"] == seen["whole"]["usage"]
+    assert seen["deltas"] == seen["answered"] != ""
     hole = seen["hole"]["choices"][0]
     assert "".join(hole["logprobs"]["tokens"]) == hole["text"]
     assert seen["refused"].startswith("BadRequestError 400")

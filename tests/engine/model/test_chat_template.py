@@ -49,6 +49,9 @@ def tokenizer_with(template, names=CONTROL_TOKENS):
     return engine_tokenizer.Tokenizer(document)
 
 
+TOKENIZER = tokenizer_with(CHATML)
+
+
 @pytest.mark.parametrize("template", [CHATML, INST])
 def test_the_prompt_is_the_one_of_transformers(template):
     told = [{"role": one.role, "content": one.content} for one in TALK]
@@ -60,7 +63,7 @@ def test_the_prompt_is_the_one_of_transformers(template):
 
 @given(contents, contents)
 def test_the_model_reads_a_content_as_text_whatever_it_names(content, prefill):
-    tokenizer = tokenizer_with(CHATML)
+    tokenizer = TOKENIZER
     text = chat_prompt(tokenizer, [ChatMessage("system", content)], prefill)
     mark, end = (tokenizer.vocabulary.id_of(one) for one in ("<|fim_pad|>", "<|endoftext|>"))
     expected = [mark, *tokenizer.encode(f"system\n{content}"), end, *tokenizer.encode("\n")]

@@ -76,7 +76,7 @@ async def test_what_is_switched_off_is_not_there(tmp_path):
         ("/infill", "--api openai,llama-cpp"),
         ("/v1/fim/completions", "--api openai,mistral"),
         ("/v1/events", "--api openai,tabby"),
-        ("/v1/chat/completions", "there is no path"),
+        ("/v1/embeddings", "there is no path"),
     ],
 )
 async def test_a_client_of_another_api_hears_which_one_to_switch_on(tmp_path, path, told):

@@ -4,7 +4,7 @@ import pytest
 
 from engine.errors import InputError
 from engine.host.compat.drop_in_api import read_as
-from engine.host.compat.openai import StreamOptions
+from engine.host.compat.openai_answer import StreamOptions
 
 
 @pytest.mark.parametrize(

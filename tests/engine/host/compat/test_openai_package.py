@@ -1,5 +1,7 @@
 """The `openai` package of PyPI against a host with a tiny model, as its users write it."""
 
+from typing import Any
+
 import openai
 import pytest
 
@@ -13,6 +15,7 @@ pytestmark = [pytest.mark.asyncio, pytest.mark.usefixtures("one_thread")]
 
 PREFIX = "def add(a, b):\n    ret"
 SUFFIX = "\n\ndef sub(a, b):\n    return a - b\n"
+TALK: Any = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "x = "}]
 ASKED = {"model": "any", "prompt": "def f():\n", "max_tokens": 30}
 
 
@@ -104,6 +107,32 @@ async def test_no_tokens_only_read_the_prompt(engine):
     async with dropped_in_host(engine) as host, client_of(host) as client:
         done = await client.completions.create(model="any", prompt="x = 1\n", max_tokens=0)
     assert (done.choices[0].text, done.choices[0].finish_reason) == ("", "length")
+
+
+async def test_a_chat_is_answered_whole_and_in_a_stream_alike(engine):
+    async with dropped_in_host(engine) as host, client_of(host) as client:
+        models = (await client.models.list()).data
+        whole = await client.chat.completions.create(
+            model="any", messages=TALK, max_tokens=30, logprobs=True, top_logprobs=1
+        )
+        stream = await client.chat.completions.create(
+            model="any",
+            messages=TALK,
+            max_completion_tokens=30,
+            stream=True,
+            stream_options={"include_usage": True},
+        )
+        chunks = [chunk async for chunk in stream]
+    (choice,) = whole.choices
+    assert models[0].capabilities["completion_chat"]
+    assert choice.message.content
+    assert len(choice.message.content) > 5
+    assert "".join(one.token for one in choice.logprobs.content) == choice.message.content
+    deltas = [chunk.choices[0].delta for chunk in chunks if chunk.choices]
+    assert deltas[0].role == "assistant"
+    assert "".join(one.content or "" for one in deltas) == choice.message.content
+    assert chunks[-2].choices[0].finish_reason == choice.finish_reason
+    assert chunks[-1].usage.total_tokens == whole.usage.total_tokens
 
 
 async def test_who_leaves_a_stream_ends_the_work():
