@@ -113,6 +113,7 @@ class StopRules(Message, frozen=True):
     strings: tuple[str, ...] = ()  # the text ends before the first of these
     min_indent: int = 0  # characters of white space; a later line with fewer ends the text
     drops_blank: bool = True  # a text of white space alone becomes empty
+    rejoins: bool = False  # an edit that goes on as the text it changes ends with the rest of it
 
     def __post_init__(self) -> None:
         _check_range("max_tokens", self.max_tokens, _MOST_TOKENS)

@@ -24,7 +24,7 @@ class GrowingText:
 
     def __post_init__(self) -> None:
         request = self.request
-        self.stopper = Stopper(request.stop, request.prefix, request.suffix)
+        self.stopper = Stopper(request.stop, request.prefix, request.suffix, copied=request.copied)
 
     @property
     def is_ended(self) -> bool:

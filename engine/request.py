@@ -23,6 +23,7 @@ class FinishReason(StrEnum):
     REPETITION = "repetition"
     BLANK_LINES = "blank_lines"
     LINE = "line"  # one line was requested
+    REJOINED = "rejoined"  # it went on as the text that it changes
     STOP_STRING = "stop_string"  # it reached one of the caller's strings
     TIME = "time"
     UNSURE = "unsure"  # one more word would make the whole text too unlikely

@@ -6,6 +6,8 @@ from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from itertools import accumulate
 
+import msgspec
+
 from engine.config import StopRules
 from engine.edits.asked import Render, asked_prompt
 from engine.edits.edit_prompt import EditedDocument, EditPrompt, RefusedEditError
@@ -19,7 +21,12 @@ from engine.text.lines import last_line
 MOST_ASKED_LINES = 400  # of code that one instruction may change: about 4,000 tokens
 _CHARS_PER_TOKEN = 2  # of an answer; code has more
 _GROWTH_TOKENS = 256  # that an answer may add to its block: two long docstrings
-_ENDS = (FinishReason.END_TOKEN, FinishReason.FIM_TOKEN, FinishReason.STOP_STRING)
+_ENDS = (
+    FinishReason.END_TOKEN,
+    FinishReason.FIM_TOKEN,
+    FinishReason.REJOINED,
+    FinishReason.STOP_STRING,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +53,10 @@ class LaidOutEdit:
             suffix="",
             is_raw=True,
             copied=block.removeprefix(prompt.prefill),
-            stop=StopRules.verbatim(most, prompt.stops),
+            stop=msgspec.structs.replace(
+                StopRules.verbatim(most, prompt.stops),
+                rejoins=not self.document.task.instruction,
+            ),
         )
 
     def outcome(self, text: GrowingText) -> EditOutcome | None:

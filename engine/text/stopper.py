@@ -10,6 +10,7 @@ from engine.text.brackets import num_open
 from engine.text.confidence import ConfidenceRule
 from engine.text.indentation import IndentationRule, shallow_cut
 from engine.text.lines import Written, last_line, pieces
+from engine.text.rejoin import RejoinRule
 from engine.text.repetition import repetition_cut, repetition_held
 from engine.text.suffix import SuffixRule
 
@@ -33,6 +34,7 @@ class Stopper:
         prefix: str,
         suffix: str,
         *,
+        copied: str = "",  # that the text mostly repeats
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._rules = rules
@@ -40,6 +42,7 @@ class Stopper:
         self._suffix_rule = SuffixRule.of(prefix, suffix if rules.suffix else "")
         self._indentation_rule = IndentationRule.of(prefix, suffix)
         self._confidence_rule = ConfidenceRule(rules.min_confidence, last_line(prefix))
+        self._rejoin_rule = RejoinRule.of(copied if rules.rejoins else "")
         self._clock = clock
         self._began: float | None = None  # at the first token, as the prompt's time does not count
         self._num_tokens = 0
@@ -76,7 +79,7 @@ class Stopper:
             self._began = self._clock()
         for piece in pieces(delta):
             self._written.push(piece)
-            stop = self._string_end(len(piece)) or self._judge()
+            stop = self._string_end(len(piece)) or self._rejoined() or self._judge()
             if stop is not None:
                 return stop
         if self._num_tokens >= self._rules.max_tokens:
@@ -102,6 +105,10 @@ class Stopper:
         text = self.text[:cut]
         text = text[: self._suffix_rule.overlap(Written.of(text + "\n"))]
         return self._ended(FinishReason.STOP_STRING, text)
+
+    def _rejoined(self) -> Stop | None:
+        rest = self._rejoin_rule.rest(self.text) if self._written.at_line_end else ""
+        return Stop(FinishReason.REJOINED, self.text + rest) if rest.strip() else None
 
     def _ended(self, reason: FinishReason, text: str) -> Stop:
         """End a text that no rule has ended, without a last line that repeats the suffix."""

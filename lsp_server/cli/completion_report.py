@@ -25,6 +25,7 @@ _ENDINGS = {
     FinishReason.TIME: "its time was over",
     FinishReason.UNSURE: "the model was not sure of what follows",
     FinishReason.STOP_STRING: "it came to a stop string",
+    FinishReason.REJOINED: "it went on as the text that it changes",
     FinishReason.MAX_TOKENS: "it has as many tokens as allowed",
     FinishReason.CONTEXT_FULL: "the model's context is full",
     FinishReason.CANCELLED: "it was cancelled",
