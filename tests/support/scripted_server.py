@@ -181,6 +181,7 @@ class _Connection:
                 "executeCommandProvider": {
                     "commands": ["scripted.accept", *self._how.get("commands", [])]
                 },
+                "codeActionProvider": True,
                 "positionEncoding": self._encoding,
             },
             "serverInfo": {

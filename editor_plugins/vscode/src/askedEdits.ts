@@ -6,7 +6,7 @@ import type { TextEdit } from "vscode-languageclient/node";
 
 import type { ForegramClient } from "./client";
 import { isAt, isOurs, plainRange, rangeOf } from "./documents";
-import { requestEdit } from "./editRequest";
+import { requestEdit, type EditRequest } from "./editRequest";
 import { withEdits } from "./textEdits";
 
 const SCHEME = "foregram-edit"; // of documents that show a text with its change
@@ -51,21 +51,25 @@ export class AskedEdits implements vscode.TextDocumentContentProvider, vscode.Di
     const { document, selection } = editor;
     const { version } = document;
     const instruction = await askFor(selection, this.instruction);
-    if (instruction === undefined) {
-      return;
+    if (instruction !== undefined) {
+      this.instruction = instruction;
+      const range = plainRange(selection);
+      await this.make({ uri: document.uri.toString(), version, range, instruction });
     }
-    this.instruction = instruction;
-    const asked = {
-      uri: document.uri.toString(),
-      version,
-      range: plainRange(selection),
-      instruction,
-    };
-    const edits = await requestEdit(this.client(), asked, say);
-    if (edits !== undefined && !isAt(document, version)) {
-      say(changed(document));
-    } else if (edits !== undefined) {
+  }
+
+  /** Shows the change that is asked for, by a person or by one of the server's code actions. */
+  async make(asked: EditRequest): Promise<void> {
+    const { textDocuments } = vscode.workspace;
+    const document = textDocuments.find(({ uri }) => uri.toString() === asked.uri);
+    const edits = document && (await requestEdit(this.client(), asked, say));
+    if (document === undefined || edits === undefined) {
+      return; // closed meanwhile, or a person knows why
+    }
+    if (isAt(document, asked.version)) {
       await this.show(document, edits);
+    } else {
+      say(changed(document));
     }
   }
 

@@ -9,6 +9,7 @@ import { AskAgain, type Provide } from "./askAgain";
 import type { ClientChoices } from "./client";
 import { commandIn, Locator } from "./command";
 import { Commands } from "./commands";
+import type { EditRequest } from "./editRequest";
 import { Feedback } from "./feedback";
 import { Installer } from "./installer";
 import { Log } from "./log";
@@ -28,6 +29,7 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
   const status = new StatusItem(preferences);
   const feedback = new Feedback(() => server?.running);
   const askAgain = new AskAgain(preferences, feedback);
+  const edits = new AskedEdits(() => server?.running);
   const nextEdits = new NextEdits(
     () => server?.running,
     preferences,
@@ -38,7 +40,7 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
   const installer = new Installer(environment, context.extensionPath, output, status);
   const started = new Server({
     ...{ output, locator, installer, status },
-    middleware: middleware(preferences, askAgain.provide, nextEdits),
+    middleware: middleware(preferences, askAgain.provide, edits, nextEdits),
     initializationOptions: () => initializationOptions(preferences),
     started: () => {
       feedback.tellFocus();
@@ -50,7 +52,6 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
     alarm: (message, remedies) => void commands.alarm(message, remedies),
   });
   const documents = new ReportDocuments();
-  const edits = new AskedEdits(() => server?.running);
   const around = [locator, preferences, status, feedback, installer, documents, log] as const;
   const commands = new Commands(started, ...around, edits, nextEdits);
   server = started;
@@ -113,14 +114,19 @@ async function initializationOptions(preferences: Preferences): Promise<object> 
 function middleware(
   preferences: Preferences,
   provide: Provide,
+  edits: AskedEdits,
   nextEdits: NextEdits,
 ): ClientChoices["middleware"] {
   return {
     provideInlineCompletionItems: (document, position, ...others) =>
       nextEdits.ghost.at(document, position) ?? provide(document, position, ...others),
     executeCommand: async (command, given, next) => {
+      if (command === "foregram.edit") {
+        await edits.make(given[0] as EditRequest); // a code action: it is shown before it is made
+        return undefined;
+      }
       const answer: unknown = await next(command, given);
-      nextEdits.accepted(); // a suggestion: its command is all that VS Code runs here
+      nextEdits.accepted(); // else the commands that VS Code runs are those of suggestions
       return answer;
     },
     workspace: {

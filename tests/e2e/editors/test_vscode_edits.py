@@ -11,6 +11,7 @@ TYPED = "def total(items: list[float]) -> float:"
 @pytest.fixture
 def window(code, script):
     script.status("Tiny on cpu", model="Tiny")
+    script.behaves(commands=["foregram.edit"])
     with scripted_window(code, script) as opened:
         (opened.folder / "shop.py").write_text(SHOP)
         opened.open("shop.py")
@@ -74,12 +75,30 @@ def test_an_edit_of_a_text_that_has_changed_meanwhile_is_refused(script, window)
     script.answers("foregram.edit", edit())
     ask(window)
     window.until(lambda: shows_edit(window), "the change")
-    window.open("shop.py")
+    window.page.locator(".tabs-container .tab").first.click()
+    window.until(lambda: not shows_edit(window), "the text alone")
     window.go_to(2, 1)
     window.type("#")
+    window.wait_for_document(SHOP.replace("    return", "#    return"))
     window.command("foregram: Accept the Edit")
     window.wait_for_message("shop.py has changed meanwhile: ask again")
     assert window.screen().document == SHOP.replace("    return", "#    return")
+
+
+def test_an_action_of_the_server_is_shown_before_it_is_made(script, window):
+    where = {"start": {"line": 0, "character": 0}, "end": {"line": 1, "character": 0}}
+    uri = f"file://{window.folder}/shop.py"
+    given = {"uri": uri, "version": 1, "range": where, "instruction": "Simplify."}
+    command = {"title": "Simplify", "command": "foregram.edit", "arguments": [given]}
+    action = {"title": "Simplify", "kind": "refactor.rewrite", "command": command}
+    script.answers("textDocument/codeAction", [action])
+    script.answers("foregram.edit", edit())
+    window.go_to(1, 1)
+    window.press("Shift+ArrowDown", "Control+.")
+    window.page.click(".action-widget .monaco-list-row:has-text('Simplify')")
+    window.until(lambda: shows_edit(window), "the change")
+    assert asked(script)[0]["preview"]
+    assert (window.folder / "shop.py").read_text() == SHOP
 
 
 def test_why_there_is_no_edit_is_said_and_nothing_is_said_of_one_that_is_cancelled(script, window):

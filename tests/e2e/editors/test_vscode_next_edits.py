@@ -82,6 +82,19 @@ def test_tab_goes_to_an_edit_farther_away_and_then_applies_it(script, window):
     assert "print(cost)" in window.save()
 
 
+def test_in_hint_mode_an_edit_is_drawn_where_the_cursor_is_at_it(code, script):
+    script.answers(METHOD, edit(5, 0, 0, "# the sum\n"))
+    with scripted_window(code, script, {"foregram.nextEdits": "hint"}) as window:
+        (window.folder / "shop.py").write_text(SHOP)
+        window.open("shop.py")
+        window.until(lambda: script.heard("textDocument/didOpen"), "the document")
+        window.go_to(1, 1)
+        window.type("# ")
+        wait_for_marks(window, NextEdit((), ("Tab: line 6",)))
+        window.press("Tab")
+        wait_for_marks(window, NextEdit((), ("+ # the sum",)))
+
+
 def test_escape_dismisses_an_edit_until_something_changes(script, window):
     script.answers(METHOD, edit(2, 0, 21, "total = cost * count"))
     window.go_to(1, 1)
