@@ -57,14 +57,12 @@ class NextEdits:
         self._link = link
         self._answers = answers
         self._running: asyncio.Task[Proposal | Nothing] | None = None
-        self._uri = ""  # of the document that the running answer is for
         self._unable = 0, 0.0  # `search.process` of the last host whose model proposes no edits
         self._unable_because = ""
 
     async def answer(self, params: InlineEditParams) -> dict[str, Any]:
         """Return the edit for a document's version, if any, in place of a running answer."""
         self.stop()
-        uri = self._uri = params.text_document.uri
         running = self._running = asyncio.ensure_future(self._found(params))
         found: Proposal | Nothing = Nothing(Reason.CANCELLED)
         try:
@@ -75,7 +73,7 @@ class NextEdits:
             found = Nothing(Reason.SUPERSEDED)
         finally:
             if isinstance(found, Nothing):
-                line = params.position.line + 1
+                uri, line = params.text_document.uri, params.position.line + 1
                 self._answers.note(uri, found.reason, line, found.detail)
         if isinstance(found, Nothing):
             return {"edits": []}
@@ -89,9 +87,8 @@ class NextEdits:
             running.cancel()
 
     def changed(self, uri: str, changes: Changes) -> None:
-        """Note a change, which no running answer is for."""
-        if uri == self._uri:
-            self.stop()
+        """Note a change. It ends a running answer: the model is needed where the user types."""
+        self.stop()
         self.history.changed(uri, changes)
 
     async def follow(self, uri: str) -> None:
