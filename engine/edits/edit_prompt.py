@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
-from engine.request import ChatMessage, EditTask, Snippet
+from engine.request import EditTask, Snippet
 
 
 class Refusal(StrEnum):
@@ -66,7 +66,6 @@ class EditPrompt:
     # Takes the model's text, without the prefill, and whether a limit cut it.
     # Raises RefusedEditError.
     read: Callable[[str, bool], LineEdit]
-    messages: tuple[ChatMessage, ...] = ()  # a chat to answer, instead of `text`
 
 
 class EditFormat(Protocol):

@@ -5,6 +5,7 @@ from collections.abc import Collection
 
 from engine.edits.edit_prompt import EditFormat
 from engine.edits.instinct import InstinctFormat
+from engine.edits.instruct import InstructFormat
 from engine.edits.sweep import SweepFormat
 from engine.edits.zeta import Zeta1Format, Zeta2Format
 from engine.model_names import title_of
@@ -24,11 +25,10 @@ _BY_TITLE: tuple[tuple[str, EditFormat], ...] = (
 def format_for(model_name: str, special_names: Collection[str]) -> EditFormat | None:
     """Return the form for a model, by its name and the names of its special tokens.
 
-    None means that it proposes no next edits. An instruct model that knows Sweep's tokens is
-    asked as the smallest of Sweep's models.
+    None means that it proposes no next edits. Any instruct model with Qwen's form of chats can.
     """
     title = title_of(model_name).lower()
     for pattern, one in _BY_TITLE:
         if re.search(pattern, title):
             return one
-    return _SMALL_SWEEP if "instruct" in title and "<|file_sep|>" in special_names else None
+    return InstructFormat() if "instruct" in title and "<|im_start|>" in special_names else None

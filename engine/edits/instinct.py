@@ -1,4 +1,4 @@
-"""Chats with Continue's model Instinct, and the reader of its answers.
+"""Prompts of Continue's model Instinct, chats in Qwen's form, and the reader of its answers.
 
 The texts of the messages are those of Continue (`core/nextEdit`), which is under Apache-2.0.
 """
@@ -7,9 +7,17 @@ from collections.abc import Callable
 from functools import partial
 
 from engine.edits.block import Block, check_size, lines_of
-from engine.edits.edit_prompt import EditedDocument, EditPrompt, LineEdit, Refusal, RefusedEditError
-from engine.edits.past import earlier_texts, hunk
-from engine.request import ChatMessage
+from engine.edits.edit_prompt import (
+    EditedDocument,
+    EditPrompt,
+    LineEdit,
+    Refusal,
+    RefusedEditError,
+    fitting,
+)
+from engine.edits.past import changed_block, hunk
+
+Mark = Callable[[str], str]
 
 _ABOVE, _BELOW = 1, 5  # lines that may change, around the cursor's
 _AROUND = 25  # lines shown above and below the cursor
@@ -74,42 +82,47 @@ _TASK = (
 
 
 class InstinctFormat:
-    """The form of Instinct, whose prompts are messages."""
+    """The form of Instinct."""
 
-    def prompt(
-        self, document: EditedDocument, _marked: Callable[[str], str] = str, /
-    ) -> EditPrompt:
+    def prompt(self, document: EditedDocument, marked: Mark = str, /) -> EditPrompt:
         """Lay out a chat. Raises RefusedEditError."""
         check_size(document.lines)
         row = document.row
         first, end = max(0, row - _ABOVE), row + _BELOW + 1
         block = Block.of(document, first, end, (_START, _END))
-        context = "\n".join(
-            f"<|context_file|>: {one.path}\n<|snippet|>\n{one.text}" for one in document.snippets
-        )
-        edits = "\n".join(
-            f'User edited file "{one.path}"\n\n```diff\n{hunk(one)}\n```'
-            for one in reversed(document.task.history)
-        )
-        excerpt = "\n".join(
-            (
-                *document.lines[max(0, row - _AROUND) : first],
-                f"{_START}\n{block.shown(_CURSOR, str)}\n{_END}",
-                *document.lines[end : row + _AROUND + 1],
-            )
-        )
+        above = "".join(f"{line}\n" for line in document.lines[max(0, row - _AROUND) : first])
+        below = "".join(f"\n{line}" for line in document.lines[end : row + _AROUND + 1])
+        excerpt = f"{marked(above)}{_START}\n{block.shown(_CURSOR, marked)}\n{_END}{marked(below)}"
         user = (
-            f"{_TASK}\n\n### Context:\n{context}\n\n### User Edits:\n\n{edits}\n\n"
-            f"### User Excerpt:\n{document.path}\n\n{excerpt}```\n### Response:"
+            f"{_TASK}\n\n### Context:\n{_context(document, marked)}\n\n"
+            f"### User Edits:\n\n{_edits(document, marked)}\n\n"
+            f"### User Excerpt:\n{marked(document.path)}\n\n{excerpt}```\n### Response:"
         )
         return EditPrompt(
-            text="",
+            text=f"<|im_start|>system\n{_SYSTEM}<|im_end|>\n<|im_start|>user\n{user}<|im_end|>\n"
+            "<|im_start|>assistant\n",
             block=block.text,
             prefill="",
             stops=(_END,),
             read=partial(_read, document, block),
-            messages=(ChatMessage("system", _SYSTEM), ChatMessage("user", user)),
         )
+
+
+def _context(document: EditedDocument, marked: Mark) -> str:
+    snippets = (
+        f"<|context_file|>: {marked(one.path)}\n<|snippet|>\n{marked(one.text)}"
+        for one in document.snippets
+    )
+    return "\n".join(fitting(snippets, document.room // 4))
+
+
+def _edits(document: EditedDocument, marked: Mark) -> str:
+    """The last edits, the newest first."""
+    edits = (
+        f'User edited file "{marked(one.path)}"\n\n```diff\n{marked(hunk(one))}\n```'
+        for one in reversed(document.task.history)
+    )
+    return "\n".join(fitting(edits, document.room // 4))
 
 
 def _read(
@@ -121,5 +134,4 @@ def _read(
     if is_cut:
         raise RefusedEditError(Refusal.TOKEN_LIMIT)
     text = answer.replace(_CURSOR, "").removeprefix(f"{_START}\n").partition(_END)[0]
-    lines = block.with_blank_ends(lines_of(text))
-    return block.changed_to(lines, earlier_texts(document, f"{block.text}\n"))
+    return changed_block(document, block, lines_of(text))

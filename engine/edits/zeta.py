@@ -17,7 +17,7 @@ from engine.edits.edit_prompt import (
     fitting,
 )
 from engine.edits.markers import between_markers, with_markers
-from engine.edits.past import earlier_texts, hunk
+from engine.edits.past import changed_block, hunk
 from engine.edits.region import Region
 
 Mark = Callable[[str], str]
@@ -122,8 +122,7 @@ def _read(
     if answer.strip().startswith(_NO_EDITS):
         raise RefusedEditError(Refusal.NO_CHANGE)
     text = answer.replace(_CURSOR, "").replace(_CURSOR_HERE, "")
-    lines = block.with_blank_ends(answered(block, text))
-    return block.changed_to(lines, earlier_texts(document, f"{block.text}\n"))
+    return changed_block(document, block, answered(block, text))
 
 
 def _answered(_block: Block, answer: str) -> list[str]:

@@ -6,13 +6,15 @@ from hypothesis import strategies as st
 
 from engine.edits.edit_prompt import EditedDocument, RefusedEditError
 from engine.edits.formats import format_for
+from engine.edits.instinct import InstinctFormat
+from engine.edits.instruct import InstructFormat
 from engine.edits.sweep import SweepFormat
 from engine.edits.zeta import Zeta1Format, Zeta2Format
 from engine.request import EditTask, PastEdit, Snippet
 
 SMALL, LARGE = SweepFormat(2, 5, rewrites_above=True), SweepFormat(10, 10, rewrites_above=False)
-QWEN = ("<|fim_prefix|>", "<|file_sep|>")
-MODELS = ("sweep-0.5b", "sweep-7b", "zeta", "zeta-2", "zeta-2.1", "instinct")
+QWEN = ("<|fim_prefix|>", "<|im_start|>")
+MODELS = ("sweep-0.5b", "sweep-7b", "zeta", "zeta-2", "zeta-2.1", "instinct", "offline")
 WORDS = (
     "a",
     "b ",
@@ -61,8 +63,6 @@ EDITS = st.builds(
         ("sweep-1.5b", LARGE),
         ("sweep-7b", LARGE),
         ("zeta-2", Zeta2Format(has_markers=False)),
-        ("offline", SMALL),
-        ("Qwen2.5-Coder-1.5B-Instruct", SMALL),
         ("1.5b", None),
         ("7b", None),
         ("owner/sweeping-changes-7b", None),
@@ -73,11 +73,20 @@ def test_a_model_is_known_by_its_name(name, form):
     assert format_for(name, QWEN) == form
 
 
-def test_the_first_zeta_is_not_taken_for_the_second():
-    assert isinstance(format_for("zed-industries/zeta", QWEN), Zeta1Format)
+@pytest.mark.parametrize(
+    ("name", "form"),
+    [
+        ("zed-industries/zeta", Zeta1Format),
+        ("continuedev/instinct", InstinctFormat),
+        ("offline", InstructFormat),
+        ("Qwen2.5-Coder-1.5B-Instruct", InstructFormat),
+    ],
+)
+def test_other_forms_are_known_by_name_too(name, form):
+    assert isinstance(format_for(name, QWEN), form)
 
 
-def test_an_instruct_model_without_the_token_between_files_proposes_nothing():
+def test_an_instruct_model_with_another_form_of_chats_proposes_nothing():
     assert format_for("owner/Llama-3-Instruct", ("<|begin_of_text|>",)) is None
 
 
@@ -99,10 +108,9 @@ def test_a_prompt_shows_its_document_and_begins_the_answer(name, lines, row, col
     except RefusedEditError:
         return
     assert prompt.block.startswith(prompt.prefill)
-    text = prompt.text or prompt.messages[-1].content
-    assert text.endswith(prompt.prefill)
-    assert lines[row][:column] in text
-    assert "c.py" in text or name == "zeta"
+    assert prompt.text.endswith(prompt.prefill)
+    assert lines[row][:column] in prompt.text
+    assert "c.py" in prompt.text or name in ("zeta", "offline")
 
 
 @given(st.sampled_from(MODELS), LINES, st.integers(0, 9), st.data())

@@ -26,11 +26,9 @@ def test_instinct_rewrites_a_line_above_the_cursor_and_five_below():
     snippets = (Snippet("pi.py", "PI = 3"),)
     asked = EditedDocument("circle.py", CODE.split("\n"), 2, 15, EditTask(history=edits), snippets)
     prompt = InstinctFormat().prompt(asked)
-    system, user = prompt.messages
-    assert system.role == "system"
-    assert system.content.startswith("You are Instinct,")
+    assert prompt.text.startswith("<|im_start|>system\nYou are Instinct,")
     assert (
-        user.content.partition("\n\n### Context:\n")[2]
+        prompt.text.partition("\n\n### Context:\n")[2]
         == """\
 <|context_file|>: pi.py
 <|snippet|>
@@ -67,7 +65,9 @@ def rim(r):
 <|editable_region_end|>
 print(area(1))
 ```
-### Response:"""
+### Response:<|im_end|>
+<|im_start|>assistant
+"""
     )
     answer = prompt.block.replace("pi * r **", "pi * radius **")
     is_cut = False

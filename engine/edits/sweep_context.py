@@ -1,0 +1,76 @@
+"""What Sweep shows of a document: a block around the cursor, the file and the last edits."""
+
+import re
+from collections.abc import Callable, Sequence
+from itertools import accumulate
+
+from engine.edits.block import Block, num_blank
+from engine.edits.edit_prompt import EditedDocument, fitting
+from engine.edits.past import lines_before_edits, telling_edits
+from engine.request import PastEdit
+
+Mark = Callable[[str], str]
+
+_EDITS = 6  # shown
+_WHOLE_LINES = 800  # a longer file is shown by a part
+_PART_LINES = 300  # halved until they have room
+_LEAST_LINES = 20
+_BLOCK_CHARS = 1792  # from the cursor's line on: half of the 1,024 tokens of an answer
+_MOST_LINE = 600  # characters; the rest of a longer line is left out
+
+
+def block_around(document: EditedDocument, above: int, below: int, taken: Sequence[str]) -> Block:
+    """Lines around the cursor, without blank ones at both ends except the cursor's.
+
+    They must not contain what is `taken`. Raises RefusedEditError.
+    """
+    lines, row = document.lines, document.row
+    first, end = max(0, row - above), min(len(lines), row + below + 1)
+    blank = num_blank(lines[first:row])
+    first, end = first + blank, min(len(lines), end + blank)
+    end -= num_blank(lines[row + 1 : end][::-1])
+    sizes = accumulate(len(line) + 1 for line in lines[row:end])
+    end = row + max(1, sum(size <= _BLOCK_CHARS for size in sizes))
+    return Block.of(document, first, end, taken)
+
+
+def shown_file(document: EditedDocument) -> str:
+    """The file before the user's edits; of a long one a part that stays while the cursor moves."""
+    text, room = "\n".join(lines_before_edits(document)), document.room // 2
+    lines = text.removesuffix("\n").split("\n")
+    num_lines = _PART_LINES
+    if len(lines) <= _WHOLE_LINES and len(text) <= room:
+        return text
+    while True:
+        stride = num_lines // 2
+        start = stride * max(0, round((document.row - stride) / stride))
+        part = "\n".join(lines[start : start + num_lines])
+        if len(part) <= room or num_lines <= _LEAST_LINES:
+            return part
+        num_lines = stride
+
+
+def shown_changes(document: EditedDocument, marked: Mark, separator: str = "") -> str:
+    """The last edits, each behind the separator."""
+    changes = (
+        separator + _change(one, marked) for one in telling_edits(document)[: -_EDITS - 1 : -1]
+    )
+    return "\n".join(reversed(fitting(changes, document.room // 4))).rstrip("\n")
+
+
+def _change(edit: PastEdit, marked: Mark) -> str:
+    """One change with a line around it. Numbers are those of the hunk, without its first line."""
+    above, below = edit.above[-1:], edit.below[:1]
+    first = edit.line - len(edit.above) + 1
+    last = edit.line + len(edit.new) + len(edit.below)
+    last -= bool(edit.above or not edit.old)  # Sweep's server does not count such a line
+    old, new = (
+        cut(marked("\n".join((*above, *lines, *below)).strip("\n")))
+        for lines in (edit.old, edit.new)
+    )
+    return f"{marked(edit.path)}:{first}:{last}\noriginal:\n{old}\nupdated:\n{new}"
+
+
+def cut(text: str) -> str:
+    """Leave out the rest of long lines."""
+    return re.sub(rf"^(.{{{_MOST_LINE}}}).+", r"\1...", text, flags=re.MULTILINE)
