@@ -30,7 +30,7 @@ class RefusingEngine(EditEngine):
 
     def check_can_edit(self, _):
         self.num_asked += 1
-        raise self.answers[0]
+        raise NoEditModelError("fake-1b proposes no edits")
 
 
 @asynccontextmanager
