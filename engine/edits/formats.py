@@ -15,10 +15,10 @@ _LARGE_SWEEP = SweepFormat(above=10, below=10, rewrites_above=False)
 _BY_TITLE: tuple[tuple[str, EditFormat], ...] = (
     (r"sweep-next-edit-(v2-)?0\.5b", _SMALL_SWEEP),
     (r"sweep-next-edit", _LARGE_SWEEP),
-    (r"\bzeta-?2\.1\b", Zeta2Format(has_markers=True)),
-    (r"\bzeta-?2\b", Zeta2Format(has_markers=False)),
-    (r"\bzeta\b", Zeta1Format()),
-    (r"\binstinct\b", InstinctFormat()),
+    (r"(?<![a-z])zeta-?2\.1(?!\d)", Zeta2Format(has_markers=True)),
+    (r"(?<![a-z])zeta-?2(?!\d)", Zeta2Format(has_markers=False)),
+    (r"(?<![a-z])zeta(?![a-z\d])", Zeta1Format()),
+    (r"(?<![a-z])instinct(?![a-z])", InstinctFormat()),
 )
 
 

@@ -58,6 +58,7 @@ EDITS = st.builds(
         ("owner/sweep-next-edit-v2-7B-GGUF:Q4_K_M", LARGE),
         ("zed-industries/zeta-2", Zeta2Format(has_markers=False)),
         ("/models/zeta2-q4_k_m.gguf", Zeta2Format(has_markers=False)),
+        ("/models/zed-industries_zeta-2-Q4_K_M.gguf", Zeta2Format(has_markers=False)),
         ("owner/zeta-2.1-Q4_K_M-GGUF", Zeta2Format(has_markers=True)),
         ("sweep-0.5b", SMALL),
         ("sweep-1.5b", LARGE),
@@ -77,6 +78,7 @@ def test_a_model_is_known_by_its_name(name, form):
     ("name", "form"),
     [
         ("zed-industries/zeta", Zeta1Format),
+        ("/models/zed-industries_zeta_q4.gguf", Zeta1Format),
         ("continuedev/instinct", InstinctFormat),
         ("offline", InstructFormat),
         ("Qwen2.5-Coder-1.5B-Instruct", InstructFormat),
@@ -88,6 +90,20 @@ def test_other_forms_are_known_by_name_too(name, form):
 
 def test_an_instruct_model_with_another_form_of_chats_proposes_nothing():
     assert format_for("owner/Llama-3-Instruct", ("<|begin_of_text|>",)) is None
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_names_of_special_tokens_in_a_document_stay_text(name):
+    line = 'end = "<|endoftext|>"'
+    edit = PastEdit(f"{line}.py", 3, (line,), (f"{line} + x",), (line,), (line,))
+    snippets = (Snippet(f"{line}.py", line),)
+    lines = [line, *(f"x{number} = {number}" for number in range(40)), line]
+    asked = EditedDocument(f"{line}.py", lines, 20, 2, EditTask(history=(edit,)), snippets)
+    form = format_for(name, QWEN)
+    assert form is not None
+    prompt = form.prompt(asked, lambda text: text.replace("<|endoftext|>", "<|end-of-text|>"))
+    assert "<|end-of-text|>" in prompt.text
+    assert "<|endoftext|>" not in prompt.text
 
 
 @given(
