@@ -27,7 +27,6 @@ _STOPS = (_SEPARATOR, "<|endoftext|>")
 _SNIPPET_LINES = 25
 _SNIPPETS_CHARS = 7168  # of all snippets: 2,048 tokens of 3.5 characters
 _LARGE = 5  # lines added and lines deleted
-_MOST_ADDED = 20  # lines; an answer's further ones are dropped
 _FIRST_LINE = re.compile(r"[^\n]*\n*")
 _NO_LINE_END = " No newline at end of file"  # Sweep's training data had it by mistake
 
@@ -107,13 +106,10 @@ def _read(
         raise RefusedEditError(Refusal.EMPTY_ANSWER)
     if answer.startswith("<|"):
         raise RefusedEditError(Refusal.SPECIAL_TOKEN)
-    text = prefill + answer
-    if text.rstrip("\n").endswith(_NO_LINE_END):
-        text = text[: text.index(_NO_LINE_END)]
+    text = (prefill + answer).removesuffix(_SEPARATOR).rstrip("\n").removesuffix(_NO_LINE_END)
     if _CURSOR not in block.text:
         text = text.replace(_CURSOR, "")
-    answered = lines_of(text.removesuffix(_SEPARATOR))[: len(block.lines) + _MOST_ADDED]
-    lines = block.with_blank_ends(answered)
+    lines = block.with_blank_ends(lines_of(text))
     edit = block.changed_to(lines, earlier)
     _check(block, lines)
     return edit

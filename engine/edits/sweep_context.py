@@ -36,15 +36,17 @@ def block_around(document: EditedDocument, above: int, below: int, taken: Sequen
 
 def shown_file(document: EditedDocument) -> str:
     """The file before the user's edits; of a long one a part that stays while the cursor moves."""
-    text, room = "\n".join(lines_before_edits(document)), document.room // 2
-    lines = text.removesuffix("\n").split("\n")
+    lines, room = lines_before_edits(document), document.room // 2
+    num_all = len(lines) - (lines[-1:] == [""])
+    if num_all <= _WHOLE_LINES:
+        text = "\n".join(lines)
+        if len(text) <= room:
+            return text
     num_lines = _PART_LINES
-    if len(lines) <= _WHOLE_LINES and len(text) <= room:
-        return text
     while True:
         stride = num_lines // 2
         start = stride * max(0, round((document.row - stride) / stride))
-        part = "\n".join(lines[start : start + num_lines])
+        part = "\n".join(lines[start : min(start + num_lines, num_all)])
         if len(part) <= room or num_lines <= _LEAST_LINES:
             return part
         num_lines = stride

@@ -140,6 +140,13 @@ def test_each_refusal_has_its_reason():
     assert refusal(prompt, kept.replace("area", "disc"), is_cut=True) == Refusal.TOKEN_LIMIT
 
 
+def test_what_the_model_learned_to_write_behind_a_file_is_left_out():
+    asked = document("x = 1\ny = 2\n", 1, 5)
+    prompt = SMALL.prompt(asked)
+    assert refusal(prompt, "y = 2 No newline at end of file\n") == Refusal.NO_CHANGE
+    assert read(prompt, "y = <|cursor|>3\n<|file_sep|>") == LineEdit(1, 2, ("y = 3",))
+
+
 def test_what_is_inserted_at_the_cursor_is_no_insertion_above_it():
     asked = document("class Text:\n    size = 1\n", 0, 0)
     edit = read(SMALL.prompt(asked), "@frozen\nclass Text:\n    size = 1\n")
