@@ -7,6 +7,8 @@ from typing import Protocol
 
 from engine.request import EditTask, Snippet
 
+Mark = Callable[[str], str]  # keeps the names of special tokens in a text plain text
+
 
 class Refusal(StrEnum):
     """The reason why a prompt or an answer proposes nothing."""
@@ -71,7 +73,7 @@ class EditPrompt:
 class EditFormat(Protocol):
     """The form in which a model is asked for the next edit."""
 
-    def prompt(self, document: EditedDocument, marked: Callable[[str], str] = str, /) -> EditPrompt:
+    def prompt(self, document: EditedDocument, marked: Mark = str, /) -> EditPrompt:
         """Lay out a prompt. Raises RefusedEditError where the document allows none.
 
         `marked` keeps the names of special tokens in a part of the document plain text.

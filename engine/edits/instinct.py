@@ -3,7 +3,6 @@
 The texts of the messages are those of Continue (`core/nextEdit`), which is under Apache-2.0.
 """
 
-from collections.abc import Callable
 from functools import partial
 
 from engine.edits.block import Block, check_size, lines_of
@@ -11,13 +10,12 @@ from engine.edits.edit_prompt import (
     EditedDocument,
     EditPrompt,
     LineEdit,
+    Mark,
     Refusal,
     RefusedEditError,
     fitting,
 )
 from engine.edits.past import changed_block, hunk
-
-Mark = Callable[[str], str]
 
 _ABOVE, _BELOW = 1, 5  # lines that may change, around the cursor's
 _AROUND = 25  # lines shown above and below the cursor

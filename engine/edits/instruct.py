@@ -6,9 +6,16 @@ The chat is the one that Sweep asked plain models in, in Qwen's form (kevinlu124
 from functools import partial
 
 from engine.edits.block import Block, check_size, lines_of
-from engine.edits.edit_prompt import EditedDocument, EditPrompt, LineEdit, Refusal, RefusedEditError
+from engine.edits.edit_prompt import (
+    EditedDocument,
+    EditPrompt,
+    LineEdit,
+    Mark,
+    Refusal,
+    RefusedEditError,
+)
 from engine.edits.past import changed_block
-from engine.edits.sweep_context import Mark, block_around, cut, shown_changes, shown_file
+from engine.edits.sweep_context import block_around, cut, shown_changes, shown_file
 
 _AROUND = 10  # lines of the block above and below the cursor's
 _CURSOR, _END = "<|cursor|>", "</code_block>"

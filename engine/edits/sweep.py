@@ -15,12 +15,13 @@ from engine.edits.edit_prompt import (
     EditedDocument,
     EditPrompt,
     LineEdit,
+    Mark,
     Refusal,
     RefusedEditError,
     fitting,
 )
 from engine.edits.past import earlier_texts
-from engine.edits.sweep_context import Mark, block_around, cut, shown_changes, shown_file
+from engine.edits.sweep_context import block_around, cut, shown_changes, shown_file
 
 _SEPARATOR, _CURSOR = "<|file_sep|>", "<|cursor|>"
 _STOPS = (_SEPARATOR, "<|endoftext|>")

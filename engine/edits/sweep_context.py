@@ -1,15 +1,13 @@
 """What Sweep shows of a document: a block around the cursor, the file and the last edits."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import accumulate
 
 from engine.edits.block import Block, num_blank
-from engine.edits.edit_prompt import EditedDocument, fitting
+from engine.edits.edit_prompt import EditedDocument, Mark, fitting
 from engine.edits.past import lines_before_edits, telling_edits
 from engine.request import PastEdit
-
-Mark = Callable[[str], str]
 
 _EDITS = 6  # shown
 _WHOLE_LINES = 800  # a longer file is shown by a part

@@ -12,6 +12,7 @@ from engine.edits.edit_prompt import (
     EditedDocument,
     EditPrompt,
     LineEdit,
+    Mark,
     Refusal,
     RefusedEditError,
     fitting,
@@ -19,8 +20,6 @@ from engine.edits.edit_prompt import (
 from engine.edits.markers import between_markers, with_markers
 from engine.edits.past import changed_block, hunk
 from engine.edits.region import Region
-
-Mark = Callable[[str], str]
 
 _EDITS = 6  # shown
 _PROMPT_CHARS = 12_288  # of all: 4,096 tokens of 3 characters

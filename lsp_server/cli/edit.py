@@ -11,9 +11,9 @@ from engine.config import Lookahead, StopRules
 from engine.edits.edit_prompt import Refusal
 from engine.errors import InputError
 from engine.request import CompletionRequest, EditOutcome, EditTask, FinishReason
+from lsp_server.cli.changed_file import ChangedFile
 from lsp_server.cli.complete import complete, load_shown, named, refuse_hidden
 from lsp_server.cli.completion_report import CompletionReport, print_figures
-from lsp_server.cli.edited_file import EditedFile
 from lsp_server.cli.messages import INTERRUPTED, note, visible
 from lsp_server.cli.source_file import LineSpan, SourceFile
 from lsp_server.edits.refusals import EditRefusedError
@@ -36,7 +36,7 @@ def show_edit(arguments: argparse.Namespace, settings: Settings) -> int:
     if report.result.finish_reason is FinishReason.CANCELLED:
         return INTERRUPTED
     edit = report.result.edit or EditOutcome(refusal="no_answer")
-    changed = EditedFile.of(source, edit)
+    changed = ChangedFile.of(source, edit)
     refusal = edit.refusal or (Refusal.NO_CHANGE if changed.before == changed.after else "")
     if refusal:
         return _refused(refusal, report, is_json=arguments.json)

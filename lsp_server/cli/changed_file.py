@@ -30,7 +30,7 @@ class _Row(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class EditedFile:
+class ChangedFile:
     """A file before and after a change of its lines."""
 
     path: Path
