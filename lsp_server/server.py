@@ -52,7 +52,7 @@ class ForegramServer(DocumentServer):
         self.pulls: list[asyncio.Task[None]] = []  # requests for the client's settings, newest last
         self.status = StatusLine(self)
         self.session = Session(self.documents, command_line, self.status)
-        self.edit_command = EditCommand(self, self.session.asked_edits)
+        self.edit_command = EditCommand(self, self.session.asked_edits, self.status.working)
 
     async def leave(self) -> None:
         """End the session."""
@@ -224,10 +224,9 @@ def accepted(server: ForegramServer, completion_id: str) -> None:
     server.session.accepted(completion_id)
 
 
-async def edit(server: ForegramServer, *arguments: object) -> dict[str, Any]:
+async def edit(server: ForegramServer, *arguments: object) -> dict[str, Any] | None:
     """Change lines as asked in words."""
-    with server.status.working():
-        return await server.edit_command.run(arguments[0] if arguments else None)
+    return await server.edit_command.run(arguments[0] if arguments else None)
 
 
 async def next_edit(server: ForegramServer, params: object) -> dict[str, Any]:

@@ -1,7 +1,9 @@
 """The command `foregram.edit`: progress in the editor, and the change applied in one step."""
 
+import asyncio
 import uuid
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import Any
 
 import msgspec
@@ -20,23 +22,33 @@ _MOST_TITLE = 60  # characters of an instruction that a progress bar or an undo 
 class EditCommand:
     """Answers the command for one client."""
 
-    def __init__(self, server: DocumentServer, edits: AskedEdits) -> None:
+    def __init__(
+        self,
+        server: DocumentServer,
+        edits: AskedEdits,
+        working: Callable[[], AbstractContextManager[None]],
+    ) -> None:
+        """Take `working`, which shows that the server is busy."""
         self._server = server
         self._edits = edits
+        self._working = working
         self._documents: dict[int | str, str] = {}  # being edited, by the token of the progress
+        self._tasks: set[asyncio.Task[None]] = set()  # asyncio holds only weak references
 
-    async def run(self, argument: object) -> dict[str, Any]:
-        """Make an edit, apply it unless it is a preview, and return it. Raises JsonRpcException."""
+    async def run(self, argument: object) -> dict[str, Any] | None:
+        """Return the edit of a preview, or begin one to be applied. Raises JsonRpcException."""
         try:
             asked = msgspec.convert(argument, AskedEdit)
         except msgspec.ValidationError as error:
             raise JsonRpcInvalidParams(f"{EDIT_COMMAND}: {error}") from error
+        if not asked.preview:
+            # Some editors stand still until the answer, or give up after ten seconds.
+            task = asyncio.create_task(self._make_and_apply(asked))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+            return None
         try:
-            if not asked.preview:
-                self._require_editor()
             made = await self._made(asked)
-            if not asked.preview:
-                await self._apply(made, asked.instruction)
         except EditRefusedError as error:
             raise _response(error) from error
         return {"version": made.document.version, "edits": [made.edit]}
@@ -46,7 +58,20 @@ class EditCommand:
         if (uri := self._documents.get(token)) is not None:
             self._edits.stop(uri)
 
+    async def _make_and_apply(self, asked: AskedEdit) -> None:
+        try:
+            self._require_editor()
+            await self._apply(await self._made(asked), asked.instruction)
+        except (EditRefusedError, JsonRpcException) as error:  # the latter is the client's
+            if not (isinstance(error, EditRefusedError) and error.code in WITHDRAWN):
+                kind, text = types.MessageType.Warning, f"foregram: {error}"
+                self._server.window_show_message(types.ShowMessageParams(kind, text))
+
     async def _made(self, asked: AskedEdit) -> MadeEdit:
+        with self._working():
+            return await self._made_with_progress(asked)
+
+    async def _made_with_progress(self, asked: AskedEdit) -> MadeEdit:
         token, progress = asked.work_done_token, self._server.work_done_progress
         window = self._server.client_capabilities.window
         if token is None and not (window and window.work_done_progress):
@@ -62,7 +87,7 @@ class EditCommand:
         finally:
             progress.end(token, types.WorkDoneProgressEnd())
             progress.tokens.pop(token, None)
-            del self._documents[token]
+            self._documents.pop(token, None)
 
     def _reporter(self, token: int | str) -> Callable[[int], None]:
         shown = 0

@@ -13,6 +13,7 @@ from engine.host.runtime import RuntimeFolder
 from engine.request import EditOutcome
 from tests.support.editor import editor
 from tests.support.held_engine import HeldEngine
+from tests.support.polling import eventually
 from tests.support.running_host import running_host
 
 SOURCE = "def total(items):\n    return sum(items)\n\n\nprint(total([]))\n"
@@ -53,7 +54,8 @@ async def served(tmp_path, engine, *, uri="file:///shop/inventory.py", capabilit
 
 def asked(shown, first=0, end=1, **more):
     where = {"start": {"line": first, "character": 0}, "end": {"line": end, "character": 0}}
-    return {"uri": shown.uri, "range": where, "instruction": "Add type hints.", **more}
+    wanted = {"uri": shown.uri, "range": where, "instruction": "Add type hints.", "preview": True}
+    return wanted | more
 
 
 def begin(shown, argument, request_id=None):
@@ -77,7 +79,8 @@ async def test_an_edit_is_applied_to_the_version_that_it_was_asked_for(tmp_path)
     engine = HeldEngine(("a\n", "b"), edit=outcome())
     async with served(tmp_path, engine) as shown:
         shown.open_around("", SOURCE)
-        await begin(shown, asked(shown))
+        assert await begin(shown, asked(shown, preview=False)) is None
+        await eventually(lambda: shown.edits)
         [edit] = shown.edits
     [change] = edit.edit.document_changes
     assert (change.text_document.uri, change.text_document.version) == (shown.uri, shown.version)
@@ -91,7 +94,7 @@ async def test_a_preview_is_returned_and_not_applied(tmp_path):
     engine = HeldEngine(edit=outcome())
     async with served(tmp_path, engine, capabilities=types.ClientCapabilities()) as shown:
         shown.open_around("", SOURCE)
-        answer = await begin(shown, asked(shown, preview=True))
+        answer = await begin(shown, asked(shown))
         assert not shown.edits
     assert answer["version"] == shown.version
     [edit] = answer["edits"]
@@ -107,7 +110,7 @@ async def test_a_selection_that_ends_at_a_lines_beginning_leaves_the_line_out(tm
         for start, end in ranges:
             places = [{"line": line, "character": column} for line, column in (start, end)]
             where = dict(zip(("start", "end"), places, strict=True))
-            await asyncio.wait([begin(shown, asked(shown, range=where, preview=True))])
+            await asyncio.wait([begin(shown, asked(shown, range=where))])
     tasks = [(one.edit.first, one.edit.end) for one in engine.requests]
     assert tasks == [(0, 2), (0, 2), (1, 2), (4, 6)]
 
@@ -116,7 +119,7 @@ async def test_positions_and_line_ends_are_the_documents(tmp_path):
     engine = HeldEngine(edit=outcome(1, 2, ("é = '🦉🦉'", "b = 2")))
     async with served(tmp_path, engine) as shown:
         shown.open_around("", "a = 1\r\né = '🦉🦉🦉'\r\nc = 3")
-        answer = await begin(shown, asked(shown, 1, 2, preview=True))
+        answer = await begin(shown, asked(shown, 1, 2))
     [edit] = answer["edits"]
     assert edit["newText"] == "é = '🦉🦉'\r\nb = 2"
     assert [edit["range"][side]["character"] for side in ("start", "end")] == [0, 12]
@@ -154,8 +157,7 @@ async def test_a_second_edit_of_a_document_takes_the_place_of_the_first(tmp_path
         second = begin(shown, asked(shown))
         error = await refused(first)
         engine.is_held = False
-        await second
-        assert len(shown.edits) == 1
+        assert (await second)["edits"]
     assert (error.code, error.data["reason"]) == (-32800, "superseded")
 
 
@@ -206,12 +208,31 @@ async def test_secret_documents_are_refused_with_their_reason(tmp_path):
     assert not engine.requests
 
 
-async def test_an_editor_that_does_not_apply_it_is_told_so(tmp_path):
-    async with served(tmp_path, HeldEngine(edit=outcome())) as shown:
+@pytest.mark.parametrize(
+    ("capabilities", "edit", "sentence"),
+    [
+        (ABLE, outcome(), "the buffer is read-only"),
+        (ABLE, outcome(refusal="no_change"), "the model would change nothing"),
+        (types.ClientCapabilities(), outcome(), "this editor cannot apply an edit"),
+    ],
+)
+async def test_a_person_reads_why_an_edit_was_not_applied(tmp_path, capabilities, edit, sentence):
+    async with served(tmp_path, HeldEngine(edit=edit), capabilities=capabilities) as shown:
         shown.open_around("", SOURCE)
         shown.refuses_edits = "the buffer is read-only"
-        error = await refused(begin(shown, asked(shown)))
-    assert (error.data["reason"], error.message) == ("not_applied", "the buffer is read-only")
+        await begin(shown, asked(shown, preview=False))
+        await eventually(lambda: any(sentence in one for one in shown.messages))
+
+
+async def test_a_change_of_the_document_ends_an_edit_that_was_to_be_applied(tmp_path):
+    engine = HeldEngine(is_held=True, edit=outcome())
+    async with served(tmp_path, engine) as shown:
+        shown.open_around("", SOURCE)
+        await begin(shown, asked(shown, preview=False))
+        await until(engine.began)
+        shown.replace(types.Position(4, 0), types.Position(4, 0), "#")
+        await eventually(lambda: any("changed meanwhile" in one for one in shown.messages))
+        assert not shown.edits
 
 
 @pytest.mark.parametrize(
@@ -243,7 +264,8 @@ async def test_a_menu_offers_edits_that_the_command_takes(tmp_path):
         action = (await offered(shown))[0]
         # The client's library takes each action for a command, and its command for text.
         await begin(shown, literal_eval(action.command)["arguments"][0])
-    assert [one.label for one in shown.edits] == ["Add type hints.", "Add type hints."]
+        await eventually(lambda: shown.edits)
+    assert [one.label for one in shown.edits] == ["Add type hints."]
 
 
 async def test_a_menu_offers_nothing_where_the_model_takes_no_instructions(tmp_path):
