@@ -26,7 +26,11 @@ const stream = await client.completions.create({
 });
 const chunks = [];
 for await (const chunk of stream) chunks.push(chunk);
-const chat = { model: "any", messages: [{ role: "user", content: "x = " }], max_tokens: 30 };
+const messages = [
+    { role: "system", content: "Be brief." },
+    { role: "user", content: "x = " },
+];
+const chat = { model: "any", messages, max_tokens: 30 };
 const answer = await client.chat.completions.create(chat);
 const answering = await client.chat.completions.create({ ...chat, stream: true });
 const deltas = [];

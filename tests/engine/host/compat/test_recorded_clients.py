@@ -7,6 +7,8 @@ import json
 import re
 from pathlib import Path
 
+import pytest
+
 from engine.host.compat.apis import NAMES
 from tests.support.held_engine import HeldEngine
 from tests.support.running_host import running_host
@@ -18,6 +20,13 @@ LLAMA_VIM = re.compile(r'\A\s*\{.*"content"\s*:"', re.DOTALL)
 
 def requests(client):
     return json.loads((CLIENTS / f"{client}.json").read_text())["requests"]
+
+
+def answered(response):
+    """The text of a stream's deltas."""
+    data = [one.removeprefix("data: ") for one in response.text.split("\n\n") if one]
+    choices = [choice for one in data[:-1] for choice in json.loads(one)["choices"]]
+    return "".join(choice["delta"].get("content", "") for choice in choices)
 
 
 async def replayed(tmp_path, client, engine=None):
@@ -47,6 +56,27 @@ async def test_llama_vims_files_reach_the_engine(tmp_path):
     await replayed(tmp_path, "llama_vim", engine)
     shown = {buffer.path for request in engine.requests for buffer in request.open_buffers}
     assert shown == {"shop.py", "cart.py"}
+
+
+async def test_llama_vims_instruct_mode_reads_the_selection_ahead_and_then_streams(tmp_path):
+    """Its first request, while the user writes, must not generate an answer."""
+    engine = HeldEngine()
+    (_, ahead), (asked, streamed) = await replayed(tmp_path, "llama_vim_instruct", engine)
+    assert [one.stop.max_tokens for one in engine.requests] == [0, 4096]
+    assert ahead.json()["choices"][0]["message"]["content"] == ""
+    assert answered(streamed) == "one two three"
+    assert engine.requests[1].messages[-1].content == asked["body"]["messages"][-1]["content"]
+
+
+@pytest.mark.parametrize("client", ["aider", "zed_inline_assistant", "continue_edit"])
+async def test_a_chat_client_reads_its_answer_from_the_deltas(tmp_path, client):
+    engine = HeldEngine()
+    ((asked, response),) = await replayed(tmp_path, client, engine)
+    assert answered(response) == "one two three"
+    (request,) = engine.requests
+    told = [one["content"] for one in asked["body"]["messages"]]
+    assert [one.content for one in request.messages] == told
+    assert request.copied == asked["body"].get("prediction", {}).get("content", "")
 
 
 async def test_llama_vscode_gets_a_status_and_a_list(tmp_path):
