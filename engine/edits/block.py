@@ -1,12 +1,12 @@
 """The lines of a document that a model may change, and the change that its answer makes."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 from typing import Self
 
 from engine.common_start import common_ends
-from engine.edits.edit_prompt import EditedDocument, LineEdit, Refusal, RefusedEditError
+from engine.edits.edit_prompt import EditedDocument, LineEdit, Mark, Refusal, RefusedEditError
 
 # Limits of Sweep's server. A longer line than 600 characters would be cut in the prompt.
 _MOST_CHARS, _MOST_LINES, _MOST_MEAN, _MOST_LINE = 10_000_000, 50_000, 240, 600
@@ -49,7 +49,7 @@ class Block:
         """The text before the cursor."""
         return "\n".join((*self.lines[: self.row], self.lines[self.row][: self.column]))
 
-    def shown(self, cursor: str, marked: Callable[[str], str]) -> str:
+    def shown(self, cursor: str, marked: Mark) -> str:
         """The text with a mark at the cursor."""
         return marked(self.before) + cursor + marked(self.text[len(self.before) :])
 

@@ -1,10 +1,10 @@
 """Numbered markers between the blocks of a region, by which Zeta 2.1 says what it replaces."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from engine.edits.block import Block, lines_of
-from engine.edits.edit_prompt import Refusal, RefusedEditError
+from engine.edits.edit_prompt import Mark, Refusal, RefusedEditError
 
 _MARKER = re.compile(r"<\|marker_(\d{1,4})\|>")
 _LEAST, _MOST = 6, 16  # lines of a block
@@ -12,7 +12,7 @@ _AHEAD = 5  # lines in which a better beginning of a block is looked for
 _NO_BEGINNING = re.compile(r"\s*([\]})]|(break|continue|return|throw|end);*\s*$|$)")
 
 
-def with_markers(block: Block, marked: Callable[[str], str] = str, cursor: str = "") -> str:
+def with_markers(block: Block, marked: Mark = str, cursor: str = "") -> str:
     """The block's text with markers, and with `cursor` at the cursor, before a marker there."""
     told = [marked(line) for line in block.lines]
     line = block.lines[block.row]
