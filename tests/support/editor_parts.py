@@ -112,6 +112,22 @@ def _lsp_mode(folder: Path) -> None:
     _unpack(folder, *packages, alone=True)
 
 
+def _sources(address: str, revision: str) -> Callable[[Path], None]:
+    """Fetch an editor plugin's own files, without the servers that some of them carry."""
+
+    def fetch(folder: Path) -> None:
+        _run("git", "init", "-q", folder)
+        _run("git", "sparse-checkout", "set", "lua", "lsp", "plugin", cwd=folder)
+        _run(
+            *("git", "fetch", "-q", "--depth=1", "--filter=blob:none"),
+            *(f"https://github.com/{address}", revision),
+            cwd=folder,
+        )
+        _run("git", "checkout", "-q", revision, cwd=folder)
+
+    return fetch
+
+
 def _unpack(folder: Path, *names: str, alone: bool = False) -> Path:
     """Unpack packages of another Debian release, `alone` or with all dependencies.
 
@@ -215,6 +231,10 @@ _INSIDE = {  # the file that a test starts, or the folder it reads
     "helix": "root/usr/bin/hx",
     "emacs-30": "emacs",
     "lsp-mode": "root/usr/share/emacs/site-lisp/elpa-src",
+    "sidekick": "lua/sidekick/init.lua",
+    "copilot-lsp": "lua/copilot-lsp/init.lua",
+    "copilot-lua": "lua/copilot/init.lua",
+    "copilot-el": "copilot-nes.el",
 }
 _INSTALLERS: dict[str, Callable[[Path], None]] = {
     "neovim-0.11": _neovim_011,
@@ -227,6 +247,12 @@ _INSTALLERS: dict[str, Callable[[Path], None]] = {
     "emacs-30": _emacs_30,  # for eglot
     "helix": _helix,
     "lsp-mode": _lsp_mode,
+    "sidekick": _sources("folke/sidekick.nvim", "8ad0ede3ff9065878a853e4b037ba6ac88231fb0"),
+    "copilot-lsp": _sources(
+        "copilotlsp-nvim/copilot-lsp", "1b6d8273594643f51bb4c0c1d819bdb21b42159d"
+    ),
+    "copilot-lua": _sources("zbirenbaum/copilot.lua", "760912b5992e1d6437378a9c7f2b0cb950966cf5"),
+    "copilot-el": _sources("copilot-emacs/copilot.el", "277ca357422ba34bcf7fe650cb720580994eea84"),
 }
 
 

@@ -201,7 +201,8 @@ class Neovim:
         self.until(lambda: self.text() == text, f"{text!r} in the buffer", 20)
 
     def state(self) -> dict[str, Any]:
-        return dict(self.lua("return require('foregram').state()"))
+        find = "local is_there, plugin = pcall(require, 'foregram')"
+        return dict(self.lua(f"{find} return is_there and plugin.state() or vim.empty_dict()"))
 
     def said(self) -> list[str]:
         return list(self.lua("return _G.said"))
@@ -228,11 +229,21 @@ def neovim(
     options: Mapping[str, Any],
     before: str = "",
 ) -> Iterator[Neovim]:
-    """Run a Neovim with the plugin set up by `options`; fail if it has any error at the end."""
+    """Run a Neovim with the plugin set up by `options`."""
+    setup = f"require('foregram').setup(vim.json.decode([==[{json.dumps(options)}]==]))"
+    script = f"vim.opt.rtp:prepend('{PLUGIN}')\n{before}\n{setup}\n"
+    with bare_neovim(version, environ, folder, script, *files) as editor:
+        yield editor
+
+
+@contextmanager
+def bare_neovim(
+    version: str, environ: Mapping[str, str], folder: Path, script: str, *files: Path
+) -> Iterator[Neovim]:
+    """Run a Neovim that starts with this Lua; fail if it has any error at the end."""
     folder.mkdir(parents=True, exist_ok=True)
     init, place = folder / "init.lua", Path(environ["HOME"]) / f"nvim-{time.monotonic_ns()}"
-    setup = f"require('foregram').setup(vim.json.decode([==[{json.dumps(options)}]==]))"
-    init.write_text(f"{_LISTEN}vim.opt.rtp:prepend('{PLUGIN}')\n{before}\n{setup}\n")
+    init.write_text(_LISTEN + script)
     homes = {
         f"XDG_{kind}_HOME": str(folder / kind.lower())
         for kind in ("CONFIG", "DATA", "STATE", "CACHE")
