@@ -105,6 +105,14 @@ class LanguageServerProtocol(protocol.LanguageServerProtocol):
         """Return the type of a request's result."""
         return types.METHOD_TO_TYPES.get(method, (None, None))[1]
 
+    def structure_message(self, data: dict[str, Any]) -> RPCMessage:
+        """Read a message; a command without an id, as copilot.el sends it, is a notification."""
+        if "id" not in data and data.get("method") == types.WORKSPACE_EXECUTE_COMMAND:
+            read = super().structure_message({**data, "id": 0})
+            return JsonRPCNotification(read.method, read.jsonrpc, read.params)
+        message: RPCMessage = super().structure_message(data)
+        return message
+
     def handle_data(self, data: object) -> None:
         """Handle a message, or reject one that is malformed or not allowed now."""
         if not isinstance(data, dict):

@@ -109,6 +109,10 @@ def server():
     def hover(ls, params):
         raise RuntimeError("first line\nsecond line")
 
+    @server.command("foregram.note")
+    def note(ls, *arguments):
+        ls.seen.append(arguments)
+
     @server.feature("foregram/echo")
     def echo(ls, params):
         return params
@@ -254,6 +258,14 @@ def test_what_copilots_clients_add_does_no_harm(initialized, server):
     )
     assert text_of(answer) == "Automatic|"
     assert server.seen[0].text_document.uri == URI
+
+
+def test_a_command_that_copilot_el_sends_without_an_id_is_run_and_not_answered(initialized, server):
+    params = {"command": "foregram.note", "arguments": ["one"]}
+    initialized.notify("workspace/executeCommand", params)
+    initialized.notify("workspace/executeCommand", {"command": 1})
+    assert initialized.ask("foregram/echo", [1])["result"] == [1]
+    assert server.seen == [("one",)]
 
 
 @pytest.mark.parametrize("params", [None, {"type_name": 1, "a b": [{"c": 2}]}, [1]])
