@@ -1,6 +1,7 @@
 """Chooses the sequences for the step loop: jobs of many clients in fair order, none superseded.
 
-A job of a principal that fills all places pauses while another principal is far behind.
+A job pauses while its principal fills all places and another is far behind. A patient one pauses
+also for the other jobs of its own principal.
 """
 
 import threading
@@ -41,6 +42,7 @@ class Job:
     client: str
     document: str
     is_prefetch: bool = False
+    is_patient: bool = False  # it may take minutes, and makes way for its principal's other jobs
     principal: str = ""  # that the client belongs to
     is_superseded: bool = False  # a newer job of its document ended it while it ran
     is_paused: bool = False  # it has begun, but another job has its place
@@ -239,13 +241,14 @@ class Scheduler:
 
     def _may_begin_one(self) -> bool:
         """Whether any job may get a place: a quick check before each step."""
-        going_on = [job.principal for job in self._running if not job.is_paused]
-        if len(going_on) < self.max_sequences:
-            return bool(self._waiting) or len(going_on) < len(self._running)
+        placed = [job for job in self._running if not job.is_paused]
+        if len(placed) < self.max_sequences:
+            return bool(self._waiting) or len(placed) < len(self._running)
+        if self._waiting and any(job.is_patient for job in placed):
+            return True
+        going_on = {job.principal for job in placed}
         others = {job.principal for job in (*self._waiting, *self._running)}.difference(going_on)
-        return any(
-            self._turns.is_far_behind(other, one) for one in set(going_on) for other in others
-        )
+        return any(self._turns.is_far_behind(other, one) for one in going_on for other in others)
 
     def _foremost(self) -> Job | None:
         num_running = Counter(job.principal for job in self._running)
@@ -263,13 +266,21 @@ class Scheduler:
         if len(running) < self.max_sequences:
             return True
         num_paused = len(self._running) - len(running)
-        last = max(running, key=lambda one: self._turns.rank(one.principal, one.client))
-        if job.is_prefetch or not self._turns.is_far_behind(job.principal, last.principal):
+        other = self._making_way(job, running)
+        if other is None or (num_paused >= _MOST_PAUSED and not job.is_paused):
             return False
-        if num_paused >= _MOST_PAUSED and not job.is_paused:
-            return False
-        last.is_paused = True
+        other.is_paused = True
         return True
+
+    def _making_way(self, job: Job, running: Sequence[Job]) -> Job | None:
+        """Return the running job that should pause for this one, if any should."""
+        if job.is_prefetch:
+            return None
+        patient = [one for one in running if one.is_patient and one.principal == job.principal]
+        if patient and not job.is_patient:
+            return patient[0]
+        last = max(running, key=lambda one: self._turns.rank(one.principal, one.client))
+        return last if self._turns.is_far_behind(job.principal, last.principal) else None
 
     def _urgency(self, now: float, job: Job) -> tuple[bool, int, bool, int, bool, int]:
         ahead, last_turn, clients_last = self._turns.rank(job.principal, job.client)

@@ -360,6 +360,23 @@ def test_a_long_job_makes_no_way_for_its_own_principal():
     assert walkers.path == ["long"] * 6 + ["other"] * 2
 
 
+def test_a_patient_job_makes_way_for_its_own_principals_keys_and_goes_on_afterwards():
+    walkers = Walkers()
+    asked = {2: lambda: walkers.submit("key", 2), 4: lambda: walkers.submit("other key", 1)}
+    walkers.submit("chat", 6, is_patient=True, during=asked)
+    walkers.work()
+    assert walkers.path == [*["chat"] * 3, *["key"] * 2, *["chat"] * 2, "other key", "chat"]
+    assert set(walkers.batches) == {1}
+
+
+@pytest.mark.parametrize("other", [{"is_patient": True}, {"is_prefetch": True}])
+def test_a_patient_job_makes_no_way_for_another_one_or_for_a_guess(other):
+    walkers = Walkers()
+    walkers.submit("chat", 4, is_patient=True, during={1: lambda: walkers.submit("b", 2, **other)})
+    walkers.work()
+    assert walkers.path == ["chat"] * 4 + ["b"] * 2
+
+
 def test_two_long_jobs_of_two_principals_share_the_time():
     walkers = Walkers()
     walkers.submit("eve", 20, principal="eve")

@@ -83,6 +83,7 @@ class TextRequest:
             document=uuid.uuid4().hex,  # so that no request supersedes another
             make=lambda: request,
             is_prefetch=self.is_prefetch,
+            is_patient=bool(self.messages),
         ).events()
 
     def _completion(self, client: str) -> CompletionRequest:
