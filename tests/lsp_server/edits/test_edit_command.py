@@ -199,6 +199,16 @@ async def test_an_answer_that_is_no_edit_has_its_reason(tmp_path, edit, reason):
     assert error.message
 
 
+@pytest.mark.parametrize("lines", [(9, 10), (2**31, 2**40), (-1, 0)])
+async def test_lines_that_are_not_there_are_refused(tmp_path, lines):
+    engine = HeldEngine(edit=outcome())
+    async with served(tmp_path, engine) as shown:
+        shown.open_around("", SOURCE)
+        error = await refused(begin(shown, asked(shown, *lines)))
+    assert error.code in (-32602, -32803)
+    assert not engine.requests
+
+
 async def test_secret_documents_are_refused_with_their_reason(tmp_path):
     engine = HeldEngine(edit=outcome())
     async with served(tmp_path, engine, uri="file:///shop/.env") as shown:
