@@ -17,6 +17,7 @@ class EngineInfo:
     lost: tuple[str, ...] = ()  # features, as phrases, missing if another program generates
     context_len: int = 0  # tokens of prompt and answer together
     has_chat: bool = False  # it answers messages, by the model's own template
+    edit_model: str = ""  # that proposes next edits, if it is another one
     place: str = ""  # a sentence on device and backend, why not a better one, and findings
 
 

@@ -149,8 +149,16 @@ class Engine(ServedEngine):
     def run(self, admit: Callable[[], Collection[Sequence]], /) -> None:
         """Run the step loop until `admit` returns nothing."""
         while running := admit():
-            self._learning.budget.share_among(len(running))
-            step(self.model.causal_lm, running)
+            self.step(running)
+
+    def step(self, running: Collection[Sequence]) -> None:
+        """Run one pass for all of these."""
+        self._learning.budget.share_among(len(running))
+        step(self.model.causal_lm, running)
+
+    def runs(self, one: Sequence) -> bool:
+        """Whether it has made this sequence."""
+        return one in self._under_way
 
     def sequence(
         self,

@@ -51,7 +51,7 @@ def converted(key: str, given: object, field: FieldInfo, layer: Layer) -> object
         raise ConfigurationError(f"{key} is {wrong}, not {expected(kind)}") from error
     if field.name == "lookahead":
         Lookahead.parse(value)
-    if field.name == "model" and isinstance(value, str):
+    if field.name in ("model", "edit_model") and isinstance(value, str):
         return model_name(value, layer, key)
     return _placed(value, layer, key, given) if isinstance(value, Path) else value
 

@@ -67,6 +67,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     cache_folder: Path
     runtime_folder: Path
     model: str | None = None
+    edit_model: str | None = None
     device: _Device = "auto"
     dtype: _Dtype | None = None
     threads: _Threads | None = None

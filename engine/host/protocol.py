@@ -191,6 +191,7 @@ class Status(Message, frozen=True):
     problem: Problem | None = None
     requested_model: str = ""  # the model's name as the host's options give it
     model: str = ""
+    edit_model: str = ""  # that proposes next edits, if it is another one
     device: str = ""
     dtype: str = ""
     place: str = ""  # a sentence about the device: what runs there and why, and what was found

@@ -139,6 +139,7 @@ class CompletionService:
             problem=thread.problem,
             requested_model=self.requested_model,
             model=shown.model,
+            edit_model=shown.edit_model,
             device=shown.device,
             dtype=shown.dtype,
             place=shown.place,

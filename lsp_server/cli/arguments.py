@@ -28,6 +28,9 @@ _SERVE: Options = {
         "--insecure": "serve other machines without TLS: anyone on the network can read code and "
         "token",
     },
+    "next edits": {
+        "--edit-model NAME": "another model that proposes them, beside the one that completes"
+    },
     "an engine that runs already": {
         "--backend foregram|openai =foregram": "what generates: a model that is loaded here "
         "(foregram, the default), or an engine behind OpenAI's /v1/completions, such as vLLM, "

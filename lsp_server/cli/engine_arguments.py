@@ -11,6 +11,7 @@ from lsp_server.cli.command_parser import Options
 from lsp_server.settings import Settings
 
 if TYPE_CHECKING:
+    from engine.completer import ServedEngine
     from engine.engine import Engine
 
 _MEGABYTE = 1024 * 1024  # bytes: `--kv-budget` counts in MiB
@@ -60,7 +61,25 @@ def decoding(arguments: argparse.Namespace) -> CompletionRequest:
     )
 
 
-def load_engine(arguments: argparse.Namespace, settings: Settings, progress: Progress) -> "Engine":
+def load_host_engine(
+    arguments: argparse.Namespace, settings: Settings, progress: Progress
+) -> "ServedEngine":
+    """Load a host's engine, or two if the next edits have their own. Raises ForegramError."""
+    from engine.engine_pair import EnginePair
+
+    engine = load_engine(arguments, settings, progress)
+    edit_model = arguments.edit_model or settings.edit_model
+    if edit_model is None:
+        return engine
+    return EnginePair(engine, load_engine(arguments, settings, progress, edit_model))
+
+
+def load_engine(
+    arguments: argparse.Namespace,
+    settings: Settings,
+    progress: Progress,
+    model: str | None = None,  # instead of the chosen one
+) -> "Engine":
     """Load the engine of the command line, completed by the settings. Raises ForegramError."""
     from engine.loader import load_engine as load
 
@@ -69,6 +88,7 @@ def load_engine(arguments: argparse.Namespace, settings: Settings, progress: Pro
     if "prompt_tokens" in given:
         names.append("prompt_tokens")
     chosen = {name: given.get(name) or getattr(settings, name) for name in names}
+    chosen["model"] = model or chosen["model"]
     kv_budget_mb = given.get("kv_budget") or settings.kv_budget_mb
     kv_bytes = kv_budget_mb and kv_budget_mb * _MEGABYTE
     return load(**chosen, kv_bytes=kv_bytes, progress=progress)

@@ -27,7 +27,7 @@ from engine.host.service import CompletionService
 from engine.host.upstream.options import UpstreamOptions
 from engine.model_names import DEFAULT_MODEL
 from engine.progress import Progress
-from lsp_server.cli.engine_arguments import load_engine
+from lsp_server.cli.engine_arguments import load_host_engine
 from lsp_server.settings import Settings
 
 _ADDRESS, _PORT = "127.0.0.1", 8012  # llama.vim's default port
@@ -133,13 +133,15 @@ def _check_scale(arguments: argparse.Namespace) -> None:
 def chosen_engine(arguments: argparse.Namespace, settings: Settings) -> tuple[LoadEngine, str]:
     """Return a loader for the engine's thread, and the model's name. Raises ConfigurationError."""
     if arguments.backend == "openai":
+        if arguments.edit_model is not None:
+            raise ConfigurationError("--edit-model goes without --backend openai")
         options = _upstream_options(arguments, settings)
         return partial(_load_upstream, options), options.model_name or options.known_as
     if arguments.upstream is not None:
         raise ConfigurationError("--upstream goes with --backend openai")
     model = arguments.model or settings.model or DEFAULT_MODEL
     kept = msgspec.structs.replace(settings, token=None)  # secret, and the rest may be pickled
-    return partial(load_engine, arguments, kept), model
+    return partial(load_host_engine, arguments, kept), model
 
 
 def _upstream_options(arguments: argparse.Namespace, settings: Settings) -> UpstreamOptions:

@@ -87,6 +87,7 @@ def serve_command(settings: Settings, folder: RuntimeFolder) -> list[str]:
         "--record": folder.record_path,
         "--idle-exit": settings.idle_exit_s or None,
         "--model": settings.model,
+        "--edit-model": settings.edit_model,
         "--device": settings.device if settings.device != "auto" else None,
         "--dtype": settings.dtype,
         "--kv-budget": settings.kv_budget_mb,

@@ -66,7 +66,7 @@ def lose(words: list[str]) -> None:
     num_starts = len(given.starts.read_text().splitlines())
     engine: Any = LosingEngine() if num_starts <= given.losses else HeldEngine()
     module: Any = serve
-    module.load_engine = lambda *_: engine  # loads neither a model nor torch
+    module.load_host_engine = lambda *_: engine  # loads neither a model nor torch
     sys.exit(main(["serve", *options]))
 
 

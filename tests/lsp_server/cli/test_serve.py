@@ -66,6 +66,12 @@ def test_without_options_the_settings_count(served):
     assert str(options["cache_folder"]) == "/cache"
 
 
+def test_a_model_of_its_own_for_next_edits_is_loaded_second(served, monkeypatch):
+    monkeypatch.setattr("engine.engine_pair.EnginePair", lambda *engines: engines)
+    assert served("--model", "0.5b", "--edit-model", "sweep-1.5b")["model"] == "sweep-1.5b"
+    assert served("--model", "0.5b")["model"] == "0.5b"
+
+
 def test_a_host_that_ends_well_empties_its_record(served, tmp_path):
     record = tmp_path / "host.json"
     served("--record", str(record))
