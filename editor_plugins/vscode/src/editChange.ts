@@ -93,8 +93,11 @@ export function marksOf(hunks: readonly Hunk[]): Marks {
   const inserted: Insertion[] = [];
   const added: Marks["added"][number][] = [];
   for (const { line: first, old, new: made } of hunks) {
+    const { above, below } = alike(old, made);
     for (const [row, text] of old.entries()) {
-      const cut = middle(text, made[row] ?? "");
+      const isBelow = row >= old.length - below;
+      const other = isBelow ? made.length - old.length + row : row;
+      const cut = middle(text, row < above || isBelow ? (made[other] ?? "") : "");
       const line = first + row;
       if (cut.end > cut.start) {
         struck.push({ line, start: cut.start, end: cut.end });
@@ -104,10 +107,35 @@ export function marksOf(hunks: readonly Hunk[]): Marks {
       }
     }
     if (made.length > old.length) {
-      added.push({ below: Math.max(0, first + old.length - 1), lines: made.slice(old.length) });
+      const lines = made.slice(above, made.length - below);
+      added.push({ below: Math.max(0, first + above - 1), lines });
     }
   }
   return { struck, inserted, added };
+}
+
+/** How many lines at the start and at the end become others, so that most of them stays. */
+function alike(old: readonly string[], made: readonly string[]): { above: number; below: number } {
+  const both = Math.min(old.length, made.length);
+  const kept = (row: number, other: number): number => {
+    const { start, end } = middle(old[row] ?? "", made[other] ?? "");
+    return (old[row] ?? "").length - (end - start);
+  };
+  const score = (above: number): number => {
+    let sum = 0;
+    for (let row = 0; row < above; row++) {
+      sum += kept(row, row);
+    }
+    for (let tail = 1; tail <= both - above; tail++) {
+      sum += kept(old.length - tail, made.length - tail);
+    }
+    return sum;
+  };
+  let above = both;
+  for (let fewer = both - 1; fewer >= 0; fewer--) {
+    above = score(fewer) > score(above) ? fewer : above;
+  }
+  return { above, below: both - above };
 }
 
 /** Where two texts differ: `text` replaces the first one's part. No character is cut. */

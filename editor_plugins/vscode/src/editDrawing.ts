@@ -8,6 +8,9 @@ const ARROW =
   '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16">' +
   '<path fill="none" stroke="COLOR" stroke-width="1.6" d="M3 8h9M8.5 4.5 12 8l-3.5 3.5"/></svg>';
 
+const GAP = 2; // columns between a text and a line that is drawn beside it
+const MOST_RIGHT = 80; // columns; a longer text is covered
+
 /** What is drawn: the marks of a change, a hint at the end of a line, an arrow in the gutter. */
 export interface Drawing {
   readonly marks?: Marks | undefined;
@@ -61,13 +64,21 @@ function textsOf(
 ): vscode.DecorationOptions[] {
   const tab = " ".repeat(Number(editor.options.tabSize));
   const drawn = (text: string): string => text.replaceAll("\t", tab).replaceAll(" ", "\u00a0");
+  const width = (line: number): number => {
+    const own = drawn(editor.document.lineAt(line).text).length;
+    const more = inserted.filter((one) => one.line === line);
+    return more.reduce((all, { text }) => all + drawn(text).length, own);
+  };
   const beside = inserted.map(({ line, character, text }) => ({
     range: new vscode.Range(line, character, line, character),
     renderOptions: { after: { ...INSERTED, contentText: drawn(text) } },
   }));
-  const below = added.flatMap(({ below: line, lines }) =>
-    lines.map((text, place) => atEnd(editor, line, addedStyle(drawn(text), place))),
-  );
+  const below = added.flatMap(({ below: line, lines }) => {
+    const last = Math.min(editor.document.lineCount, line + lines.length);
+    const covered = Array.from({ length: last - line }, (_, row) => width(line + row));
+    const right = Math.min(MOST_RIGHT, Math.max(...covered)) + GAP;
+    return lines.map((text, row) => atEnd(editor, line, addedStyle(drawn(text), row, right)));
+  });
   return [...beside, ...below];
 }
 
@@ -85,15 +96,21 @@ const INSERTED: vscode.ThemableDecorationAttachmentRenderOptions = {
   backgroundColor: new vscode.ThemeColor("diffEditor.insertedTextBackground"),
 };
 
-/** Lines cannot be put between others: they are drawn beside the text, each below the former. */
-function addedStyle(text: string, place: number): vscode.ThemableDecorationAttachmentRenderOptions {
-  const below = `none; position: absolute; z-index: 1; margin-top: calc(${place} * 1lh)`;
+/**
+ * Lines cannot be put between others: each is drawn so many rows below the line above it, in the
+ * column where the text that stands there has ended.
+ */
+function addedStyle(
+  text: string,
+  rows: number,
+  columns: number,
+): vscode.ThemableDecorationAttachmentRenderOptions {
+  const place = `left: ${columns}ch; top: calc(${rows} * 1lh)`;
   return {
     contentText: `+\u00a0${text}`,
     color: new vscode.ThemeColor("editor.foreground"),
     backgroundColor: new vscode.ThemeColor("editorHoverWidget.background"),
-    margin: "0 0 0 2em",
-    textDecoration: below,
+    textDecoration: `none; position: absolute; z-index: 1; ${place}`,
   };
 }
 

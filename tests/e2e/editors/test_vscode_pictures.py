@@ -9,7 +9,8 @@ from PIL import Image
 
 from tests.support.editor_home import COMMAND
 from tests.support.sources import source
-from tests.support.vscode import workbench
+from tests.support.vscode import scripted_window, workbench
+from tests.support.vscode_screen import read_next_edit
 
 pytestmark = pytest.mark.skipif(
     os.environ.get("EDITOR_PICTURES") != "1", reason="`make pictures` draws them anew"
@@ -55,6 +56,16 @@ def total_price(items):
 |
 '''
 )
+RENAMED = '''"""A shop's inventory."""
+
+
+def total_of(items):
+    price = 0
+    for item in items:
+        price += item.price * item.count
+        log(item, price)
+    return price
+'''
 HEAD = ("def total_weight(items):", '"""The weight of all items."""')
 
 
@@ -114,6 +125,24 @@ def test_an_animation_of_one_typing_session(window):
     with Image.open(path) as made:
         assert made.width <= 800
     assert 5_000 < frames.duration_ms < 16_000
+
+
+def test_a_picture_of_a_next_edit(code, script):
+    """The last one: its server takes the place of ours in all windows."""
+    where = {"start": {"line": 6, "character": 0}, "end": {"line": 8, "character": 15}}
+    text = RENAMED.partition("items:\n")[2].rstrip("\n")
+    script.answers("textDocument/copilotInlineEdit", {"edits": [{"range": where, "text": text}]})
+    with scripted_window(code, script, {"editor.glyphMargin": True}) as window:
+        window.press("Control+b")
+        (window.folder / "shop.py").write_text(RENAMED.replace(" price", " cost"))
+        window.open("shop.py")
+        window.go_to(5, 5)
+        window.press("Control+Shift+ArrowRight")
+        window.type("price")
+        window.until(lambda: read_next_edit(window.page).struck, "the edit")
+        path = IMAGES / "next-edit.png"
+        picture(window).crop((0, 0, 620, 240)).save(path, optimize=True)
+    assert path.stat().st_size < 50_000
 
 
 class Frames:

@@ -91,6 +91,18 @@ test("what goes is struck, what comes stands behind it, and further lines stand 
   });
 });
 
+test("a line is compared with the one that it resembles", () => {
+  const wrapped = block(
+    "a = 1\nreturn a",
+    edit(1, 0, 8, "if b:\n    a = 2\nreturn a + b"),
+  );
+  assert.deepEqual(marksOf(hunksOf(wrapped)), {
+    struck: [],
+    inserted: [{ line: 1, character: 8, text: " + b" }],
+    added: [{ below: 0, lines: ["if b:", "    a = 2"] }],
+  });
+});
+
 function typed(text: string, removed = 0): TextChange {
   return {
     text,
