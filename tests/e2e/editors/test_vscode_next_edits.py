@@ -155,3 +155,16 @@ def test_nothing_is_asked_for_when_a_text_is_pasted_or_selected(script, window):
     window.until(lambda: "selected" in window.status_bar(), "a selection")
     window.press("ArrowDown")
     assert not script.heard(METHOD)
+
+
+def test_trouble_that_an_edit_has_caused_is_a_reason_to_ask_and_is_told(script, window):
+    (window.folder / "shop.json").write_text('{"price": 1}\n')
+    window.open("shop.json")
+    window.go_to(1, 12)
+    window.type(",")
+    window.until(
+        lambda: any(one["diagnostics"] for one in script.heard(METHOD)), "a request with trouble"
+    )
+    (told, *_) = script.heard(METHOD)[-1]["diagnostics"]
+    assert told["range"]["start"]["line"] == 0
+    assert told["message"]
