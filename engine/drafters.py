@@ -84,18 +84,16 @@ class Drafters:
                     budget=self._learning.budget,
                     context=context,
                     first_draft=first_draft,
-                    copy=self._copy(request, context),
+                    copy=self._copy(request.copied),
                 )
             if written:
                 content = [*context[-_REMEMBERED_CONTEXT:], *written]
                 with suppress(PoolFullError):
                     state.pool.add(content, Source.PREVIOUS_COMPLETION, request.path)
 
-    def _copy(self, request: CompletionRequest, context: Sequence[int]) -> BlockCopy | None:
-        if not request.copied:
-            return None
+    def _copy(self, block: str) -> BlockCopy | None:
         probs = self._learning.tables["copy"].probs
-        return BlockCopy(request.copied, self._tokenizer, context, probs)
+        return BlockCopy(block, self._tokenizer, probs) if block else None
 
     def context(self, prompt: Prompt) -> list[int]:
         """Return the tokens before the answer; at a file's start, the prompt's last token."""

@@ -74,16 +74,14 @@ class BlockCopy:
         self,
         block: str,
         tokenizer: Tokenizer,
-        context: Sequence[int],  # before the answer; it may end with the answer's beginning
         probs: np.ndarray = COPY_PRIOR,  # float64 [cells] of the table, read at every draft
     ) -> None:
         self._tokenizer, self._probs = tokenizer, probs
         self._hold(tokenizer.encode(block))
-        before = tokenizer.vocabulary.bytes_of_all(context)
-        self._at = self._num_prefilled(before)  # the block's token that follows
+        self._at = 0  # the block's token that follows
         self._run = _STEADY  # tokens copied in a row; -1: the answer has departed
-        self._sure = self._starts[self._at]  # the byte up to which the block was surely followed
-        self._lead = before.rpartition(b"\n")[2]  # the answer's line up to there
+        self._sure = 0  # the byte up to which the block was surely followed
+        self._lead = b""  # the answer's line up to there
         self._written = b""  # since then, the last `_WINDOW` bytes
         self._places: list[_Place] = []  # where a departed answer may rejoin
 
@@ -96,14 +94,6 @@ class BlockCopy:
         texts = [self._tokenizer.vocabulary.bytes_of(one) for one in ids]
         self._text, self._ids = b"".join(texts), np.array(ids, np.int32)
         self._starts: list[int] = [0, *accumulate(map(len, texts))]  # of each token, and the end
-
-    def _num_prefilled(self, before: bytes) -> int:
-        """Return how many of the block's tokens `before` ends with, unless they are blank."""
-        for index in range(len(self._ids), 0, -1):
-            head = self._text[: self._starts[index]]
-            if before.endswith(head) and not head.isspace():
-                return index
-        return 0
 
     def drafts(self, nodes: int) -> Iterator[Draft]:
         """Yield the block's next tokens, at most `nodes`, from each place that the answer may be at."""

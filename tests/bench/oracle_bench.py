@@ -80,10 +80,12 @@ def _items_of(row: Mapping[str, Any]) -> Iterator[OracleItem]:
 def _block(kind: str, prompt: str) -> str:
     """The text that the answer to a recorded prompt rewrites."""
     before, behind, cursor, lead = _FORMS[kind]
-    block = prompt.rpartition(before)[2].rpartition(behind)[0]
-    if kind == "sweep":
-        block = block.partition("\n")[2]  # the header's line goes on with path and lines
-    return lead + block.replace(cursor, "")
+    block, _, rest = prompt.rpartition(before)[2].rpartition(behind)
+    if kind != "sweep":
+        return lead + block.replace(cursor, "")
+    # Both headers go on with the path, and the answer begins in the prompt.
+    block, begun = (text.partition("\n")[2] for text in (block, rest))
+    return block.replace(cursor, "").removeprefix(begun)
 
 
 def _figures(score: OracleScore) -> dict[str, Any]:

@@ -69,7 +69,7 @@ def test_recorded_edits_are_read_with_their_blocks(tmp_path):
     file.write_text(json.dumps({"recordings": recordings}) + "\n")
     found = load_items(file)
     assert [(one.kind, one.request.copied) for one in found] == [
-        ("sweep", "z = 1\ny = x\n"),
+        ("sweep", "y = x\n"),
         ("zeta", "<|editable_region_start|>\nz = 1\ny = x"),
         ("zeta-2", "z = 1\ny = x\n"),
     ]

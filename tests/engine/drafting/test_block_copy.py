@@ -19,9 +19,9 @@ BLOCK = """def push(self, item):
 """
 
 
-def copying(answer: str, block: str = BLOCK, before: str = "Rewrite:\n") -> BlockCopy:
+def copying(answer: str, block: str = BLOCK) -> BlockCopy:
     """A copy of the block behind what the answer has written."""
-    copy = BlockCopy(block, TOKENIZER, TOKENIZER.encode(before))
+    copy = BlockCopy(block, TOKENIZER)
     for token in TOKENIZER.encode(answer):
         copy.update([token])
     return copy
@@ -41,11 +41,6 @@ def test_an_answer_begins_as_its_block():
     [text] = drafted(copying(""))
     assert BLOCK.startswith(text)
     assert len(text) > 20
-
-
-def test_an_answer_goes_on_behind_its_beginning_in_the_prompt():
-    copy = copying("", before="updated:\n" + BLOCK[:22])
-    assert drafted(copy)[0].startswith("    if item is None:\n")
 
 
 def test_an_answer_that_ends_the_block_drafts_no_more():
