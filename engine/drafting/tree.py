@@ -25,7 +25,6 @@ class Source(IntEnum):
     WINDOW = 7
     RECYCLER = 8
     COPY = 9  # the text that an edit rewrites
-    SHAPE = 10  # an earlier line of the same shape, with other names
 
 
 class Draft(NamedTuple):
