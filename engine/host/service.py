@@ -120,6 +120,7 @@ class CompletionService:
             document=_document(message),
             make=request_builder(message, client, self.buffers),
             is_prefetch=message.is_prefetch,
+            is_patient=message.edit is not None and bool(message.edit.instruction),
         ).events()
 
     def status(self, uptime_s: float, asking: ClientId) -> Status:

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from engine.errors import NoChatTemplateError
 from engine.request import ChatMessage, Chunk, FinishReason, TokenText
 from tests.support.held_engine import HeldEngine
 from tests.support.running_host import running_host
@@ -15,6 +16,13 @@ TALK: list[dict[str, Any]] = [
     {"role": "user", "content": [{"type": "text", "text": "Hel"}, {"type": "text", "text": "lo"}]},
 ]
 TOLD = (ChatMessage("system", "Be brief."), ChatMessage("user", "Hello"))
+
+
+class NoChatEngine(HeldEngine):
+    """Its model has no chat template."""
+
+    def sequence(self, request, **how):
+        raise NoChatTemplateError("the model has no chat template")
 
 
 async def asked(tmp_path, engine=None, **fields):
@@ -153,6 +161,13 @@ async def test_what_would_change_the_answer_is_refused_by_name(tmp_path, given, 
     response = await asked(tmp_path, **given)
     assert response.status_code == 400
     assert named in response.json()["error"]["message"]
+
+
+@pytest.mark.parametrize("is_streamed", [False, True])
+async def test_a_model_without_a_template_is_told_before_a_stream_begins(tmp_path, is_streamed):
+    response = await asked(tmp_path, NoChatEngine(), stream=is_streamed)
+    assert response.status_code == 501
+    assert response.json()["error"]["code"] == "no_chat_template"
 
 
 @pytest.mark.parametrize(
