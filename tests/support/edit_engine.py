@@ -1,11 +1,18 @@
 """An engine without a model that answers requests for edits, and the request of an editor."""
 
 import asyncio
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
+from anyio.from_thread import start_blocking_portal
+
+from engine.host.runtime import RuntimeFolder
 from engine.request import CompletionRequest, EditOutcome, EditTask
 from tests.support.editor import Editor
 from tests.support.held_engine import HeldEngine
+from tests.support.running_host import running_host
 
 METHOD = "textDocument/copilotInlineEdit"
 
@@ -37,6 +44,16 @@ class EditEngine(HeldEngine):
                 raise answer
             self.edit = answer
         return (yield from super().completing(request, **how))
+
+
+@contextmanager
+def served_edits(engine: EditEngine, environ: Mapping[str, str]) -> Iterator[None]:
+    """Serve an engine where the language servers of this environment look for their host."""
+    run = RuntimeFolder.open(Path(environ["FOREGRAM_RUNTIME"]))
+    with start_blocking_portal() as portal:
+        host = running_host(run.path, engine, token=run.token())
+        with portal.wrap_async_context_manager(host):
+            yield
 
 
 def next_edit(

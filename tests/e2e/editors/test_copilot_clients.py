@@ -1,22 +1,17 @@
 """Copilot's clients, unchanged, show the next edit of our server, apply it, and tell of it."""
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from anyio.from_thread import start_blocking_portal
 
-from engine.host.runtime import RuntimeFolder
 from engine.request import EditOutcome
-from tests.support.edit_engine import EditEngine
+from tests.support.edit_engine import EditEngine, served_edits
 from tests.support.editor_home import COMMAND, feedback
 from tests.support.editor_parts import part
 from tests.support.emacs import Emacs, emacs
 from tests.support.neovim import bare_neovim
 from tests.support.polling import until
-from tests.support.running_host import running_host
 
 SOURCE = "def area(width, h):\n    return width * h\n\n\nprint('👍', area(1, 2))\n"
 RENAMED = SOURCE.replace("width,", "breadth,")
@@ -85,19 +80,10 @@ class RenamingEngine(EditEngine):
         return RENAME if request.prefix + request.suffix == RENAMED else NOTHING
 
 
-@contextmanager
-def served(environ) -> Iterator[RenamingEngine]:
-    """Serve next edits where the language servers of this environment look for their host."""
-    run, engine = RuntimeFolder.open(Path(environ["FOREGRAM_RUNTIME"])), RenamingEngine(NOTHING)
-    with start_blocking_portal() as portal:
-        host = running_host(run.path, engine, token=run.token())
-        with portal.wrap_async_context_manager(host):
-            yield engine
-
-
 @pytest.fixture
 def engine(hostless):
-    with served(hostless) as engine:
+    engine = RenamingEngine(NOTHING)
+    with served_edits(engine, hostless):
         yield engine
 
 

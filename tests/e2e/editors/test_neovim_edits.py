@@ -2,6 +2,9 @@
 
 import pytest
 
+from engine.request import EditOutcome
+from tests.support.edit_engine import EditEngine, served_edits
+from tests.support.editor_home import feedback
 from tests.support.neovim import WAYS
 from tests.support.polling import until
 
@@ -370,3 +373,22 @@ def test_a_server_without_next_edits_is_not_asked(start, script):
     editor = start()
     editor.lua("vim.api.nvim_buf_set_text(0, 0, 4, 0, 8, { 'size' }) vim.wait(700)")
     assert not script.heard(NEXT)
+
+
+def test_with_our_server_an_asked_edit_and_the_next_one_are_made(hostless, start_neovim, tmp_path):
+    file = tmp_path / "a.py"
+    file.write_text(TEXT)
+    renamed = EditOutcome(0, 1, ("def size(w, h):",), probability=0.9)
+    mended = EditOutcome(4, 5, ("print('𝄞', size(2, 3))",), probability=0.9)
+    engine = EditEngine(renamed, mended, EditOutcome(refusal="no_change"))
+    with served_edits(engine, hostless):
+        editor = start_neovim(hostless, file)
+        editor.until(lambda: "fake" in editor.state().get("message", ""), "the host", 30)
+        editor.type(":1Foregram edit rename it<CR>")
+        until_shown(editor, "-area", "+size")
+        editor.type("<Tab>")
+        until_shown(editor, "-area", "+size")  # in the last line
+        editor.type("<Tab><Tab>")
+        editor.until_text(TEXT.replace("area", "size").rstrip("\n"))
+        until(lambda: feedback(hostless, "accepted") == 1, "the host hears of it")
+        assert [bool(task.instruction) for task in engine.tasks[:2]] == [True, False]
