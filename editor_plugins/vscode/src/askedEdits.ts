@@ -126,7 +126,9 @@ export class AskedEdits implements vscode.TextDocumentContentProvider, vscode.Di
 }
 
 async function askFor(selection: vscode.Selection, value: string): Promise<string | undefined> {
-  const [first, last] = [selection.start.line + 1, selection.end.line + 1];
+  const { start, end, isEmpty } = selection;
+  const first = start.line + 1;
+  const last = end.line + (end.character > 0 || isEmpty ? 1 : 0); // as the server sees it
   const lines = first === last ? `line ${first}` : `lines ${first} to ${last}`;
   const placeHolder = "add type hints";
   const prompt = `What to change in ${lines}`;
