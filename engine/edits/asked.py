@@ -25,6 +25,7 @@ _SYSTEM = (
     "and nothing else."
 )
 _FENCE = re.compile("^[ \t]*(`{3,})", re.MULTILINE)
+_MARKDOWN = (".md", ".markdown", ".mdx")  # an answer for such a file often has fences of its own
 Render = Callable[[tuple[ChatMessage, ...], str], str]  # of messages and the answer's beginning
 
 
@@ -32,8 +33,9 @@ def asked_prompt(document: EditedDocument, render: Render) -> EditPrompt:
     """Ask for what the task's instruction says of its lines."""
     task = document.task
     block = _Block.of(document.lines[task.first : task.end])
-    fence = _fence(block.lines)
-    prefill = f"{fence}{PurePosixPath(document.path).suffix[1:]}\n"
+    suffix = PurePosixPath(document.path).suffix
+    fence = _fence(block.lines, 4 if suffix in _MARKDOWN else 3)
+    prefill = f"{fence}{suffix[1:]}\n"
     shown = prefill + "\n".join((*block.lines, fence))
     content = f"Change this code from {document.path}:\n\n{shown}\n\n{task.instruction}"
 
@@ -44,7 +46,7 @@ def asked_prompt(document: EditedDocument, render: Render) -> EditPrompt:
         text=render((ChatMessage("system", _SYSTEM), ChatMessage("user", content)), prefill),
         block=shown,
         prefill=prefill,
-        stops=(f"\n{fence}",),
+        stops=(f"\n{fence}\n",),
         read=read,
     )
 
@@ -85,17 +87,22 @@ def _split_blank(lines: Sequence[str]) -> tuple[Sequence[str], Sequence[str], Se
     return lines[:first], lines[first:end], lines[end:]
 
 
-def _fence(lines: Iterable[str]) -> str:
-    """A fence longer than any in the lines."""
-    longest = max((len(one) for line in lines for one in _FENCE.findall(line)), default=2)
-    return "`" * (longest + 1)
+def _fence(lines: Iterable[str], least: int) -> str:
+    """A fence longer than any in the lines, of so many characters at least."""
+    longest = max((len(one) for line in lines for one in _FENCE.findall(line)), default=0)
+    return "`" * max(longest + 1, least)
 
 
 def _fenced(answer: str, fence: str, *, is_cut: bool) -> list[str]:
-    """The lines before the closing fence, at which the answer usually stops."""
+    """The lines before the closing fence, at which the answer usually stops.
+
+    A second block that opens before it hides where the answer ends, so nothing is changed.
+    """
     lines = answer.split("\n")
-    ends = (number for number, line in enumerate(lines) if line.startswith(fence))
-    end = next(ends, None)
-    if end is None and is_cut:
-        raise RefusedEditError(Refusal.TOKEN_LIMIT)
-    return lines[:end]
+    number = next((at for at, line in enumerate(lines) if line.startswith(fence)), None)
+    if number is None:
+        if is_cut:
+            raise RefusedEditError(Refusal.TOKEN_LIMIT)
+    elif lines[number].rstrip() != fence:
+        raise RefusedEditError(Refusal.MALFORMED)
+    return lines[:number]

@@ -36,7 +36,7 @@ def test_the_model_reads_the_lines_and_the_instruction_and_has_begun_its_answer(
     assert f"{shown}\n\nAdd a docstring." in prompt.text
     assert prompt.text.endswith(prompt.prefill)
     assert prompt.block == shown
-    assert prompt.stops == ("\n```",)
+    assert prompt.stops == ("\n```\n",)
 
 
 def test_the_new_lines_are_indented_as_the_old_ones():
@@ -76,6 +76,18 @@ def test_a_block_with_fences_of_its_own_has_a_longer_one():
     assert prompt.prefill == "````md\n"
     edit = changed(prompt, "Use:\n```sh\nrun\n```")
     assert edit.lines == ("Use:", "```sh", "run", "```")
+
+
+def test_markdown_may_get_a_block_of_code():
+    prompt = asked(("# Tool", "Runs things."), 0, 2, path="README.md")
+    assert prompt.prefill == "````md\n"
+    edit = changed(prompt, "# Tool\n\n```sh\nrun\n```\nRuns things.\n````")
+    assert edit.lines == ("# Tool", "", "```sh", "run", "```", "Runs things.")
+
+
+def test_an_answer_that_opens_a_block_in_its_block_changes_nothing():
+    """It stops at the inner end, and what comes behind would be deleted."""
+    assert refusal(asked(), 'def total(self):\n"""Sum up.\n```py\ntotal()') == "malformed"
 
 
 def test_an_answer_without_its_end_changes_nothing():
