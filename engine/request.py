@@ -10,6 +10,7 @@ from msgspec import Meta
 from engine.config import Layout, Lookahead, Message, Sampling, StopRules
 
 MAX_SNIPPET_CHARS = 16_384  # characters, more than a prompt can show
+_MAX_HISTORY_CHARS = 1 << 20  # of all past edits; the language server tells 0.5 million at most
 _Line = Annotated[int, Meta(ge=0, le=2**53 - 1)]  # of a document, from 0
 
 
@@ -84,6 +85,12 @@ class PastEdit(Message, frozen=True, omit_defaults=True):
     above: tuple[str, ...] = ()
     below: tuple[str, ...] = ()
 
+    @property
+    def num_chars(self) -> int:
+        """The characters of all lines and their ends."""
+        sides = (self.old, self.new, self.above, self.below)
+        return sum(len(line) + 1 for side in sides for line in side)
+
 
 class Diagnostic(Message, frozen=True):
     """A message of a checker about a line."""
@@ -100,6 +107,11 @@ class EditTask(Message, frozen=True, omit_defaults=True):
     end: _Line = 0
     history: Annotated[tuple[PastEdit, ...], Meta(max_length=32)] = ()  # oldest first
     diagnostics: Annotated[tuple[Diagnostic, ...], Meta(max_length=64)] = ()  # nearest first
+
+    def __post_init__(self) -> None:
+        """Refuse, as a decoder does, a history that takes long to read."""
+        if sum(edit.num_chars for edit in self.history) > _MAX_HISTORY_CHARS:
+            raise ValueError(f"history has more than {_MAX_HISTORY_CHARS} characters")
 
 
 class EditOutcome(Message, frozen=True, omit_defaults=True):

@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 
@@ -47,6 +47,9 @@ _NEUTRAL: dict[str, tuple[object, ...]] = {
     "presence_penalty": (0,),
     "frequency_penalty": (0,),
 }
+# Messages, and parts of one: each costs microseconds for all clients. Long chats have hundreds.
+_MOST_PARTS = 4096
+_CHARS_PER_TOKEN = 8  # of a prediction, which is read no farther than an answer can be; code has 3
 _NO_MESSAGE_FIELDS = ("tool_calls", "function_call", "audio")
 
 
@@ -60,7 +63,7 @@ class Prediction(msgspec.Struct, frozen=True):
 class ChatBody(msgspec.Struct, frozen=True):
     """The body of a request; unknown fields are ignored."""
 
-    messages: list[Json]
+    messages: Annotated[list[Json], msgspec.Meta(max_length=_MOST_PARTS)]
     max_completion_tokens: int | None = None
     max_tokens: int | None = None  # the older name
     n_predict: int | None = None  # llama.cpp's; llama.vim warms up with 0
@@ -80,12 +83,14 @@ class ChatBody(msgspec.Struct, frozen=True):
         messages = tuple(_message(place, one) for place, one in enumerate(self.messages))
         if not messages:
             raise InputError("messages is empty: send at least one")
+        most = self._most_tokens()
+        predicted = _text("prediction", self.prediction.content) if self.prediction else ""
         return TextRequest(
             prefix="",
             messages=messages,
-            copied=_text("prediction", self.prediction.content) if self.prediction else "",
+            copied=predicted[: min(most, MAX_CHAT_TOKENS) * _CHARS_PER_TOKEN],
             slot=_conversation(messages),
-            max_tokens=self._most_tokens(),
+            max_tokens=most,
             temperature=self.temperature,
             seed=self.seed,
             stop=stop_strings(self.stop),
@@ -191,6 +196,8 @@ def _message(place: int, given: Json) -> ChatMessage:
 def _text(name: str, content: Any) -> str:  # noqa: ANN401 - what a client sent
     parts = [{"type": "text", "text": content}] if isinstance(content, str) else content
     texts = []
+    if isinstance(parts, list) and len(parts) > _MOST_PARTS:
+        raise InputError(f"{name} has more than {_MOST_PARTS} parts")
     for part in parts if isinstance(parts, list) else [None]:
         text = part.get("text") if isinstance(part, dict) and part.get("type") == "text" else None
         if not isinstance(text, str):

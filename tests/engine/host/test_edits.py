@@ -12,7 +12,7 @@ from engine.host.buffers import ClientBuffers, ClientId
 from engine.host.protocol import MAX_EDIT_TOKENS, Cell, CloseRequest, Failed, Problem
 from engine.host.request_builder import request_builder
 from engine.loader import load_engine
-from engine.request import EditOutcome, EditTask
+from engine.request import EditOutcome, EditTask, PastEdit
 from tests.engine.model.test_chat_template import CHATML
 from tests.support.held_engine import HeldEngine
 from tests.support.running_host import ask, buffer, running_host
@@ -37,6 +37,13 @@ async def test_a_model_that_makes_no_such_edits_is_named_at_once(tmp_path, task,
         response = await host.post("/v1/complete", ask(buffer("x", "y"), edit=task))
     problem = msgspec.json.decode(response.content, type=Problem)
     assert (response.status_code, problem) == (501, Problem(code, "another model does"))
+
+
+def test_a_history_that_takes_long_to_read_is_no_request():
+    edits = (PastEdit("shop.py", 0, ("a",), ("a" * 40_000,)),)
+    assert EditTask(history=edits * 20)
+    with pytest.raises(msgspec.ValidationError, match="history"):
+        msgspec.convert({"history": [msgspec.to_builtins(one) for one in edits * 32]}, EditTask)
 
 
 async def test_a_document_that_allows_no_edit_is_answered_with_the_reason(tmp_path):

@@ -121,6 +121,15 @@ async def test_the_request_is_as_the_fields_say(tmp_path):
     assert request.copied == "x = 1\n"
 
 
+async def test_a_prediction_is_read_no_farther_than_an_answer_can_be(tmp_path):
+    """It is tokenized while everybody waits."""
+    engine = HeldEngine()
+    long = {"type": "content", "content": "x = 1\n" * 1_000_000}
+    await asked(tmp_path, engine, max_tokens=10_000, prediction=long)
+    (request,) = engine.requests
+    assert len(request.copied) < 40_000
+
+
 async def test_turns_of_a_conversation_share_a_cached_prompt_and_other_conversations_do_not(
     tmp_path,
 ):
@@ -139,6 +148,8 @@ async def test_turns_of_a_conversation_share_a_cached_prompt_and_other_conversat
     [
         ({"messages": []}, "messages is empty"),
         ({"messages": "Hello"}, "messages"),
+        ({"messages": [{"role": "user", "content": "x"}] * 5000}, "messages"),
+        ({"messages": [{"role": "user", "content": [{}] * 5000}]}, "messages[0] has more than"),
         ({"messages": [{"role": "tool", "content": "4"}]}, r"messages[0] has none of the roles"),
         ({"messages": [{"role": "user", "content": [{"type": "image_url"}]}]}, "messages[0] holds"),
         ({"messages": [{"role": "user", "content": 4}]}, "messages[0] holds"),
