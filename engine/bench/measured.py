@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import TypeVar
 
 from engine.bench.task_sets import ReplayItem, SetItem
 from engine.config import Lookahead, StopRules
@@ -10,6 +11,7 @@ from engine.engine import Engine
 from engine.request import CompletionRequest, Done
 
 OFF = Lookahead(mode="off")
+_Item = TypeVar("_Item", bound=SetItem)
 
 # Not an item of the set, since the drafters learn from it.
 WARM_UP = CompletionRequest(
@@ -41,8 +43,8 @@ Runs = Mapping[str, list[Measured]]  # items by kind: completions, edits
 
 
 def measure(
-    engine: Engine, items: Iterable[ReplayItem], ask: Callable[[ReplayItem], CompletionRequest]
-) -> Iterator[tuple[ReplayItem, Measured]]:
+    engine: Engine, items: Iterable[_Item], ask: Callable[[_Item], CompletionRequest]
+) -> Iterator[tuple[_Item, Measured]]:
     """Decode each item off and on, in alternating order, as the second run finds warmer caches."""
     engine.complete(WARM_UP)
     for number, item in enumerate(items):

@@ -14,6 +14,10 @@ _BENCHMARKS = {  # by name: purpose, and an example of arguments
         "decode real insertions and edits beside llama.cpp",
         "insertions.jsonl --count 20 --compare llama-cpp",
     ),
+    "edits": (
+        "measure next edits in recorded scenarios, or edits asked for in the functions of wheels",
+        "wheels --count 12 --compare llama-cpp",
+    ),
     "fim": ("score fill-in-the-middle tasks", "tasks.jsonl.gz --count 50 --layout line"),
     "crossfile": ("score how much other files help", "crossfile.jsonl --count 20"),
     "forms": ("measure what quantized weights cost in quality", "insertions.jsonl --count 16"),

@@ -51,10 +51,10 @@ def gguf_file(model: str, progress: Progress) -> Iterator[Path]:
         yield located.path
 
 
-def wheel(model: Path, context: int) -> Peer:
+def wheel(model: Path, context: int, *, is_drafting: bool = False) -> Peer:
     """Load a .gguf file for `context` tokens in this process, with the xllamacpp wheel.
 
-    Its threads sleep between runs, so they do not disturb the others' times. Raises
+    It may draft by llama.cpp's own `ngram-mod`. Its threads sleep between runs, so they do not disturb the others' times. Raises
     ConfigurationError without the wheel (extra `test`).
     """
     try:
@@ -71,6 +71,9 @@ def wheel(model: Path, context: int) -> Peer:
     parameters.cpuparams_batch.n_threads = torch.get_num_threads()
     parameters.cache_ram_mib = 0
     parameters.verbosity = _SILENT
+    if is_drafting:
+        kinds = xllamacpp.common_speculative_type
+        parameters.speculative.types = [kinds.COMMON_SPECULATIVE_TYPE_NGRAM_MOD]
     server = xllamacpp.Server(parameters)
 
     def decode(prompt_ids: Sequence[int], num_tokens: int) -> Cost:
@@ -115,9 +118,14 @@ def started(program: Path, model: Path, options: Mapping[str, str]) -> Iterator[
 
 
 @contextmanager
-def server(program: Path, model: Path, context: int) -> Iterator[Peer]:
-    """Run the llama-server `program` until the block ends. Raises as `started` does."""
-    with started(program, model, {"-c": str(context), "--cache-ram": "0"}) as running:
+def server(
+    program: Path, model: Path, context: int, *, is_drafting: bool = False
+) -> Iterator[Peer]:
+    """Run the llama-server `program` until the block ends, as `wheel`. Raises as `started` does."""
+    options = {"-c": str(context), "--cache-ram": "0"}
+    if is_drafting:
+        options["--spec-type"] = "ngram-mod"
+    with started(program, model, options) as running:
 
         def decode(prompt_ids: Sequence[int], num_tokens: int) -> Cost:
             return _run_of(_ask(f"{running.url}/completion", _request(prompt_ids, num_tokens)))

@@ -2,7 +2,7 @@
 
 import argparse
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,24 +19,13 @@ from lsp_server.cli.terminal import ProgressBars, print_figures, tracked
 from lsp_server.settings import Settings
 from tests.bench.forced_replay import read_tokenizer
 from tests.bench.oracle import Oracle, OracleItem, OracleScore
+from tests.bench.recorded_edits import recorded_edits
 
 _OPTIONS = {
     "file SET.jsonl": "a replay set, or recorded next edits",
     "--count N": "only the first N lines of the set",
     "--nodes N =64": "tokens drafted in each step; 64 by default",
     "--tokenizer DIR": "a folder with a tokenizer.json; the offline model's by default",
-}
-# By the name of a recorded model: what precedes its prompt's block and follows it, the sign of the
-# cursor in it, and how the answer begins.
-_FORMS = {
-    "sweep": ("<|file_sep|>current/", "<|file_sep|>updated/", "<|cursor|>", ""),
-    "zeta-2": ("<<<<<<< CURRENT\n", "=======\n", "<|user_cursor|>", ""),
-    "zeta": (
-        "<|editable_region_start|>\n",
-        "\n<|editable_region_end|>",
-        "<|user_cursor_is_here|>",
-        "<|editable_region_start|>\n",
-    ),
 }
 
 
@@ -69,23 +58,10 @@ def _items_of(row: Mapping[str, Any]) -> Iterator[OracleItem]:
         request = request_for(item, CompletionRequest("", "", copied=item.replaced))
         yield OracleItem(item.kind, request, item.target)
         return
-    for model, recordings in row["recordings"].items():
-        kind = next(name for name in _FORMS if model.startswith(name))
-        for one in recordings:
-            request = CompletionRequest(one["prompt"], "", is_raw=True)
-            request = replace(request, copied=_block(kind, one["prompt"]))
-            yield OracleItem(kind, request, one["completion"])
-
-
-def _block(kind: str, prompt: str) -> str:
-    """The text that the answer to a recorded prompt rewrites."""
-    before, behind, cursor, lead = _FORMS[kind]
-    block, _, rest = prompt.rpartition(before)[2].rpartition(behind)
-    if kind != "sweep":
-        return lead + block.replace(cursor, "")
-    # Both headers go on with the path, and the answer begins in the prompt.
-    block, begun = (text.partition("\n")[2] for text in (block, rest))
-    return block.replace(cursor, "").removeprefix(begun)
+    for some in recorded_edits(row["recordings"]):
+        for one in some:
+            request = CompletionRequest(one.prompt, "", is_raw=True, copied=one.copied)
+            yield OracleItem(one.kind, request, one.completion)
 
 
 def _figures(score: OracleScore) -> dict[str, Any]:

@@ -38,18 +38,27 @@ _CONTEXT = 4096  # tokens of the longest prompt with its answer
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
+    add_peer_options(parser)
+    command_parser.add_options(parser, REPLAY)
+
+
+def add_peer_options(parser: argparse.ArgumentParser) -> None:
     told = "also run this engine on the same weights"
     parser.add_argument("--compare", choices=("llama-cpp",), help=told)
     server = {
         "--llama-server PATH": "the llama.cpp to compare with, built for this machine, instead of a "
         "wheel's"
     }
-    command_parser.add_options(parser, {**REPLAY, **server})
+    command_parser.add_options(parser, server)
+
+
+def check_peer_options(arguments: argparse.Namespace) -> None:
+    if arguments.llama_server and not arguments.compare:
+        raise ConfigurationError("--llama-server says which llama.cpp: add --compare llama-cpp")
 
 
 def bench(arguments: argparse.Namespace, settings: Settings) -> None:
-    if arguments.llama_server and not arguments.compare:
-        raise ConfigurationError("--llama-server says which llama.cpp: add --compare llama-cpp")
+    check_peer_options(arguments)
     if not arguments.compare:
         bench_replay(arguments, settings)
         return
@@ -57,7 +66,7 @@ def bench(arguments: argparse.Namespace, settings: Settings) -> None:
     model = arguments.model or settings.model or DEFAULT_MODEL
     with (
         closing(load_engine(arguments, settings, ProgressBars())) as engine,
-        _llama_cpp(model, arguments.llama_server) as peer,
+        llama_cpp_peer(model, arguments.llama_server) as peer,
     ):
         runs, compared = run_beside(engine, peer, tracked(items, "items"), wanted)
         setting = Setting(engine.info, wanted)
@@ -105,10 +114,13 @@ def _table(peer: Peer, figures: Mapping[str, PeerFigures]) -> Table:
 
 
 @contextmanager
-def _llama_cpp(model: str, program: Path | None) -> Iterator[Peer]:
+def llama_cpp_peer(
+    model: str, program: Path | None, *, is_drafting: bool = False
+) -> Iterator[Peer]:
+    """Yield llama.cpp with a model's weights: a server of one's own, or the wheel's."""
     with llama_cpp.gguf_file(model, ProgressBars()) as file:
         if program is None:
-            yield llama_cpp.wheel(file, _CONTEXT)
+            yield llama_cpp.wheel(file, _CONTEXT, is_drafting=is_drafting)
         else:
-            with llama_cpp.server(program, file, _CONTEXT) as peer:
+            with llama_cpp.server(program, file, _CONTEXT, is_drafting=is_drafting) as peer:
                 yield peer
