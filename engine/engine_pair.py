@@ -13,11 +13,13 @@ from engine.sequence import Sequence
 class EnginePair(ServedEngine):
     """An engine for everything but next edits, and one for these, for one thread.
 
-    An edit that an instruction asks for goes to the first one that has a chat template.
+    Both may be the same. An edit that an instruction asks for goes to the first one that has a
+    chat template.
     """
 
     def __init__(self, engine: Engine, edit_engine: Engine) -> None:
         self._engines = engine, edit_engine
+        self._loaded = tuple(dict.fromkeys(self._engines))
         self.max_sequences = min(one.max_sequences for one in self._engines)
 
     @property
@@ -28,17 +30,18 @@ class EnginePair(ServedEngine):
 
     def usage_of(self, principal: str = "") -> EngineUsage:
         """Return the memory of both models for one principal, or for all if unnamed."""
-        both = [one.usage_of(principal) for one in self._engines]
-        return EngineUsage(sum(one.pool_tokens for one in both), sum(one.kv_bytes for one in both))
+        each = [one.usage_of(principal) for one in self._loaded]
+        return EngineUsage(sum(one.pool_tokens for one in each), sum(one.kv_bytes for one in each))
 
     def check_can_edit(self, task: EditTask) -> None:
-        """Raise UnsupportedModelError if neither makes such edits. Safe from any thread."""
-        self._maker_of(task).check_can_edit(task)
+        """Raise NoChatTemplateError if neither follows instructions. Safe from any thread."""
+        if task.instruction:
+            self._maker_of(task).check_can_edit(task)
 
     def run(self, admit: Callable[[], Collection[Sequence]], /) -> None:
         """Run the step loop until `admit` returns nothing; in each turn, both models step."""
         while running := admit():
-            for engine in self._engines:
+            for engine in self._loaded:
                 engine.step([one for one in running if engine.runs(one)])
 
     def sequence(
@@ -55,12 +58,12 @@ class EnginePair(ServedEngine):
 
     def forget(self, closed: ClosedBuffers) -> None:
         """Forget everything learned from these buffers."""
-        for engine in self._engines:
+        for engine in self._loaded:
             engine.forget(closed)
 
     def close(self) -> None:
         """Save what both have learned for the next start."""
-        for engine in self._engines:
+        for engine in self._loaded:
             engine.close()
 
     def _maker_of(self, task: EditTask) -> Engine:

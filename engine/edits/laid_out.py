@@ -12,6 +12,7 @@ from engine.config import StopRules
 from engine.edits.asked import Render, asked_prompt
 from engine.edits.edit_prompt import EditedDocument, EditPrompt, RefusedEditError
 from engine.edits.formats import format_for
+from engine.edits.instruct import InstructFormat
 from engine.errors import InputError, NoChatTemplateError, NoEditModelError
 from engine.growing_text import GrowingText
 from engine.model.tokenizer import Tokenizer
@@ -95,21 +96,33 @@ class EditLayout:
         self._format = format_for(model_name, tokenizer.special_names)
 
     def check(self, task: EditTask) -> None:
-        """Raise NoChatTemplateError or NoEditModelError if the model knows no form for a task."""
+        """Raise NoChatTemplateError or NoEditModelError if the model was not made for a task."""
+        self._check_form(task)
+        if not task.instruction and isinstance(self._format, InstructFormat):
+            raise NoEditModelError(
+                "the model was not made for next edits; `edit_model` may name it, or better "
+                "a model that was, such as sweep-1.5b"
+            )
+
+    def _check_form(self, task: EditTask) -> None:
         if task.instruction and not self._tokenizer.chat_template:
             raise NoChatTemplateError(
                 "the model has no chat template, so it takes no instructions; an Instruct model does"
             )
         if not task.instruction and self._format is None:
             raise NoEditModelError(
-                "the model proposes no next edits; sweep-1.5b does, and an Instruct model can"
+                "the model proposes no next edits; name one that does in `edit_model`, such as "
+                "sweep-1.5b"
             )
 
     def laid_out(self, request: CompletionRequest, task: EditTask) -> LaidOutEdit:
-        """Lay out a request for an edit. Raises what `check` does, InputError, RefusedEditError."""
-        self.check(task)
+        """Lay out an edit in the model's form, whether or not it was made for such edits.
+
+        Raises NoChatTemplateError, NoEditModelError, InputError and RefusedEditError.
+        """
+        self._check_form(task)
         document = _document(request, task, self._room)
-        if task.instruction or self._format is None:  # `check` leaves no other case
+        if task.instruction or self._format is None:  # no other case is left
             prompt = asked_prompt(document, self._render)
         else:
             prompt = self._format.prompt(document, self._tokenizer.marked)

@@ -29,7 +29,8 @@ _SERVE: Options = {
         "token",
     },
     "next edits": {
-        "--edit-model NAME": "another model that proposes them, beside the one that completes"
+        "--edit-model NAME": "the model that proposes them; by default the one that completes, if it "
+        "was made for them"
     },
     "an engine that runs already": {
         "--backend foregram|openai =foregram": "what generates: a model that is loaded here "

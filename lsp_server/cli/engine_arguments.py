@@ -4,7 +4,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from engine.config import Lookahead, Sampling, StopRules
-from engine.model_names import ALIASES
+from engine.model_names import ALIASES, DEFAULT_MODEL
 from engine.progress import Progress
 from engine.request import CompletionRequest
 from lsp_server.cli.command_parser import Options
@@ -64,13 +64,15 @@ def decoding(arguments: argparse.Namespace) -> CompletionRequest:
 def load_host_engine(
     arguments: argparse.Namespace, settings: Settings, progress: Progress
 ) -> "ServedEngine":
-    """Load a host's engine, or two if the next edits have their own. Raises ForegramError."""
+    """Load a host's engine, or two if the next edits have another model. Raises ForegramError."""
     from engine.engine_pair import EnginePair
 
     engine = load_engine(arguments, settings, progress)
     edit_model = arguments.edit_model or settings.edit_model
     if edit_model is None:
         return engine
+    if edit_model == (arguments.model or settings.model or DEFAULT_MODEL):
+        return EnginePair(engine, engine)
     return EnginePair(engine, load_engine(arguments, settings, progress, edit_model))
 
 

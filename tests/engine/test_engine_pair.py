@@ -63,6 +63,13 @@ def test_an_instruction_goes_to_the_model_that_has_a_chat_template(pair, tmp_pat
     assert other.complete(edit).token_ids == chatting.complete(edit).token_ids
 
 
+def test_one_model_may_do_both(engines):
+    both = EnginePair(engines[0], engines[0])
+    both.check_can_edit(NEXT)  # as it was named for next edits
+    assert both.complete(COMPLETION).token_ids == engines[0].complete(COMPLETION).token_ids
+    assert both.usage_of() == engines[0].usage_of()
+
+
 def test_both_forget_what_is_closed(pair):
     pair.complete(COMPLETION)
     pair.complete(replace(COMPLETION, edit=NEXT))

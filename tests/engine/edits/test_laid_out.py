@@ -18,6 +18,7 @@ from engine.request import (
     Snippet,
 )
 from tests.engine.model.test_chat_template import CHATML, tokenizer_with
+from tests.support.byte_tokenizer import CONTROL_TOKENS
 
 BLOCK = "a = 1\nb = 2\nc = 3\nd = 4"
 HALF, CERTAIN = math.log(0.5), 0.0
@@ -105,8 +106,8 @@ def test_the_answer_may_be_a_little_longer_than_its_lines():
     assert read_only.stop.max_tokens == 0
 
 
-def layout(template=CHATML, name="a model"):
-    return EditLayout(name, tokenizer_with(template), lambda messages, prefill: prefill, 9000)
+def layout(template=CHATML, name="a model", names=CONTROL_TOKENS):
+    return EditLayout(name, tokenizer_with(template, names), lambda _, prefill: prefill, 9000)
 
 
 def asked(first, end, num_lines=9):
@@ -130,6 +131,14 @@ def test_a_model_without_a_form_for_it_makes_no_edit():
         layout(template="").check(EditTask("Sort.", 0, 1))
     with pytest.raises(NoEditModelError, match=r"sweep-1\.5b"):
         layout().check(EditTask())
+
+
+def test_an_instruct_model_is_asked_for_next_edits_only_if_somebody_wants_that():
+    plain = layout(name="Qwen2.5-Coder-0.5B-Instruct", names=(*CONTROL_TOKENS, "<|im_start|>"))
+    with pytest.raises(NoEditModelError, match="`edit_model` may name it"):
+        plain.check(EditTask())
+    plain.check(EditTask("Sort.", 0, 1))
+    assert plain.laid_out(CompletionRequest("x = 1", "", path="a.py"), EditTask())
 
 
 def test_an_edit_model_is_asked_for_the_next_edit_around_the_cursor():

@@ -72,6 +72,14 @@ def test_a_model_of_its_own_for_next_edits_is_loaded_second(served, monkeypatch)
     assert served("--model", "0.5b")["model"] == "0.5b"
 
 
+def test_a_model_that_is_to_propose_next_edits_too_is_loaded_once(served, monkeypatch):
+    monkeypatch.setattr("engine.engine_pair.EnginePair", lambda *engines: pairs.append(engines))
+    pairs: list[object] = []
+    assert served("--edit-model", "offline")["model"] is None
+    assert served("--model", "0.5b", "--edit-model", "0.5b")["model"] == "0.5b"
+    assert len(pairs) == 2
+
+
 def test_a_host_that_ends_well_empties_its_record(served, tmp_path):
     record = tmp_path / "host.json"
     served("--record", str(record))
