@@ -246,7 +246,7 @@ def offered_actions(
     """Return the edits that a menu offers for a selection and its diagnostics."""
     document = server.documents.snapshot(params.text_document.uri)
     if isinstance(document, Snapshot) and (actions := code_actions(params, document)):
-        return actions if server.session.may_edit(document) else []
+        return actions if server.session.asked_edits.may_offer(document) else []
     return []
 
 

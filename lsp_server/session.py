@@ -7,14 +7,16 @@ from typing import Any
 
 from lsprotocol import types
 
-from engine.host.protocol import Feedback, FeedbackKind, Position
+from engine.host.protocol import FeedbackKind, Position
 from lsp_server.completion.completer import InlineCompleter
 from lsp_server.documents.document import Snapshot
 from lsp_server.documents.documents import Documents
 from lsp_server.documents.file_path import file_path
 from lsp_server.documents.line_buffer import LineBuffer
 from lsp_server.edits.asked_edits import AskedEdits
+from lsp_server.edits.host_edits import HostEdits
 from lsp_server.edits.next_edits import NextEdits
+from lsp_server.edits.proposals import Proposals
 from lsp_server.edits.refusals import DOCUMENT_CHANGED
 from lsp_server.host.address import HostAddress
 from lsp_server.host.daemon import ensure_host
@@ -48,9 +50,10 @@ class Session:
         self.files = WorkspaceFiles(self.workspace, self._indexed)
         self.link = HostLink(self.workspace, self.files, self._find, self._watch)
         self.completer = InlineCompleter(self.workspace, self.link)
-        self.asked_edits = AskedEdits(self.workspace, self.link)
         self.answers = AnswerLog(self.workspace, self.link, self.files)
-        self.next_edits = NextEdits(self.workspace, self.link, self.answers)
+        host, proposals = HostEdits(self.workspace, self.link), Proposals(self.link)
+        self.asked_edits = AskedEdits(self.workspace, host)
+        self.next_edits = NextEdits(self.workspace, host, self.answers, proposals)
         self._status = status
         self._retry = Retry(status.ask_again)
         self._command_line = command_line
@@ -150,12 +153,6 @@ class Session:
         shown = [answer.shown() for answer in reversed(answers)]
         return {"now": now, "answers": shown, "prompt": self.answers.prompt_of(uri)}
 
-    def may_edit(self, document: Snapshot) -> bool:
-        """Whether edits of a document can be offered, as far as is known at once."""
-        permissions = self.workspace.permissions
-        is_known = permissions.knows([document])
-        return self.asked_edits.is_possible and is_known and not permissions.refusal(document)
-
     def focus(self, uri: str) -> None:
         """Note the document that the user works in; "" if unknown."""
         is_another, self._focused = uri != self._focused, uri
@@ -233,23 +230,23 @@ class Session:
             self.completer.forget(uri)
             self.asked_edits.stop(uri, DOCUMENT_CHANGED)
             self.workspace.permissions.forget(uri)
-        self.next_edits.history.forget(*uris)
+        self.next_edits.closed(*uris)
         self._begin(self.link.retract())
 
     def shown(self, completion_id: str) -> None:
         """Report a completion as shown and the one that it replaces as rejected."""
         former, self._shown = self._shown, completion_id
         if former not in ("", completion_id):
-            self._tell(former, "rejected")
+            self.link.tell(former, "rejected")
         if former != completion_id:
-            self._tell(completion_id, "shown")
+            self.link.tell(completion_id, "shown")
 
     def accepted(self, completion_id: str, length: int | None = None) -> None:
         """Report a completion as accepted: its first `length` code points, or all of it."""
         self._shown = ""
         self.next_edits.history.accepted()
         kind: FeedbackKind = "accepted" if length is None else "partly_accepted"
-        self._tell(completion_id, kind, length)
+        self.link.tell(completion_id, kind, length)
 
     async def looked_at(self, uri: str) -> None:
         """Prepare the host for a document that the user turns to."""
@@ -287,9 +284,6 @@ class Session:
         await self.workspace.look()
         for uri in await self.link.retract():
             self.completer.forget(uri)
-
-    def _tell(self, completion_id: str, kind: FeedbackKind, length: int | None = None) -> None:
-        self.link.tell(Feedback(self.link.client_id, completion_id, kind, length))
 
     def _begin(self, work: Coroutine[None, None, object]) -> None:
         task = asyncio.ensure_future(work)

@@ -10,7 +10,7 @@ import msgspec
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException, JsonRpcInvalidParams, JsonRpcRequestCancelled
 
-from lsp_server.edits.asked_edits import AskedEdit, AskedEdits, MadeEdit
+from lsp_server.edits.asked_edits import AskedEdit, AskedEdits
 from lsp_server.edits.refusals import NOT_APPLIED, EditRefusedError
 from lsp_server.reasons import WITHDRAWN
 from lsp_server.transport.protocol import DocumentServer
@@ -51,7 +51,7 @@ class EditCommand:
             made = await self._made(asked)
         except EditRefusedError as error:
             raise _response(error) from error
-        return {"version": made.document.version, "edits": [made.edit]}
+        return {"version": made.text_document.version, "edits": made.edits}
 
     def cancel(self, token: int | str) -> None:
         """End the edit whose progress has this token."""
@@ -67,11 +67,11 @@ class EditCommand:
                 kind, text = types.MessageType.Warning, f"foregram: {error}"
                 self._server.window_show_message(types.ShowMessageParams(kind, text))
 
-    async def _made(self, asked: AskedEdit) -> MadeEdit:
+    async def _made(self, asked: AskedEdit) -> types.TextDocumentEdit:
         with self._working():
             return await self._made_with_progress(asked)
 
-    async def _made_with_progress(self, asked: AskedEdit) -> MadeEdit:
+    async def _made_with_progress(self, asked: AskedEdit) -> types.TextDocumentEdit:
         token, progress = asked.work_done_token, self._server.work_done_progress
         window = self._server.client_capabilities.window
         if token is None and not (window and window.work_done_progress):
@@ -108,10 +108,8 @@ class EditCommand:
             sentence = "this editor cannot apply an edit to one version of a document"
             raise EditRefusedError(NOT_APPLIED, sentence)
 
-    async def _apply(self, made: MadeEdit, instruction: str) -> None:
-        document = made.document
-        name = types.OptionalVersionedTextDocumentIdentifier(document.uri, document.version)
-        change = types.WorkspaceEdit(document_changes=[types.TextDocumentEdit(name, [made.edit])])
+    async def _apply(self, made: types.TextDocumentEdit, instruction: str) -> None:
+        change = types.WorkspaceEdit(document_changes=[made])
         params = types.ApplyWorkspaceEditParams(change, _short(instruction))
         answer = await self._server.workspace_apply_edit_async(params)
         if not answer.applied:

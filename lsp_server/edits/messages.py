@@ -1,7 +1,5 @@
 """Messages about next edits, as Copilot's clients send them."""
 
-from typing import Any
-
 import msgspec
 from lsprotocol import types
 
@@ -45,13 +43,3 @@ class ShownParams(msgspec.Struct, frozen=True):
     """`textDocument/didShowInlineEdit`."""
 
     item: Item
-
-
-def inline_edit(uri: str, version: int, edit: types.TextEdit, proposal_id: str) -> dict[str, Any]:
-    """Return an edit as clients read it; they run its command after applying it."""
-    return {
-        "text": edit.new_text,
-        "range": msgspec.to_builtins(edit.range),
-        "textDocument": {"uri": uri, "version": version},
-        "command": {"title": "Accept next edit", "command": ACCEPT, "arguments": [proposal_id]},
-    }

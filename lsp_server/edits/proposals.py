@@ -1,21 +1,19 @@
 """Edits that were proposed, and what became of them."""
 
 from collections import OrderedDict
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Self
 
+import msgspec
 from lsprotocol import types
 
-from engine.host.protocol import FeedbackKind
 from engine.request import EditOutcome
 from lsp_server.documents.document import Snapshot
-from lsp_server.edits.messages import inline_edit
+from lsp_server.edits.messages import ACCEPT
+from lsp_server.host.link import HostLink
 
 _MOST_SETTLED = 100  # accepted and rejected edits that are not proposed again
 _MOST_OPEN = 16  # proposals that a client may still speak of; it shows one at a time
-
-Tell = Callable[[str, FeedbackKind, int | None], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,16 +37,20 @@ class Proposal:
 
     @property
     def message(self) -> dict[str, Any]:
-        """The edit as clients read it."""
-        return inline_edit(self.uri, self.version, self.edit, self.id)
+        """The edit as clients read it; they run its command after applying it."""
+        return {
+            "text": self.edit.new_text,
+            "range": msgspec.to_builtins(self.edit.range),
+            "textDocument": {"uri": self.uri, "version": self.version},
+            "command": {"title": "Accept next edit", "command": ACCEPT, "arguments": [self.id]},
+        }
 
 
 class Proposals:
     """Remembers proposals, so that one that was accepted or rejected does not come again."""
 
-    def __init__(self, tell: Tell) -> None:
-        """`tell` takes an id, what became of it, and how many characters were accepted."""
-        self._tell = tell
+    def __init__(self, link: HostLink) -> None:
+        self._link = link
         self._open: OrderedDict[str, Proposal] = OrderedDict()  # by id, oldest first
         self._settled: OrderedDict[tuple[object, ...], None] = OrderedDict()  # oldest first
 
@@ -64,17 +66,17 @@ class Proposals:
     def shown(self, proposal_id: str) -> None:
         """Note that a proposal is on the screen."""
         if proposal_id in self._open:
-            self._tell(proposal_id, "shown", None)
+            self._link.tell(proposal_id, "shown")
 
     def accepted(self, proposal_id: str) -> None:
         """Note that a proposal was applied. If that is undone, the user does not want it."""
         if (proposal := self._settle(proposal_id)) is not None:
-            self._tell(proposal_id, "accepted", len(proposal.edit.new_text))
+            self._link.tell(proposal_id, "accepted", len(proposal.edit.new_text))
 
     def rejected(self, proposal_id: str) -> None:
         """Note that the user dismissed a proposal."""
         if self._settle(proposal_id) is not None:
-            self._tell(proposal_id, "rejected", None)
+            self._link.tell(proposal_id, "rejected")
 
     def ignored(self, proposal_id: str) -> None:
         """Note that the user went on without deciding; the same edit may come again."""

@@ -19,6 +19,7 @@ from engine.host.protocol import (
     CompleteRequest,
     Failed,
     Feedback,
+    FeedbackKind,
     Problem,
     SyncRequest,
 )
@@ -186,9 +187,9 @@ class HostLink:
             except HostGoneError as error:
                 _LOG.info("documents could not be sent ahead: %s", error)
 
-    def tell(self, feedback: Feedback) -> None:
-        """Send feedback along with the next request."""
-        self._feedback.append(feedback)
+    def tell(self, completion_id: str, kind: FeedbackKind, length: int | None = None) -> None:
+        """Tell with the next request what became of a completion; `length` in code points."""
+        self._feedback.append(Feedback(self.client_id, completion_id, kind, length))
 
     def knows(self, uri: str) -> bool:
         """Whether the host may hold a document."""

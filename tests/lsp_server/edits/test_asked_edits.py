@@ -13,6 +13,7 @@ from engine.request import Chunk, Cost, Done, EditOutcome, FinishReason
 from lsp_server.documents.documents import Documents
 from lsp_server.documents.line_buffer import LineBuffer
 from lsp_server.edits.asked_edits import AskedEdit, AskedEdits
+from lsp_server.edits.host_edits import HostEdits
 from lsp_server.edits.refusals import DOCUMENT_CHANGED, EditRefusedError
 from lsp_server.reasons import Reason
 from lsp_server.settings import load_settings
@@ -33,7 +34,7 @@ class Link:
             state="ready", process=(1, 1.0), is_adapter=False, ready=self._ready
         )
 
-    async def _ready(self):
+    async def _ready(self, _stands):
         await asyncio.sleep(0)
         return self.search.state
 
@@ -62,7 +63,8 @@ class Race:
         permissions: Any = SimpleNamespace(refusal=lambda _: None, look=self._look)
         workspace = Workspace(self.documents, SETTINGS, permissions)
         self.link = cast("Any", Link(self.chance))
-        self.edits = AskedEdits(workspace, self.link)
+        self.host = HostEdits(workspace, self.link)
+        self.edits = AskedEdits(workspace, self.host)
         self.reasons, self.num_made = [], 0
 
     async def _look(self, _snapshots):
@@ -88,14 +90,15 @@ class Race:
         except EditRefusedError as error:
             self.reasons.append(error.code)
             return
-        assert self.documents.snapshot(URI) is made.document is document
-        self._check(made, first, end + 1)
+        assert self.documents.snapshot(URI) is document
+        assert made.text_document.version == document.version
+        self._check(made.edits, document.lines, first, end + 1)
         assert all(0 <= percentage < 100 for percentage in shown)
         self.num_made += 1
 
-    def _check(self, made, first, end):
-        buffer, old = LineBuffer("\n".join(made.document.lines)), made.document.lines
-        buffer.apply(made.edit.range, made.edit.new_text)
+    def _check(self, edits, old, first, end):
+        buffer, [edit] = LineBuffer("\n".join(old)), edits
+        buffer.apply(edit.range, edit.new_text)
         assert buffer.lines[:first] == old[:first]
         assert buffer.lines[len(buffer.lines) - len(old) + end :] == old[end:]
         assert buffer.lines != old
@@ -142,14 +145,14 @@ async def test_without_a_host_an_edit_is_refused(state):
     race.link.search.state = state
     await race.ask()
     assert race.reasons == ["host_failed" if state == "failed" else "host_unreachable"]
-    assert not race.edits.is_possible
+    assert not race.host.follows_instructions
 
 
 async def test_no_edit_is_offered_where_another_program_generates():
     race = Race(0)
-    assert race.edits.is_possible
+    assert race.host.follows_instructions
     race.link.search.is_adapter = True
-    assert not race.edits.is_possible
+    assert not race.host.follows_instructions
 
 
 async def test_an_edit_whose_request_is_cancelled_ends():

@@ -6,7 +6,7 @@ from typing import cast
 import pytest
 from lsprotocol import types
 
-from engine.host.protocol import MAX_FEEDBACK, Feedback
+from engine.host.protocol import MAX_FEEDBACK
 from lsp_server.documents.documents import Documents
 from lsp_server.host import link as host_link
 from lsp_server.host.sync import HostSync
@@ -155,7 +155,7 @@ async def test_reports_that_no_request_came_after_are_sent_as_the_editor_leaves(
         await editor.ask(A)
         assert editor.link.last is not None
         for told in ("forgotten", editor.link.last[1].id):
-            editor.link.tell(Feedback("", told, "accepted"))
+            editor.link.tell(told, "accepted")
         await editor.link.leave()
         page = (await editor.host.client.get("/metrics")).text
     assert 'foregram_feedback_total{kind="accepted"} 1.0' in page
@@ -166,7 +166,7 @@ async def test_a_request_takes_the_last_reports_along(tmp_path):
         editor.open(SOURCE, A)
         await editor.ask(A)
         for number in range(MAX_FEEDBACK + 1):
-            editor.link.tell(Feedback("", str(number), "shown"))
+            editor.link.tell(str(number), "shown")
         sent = requests_of(editor.link)
         editor.type("x", A)
         await editor.ask(A)

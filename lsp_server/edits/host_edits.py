@@ -1,0 +1,109 @@
+"""Has the host write edits. Whatever prevents one, from settings to the host, is one exception."""
+
+import logging
+from collections.abc import Callable
+from contextlib import aclosing
+from typing import NamedTuple
+
+from engine.config import StopRules
+from engine.errors import NoChatTemplateError, NoEditModelError
+from engine.host.protocol import Failed
+from engine.request import Done, EditOutcome, EditTask
+from lsp_server.documents.anchor import Anchor
+from lsp_server.edits.refusals import DOCUMENT_CHANGED, OUTSIDE, EditRefusedError
+from lsp_server.host.client import HostGoneError, HostRefusedError
+from lsp_server.host.link import HostLink
+from lsp_server.reasons import Reason, host_reason
+from lsp_server.workspace import Workspace
+
+_LOG = logging.getLogger(__name__)
+_WHOLE = StopRules(max_tokens=2**20)  # more than any answer has: the host's own limits hold
+
+
+class WrittenEdit(NamedTuple):
+    """A change, and the id of the completion that it comes from."""
+
+    id: str
+    outcome: EditOutcome
+
+
+class HostEdits:
+    """Asks the host, but not again for a kind of edits that its model does not make."""
+
+    def __init__(self, workspace: Workspace, link: HostLink) -> None:
+        self._workspace = workspace
+        self._link = link
+        # Sentences by code, and `search.process` of the host that refused.
+        self._unable: dict[str, tuple[tuple[int, float], str]] = {}
+
+    @property
+    def follows_instructions(self) -> bool:
+        """Whether edits can be asked for in words, as far as is known without a request."""
+        search = self._link.search
+        is_able = not search.is_adapter and self._known(NoChatTemplateError.code) is None
+        return search.state == "ready" and is_able
+
+    async def write(
+        self, anchor: Anchor, task: EditTask, told: Callable[[str], None] = lambda _: None
+    ) -> WrittenEdit:
+        """Return a change of the unchanged document; `told` gets its text as it is written.
+
+        Of a notebook, only the cell is shown to the model. Raises EditRefusedError.
+        """
+        await self._workspace.look()
+        self._check(anchor)
+        state = await self._link.search.ready(lambda: not self._workspace.is_outdated(anchor))
+        self._check(anchor)
+        if state != "ready":
+            raise EditRefusedError(host_reason(state))
+        code = (NoChatTemplateError if task.instruction else NoEditModelError).code
+        if (sentence := self._known(code)) is not None:
+            raise EditRefusedError(code, sentence)
+        try:
+            done = await self._done(anchor, task, told)
+        except HostRefusedError as error:
+            raise self._refused(error.problem.code, error.problem.message) from error
+        except HostGoneError as error:
+            raise EditRefusedError(Reason.HOST_UNREACHABLE) from error
+        self._check(anchor)
+        return WrittenEdit(done.id, _outcome(done, task))
+
+    def _check(self, anchor: Anchor) -> None:
+        if self._workspace.is_outdated(anchor):
+            raise EditRefusedError(DOCUMENT_CHANGED)
+        if reason := self._workspace.permissions.refusal(anchor.document):
+            raise EditRefusedError(reason)
+
+    async def _done(self, anchor: Anchor, task: EditTask, told: Callable[[str], None]) -> Done:
+        async with aclosing(self._link.complete(anchor, _WHOLE, edit=task)) as events:
+            async for event in events:
+                if isinstance(event, Done):
+                    return event
+                if isinstance(event, Failed):
+                    raise self._refused(event.code, event.message)
+                told(event.text)
+        raise EditRefusedError(Reason.HOST_FAILED)
+
+    def _known(self, code: str) -> str | None:
+        """Return why the running host has refused such edits, if it has."""
+        process, sentence = self._unable.get(code, (None, ""))
+        return sentence if process == self._link.search.process else None
+
+    def _refused(self, code: str, message: str) -> EditRefusedError:
+        kinds = {NoChatTemplateError.code: "asked", NoEditModelError.code: "next"}
+        if code in kinds:
+            self._unable[code] = self._link.search.process, message
+            _LOG.warning("no %s edits until another host runs: %s", kinds[code], message)
+        return EditRefusedError(code, message)
+
+
+def _outcome(done: Done, task: EditTask) -> EditOutcome:
+    """Return what an answer changes. Raises EditRefusedError."""
+    outcome = done.edit
+    if outcome is None:
+        raise EditRefusedError(Reason.HOST_FAILED)
+    if outcome.refusal:
+        raise EditRefusedError(outcome.refusal)
+    if task.instruction and not task.first <= outcome.first <= outcome.end <= task.end:
+        raise EditRefusedError(OUTSIDE)
+    return outcome
