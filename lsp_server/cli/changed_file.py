@@ -39,7 +39,7 @@ class ChangedFile:
 
     @classmethod
     def of(cls, source: SourceFile, edit: EditOutcome) -> Self:
-        """Apply an edit. Raises InputError if the lines that it changes are not UTF-8."""
+        """Apply a change. Raises InputError if that would mix UTF-8 with another encoding."""
         mark = _BYTE_ORDER_MARK if source.content.startswith(_BYTE_ORDER_MARK) else b""
         rows = _rows(source.content.removeprefix(mark))
         old = rows[edit.first : edit.end]
@@ -47,6 +47,8 @@ class ChangedFile:
             new = list(_changed(old, edit.lines, source.line_end.encode()))
         except UnicodeDecodeError:
             raise InputError(f"{source.path}: these lines are not UTF-8") from None
+        if source.is_damaged and not "".join(edit.lines).isascii():
+            raise InputError(f"{source.path} is not UTF-8, so only ASCII can be added to it")
         after = _ended([*rows[: edit.first], *new, *rows[edit.end :]], source.line_end.encode())
         return cls(source.path, source.content, mark + b"".join(map(b"".join, after)))
 
@@ -61,8 +63,7 @@ class ChangedFile:
     def write(self) -> None:
         """Replace the file, unless it has changed. Raises InputError."""
         path = self.path.resolve()  # a link stays a link
-        if not os.access(path, os.W_OK):
-            raise InputError(f"{self.path} cannot be written")
+        require_writable(path)
         try:
             with atomic_write(path) as file:
                 found = path.stat()
@@ -74,6 +75,12 @@ class ChangedFile:
                     raise InputError(f"{self.path} changed meanwhile, so it is not written")
         except OSError as error:
             raise InputError(f"{self.path} cannot be written: {error.strerror}") from None
+
+
+def require_writable(path: Path) -> None:
+    """Raise InputError for a file that is read-only: replacing it would be possible."""
+    if not os.access(path, os.W_OK):
+        raise InputError(f"{path} cannot be written")
 
 
 def _rows(content: bytes) -> list[_Row]:

@@ -8,15 +8,15 @@ from rich.console import Console
 from rich.text import Text
 
 from engine.config import Lookahead, StopRules
-from engine.edits.edit_prompt import Refusal
 from engine.errors import InputError
-from engine.request import CompletionRequest, EditOutcome, EditTask, FinishReason
-from lsp_server.cli.changed_file import ChangedFile
+from engine.request import CompletionRequest, EditTask, FinishReason
+from lsp_server.cli.changed_file import ChangedFile, require_writable
 from lsp_server.cli.complete import complete, load_shown, named, refuse_hidden
 from lsp_server.cli.completion_report import CompletionReport, print_figures
 from lsp_server.cli.messages import INTERRUPTED, note, visible
 from lsp_server.cli.source_file import LineSpan, SourceFile
 from lsp_server.edits.refusals import EditRefusedError
+from lsp_server.edits.text_edit import change_of
 from lsp_server.settings import Settings
 
 _REFUSED = 1  # exit status if the model made no edit
@@ -29,44 +29,51 @@ def show_edit(arguments: argparse.Namespace, settings: Settings) -> int:
     """Change lines of a file, and show the difference. Raises ForegramError."""
     span = LineSpan.parse(arguments.where)
     source = SourceFile.read(span.path)
-    request = _request(arguments, source, span)
+    task = EditTask(_instruction(arguments), *span.rows_in(source.text))
     refuse_hidden(source, settings.allow_secret_files)
+    if arguments.write:
+        require_writable(source.path)
+    request = _request(arguments, source, task)
     with closing(load_shown(arguments, settings)) as engine:
         report = complete(engine, request, source)
     if report.result.finish_reason is FinishReason.CANCELLED:
         return INTERRUPTED
-    edit = report.result.edit or EditOutcome(refusal="no_answer")
-    changed = ChangedFile.of(source, edit)
-    refusal = edit.refusal or (Refusal.NO_CHANGE if changed.before == changed.after else "")
-    if refusal:
-        return _refused(refusal, report, is_json=arguments.json)
+    try:
+        change = change_of(report.result.edit, task, source.text.split("\n"))
+    except EditRefusedError as refused:
+        return _refused(refused, report, is_json=arguments.json)
+    changed = ChangedFile.of(source, change)
     if arguments.write:
         changed.write()
     _show(changed.diff(request.path), report, arguments)
     return 0
 
 
-def _request(
-    arguments: argparse.Namespace, source: SourceFile, span: LineSpan
-) -> CompletionRequest:
-    if not 0 < len(arguments.instruction.strip()) <= _MOST_CHARS:
+def _instruction(arguments: argparse.Namespace) -> str:
+    instruction: str = arguments.instruction
+    if not 0 < len(instruction.strip()) <= _MOST_CHARS:
         raise InputError(f"an instruction has 1 to {_MOST_CHARS:,} characters")
-    first, end = span.rows_in(source.text)
-    above = "".join(f"{line}\n" for line in source.text.split("\n")[:first])
+    return instruction
+
+
+def _request(
+    arguments: argparse.Namespace, source: SourceFile, task: EditTask
+) -> CompletionRequest:
+    above = "".join(f"{line}\n" for line in source.text.split("\n")[: task.first])
     return CompletionRequest(
         prefix=above,
         suffix=source.text[len(above) :],
         path=named(source.path, arguments.given_in),
         lookahead=Lookahead.parse(arguments.lookahead),
         stop=_WHOLE,
-        edit=EditTask(arguments.instruction, first, end),
+        edit=task,
     )
 
 
-def _refused(code: str, report: CompletionReport, *, is_json: bool) -> int:
+def _refused(refused: EditRefusedError, report: CompletionReport, *, is_json: bool) -> int:
     if is_json:
-        print_figures({"diff": "", "refusal": code}, report)
-    note(f"{EditRefusedError(code)} ({report.figures})")
+        print_figures({"diff": "", "refusal": refused.code}, report)
+    note(f"{refused} ({report.figures})")
     return _REFUSED
 
 

@@ -9,7 +9,6 @@ import msgspec
 from lsprotocol import types
 from msgspec import Meta
 
-from engine.edits.edit_prompt import Refusal
 from engine.host.protocol import Position
 from engine.request import EditTask
 from lsp_server.documents.anchor import Anchor
@@ -100,11 +99,8 @@ class AskedEdits:
             num_written += text.count("\n")
             report(min(_MOST_SHOWN, 100 * num_written // num_lines))
 
-        _, outcome = await self._host.write(anchor, task, told)
-        edit = text_edit(outcome, anchor.document, self._workspace.line_end(anchor.document))
-        if edit is None:
-            raise EditRefusedError(Refusal.NO_CHANGE)
-        return edit
+        _, change = await self._host.write(anchor, task, told)
+        return text_edit(change, anchor.document, self._workspace.line_end(anchor.document))
 
 
 def _lines_of(where: types.Range, document: Snapshot) -> tuple[int, int]:

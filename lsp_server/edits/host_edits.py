@@ -10,7 +10,8 @@ from engine.errors import NoChatTemplateError, NoEditModelError
 from engine.host.protocol import Failed
 from engine.request import Done, EditOutcome, EditTask
 from lsp_server.documents.anchor import Anchor
-from lsp_server.edits.refusals import DOCUMENT_CHANGED, OUTSIDE, EditRefusedError
+from lsp_server.edits.refusals import DOCUMENT_CHANGED, EditRefusedError
+from lsp_server.edits.text_edit import change_of
 from lsp_server.host.client import HostGoneError, HostRefusedError
 from lsp_server.host.link import HostLink
 from lsp_server.reasons import Reason, host_reason
@@ -24,7 +25,7 @@ class WrittenEdit(NamedTuple):
     """A change, and the id of the completion that it comes from."""
 
     id: str
-    outcome: EditOutcome
+    change: EditOutcome
 
 
 class HostEdits:
@@ -66,7 +67,7 @@ class HostEdits:
         except HostGoneError as error:
             raise EditRefusedError(Reason.HOST_UNREACHABLE) from error
         self._check(anchor)
-        return WrittenEdit(done.id, _outcome(done, task))
+        return WrittenEdit(done.id, change_of(done.edit, task, anchor.document.lines))
 
     def _check(self, anchor: Anchor) -> None:
         if self._workspace.is_outdated(anchor):
@@ -95,15 +96,3 @@ class HostEdits:
             self._unable[code] = self._link.search.process, message
             _LOG.warning("no %s edits until another host runs: %s", kinds[code], message)
         return EditRefusedError(code, message)
-
-
-def _outcome(done: Done, task: EditTask) -> EditOutcome:
-    """Return what an answer changes. Raises EditRefusedError."""
-    outcome = done.edit
-    if outcome is None:
-        raise EditRefusedError(Reason.HOST_FAILED)
-    if outcome.refusal:
-        raise EditRefusedError(outcome.refusal)
-    if task.instruction and not task.first <= outcome.first <= outcome.end <= task.end:
-        raise EditRefusedError(OUTSIDE)
-    return outcome

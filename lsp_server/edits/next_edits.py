@@ -14,8 +14,8 @@ from lsp_server.edits.history import Changes, EditHistory
 from lsp_server.edits.host_edits import HostEdits, WrittenEdit
 from lsp_server.edits.messages import InlineEditParams
 from lsp_server.edits.proposals import Proposal, Proposals
-from lsp_server.edits.refusals import DOCUMENT_CHANGED, EditRefusedError
-from lsp_server.edits.text_edit import text_edit, trimmed
+from lsp_server.edits.refusals import DOCUMENT_CHANGED, OUTSIDE, EditRefusedError
+from lsp_server.edits.text_edit import text_edit
 from lsp_server.reasons import Reason, host_reason
 from lsp_server.why import AnswerLog
 from lsp_server.workspace import Workspace
@@ -25,11 +25,13 @@ from lsp_server.workspace import Workspace
 SURE = 0.7
 _REASONS: dict[str, Reason] = {  # by refusal; all others mean that an answer broke a rule
     DOCUMENT_CHANGED: Reason.SUPERSEDED,
+    OUTSIDE: Reason.NO_NEXT_EDIT,
     Refusal.BLANK_LINES: Reason.NO_NEXT_EDIT,
     Refusal.EMPTY_ANSWER: Reason.NO_NEXT_EDIT,
     Refusal.NO_CHANGE: Reason.NO_NEXT_EDIT,
     Refusal.REVERT: Reason.EDIT_RETURNS,
 }
+_BY_CODE: dict[str, Reason] = {one.value: one for one in Reason}
 # The model has nothing new to say at the cursor, and may have elsewhere.
 _LOOKS_ON = frozenset({Reason.EDIT_RETURNS, Reason.NO_NEXT_EDIT})
 
@@ -148,15 +150,13 @@ class NextEdits:
         return self._judged(anchor.document, await self._host.write(anchor, task))
 
     def _judged(self, document: Snapshot, written: WrittenEdit) -> Proposal:
-        change = trimmed(written.outcome, document.lines)
-        edit = text_edit(written.outcome, document, self._workspace.line_end(document))
-        if change is None or edit is None:
-            raise EditRefusedError(Refusal.NO_CHANGE)
+        change = written.change
         if change.probability < SURE:
             raise EditRefusedError(Reason.EDIT_UNSURE)
         hunk = Hunk(change.first, document.lines[change.first : change.end], change.lines)
         if self.history.is_undone_by(document.uri, hunk):
             raise EditRefusedError(Reason.EDIT_RETURNS)
+        edit = text_edit(change, document, self._workspace.line_end(document))
         proposal = Proposal.of(written.id, document, change, edit)
         if self.proposals.is_settled(proposal):
             raise EditRefusedError(Reason.EDIT_KNOWN)
@@ -172,4 +172,4 @@ def _reason(refused: EditRefusedError) -> tuple[Reason, str]:
         return Reason.EDIT_REFUSED, code.replace("_", " ")
     if code == Reason.NO_EDIT_MODEL:
         return Reason.NO_EDIT_MODEL, str(refused)
-    return (Reason(code) if code in frozenset(Reason) else host_reason(code)), ""
+    return _BY_CODE.get(code) or host_reason(code), ""

@@ -6,37 +6,40 @@ from lsprotocol import types
 from msgspec.structs import replace
 
 from engine.common_start import common_ends
+from engine.edits.edit_prompt import Refusal
 from engine.host.protocol import Position
-from engine.request import EditOutcome
+from engine.request import EditOutcome, EditTask
 from lsp_server.documents.document import Snapshot
 from lsp_server.documents.line_buffer import LineBuffer
+from lsp_server.edits.refusals import OUTSIDE, EditRefusedError
+from lsp_server.reasons import Reason
 
 
-def trimmed(outcome: EditOutcome, lines: Sequence[str]) -> EditOutcome | None:
-    """Return the outcome without its unchanged first and last lines.
+def change_of(edit: EditOutcome | None, task: EditTask, lines: Sequence[str]) -> EditOutcome:
+    """Return an answer's change of `lines` without the first and last ones that stay.
 
-    Returns None if it changes nothing of `lines`, or not only them.
+    Raises EditRefusedError if it changes nothing, or other lines than those of an instruction.
     """
-    if outcome.refusal or not 0 <= outcome.first <= outcome.end <= len(lines):
-        return None
-    old = tuple(lines[outcome.first : outcome.end])
+    if edit is None:
+        raise EditRefusedError(Reason.HOST_FAILED)
+    if edit.refusal:
+        raise EditRefusedError(edit.refusal)
+    first, end = (task.first, task.end) if task.instruction else (0, len(lines))
+    if not first <= edit.first <= edit.end <= end <= len(lines):
+        raise EditRefusedError(OUTSIDE)
+    old = tuple(lines[edit.first : edit.end])
     # A carriage return would end a line in the client.
-    is_emptied = not outcome.lines and len(old) == len(lines)
-    new = LineBuffer("\n".join(outcome.lines)).lines if outcome.lines or is_emptied else ()
+    is_emptied = not edit.lines and len(old) == len(lines)
+    new = LineBuffer("\n".join(edit.lines)).lines if edit.lines or is_emptied else ()
     if old == new or not _is_whole(old):
-        return None
+        raise EditRefusedError(Refusal.NO_CHANGE)
     start, tail = common_ends(old, new)
-    first, end = outcome.first + start, outcome.end - tail
-    return replace(outcome, first=first, end=end, lines=new[start : len(new) - tail])
+    lines = new[start : len(new) - tail]
+    return replace(edit, first=edit.first + start, end=edit.end - tail, lines=lines)
 
 
-def text_edit(
-    outcome: EditOutcome, document: Snapshot, line_end: str = "\n"
-) -> types.TextEdit | None:
-    """Return the smallest change of whole lines; None if it changes nothing, or not only them."""
-    change = trimmed(outcome, document.lines)
-    if change is None:
-        return None
+def text_edit(change: EditOutcome, document: Snapshot, line_end: str = "\n") -> types.TextEdit:
+    """Return a change of whole lines in the client's units."""
     start, end = Position(change.first, 0), Position(change.end, 0)
     text = "".join(line + line_end for line in change.lines)
     if change.first < change.end and change.lines:  # the last line's end stays

@@ -1,6 +1,7 @@
 """`foregram edit` with an engine that needs no model."""
 
 import json
+import os
 import subprocess
 
 import pytest
@@ -72,6 +73,31 @@ def test_bytes_that_are_not_utf8_stay_and_are_not_edited(edited, capsysbinary):
     status, path, _ = edited(content, EditOutcome(0, 1, ("a = 4",)), "--write", lines=":1")
     assert (status, path.read_bytes()) == (2, content)
     assert b"these lines are not UTF-8" in capsysbinary.readouterr().err
+
+
+def test_no_utf8_comes_into_a_file_of_another_encoding(edited, capsysbinary):
+    content, outcome = b"a = '\xe9'\nb = 2\n", EditOutcome(1, 2, ("b = 'é'",))
+    status, path, _ = edited(content, outcome, "--write")
+    assert (status, path.read_bytes()) == (2, content)
+    assert b"is not UTF-8, so only ASCII can be added" in capsysbinary.readouterr().err
+
+
+def test_a_read_only_file_is_refused_before_a_model_is_loaded(edited, monkeypatch, capsys):
+    monkeypatch.setattr("os.access", lambda path, mode: mode != os.W_OK)  # root may write all
+    status, path, engine = edited(OLD, EditOutcome(1, 2, ("b = 4",)), "--write")
+    assert (status, path.read_text(), engine.requests) == (2, OLD, [])
+    assert "cannot be written" in capsys.readouterr().err
+
+
+def test_a_carriage_return_of_the_model_ends_a_line_as_the_files_own_do(edited):
+    _, path, _ = edited("a\r\nb\r\n", EditOutcome(1, 2, ("x\ry",)), "--write")
+    assert path.read_bytes() == b"a\r\nx\r\ny\r\n"
+
+
+def test_other_lines_than_those_asked_about_never_change(edited, capsys):
+    status, path, _ = edited(OLD, EditOutcome(0, 2, ("x",)), "--write")
+    assert (status, path.read_text()) == (1, OLD)
+    assert "changes other lines" in capsys.readouterr().err
 
 
 def test_a_written_file_keeps_its_mode_and_its_link(edited, tmp_path):

@@ -15,6 +15,7 @@ from engine.request import Diagnostic, EditOutcome, PastEdit
 from lsp_server.edits.next_edits import SURE
 from tests.support.edit_engine import METHOD, EditEngine, next_edit
 from tests.support.editor import editor
+from tests.support.polling import eventually
 from tests.support.running_host import running_host
 
 COMMAND = "github.copilot.did{}NextEditSuggestionItem"
@@ -314,6 +315,19 @@ async def test_an_answer_for_a_text_that_changed_is_dropped(tmp_path):
         engine.is_held = False
         [edit] = await edits(shown)
     assert edit.textDocument.version == shown.version
+
+
+async def test_an_answer_for_a_document_that_is_closed_ends_at_the_host(tmp_path):
+    engine = EditEngine(RENAME, is_held=True)
+    async with served(tmp_path, engine) as shown:
+        await opened(shown)
+        rename(shown)
+        running = next_edit(shown)
+        await asyncio.to_thread(engine.began.acquire, timeout=10)
+        shown.close()
+        assert not (await running).edits
+        await eventually(lambda: engine.ended)
+    assert [one.value for one in engine.ended] == ["cancelled"]
 
 
 async def test_the_newest_request_is_answered_and_a_cancelled_one_ends(tmp_path):

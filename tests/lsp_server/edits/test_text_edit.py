@@ -5,16 +5,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lsprotocol import types
 
-from engine.request import EditOutcome
+from engine.request import EditOutcome, EditTask
 from lsp_server.documents.document import Document
 from lsp_server.documents.line_buffer import LineBuffer
-from lsp_server.edits.text_edit import text_edit, trimmed
+from lsp_server.edits.refusals import EditRefusedError
+from lsp_server.edits.text_edit import change_of, text_edit
 
 LINES = st.lists(st.text("ab🙂é", max_size=3), max_size=6).map(tuple)
 
 
 def document_of(text):
     return Document(types.TextDocumentItem("file:///a.py", "python", 1, text), 1).snapshot
+
+
+def edited(outcome, document, line_end):
+    return text_edit(change_of(outcome, EditTask(), document.lines), document, line_end)
 
 
 def span(start_line, start, end_line, end):
@@ -36,9 +41,7 @@ def span(start_line, start, end_line, end):
 )
 def test_a_change_is_the_smallest_one_in_the_clients_units(first, end, lines, where, text):
     document = document_of("a\r\nb🙂\r\nc")
-    assert text_edit(EditOutcome(first, end, lines), document, "\r\n") == types.TextEdit(
-        where, text
-    )
+    assert edited(EditOutcome(first, end, lines), document, "\r\n") == types.TextEdit(where, text)
 
 
 @pytest.mark.parametrize(
@@ -52,7 +55,14 @@ def test_a_change_is_the_smallest_one_in_the_clients_units(first, end, lines, wh
     ],
 )
 def test_what_changes_nothing_or_does_not_fit_is_no_change(outcome):
-    assert text_edit(outcome, document_of("a\nb\ud83d\nc")) is None
+    with pytest.raises(EditRefusedError):
+        change_of(outcome, EditTask(), document_of("a\nb\ud83d\nc").lines)
+
+
+def test_a_change_of_other_lines_than_was_asked_for_is_refused():
+    for first, end in ((0, 2), (1, 3), (3, 3)):
+        with pytest.raises(EditRefusedError, match="other lines"):
+            change_of(EditOutcome(first, end, ("x",)), EditTask("Sort.", 1, 2), ("a", "b", "c"))
 
 
 @given(old=LINES, new=LINES, above=LINES, below=LINES, end=st.sampled_from(["\n", "\r\n", "\r"]))
@@ -62,14 +72,14 @@ def test_the_client_gets_the_very_lines(old, new, above, below, end):
     after = (*before[:first], *new, *before[last:]) or ("",)
     outcome = EditOutcome(first, last, new)
     document = document_of(end.join(before))
-    edit = text_edit(outcome, document, end)
+    if before == after:
+        with pytest.raises(EditRefusedError, match="change nothing"):
+            change_of(outcome, EditTask(), before)
+        return
+    edit = edited(outcome, document, end)
     buffer = LineBuffer(end.join(before))
-    if edit is None:
-        assert before == after
-    else:
-        buffer.apply(edit.range, edit.new_text)
-        assert buffer.lines == after
-        assert buffer.line_end == end or len(buffer.lines) == 1
-        change = trimmed(outcome, before)
-        assert change is not None
-        assert change.end - change.first <= len(old)
+    buffer.apply(edit.range, edit.new_text)
+    assert buffer.lines == after
+    assert buffer.line_end == end or len(buffer.lines) == 1
+    change = change_of(outcome, EditTask(), before)
+    assert change.end - change.first <= len(old)

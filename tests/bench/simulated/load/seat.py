@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from lsprotocol import types
 
-from engine.host.protocol import Feedback, FeedbackKind, Position
+from engine.host.protocol import Position
 from lsp_server.completion.completer import InlineCompleter
 from lsp_server.documents.document import Snapshot
 from lsp_server.documents.documents import Documents
@@ -145,7 +145,7 @@ class Seat:
 
     def press(self, action: Action) -> None:
         if action.kind == "all" and self._shown:
-            self._tell("accepted", self._shown)
+            self._link.tell(self._shown, "accepted")
             self._shown = ""
         self._type(action.text)
 
@@ -177,11 +177,8 @@ class Seat:
         former, self._shown = self._shown, completion_id
         if former != completion_id:
             if former:
-                self._tell("rejected", former)
-            self._tell("shown", completion_id)
-
-    def _tell(self, kind: FeedbackKind, completion_id: str) -> None:
-        self._link.tell(Feedback(self._link.client_id, completion_id, kind))
+                self._link.tell(former, "rejected")
+            self._link.tell(completion_id, "shown")
 
     def _cancel(self) -> None:
         self._completer.stop_all()
