@@ -12,7 +12,7 @@ from lsp_server.edits.edit_script import EditScript, Hunk, hunks_between
 from lsp_server.workspace import Workspace
 
 _MOST_HUNKS = 32  # of all documents, as many as a request carries; models are shown 6 to 10
-_MOST_CHARS = 16_000  # of all hunks, about 4,000 tokens
+_MOST_CHARS = 16_000  # of all hunks with the lines around them, about 4,000 tokens
 _LARGEST = 4_000  # characters of one hunk, more than a suggestion has; others are no edits by hand
 _CONTEXT = 3  # lines on either side, as in a unified diff
 # As vscode-nes 0.5.0 counts: a person does not type that much at once.
@@ -101,23 +101,22 @@ class EditHistory:
             self.follow(uri)
         timed = [one for uri in self._edited for one in self._timed(uri)]
         timed.sort(key=lambda one: one[0])
-        shown, room = list[PastEdit](), _MOST_CHARS
-        for _, hunk, edit in reversed(timed):
-            room -= hunk.num_chars
+        told, room = list[PastEdit](), _MOST_CHARS
+        for _, edit in reversed(timed):
+            room -= edit.num_chars
             if room < 0:
                 break
-            shown.append(edit)
-        return tuple(shown[::-1])
+            told.append(edit)
+        return tuple(told[::-1])
 
-    def _timed(self, uri: str) -> Iterator[tuple[float, Hunk, PastEdit]]:
+    def _timed(self, uri: str) -> Iterator[tuple[float, PastEdit]]:
         known, time_s = self._edited[uri], 0.0
         path = self._workspace.permissions.path_of(uri)[:_MAX_PATH]
         for number, hunk in enumerate(known.script.hunks):
             time_s = max(time_s, hunk.time_s)  # they stay in order
             first, end = known.script.region_of(number)
             above, below = known.lines[max(0, first - _CONTEXT) : first], known.lines[end:]
-            edit = PastEdit(path, hunk.row, hunk.old, hunk.new, above, below[:_CONTEXT])
-            yield time_s, hunk, edit
+            yield time_s, PastEdit(path, hunk.row, hunk.old, hunk.new, above, below[:_CONTEXT])
 
     def _is_told(self, uri: str, one: _Edited) -> bool:
         snapshot = self._workspace.documents.snapshot(uri)
