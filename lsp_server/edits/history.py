@@ -44,8 +44,9 @@ class EditHistory:
     def changed(self, uri: str, changes: Changes) -> None:
         """Note that a document changed, and how much at once."""
         now_s = self._changed_at[uri] = self._clock()
-        num_lines = max(map(_num_lines, changes), default=0)
-        if sum(map(_num_chars, changes)) >= _BULK_CHARS or num_lines >= _BULK_LINES:
+        # Clients that send whole documents do so at each key.
+        parts = [one for one in changes if isinstance(one, types.TextDocumentContentChangePartial)]
+        if sum(len(one.text) for one in parts) >= _BULK_CHARS or _num_lines(parts) >= _BULK_LINES:
             self._bulk_at[uri] = now_s
 
     def accepted(self) -> None:
@@ -137,11 +138,8 @@ class EditHistory:
             min(filter(None, scripts), key=lambda hunks: hunks[0].time_s).pop(0)
 
 
-def _num_chars(change: types.TextDocumentContentChangeEvent) -> int:
-    return len(change.text) if isinstance(change, types.TextDocumentContentChangePartial) else 0
-
-
-def _num_lines(change: types.TextDocumentContentChangeEvent) -> int:
-    if not isinstance(change, types.TextDocumentContentChangePartial):
-        return 0  # clients that send whole documents do so at each key
-    return max(change.text.count("\n"), change.range.end.line - change.range.start.line)
+def _num_lines(changes: Sequence[types.TextDocumentContentChangePartial]) -> int:
+    """Return how many lines come or go, or are changed where they stand."""
+    counts = ((one.text.count("\n"), one.range.end.line - one.range.start.line) for one in changes)
+    rows = {one.range.start.line for one in changes}
+    return max(sum(map(max, counts)), len(rows))

@@ -65,7 +65,8 @@ class NextEdits:
                 raise
         else:
             self.proposals.add(proposal)
-            return {"edits": [proposal.message]}
+            is_hint = self._workspace.settings.next_edits == "hint"
+            return {"edits": [proposal.message], "isHint": is_hint}
         return {"edits": []}
 
     def stop(self) -> None:

@@ -94,10 +94,14 @@ class Editor:
 
     def replace(self, start: types.Position, end: types.Position, text: str) -> None:
         """Tell the server of a change, which may be at another place than the cursor."""
+        self.replace_all(types.Range(start, end), text=text)
+
+    def replace_all(self, *ranges: types.Range, text: str) -> None:
+        """Tell the server of changes in one message."""
         self.version += 1
-        change = types.TextDocumentContentChangePartial(types.Range(start, end), text)
+        changes = [types.TextDocumentContentChangePartial(one, text) for one in ranges]
         document = types.VersionedTextDocumentIdentifier(self.version, self.uri)
-        params = types.DidChangeTextDocumentParams(document, [change])
+        params = types.DidChangeTextDocumentParams(document, changes)
         self.client.text_document_did_change(params)
 
     def ask(self, *, invoked: bool = False, **changes: Any) -> asyncio.Future[Any]:

@@ -159,7 +159,7 @@ class _Connection:
             result = {"items": self._items(params)}
         elif method == "textDocument/copilotInlineEdit" and result:
             asked = {"textDocument": params["textDocument"]}
-            result = {"edits": [asked | one for one in result["edits"]]}
+            result = {**result, "edits": [asked | one for one in result["edits"]]}
         self._answer(message_id, result)
 
     def _answer(self, message_id: Any, result: Any) -> None:

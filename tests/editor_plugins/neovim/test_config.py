@@ -110,7 +110,7 @@ def test_the_plugin_repeats_no_setting_but_those_that_it_switches():
     """Defaults of the server live in the server alone."""
     text = source("server_settings") + source("variables")
     repeated = {name for name in SETTINGS if re.search(rf"\b{name}\b", text)}
-    switched = "cache_folder enable host_url languages model next_edits runtime_folder"
+    switched = "cache_folder enable host_url languages model runtime_folder"
     assert repeated == set(switched.split())
 
 

@@ -199,6 +199,25 @@ async def test_a_large_paste_leads_to_no_edit_and_an_accepted_suggestion_does(tm
         assert await edits(shown)
 
 
+async def test_a_change_of_many_lines_at_once_leads_to_no_edit(tmp_path):
+    """As a client sends a substitution: a small change for each line, in one message."""
+    engine = EditEngine(RENAME)
+    async with served(tmp_path, engine) as shown:
+        await opened(shown, "x\n" * 8)
+        places = [types.Position(line, 0) for line in range(8)]
+        shown.replace_all(*(types.Range(place, place) for place in places), text="y")
+        assert await reason_of(shown) == "bulk_edit"
+    assert not engine.tasks
+
+
+@pytest.mark.parametrize("value", ["on", "hint"])
+async def test_the_setting_tells_whether_only_the_place_is_to_be_shown(tmp_path, value):
+    async with served(tmp_path, EditEngine(RENAME), options={"nextEdits": value}) as shown:
+        await opened(shown)
+        rename(shown)
+        assert (await next_edit(shown)).isHint == (value == "hint")
+
+
 @pytest.mark.parametrize("kind", [EditEngine, RefusingEngine])
 async def test_a_host_without_an_edit_model_is_asked_once(tmp_path, caplog, kind):
     engine = kind(NoEditModelError("fake-1b proposes no edits"))

@@ -27,10 +27,14 @@ function M.backend()
   return backend
 end
 
+--- Called when a suggestion or a next edit in a buffer was accepted whole.
+function M.on_accepted(_) end
+
 local function accept_all(buf, suggestion)
   backend.dismiss(buf)
   Suggestion.insert(suggestion)
   feedback.accepted(suggestion)
+  M.on_accepted(buf)
 end
 
 local function accept_part(measure)

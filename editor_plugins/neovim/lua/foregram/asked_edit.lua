@@ -14,15 +14,19 @@ local num_asked = 0 -- each has a token of its own for its progress
 
 local shown = {
   hint = function(change)
-    local row = Change.place(change)
-    return row, ("  %s accepts, <Esc> discards"):format(proposal.keymaps.accept or ":Foregram accept")
+    local keys = proposal.keymaps
+    local accept = keys.accept or ":Foregram accept"
+    local dismiss = keys.dismiss and "<Esc>" or ":Foregram dismiss"
+    return Change.place(change), ("  %s accepts, %s discards"):format(accept, dismiss)
   end,
   on_accepted = function() end,
   on_dismissed = function()
     report.say("the edit is discarded")
   end,
-  on_stale = function()
-    report.warn("the buffer has changed: the edit is discarded")
+  on_passed = function(is_stale)
+    if is_stale then
+      report.warn("the buffer has changed: the edit is discarded")
+    end
   end,
 }
 
@@ -99,7 +103,6 @@ end
 --- Ask for an edit of a buffer's lines `first` to `last`, counted from 1.
 function M.ask(running, buf, first, last, instruction)
   proposal.clear(buf)
-  M.cancel(buf)
   send(running, buf, first, arguments(buf, first, last, instruction))
 end
 

@@ -3,19 +3,21 @@
 local Change = require("foregram.change")
 local actions = require("foregram.actions")
 local asked_edit = require("foregram.asked_edit")
-local diagnostics = require("foregram.diagnostics")
 local proposal = require("foregram.proposal")
-local server_settings = require("foregram.server_settings")
 
 local M = {}
 
 local METHOD = "textDocument/copilotInlineEdit"
 local ACCEPTED = "github.copilot.didAcceptNextEditSuggestionItem"
 local REJECTED = "github.copilot.didRejectNextEditSuggestionItem"
+local IGNORED = "github.copilot.didIgnoreNextEditSuggestionItem"
 local PAUSE_MS = 300 -- after an edit, as Sweep's extension for VS Code waits
-local BULK = 8 -- so many lines changed at once are a paste, a formatter or a macro: as there
+local NEAR_LINES = 10 -- between an edit and a diagnostic that it may have caused, as far as the server looks
+local TROUBLES = { severity = { min = vim.diagnostic.severity.WARN } }
 
-local states = {} -- by buffer: its client, the version asked for last, and the request
+-- By buffer: `client_id`; the version `asked` for last; the row `edited` last, if anything was since
+-- an edit was dismissed; and the messages of known `troubles`.
+local states = {}
 
 local function group_of(buf)
   return "foregram.next_edit." .. buf
@@ -39,23 +41,6 @@ local function is_idle(buf)
     and not proposal.current(buf)
 end
 
-local function cancel(state)
-  local request = state.request
-  state.request = nil
-  local client = request and vim.lsp.get_client_by_id(state.client_id)
-  if client and request.id then
-    client:cancel_request(request.id)
-  end
-end
-
-local function run(state, command, edit)
-  local client = vim.lsp.get_client_by_id(state.client_id)
-  if client then
-    local params = { command = command, arguments = edit.command.arguments }
-    client:request("workspace/executeCommand", params, function() end)
-  end
-end
-
 local function hint(change, is_near, is_open)
   local first, key = Change.place(change), proposal.keymaps.accept or ":Foregram accept"
   if not is_near then
@@ -66,31 +51,31 @@ local function hint(change, is_near, is_open)
   end
 end
 
-local function show(client, buf, edit)
-  local state = states[buf]
-  if not is_idle(buf) then
-    state.asked = nil -- at another moment it may be asked for again
-    return
-  end
+local function show(client, buf, edit, is_hinted)
   local change = Change.new(client, buf, { edit })
   if not change then
     return
   end
+  local function tell(command)
+    local params = { command = command, arguments = edit.command.arguments }
+    client:request("workspace/executeCommand", params, function() end)
+  end
   client:notify("textDocument/didShowInlineEdit", { item = { command = edit.command } })
   proposal.show(change, {
     hint = hint,
-    is_hinted = server_settings.next_edits() == "hint",
+    is_hinted = is_hinted,
     jumps = true,
     on_accepted = function()
-      run(state, edit.command.command, edit)
-      vim.schedule(function()
-        M.ask(buf)
-      end)
+      tell(edit.command.command)
+      actions.on_accepted(buf)
     end,
     on_dismissed = function()
-      run(state, REJECTED, edit)
+      tell(REJECTED)
+      states[buf].edited = nil
     end,
-    on_stale = function() end,
+    on_passed = function()
+      tell(IGNORED)
+    end,
   })
 end
 
@@ -102,24 +87,28 @@ local function edit_of(answer, buf)
   return is_ours and document.version == Change.version(buf) and edit or nil
 end
 
+--- Errors and warnings, as the lines on which they stand.
+local function diagnostics_of(buf)
+  return vim.tbl_map(function(one)
+    local start = { line = one.lnum, character = 0 }
+    local behind = { line = (one.end_lnum or one.lnum) + 1, character = 0 }
+    return { message = one.message, range = { start = start, ["end"] = behind } }
+  end, vim.diagnostic.get(buf, TROUBLES))
+end
+
 local function send(client, buf, state)
   local params = vim.lsp.util.make_position_params(0, client.offset_encoding)
   params.textDocument.version = state.asked
   params.context = { triggerKind = 2 } -- automatic
-  params.diagnostics = diagnostics.of(client, buf)
-  local request = {}
-  state.request = request
-  local _, id = client:request(METHOD, params, function(err, answer)
-    if states[buf] ~= state or state.request ~= request then
-      return
-    end
-    state.request = nil
-    local edit = not err and edit_of(answer, buf)
-    if edit then
-      show(client, buf, edit)
+  params.diagnostics = diagnostics_of(buf)
+  client:request(METHOD, params, function(_, answer)
+    local edit = states[buf] == state and edit_of(answer, buf)
+    if edit and is_idle(buf) then
+      show(client, buf, edit, answer.isHint)
+    elseif edit then
+      state.asked = nil -- at another moment it may be asked for again
     end
   end, buf)
-  request.id = id
 end
 
 --- Ask for the next edit in a buffer: once in each of its versions, hence not again for one that was
@@ -127,15 +116,10 @@ end
 function M.ask(buf)
   local state, version = states[buf], Change.version(buf)
   local client = state and vim.lsp.get_client_by_id(state.client_id)
-  if not client or state.asked == version or server_settings.next_edits() == "off" then
-    return
+  if client and state.asked ~= version and is_idle(buf) then
+    state.asked = version
+    send(client, buf, state)
   end
-  if state.was_bulk or not is_idle(buf) then
-    return
-  end
-  cancel(state)
-  state.asked = version
-  send(client, buf, state)
 end
 
 local function ask_in_pause(buf)
@@ -147,20 +131,19 @@ local function ask_in_pause(buf)
   end, PAUSE_MS)
 end
 
---- Notice what changes many lines before Neovim waits for the next key.
-local function watch_lines(buf, state)
-  local num_changed = 0
-  vim.api.nvim_buf_attach(buf, false, {
-    on_lines = function(_, _, _, first, last, new_last)
-      if num_changed == 0 then
-        vim.schedule(function()
-          state.was_bulk, num_changed = num_changed >= BULK, 0
-        end)
-      end
-      num_changed = num_changed + math.max(last - first, new_last - first)
-      return states[buf] ~= state
-    end,
-  })
+--- Ask once more where a new diagnostic stands near the last edit.
+local function diagnosed(buf, state)
+  local known, is_new = state.troubles, false
+  state.troubles = {}
+  for _, one in ipairs(vim.diagnostic.get(buf, TROUBLES)) do
+    state.troubles[one.message] = true
+    local is_near = state.edited and math.abs(one.lnum - state.edited) <= NEAR_LINES
+    is_new = is_new or is_near and not known[one.message]
+  end
+  if is_new then
+    state.asked = nil
+    ask_in_pause(buf)
+  end
 end
 
 --- Follow what is edited in a buffer.
@@ -168,31 +151,38 @@ function M.attach(client, buf)
   if not M.is_offered(client) then
     return
   end
-  local state = { client_id = client.id, asked = Change.version(buf) }
+  local state = { client_id = client.id, asked = Change.version(buf), troubles = {} }
   states[buf] = state
-  watch_lines(buf, state)
   local group = vim.api.nvim_create_augroup(group_of(buf), {})
   local function on(events, callback)
     vim.api.nvim_create_autocmd(events, { group = group, buffer = buf, callback = callback })
   end
   on({ "TextChanged", "TextChangedI", "TextChangedP" }, function()
-    ask_in_pause(buf)
+    if state.asked ~= Change.version(buf) then -- else it is told of a second time
+      state.edited = vim.api.nvim_win_get_cursor(0)[1] - 1
+      ask_in_pause(buf)
+    end
   end)
   on("InsertLeave", function()
     vim.schedule(function() -- until then, the mode is the one before
       M.ask(buf)
     end)
   end)
+  on("DiagnosticChanged", function()
+    diagnosed(buf, state)
+  end)
 end
 
 --- Leave a buffer alone.
 function M.detach(buf)
-  local state = states[buf]
   states[buf] = nil
-  if state then
-    cancel(state)
-    pcall(vim.api.nvim_del_augroup_by_name, group_of(buf))
-  end
+  pcall(vim.api.nvim_del_augroup_by_name, group_of(buf))
+end
+
+actions.on_accepted = function(buf)
+  vim.schedule(function() -- the server hears of the accept first
+    M.ask(buf)
+  end)
 end
 
 return M

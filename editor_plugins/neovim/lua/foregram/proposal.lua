@@ -17,7 +17,7 @@ end
 local function is_near(change)
   local first, last = Change.rows(change)
   local row = vim.api.nvim_win_get_cursor(0)[1] - 1
-  return row >= first - 1 and row <= last + 1
+  return row >= first - 1 and row <= last + 1 and vim.fn.foldclosed(first + 1) == -1
 end
 
 local function draw_hint(buf)
@@ -73,8 +73,7 @@ function M.current(buf)
   return shown[buf] and shown[buf].change
 end
 
---- Take it away, without a word.
-function M.clear(buf)
+local function take_away(buf)
   local state = shown[buf]
   shown[buf] = nil
   if state and vim.api.nvim_buf_is_valid(buf) then
@@ -86,13 +85,25 @@ function M.clear(buf)
   end
 end
 
-local function drop_stale(buf)
+local function pass_over(buf, is_stale)
   local state = shown[buf]
-  if state and not Change.is_current(state.change) then
-    M.clear(buf)
-    state.how.on_stale()
-    return true
+  take_away(buf)
+  state.how.on_passed(is_stale)
+end
+
+--- Take it away, as something else has come up.
+function M.clear(buf)
+  if shown[buf] then
+    pass_over(buf, false)
   end
+end
+
+local function drop_stale(buf)
+  local is_stale = shown[buf] and not Change.is_current(shown[buf].change)
+  if is_stale then
+    pass_over(buf, true)
+  end
+  return is_stale
 end
 
 local function follow(buf)
@@ -110,7 +121,8 @@ end
 
 --- Show a change. `how` says what stands at a line's end: `hint(change, is_near, is_open)`, a row and
 --- a text; `is_hinted`: the change itself is shown by the first accept; `jumps`: it is applied where
---- the cursor is near; and what to do `on_accepted`, `on_dismissed` and `on_stale`.
+--- the cursor is near; and what to do `on_accepted`, `on_dismissed` and, where it is neither,
+--- `on_passed(is_stale)`: whether the buffer has changed.
 function M.show(change, how)
   local buf = change.buf
   M.clear(buf)
@@ -150,7 +162,7 @@ function M.accept(buf)
     open(buf)
     draw_hint(buf)
   else
-    M.clear(buf)
+    take_away(buf)
     apply(state)
   end
 end
@@ -159,7 +171,7 @@ end
 function M.dismiss(buf)
   local state = shown[buf]
   if state then
-    M.clear(buf)
+    take_away(buf)
     state.how.on_dismissed()
   end
 end

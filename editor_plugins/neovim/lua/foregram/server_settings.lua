@@ -35,11 +35,6 @@ function M.model()
   return values.model
 end
 
---- Whether the next edit is shown: "on", "off", "hint", or nil where the server decides.
-function M.next_edits()
-  return values.next_edits or values.nextEdits
-end
-
 --- Have another model from the server's next start on.
 function M.choose_model(name)
   values.model = name
