@@ -45,7 +45,7 @@ class ScriptedServer:
         `silent_at`: the message after which it does nothing, not even end with its input.
         """
         path = self.folder / "how.json"
-        path.write_text(json.dumps(_read_json(path) | how))
+        _write_json(path, _read_json(path) | how)
 
     def answers(self, method: str, result: Any) -> None:
         """Answer a request, or a command of the server, with this from now on.
@@ -53,7 +53,7 @@ class ScriptedServer:
         A next edit is of the document and the version that are asked about, unless it says otherwise.
         """
         path = self.folder / "answers.json"
-        path.write_text(json.dumps({**_read_json(path), method: result}))
+        _write_json(path, {**_read_json(path), method: result})
 
     def refuses(self, method: str, message: str, code: int = -32803) -> None:
         """Answer a request, or a command of the server, with this error from now on."""
@@ -101,6 +101,13 @@ class ScriptedServer:
 def _read_json(path: Path) -> Json:
     content: Json = json.loads(path.read_text()) if path.exists() else {}
     return content
+
+
+def _write_json(path: Path, content: Json) -> None:
+    """Write a file at once, as the server may read it at any time."""
+    new = path.with_suffix(".new")
+    new.write_text(json.dumps(content))
+    new.replace(path)
 
 
 def _read_lines(path: Path) -> list[str]:
