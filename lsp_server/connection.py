@@ -41,7 +41,9 @@ class ForegramServer(DocumentServer):
         super().__init__("foregram", VERSION, Documents())
         self._is_initialized = False
         self._reported: set[str] = set()
-        self._pulls: list[asyncio.Task[None]] = []  # requests for the client's settings, newest last
+        self._pulls: list[
+            asyncio.Task[None]
+        ] = []  # requests for the client's settings, newest last
         self.status = StatusLine(self)
         self.session = Session(self.documents, command_line, self.status)
         self.edit_command = EditCommand(self, self.session.asked_edits, self.status.working)

@@ -28,7 +28,7 @@ class Item(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class ItemParams(msgspec.Struct, frozen=True, rename="camel"):
-    """`textDocument/didShowCompletion` and `textDocument/didPartiallyAcceptCompletion`."""
+    """What was shown or partially accepted: a completion, or for `didShowInlineEdit` an edit."""
 
     item: Item
     accepted_length: int = 0  # UTF-16 units from the text's start, if accepted in part

@@ -16,7 +16,7 @@ from lsp_server.connection import CONFIGURATION, SECTION, ForegramServer
 from lsp_server.documents.document import Snapshot
 from lsp_server.documents.line_buffer import to_code_points
 from lsp_server.edits.code_actions import KINDS, code_actions
-from lsp_server.edits.messages import InlineEditParams, ShownParams
+from lsp_server.edits.messages import InlineEditParams
 from lsp_server.feedback import ItemParams, PlaceParams, read
 from lsp_server.setting_layers import Layer
 
@@ -99,7 +99,7 @@ async def next_edit(server: ForegramServer, params: object) -> dict[str, Any]:
 
 def next_edit_shown(server: ForegramServer, params: object) -> None:
     """Record that a next edit is on the screen."""
-    if proposal_id := read(params, ShownParams).item.completion_id:
+    if proposal_id := read(params, ItemParams).item.completion_id:
         server.session.next_edits.proposals.shown(proposal_id)
 
 

@@ -1,32 +1,25 @@
 """A file with changed lines: every other byte stays, and line ends are the file's own."""
 
 import os
-import re
-from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from difflib import SequenceMatcher, diff_bytes, unified_diff
+from difflib import diff_bytes, unified_diff
 from pathlib import Path
 from stat import S_IMODE
-from typing import NamedTuple, Self
+from typing import Self
+
+from lsprotocol import types
 
 from engine.atomic_write import atomic_write
 from engine.errors import InputError
 from engine.request import EditOutcome
 from lsp_server.cli.source_file import SourceFile, read_bytes
+from lsp_server.documents.document import Document
+from lsp_server.documents.line_buffer import LineBuffer, differences
+from lsp_server.edits.text_edit import text_edit
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _NO_LINE_END = b"\n\\ No newline at end of file\n"  # as git and diff print it
-
-
-class _Row(NamedTuple):
-    text: bytes
-    end: bytes  # of the last row b""
-
-    @property
-    def shown(self) -> bytes:
-        """The row in a diff, whose lines end with LF."""
-        return self.text + (b"\n" if self.end == b"\r" else self.end)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,24 +31,27 @@ class ChangedFile:
     after: bytes
 
     @classmethod
-    def of(cls, source: SourceFile, edit: EditOutcome) -> Self:
+    def of(cls, source: SourceFile, change: EditOutcome) -> Self:
         """Apply a change. Raises InputError if that would mix UTF-8 with another encoding."""
         mark = _BYTE_ORDER_MARK if source.content.startswith(_BYTE_ORDER_MARK) else b""
-        rows = _rows(source.content.removeprefix(mark))
-        old = rows[edit.first : edit.end]
-        try:
-            new = list(_changed(old, edit.lines, source.line_end.encode()))
-        except UnicodeDecodeError:
-            raise InputError(f"{source.path}: these lines are not UTF-8") from None
-        if source.is_damaged and not "".join(edit.lines).isascii():
-            raise InputError(f"{source.path} is not UTF-8, so only ASCII can be added to it")
-        after = _ended([*rows[: edit.first], *new, *rows[edit.end :]], source.line_end.encode())
-        return cls(source.path, source.content, mark + b"".join(map(b"".join, after)))
+        text = source.content.removeprefix(mark).decode("utf-8", "surrogateescape")
+        document = Document(types.TextDocumentItem("", "", 1, text), 1).snapshot
+        old = document.lines[change.first : change.end]
+        if source.is_damaged and not "".join((*old, *change.lines)).isascii():
+            what = "these lines are not UTF-8, or would become so in a file that is not"
+            raise InputError(f"{source.path}: {what}")
+        buffer = LineBuffer(text)
+        for splice in differences(old, change.lines):  # the last one first, so that rows stay
+            first, end = change.first + splice.start, change.first + splice.end
+            edit = text_edit(EditOutcome(first, end, splice.lines), document, source.line_end)
+            buffer.apply(edit.range, edit.new_text)
+        return cls(
+            source.path, source.content, mark + buffer.text.encode("utf-8", "surrogateescape")
+        )
 
     def diff(self, name: str) -> bytes:
         """Return a unified diff, as `git apply` and `patch -p1` take it."""
-        sides = [[row.shown for row in _rows(text)] for text in (self.before, self.after)]
-        old, new = (side if side[-1] else side[:-1] for side in sides)
+        old, new = map(_shown, (self.before, self.after))
         shown = os.fsencode(name.lstrip("/"))
         lines = diff_bytes(unified_diff, old, new, b"a/" + shown, b"b/" + shown)
         return b"".join(line if line.endswith(b"\n") else line + _NO_LINE_END for line in lines)
@@ -83,25 +79,7 @@ def require_writable(path: Path) -> None:
         raise InputError(f"{path} cannot be written")
 
 
-def _rows(content: bytes) -> list[_Row]:
-    parts = re.split(rb"(\r\n|\r|\n)", content)
-    return [_Row(*row) for row in zip(parts[::2], [*parts[1::2], b""], strict=True)]
-
-
-def _changed(old: Sequence[_Row], new: Sequence[str], line_end: bytes) -> Iterator[_Row]:
-    """Yield `new` as rows; an unchanged one keeps its end. Raises UnicodeDecodeError."""
-    texts = [row.text.decode() for row in old]
-    for tag, first, end, start, stop in SequenceMatcher(
-        None, texts, new, autojunk=False
-    ).get_opcodes():
-        if tag == "equal":
-            yield from old[first:end]
-        else:
-            yield from (_Row(line.encode(), line_end) for line in new[start:stop])
-
-
-def _ended(rows: Sequence[_Row], line_end: bytes) -> Iterable[_Row]:
-    """Yield rows of which all but the last have an end."""
-    *above, last = rows or [_Row(b"", b"")]
-    yield from (row if row.end else _Row(row.text, line_end) for row in above)
-    yield _Row(last.text, b"")
+def _shown(content: bytes) -> list[bytes]:
+    """Split into a diff's lines, which end with LF."""
+    lines = content.splitlines(keepends=True)
+    return [line[:-1] + b"\n" if line.endswith(b"\r") else line for line in lines]

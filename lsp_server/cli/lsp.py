@@ -12,7 +12,8 @@ from pygls.io_ import StdoutWriter
 
 from engine.host.socket_file import listening
 from lsp_server.cli.messages import note
-from lsp_server.server import ForegramServer, create_server
+from lsp_server.connection import ForegramServer
+from lsp_server.server import create_server
 from lsp_server.setting_layers import Layer
 from lsp_server.settings import Settings
 from lsp_server.transport.stream import HEADER_BYTES, serve, serve_connection, stream_of

@@ -36,6 +36,11 @@ class LineBuffer:
         return tuple(self._lines)
 
     @property
+    def text(self) -> str:
+        """The whole text, with its own line ends."""
+        return "".join(map("".join, zip(self._lines, self._ends, strict=True)))
+
+    @property
     def line_end(self) -> LineEnd:
         """The most frequent end of the last 100 lines; LF wins ties."""
         counts = Counter(self._ends[-_NUM_JUDGED - 1 : -1])

@@ -4,18 +4,12 @@ import msgspec
 from lsprotocol import types
 
 from engine.request import Diagnostic
-from lsp_server.feedback import Item
 
 ACCEPT = "github.copilot.didAcceptNextEditSuggestionItem"
 REJECT = "github.copilot.didRejectNextEditSuggestionItem"
 IGNORE = "github.copilot.didIgnoreNextEditSuggestionItem"
 _MOST_DIAGNOSTICS = 64  # as many as a request carries
 _MAX_MESSAGE = 1024  # characters of a diagnostic, likewise
-
-
-class _Document(msgspec.Struct, frozen=True):
-    uri: str
-    version: int | None = None
 
 
 class _Found(msgspec.Struct, frozen=True):
@@ -26,7 +20,7 @@ class _Found(msgspec.Struct, frozen=True):
 class InlineEditParams(msgspec.Struct, frozen=True, rename="camel"):
     """`textDocument/copilotInlineEdit`."""
 
-    text_document: _Document
+    text_document: types.OptionalVersionedTextDocumentIdentifier
     position: types.Position
     diagnostics: tuple[_Found, ...] | None = None
 
@@ -37,9 +31,3 @@ class InlineEditParams(msgspec.Struct, frozen=True, rename="camel"):
         return tuple(
             Diagnostic(line, message[:_MAX_MESSAGE]) for line, message in found[:_MOST_DIAGNOSTICS]
         )
-
-
-class ShownParams(msgspec.Struct, frozen=True):
-    """`textDocument/didShowInlineEdit`."""
-
-    item: Item

@@ -1,6 +1,6 @@
 """Edits that were proposed, and what became of them."""
 
-from collections import OrderedDict
+from collections import deque
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -51,13 +51,12 @@ class Proposals:
 
     def __init__(self, link: HostLink) -> None:
         self._link = link
-        self._open: OrderedDict[str, Proposal] = OrderedDict()  # by id, oldest first
-        self._settled: OrderedDict[tuple[object, ...], None] = OrderedDict()  # oldest first
+        self._open = deque[Proposal](maxlen=_MOST_OPEN)
+        self._settled = deque[tuple[object, ...]](maxlen=_MOST_SETTLED)  # by `Proposal.what`
 
     def add(self, proposal: Proposal) -> None:
         """Remember a proposal that the client gets."""
-        self._open[proposal.id] = proposal
-        _limit(self._open, _MOST_OPEN)
+        self._open.append(proposal)
 
     def is_settled(self, proposal: Proposal) -> bool:
         """Whether the same change of the same lines was accepted or rejected before."""
@@ -65,7 +64,7 @@ class Proposals:
 
     def shown(self, proposal_id: str) -> None:
         """Note that a proposal is on the screen."""
-        if proposal_id in self._open:
+        if any(one.id == proposal_id for one in self._open):
             self._link.tell(proposal_id, "shown")
 
     def accepted(self, proposal_id: str) -> None:
@@ -80,16 +79,15 @@ class Proposals:
 
     def ignored(self, proposal_id: str) -> None:
         """Note that the user went on without deciding; the same edit may come again."""
-        self._open.pop(proposal_id, None)
+        self._taken(proposal_id)
 
     def _settle(self, proposal_id: str) -> Proposal | None:
-        proposal = self._open.pop(proposal_id, None)
-        if proposal is not None:
-            self._settled[proposal.what] = None
-            _limit(self._settled, _MOST_SETTLED)
+        if (proposal := self._taken(proposal_id)) is not None:
+            self._settled.append(proposal.what)
         return proposal
 
-
-def _limit(kept: OrderedDict[Any, Any], most: int) -> None:
-    if len(kept) > most:
-        kept.popitem(last=False)
+    def _taken(self, proposal_id: str) -> Proposal | None:
+        proposal = next((one for one in self._open if one.id == proposal_id), None)
+        if proposal is not None:
+            self._open.remove(proposal)
+        return proposal

@@ -59,6 +59,7 @@ def test_a_diff_is_printed_that_git_applies_and_the_file_stays(edited, tmp_path,
         ("\ufeffa\nb\n", (0, 1, ("x",)), "\ufeffx\nb\n"),
         ("s = '🦉'\nb\n", (1, 2, ("t = '🦉🦉'",)), "s = '🦉'\nt = '🦉🦉'\n"),
         ("a\nb\n", (2, 2, ("x",)), "a\nb\nx\n"),
+        ("a\r\nb\nc\r\n", (0, 3, ("x", "b", "y")), "x\r\nb\ny\r\n"),
     ],
 )
 def test_a_written_file_keeps_its_line_ends_and_encoding(edited, content, edit, after):
@@ -79,7 +80,7 @@ def test_no_utf8_comes_into_a_file_of_another_encoding(edited, capsysbinary):
     content, outcome = b"a = '\xe9'\nb = 2\n", EditOutcome(1, 2, ("b = 'é'",))
     status, path, _ = edited(content, outcome, "--write")
     assert (status, path.read_bytes()) == (2, content)
-    assert b"is not UTF-8, so only ASCII can be added" in capsysbinary.readouterr().err
+    assert b"or would become so in a file that is not" in capsysbinary.readouterr().err
 
 
 def test_a_read_only_file_is_refused_before_a_model_is_loaded(edited, monkeypatch, capsys):
