@@ -1,13 +1,20 @@
-"""Renders messages by a model's own chat template, as `apply_chat_template` of transformers does."""
+"""Renders messages by a model's own chat template, as `apply_chat_template` of transformers does.
+
+Anybody may have written the template, so what it may do is bounded: text, steps and products.
+"""
 
 import json
-from collections.abc import Mapping, Sequence
+import sys
+from collections.abc import Iterator, Mapping, Sequence, Sized
+from contextlib import contextmanager
 from datetime import datetime
 from functools import cache
+from types import FrameType
 from typing import Any, NoReturn
 
-from jinja2 import Template, TemplateError, TemplateSyntaxError
+from jinja2 import Template, TemplateError
 from jinja2.ext import loopcontrols
+from jinja2.runtime import Context
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from engine.errors import InputError, NoChatTemplateError
@@ -17,6 +24,9 @@ from engine.request import ChatMessage
 
 _TWICE = 2  # a template writes a message once; with the mark of a name it is a little longer
 _OWN_CHARS = 100_000  # a template's own text; the longest that we saw writes 4,000
+_SOURCE_CHARS = 200_000  # of a template, which is compiled in a second; the longest have 30,000
+_STEPS = 1_000_000  # lines of Python, 0.3 s; 4,096 messages in Qwen's form take 160,000
+_FACTOR = 10_000  # the largest in a product, of a number or of a text's length
 
 
 def chat_prompt(tokenizer: Tokenizer, messages: Sequence[ChatMessage], prefill: str = "") -> str:
@@ -38,17 +48,50 @@ def _rendered(
 ) -> str:
     pieces, num_chars = [], 0
     try:
-        for piece in template.generate(
-            messages=messages, add_generation_prompt=True, tools=None, documents=None, **names
-        ):
-            pieces.append(piece)
-            num_chars += len(piece)
-            if num_chars > most:
-                raise TemplateError("it writes much more than the messages")
+        with _few_steps():
+            for piece in template.generate(
+                messages=messages, add_generation_prompt=True, tools=None, documents=None, **names
+            ):
+                pieces.append(piece)
+                num_chars += len(piece)
+                if num_chars > most:
+                    raise TemplateError("it writes much more than the messages")
     except Exception as error:  # a template can raise any
         reason = printable(str(error))
         raise InputError(f"the model's chat template refuses the messages: {reason}") from error
     return "".join(pieces)
+
+
+@contextmanager
+def _few_steps() -> Iterator[None]:
+    """Raise TemplateError in a loop that never ends: its thread runs other completions, too."""
+    left, former = _STEPS, sys.gettrace()
+
+    def count(_frame: FrameType, _event: str, _told: object) -> Any:  # noqa: ANN401 - itself
+        nonlocal left
+        left -= 1
+        if left < 0:
+            raise TemplateError("it takes far too many steps")
+        return count
+
+    sys.settrace(count)
+    try:
+        yield
+    finally:
+        sys.settrace(former)
+
+
+class _Environment(ImmutableSandboxedEnvironment):
+    """A sandbox in which no product takes long."""
+
+    intercepted_binops = frozenset({"*", "**"})
+
+    def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:  # noqa: ANN401 - as jinja2 calls it
+        """Refuse powers and large products."""
+        sizes = (len(one) if isinstance(one, Sized) else abs(one) for one in (left, right))
+        if operator == "**" or max(sizes) > _FACTOR:
+            raise TemplateError("it computes with numbers that are too large")
+        return super().call_binop(context, operator, left, right)
 
 
 @cache
@@ -58,15 +101,15 @@ def _compiled(source: str) -> Template:
             "the model has no chat template, so it cannot answer messages; an Instruct model can"
         )
     # As transformers' `chat_template_utils.py` does; its `generation` blocks are for training.
-    environment = ImmutableSandboxedEnvironment(
-        trim_blocks=True, lstrip_blocks=True, extensions=[loopcontrols]
-    )
+    environment = _Environment(trim_blocks=True, lstrip_blocks=True, extensions=[loopcontrols])
     environment.filters["tojson"] = _to_json
     environment.globals["raise_exception"] = _refuse
     environment.globals["strftime_now"] = lambda form: datetime.now().strftime(form)
     try:
+        if len(source) > _SOURCE_CHARS:
+            raise TemplateError(f"it has more than {_SOURCE_CHARS:,} characters")
         return environment.from_string(source)
-    except TemplateSyntaxError as error:
+    except Exception as error:  # deep nesting raises others than jinja2's
         reason = printable(str(error))
         raise NoChatTemplateError(f"the model's chat template cannot be read: {reason}") from error
 

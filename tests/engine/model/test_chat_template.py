@@ -1,5 +1,6 @@
 """Messages become the prompt that transformers makes of them, and no text of theirs more than text."""
 
+import sys
 from typing import Any
 
 import msgspec
@@ -31,6 +32,10 @@ INST = """\
 {% if loop.index0 > 3 %}{% break %}{% endif %}
 {{ ('[' ~ message | tojson ~ ']') if loop.last else (message.content | trim) ~ eos_token }}
 {% endfor %}{{ strftime_now('%Y')[:2] }}"""
+ENDLESS = "{% for one in range(90000) %}{% for other in range(90000) %}"
+BRANCHING = (
+    "{% macro grow(n) %}{% if n %}{{ grow(n - 1) }}{{ grow(n - 1) }}{% endif %}{% endmacro %}"
+)
 NAMES: dict[str, Any] = {"bos_token": "<|repo_name|>", "eos_token": "<|endoftext|>"}
 TALK = (
     ChatMessage("user", " What is <b>ü</b>? "),
@@ -95,6 +100,13 @@ def test_a_last_message_of_the_assistant_is_continued():
         ("{{ ''.__class__.__mro__ }}", "unsafe"),
         ("{{ messages.append(1) }}", "unsafe"),
         ("{% for one in range(90000) %}{{ messages[0].content }}{% endfor %}", "writes much more"),
+        ("{% for one in range(9**6) %}{% endfor %}", "numbers that are too large"),
+        ("{{ messages[0].content * 90000 }}", "numbers that are too large"),
+        (f"{ENDLESS}{{% endfor %}}{{% endfor %}}", "too many steps"),
+        (f"{BRANCHING}{{{{ grow(60) }}}}", "too many steps"),
+        ("{{ namespace.__init__.__globals__ }}", "unsafe"),
+        ("{{ raise_exception.__globals__.sys }}", "unsafe"),
+        ("{{ (messages | attr('append'))(1) }}", "unsafe|not callable"),
     ],
 )
 def test_a_template_that_refuses_says_why(template, reason):
@@ -102,7 +114,23 @@ def test_a_template_that_refuses_says_why(template, reason):
         chat_prompt(tokenizer_with(template), [ChatMessage("system", "Be brief.")])
 
 
-@pytest.mark.parametrize(("template", "reason"), [("", "no chat template"), ("{% if %}", "read")])
+def test_nothing_is_counted_behind_a_template():
+    before = sys.gettrace()
+    with pytest.raises(InputError):
+        chat_prompt(tokenizer_with(f"{ENDLESS}{{% endfor %}}{{% endfor %}}"), TALK)
+    assert sys.gettrace() is before
+
+
+@pytest.mark.parametrize(
+    ("template", "reason"),
+    [
+        ("", "no chat template"),
+        ("{% if %}", "cannot be read"),
+        ("{% if a %}" * 900 + "{% endif %}" * 900, "cannot be read"),
+        ("(" * 300_000, "more than 200,000 characters"),
+    ],
+    ids=["none", "broken", "deep", "long"],
+)
 def test_without_a_template_there_is_no_chat(template, reason):
     with pytest.raises(NoChatTemplateError, match=reason):
         chat_prompt(tokenizer_with(template), TALK)
