@@ -1,5 +1,6 @@
 """The growing text of one completion, made of the texts of tokens, perhaps an upstream's."""
 
+import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -18,6 +19,7 @@ class GrowingText:
     text: str = ""
     stopper: Stopper = field(init=False)
     log_probs: list[float] = field(default_factory=list)  # of each token
+    _end_log_prob: float = 0.0  # of the token that ended it
     _starts: list[int] = field(default_factory=list)  # of each token, in the text
     _sent: int = 0  # characters in chunks
     _num_told: int = 0  # tokens in chunks
@@ -43,9 +45,13 @@ class GrowingText:
         else:
             self._stop(stop)
 
-    def finish(self, reason: FinishReason) -> None:
-        """End for a reason outside the text, unless it has ended already, and send the rest."""
+    def finish(self, reason: FinishReason, log_prob: float = 0.0) -> None:
+        """End for a reason outside the text, unless it has ended already, and send the rest.
+
+        `log_prob` is that of the token which was the reason.
+        """
         if not self.is_ended:
+            self._end_log_prob = log_prob
             self._stop(self.stopper.finish(reason))
         self.send()
 
@@ -58,15 +64,20 @@ class GrowingText:
             self.on_chunk(Chunk(text, tokens))
 
     def log_prob_of(self, places: Iterable[range]) -> float:
-        """Return the log-probability of all tokens that have characters in these places."""
-        tokens = list(pairwise((*self._starts, len(self.stopper.text))))
+        """Return the log-probability of all tokens that have characters in these places.
+
+        The token that ended the text stands for all places behind it.
+        """
+        num_chars = len(self.stopper.text)
+        tokens = [*pairwise((*self._starts, num_chars)), (num_chars, sys.maxsize)]
+        log_probs = [*self.log_probs, self._end_log_prob]
         named = {
             number
             for place in places
             for number, (start, end) in enumerate(tokens)
             if start < place.stop and max(end, start + 1) > place.start
         }
-        return sum(self.log_probs[number] for number in named)
+        return sum(log_probs[number] for number in named)
 
     def _whole_tokens(self) -> tuple[TokenText, ...]:
         """The next tokens whose text was sent; at the end also a token that was cut."""

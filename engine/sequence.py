@@ -48,9 +48,9 @@ class Completion:
         vocabulary = self.model.tokenizer.vocabulary
         for token_id, log_prob, source in written:
             if token_id in self.model.fim.stop_ids:
-                self.text.finish(FinishReason.FIM_TOKEN)
+                self.text.finish(FinishReason.FIM_TOKEN, log_prob)
             elif token_id in vocabulary.end_ids:
-                self.text.finish(FinishReason.END_TOKEN)
+                self.text.finish(FinishReason.END_TOKEN, log_prob)
             else:
                 self.accepted[source] += 1
                 self.token_ids.append(token_id)

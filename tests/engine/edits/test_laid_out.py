@@ -40,7 +40,8 @@ def written(*tokens, reason=FinishReason.END_TOKEN):
     text = GrowingText(CompletionRequest("", "", stop=StopRules.verbatim(99)), lambda _: None)
     for token in tokens:
         text.grow(token.removeprefix("*"), HALF if token.startswith("*") else CERTAIN)
-    text.finish(reason)
+    if reason:
+        text.finish(reason)
     return text
 
 
@@ -75,6 +76,15 @@ def test_half_a_character_at_the_end_of_a_changed_line_counts():
     outcome = edit_of().outcome(text)
     assert outcome is not None
     assert outcome.probability == pytest.approx(0.25)
+
+
+def test_the_end_of_an_answer_decides_on_the_lines_that_it_leaves_out():
+    for tokens, probability in ((("a = 1\n", "*b = 2"), 0.5), (("*a = 1\n", BLOCK[6:]), 1.0)):
+        text = written(*tokens, reason=None)
+        text.finish(FinishReason.END_TOKEN, HALF)
+        outcome = edit_of().outcome(text)
+        assert outcome is not None
+        assert outcome.probability == pytest.approx(probability)
 
 
 @pytest.mark.parametrize(
