@@ -1,12 +1,19 @@
 """The lines of a document that a model may change, and the change that its answer makes."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 from typing import Self
 
 from engine.common_start import common_ends
-from engine.edits.edit_prompt import EditedDocument, LineEdit, Mark, Refusal, RefusedEditError
+from engine.edits.edit_prompt import (
+    EditedDocument,
+    EditPrompt,
+    LineEdit,
+    Refusal,
+    RefusedEditError,
+)
+from engine.edits.past import earlier_texts
 
 # Limits of Sweep's server. A longer line than 600 characters would be cut in the prompt.
 _MOST_CHARS, _MOST_LINES, _MOST_MEAN, _MOST_LINE = 10_000_000, 50_000, 240, 600
@@ -16,6 +23,7 @@ _MOST_CHARS, _MOST_LINES, _MOST_MEAN, _MOST_LINE = 10_000_000, 50_000, 240, 600
 class Block:
     """Lines of a document from its line `first` on, with the cursor in them."""
 
+    document: EditedDocument
     lines: tuple[str, ...]
     first: int
     row: int  # of the cursor, from the first line of the block
@@ -24,20 +32,23 @@ class Block:
 
     @classmethod
     def of(cls, document: EditedDocument, first: int, end: int, taken: Sequence[str]) -> Self:
-        """Lines `first` up to, not including, `end`, which must not contain what is `taken`.
+        """Lines `first` up to, not including, `end`.
 
-        Raises RefusedEditError.
+        They must not contain what is `taken` or names a special token: an answer with it would
+        seem to end there. Raises RefusedEditError.
         """
+        _check_size(document.lines)
         lines = tuple(document.lines[first:end])
         if not any(line.strip() for line in lines):
             raise RefusedEditError(Refusal.EMPTY_BLOCK)
         if any(len(line) > _MOST_LINE for line in lines):
             raise RefusedEditError(Refusal.LONG_LINES)
-        if any(one in line for one in taken for line in lines):
+        text = "\n".join(lines)
+        if any(one in text for one in taken) or document.marked(text) != text:
             raise RefusedEditError(Refusal.SPECIAL_TOKEN)
         row = min(max(document.row - first, 0), len(lines) - 1)
         ends_file = end >= len(document.lines) and not lines[-1]
-        return cls(lines, first, row, min(document.column, len(lines[row])), ends_file)
+        return cls(document, lines, first, row, min(document.column, len(lines[row])), ends_file)
 
     @property
     def text(self) -> str:
@@ -49,9 +60,36 @@ class Block:
         """The text before the cursor."""
         return "\n".join((*self.lines[: self.row], self.lines[self.row][: self.column]))
 
-    def shown(self, cursor: str, marked: Mark) -> str:
+    @property
+    def earlier(self) -> list[str]:
+        """The text, ended by LF, before the user's last edits: with one more undone in each."""
+        return list(earlier_texts(self.document, f"{self.text}\n"))
+
+    def shown(self, cursor: str) -> str:
         """The text with a mark at the cursor."""
-        return marked(self.before) + cursor + marked(self.text[len(self.before) :])
+        return self.before + cursor + self.text[len(self.before) :]
+
+    def prompt(
+        self,
+        text: str,
+        stops: tuple[str, ...],
+        answered: Callable[[str], Sequence[str]],  # the block's lines in an answer
+        *,
+        prefill: str = "",
+        copied: str = "",  # what the answer repeats, if not the block's text
+        check: Callable[[tuple[str, ...]], None] = lambda _: None,  # of the new lines
+    ) -> EditPrompt:
+        """Ask for the block's lines after the next edit."""
+
+        def read(answer: str, is_cut: bool) -> LineEdit:  # noqa: FBT001 - as EditPrompt.read is called
+            if is_cut:
+                raise RefusedEditError(Refusal.TOKEN_LIMIT)
+            new = self.with_blank_ends(answered(answer))
+            edit = self.changed_to(new)
+            check(new)
+            return edit
+
+        return EditPrompt(text, copied or self.text, prefill, stops, read)
 
     def with_blank_ends(self, lines: Sequence[str]) -> tuple[str, ...]:
         """An answer's lines between the block's own blank ones. Raises RefusedEditError.
@@ -68,11 +106,8 @@ class Block:
             tail -= min(tail - self.ends_file, max(0, num_added))
         return (*self.lines[:head], *new, *self.lines[len(self.lines) - tail :])
 
-    def changed_to(self, new: tuple[str, ...], earlier: Iterable[str] = ()) -> LineEdit:
-        """The change from the block's lines to these. Raises RefusedEditError.
-
-        `earlier` are states of the block, each line ended by LF, that must not return.
-        """
+    def changed_to(self, new: tuple[str, ...]) -> LineEdit:
+        """The change from the block's lines to these. Raises RefusedEditError."""
         filled = _filled(new)
         start, tail = common_ends(self.lines, new)
         old, new = self.lines[start : len(self.lines) - tail], new[start : len(new) - tail]
@@ -80,7 +115,7 @@ class Block:
             raise RefusedEditError(Refusal.NO_CHANGE)
         if not any(line.strip() for line in (*old, *new)):
             raise RefusedEditError(Refusal.BLANK_LINES)
-        if any(_filled(one.split("\n")) == filled for one in earlier):
+        if any(_filled(one.split("\n")) == filled for one in self.earlier):
             raise RefusedEditError(Refusal.REVERT)
         return LineEdit(self.first + start, self.first + start + len(old), new)
 
@@ -89,7 +124,7 @@ def _filled(lines: Sequence[str]) -> list[str]:
     return [line for line in lines if line]
 
 
-def check_size(lines: Sequence[str]) -> None:
+def _check_size(lines: Sequence[str]) -> None:
     """Raise RefusedEditError for a file that is too large, or has lines that nobody wrote."""
     num_chars = sum(map(len, lines))
     if len(lines) > _MOST_LINES or num_chars > min(_MOST_CHARS, _MOST_MEAN * len(lines)):

@@ -3,11 +3,8 @@
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Protocol
 
 from engine.request import EditTask, Snippet
-
-Mark = Callable[[str], str]  # keeps the names of special tokens in a text plain text
 
 
 class Refusal(StrEnum):
@@ -46,6 +43,7 @@ class EditedDocument:
     task: EditTask
     snippets: tuple[Snippet, ...] = ()  # of other files, best first
     room: int = 65_536  # characters to show besides the block; Sweep's server asks for no more
+    marked: Callable[[str], str] = str  # keeps the names of special tokens in a text plain text
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,14 +68,8 @@ class EditPrompt:
     read: Callable[[str, bool], LineEdit]
 
 
-class EditFormat(Protocol):
-    """The form in which a model is asked for the next edit."""
-
-    def prompt(self, document: EditedDocument, marked: Mark = str, /) -> EditPrompt:
-        """Lay out a prompt. Raises RefusedEditError where the document allows none.
-
-        `marked` keeps the names of special tokens in a part of the document plain text.
-        """
+# Lays out a prompt for the next edit as a model knows it. Raises RefusedEditError.
+EditFormat = Callable[[EditedDocument], EditPrompt]
 
 
 def fitting(texts: Iterable[str], room: int) -> list[str]:

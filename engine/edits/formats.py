@@ -4,21 +4,19 @@ import re
 from collections.abc import Collection
 
 from engine.edits.edit_prompt import EditFormat
-from engine.edits.instinct import InstinctFormat
-from engine.edits.instruct import InstructFormat
-from engine.edits.sweep import SweepFormat
-from engine.edits.zeta import Zeta1Format, Zeta2Format
+from engine.edits.instinct import instinct_prompt
+from engine.edits.instruct import instruct_prompt
+from engine.edits.sweep import small_sweep_prompt, sweep_prompt
+from engine.edits.zeta import zeta_1_prompt, zeta_2_prompt, zeta_21_prompt
 from engine.model_names import title_of
 
-_SMALL_SWEEP = SweepFormat(above=2, below=5, rewrites_above=True)
-_LARGE_SWEEP = SweepFormat(above=10, below=10, rewrites_above=False)
 _BY_TITLE: tuple[tuple[str, EditFormat], ...] = (
-    (r"sweep-next-edit-(v2-)?0\.5b", _SMALL_SWEEP),
-    (r"sweep-next-edit", _LARGE_SWEEP),
-    (r"(?<![a-z])zeta-?2\.1(?!\d)", Zeta2Format(has_markers=True)),
-    (r"(?<![a-z])zeta-?2(?!\d)", Zeta2Format(has_markers=False)),
-    (r"(?<![a-z])zeta(?![a-z\d])", Zeta1Format()),
-    (r"(?<![a-z])instinct(?![a-z])", InstinctFormat()),
+    (r"sweep-next-edit-(v2-)?0\.5b", small_sweep_prompt),
+    (r"sweep-next-edit", sweep_prompt),
+    (r"(?<![a-z])zeta-?2\.1(?!\d)", zeta_21_prompt),
+    (r"(?<![a-z])zeta-?2(?!\d)", zeta_2_prompt),
+    (r"(?<![a-z])zeta(?![a-z\d])", zeta_1_prompt),
+    (r"(?<![a-z])instinct(?![a-z])", instinct_prompt),
 )
 
 
@@ -31,4 +29,4 @@ def format_for(model_name: str, special_names: Collection[str]) -> EditFormat | 
     for pattern, one in _BY_TITLE:
         if re.search(pattern, title):
             return one
-    return InstructFormat() if "instruct" in title and "<|im_start|>" in special_names else None
+    return instruct_prompt if "instruct" in title and "<|im_start|>" in special_names else None

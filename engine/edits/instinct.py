@@ -3,19 +3,9 @@
 The texts of the messages are those of Continue (`core/nextEdit`), which is under Apache-2.0.
 """
 
-from functools import partial
-
-from engine.edits.block import Block, check_size, lines_of
-from engine.edits.edit_prompt import (
-    EditedDocument,
-    EditPrompt,
-    LineEdit,
-    Mark,
-    Refusal,
-    RefusedEditError,
-    fitting,
-)
-from engine.edits.past import changed_block, hunk
+from engine.edits.block import Block, lines_of
+from engine.edits.edit_prompt import EditedDocument, EditPrompt, fitting
+from engine.edits.past import hunk
 
 _ABOVE, _BELOW = 1, 5  # lines that may change, around the cursor's
 _AROUND = 25  # lines shown above and below the cursor
@@ -79,34 +69,28 @@ _TASK = (
 )
 
 
-class InstinctFormat:
-    """The form of Instinct."""
-
-    def prompt(self, document: EditedDocument, marked: Mark = str, /) -> EditPrompt:
-        """Lay out a chat. Raises RefusedEditError."""
-        check_size(document.lines)
-        row = document.row
-        first, end = max(0, row - _ABOVE), row + _BELOW + 1
-        block = Block.of(document, first, end, (_START, _END))
-        above = "".join(f"{line}\n" for line in document.lines[max(0, row - _AROUND) : first])
-        below = "".join(f"\n{line}" for line in document.lines[end : row + _AROUND + 1])
-        excerpt = f"{marked(above)}{_START}\n{block.shown(_CURSOR, marked)}\n{_END}{marked(below)}"
-        user = (
-            f"{_TASK}\n\n### Context:\n{_context(document, marked)}\n\n"
-            f"### User Edits:\n\n{_edits(document, marked)}\n\n"
-            f"### User Excerpt:\n{marked(document.path)}\n\n{excerpt}```\n### Response:"
-        )
-        return EditPrompt(
-            text=f"<|im_start|>system\n{_SYSTEM}<|im_end|>\n<|im_start|>user\n{user}<|im_end|>\n"
-            "<|im_start|>assistant\n",
-            block=block.text,
-            prefill="",
-            stops=(_END,),
-            read=partial(_read, document, block),
-        )
+def instinct_prompt(document: EditedDocument) -> EditPrompt:
+    """Ask Instinct. Raises RefusedEditError."""
+    row, marked = document.row, document.marked
+    first, end = max(0, row - _ABOVE), row + _BELOW + 1
+    block = Block.of(document, first, end, (_START, _END, _CURSOR))
+    above = "".join(f"{line}\n" for line in document.lines[max(0, row - _AROUND) : first])
+    below = "".join(f"\n{line}" for line in document.lines[end : row + _AROUND + 1])
+    excerpt = f"{marked(above)}{_START}\n{block.shown(_CURSOR)}\n{_END}{marked(below)}"
+    user = (
+        f"{_TASK}\n\n### Context:\n{_context(document)}\n\n"
+        f"### User Edits:\n\n{marked(_edits(document))}\n\n"
+        f"### User Excerpt:\n{marked(document.path)}\n\n{excerpt}```\n### Response:"
+    )
+    text = (
+        f"<|im_start|>system\n{_SYSTEM}<|im_end|>\n<|im_start|>user\n{user}<|im_end|>\n"
+        "<|im_start|>assistant\n"
+    )
+    return block.prompt(text, (_END,), _answered)
 
 
-def _context(document: EditedDocument, marked: Mark) -> str:
+def _context(document: EditedDocument) -> str:
+    marked = document.marked
     snippets = (
         f"<|context_file|>: {marked(one.path)}\n<|snippet|>\n{marked(one.text)}"
         for one in document.snippets
@@ -114,22 +98,15 @@ def _context(document: EditedDocument, marked: Mark) -> str:
     return "\n".join(fitting(snippets, document.room // 4))
 
 
-def _edits(document: EditedDocument, marked: Mark) -> str:
+def _edits(document: EditedDocument) -> str:
     """The last edits, the newest first."""
     edits = (
-        f'User edited file "{marked(one.path)}"\n\n```diff\n{marked(hunk(one))}\n```'
+        f'User edited file "{one.path}"\n\n```diff\n{hunk(one)}\n```'
         for one in reversed(document.task.history)
     )
     return "\n".join(fitting(edits, document.room // 4))
 
 
-def _read(
-    document: EditedDocument,
-    block: Block,
-    answer: str,
-    is_cut: bool,  # noqa: FBT001 -- as EditPrompt.read is called
-) -> LineEdit:
-    if is_cut:
-        raise RefusedEditError(Refusal.TOKEN_LIMIT)
+def _answered(answer: str) -> list[str]:
     text = answer.replace(_CURSOR, "").removeprefix(f"{_START}\n").partition(_END)[0]
-    return changed_block(document, block, lines_of(text))
+    return lines_of(text)

@@ -12,7 +12,7 @@ from engine.config import StopRules
 from engine.edits.asked import Render, asked_prompt
 from engine.edits.edit_prompt import EditedDocument, EditPrompt, RefusedEditError
 from engine.edits.formats import format_for
-from engine.edits.instruct import InstructFormat
+from engine.edits.instruct import instruct_prompt
 from engine.errors import InputError, NoChatTemplateError, NoEditModelError
 from engine.growing_text import GrowingText
 from engine.model.tokenizer import Tokenizer
@@ -98,7 +98,7 @@ class EditLayout:
     def check(self, task: EditTask) -> None:
         """Raise NoChatTemplateError or NoEditModelError if the model was not made for a task."""
         self._check_form(task)
-        if not task.instruction and isinstance(self._format, InstructFormat):
+        if not task.instruction and self._format is instruct_prompt:
             raise NoEditModelError(
                 "the model was not made for next edits; `edit_model` may name it, or better "
                 "a model that was, such as sweep-1.5b"
@@ -121,27 +121,20 @@ class EditLayout:
         Raises NoChatTemplateError, NoEditModelError, InputError and RefusedEditError.
         """
         self._check_form(task)
-        document = _document(request, task, self._room)
-        if task.instruction or self._format is None:  # no other case is left
-            prompt = asked_prompt(document, self._render)
-        else:
-            prompt = self._format.prompt(document, self._tokenizer.marked)
-        return LaidOutEdit(prompt, document)
-
-
-def _document(request: CompletionRequest, task: EditTask, room: int) -> EditedDocument:
-    lines = (request.prefix + request.suffix).split("\n")
-    if task.instruction:
-        _check_lines(task, len(lines))
-    return EditedDocument(
-        path=request.path,
-        lines=lines,
-        row=request.prefix.count("\n"),
-        column=len(last_line(request.prefix)),
-        task=task,
-        snippets=request.repository,
-        room=room,
-    )
+        document = EditedDocument(
+            path=request.path,
+            lines=(request.prefix + request.suffix).split("\n"),
+            row=request.prefix.count("\n"),
+            column=len(last_line(request.prefix)),
+            task=task,
+            snippets=request.repository,
+            room=self._room,
+            marked=self._tokenizer.marked,
+        )
+        if self._format is not None and not task.instruction:
+            return LaidOutEdit(self._format(document), document)
+        _check_lines(task, len(document.lines))
+        return LaidOutEdit(asked_prompt(document, self._render), document)
 
 
 def _check_lines(task: EditTask, num_lines: int) -> None:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 
 from engine.edits.block import Block, lines_of
-from engine.edits.edit_prompt import Mark, Refusal, RefusedEditError
+from engine.edits.edit_prompt import Refusal, RefusedEditError
 
 _MARKER = re.compile(r"<\|marker_(\d{1,4})\|>")
 _LEAST, _MOST = 6, 16  # lines of a block
@@ -12,12 +12,9 @@ _AHEAD = 5  # lines in which a better beginning of a block is looked for
 _NO_BEGINNING = re.compile(r"\s*([\]})]|(break|continue|return|throw|end);*\s*$|$)")
 
 
-def with_markers(block: Block, marked: Mark = str, cursor: str = "") -> str:
+def with_markers(block: Block, cursor: str = "") -> str:
     """The block's text with markers, and with `cursor` at the cursor, before a marker there."""
-    told = [marked(line) for line in block.lines]
-    line = block.lines[block.row]
-    head = marked(line[: block.column]) + cursor
-    told[block.row] = head + marked(line[block.column :])
+    told = block.shown(cursor).split("\n")
     starts = _starts(block.lines)
     for number, row in enumerate(starts, 1):
         is_behind = row == block.row and not block.column and row

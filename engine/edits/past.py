@@ -2,8 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from engine.edits.block import Block
-from engine.edits.edit_prompt import EditedDocument, LineEdit
+from engine.edits.edit_prompt import EditedDocument
 from engine.request import PastEdit
 
 
@@ -44,12 +43,6 @@ def earlier_texts(document: EditedDocument, text: str) -> Iterator[str]:
         else:
             return
         yield text
-
-
-def changed_block(document: EditedDocument, block: Block, lines: Sequence[str]) -> LineEdit:
-    """Return the change of a block to an answer's lines. Raises RefusedEditError."""
-    earlier = earlier_texts(document, f"{block.text}\n")
-    return block.changed_to(block.with_blank_ends(lines), earlier)
 
 
 def hunk(edit: PastEdit) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from itertools import accumulate
 
 from engine.edits.block import Block, num_blank
-from engine.edits.edit_prompt import EditedDocument, Mark, fitting
+from engine.edits.edit_prompt import EditedDocument, fitting
 from engine.edits.past import lines_before_edits, telling_edits
 from engine.request import PastEdit
 
@@ -50,25 +50,23 @@ def shown_file(document: EditedDocument) -> str:
         num_lines = stride
 
 
-def shown_changes(document: EditedDocument, marked: Mark, separator: str = "") -> str:
+def shown_changes(document: EditedDocument, separator: str = "") -> str:
     """The last edits, each behind the separator."""
-    changes = (
-        separator + _change(one, marked) for one in telling_edits(document)[: -_EDITS - 1 : -1]
-    )
+    edits = telling_edits(document)[: -_EDITS - 1 : -1]
+    changes = (separator + document.marked(_change(one)) for one in edits)
     return "\n".join(reversed(fitting(changes, document.room // 4))).rstrip("\n")
 
 
-def _change(edit: PastEdit, marked: Mark) -> str:
+def _change(edit: PastEdit) -> str:
     """One change with a line around it. Numbers are those of the hunk, without its first line."""
     above, below = edit.above[-1:], edit.below[:1]
     first = edit.line - len(edit.above) + 1
     last = edit.line + len(edit.new) + len(edit.below)
     last -= bool(edit.above or not edit.old)  # Sweep's server does not count such a line
     old, new = (
-        cut(marked("\n".join((*above, *lines, *below)).strip("\n")))
-        for lines in (edit.old, edit.new)
+        cut("\n".join((*above, *lines, *below)).strip("\n")) for lines in (edit.old, edit.new)
     )
-    return f"{marked(edit.path)}:{first}:{last}\noriginal:\n{old}\nupdated:\n{new}"
+    return f"{edit.path}:{first}:{last}\noriginal:\n{old}\nupdated:\n{new}"
 
 
 def cut(text: str) -> str:

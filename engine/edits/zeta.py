@@ -3,22 +3,18 @@
 The forms of Zeta 2 and 2.1 are those that Zed calls `V0211SeedCoder` and `V0318SeedMultiRegions`.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 
-from engine.edits.block import Block, check_size, lines_of
+from engine.edits.block import Block, lines_of
 from engine.edits.edit_prompt import (
     EditedDocument,
     EditPrompt,
-    LineEdit,
-    Mark,
     Refusal,
     RefusedEditError,
     fitting,
 )
 from engine.edits.markers import between_markers, with_markers
-from engine.edits.past import changed_block, hunk
+from engine.edits.past import hunk
 from engine.edits.region import Region
 
 _EDITS = 6  # shown
@@ -34,69 +30,63 @@ _TASK = (
 _CURSOR, _UPDATED, _NO_EDITS = "<|user_cursor|>", ">>>>>>> UPDATED", "NO_EDITS"
 
 
-class Zeta1Format:
-    """The form of Zeta 1."""
-
-    def prompt(self, document: EditedDocument, marked: Mark = str, /) -> EditPrompt:
-        """Lay out a prompt. Raises RefusedEditError."""
-        check_size(document.lines)
-        region = Region.around(document, (_START, _END))
-        edits = "\n\n".join(
-            f'User edited "{marked(one.path)}":\n```diff\n{marked(hunk(one))}\n```'
-            for one in document.task.history[-_EDITS:]
-        )
-        start = "" if region.shown_from else "<|start_of_file|>\n"
-        excerpt = (
-            f"```{marked(document.path)}\n{start}{marked(region.above)}{_START}\n"
-            f"{region.block.shown(_CURSOR_HERE, marked)}\n{_END}{marked(region.below)}\n```"
-        )
-        return EditPrompt(
-            text=f"### Instruction:\n{_TASK}\n\n### User Edits:\n\n{edits}\n\n"
-            f"### User Excerpt:\n\n{excerpt}\n\n### Response:\n",
-            block=f"{_START}\n{region.block.text}",
-            prefill="",
-            stops=(f"\n{_END}",),
-            read=partial(_read, document, region.block, _region_answered),
-        )
+def zeta_1_prompt(document: EditedDocument) -> EditPrompt:
+    """Ask Zeta 1. Raises RefusedEditError."""
+    region, marked = Region.around(document, (_START, _END, _CURSOR_HERE)), document.marked
+    edits = "\n\n".join(
+        f'User edited "{one.path}":\n```diff\n{hunk(one)}\n```'
+        for one in document.task.history[-_EDITS:]
+    )
+    start = "" if region.shown_from else "<|start_of_file|>\n"
+    text = (
+        f"### Instruction:\n{_TASK}\n\n### User Edits:\n\n{marked(edits)}\n\n"
+        f"### User Excerpt:\n\n```{marked(document.path)}\n{start}{marked(region.above)}{_START}\n"
+        f"{region.block.shown(_CURSOR_HERE)}\n{_END}{marked(region.below)}\n```\n\n"
+        "### Response:\n"
+    )
+    return region.block.prompt(
+        text, (f"\n{_END}",), _region_answered, copied=f"{_START}\n{region.block.text}"
+    )
 
 
-@dataclass(frozen=True, slots=True)
-class Zeta2Format:
-    """The form of Zeta 2, or of 2.1, whose answers stand between two of the block's markers."""
-
-    has_markers: bool
-
-    def prompt(self, document: EditedDocument, marked: Mark = str, /) -> EditPrompt:
-        """Lay out a prompt. Raises RefusedEditError."""
-        check_size(document.lines)
-        region = Region.around(document, ("<|marker_",) if self.has_markers else (_UPDATED,))
-        block = region.block
-        if self.has_markers:
-            current, copied = f"{with_markers(block, marked, _CURSOR)}\n", with_markers(block)
-        else:
-            shown, copied = block.shown(_CURSOR, marked), block.text
-            current = f"<<<<<<< CURRENT\n{_ended(shown)}=======\n"
-        suffix = f"<[fim-suffix]>{_ended(marked(region.below))}<[fim-prefix]>"
-        path = f"<filename>{marked(document.path)}\n{marked(region.above)}"
-        room = min(_PROMPT_CHARS, document.room) - len(suffix) - len(path) - len(current)
-        return EditPrompt(
-            text=f"{suffix}{_context(document, marked, room)}{path}{current}<[fim-middle]>",
-            block=copied,
-            prefill="",
-            stops=() if self.has_markers else (_UPDATED,),
-            read=partial(
-                _read, document, block, between_markers if self.has_markers else _answered
-            ),
-        )
+def zeta_2_prompt(document: EditedDocument) -> EditPrompt:
+    """Ask Zeta 2. Raises RefusedEditError."""
+    region = Region.around(document, (_UPDATED, _CURSOR))
+    current = f"<<<<<<< CURRENT\n{_ended(region.block.shown(_CURSOR))}=======\n"
+    return region.block.prompt(
+        _seed_coder_prompt(document, region, current), (_UPDATED,), _answered
+    )
 
 
-def _context(document: EditedDocument, marked: Mark, room: int) -> str:
+def zeta_21_prompt(document: EditedDocument) -> EditPrompt:
+    """Ask Zeta 2.1, whose answers stand between two of the markers. Raises RefusedEditError."""
+    region = Region.around(document, ("<|marker_", _CURSOR))
+    current = f"{with_markers(region.block, _CURSOR)}\n"
+    return region.block.prompt(
+        _seed_coder_prompt(document, region, current),
+        (),
+        partial(_between_markers, region.block),
+        copied=with_markers(region.block),
+    )
+
+
+def _seed_coder_prompt(document: EditedDocument, region: Region, current: str) -> str:
+    suffix = f"<[fim-suffix]>{_ended(document.marked(region.below))}<[fim-prefix]>"
+    path = f"<filename>{document.marked(document.path)}\n{document.marked(region.above)}"
+    room = min(_PROMPT_CHARS, document.room) - len(suffix) - len(path) - len(current)
+    return f"{suffix}{_context(document, room)}{path}{current}<[fim-middle]>"
+
+
+def _context(document: EditedDocument, room: int) -> str:
     """Texts of other files, best first, and the last edits, which come first if room is scarce."""
-    edits = list[str]()
-    for edit in document.task.history[: -_EDITS - 1 : -1]:
-        path = marked(edit.path)
-        edits.append(f"--- a/{path}\n+++ b/{path}\n{marked(hunk(edit))}\n")
-    edits = fitting(edits, room)
+    marked = document.marked
+    edits = fitting(
+        (
+            marked(f"--- a/{one.path}\n+++ b/{one.path}\n{hunk(one)}\n")
+            for one in document.task.history[: -_EDITS - 1 : -1]
+        ),
+        room,
+    )
     others = (
         f"<filename>{marked(one.path)}\n{_ended(marked(one.text))}" for one in document.snippets
     )
@@ -109,27 +99,22 @@ def _ended(text: str) -> str:
     return text if text.endswith("\n") else f"{text}\n"
 
 
-def _read(
-    document: EditedDocument,
-    block: Block,
-    answered: Callable[[Block, str], Sequence[str]],
-    answer: str,
-    is_cut: bool,  # noqa: FBT001 -- as EditPrompt.read is called
-) -> LineEdit:
-    if is_cut:
-        raise RefusedEditError(Refusal.TOKEN_LIMIT)
+def _without_cursor(answer: str) -> str:
     if answer.strip().startswith(_NO_EDITS):
         raise RefusedEditError(Refusal.NO_CHANGE)
-    text = answer.replace(_CURSOR, "").replace(_CURSOR_HERE, "")
-    return changed_block(document, block, answered(block, text))
+    return answer.replace(_CURSOR, "").replace(_CURSOR_HERE, "")
 
 
-def _answered(_block: Block, answer: str) -> list[str]:
-    return lines_of(answer.removesuffix("\n").removesuffix(_UPDATED))
+def _answered(answer: str) -> list[str]:
+    return lines_of(_without_cursor(answer).removesuffix("\n").removesuffix(_UPDATED))
 
 
-def _region_answered(_block: Block, answer: str) -> list[str]:
-    before, start, rest = answer.partition(f"{_START}\n")
+def _between_markers(block: Block, answer: str) -> list[str]:
+    return between_markers(block, _without_cursor(answer))
+
+
+def _region_answered(answer: str) -> list[str]:
+    before, start, rest = _without_cursor(answer).partition(f"{_START}\n")
     if not start or before.strip() or _START in rest:
         raise RefusedEditError(Refusal.MALFORMED)
     return lines_of(rest.partition(f"\n{_END}")[0])

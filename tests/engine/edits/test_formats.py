@@ -1,18 +1,19 @@
 """The form of next edits that a model knows, and what holds for each form."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.edits.edit_prompt import EditedDocument, RefusedEditError
 from engine.edits.formats import format_for
-from engine.edits.instinct import InstinctFormat
-from engine.edits.instruct import InstructFormat
-from engine.edits.sweep import SweepFormat
-from engine.edits.zeta import Zeta1Format, Zeta2Format
+from engine.edits.instinct import instinct_prompt
+from engine.edits.instruct import instruct_prompt
+from engine.edits.sweep import small_sweep_prompt, sweep_prompt
+from engine.edits.zeta import zeta_1_prompt, zeta_2_prompt, zeta_21_prompt
 from engine.request import EditTask, PastEdit, Snippet
 
-SMALL, LARGE = SweepFormat(2, 5, rewrites_above=True), SweepFormat(10, 10, rewrites_above=False)
 QWEN = ("<|fim_prefix|>", "<|im_start|>")
 MODELS = ("sweep-0.5b", "sweep-7b", "zeta", "zeta-2", "zeta-2.1", "instinct", "offline")
 WORDS = (
@@ -51,19 +52,24 @@ EDITS = st.builds(
 @pytest.mark.parametrize(
     ("name", "form"),
     [
-        ("sweepai/sweep-next-edit-0.5B", SMALL),
-        ("/models/sweep-next-edit-0.5b.q8_0.gguf", SMALL),
-        ("sweepai/sweep-next-edit-1.5B", LARGE),
-        ("/models/sweep-next-edit-1.5b.q8_0.v2.gguf", LARGE),
-        ("owner/sweep-next-edit-v2-7B-GGUF:Q4_K_M", LARGE),
-        ("zed-industries/zeta-2", Zeta2Format(has_markers=False)),
-        ("/models/zeta2-q4_k_m.gguf", Zeta2Format(has_markers=False)),
-        ("/models/zed-industries_zeta-2-Q4_K_M.gguf", Zeta2Format(has_markers=False)),
-        ("owner/zeta-2.1-Q4_K_M-GGUF", Zeta2Format(has_markers=True)),
-        ("sweep-0.5b", SMALL),
-        ("sweep-1.5b", LARGE),
-        ("sweep-7b", LARGE),
-        ("zeta-2", Zeta2Format(has_markers=False)),
+        ("sweepai/sweep-next-edit-0.5B", small_sweep_prompt),
+        ("/models/sweep-next-edit-0.5b.q8_0.gguf", small_sweep_prompt),
+        ("sweepai/sweep-next-edit-1.5B", sweep_prompt),
+        ("/models/sweep-next-edit-1.5b.q8_0.v2.gguf", sweep_prompt),
+        ("owner/sweep-next-edit-v2-7B-GGUF:Q4_K_M", sweep_prompt),
+        ("zed-industries/zeta-2", zeta_2_prompt),
+        ("/models/zeta2-q4_k_m.gguf", zeta_2_prompt),
+        ("/models/zed-industries_zeta-2-Q4_K_M.gguf", zeta_2_prompt),
+        ("owner/zeta-2.1-Q4_K_M-GGUF", zeta_21_prompt),
+        ("sweep-0.5b", small_sweep_prompt),
+        ("sweep-1.5b", sweep_prompt),
+        ("sweep-7b", sweep_prompt),
+        ("zeta-2", zeta_2_prompt),
+        ("zed-industries/zeta", zeta_1_prompt),
+        ("/models/zed-industries_zeta_q4.gguf", zeta_1_prompt),
+        ("continuedev/instinct", instinct_prompt),
+        ("offline", instruct_prompt),
+        ("Qwen2.5-Coder-1.5B-Instruct", instruct_prompt),
         ("1.5b", None),
         ("7b", None),
         ("owner/sweeping-changes-7b", None),
@@ -72,20 +78,6 @@ EDITS = st.builds(
 )
 def test_a_model_is_known_by_its_name(name, form):
     assert format_for(name, QWEN) == form
-
-
-@pytest.mark.parametrize(
-    ("name", "form"),
-    [
-        ("zed-industries/zeta", Zeta1Format),
-        ("/models/zed-industries_zeta_q4.gguf", Zeta1Format),
-        ("continuedev/instinct", InstinctFormat),
-        ("offline", InstructFormat),
-        ("Qwen2.5-Coder-1.5B-Instruct", InstructFormat),
-    ],
-)
-def test_other_forms_are_known_by_name_too(name, form):
-    assert isinstance(format_for(name, QWEN), form)
 
 
 def test_an_instruct_model_with_another_form_of_chats_proposes_nothing():
@@ -97,13 +89,17 @@ def test_names_of_special_tokens_in_a_document_stay_text(name):
     line = 'end = "<|endoftext|>"'
     edit = PastEdit(f"{line}.py", 3, (line,), (f"{line} + x",), (line,), (line,))
     snippets = (Snippet(f"{line}.py", line),)
-    lines = [line, *(f"x{number} = {number}" for number in range(40)), line]
-    asked = EditedDocument(f"{line}.py", lines, 20, 2, EditTask(history=(edit,)), snippets)
+    near = [f"x_{number:03} = {number:04}" for number in range(55)]  # more than any block has
+    lines = [line, *near, *near, line]
+    asked = EditedDocument(f"{line}.py", lines, 55, 2, EditTask(history=(edit,)), snippets)
+    asked = replace(asked, marked=lambda text: text.replace("<|endoftext|>", "<|end-of-text|>"))
     form = format_for(name, QWEN)
     assert form is not None
-    prompt = form.prompt(asked, lambda text: text.replace("<|endoftext|>", "<|end-of-text|>"))
+    prompt = form(asked)
     assert "<|end-of-text|>" in prompt.text
     assert "<|endoftext|>" not in prompt.text
+    with pytest.raises(RefusedEditError, match="special_token"):  # its name would end the answer
+        form(replace(asked, row=0))
 
 
 @given(
@@ -120,7 +116,7 @@ def test_a_prompt_shows_its_document_and_begins_the_answer(name, lines, row, col
     form = format_for(name, QWEN)
     assert form is not None
     try:
-        prompt = form.prompt(asked)
+        prompt = form(asked)
     except RefusedEditError:
         return
     assert prompt.block.startswith(prompt.prefill)
@@ -137,7 +133,7 @@ def test_any_answer_changes_lines_of_its_block_or_is_refused(name, lines, row, d
     form = format_for(name, QWEN)
     assert form is not None
     try:
-        prompt = form.prompt(asked)
+        prompt = form(asked)
     except RefusedEditError:
         return
     kept = prompt.block.removeprefix(prompt.prefill)

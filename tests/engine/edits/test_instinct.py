@@ -1,7 +1,7 @@
 """The chat with Instinct, and what is made of its answers."""
 
 from engine.edits.edit_prompt import EditedDocument, LineEdit
-from engine.edits.instinct import InstinctFormat
+from engine.edits.instinct import instinct_prompt
 from engine.request import EditTask, PastEdit, Snippet
 
 CODE = """\
@@ -25,7 +25,7 @@ def test_instinct_rewrites_a_line_above_the_cursor_and_five_below():
     )
     snippets = (Snippet("pi.py", "PI = 3"),)
     asked = EditedDocument("circle.py", CODE.split("\n"), 2, 15, EditTask(history=edits), snippets)
-    prompt = InstinctFormat().prompt(asked)
+    prompt = instinct_prompt(asked)
     assert prompt.text.startswith("<|im_start|>system\nYou are Instinct,")
     assert (
         prompt.text.partition("\n\n### Context:\n")[2]

@@ -1,7 +1,7 @@
 """The chat with a model that was not trained for next edits."""
 
 from engine.edits.edit_prompt import EditedDocument, LineEdit
-from engine.edits.instruct import InstructFormat
+from engine.edits.instruct import instruct_prompt
 from engine.request import EditTask, PastEdit
 
 RENAMED = PastEdit("circle.py", 0, ("def area(r):",), ("def area(radius):",))
@@ -16,7 +16,7 @@ ASKED = EditedDocument(
 
 def test_an_instruct_model_is_asked_to_finish_the_users_changes():
     assert (
-        InstructFormat().prompt(ASKED).text
+        instruct_prompt(ASKED).text
         == """\
 <|im_start|>user
 Here are contents of the user's file before any changes were made:
@@ -53,7 +53,7 @@ I have inferred the user's intentions and will fully implement the user's change
 
 
 def test_its_answer_ends_with_the_block():
-    prompt, is_cut = InstructFormat().prompt(ASKED), False
+    prompt, is_cut = instruct_prompt(ASKED), False
     answer = "def area(radius):\n    return 3 * radius * radius\n</code_block>\nDone."
     edit = LineEdit(1, 2, ("    return 3 * radius * radius",))
     assert prompt.read(answer, is_cut) == edit

@@ -5,11 +5,9 @@ from dataclasses import replace
 import pytest
 
 from engine.edits.edit_prompt import EditedDocument, EditPrompt, LineEdit, Refusal, RefusedEditError
-from engine.edits.sweep import SweepFormat
+from engine.edits.sweep import small_sweep_prompt, sweep_prompt
 from engine.request import Diagnostic, EditTask, PastEdit, Snippet
 
-SMALL = SweepFormat(above=2, below=5, rewrites_above=True)
-LARGE = SweepFormat(above=10, below=10, rewrites_above=False)
 CODE = """\
 import math
 
@@ -56,7 +54,7 @@ def refusal(prompt: EditPrompt, answer: str, *, is_cut: bool = False) -> str:
 def test_the_small_model_is_asked_as_by_the_server_of_its_maker():
     """Compared with the prompt of sweep-autocomplete 0.1.1 for the same document."""
     assert (
-        SMALL.prompt(document(CODE, 4, 28, RENAMED)).text
+        small_sweep_prompt(document(CODE, 4, 28, RENAMED)).text
         == """\
 <|file_sep|>circle.py
 import math
@@ -107,7 +105,7 @@ class Circle:
 
 
 def test_the_larger_models_see_more_and_begin_at_the_cursor():
-    prompt = LARGE.prompt(document(CODE, 4, 28, RENAMED))
+    prompt = sweep_prompt(document(CODE, 4, 28, RENAMED))
     assert prompt.block == CODE.removesuffix("\n")
     assert prompt.text.endswith(f"<|file_sep|>updated/circle.py:1:13\n{prompt.prefill}")
     assert prompt.prefill.splitlines()[-1] == "    def __init__(self, radius):"
@@ -115,7 +113,7 @@ def test_the_larger_models_see_more_and_begin_at_the_cursor():
 
 def test_the_answer_changes_only_what_differs():
     asked = document(CODE, 4, 28, RENAMED)
-    prompt = SMALL.prompt(asked)
+    prompt = small_sweep_prompt(asked)
     answer = f"{prompt.block}\n".removeprefix(prompt.prefill).replace("self.r **", "self.radius **")
     edit = read(prompt, answer)
     assert edit == LineEdit(7, 8, ("        return math.pi * self.radius ** 2",))
@@ -123,7 +121,7 @@ def test_the_answer_changes_only_what_differs():
 
 
 def test_each_refusal_has_its_reason():
-    prompt = SMALL.prompt(document(CODE, 4, 28, RENAMED))
+    prompt = small_sweep_prompt(document(CODE, 4, 28, RENAMED))
     kept = prompt.block.removeprefix(prompt.prefill)
     six = "".join(f"    # {number}\n" for number in range(9))
     answers = {
@@ -142,36 +140,38 @@ def test_each_refusal_has_its_reason():
 
 def test_what_the_model_learned_to_write_behind_a_file_is_left_out():
     asked = document("x = 1\ny = 2\n", 1, 5)
-    prompt = SMALL.prompt(asked)
+    prompt = small_sweep_prompt(asked)
     assert refusal(prompt, "y = 2 No newline at end of file\n") == Refusal.NO_CHANGE
     assert read(prompt, "y = <|cursor|>3\n<|file_sep|>") == LineEdit(1, 2, ("y = 3",))
 
 
 def test_what_is_inserted_at_the_cursor_is_no_insertion_above_it():
     asked = document("class Text:\n    size = 1\n", 0, 0)
-    edit = read(SMALL.prompt(asked), "@frozen\nclass Text:\n    size = 1\n")
+    edit = read(small_sweep_prompt(asked), "@frozen\nclass Text:\n    size = 1\n")
     assert edit == LineEdit(0, 0, ("@frozen",))
 
 
 def test_lines_added_behind_the_block_fill_the_blank_one_at_the_cursor():
     asked = document("def half(x):\n\n\nhalf(2)\n", 1, 0)
-    prompt = SMALL.prompt(asked)
+    prompt = small_sweep_prompt(asked)
     edit = read(prompt, "    return x / 2\n\nhalf(2)\n")
     assert changed(asked.lines, edit) == ["def half(x):", "    return x / 2", "", "half(2)", ""]
     end = document("def half(x):\n", 1, 0)
-    edit = read(SMALL.prompt(end), "    return x / 2\n")
+    edit = read(small_sweep_prompt(end), "    return x / 2\n")
     assert changed(end.lines, edit) == ["def half(x):", "    return x / 2", ""]
 
 
 def test_a_blank_line_at_the_cursor_stays_when_another_line_changes():
     asked = document("x = 1\ny = 2\n", 2, 0)
-    edit = read(SMALL.prompt(asked), "y = 3\n")
+    edit = read(small_sweep_prompt(asked), "y = 3\n")
     assert changed(asked.lines, edit) == ["x = 1", "y = 3", ""]
 
 
 def test_a_long_file_is_shown_by_a_part_that_stays_while_the_cursor_moves():
     lines = [f"value_{number} = {number}" for number in range(1000)]
-    near, nearer = (SMALL.prompt(document("\n".join(lines), row, 0)).text for row in (500, 501))
+    near, nearer = (
+        small_sweep_prompt(document("\n".join(lines), row, 0)).text for row in (500, 501)
+    )
     assert near.split("\n<|file_sep|>")[0] == nearer.split("\n<|file_sep|>")[0]
     assert near.startswith("<|file_sep|>circle.py\nvalue_300 = 300\n")
     assert "value_600" not in near
@@ -181,7 +181,7 @@ def test_a_prompt_has_room_for_so_much_and_the_nearest_stays():
     lines = [f"value_{number} = {number}" for number in range(500)]
     edits = [PastEdit(f"f{number}.py", 0, ("a",), ("b" * 400,)) for number in range(6)]
     asked = replace(document("\n".join(lines), 300, 0, *edits), room=4000)
-    text = SMALL.prompt(asked).text
+    text = small_sweep_prompt(asked).text
     assert len(text) < 4500
     assert "value_290 = 290\n" in text.split("<|file_sep|>")[1]
     assert [f"f{number}.py" in text for number in range(6)] == [
@@ -200,7 +200,7 @@ def test_texts_of_other_files_stand_before_the_changes_and_the_best_one_last():
         snippets=(Snippet("best.py", "a = 1\n" * 40), Snippet("good.py", "b" * 900)),
         task=EditTask(history=(RENAMED,), diagnostics=(Diagnostic(7, "r is unknown"),)),
     )
-    text = SMALL.prompt(asked).text
+    text = small_sweep_prompt(asked).text
     found = [text.index(one) for one in ("diagnostics\nr is", "good.py\nb", "best.py\na", "py:3:5")]
     assert found == sorted(found)
     assert text.count("a = 1\n") == 25
@@ -219,5 +219,5 @@ def test_texts_of_other_files_stand_before_the_changes_and_the_best_one_last():
 )
 def test_nothing_is_asked_where_no_model_could_answer(code, reason):
     with pytest.raises(RefusedEditError) as refused:
-        SMALL.prompt(document(code, 0, 0))
+        small_sweep_prompt(document(code, 0, 0))
     assert refused.value.code == reason

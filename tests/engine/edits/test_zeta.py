@@ -8,10 +8,9 @@ from dataclasses import replace
 import pytest
 
 from engine.edits.edit_prompt import EditedDocument, EditPrompt, LineEdit, Refusal, RefusedEditError
-from engine.edits.zeta import Zeta1Format, Zeta2Format
+from engine.edits.zeta import zeta_1_prompt, zeta_2_prompt, zeta_21_prompt
 from engine.request import EditTask, PastEdit, Snippet
 
-ZETA, ZETA_2, ZETA_21 = Zeta1Format(), Zeta2Format(has_markers=False), Zeta2Format(has_markers=True)
 CODE = """\
 def area(radius):
     return PI * r ** 2
@@ -50,7 +49,7 @@ def refusal(prompt: EditPrompt, answer: str, *, is_cut: bool = False) -> str:
 
 
 def test_zeta_gets_an_instruction_and_an_excerpt():
-    prompt = ZETA.prompt(document(CODE, 1, 15, RENAMED))
+    prompt = zeta_1_prompt(document(CODE, 1, 15, RENAMED))
     head, _, edits = prompt.text.partition("### User Edits:\n\n")
     assert head.startswith("### Instruction:\nYou are a code completion assistant")
     assert (
@@ -83,7 +82,7 @@ def rim(r):
 def test_zeta_2_gets_the_text_below_first_then_other_files_and_edits():
     asked = replace(document(CODE, 1, 15, RENAMED), snippets=(Snippet("pi.py", "PI = 3\n"),))
     assert (
-        ZETA_2.prompt(asked).text
+        zeta_2_prompt(asked).text
         == f"""\
 <[fim-suffix]>
 <[fim-prefix]><filename>pi.py
@@ -108,7 +107,7 @@ def rim(r):
 
 def test_a_region_has_350_tokens_and_150_are_shown_around_it():
     lines = [f"line {number} = {number} of the text here" for number in range(120)]
-    text = ZETA_2.prompt(document("\n".join(lines), 60, 4)).text
+    text = zeta_2_prompt(document("\n".join(lines), 60, 4)).text
     assert text.startswith("<[fim-suffix]>\nline 79 =")
     assert "line 86 = 86 of the text here\n<[fim-prefix]><filename>src/circle.py\nline 33 =" in text
     assert "\n<<<<<<< CURRENT\nline 41 =" in text
@@ -119,7 +118,7 @@ def test_zeta_21_gets_numbered_markers_between_blocks_of_lines():
     """A block does not begin with what closes another."""
     code = "".join(f"a{number}\n" for number in range(6)) + "\n}\n"
     code += "".join(f"b{number}\n" for number in range(18))
-    text = ZETA_21.prompt(document(code, 8, 0)).text
+    text = zeta_21_prompt(document(code, 8, 0)).text
     assert text.startswith(
         "<[fim-suffix]>\n<[fim-prefix]><filename>src/circle.py\n<|marker_1|>a0\n"
     )
@@ -131,17 +130,17 @@ def test_an_answer_replaces_the_region():
     asked = document(CODE, 1, 15, RENAMED)
     answer = CODE.replace("* r **", "* radius **")
     edit = LineEdit(1, 2, ("    return PI * radius ** 2",))
-    assert read(ZETA_2.prompt(asked), answer) == edit
-    assert read(ZETA_2.prompt(asked), f"{answer}>>>>>>> UPDATED\n") == edit
-    assert read(ZETA_2.prompt(asked), answer.replace("** 2", "** 2<|user_cursor|>")) == edit
+    assert read(zeta_2_prompt(asked), answer) == edit
+    assert read(zeta_2_prompt(asked), f"{answer}>>>>>>> UPDATED\n") == edit
+    assert read(zeta_2_prompt(asked), answer.replace("** 2", "** 2<|user_cursor|>")) == edit
     marked = f"<|editable_region_start|>\n{answer}"
-    assert read(ZETA.prompt(asked), marked) == edit
-    assert read(ZETA.prompt(asked), f"{marked}\n<|editable_region_end|>\n```") == edit
+    assert read(zeta_1_prompt(asked), marked) == edit
+    assert read(zeta_1_prompt(asked), f"{marked}\n<|editable_region_end|>\n```") == edit
 
 
 def test_an_answer_replaces_what_stands_between_two_markers():
     lines = [f"x{number} = {number}" for number in range(20)]
-    prompt = ZETA_21.prompt(document("\n".join(lines), 0, 0))
+    prompt = zeta_21_prompt(document("\n".join(lines), 0, 0))
     assert prompt.block.count("<|marker_") == 3
     start, end = "\n".join(lines[:16]), "\n".join([*lines[16:19], "x19 = 20"])
     edit = LineEdit(19, 20, ("x19 = 20",))
@@ -158,11 +157,11 @@ def test_each_refusal_has_its_reason():
         "": Refusal.EMPTY_ANSWER,
         CODE.replace("radius", "r"): Refusal.REVERT,
     }
-    prompt = ZETA_2.prompt(asked)
+    prompt = zeta_2_prompt(asked)
     assert {answer: refusal(prompt, answer) for answer in answers} == answers
     assert refusal(prompt, CODE.replace("rim", "edge"), is_cut=True) == Refusal.TOKEN_LIMIT
-    assert refusal(ZETA.prompt(asked), CODE.replace("rim", "edge")) == Refusal.MALFORMED
-    marked = ZETA_21.prompt(asked)
+    assert refusal(zeta_1_prompt(asked), CODE.replace("rim", "edge")) == Refusal.MALFORMED
+    marked = zeta_21_prompt(asked)
     assert refusal(marked, "<|marker_1|><|marker_1|>") == Refusal.NO_CHANGE
     for answer in ("x", "<|marker_1|>x", "<|marker_2|>x<|marker_1|>", "<|marker_1|>x<|marker_7|>"):
         assert refusal(marked, answer) == Refusal.MALFORMED
@@ -170,7 +169,7 @@ def test_each_refusal_has_its_reason():
 
 def test_the_oldest_edits_are_left_out_where_all_would_be_too_long():
     edits = [PastEdit(f"f{number}.py", 0, ("a",), ("b" * 3000,)) for number in range(9)]
-    text = ZETA_2.prompt(document(CODE, 1, 15, *edits)).text
+    text = zeta_2_prompt(document(CODE, 1, 15, *edits)).text
     assert [name in text for name in ("f5.py", "f6.py", "f7.py", "f8.py")] == [
         False,
         True,
