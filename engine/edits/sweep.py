@@ -36,9 +36,12 @@ def small_sweep_prompt(document: EditedDocument) -> EditPrompt:
     return _prompt(block, f"{row + 1}:{row + len(block.lines) + 1}", _first_line(block))
 
 
-def sweep_prompt(document: EditedDocument) -> EditPrompt:
-    """Ask a larger model, whose answer begins at the cursor's line. Raises RefusedEditError."""
-    block = block_around(document, 10, 10, _TAKEN)
+def sweep_prompt(document: EditedDocument, around: int = 10) -> EditPrompt:
+    """Ask a larger model, whose answer begins at the cursor's line. Raises RefusedEditError.
+
+    The block has the lines `around` the cursor's, as many on each side.
+    """
+    block = block_around(document, around, around, _TAKEN)
     place = f"{block.first + 1}:{block.first + len(block.lines)}"
     return _prompt(block, place, "".join(f"{line}\n" for line in block.lines[: block.row]))
 

@@ -4,11 +4,12 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import unified_diff
+from functools import partial
 from typing import Any
 
 from engine.edits.edit_prompt import EditedDocument, EditFormat, LineEdit, RefusedEditError
-from engine.edits.sweep import SweepFormat
-from engine.edits.zeta import Zeta1Format, Zeta2Format
+from engine.edits.sweep import sweep_prompt
+from engine.edits.zeta import zeta_1_prompt, zeta_2_prompt
 from engine.request import EditTask, PastEdit
 
 _ALL = 10_000  # lines of a block that is the whole document, as the recording client's are
@@ -32,17 +33,15 @@ _FORMS = {  # by the first part of a recorded model's name
         "<|cursor|>",
         "",
         # The client begins each answer with the lines above the cursor, as the larger models want.
-        SweepFormat(above=_ALL, below=_ALL, rewrites_above=False),
+        partial(sweep_prompt, around=_ALL),
     ),
-    "zeta-2": _Form(
-        "<<<<<<< CURRENT\n", "=======\n", "<|user_cursor|>", "", Zeta2Format(has_markers=False)
-    ),
+    "zeta-2": _Form("<<<<<<< CURRENT\n", "=======\n", "<|user_cursor|>", "", zeta_2_prompt),
     "zeta": _Form(
         "<|editable_region_start|>\n",
         "\n<|editable_region_end|>",
         "<|user_cursor_is_here|>",
         "<|editable_region_start|>\n",
-        Zeta1Format(),
+        zeta_1_prompt,
     ),
 }
 
@@ -80,7 +79,7 @@ class RecordedEdit:
         before = self.shown.partition(_FORMS[self.kind].cursor)[0]
         row, column = before.count("\n"), len(before.rpartition("\n")[2])
         task, lines = EditTask(history=tuple(history)), self.block.split("\n")
-        prompt = _FORMS[self.kind].format.prompt(EditedDocument("a", lines, row, column, task))
+        prompt = _FORMS[self.kind].format(EditedDocument("a", lines, row, column, task))
         return prompt.read(self.completion, False)  # noqa: FBT003 - as an EditPrompt reads
 
 

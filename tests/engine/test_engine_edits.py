@@ -91,7 +91,7 @@ def test_the_offline_model_changes_what_is_asked_and_nothing_else(cache_folder):
     done = engine.complete(request)
     plain = engine.complete(replace(request, lookahead=Lookahead.parse("off")))
     assert done.edit == plain.edit
-    assert (done.text, done.finish_reason) == (plain.text, FinishReason.STOP_STRING)
+    assert (done.text, done.finish_reason) == (plain.text, FinishReason.END_TOKEN)
     renamed = tuple(TOTAL.replace("result", "amount").splitlines())
     assert done.edit == EditOutcome(4, 9, renamed, done.edit.probability)
     assert 0.1 < done.edit.probability <= 1
