@@ -121,6 +121,69 @@ def test_why_there_is_no_edit_is_said_in_the_words_of_the_server(start, script):
     assert shown(editor) == []
 
 
+def test_the_second_of_two_questions_about_a_buffer_is_the_one_that_is_answered(start, script):
+    editor = start()
+    script.holds(EDIT)
+    editor.type(":1Foregram edit one<CR>")
+    until(lambda: script.heard("workspace/executeCommand"), "the question")
+    editor.type(":5Foregram edit two<CR>")
+    until(lambda: len(script.heard("workspace/executeCommand")) == 2, "the other question")
+    script.answers(EDIT, {"version": version(editor), "edits": [edit((4, 12), (4, 16), "size")]})
+    until_shown(editor, "-area", "+size")
+    editor.type("<Tab>")
+    editor.until_text(TEXT.replace("area(2", "size(2").rstrip("\n"))
+    assert shown(editor) == []
+    assert not editor.said()
+
+
+def test_two_buffers_wait_for_an_edit_each(start, script, tmp_path):
+    other = tmp_path / "b.py"
+    other.write_text("x = 1\n")
+    editor = start()
+    script.holds(EDIT)
+    editor.type(":Foregram edit one<CR>")
+    until(lambda: script.heard("workspace/executeCommand"), "the question")
+    editor.type(f":split {other}<CR>")
+    until(lambda: len(script.heard("textDocument/didOpen")) == 2, "the file")
+    editor.type(":Foregram edit two<CR>")
+    until(lambda: len(script.heard("workspace/executeCommand")) == 2, "the other question")
+    answered = {"version": version(editor), "edits": [edit((0, 0), (0, 1), "y")]}
+    script.answers(EDIT, answered)
+    until_shown(editor, "-x", "+y")
+    editor.type("<Tab>")
+    editor.until_text("y = 1")
+    editor.type("<C-w>p")
+    until_shown(editor, "-d", "+y")
+
+
+def test_a_file_that_ends_without_a_newline_stays_so(start, script, tmp_path):
+    file = tmp_path / "b.py"
+    file.write_text("if x:\n\ty = 1")
+    editor = start(before="vim.o.fixendofline = false")
+    editor.type(f":edit {file} | set tabstop=4<CR>")
+    until(lambda: len(script.heard("textDocument/didOpen")) == 2, "the file")
+    ask(editor, script, edit((1, 1), (1, 6), "\tz = 1\n\ty = z"))
+    until_shown(editor, "-\ty = 1", f"+{8 * ' '}z = 1\n", f"+{4 * ' '}y = z\n")
+    editor.type("<Tab>:write<CR>")
+    until(lambda: file.read_text() == "if x:\n\t\tz = 1\n\ty = z", "the file")
+
+
+def test_a_buffer_that_cannot_be_changed_is_not_edited(start, script):
+    editor = start()
+    editor.type(":set nomodifiable<CR>:Foregram edit rename it<CR>")
+    until_said(editor, "the buffer cannot be changed")
+    assert not script.heard("workspace/executeCommand")
+
+
+def test_without_keys_for_it_an_edit_names_the_commands(start, script):
+    editor = start(options={"keymaps": False})
+    ask(editor, script, edit((0, 4), (0, 8), "size"))
+    until_shown(editor, "-area", "+size")
+    assert ">  :Foregram accept accepts, :Foregram dismiss discards" in shown(editor)
+    editor.type("<Esc>:Foregram accept<CR>")
+    editor.until(lambda: editor.text().startswith("def size("), "the change")
+
+
 def test_without_words_they_are_asked_for(start, script):
     editor = start(
         before="vim.ui.input = function(how, use) _G.prompt = how.prompt use('rename') end"
@@ -169,6 +232,20 @@ def test_a_range_is_for_edits_alone(start):
     editor = start()
     editor.type(":1,2Foregram why<CR>")
     until_said(editor, "`:Foregram why` takes no range")
+
+
+def test_a_host_that_fails_is_told_of_in_a_sentence(hostless, start_neovim, tmp_path):
+    file = tmp_path / "a.py"
+    file.write_text(TEXT)
+    with served_edits(EditEngine(RuntimeError("out of order")), hostless):
+        editor = start_neovim(hostless, file)
+        editor.until(lambda: "fake" in editor.state().get("message", ""), "the host", 30)
+        editor.type(":1Foregram edit rename it<CR>")
+        sentence = editor.until(editor.said, "a sentence")
+        assert len(sentence) == 1
+        assert sentence[0].startswith("foregram: the completion failed; the log names ")
+        assert "\n" not in sentence[0]
+        assert shown(editor) == []
 
 
 def test_with_our_server_an_asked_edit_and_the_next_one_are_made(hostless, start_neovim, tmp_path):

@@ -1,9 +1,10 @@
-"""The README's picture of Neovim: a terminal with real ghost text, drawn as an SVG."""
+"""The README's pictures of Neovim: a terminal with ghost text, and one with a next edit, as SVG."""
 
 import io
 import json
 import os
 import re
+from contextlib import contextmanager
 from pathlib import Path
 
 from rich.ansi import AnsiDecoder
@@ -25,6 +26,15 @@ vim.cmd.syntax("on")
 vim.opt.rtp:prepend(vim.env.PLUGIN)
 require("foregram").setup(vim.json.decode(vim.env.OPTIONS))
 """
+
+NEXT = "textDocument/copilotInlineEdit"
+ACCEPTED = "github.copilot.didAcceptNextEditSuggestionItem"
+LEFT = '''def total_price(items):
+    """The price of all items."""
+    prices = (item.price for item in items)
+    counts = (item.count for item in items)
+    return sum(map(mul, prices, counts))
+'''
 
 # The colours of Neovim's own dark scheme around the text, and quiet ones in it.
 THEME = TerminalTheme(
@@ -59,18 +69,34 @@ def colours_of(captured: str, words: str) -> str:
     return line.partition(words)[0].rpartition("\x1b[")[2].partition("m")[0]
 
 
-def test_a_terminal_shows_the_ghost_text_dimmed(environ, tmp_path):
-    folder = PLUGIN / "images" if os.environ.get("EDITOR_PICTURES") == "1" else tmp_path
-    init, file = tmp_path / "init.lua", tmp_path / "inventory.py"
+@contextmanager
+def neovim_terminal(environ, folder, text, command, height):
+    """A terminal with Neovim on a file with a text."""
+    init, file = folder / "init.lua", folder / "inventory.py"
     init.write_text(INIT)
-    file.write_text(BEGUN)
-    options = json.dumps({"cmd": [str(COMMAND), "lsp"], "ghost_text": "own"})
+    file.write_text(text)
+    options = json.dumps({"cmd": [*map(str, command), "lsp"], "ghost_text": "own"})
     ours = {"PLUGIN": str(PLUGIN), "OPTIONS": options}
-    command = ["env", "TERM=screen-256color", program("0.12"), "--clean", "-n", "-i", "NONE"]
+    start = ["env", "TERM=screen-256color", program("0.12"), "--clean", "-n", "-i", "NONE"]
     with terminal(
-        part("tmux"), Path(environ["HOME"]), *command, "-u", init, file,
-        environ=environ | ours, size=(72, 21),
+        part("tmux"), Path(environ["HOME"]), *start, "-u", init, file,
+        environ=environ | ours, size=(72, height),
     ) as shown:  # fmt: skip
+        yield shown
+
+
+def save(captured, name, tmp_path):
+    """Draw a picture, for the README where that is wanted; return it with plain spaces."""
+    folder = PLUGIN / "images" if os.environ.get("EDITOR_PICTURES") == "1" else tmp_path
+    picture = to_svg(captured, title="inventory.py", width=72)
+    assert "http" not in picture.replace("http://www.w3.org/", "")
+    folder.mkdir(exist_ok=True)
+    (folder / name).write_text(picture)
+    return picture.replace("&#160;", " ")
+
+
+def test_a_terminal_shows_the_ghost_text_dimmed(environ, tmp_path):
+    with neovim_terminal(environ, tmp_path, BEGUN, [COMMAND], 21) as shown:
         shown.until(lambda: "foregram" in shown.screen and "off" not in shown.screen, "a host")
         shown.keys("G", "o")
         shown.type("for item in it")
@@ -80,8 +106,26 @@ def test_a_terminal_shows_the_ghost_text_dimmed(environ, tmp_path):
         captured = shown.drawn
     written, ghost = colours_of(captured, "total_price"), colours_of(captured, "item.weight")
     assert ghost != written
-    picture = to_svg(captured, title="inventory.py", width=72)
-    assert "item.weight" in picture.replace("&#160;", " ")
-    assert "http" not in picture.replace("http://www.w3.org/", "")
-    folder.mkdir(exist_ok=True)
-    (folder / "ghost-text.svg").write_text(picture)
+    assert "item.weight" in save(captured, "ghost-text.svg", tmp_path)
+
+
+def test_a_terminal_shows_a_next_edit_in_its_place(hostless, script, tmp_path):
+    """The parameter has been renamed: what uses it is struck, and what comes stands beside it."""
+    where = {"start": {"line": 2, "character": 0}, "end": {"line": 5, "character": 0}}
+    text = LEFT.replace("items", "shelf").partition("\n")[2].partition("\n")[2]
+    script.behaves(commands=[ACCEPTED])
+    command = {"title": "", "command": ACCEPTED, "arguments": ["one"]}
+    script.answers(NEXT, {"edits": [{"range": where, "text": text, "command": command}]})
+    script.status("ready on cpu")
+    with neovim_terminal(hostless, tmp_path, LEFT, script.command, 11) as shown:
+        shown.until(lambda: script.heard("textDocument/didOpen"), "the server")
+        shown.keys("f", "(", "l", "c", "w")
+        shown.type("shelf")
+        shown.keys("Escape")
+        shown.until(lambda: "itemsshelf" in shown.screen, "the edit")
+        captured = shown.drawn
+    [line, *_] = [line for line in captured.splitlines() if "item.price" in line]
+    assert colours_of(line, "items") != colours_of(line, "shelf")
+    picture = save(captured, "next-edit.svg", tmp_path)
+    assert "shelf" in picture
+    assert "Tab&gt;: line 3" in picture
