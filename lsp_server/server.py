@@ -100,7 +100,7 @@ async def next_edit(server: ForegramServer, params: object) -> dict[str, Any]:
 def next_edit_shown(server: ForegramServer, params: object) -> None:
     """Record that a next edit is on the screen."""
     if proposal_id := read(params, ItemParams).item.completion_id:
-        server.session.next_edits.proposals.shown(proposal_id)
+        server.session.next_edits.shown(proposal_id)
 
 
 def offered_actions(

@@ -268,6 +268,7 @@ class Session:
         self.completer.stop_all()
         self.asked_edits.stop_all()
         self.next_edits.stop()
+        self.next_edits.stop_ahead()
         await self.link.leave()
 
     @property

@@ -5,6 +5,7 @@ from typing import NamedTuple, Self
 
 from lsprotocol import types
 
+from engine.common_start import common_ends
 from engine.host.protocol import LineSplice, Position
 from lsp_server.documents.cells_around import ALONE, CellsAround
 from lsp_server.documents.document import Snapshot
@@ -21,7 +22,7 @@ class SpanEdit(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Anchor:
-    """A position in `snapshot`: the editor's `document`, but for an expected edit of line `row`."""
+    """A position in `snapshot`: the editor's `document`, but for an expected edit at line `row`."""
 
     snapshot: Snapshot
     position: Position
@@ -59,14 +60,26 @@ class Anchor:
         after = _edited(self.snapshot, SpanEdit(self.position.line, start, end, text))
         return Anchor(*after, self.document, self.row, cells=self.cells)
 
+    @classmethod
+    def after(cls, document: Snapshot, first: int, end: int, lines: tuple[str, ...]) -> Self:
+        """Return the end of the lines that are expected in place of lines `first` to `end`."""
+        text = (*document.lines[:first], *lines, *document.lines[end:]) or ("",)
+        row = min(max(first, first + len(lines) - 1), len(text) - 1)
+        return cls(replace(document, lines=text), Position(row, len(text[row])), document, row)
+
+    @property
+    def is_expected(self) -> bool:
+        """Whether the text is not yet the editor's."""
+        return self.snapshot is not self.document
+
     @property
     def overlay(self) -> tuple[LineSplice, ...]:
         """The splices that turn the document into the snapshot."""
-        if self.snapshot is self.document:
+        if not self.is_expected:
             return ()
-        num_added = len(self.snapshot.lines) - len(self.document.lines)
-        lines = self.snapshot.lines[self.row : self.row + 1 + num_added]
-        return (LineSplice(self.row, self.row + 1, lines),)
+        old, new = self.document.lines, self.snapshot.lines
+        start, tail = common_ends(old, new)
+        return (LineSplice(start, len(old) - tail, new[start : len(new) - tail]),)
 
 
 def _selected(

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from lsprotocol import types
 
-from engine.request import PastEdit
+from engine.request import EditOutcome, PastEdit
 from lsp_server.documents.document import Snapshot
 from lsp_server.edits.edit_script import EditScript, Hunk, hunks_between
 from lsp_server.workspace import Workspace
@@ -110,9 +110,16 @@ class EditHistory:
             told.append(edit)
         return tuple(told[::-1])
 
+    def past_with(self, document: Snapshot, change: EditOutcome) -> tuple[PastEdit, ...]:
+        """Return the edits, and as the last one a change that is expected."""
+        old, path = document.lines[change.first : change.end], self._path_of(document.uri)
+        return (*self.past(), PastEdit(path, change.first, old, change.lines))[-_MOST_HUNKS:]
+
+    def _path_of(self, uri: str) -> str:
+        return self._workspace.permissions.path_of(uri)[:_MAX_PATH]
+
     def _timed(self, uri: str) -> Iterator[tuple[float, PastEdit]]:
-        known, time_s = self._edited[uri], 0.0
-        path = self._workspace.permissions.path_of(uri)[:_MAX_PATH]
+        known, time_s, path = self._edited[uri], 0.0, self._path_of(uri)
         for number, hunk in enumerate(known.script.hunks):
             time_s = max(time_s, hunk.time_s)  # they stay in order
             first, end = known.script.region_of(number)

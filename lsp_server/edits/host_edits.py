@@ -49,12 +49,13 @@ class HostEdits:
     ) -> WrittenEdit:
         """Return a change of the unchanged document; `told` gets its text as it is written.
 
+        If the anchor's text is expected, the change is one of that text, and may come after it.
         Of a notebook, only the cell is shown to the model. Raises EditRefusedError.
         """
         await self._workspace.look()
-        self._check(anchor)
+        self.check(anchor)
         state = await self._link.search.ready(lambda: not self._workspace.is_outdated(anchor))
-        self._check(anchor)
+        self.check(anchor)
         if state != "ready":
             raise EditRefusedError(host_reason(state))
         code = (NoChatTemplateError if task.instruction else NoEditModelError).code
@@ -66,17 +67,19 @@ class HostEdits:
             raise self._refused(error.problem.code, error.problem.message) from error
         except HostGoneError as error:
             raise EditRefusedError(Reason.HOST_UNREACHABLE) from error
-        self._check(anchor)
-        return WrittenEdit(done.id, change_of(done.edit, task, anchor.document.lines))
+        self.check(anchor)
+        return WrittenEdit(done.id, change_of(done.edit, task, anchor.snapshot.lines))
 
-    def _check(self, anchor: Anchor) -> None:
-        if self._workspace.is_outdated(anchor):
+    def check(self, anchor: Anchor) -> None:
+        """Raise EditRefusedError if the document has changed or is hidden."""
+        if not anchor.is_expected and self._workspace.is_outdated(anchor):
             raise EditRefusedError(DOCUMENT_CHANGED)
         if reason := self._workspace.permissions.refusal(anchor.document):
             raise EditRefusedError(reason)
 
     async def _done(self, anchor: Anchor, task: EditTask, told: Callable[[str], None]) -> Done:
-        async with aclosing(self._link.complete(anchor, _WHOLE, edit=task)) as events:
+        events = self._link.complete(anchor, _WHOLE, is_prefetch=anchor.is_expected, edit=task)
+        async with aclosing(events):
             async for event in events:
                 if isinstance(event, Done):
                     return event

@@ -2,7 +2,7 @@
 
 import asyncio
 from contextlib import suppress
-from typing import Any
+from typing import Any, NamedTuple
 
 from engine.edits.edit_prompt import Refusal
 from engine.request import EditTask
@@ -36,6 +36,20 @@ _BY_CODE: dict[str, Reason] = {one.value: one for one in Reason}
 _LOOKS_ON = frozenset({Reason.EDIT_RETURNS, Reason.NO_NEXT_EDIT})
 
 
+class _Ahead(NamedTuple):
+    """An edit asked for in a text that is expected."""
+
+    anchor: Anchor
+    task: asyncio.Task[WrittenEdit]
+
+    def fits(self, document: Snapshot | Reason) -> bool:
+        """Whether the document now has that text."""
+        expected = self.anchor.snapshot
+        if isinstance(document, Reason) or document.opening != expected.opening:
+            return False
+        return document.lines == expected.lines
+
+
 class NextEdits:
     """Proposes at most one edit at a time, from the newest request. Clients say what became of it."""
 
@@ -48,6 +62,7 @@ class NextEdits:
         self._host = host
         self._answers = answers
         self._running: asyncio.Task[Proposal] | None = None
+        self._ahead: _Ahead | None = None
 
     async def answer(self, params: InlineEditParams) -> dict[str, Any]:
         """Return the edit for a document's version, if any, in place of a running answer."""
@@ -75,15 +90,39 @@ class NextEdits:
         if running is not None:
             running.cancel()
 
+    def stop_ahead(self) -> None:
+        """Drop what was asked ahead, if anything."""
+        ahead, self._ahead = self._ahead, None
+        if ahead is not None:
+            ahead.task.cancel()
+
+    def shown(self, proposal_id: str) -> None:
+        """Note that a proposal is on the screen, and ask for the edit that follows if it is made."""
+        self.stop_ahead()
+        proposal = self.proposals.shown(proposal_id)
+        document = self._workspace.documents.snapshot(proposal.uri) if proposal else None
+        if proposal is None or not isinstance(document, Snapshot):
+            return
+        if self._workspace.settings.speculate and document.version == proposal.version:
+            change = proposal.change
+            anchor = Anchor.after(document, change.first, change.end, change.lines)
+            task = EditTask(history=self.history.past_with(document, change))
+            self._ahead = _Ahead(anchor, asyncio.create_task(self._host.write(anchor, task)))
+            self._ahead.task.add_done_callback(lambda task: task.cancelled() or task.exception())
+
     def changed(self, uri: str, changes: Changes) -> None:
         """Note a change. It ends a running answer: the model is needed where the user types."""
         self.stop()
+        if self._ahead and not self._ahead.fits(self._workspace.documents.snapshot(uri)):
+            self.stop_ahead()
         self.history.changed(uri, changes)
 
     def closed(self, *uris: str) -> None:
         """Forget closed documents, and end the running answer if it is about one of them."""
         if self._running is not None and self._running.get_name() in uris:
             self.stop()
+        if self._ahead and self._ahead.anchor.document.uri in uris:
+            self.stop_ahead()
         self.history.forget(*uris)
 
     async def follow(self, uri: str) -> None:
@@ -148,7 +187,17 @@ class NextEdits:
     async def _asked(self, anchor: Anchor, params: InlineEditParams) -> Proposal:
         diagnostics = params.diagnostics_from(anchor.position.line)
         task = EditTask(history=self.history.past(), diagnostics=diagnostics)
-        return self._judged(anchor.document, await self._host.write(anchor, task))
+        return self._judged(anchor.document, await self._written(anchor, task))
+
+    async def _written(self, anchor: Anchor, task: EditTask) -> WrittenEdit:
+        """Return the edit that was asked ahead for this very text, if any, or ask now."""
+        ahead, self._ahead = self._ahead, None
+        if ahead is not None and ahead.fits(anchor.document):
+            with suppress(EditRefusedError):
+                written = await ahead.task
+                self._host.check(anchor)
+                return written
+        return await self._host.write(anchor, task)
 
     def _judged(self, document: Snapshot, written: WrittenEdit) -> Proposal:
         change = written.change

@@ -23,6 +23,7 @@ class Proposal:
     id: str  # of the host's completion
     uri: str
     version: int
+    change: EditOutcome
     edit: types.TextEdit
     what: tuple[object, ...]  # distinguishes it from other changes: its lines and those next to it
 
@@ -33,7 +34,7 @@ class Proposal:
         """Propose `edit`, which makes `change`."""
         around = document.lines[max(0, change.first - 1) : change.end + 1]
         what = document.uri, document.opening, around, change.end - change.first, change.lines
-        return cls(proposal_id, document.uri, document.version, edit, what)
+        return cls(proposal_id, document.uri, document.version, change, edit, what)
 
     @property
     def message(self) -> dict[str, Any]:
@@ -62,10 +63,11 @@ class Proposals:
         """Whether the same change of the same lines was accepted or rejected before."""
         return proposal.what in self._settled
 
-    def shown(self, proposal_id: str) -> None:
+    def shown(self, proposal_id: str) -> Proposal | None:
         """Note that a proposal is on the screen."""
-        if any(one.id == proposal_id for one in self._open):
+        if (proposal := self._named(proposal_id)) is not None:
             self._link.tell(proposal_id, "shown")
+        return proposal
 
     def accepted(self, proposal_id: str) -> None:
         """Note that a proposal was applied. If that is undone, the user does not want it."""
@@ -87,7 +89,9 @@ class Proposals:
         return proposal
 
     def _taken(self, proposal_id: str) -> Proposal | None:
-        proposal = next((one for one in self._open if one.id == proposal_id), None)
-        if proposal is not None:
+        if (proposal := self._named(proposal_id)) is not None:
             self._open.remove(proposal)
         return proposal
+
+    def _named(self, proposal_id: str) -> Proposal | None:
+        return next((one for one in self._open if one.id == proposal_id), None)

@@ -321,6 +321,70 @@ def span(line):
     return {"start": {"line": line, "character": 0}, "end": {"line": line, "character": 1}}
 
 
+class FollowingEngine(EditEngine):
+    """Renames a name in the first line that still has it."""
+
+    def answer(self, request):
+        lines = (request.prefix + request.suffix).split("\n")
+        row = next((row for row, line in enumerate(lines) if "width" in line), None)
+        if row is None:
+            return NOTHING
+        renamed = lines[row].replace("width", "breadth")
+        return EditOutcome(row, row + 1, (renamed,), probability=0.9)
+
+
+async def shown_ahead(shown, engine, edit):
+    """Tell that an edit is on the screen; return once the host is asked for the next one."""
+    command = {"command": edit.command.command, "arguments": list(edit.command.arguments)}
+    shown.client.protocol.notify("textDocument/didShowInlineEdit", {"item": {"command": command}})
+    while not await asyncio.to_thread(engine.began.acquire, timeout=10):
+        pass
+
+
+async def apply(shown, edit):
+    start, end = (
+        types.Position(at.line, at.character) for at in (edit.range.start, edit.range.end)
+    )
+    shown.replace(start, end, edit.text)
+    await told(shown, "Accept", edit)
+
+
+@pytest.mark.parametrize("is_as_expected", [True, False])
+async def test_the_edit_after_the_shown_one_is_asked_for_ahead(tmp_path, is_as_expected):
+    engine = FollowingEngine()
+    async with served(tmp_path, engine, options={"speculate": True}) as shown:
+        await opened(shown, "width = 1\nuse(width)\n# é🙂\nshow(width)\n")
+        shown.replace(types.Position(0, 0), types.Position(0, 5), "breadth")
+        [first] = await edits(shown)
+        engine.began.acquire()
+        await shown_ahead(shown, engine, first)
+        await eventually(lambda: len(engine.ended) == 2)
+        await apply(shown, first)
+        if not is_as_expected:
+            shown.replace(types.Position(0, 0), types.Position(0, 0), "\n")
+        [second] = await edits(shown, line=1)
+    row = 3 if is_as_expected else 4
+    assert (second.range.start.line, second.text) == (row, "show(breadth)")
+    assert second.textDocument.version == shown.version
+    assert engine.num_asked == (2 if is_as_expected else 3)
+    past = engine.tasks[1].history
+    assert [one.new for one in past] == [("breadth = 1",), ("use(breadth)",)]
+
+
+async def test_what_was_asked_ahead_ends_when_the_user_types_something_else(tmp_path):
+    engine = FollowingEngine()
+    async with served(tmp_path, engine, options={"speculate": True}) as shown:
+        await opened(shown, "width = 1\nuse(width)\nshow(width)\n")
+        shown.replace(types.Position(0, 0), types.Position(0, 5), "breadth")
+        [first] = await edits(shown)
+        engine.began.acquire()
+        engine.is_held = True
+        await shown_ahead(shown, engine, first)
+        shown.replace(types.Position(0, 0), types.Position(0, 0), "x")
+        await eventually(lambda: len(engine.ended) == 2)
+    assert engine.ended[-1].value == "cancelled"
+
+
 async def test_an_answer_for_a_text_that_changed_is_dropped(tmp_path):
     engine = EditEngine(RENAME, is_held=True)
     async with served(tmp_path, engine) as shown:

@@ -110,6 +110,10 @@ class Document:
         assert row is not None
         assert row - AROUND <= start.line <= end.line <= row + 1 + AROUND
         assert self.rejected != (self.shown.version, edit.text)
+        if self.draw.random() < 0.5:  # then the next one is asked for ahead
+            command = {"command": edit.command.command, "arguments": list(edit.command.arguments)}
+            item = {"item": {"command": command}}
+            self.shown.client.protocol.notify("textDocument/didShowInlineEdit", item)
         what = self.draw.choice(["Accept", "Accept", "Accept", "Reject", "Ignore", ""])
         if what == "Accept":
             first, last = (types.Position(at.line, at.character) for at in (start, end))
