@@ -52,6 +52,7 @@ def _blank(nodes: int) -> Draft:
 EMPTY_DRAFT = _blank(0)
 _FULL = -2  # the place of a node that found no room
 _NONE = -1
+_DEEPEST = 1 << 30  # tokens: no bound
 
 
 class DraftTree:
@@ -70,6 +71,11 @@ class DraftTree:
         self._newest = np.full(limit + 1, _NONE, np.int32)
         self._before = np.empty(limit, np.int32)
 
+    def clear(self) -> None:
+        """Hold no node."""
+        self._num_nodes = 0
+        self._newest[0] = _NONE
+
     def add(self, draft: Draft) -> None:
         """Merge a draft."""
         if len(draft.tokens):
@@ -77,11 +83,11 @@ class DraftTree:
                 draft, self._nodes, self._newest, self._before, self._num_nodes
             )
 
-    def best(self, nodes: int) -> Draft:
-        """Return the `nodes` likeliest nodes, best first, parents before children."""
+    def best(self, nodes: int, depth: int = _DEEPEST) -> Draft:
+        """Return the `nodes` likeliest nodes, at most `depth` tokens deep, best first."""
         if not self._num_nodes:
             return EMPTY_DRAFT
-        best: Draft = _likeliest(self._nodes, self._num_nodes, nodes)
+        best: Draft = _likeliest(self._nodes, self._num_nodes, nodes, depth)
         return best
 
 
@@ -113,6 +119,7 @@ def _merge(
             held.tokens[place], held.parents[place] = draft.tokens[node], below
             held.probs[place] = -1.0
             before[place], newest[below + 1] = newest[below + 1], place
+            newest[place + 1] = _NONE
         places[node] = place
         if draft.probs[node] > held.probs[place]:
             held.probs[place] = draft.probs[node]
@@ -120,14 +127,19 @@ def _merge(
     return num_nodes
 
 
-@njit(_DRAFT(_DRAFT, types.int64, types.int64), cache=True)
-def _likeliest(held: Draft, count: int, nodes: int) -> Draft:
-    """The `nodes` likeliest of the first `count` nodes, best first.
+@njit(_DRAFT(_DRAFT, types.int64, types.int64, types.int64), cache=True)
+def _likeliest(held: Draft, count: int, nodes: int, depth: int) -> Draft:
+    """The `nodes` likeliest of the first `count` nodes that are not too deep, best first.
 
     A parent is at least as likely as its child and came first, so the stable order has it first;
     hence every cut of the order is a tree.
     """
-    order = np.argsort(-held.probs[:count], kind="mergesort")[:nodes]
+    depths = np.ones(count, np.int64)
+    for node in range(count):
+        if held.parents[node] >= 0:
+            depths[node] += depths[held.parents[node]]
+    order = np.argsort(-held.probs[:count], kind="mergesort")
+    order = order[depths[order] <= depth][:nodes]
     places = np.full(count, _NONE, np.int32)
     below = np.empty(len(order), np.int32)
     for place, node in enumerate(order):

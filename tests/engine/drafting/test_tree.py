@@ -32,16 +32,19 @@ def by_path(draft):
     return best
 
 
-@given(st.lists(shapes, max_size=3), st.integers(1, 40))
-def test_the_best_nodes_of_all_drafts_come_out_best_first(shapes, nodes):
+@given(st.lists(shapes, max_size=3), st.integers(1, 40), st.integers(0, 6), shapes)
+def test_the_best_nodes_of_all_drafts_come_out_best_first(shapes, nodes, depth, former):
     tree = DraftTree(1000)
+    tree.add(draft_of(former))
+    tree.clear()
     expected: dict[tuple[int, ...], float] = {}
     for shape in shapes:
         tree.add(draft_of(shape))
         for path, prob in by_path(draft_of(shape)).items():
             expected[path] = max(expected.get(path, 0.0), prob)
-    best = tree.best(nodes)
     assert len(tree.best(1000).tokens) == len(expected)
+    expected = {path: prob for path, prob in expected.items() if len(path) <= depth}
+    best = tree.best(nodes, depth)
     assert np.all(best.parents < np.arange(len(best.tokens)))
     assert best.probs.tolist() == sorted(expected.values(), reverse=True)[:nodes]
     assert all(expected[path] == prob for path, prob in by_path(best).items())
