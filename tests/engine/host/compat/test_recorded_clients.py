@@ -22,11 +22,15 @@ def requests(client):
     return json.loads((CLIENTS / f"{client}.json").read_text())["requests"]
 
 
+def choices_of(response):
+    """The choices of a stream's events."""
+    data = [one.removeprefix("data: ") for one in response.text.split("\n\n") if one]
+    return [choice for one in data[:-1] for choice in json.loads(one)["choices"]]
+
+
 def answered(response):
     """The text of a stream's deltas."""
-    data = [one.removeprefix("data: ") for one in response.text.split("\n\n") if one]
-    choices = [choice for one in data[:-1] for choice in json.loads(one)["choices"]]
-    return "".join(choice["delta"].get("content", "") for choice in choices)
+    return "".join(choice["delta"].get("content", "") for choice in choices_of(response))
 
 
 async def replayed(tmp_path, client, engine=None):
@@ -77,6 +81,16 @@ async def test_a_chat_client_reads_its_answer_from_the_deltas(tmp_path, client):
     told = [one["content"] for one in asked["body"]["messages"]]
     assert [one.content for one in request.messages] == told
     assert request.copied == asked["body"].get("prediction", {}).get("content", "")
+
+
+async def test_continues_core_edits_by_its_own_prompt_and_by_chat(tmp_path):
+    engine = HeldEngine()
+    (asked, prompted), (_, chatted) = await replayed(tmp_path, "continue_core_edit", engine)
+    texts = [choice["text"] for choice in choices_of(prompted)]
+    assert "".join(texts) == answered(chatted) == "one two three"
+    by_prompt, by_chat = engine.requests
+    assert by_prompt.prefix == asked["body"]["prompt"]
+    assert by_chat.copied == "def area(width, height):\n    return width * height\n"
 
 
 async def test_llama_vscode_gets_a_status_and_a_list(tmp_path):
