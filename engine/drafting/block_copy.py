@@ -182,7 +182,8 @@ def _renamed(text: bytes, old: bytes, new: bytes) -> bytes:
     if len(words) != len(others) or len(changes) != 1:
         return text
     [(word, other)] = changes
-    return re.sub(rb"\b" + word + rb"\b", other, text)
+    name = re.compile(rb"\b" + word + rb"\b")
+    return name.sub(other, text) if name.sub(other, old).split() == new.split() else text
 
 
 def _reindented(text: bytes, old: bytes, new: bytes) -> bytes:

@@ -68,6 +68,11 @@ def test_a_word_is_replaced_in_the_rest_as_it_was_above():
     )
 
 
+def test_an_inserted_line_with_the_same_names_replaces_no_word():
+    block = "def push(box):\n    kind = box.kind\n    return kind, kind\n"
+    assert goes_on("def push(box):\n    if box.kind", "\n    return kind, kind\n", block)
+
+
 def test_lines_are_indented_as_the_line_above():
     answer = (
         BLOCK[: BLOCK.index("    self.items")] + "    with self.lock:\n        self.items.append"
