@@ -5,7 +5,7 @@ Nothing here judges style: a check says whether the request was met, and nothing
 
 import ast
 import random
-import textwrap
+import re
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from copy import deepcopy
@@ -88,7 +88,9 @@ def _f_strings(function: Function) -> Iterator[Wish]:
     if _formatted(function):
         yield Wish(
             "Convert the string formatting to f-strings.",
-            lambda _, new: not _formatted(new) and _has(new, ast.JoinedStr),
+            lambda _, new: (
+                not _formatted(new) and any(isinstance(one, ast.JoinedStr) for one in ast.walk(new))
+            ),
         )
 
 
@@ -132,11 +134,14 @@ class AskedEdit(EditItem):
         """Whether the file parses after the edit, and whether the request was met."""
         if outcome.refusal:
             return {"parses": False, "done": False}
+        indented = ["if True:"] if outcome.lines[0][:1].isspace() else []
         try:
             ast.parse("\n".join(self.changed(outcome)))
-            module = ast.parse(textwrap.dedent("\n".join(outcome.lines)))
+            module = ast.parse("\n".join([*indented, *outcome.lines]))
         except SyntaxError:
             return {"parses": False, "done": False}
+        if indented and isinstance(block := module.body[0], ast.If):
+            module = ast.Module(block.body, [])
         functions = [one for one in module.body if isinstance(one, Function)]
         return {"parses": True, "done": len(functions) == 1 and self.is_met(module, functions[0])}
 
@@ -162,14 +167,24 @@ class _Place:
     function: Function
 
     @property
-    def lines(self) -> tuple[int, int]:
-        first = min(one.lineno for one in (self.function, *self.function.decorator_list)) - 1
-        return first, self.function.end_lineno or first
+    def rows(self) -> range:
+        """The function's lines, from 0, with its decorators."""
+        first = min(one.lineno for one in (self.function, *self.function.decorator_list))
+        return range(first - 1, self.function.end_lineno or first)
 
-    @property
-    def source(self) -> str:
-        first, end = self.lines
-        return "\n".join(self.text.split("\n")[first:end])
+    def edit(self, kind: str, wish: Wish) -> AskedEdit:
+        """Return the edit that asks for a wish."""
+        first, end = self.rows.start, self.rows.stop
+        above = "".join(f"{line}\n" for line in self.text.split("\n")[:first])
+        return AskedEdit(
+            id=f"{kind}/{self.path}:{first + 1}",
+            kind=kind,
+            path=self.path,
+            prefix=above,
+            suffix=self.text[len(above) :],
+            task=EditTask(wish.instruction, first, end),
+            is_met=wish.is_met,
+        )
 
 
 def _places(wheels: Sequence[Path]) -> Iterator[_Place]:
@@ -177,47 +192,29 @@ def _places(wheels: Sequence[Path]) -> Iterator[_Place]:
         with zipfile.ZipFile(wheel) as archive:
             for path in sorted(archive.namelist()):
                 if path.endswith(".py") and not any(one in f"/{path}" for one in _SKIPPED):
-                    yield from _functions(wheel.name.partition("-")[0], path, archive.read(path))
-
-
-def _functions(package: str, path: str, content: bytes) -> Iterator[_Place]:
-    text = content.decode("utf-8", "replace")
-    for node in ast.walk(ast.parse(text)):
-        if isinstance(node, Function):
-            place = _Place(package, path, text, node)
-            if len(range(*place.lines)) in _LINES:
-                yield place
+                    text, package = archive.read(path).decode(), wheel.name.partition("-")[0]
+                    nodes = [one for one in ast.walk(ast.parse(text)) if isinstance(one, Function)]
+                    places = (_Place(package, path, text, one) for one in nodes)
+                    yield from (one for one in places if len(one.rows) in _LINES)
 
 
 def _chosen(kind: str, places: Sequence[_Place], taken: set[str]) -> list[AskedEdit]:
     """Draw edits from the packages in turn, of functions that are not `taken`."""
-    by_package: dict[str, list[tuple[_Place, Wish]]] = {}
-    draw = random.Random(kind)  # noqa: S311 - the same places every time
+    by_package: dict[str, list[_Place]] = {}
     for place in places:
-        if wishes := [*KINDS[kind](place.function)]:
-            by_package.setdefault(place.package, []).append((place, draw.choice(wishes)))
+        by_package.setdefault(place.package, []).append(place)
+    draw = random.Random(kind)  # noqa: S311 - the same places every time
     for some in by_package.values():
         draw.shuffle(some)
     found = list[AskedEdit]()
-    for place, wish in filter(None, chain.from_iterable(zip_longest(*by_package.values()))):
-        if len(found) < _OF_EACH and place.source not in taken:
-            taken.add(place.source)
-            found.append(_edit(kind, place, wish))
+    for place in filter(None, chain.from_iterable(zip_longest(*by_package.values()))):
+        source = ast.dump(place.function)
+        if source not in taken and (wishes := [*KINDS[kind](place.function)]):
+            taken.add(source)
+            found.append(place.edit(kind, draw.choice(wishes)))
+        if len(found) == _OF_EACH:
+            break
     return found
-
-
-def _edit(kind: str, place: _Place, wish: Wish) -> AskedEdit:
-    first, end = place.lines
-    above = "".join(f"{line}\n" for line in place.text.split("\n")[:first])
-    return AskedEdit(
-        id=f"{kind}/{place.path}:{first + 1}",
-        kind=kind,
-        path=place.path,
-        prefix=above,
-        suffix=place.text[len(above) :],
-        task=EditTask(wish.instruction, first, end),
-        is_met=wish.is_met,
-    )
 
 
 def _parameters(function: Function) -> list[ast.arg]:
@@ -258,22 +255,7 @@ def _numbers(node: ast.AST) -> list[ast.Constant]:
 
 def _formatted(function: Function) -> bool:
     """Whether a text is formatted by `%` or `format`."""
-    for one in ast.walk(function):
-        if isinstance(one, ast.BinOp) and isinstance(one.op, ast.Mod):
-            text: ast.expr = one.left
-        elif isinstance(one, ast.Call) and isinstance(one.func, ast.Attribute):
-            if one.func.attr != "format":
-                continue
-            text = one.func.value
-        else:
-            continue
-        if isinstance(text, ast.Constant) and isinstance(text.value, str):
-            return True
-    return False
-
-
-def _has(function: Function, kind: type[ast.AST]) -> bool:
-    return any(isinstance(one, kind) for one in ast.walk(function))
+    return bool(re.search(r"""["'](?: % |\.format\()""", ast.unparse(function)))
 
 
 def _compares_none(function: Function, name: str) -> bool:

@@ -107,12 +107,10 @@ def test_places_in_wheels_are_always_the_same_and_of_different_functions(tmp_pat
     items = asked_edits(tmp_path)
     assert [one.id for one in items] == [one.id for one in asked_edits(tmp_path)]
     assert [(one.kind, one.task.first, one.task.end) for one in items] == [("type hints", 2, 8)] * 2
-    done = SOURCE.replace("names(items, limit)", "two(items: dict, limit: int) -> list").split("\n")
-    for lines, figures in (
-        (done[:-1], {"parses": True, "done": True}),
-        (done[:3], {"parses": False, "done": False}),
-    ):
-        assert items[0].judged(EditOutcome(2, 8, tuple(lines))) == figures
+    lines = (items[0].prefix + items[0].suffix).split("\n")[2:8]
+    done = (lines[0].replace("items, limit)", "items: dict, limit: int) -> list"), *lines[1:])
+    assert items[0].judged(EditOutcome(2, 8, done)) == {"parses": True, "done": True}
+    assert items[0].judged(EditOutcome(2, 8, done[:3])) == {"parses": False, "done": False}
 
 
 def is_met(kind: str, answer: str) -> bool:
