@@ -118,9 +118,9 @@ class AnswerLog:
         """Note the answer to a request, and write soon rather than at every key."""
         if reason is not None:
             answer = self.explained(uri, reason, line)
-            if reason in LASTING:
-                self._forget(answer)
-            self.kept.append(replace(answer, detail=detail or answer.detail))
+            answer = replace(answer, detail=detail or answer.detail)
+            if reason not in LASTING or not self._holds(answer):
+                self.kept.append(answer)
         if self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(_WRITE_S, self.write)
 
@@ -154,11 +154,10 @@ class AnswerLog:
             self._timer.cancel()
             self.write()
 
-    def _forget(self, answer: EmptyAnswer) -> None:
-        """Forget earlier answers of a document for the same reason."""
-        for one in [one for one in self.kept if one.reason is answer.reason]:
-            if one.uri == answer.uri:
-                self.kept.remove(one)
+    def _holds(self, answer: EmptyAnswer) -> bool:
+        """Whether a document had the same answer before."""
+        former = (replace(one, time_s=answer.time_s, line=answer.line) for one in self.kept)
+        return answer in former
 
     def _described(self, done: Done) -> str:
         return prompt_summary(done.cost, self._files.trouble)

@@ -97,5 +97,5 @@ class HostEdits:
         kinds = {NoChatTemplateError.code: "asked", NoEditModelError.code: "next"}
         if code in kinds:
             self._unable[code] = self._link.search.process, message
-            _LOG.warning("no %s edits until another host runs: %s", kinds[code], message)
+            _LOG.info("no %s edits until another host runs: %s", kinds[code], message)
         return EditRefusedError(code, message)

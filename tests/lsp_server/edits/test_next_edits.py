@@ -224,12 +224,16 @@ async def test_a_host_without_an_edit_model_is_asked_once(tmp_path, caplog, kind
     async with served(tmp_path, engine) as shown:
         await opened(shown)
         rename(shown)
-        with caplog.at_level(logging.WARNING, "lsp_server.edits"):
+        with caplog.at_level(logging.INFO, "lsp_server.edits"):
             for _ in range(3):
                 assert await reason_of(shown) == "no_edit_model"
         [kept] = await shown.run("foregram.why")  # it holds at every line, so it is told once
         assert "fake-1b proposes no edits" in kept["sentence"]
         await shown.items()
+        await reason_of(shown, version=99)
+        await edits(shown)
+        told = await shown.reasons()  # that of ghost text is not hidden behind it
+        assert told == ["no_edit_model", "breaks_code", "other_version"]
     assert len([one for one in caplog.records if "no next edits" in one.message]) == 1
     assert (engine.num_asked, len(engine.requests)) == (1, 1)  # ghost text is as before
 
