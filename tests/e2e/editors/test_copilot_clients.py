@@ -40,6 +40,7 @@ local why = { command = "foregram.why" }
 return client ~= nil and client.initialized
   and client:request_sync("workspace/executeCommand", why, 20000) ~= nil
 """
+PLACE = "return { vim.api.nvim_win_get_cursor(0), vim.b.changedtick }"
 SIDEKICK = """
 require("sidekick").setup({})
 vim.lsp.config("copilot", { cmd = { FOREGRAM, "lsp" } })
@@ -108,6 +109,13 @@ def clients(version, environ, tmp_path, file, names, script):
     return bare_neovim(version, environ, tmp_path / "home", path + given + load + script, file)
 
 
+def press_tab(editor):
+    """Go to the edit where the cursor is elsewhere, else apply it."""
+    before = editor.lua(PLACE)
+    editor.type("<Tab>")
+    editor.until(lambda: editor.lua(PLACE) != before, "a jump or the edit")
+
+
 @pytest.mark.parametrize(
     ("version", "names", "script", "kind"),
     [
@@ -127,9 +135,9 @@ def test_a_client_in_neovim_shows_the_next_edit_and_applies_it(
         editor.type("/width<CR>cwbreadth<Esc>")
         editor.until(lambda: engine.num_asked, "the question", LATE_S)
         editor.until(lambda: "breadth" in editor.lua(DRAWN), "the edit on the screen", LATE_S)
-        for _ in range(2):  # where the cursor is elsewhere, the first one goes there
-            editor.type("<Tab>")
-            editor.lua("vim.wait(300)")
+        press_tab(editor)
+        if editor.text() != MENDED.rstrip("\n"):
+            press_tab(editor)
         editor.until_text(MENDED.rstrip("\n"))
         told(hostless, kind)
         editor.type("u")
