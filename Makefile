@@ -162,10 +162,11 @@ test-editors: $(READY)
 bench: $(READY)
 	$(BIN)/python -m tests.bench $(NAME) $(ARGS)
 
-# From a key to ghost text, in both editors.
+# From a key to ghost text, in both editors, and to a next edit in VS Code.
 latency: $(READY)
 	$(BIN)/python -m tests.support.editor_parts
 	$(BIN)/python -m tests.e2e.editors.latency
+	$(BIN)/python -m tests.e2e.editors.edit_latency
 
 # The pictures of the READMEs, from the real editors.
 pictures: $(READY)

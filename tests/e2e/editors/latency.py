@@ -7,6 +7,7 @@ on the screen; ten of these a second. VS Code's times are read in its page, from
 frame that shows the text; Neovim's are seen from outside, by looks that follow each other.
 """
 
+import json
 import statistics
 import sys
 import tempfile
@@ -17,6 +18,8 @@ from functools import partial
 from itertools import islice, takewhile
 from pathlib import Path
 from typing import Any
+
+from playwright.sync_api import Page
 
 from tests.support.editor_home import COMMAND, own_home, ready_host, user_cache
 from tests.support.editor_parts import FOLDER
@@ -36,25 +39,23 @@ _FIELDS = (
 )
 
 
-# Resolves with the milliseconds from the next key to the frame after which `isShown` holds, or with
-# -1. A message that follows a frame's callback is handled after that frame was drawn.
+# Resolves with the milliseconds from the next key to the frame after which a condition holds, or with
+# -1. A message that a frame's callback sends is handled after that frame was drawn.
 _MEASURE = """
-([want, limit]) => {
-  const isShown = want === null
-    ? () => foregramTest.ghost() !== ''
-    : () => foregramTest.ghost() === want;
+([condition, limit]) => {
+  const isShown = new Function(`return ${condition}`);
   window.foregramMeasured = new Promise((resolve) => {
     const onKey = (event) => {
       document.removeEventListener('keydown', onKey, true);
       const pressed = event.timeStamp;
-      const look = () => {
-        if (performance.now() - pressed > limit) return resolve(-1);
-        if (!isShown()) return requestAnimationFrame(look);
-        const drawn = new MessageChannel();
-        drawn.port1.onmessage = () => resolve(performance.now() - pressed);
-        drawn.port2.postMessage(null);
+      const drawn = new MessageChannel();
+      const look = () => requestAnimationFrame(() => drawn.port2.postMessage(null));
+      drawn.port1.onmessage = () => {
+        const took = performance.now() - pressed;
+        if (isShown() || took > limit) resolve(took > limit ? -1 : took);
+        else look();
       };
-      requestAnimationFrame(look);
+      look();
     };
     document.addEventListener('keydown', onKey, true);
   });
@@ -72,20 +73,26 @@ def source() -> tuple[str, list[int]]:
     return text, places
 
 
+def key_ms(page: Page, key: str, is_shown: str, limit_ms: int) -> float:
+    """Press a key; return the milliseconds until JavaScript's `is_shown` holds on the screen, or -1."""
+    page.evaluate(_MEASURE, [is_shown, limit_ms])
+    page.keyboard.press("Space" if key == " " else key)
+    return float(page.evaluate("() => window.foregramMeasured"))
+
+
 class _VsCode:
     def __init__(self, window: Window) -> None:
         self._window = window
+        self.page = window.page
 
-    def go_to(self, line: int) -> None:
-        """Put the caret behind the indentation of a line, counted from 1."""
-        self._window.go_to(line, 9)
+    def go_to(self, line: int, column: int = 9) -> None:
+        """Put the caret into a line, counted from 1: behind its indentation."""
+        self._window.go_to(line, column)
 
     def key_ms(self, key: str, want: str | None = None) -> float:
         """Press a key; return the milliseconds until there is ghost text, or this one; else -1."""
-        page = self._window.page
-        page.evaluate(_MEASURE, [want, _LIMIT_MS])
-        page.keyboard.press("Space" if key == " " else key)
-        return float(page.evaluate("() => window.foregramMeasured"))
+        is_wanted = "!== ''" if want is None else f"=== {json.dumps(want)}"
+        return key_ms(self.page, key, f"foregramTest.ghost() {is_wanted}", _LIMIT_MS)
 
     def settled_ghost(self) -> str:
         return self._window.wait_for_ghost().ghost
