@@ -9,6 +9,7 @@ from msgspec import Meta
 
 from engine.config import Layout, Lookahead, Message, Sampling, StopRules
 
+MAX_INSTRUCTION_CHARS = 4096
 MAX_SNIPPET_CHARS = 16_384  # characters, more than a prompt can show
 _MAX_HISTORY_CHARS = 1 << 20  # of all past edits; the language server tells 0.5 million at most
 _Line = Annotated[int, Meta(ge=0, le=2**53 - 1)]  # of a document, from 0
@@ -102,7 +103,7 @@ class Diagnostic(Message, frozen=True):
 class EditTask(Message, frozen=True, omit_defaults=True):
     """A change to make: what `instruction` says of lines, or without one the likely next change."""
 
-    instruction: Annotated[str, Meta(max_length=4096)] = ""
+    instruction: Annotated[str, Meta(max_length=MAX_INSTRUCTION_CHARS)] = ""
     first: _Line = 0  # the lines for the instruction, up to, not including, `end`
     end: _Line = 0
     history: Annotated[tuple[PastEdit, ...], Meta(max_length=32)] = ()  # oldest first

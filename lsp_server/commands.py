@@ -67,8 +67,8 @@ async def host_use(server: ForegramServer) -> dict[str, Any]:
 COMMANDS: dict[str, Callable[..., object]] = {
     ACCEPT_COMMAND: accepted,
     ACCEPT: lambda ls, proposal_id: ls.session.next_edits.accepted(proposal_id),
-    REJECT: lambda ls, proposal_id: ls.session.next_edits.proposals.rejected(proposal_id),
-    IGNORE: lambda ls, proposal_id: ls.session.next_edits.proposals.ignored(proposal_id),
+    REJECT: lambda ls, proposal_id: ls.session.next_edits.rejected(proposal_id),
+    IGNORE: lambda ls, proposal_id: ls.session.next_edits.ignored(proposal_id),
     EDIT_COMMAND: edit,
     "foregram.checkModel": check_model,
     "foregram.cost": cost,

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from engine.config import Lookahead, StopRules
 from engine.errors import InputError
-from engine.request import CompletionRequest, EditTask, FinishReason
+from engine.request import MAX_INSTRUCTION_CHARS, CompletionRequest, EditTask, FinishReason
 from lsp_server.cli.changed_file import ChangedFile, require_writable
 from lsp_server.cli.complete import complete, load_shown, named, refuse_hidden
 from lsp_server.cli.completion_report import CompletionReport, print_figures
@@ -20,7 +20,6 @@ from lsp_server.edits.text_edit import change_of
 from lsp_server.settings import Settings
 
 _REFUSED = 1  # exit status if the model made no edit
-_MOST_CHARS = 4096  # of an instruction, as in an editor
 _WHOLE = StopRules(max_tokens=2**20)  # more than any answer has: the engine's own limits hold
 _STYLES = {"+": "green", "-": "red", "@": "cyan"}  # by a diff line's first character
 
@@ -51,8 +50,8 @@ def show_edit(arguments: argparse.Namespace, settings: Settings) -> int:
 
 def _instruction(arguments: argparse.Namespace) -> str:
     instruction: str = arguments.instruction
-    if not 0 < len(instruction.strip()) <= _MOST_CHARS:
-        raise InputError(f"an instruction has 1 to {_MOST_CHARS:,} characters")
+    if not instruction.strip() or len(instruction) > MAX_INSTRUCTION_CHARS:
+        raise InputError(f"an instruction has 1 to {MAX_INSTRUCTION_CHARS:,} characters")
     return instruction
 
 

@@ -10,7 +10,7 @@ from lsprotocol import types
 from msgspec import Meta
 
 from engine.host.protocol import Position
-from engine.request import EditTask
+from engine.request import MAX_INSTRUCTION_CHARS, EditTask
 from lsp_server.documents.anchor import Anchor
 from lsp_server.documents.document import Snapshot
 from lsp_server.edits.host_edits import HostEdits
@@ -28,7 +28,7 @@ class AskedEdit(msgspec.Struct, frozen=True, rename="camel"):
 
     uri: str
     range: types.Range
-    instruction: Annotated[str, Meta(min_length=1, max_length=4096)]
+    instruction: Annotated[str, Meta(pattern=r"\S", max_length=MAX_INSTRUCTION_CHARS)]
     version: int | None = None  # that `range` belongs to; None: the current one
     preview: bool = False  # return the change, and do not apply it
     work_done_token: int | str | None = None

@@ -138,6 +138,16 @@ class NextEdits:
         self.history.accepted()
         self.proposals.accepted(proposal_id)
 
+    def rejected(self, proposal_id: str) -> None:
+        """Note that the user dismissed a proposal."""
+        self.stop_ahead()
+        self.proposals.rejected(proposal_id)
+
+    def ignored(self, proposal_id: str) -> None:
+        """Note that the user went on without deciding; the same edit may come again."""
+        self.stop_ahead()
+        self.proposals.ignored(proposal_id)
+
     @property
     def _is_off(self) -> bool:
         return self._workspace.settings.next_edits == "off"
@@ -191,12 +201,14 @@ class NextEdits:
 
     async def _written(self, anchor: Anchor, task: EditTask) -> WrittenEdit:
         """Return the edit that was asked ahead for this very text, if any, or ask now."""
-        ahead, self._ahead = self._ahead, None
+        ahead = self._ahead
         if ahead is not None and ahead.fits(anchor.document):
+            self._ahead = None
             with suppress(EditRefusedError):
                 written = await ahead.task
                 self._host.check(anchor)
                 return written
+        self.stop_ahead()
         return await self._host.write(anchor, task)
 
     def _judged(self, document: Snapshot, written: WrittenEdit) -> Proposal:

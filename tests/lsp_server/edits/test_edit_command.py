@@ -247,7 +247,15 @@ async def test_a_change_of_the_document_ends_an_edit_that_was_to_be_applied(tmp_
 
 @pytest.mark.parametrize(
     "wrong",
-    [None, 7, {"range": None}, {"uri": 1}, {"instruction": ""}, {"instruction": "x" * 4097}],
+    [
+        None,
+        7,
+        {"range": None},
+        {"uri": 1},
+        {"instruction": ""},
+        {"instruction": " \n"},
+        {"instruction": "x" * 4097},
+    ],
 )
 async def test_a_wrong_argument_is_named(tmp_path, wrong):
     async with served(tmp_path, HeldEngine(edit=outcome())) as shown:

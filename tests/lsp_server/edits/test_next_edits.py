@@ -375,7 +375,8 @@ async def test_the_edit_after_the_shown_one_is_asked_for_ahead(tmp_path, is_as_e
     assert [one.new for one in past] == [("breadth = 1",), ("use(breadth)",)]
 
 
-async def test_what_was_asked_ahead_ends_when_the_user_types_something_else(tmp_path):
+@pytest.mark.parametrize("what", ["typing", "Reject", "Ignore", "asking"])
+async def test_what_was_asked_ahead_ends_when_the_user_does_something_else(tmp_path, what):
     engine = FollowingEngine()
     async with served(tmp_path, engine, options={"speculate": True}) as shown:
         await opened(shown, "width = 1\nuse(width)\nshow(width)\n")
@@ -384,9 +385,17 @@ async def test_what_was_asked_ahead_ends_when_the_user_types_something_else(tmp_
         engine.began.acquire()
         engine.is_held = True
         await shown_ahead(shown, engine, first)
-        shown.replace(types.Position(0, 0), types.Position(0, 0), "x")
+        if what == "typing":
+            shown.replace(types.Position(0, 0), types.Position(0, 0), "x")
+        elif what == "asking":
+            asked = next_edit(shown)
+        else:
+            await told(shown, what, first)
         await eventually(lambda: len(engine.ended) == 2)
-    assert engine.ended[-1].value == "cancelled"
+        assert engine.ended[-1].value == "cancelled"
+        if what == "asking":
+            engine.is_held = False
+            assert (await asked).edits
 
 
 async def test_an_answer_for_a_text_that_changed_is_dropped(tmp_path):
