@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from engine.bench.measured import request_for
@@ -70,9 +70,8 @@ def _change_similarity(old: str, new: str, expected: str) -> float:
 class Scenario:
     """Next edits to generate, and what other models answered to the same buffer and history."""
 
-    id: str
     items: list[NextEdit]
-    recorded: list[list[RecordedEdit]] = field(default_factory=list)
+    recorded: list[list[RecordedEdit]]
 
     @classmethod
     def of(cls, row: Mapping[str, Any]) -> "Scenario":
@@ -98,7 +97,7 @@ class Scenario:
                     expected=sections.get("expected", "").rstrip(),
                 )
             )
-        return cls(row["id"], items, [*recorded_edits(row["recordings"])])
+        return cls(items, [*recorded_edits(row["recordings"])])
 
 
 def _history(told: str, text: str) -> Iterator[PastEdit]:

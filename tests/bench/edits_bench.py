@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from itertools import zip_longest
+from pathlib import Path
 from statistics import fmean, median
 from typing import Any
 
@@ -27,7 +28,7 @@ from lsp_server.settings import Settings
 from tests.bench.asked_edits import asked_edits
 from tests.bench.edit_items import EditItem, Scenario
 from tests.bench.llama_cpp import Peer
-from tests.bench.oracle import Oracle, OracleItem
+from tests.bench.oracle import Oracle
 from tests.bench.oracle_bench import load_items
 from tests.bench.recorded_edits import verdict
 from tests.bench.replay_bench import add_peer_options, check_peer_options, llama_cpp_peer
@@ -48,46 +49,47 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def bench(arguments: argparse.Namespace, settings: Settings) -> None:
     check_peer_options(arguments)
-    items: Sequence[EditItem]
-    recorded = dict[str, Counter[str]]()
-    forced = list[OracleItem]()
-    if arguments.file.is_dir():
-        items = asked_edits(arguments.file)
-    else:
-        scenarios = read_rows(arguments.file, Scenario.of, "scenario")
-        items = [item for one in scenarios for item in one.items]
-        recorded, forced = verdicts(scenarios), load_items(arguments.file)
+    items, recorded = _read(arguments.file)
     wanted = CompletionRequest("", "", lookahead=Lookahead.parse(arguments.lookahead), stop=_WHOLE)
-    model = arguments.model or settings.model or DEFAULT_MODEL
     with (
         closing(load_engine(arguments, settings, ProgressBars())) as engine,
         ExitStack() as stack,
     ):
-        peers = {
-            name: stack.enter_context(
-                llama_cpp_peer(model, arguments.llama_server, is_drafting=is_drafting)
-            )
-            for name, is_drafting in (("llama.cpp", False), ("its ngram-mod", True))
-            if arguments.compare
-        }
+        peers = dict(_peers(arguments, settings, stack))
         runs = [*run_edits(engine, tracked(items[: arguments.count], "edits"), wanted, peers)]
         setting = Setting(engine.info, wanted)
-        scores = Oracle(engine.model.tokenizer, _NODES).scores(forced)
-    forced_tokens = {kind: one.tokens_per_step for kind, one in scores.items()}
-    figures = {kind: edit_figures(some) for kind, some in by_kind(runs).items()}
-    builds = {name: peer.build for name, peer in peers.items()}
-    print_figures(
-        arguments,
-        setting.as_json()
-        | plain({"kinds": figures, "recorded": recorded, "forced": forced_tokens, "peers": builds})
-        | {"items": [plain(one.told) for one in runs]},
-        Group(
-            _recorded_table(recorded, forced_tokens),
-            _table(figures),
-            setting.line,
-            *builds.values(),
-        ),
-    )
+        forced = Oracle(engine.model.tokenizer, _NODES).scores(
+            load_items(arguments.file) if recorded else ()
+        )
+    told: dict[str, Any] = {
+        "recorded": recorded,
+        "forced": {kind: one.tokens_per_step for kind, one in forced.items()},
+        "kinds": {kind: edit_figures(some) for kind, some in by_kind(runs).items()},
+        "peers": {name: peer.build for name, peer in peers.items()},
+        "items": [one.told for one in runs],
+    }
+    tables = _recorded_table(recorded, told["forced"]), _table(told["kinds"])
+    lines = (f"{name}: {build}" for name, build in told["peers"].items())
+    print_figures(arguments, setting.as_json() | plain(told), Group(*tables, setting.line, *lines))
+
+
+def _read(path: Path) -> tuple[Sequence[EditItem], dict[str, Counter[str]]]:
+    """Return the edits to ask for, and what our readers make of recorded ones."""
+    if path.is_dir():
+        return asked_edits(path), {}
+    scenarios = read_rows(path, Scenario.of, "scenario")
+    return [item for one in scenarios for item in one.items], verdicts(scenarios)
+
+
+def _peers(
+    arguments: argparse.Namespace, settings: Settings, stack: ExitStack
+) -> Iterator[tuple[str, Peer]]:
+    """Yield llama.cpp, plain and drafting, if it is to be compared; `stack` closes it."""
+    model = arguments.model or settings.model or DEFAULT_MODEL
+    if arguments.compare:
+        for name, is_drafting in (("llama.cpp", False), ("its ngram-mod", True)):
+            peer = llama_cpp_peer(model, arguments.llama_server, is_drafting=is_drafting)
+            yield name, stack.enter_context(peer)
 
 
 def verdicts(scenarios: Iterable[Scenario]) -> dict[str, Counter[str]]:
