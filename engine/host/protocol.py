@@ -96,8 +96,7 @@ class CloseRequest(Message, frozen=True):
 FeedbackKind = Literal["shown", "accepted", "partly_accepted", "rejected"]
 
 MAX_TOKENS = 1024  # tokens of a completion: nobody reads more, and others wait meanwhile
-MAX_EDIT_TOKENS = 4096  # tokens of an edit's answer, which repeats up to 400 lines
-MAX_CHAT_TOKENS = 4096  # tokens of an answer to messages: likewise a whole file
+MAX_ANSWER_TOKENS = 4096  # tokens of an edit or of an answer to messages: 400 lines of code
 MAX_SNIPPETS = 64  # snippets in a request, from files that are not open
 MAX_FEEDBACK = 64  # reports on earlier completions in a request; unknown ones are skipped
 MAX_CELLS = 2_000  # notebook cells on each side of the one completed

@@ -9,7 +9,7 @@ from typing import Self
 
 from engine.errors import ConfigurationError
 from engine.host.failures import RefusalError
-from engine.host.protocol import MAX_EDIT_TOKENS, Problem
+from engine.host.protocol import MAX_ANSWER_TOKENS, Problem
 
 _BURST_S = 3.0  # seconds of requests at the full rate that may come at once
 _COUNTED_BYTES = 100_000  # bytes of a body that count as another request, as reading takes time
@@ -31,7 +31,7 @@ class Quotas:
     clients: int = 32
     buffers: int = 2_000
     megabytes: int = 256  # memory of the buffers' text
-    tokens: int = MAX_EDIT_TOKENS  # tokens in an answer
+    tokens: int = MAX_ANSWER_TOKENS  # tokens in an answer
     waiting: int = 64  # unanswered requests besides the running ones
     running: int = 8  # concurrent completions
     requests: int = 100  # requests of any kind per second

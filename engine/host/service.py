@@ -23,8 +23,7 @@ from engine.host.failures import RateLimitedLog, log_failure
 from engine.host.metrics import Metrics
 from engine.host.principals import WITHDRAWN
 from engine.host.protocol import (
-    MAX_CHAT_TOKENS,
-    MAX_EDIT_TOKENS,
+    MAX_ANSWER_TOKENS,
     MAX_TOKENS,
     PROTOCOL_VERSION,
     CompleteEvent,
@@ -248,11 +247,12 @@ class CompletionJob(Job):
         self.told.tell(_not_run(reason))
 
     def _bounded(self, request: CompletionRequest) -> CompletionRequest:
-        wanted = min(request.stop.max_tokens, MAX_CHAT_TOKENS if request.messages else MAX_TOKENS)
-        if request.edit is not None:
-            wanted = wanted and MAX_EDIT_TOKENS  # the engine bounds them by the lines
-        most = min(self.service.limits.of(self.principal).tokens, wanted)
-        stop = replace(request.stop, max_tokens=most)
+        wanted, is_edit = request.stop.max_tokens, request.edit is not None
+        if is_edit and wanted:
+            wanted = MAX_ANSWER_TOKENS  # the engine bounds them by the lines
+        most = MAX_ANSWER_TOKENS if request.messages or is_edit else MAX_TOKENS
+        most = min(most, self.service.limits.of(self.principal).tokens)
+        stop = replace(request.stop, max_tokens=min(wanted, most))
         return dataclasses.replace(request, principal=self.principal, stop=stop)
 
     def _end(self, sequence: ServedSequence) -> None:

@@ -14,9 +14,8 @@ from engine.completer import EngineInfo
 from engine.config import Sampling, StopRules
 from engine.errors import InputError
 from engine.host.protocol import (
-    MAX_CHAT_TOKENS,
+    MAX_ANSWER_TOKENS,
     MAX_SNIPPETS,
-    MAX_TOKENS,
     CompleteEvent,
     Problem,
 )
@@ -88,7 +87,7 @@ class TextRequest:
 
     def _completion(self, client: str) -> CompletionRequest:
         seed = secrets.randbits(63) if self.seed is None else self.seed & _GREATEST_SEED
-        max_tokens = min(self.max_tokens, MAX_CHAT_TOKENS if self.messages else MAX_TOKENS)
+        max_tokens = min(self.max_tokens, MAX_ANSWER_TOKENS)  # the service has closer bounds
         if self.is_verbatim:
             rules = StopRules.verbatim(max_tokens, self.stop)
         else:

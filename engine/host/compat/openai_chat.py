@@ -28,7 +28,7 @@ from engine.host.compat.openai_answer import (
     message,
     usage,
 )
-from engine.host.protocol import MAX_CHAT_TOKENS
+from engine.host.protocol import MAX_ANSWER_TOKENS
 from engine.request import ChatMessage, Chunk, Done, TokenText
 
 CHAT_PATH = "/v1/chat/completions"
@@ -88,7 +88,7 @@ class ChatBody(msgspec.Struct, frozen=True):
         return TextRequest(
             prefix="",
             messages=messages,
-            copied=predicted[: min(most, MAX_CHAT_TOKENS) * _CHARS_PER_TOKEN],
+            copied=predicted[: min(most, MAX_ANSWER_TOKENS) * _CHARS_PER_TOKEN],
             slot=_conversation(messages),
             max_tokens=most,
             temperature=self.temperature,
@@ -101,7 +101,7 @@ class ChatBody(msgspec.Struct, frozen=True):
         for most in (self.max_completion_tokens, self.max_tokens, self.n_predict):
             if most is not None and most != -1:
                 return most
-        return MAX_CHAT_TOKENS
+        return MAX_ANSWER_TOKENS
 
 
 @dataclass(slots=True)
@@ -184,7 +184,8 @@ def _message(place: int, given: Json) -> ChatMessage:
     for field in _NO_MESSAGE_FIELDS:
         if given.get(field):
             raise InputError(f"{name} has {field}, which are not supported: leave it out")
-    content = _text(name, given.get("content") or "")
+    content = given.get("content")
+    content = "" if content is None else _text(name, content)
     match role:
         case "system" | "developer":
             return ChatMessage("system", content)

@@ -148,3 +148,20 @@ def test_any_answer_changes_lines_of_its_block_or_is_refused(name, lines, row, d
     assert not any(set(line) & set("\r\n") for line in edit.lines)
     old = lines[edit.first : edit.end]
     assert all(line in prompt.block for line in old)
+
+
+@given(st.sampled_from(("zeta-2", "instinct", "offline")), LINES, st.integers(0, 9), st.data())
+def test_a_line_that_the_answer_changes_is_all_that_changes(name, lines, row, data):
+    asked = EditedDocument("a.py", lines, min(row, len(lines) - 1), 0, EditTask())
+    form = format_for(name, QWEN)
+    assert form is not None
+    try:
+        prompt = form(asked)
+    except RefusedEditError:
+        return
+    block = prompt.block.split("\n")
+    filled = [number for number, line in enumerate(block) if line.strip()]
+    block[data.draw(st.sampled_from(filled))] = "changed 😀"
+    edit = prompt.read("\n".join(block), False)  # noqa: FBT003 - as an EditPrompt reads
+    assert (edit.end - edit.first, edit.lines) == (1, ("changed 😀",))
+    assert lines[edit.first].strip()

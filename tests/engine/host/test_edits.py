@@ -9,7 +9,7 @@ import pytest
 from engine.edits.edit_prompt import RefusedEditError
 from engine.errors import NoChatTemplateError, NoEditModelError
 from engine.host.buffers import ClientBuffers, ClientId
-from engine.host.protocol import MAX_EDIT_TOKENS, Cell, CloseRequest, Failed, Problem
+from engine.host.protocol import MAX_ANSWER_TOKENS, Cell, CloseRequest, Failed, Problem
 from engine.host.request_builder import request_builder
 from engine.loader import load_engine
 from engine.request import EditOutcome, EditTask, PastEdit
@@ -102,7 +102,7 @@ async def test_an_edits_answer_may_be_longer_than_a_completion(tmp_path):
     engine = HeldEngine()
     async with running_host(tmp_path, engine) as host:
         await host.answered(ask(buffer("x", "y"), edit=ASKED))
-    assert engine.requests[0].stop.max_tokens == MAX_EDIT_TOKENS
+    assert engine.requests[0].stop.max_tokens == MAX_ANSWER_TOKENS
 
 
 @pytest.mark.usefixtures("one_thread")

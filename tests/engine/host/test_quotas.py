@@ -5,7 +5,7 @@ from contextlib import ExitStack
 import pytest
 
 from engine.errors import ConfigurationError
-from engine.host.protocol import MAX_EDIT_TOKENS
+from engine.host.protocol import MAX_ANSWER_TOKENS
 from engine.host.quotas import QuotaError, QuotaKeeper, Quotas
 from tests.support.stopped_clock import StoppedClock
 
@@ -104,7 +104,7 @@ def test_a_token_without_a_name_may_be_a_whole_teams():
     limits = QuotaKeeper()
     assert limits.of(ADA) == Quotas()
     assert limits.of(NAMELESS).clients >= 64 * 4
-    assert limits.of(NAMELESS).tokens == MAX_EDIT_TOKENS
+    assert limits.of(NAMELESS).tokens == MAX_ANSWER_TOKENS
 
 
 def test_quotas_are_given_by_name():

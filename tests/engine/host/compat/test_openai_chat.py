@@ -153,6 +153,7 @@ async def test_turns_of_a_conversation_share_a_cached_prompt_and_other_conversat
         ({"messages": [{"role": "tool", "content": "4"}]}, r"messages[0] has none of the roles"),
         ({"messages": [{"role": "user", "content": [{"type": "image_url"}]}]}, "messages[0] holds"),
         ({"messages": [{"role": "user", "content": 4}]}, "messages[0] holds"),
+        ({"messages": [{"role": "user", "content": False}]}, "messages[0] holds"),
         ({"messages": [{"role": "assistant", "tool_calls": [{}]}]}, "messages[0] has tool_calls"),
         ({"tools": [{"type": "function"}]}, "tools"),
         ({"tool_choice": "required"}, "tool_choice"),
