@@ -10,6 +10,7 @@ from pathlib import PurePosixPath
 from typing import Self
 
 from engine.common_start import common_start
+from engine.edits.block import lines_of, num_blank
 from engine.edits.edit_prompt import (
     EditedDocument,
     EditPrompt,
@@ -80,10 +81,9 @@ class _Block:
 
 def _split_blank(lines: Sequence[str]) -> tuple[Sequence[str], Sequence[str], Sequence[str]]:
     """Split into the blank lines at the start, the lines between and the blank ones at the end."""
-    filled = [number for number, line in enumerate(lines) if line.strip()]
-    if not filled:
+    first, end = num_blank(lines), len(lines) - num_blank(lines[::-1])
+    if first == len(lines):
         return (), lines, ()
-    first, end = filled[0], filled[-1] + 1
     return lines[:first], lines[first:end], lines[end:]
 
 
@@ -98,7 +98,7 @@ def _fenced(answer: str, fence: str, *, is_cut: bool) -> list[str]:
 
     A second block that opens before it hides where the answer ends, so nothing is changed.
     """
-    lines = answer.split("\n")
+    lines = lines_of(answer)
     number = next((at for at, line in enumerate(lines) if line.startswith(fence)), None)
     if number is None:
         if is_cut:

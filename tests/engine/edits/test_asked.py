@@ -50,6 +50,13 @@ def test_the_new_lines_are_indented_as_the_old_ones():
     )
 
 
+def test_line_ends_of_another_system_are_none_of_the_text():
+    assert changed(asked(), "def total():\r\n    return 1\r\n").lines == (
+        "    def total():",
+        "        return 1",
+    )
+
+
 def test_an_answer_in_the_files_own_indentation_is_not_indented_twice():
     edit = changed(asked(), "    def total(self):\n        return 1")
     assert edit.lines == ("    def total(self):", "        return 1")

@@ -5,11 +5,12 @@ import logging
 import threading
 from contextlib import aclosing, asynccontextmanager
 
+import msgspec
 import pytest
 
 from engine.host.upstream.options import UpstreamOptions
 from engine.host.upstream.upstream_engine import UpstreamEngine
-from engine.request import Chunk, Done
+from engine.request import Chunk, Done, EditTask
 from tests.support.fake_upstream import event, fake_upstream, said
 from tests.support.polling import eventually
 from tests.support.running_host import ask, buffer, running_host
@@ -45,6 +46,22 @@ async def test_text_streams_through(tmp_path):
     assert "".join(one.text for one in chunks if isinstance(one, Chunk)) == done.text
     assert (status["model"], status["state"]) == ("Qwen/Qwen2.5-Coder-7B", "ready")
     assert "drafts from open buffers" in status["lost"]
+
+
+async def test_edits_and_chats_are_refused_as_the_upstream_has_the_model(tmp_path):
+    chat = {"messages": [{"role": "user", "content": "Hello"}]}
+    edit = msgspec.structs.replace(asked(), edit=EditTask("Sort.", 0, 1))
+    async with serving(tmp_path) as (_, host):
+        answers = [
+            await host.client.post("/v1/chat/completions", json=chat),
+            await host.client.post("/v1/chat/completions", json=chat | {"stream": True}),
+            await host.post("/v1/complete", edit),
+            await host.post("/v1/complete", msgspec.structs.replace(edit, edit=EditTask())),
+        ]
+        (card,) = (await host.client.get("/v1/models")).json()["data"]
+    assert [one.status_code for one in answers] == [501] * 4
+    assert all("another program runs its model" in one.text for one in answers)
+    assert not card["capabilities"]["completion_chat"]
 
 
 async def test_who_stops_to_listen_ends_the_upstreams_work(tmp_path):
