@@ -17,17 +17,14 @@ from engine.host.compat.drop_in_api import (
     Body,
     DropInApi,
     Json,
-    StopField,
     TextRequest,
     event,
     only_prompt,
     read_as,
-    stop_strings,
 )
 from engine.host.compat.openai_answer import (
     OpenAIAnswer,
-    StreamOptions,
-    check_top_p,
+    TextBody,
     fingerprint,
     finish_reason,
     message,
@@ -51,41 +48,33 @@ _FIM_NEUTRAL = {"min_tokens": (0,), "presence_penalty": (0,), "frequency_penalty
 _ERROR_TYPES = {401: "authentication_error", 403: "permission_error", 429: "rate_limit_error"}
 
 
-class HoleBody(msgspec.Struct, frozen=True):
-    """The common body of OpenAI's and Mistral's requests; unknown fields are ignored."""
+class HoleBody(TextBody, frozen=True, kw_only=True):
+    """The common body of OpenAI's and Mistral's requests."""
 
     prompt: str | list[Any]
     suffix: str | None = None  # with None, the prompt is continued verbatim
     max_tokens: int = 16  # OpenAI's default
-    temperature: float = 0.0
-    top_p: float = 1.0
-    stream: bool = False
-    stop: StopField = ""
-    seed: int | None = None
 
     def request(self, *, tells_tokens: bool = False) -> TextRequest:
-        """Return the request. Raises InputError, also if ignoring `top_p` would change the text."""
-        check_top_p(self.top_p, self.temperature)
-        return TextRequest(
-            prefix=only_prompt(self.prompt),
-            suffix=self.suffix or "",
-            is_raw=self.suffix is None,
-            max_tokens=self.max_tokens,
-            temperature=self.temperature,
-            seed=self.seed,
-            stop=stop_strings(self.stop),
-            tells_tokens=tells_tokens,
+        """Return the request. Raises InputError."""
+        return self.sampled(
+            TextRequest(
+                prefix=only_prompt(self.prompt),
+                suffix=self.suffix or "",
+                is_raw=self.suffix is None,
+                max_tokens=self.max_tokens,
+                tells_tokens=tells_tokens,
+            )
         )
 
 
-class OpenAIBody(HoleBody, frozen=True):
+class OpenAIBody(HoleBody, frozen=True, kw_only=True):
     """The body of `/v1/completions`: https://platform.openai.com/docs/api-reference/completions."""
 
-    stream_options: StreamOptions = StreamOptions()
     logprobs: int | None = None
 
 
-class FimBody(HoleBody, frozen=True):
+class FimBody(HoleBody, frozen=True, kw_only=True):
     """The body of `/v1/fim/completions`: https://docs.mistral.ai/api/endpoint/fim."""
 
     prompt: str
@@ -96,8 +85,6 @@ class FimBody(HoleBody, frozen=True):
 
 @dataclass(slots=True)
 class _OpenAICompletion(OpenAIAnswer):
-    tells_usage: bool = False  # at the end of a stream
-    num_logprobs: int | None = None
     _offset: int = 0  # characters before the next token
 
     def answer(self, chunks: Sequence[Chunk], done: Done) -> Json:

@@ -1,13 +1,20 @@
 """What OpenAI's completions and its chat have in common."""
 
 import hashlib
+from dataclasses import dataclass, replace
 from functools import cache
 
 import msgspec
 
 from engine.completer import EngineInfo
 from engine.errors import InputError
-from engine.host.compat.drop_in_api import DropInCompletion, Json
+from engine.host.compat.drop_in_api import (
+    DropInCompletion,
+    Json,
+    StopField,
+    TextRequest,
+    stop_strings,
+)
 from engine.request import Done, FinishReason
 
 _CUT = (
@@ -25,8 +32,32 @@ class StreamOptions(msgspec.Struct, frozen=True):
     include_usage: bool | None = None
 
 
+class TextBody(msgspec.Struct, frozen=True, kw_only=True):
+    """The fields of all kinds of requests; unknown ones are ignored."""
+
+    temperature: float = 0.0
+    top_p: float = 1.0
+    stream: bool = False
+    stream_options: StreamOptions = StreamOptions()
+    stop: StopField = ""
+    seed: int | None = None
+
+    def sampled(self, request: TextRequest) -> TextRequest:
+        """Add these fields. Raises InputError if ignoring `top_p` would change the text."""
+        if self.top_p < 1 and self.temperature > _SHARP:
+            raise InputError(
+                f"top_p is not supported above temperature {_SHARP}: leave it out, or let it be 1"
+            )
+        stop = stop_strings(self.stop)
+        return replace(request, temperature=self.temperature, seed=self.seed, stop=stop)
+
+
+@dataclass(slots=True)
 class OpenAIAnswer(DropInCompletion):
     """An answer in a form of OpenAI's."""
+
+    tells_usage: bool = False  # at the end of a stream
+    num_logprobs: int | None = None  # listed for each token besides its own
 
     def body(
         self, kind: str, completion_id: str, choices: list[Json], done: Done | None = None
@@ -40,14 +71,6 @@ class OpenAIAnswer(DropInCompletion):
             "choices": choices,
             "usage": None if done is None else usage(done),
         }
-
-
-def check_top_p(top_p: float, temperature: float) -> None:
-    """Raise InputError if ignoring `top_p` would change the text."""
-    if top_p < 1 and temperature > _SHARP:
-        raise InputError(
-            f"top_p is not supported above temperature {_SHARP}: leave it out, or let it be 1"
-        )
 
 
 def message(content: str) -> Json:

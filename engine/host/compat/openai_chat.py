@@ -13,16 +13,13 @@ from engine.host.compat.drop_in_api import (
     DONE,
     Body,
     Json,
-    StopField,
     TextRequest,
     event,
     read_as,
-    stop_strings,
 )
 from engine.host.compat.openai_answer import (
     OpenAIAnswer,
-    StreamOptions,
-    check_top_p,
+    TextBody,
     fingerprint,
     finish_reason,
     message,
@@ -60,41 +57,33 @@ class Prediction(msgspec.Struct, frozen=True):
     content: str | list[Json]
 
 
-class ChatBody(msgspec.Struct, frozen=True):
-    """The body of a request; unknown fields are ignored."""
+class ChatBody(TextBody, frozen=True, kw_only=True):
+    """The body of a request."""
 
     messages: Annotated[list[Json], msgspec.Meta(max_length=_MOST_PARTS)]
     max_completion_tokens: int | None = None
     max_tokens: int | None = None  # the older name
     n_predict: int | None = None  # llama.cpp's; llama.vim warms up with 0
-    temperature: float = 0.0
-    top_p: float = 1.0
-    stream: bool = False
-    stream_options: StreamOptions = StreamOptions()
-    stop: StopField = ""
-    seed: int | None = None
     logprobs: bool = False
     top_logprobs: int = 0
     prediction: Prediction | None = None
 
     def request(self) -> TextRequest:
         """Return the request. Raises InputError."""
-        check_top_p(self.top_p, self.temperature)
         messages = tuple(_message(place, one) for place, one in enumerate(self.messages))
         if not messages:
             raise InputError("messages is empty: send at least one")
         most = self._most_tokens()
         predicted = _text("prediction", self.prediction.content) if self.prediction else ""
-        return TextRequest(
-            prefix="",
-            messages=messages,
-            copied=predicted[: min(most, MAX_ANSWER_TOKENS) * _CHARS_PER_TOKEN],
-            slot=_conversation(messages),
-            max_tokens=most,
-            temperature=self.temperature,
-            seed=self.seed,
-            stop=stop_strings(self.stop),
-            tells_tokens=self.logprobs,
+        return self.sampled(
+            TextRequest(
+                prefix="",
+                messages=messages,
+                copied=predicted[: min(most, MAX_ANSWER_TOKENS) * _CHARS_PER_TOKEN],
+                slot=_conversation(messages),
+                max_tokens=most,
+                tells_tokens=self.logprobs,
+            )
         )
 
     def _most_tokens(self) -> int:
@@ -108,8 +97,6 @@ class ChatBody(msgspec.Struct, frozen=True):
 class ChatAnswer(OpenAIAnswer):
     """An answer to messages, whole or in chunks."""
 
-    tells_usage: bool = False  # at the end of a stream
-    num_logprobs: int | None = None  # listed for each token besides its own
     _has_begun: bool = False
 
     def answer(self, chunks: Sequence[Chunk], done: Done) -> Json:
