@@ -1,10 +1,11 @@
 """Renders messages by a model's own chat template, as `apply_chat_template` of transformers does.
 
-Anybody may have written the template, so what it may do is bounded: text, steps and products.
+Anybody may have written the template, so its text, its time and its products are bounded.
 """
 
 import json
 import sys
+import time
 from collections.abc import Iterator, Mapping, Sequence, Sized
 from contextlib import contextmanager
 from datetime import datetime
@@ -25,7 +26,7 @@ from engine.request import ChatMessage
 _TWICE = 2  # a template writes a message once; with the mark of a name it is a little longer
 _OWN_CHARS = 100_000  # a template's own text; the longest that we saw writes 4,000
 _SOURCE_CHARS = 200_000  # of a template, which is compiled in a second; the longest have 30,000
-_STEPS = 1_000_000  # lines of Python, 0.3 s; 4,096 messages in Qwen's form take 160,000
+_SECONDS = 1.0  # of the thread's time; 4,096 messages in Qwen's form take 0.1
 _FACTOR = 10_000  # the largest in a product, of a number or of a text's length
 
 
@@ -48,7 +49,7 @@ def _rendered(
 ) -> str:
     pieces, num_chars = [], 0
     try:
-        with _few_steps():
+        with _brief():
             for piece in template.generate(
                 messages=messages, add_generation_prompt=True, tools=None, documents=None, **names
             ):
@@ -57,24 +58,22 @@ def _rendered(
                 if num_chars > most:
                     raise TemplateError("it writes much more than the messages")
     except Exception as error:  # a template can raise any
-        reason = printable(str(error))
+        reason = printable(str(error) or type(error).__name__)
         raise InputError(f"the model's chat template refuses the messages: {reason}") from error
     return "".join(pieces)
 
 
 @contextmanager
-def _few_steps() -> Iterator[None]:
+def _brief() -> Iterator[None]:
     """Raise TemplateError in a loop that never ends: its thread runs other completions, too."""
-    left, former = _STEPS, sys.gettrace()
+    end, former = time.thread_time() + _SECONDS, sys.gettrace()
 
-    def count(_frame: FrameType, _event: str, _told: object) -> Any:  # noqa: ANN401 - itself
-        nonlocal left
-        left -= 1
-        if left < 0:
-            raise TemplateError("it takes far too many steps")
-        return count
+    def check(_frame: FrameType, _event: str, _told: object) -> Any:  # noqa: ANN401 - itself
+        if time.thread_time() > end:
+            raise TemplateError(f"it takes more than {_SECONDS:g} s")
+        return check
 
-    sys.settrace(count)
+    sys.settrace(check)
     try:
         yield
     finally:

@@ -102,8 +102,11 @@ def test_a_last_message_of_the_assistant_is_continued():
         ("{% for one in range(90000) %}{{ messages[0].content }}{% endfor %}", "writes much more"),
         ("{% for one in range(9**6) %}{% endfor %}", "numbers that are too large"),
         ("{{ messages[0].content * 90000 }}", "numbers that are too large"),
-        (f"{ENDLESS}{{% endfor %}}{{% endfor %}}", "too many steps"),
-        (f"{BRANCHING}{{{{ grow(60) }}}}", "too many steps"),
+        (f"{BRANCHING}{{{{ grow(60) }}}}", "more than 1 s"),
+        (
+            "{% for one in range(9000) %}{% set x = range(90000) | sum %}{% endfor %}",
+            "more than 1 s",
+        ),
         ("{{ namespace.__init__.__globals__ }}", "unsafe"),
         ("{{ raise_exception.__globals__.sys }}", "unsafe"),
         ("{{ (messages | attr('append'))(1) }}", "unsafe|not callable"),
@@ -114,9 +117,9 @@ def test_a_template_that_refuses_says_why(template, reason):
         chat_prompt(tokenizer_with(template), [ChatMessage("system", "Be brief.")])
 
 
-def test_nothing_is_counted_behind_a_template():
+def test_a_loop_without_an_end_is_ended_and_nothing_behind_it():
     before = sys.gettrace()
-    with pytest.raises(InputError):
+    with pytest.raises(InputError, match="more than 1 s"):
         chat_prompt(tokenizer_with(f"{ENDLESS}{{% endfor %}}{{% endfor %}}"), TALK)
     assert sys.gettrace() is before
 
