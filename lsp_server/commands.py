@@ -66,9 +66,9 @@ async def host_use(server: ForegramServer) -> dict[str, Any]:
 
 COMMANDS: dict[str, Callable[..., object]] = {
     ACCEPT_COMMAND: accepted,
-    ACCEPT: lambda ls, proposal_id: ls.session.next_edits.accepted(proposal_id),
-    REJECT: lambda ls, proposal_id: ls.session.next_edits.rejected(proposal_id),
-    IGNORE: lambda ls, proposal_id: ls.session.next_edits.ignored(proposal_id),
+    ACCEPT: lambda ls, proposal_id: ls.session.next_edits.ended(proposal_id, "accepted"),
+    REJECT: lambda ls, proposal_id: ls.session.next_edits.ended(proposal_id, "rejected"),
+    IGNORE: lambda ls, proposal_id: ls.session.next_edits.ended(proposal_id, "ignored"),
     EDIT_COMMAND: edit,
     "foregram.checkModel": check_model,
     "foregram.cost": cost,

@@ -13,7 +13,7 @@ from lsp_server.edits.elsewhere import elsewhere
 from lsp_server.edits.history import Changes, EditHistory
 from lsp_server.edits.host_edits import HostEdits, WrittenEdit
 from lsp_server.edits.messages import InlineEditParams
-from lsp_server.edits.proposals import Proposal, Proposals
+from lsp_server.edits.proposals import Ending, Proposal, Proposals
 from lsp_server.edits.refusals import DOCUMENT_CHANGED, OUTSIDE, EditRefusedError
 from lsp_server.edits.text_edit import text_edit
 from lsp_server.reasons import Reason, host_reason
@@ -133,20 +133,13 @@ class NextEdits:
         else:
             self.history.follow(uri)
 
-    def accepted(self, proposal_id: str) -> None:
-        """Note that a proposal was applied."""
-        self.history.accepted()
-        self.proposals.accepted(proposal_id)
-
-    def rejected(self, proposal_id: str) -> None:
-        """Note that the user dismissed a proposal."""
-        self.stop_ahead()
-        self.proposals.rejected(proposal_id)
-
-    def ignored(self, proposal_id: str) -> None:
-        """Note that the user went on without deciding; the same edit may come again."""
-        self.stop_ahead()
-        self.proposals.ignored(proposal_id)
+    def ended(self, proposal_id: str, ending: Ending) -> None:
+        """Note what the user did with a proposal."""
+        if ending == "accepted":
+            self.history.accepted()
+        else:
+            self.stop_ahead()
+        self.proposals.ended(proposal_id, ending)
 
     @property
     def _is_off(self) -> bool:

@@ -2,7 +2,7 @@
 
 from collections import deque
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import msgspec
 from lsprotocol import types
@@ -14,6 +14,8 @@ from lsp_server.host.link import HostLink
 
 _MOST_SETTLED = 100  # accepted and rejected edits that are not proposed again
 _MOST_OPEN = 16  # proposals that a client may still speak of; it shows one at a time
+
+Ending = Literal["accepted", "ignored", "rejected"]  # an ignored one may come again
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,29 +71,15 @@ class Proposals:
             self._link.tell(proposal_id, "shown")
         return proposal
 
-    def accepted(self, proposal_id: str) -> None:
-        """Note that a proposal was applied. If that is undone, the user does not want it."""
-        if (proposal := self._settle(proposal_id)) is not None:
-            self._link.tell(proposal_id, "accepted", len(proposal.edit.new_text))
-
-    def rejected(self, proposal_id: str) -> None:
-        """Note that the user dismissed a proposal."""
-        if self._settle(proposal_id) is not None:
-            self._link.tell(proposal_id, "rejected")
-
-    def ignored(self, proposal_id: str) -> None:
-        """Note that the user went on without deciding; the same edit may come again."""
-        self._taken(proposal_id)
-
-    def _settle(self, proposal_id: str) -> Proposal | None:
-        if (proposal := self._taken(proposal_id)) is not None:
+    def ended(self, proposal_id: str, ending: Ending) -> None:
+        """Note what the user did. What was accepted, and undone since, is not wanted again either."""
+        if (proposal := self._named(proposal_id)) is None:
+            return
+        self._open.remove(proposal)
+        if ending != "ignored":
             self._settled.append(proposal.what)
-        return proposal
-
-    def _taken(self, proposal_id: str) -> Proposal | None:
-        if (proposal := self._named(proposal_id)) is not None:
-            self._open.remove(proposal)
-        return proposal
+            length = len(proposal.edit.new_text) if ending == "accepted" else None
+            self._link.tell(proposal_id, ending, length)
 
     def _named(self, proposal_id: str) -> Proposal | None:
         return next((one for one in self._open if one.id == proposal_id), None)
