@@ -91,6 +91,16 @@ def test_a_buffer_that_changes_while_an_edit_is_shown_discards_it(start, script)
     assert (editor.text(), shown(editor)) == (text, [])
 
 
+def test_a_buffer_that_changes_without_the_server_discards_the_edit(start, script):
+    editor = start()
+    ask(editor, script, edit((4, 12), (4, 16), "size"))
+    until_shown(editor, "-area", "+size")
+    editor.lua("vim.lsp.buf_detach_client(0, vim.lsp.get_clients()[1].id)")
+    editor.type("ggyyp<Tab>")
+    until_said(editor, "the edit is discarded")
+    assert editor.text() == (TEXT[:15] + "\n" + TEXT).rstrip("\n")
+
+
 def test_saving_keeps_the_edit_that_is_shown(start, script):
     editor = start()
     ask(editor, script, edit((0, 4), (0, 8), "size"))

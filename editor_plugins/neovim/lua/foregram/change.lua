@@ -6,9 +6,10 @@ local M = {}
 
 local diff = vim.text.diff or vim.diff
 
---- The number of the buffer's text, as the server knows it.
+--- The number of the buffer's text, as the server knows it; nil where no server follows the buffer.
 function M.version(buf)
-  return vim.lsp.util.buf_versions[buf]
+  local is_followed = #vim.lsp.get_clients({ bufnr = buf }) > 0
+  return is_followed and vim.lsp.util.buf_versions[buf] or nil
 end
 
 local function replace(lines, first, edit, encoding)
@@ -89,7 +90,7 @@ function M.new(client, buf, edits)
     lines[#lines] = nil
   end
   local hunks = not holds_nul(old) and hunks_of(first, old, lines) or {}
-  local change = { buf = buf, version = M.version(buf), client_id = client.id, hunks = hunks }
+  local change = { buf = buf, version = M.version(buf), hunks = hunks }
   return #hunks > 0 and change or nil
 end
 
