@@ -1,13 +1,10 @@
 """Completions as a service: the event loop's side of the engine's thread, which never blocks it."""
 
-import asyncio
 import dataclasses
 import os
-import threading
 import time
 import uuid
 from collections.abc import AsyncGenerator, Callable
-from contextlib import suppress
 from dataclasses import dataclass, field
 
 from msgspec.structs import replace
@@ -19,6 +16,7 @@ from engine.errors import DeviceLostError, ForegramError
 from engine.host.buffers import ClientBuffers, ClientId
 from engine.host.clients import Clients
 from engine.host.engine_thread import STOPPING, EngineThread
+from engine.host.event_relay import EventRelay
 from engine.host.failures import RateLimitedLog, log_failure
 from engine.host.metrics import Metrics
 from engine.host.principals import WITHDRAWN
@@ -38,40 +36,6 @@ from engine.memory import resident_bytes
 from engine.progress import Progress
 from engine.request import Chunk, CompletionRequest, Cost, Done, EditOutcome, FinishReason
 from engine.scheduler import Dropped, Job, Scheduler
-
-_LOOK_S = 0.005  # seconds: too short to see, long enough for several tokens of a small model
-
-
-@dataclass(slots=True)
-class EventRelay:
-    """Passes events to the loop, which polls after text, as waking it costs the engine time."""
-
-    loop: asyncio.AbstractEventLoop = field(default_factory=asyncio.get_running_loop)
-    events: asyncio.Queue[CompleteEvent] = field(default_factory=asyncio.Queue)
-    _untold: list[CompleteEvent] = field(default_factory=list)  # not yet taken by the loop
-    _lock: threading.Lock = field(default_factory=threading.Lock)
-    _is_woken: bool = False  # the loop is about to look
-    _looks_again: bool = False  # the loop polls within `_LOOK_S`
-
-    def tell(self, event: CompleteEvent) -> None:
-        """Pass an event to the loop. Thread-safe."""
-        with self._lock:
-            self._untold.append(event)
-            can_wait = self._is_woken or (self._looks_again and isinstance(event, Chunk))
-            self._is_woken = self._is_woken or not can_wait
-        if not can_wait:
-            with suppress(RuntimeError):  # the loop is closed
-                self.loop.call_soon_threadsafe(self._look)
-
-    def _look(self) -> None:
-        with self._lock:
-            untold, self._untold = self._untold, []
-            self._is_woken = False
-            self._looks_again = bool(untold) and isinstance(untold[-1], Chunk)
-        for event in untold:
-            self.events.put_nowait(event)
-        if self._looks_again:
-            self.loop.call_later(_LOOK_S, self._look)
 
 
 class CompletionService:
