@@ -12,7 +12,7 @@ from kernels.compiled import njit
 
 ORDER = 4  # length of the hashed n-gram
 CHAIN = 64  # occurrences kept per chain, newest first
-SHORT_CHAIN = 24  # likewise, of matches shorter than ORDER
+SHORT_CHAIN = 40  # likewise, of matches shorter than ORDER; 24 had 0.9 % fewer tokens a step
 PATIENCE = 512  # slots looked at per chain, dead ones included
 MATCH = 32  # longest match told apart
 CONTEXT = 64  # tokens of a context that are looked at
