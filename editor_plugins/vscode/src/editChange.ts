@@ -9,7 +9,10 @@ export interface Hunk {
   readonly new: readonly string[];
 }
 
-/** Marks of one line, in UTF-16 units; a text is inserted where its `character` is. */
+/**
+ * Marks of one line, in UTF-16 units. Of an empty line that goes the span is empty; a text is inserted
+ * where its `character` is.
+ */
 export interface Span {
   readonly line: number;
   readonly start: number;
@@ -97,9 +100,10 @@ export function marksOf(hunks: readonly Hunk[]): Marks {
     for (const [row, text] of old.entries()) {
       const isBelow = row >= old.length - below;
       const other = isBelow ? made.length - old.length + row : row;
-      const cut = middle(text, row < above || isBelow ? (made[other] ?? "") : "");
+      const isGone = row >= above && !isBelow;
+      const cut = middle(text, isGone ? "" : (made[other] ?? ""));
       const line = first + row;
-      if (cut.end > cut.start) {
+      if (cut.end > cut.start || isGone) {
         struck.push({ line, start: cut.start, end: cut.end });
       }
       if (cut.text !== "") {

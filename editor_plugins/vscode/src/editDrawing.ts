@@ -9,6 +9,7 @@ const ARROW =
   '<path fill="none" stroke="COLOR" stroke-width="1.6" d="M3 8h9M8.5 4.5 12 8l-3.5 3.5"/></svg>';
 
 const GAP = 2; // columns between a text and a line that is drawn beside it
+const WIDE = /[\u1100-\ud7ff\uf900-\uffff]/g; // characters of two columns, roughly
 const MOST_RIGHT = 80; // columns; a longer text is covered
 
 /** What is drawn: the marks of a change, a hint at the end of a line, an arrow in the gutter. */
@@ -24,6 +25,10 @@ export class EditDrawing implements vscode.Disposable {
     backgroundColor: new vscode.ThemeColor("diffEditor.removedTextBackground"),
     rangeBehavior: vscode.DecorationRangeBehavior.ClosedClosed,
   });
+  private readonly gone = vscode.window.createTextEditorDecorationType({
+    isWholeLine: true, // nothing of an empty line can be struck
+    backgroundColor: new vscode.ThemeColor("diffEditor.removedTextBackground"),
+  });
   private readonly text = vscode.window.createTextEditorDecorationType({
     rangeBehavior: vscode.DecorationRangeBehavior.ClosedClosed,
   });
@@ -32,6 +37,7 @@ export class EditDrawing implements vscode.Disposable {
     dark: { gutterIconPath: arrowIn("#59a4f9") },
     overviewRulerColor: new vscode.ThemeColor("editorOverviewRuler.modifiedForeground"),
   });
+  private readonly types = [this.struck, this.gone, this.text, this.arrow];
   private editor: vscode.TextEditor | undefined;
 
   draw(editor: vscode.TextEditor, { marks, hint, arrow }: Drawing): void {
@@ -42,19 +48,23 @@ export class EditDrawing implements vscode.Disposable {
     const texts = marks === undefined ? [] : textsOf(marks, editor);
     const hints = hint === undefined ? [] : [atEnd(editor, hint.line, hintStyle(hint.text))];
     editor.setDecorations(this.struck, spans);
+    editor.setDecorations(
+      this.gone,
+      spans.filter(({ isEmpty }) => isEmpty),
+    );
     editor.setDecorations(this.text, [...texts, ...hints]);
     editor.setDecorations(this.arrow, [new vscode.Range(arrow, 0, arrow, 0)]);
   }
 
   clear(): void {
-    for (const type of [this.struck, this.text, this.arrow]) {
+    for (const type of this.types) {
       this.editor?.setDecorations(type, []);
     }
     this.editor = undefined;
   }
 
   dispose(): void {
-    vscode.Disposable.from(this.struck, this.text, this.arrow).dispose();
+    vscode.Disposable.from(...this.types).dispose();
   }
 }
 
@@ -65,9 +75,8 @@ function textsOf(
   const tab = " ".repeat(Number(editor.options.tabSize));
   const drawn = (text: string): string => text.replaceAll("\t", tab).replaceAll(" ", "\u00a0");
   const width = (line: number): number => {
-    const own = drawn(editor.document.lineAt(line).text).length;
-    const more = inserted.filter((one) => one.line === line);
-    return more.reduce((all, { text }) => all + drawn(text).length, own);
+    const more = inserted.filter((one) => one.line === line).map(({ text }) => text);
+    return drawn([editor.document.lineAt(line).text, ...more].join("")).replace(WIDE, "##").length;
   };
   const beside = inserted.map(({ line, character, text }) => ({
     range: new vscode.Range(line, character, line, character),

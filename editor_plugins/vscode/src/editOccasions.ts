@@ -3,7 +3,6 @@
 import * as vscode from "vscode";
 
 import { troublesIn } from "./nextEditRequest";
-import { RecentEdits } from "./recentEdits";
 
 const PAUSE_MS = 300; // after the last key
 const NEAR_LINES = 10; // between an edit and a diagnostic that it may have caused
@@ -18,7 +17,6 @@ interface LastEdit {
 
 export class EditOccasions implements vscode.Disposable {
   private readonly disposable: vscode.Disposable;
-  private readonly recent = new RecentEdits();
   private timer: NodeJS.Timeout | undefined;
   private last: LastEdit | undefined;
 
@@ -33,10 +31,9 @@ export class EditOccasions implements vscode.Disposable {
     );
   }
 
-  /** Asks at once: an edit or a suggestion was accepted, which is no bulk edit. */
+  /** Asks at once: an edit or a suggestion was accepted. */
   now(): void {
     this.stop();
-    this.recent.forget();
     this.ask();
   }
 
@@ -52,13 +49,11 @@ export class EditOccasions implements vscode.Disposable {
       return;
     }
     this.stop();
-    const time = Date.now();
-    this.recent.note(contentChanges, time);
-    if (reason !== undefined || this.recent.isBulk(time)) {
-      return; // undone, or too much at once
+    if (reason !== undefined) {
+      return; // undone, or done again
     }
     const troubles = new Set(troublesIn(document).map(nameOf));
-    this.last = { document, line: first.range.start.line, time, troubles };
+    this.last = { document, line: first.range.start.line, time: Date.now(), troubles };
     this.timer = setTimeout(this.ask, PAUSE_MS);
   }
 

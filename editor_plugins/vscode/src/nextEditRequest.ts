@@ -7,7 +7,6 @@ import type { ForegramClient } from "./client";
 import { placeIn, plainRange } from "./documents";
 import type { Edit, Range } from "./textEdits";
 
-const MOST_DIAGNOSTICS = 64; // as many as the server takes
 const { Error: ERROR, Warning: WARNING } = vscode.DiagnosticSeverity;
 
 /** An edit of a document in the version that it was asked for. */
@@ -43,7 +42,10 @@ export async function requestNextEdit(
     ...placeIn(document, position),
     textDocument: { uri, version },
     context: { triggerKind: 2 },
-    diagnostics: diagnosticsNear(document, position),
+    diagnostics: troublesIn(document).map(({ message, range }) => ({
+      message,
+      range: plainRange(range),
+    })),
   };
   try {
     const method = "textDocument/copilotInlineEdit";
@@ -60,19 +62,7 @@ export async function requestNextEdit(
   }
 }
 
-/** Errors and warnings, the nearest first. */
-function diagnosticsNear(document: vscode.TextDocument, { line }: vscode.Position): object[] {
-  const distance = ({ range }: vscode.Diagnostic): number => Math.abs(range.start.line - line);
-  return troublesIn(document)
-    .sort((one, other) => distance(one) - distance(other))
-    .slice(0, MOST_DIAGNOSTICS)
-    .map(({ severity, message, range }) => ({
-      severity: severity === ERROR ? "error" : "warning",
-      message,
-      range: plainRange(range),
-    }));
-}
-
+/** Errors and warnings. */
 export function troublesIn(document: vscode.TextDocument): vscode.Diagnostic[] {
   const all = vscode.languages.getDiagnostics(document.uri);
   return all.filter(({ severity }) => severity === ERROR || severity === WARNING);

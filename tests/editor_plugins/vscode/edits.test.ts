@@ -13,10 +13,6 @@ import {
   type Lines,
 } from "../../../editor_plugins/vscode/src/editChange";
 import {
-  RecentEdits,
-  type TextChange,
-} from "../../../editor_plugins/vscode/src/recentEdits";
-import {
   withEdits,
   type Edit,
 } from "../../../editor_plugins/vscode/src/textEdits";
@@ -103,25 +99,13 @@ test("a line is compared with the one that it resembles", () => {
   });
 });
 
-function typed(text: string, removed = 0): TextChange {
-  return {
-    text,
-    rangeLength: removed,
-    range: { start: { line: 0 }, end: { line: 0 } },
-  };
-}
-
-test("much at once is a bulk edit for a moment, and typing is none", () => {
-  const recent = new RecentEdits();
-  for (let time = 0; time < 10_000; time += 50) {
-    recent.note([typed("a")], time);
-    assert.ok(!recent.isBulk(time));
-  }
-  recent.note([typed("b\n".repeat(8))], 10_000);
-  assert.ok(recent.isBulk(11_000));
-  assert.ok(!recent.isBulk(11_500));
-  recent.note([typed("", 200)], 20_000);
-  assert.ok(recent.isBulk(20_000));
-  recent.forget(); // an accepted suggestion
-  assert.ok(!recent.isBulk(20_000));
+test("an empty line that goes is marked, too", () => {
+  const joined = block("a\n\nb\nc", {
+    range: { start: { line: 0, character: 1 }, end: { line: 2, character: 1 } },
+    newText: "",
+  });
+  assert.deepEqual(marksOf(hunksOf(joined)).struck, [
+    { line: 1, start: 0, end: 0 },
+    { line: 2, start: 0, end: 1 },
+  ]);
 });
