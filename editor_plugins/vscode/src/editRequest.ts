@@ -1,7 +1,12 @@
 /** A change that is asked for in words, with its progress: the server's `foregram.edit`. */
 
 import * as vscode from "vscode";
-import { LSPErrorCodes, WorkDoneProgress, type TextEdit } from "vscode-languageclient/node";
+import {
+  ErrorCodes,
+  LSPErrorCodes,
+  WorkDoneProgress,
+  type TextEdit,
+} from "vscode-languageclient/node";
 
 import type { ForegramClient } from "./client";
 
@@ -14,6 +19,8 @@ export interface EditRequest {
 }
 
 type Report = vscode.Progress<{ readonly increment: number }>;
+
+const REFUSALS = new Set<unknown>([LSPErrorCodes.RequestFailed, ErrorCodes.InvalidParams]);
 
 let numAsked = 0; // names the progress of each
 
@@ -39,8 +46,9 @@ export async function requestEdit(
       const { edits } = await client.sendRequest<{ edits: TextEdit[] }>(method, params, token);
       return edits;
     } catch (error) {
-      if (!isCancelled(error)) {
-        say(error instanceof Error ? error.message : String(error));
+      const { code, message } = error as { readonly code?: unknown; readonly message: string };
+      if (code !== LSPErrorCodes.RequestCancelled) {
+        say(REFUSALS.has(code) ? message : "the server gave no answer, and its log may say why");
       }
       return undefined;
     } finally {
@@ -56,8 +64,4 @@ function follow(client: ForegramClient, name: string, report: Report): vscode.Di
     report.report({ increment: percentage - reached });
     reached = percentage;
   });
-}
-
-function isCancelled(error: unknown): boolean {
-  return (error as { code?: unknown }).code === LSPErrorCodes.RequestCancelled;
 }

@@ -3,8 +3,10 @@
 import pytest
 
 from tests.support.vscode import scripted_window
+from tests.support.vscode_server import TIDY_KEY
 
 SHOP = "def total(items):\n    return sum(items)\n"
+ACCEPT = ".editor-actions .action-label[aria-label^='Accept the Edit']"  # where keys know it, too
 TYPED = "def total(items: list[float]) -> float:"
 
 
@@ -27,7 +29,8 @@ def ask(window, instruction="add type hints"):
 
 def shows_edit(window):
     changed = window.page.locator(".editor.modified .view-lines")
-    return TYPED in "".join(changed.all_text_contents()).replace("\u00a0", " ")
+    is_drawn = TYPED in "".join(changed.all_text_contents()).replace("\u00a0", " ")
+    return is_drawn and window.page.locator(ACCEPT).count() > 0
 
 
 def edit(version=1):
@@ -111,3 +114,44 @@ def test_why_there_is_no_edit_is_said_and_nothing_is_said_of_one_that_is_cancell
     window.until(lambda: len(asked(script)) == 2, "the request")
     window.until(lambda: len(window.messages()) == before, "no progress and no further message")
     assert window.tabs() == ["shop.py"]
+
+
+def test_an_edit_ends_with_its_tab(script, window):
+    script.answers("foregram.edit", edit())
+    ask(window)
+    window.until(lambda: shows_edit(window), "the change")
+    window.press(TIDY_KEY)  # closes it
+    window.until(lambda: window.tabs() == ["shop.py"], "the difference is closed")
+    window.press("Control+Enter")
+    window.until(window.is_dirty, "a new line, as in other texts")
+    assert TYPED not in window.screen().document
+
+
+def test_of_two_edits_the_second_is_shown(script, window):
+    script.holds("foregram.edit")
+    ask(window)
+    window.until(lambda: len(asked(script)) == 1, "the first request")
+    ask(window, "rename items")
+    window.until(lambda: len(asked(script)) == 2, "the second request")
+    script.answers("foregram.edit", edit())
+    window.until(lambda: shows_edit(window), "the change")
+    window.until(lambda: not window.messages(), "no progress")
+    assert len(window.tabs()) == 2
+
+
+def test_an_edit_is_cancelled_where_its_progress_is_shown(script, window):
+    script.holds("foregram.edit")
+    ask(window)
+    window.wait_for_message("foregram: add type hints")
+    window.press_button("Cancel")
+    window.until(lambda: script.heard("$/cancelRequest"), "the server knows")
+    script.refuses("foregram.edit", "cancelled", -32800)
+    window.until(lambda: not window.messages(), "no progress and no message")
+    assert window.tabs() == ["shop.py"]
+
+
+def test_a_server_that_fails_at_an_edit_leaves_one_sentence(script, window):
+    script.refuses("foregram.edit", "Traceback: KeyError", -32603)
+    ask(window)
+    window.wait_for_message("foregram: the server gave no answer, and its log may say why")
+    assert not any("Traceback" in one for one in window.messages())
