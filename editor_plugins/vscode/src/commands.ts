@@ -59,9 +59,7 @@ export class Commands {
       acceptEdit: () => askedEdits.accept(),
       discardEdit: () => askedEdits.discard(),
       acceptNextEdit: () => nextEdits.accept(),
-      dismissNextEdit: () => {
-        nextEdits.dismiss();
-      },
+      dismissNextEdit: () => nextEdits.dismiss(),
       toggle: () => preferences.enableHere(!preferences.switches().enable),
       toggleEverywhere: () => preferences.enableEverywhere(!preferences.isEnabledEverywhere),
       toggleLanguage: () => this.setLanguage(),

@@ -66,14 +66,16 @@ export class NextEdits implements vscode.Disposable {
     if (!(await shown.apply())) {
       return; // the document has changed in this very moment
     }
-    await this.tell(shown.edit.command?.command, shown);
+    await this.tell(shown.edit.command?.command, shown.edit);
     this.accepted();
   }
 
   /** Takes it away, until something changes. */
-  dismiss(): void {
+  async dismiss(): Promise<void> {
     this.leave(REJECT);
     this.occasions.stop();
+    const ghost = await this.ghost.dismiss();
+    await this.tell(REJECT, ghost);
   }
 
   private async ask(): Promise<void> {
@@ -143,12 +145,12 @@ export class NextEdits implements vscode.Disposable {
       this.shown = undefined;
       this.drawing.clear();
       setContext(false, false);
-      void this.tell(fate, shown);
+      void this.tell(fate, shown.edit);
     }
   }
 
-  private async tell(command: string | undefined, { edit }: ShownEdit): Promise<void> {
-    if (command !== undefined && edit.command !== undefined) {
+  private async tell(command?: string, edit?: Pick<NextEdit, "command">): Promise<void> {
+    if (command !== undefined && edit?.command !== undefined) {
       const given: readonly unknown[] = edit.command.arguments ?? [];
       await this.client()?.execute(command, ...given);
     }

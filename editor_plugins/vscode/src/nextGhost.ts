@@ -20,13 +20,23 @@ export class NextGhost implements vscode.Disposable {
   constructor() {
     this.disposable = vscode.workspace.onDidChangeTextDocument((change) => {
       if (change.contentChanges.length > 0 && change.document === this.ghost?.document) {
-        this.ghost = along(this.ghost, change);
+        this.keep(along(this.ghost, change));
       }
     });
   }
 
+  /** Takes it from the screen; returns what it was, if there was one. */
+  async dismiss(): Promise<Ghost | undefined> {
+    const { ghost } = this;
+    if (ghost !== undefined) {
+      this.keep(undefined);
+      await vscode.commands.executeCommand("editor.action.inlineSuggest.hide");
+    }
+    return ghost;
+  }
+
   async show(ghost: Ghost): Promise<void> {
-    this.ghost = ghost;
+    this.keep(ghost);
     await vscode.commands.executeCommand("editor.action.inlineSuggest.trigger");
   }
 
@@ -42,6 +52,13 @@ export class NextGhost implements vscode.Disposable {
     }
     const item = new vscode.InlineCompletionItem(ghost.text, new vscode.Range(position, position));
     return [Object.assign(item, ghost.command && { command: ghost.command })];
+  }
+
+  /** The key that dismisses it depends on it. */
+  private keep(ghost: Ghost | undefined): void {
+    this.ghost = ghost;
+    const name = "foregram.isNextEditGhost";
+    void vscode.commands.executeCommand("setContext", name, ghost !== undefined);
   }
 
   dispose(): void {

@@ -9,6 +9,8 @@ SHOP = "price = 1\ncount = 2\ntotal = price * count\n" + 40 * "\n" + "print(pric
 METHOD = "textDocument/copilotInlineEdit"
 LAST = 43  # the line of `print`, from 0
 NOTHING = NextEdit()
+IGNORE = "github.copilot.didIgnoreNextEditSuggestionItem"
+REJECT = "github.copilot.didRejectNextEditSuggestionItem"
 
 
 @pytest.fixture
@@ -102,9 +104,7 @@ def test_escape_dismisses_an_edit_until_something_changes(script, window):
     wait_for_marks(window, NextEdit(("price",), ("cost",)))
     window.press("Escape")
     wait_for_marks(window, NOTHING)
-    window.until(
-        lambda: ran(script) == ["github.copilot.didRejectNextEditSuggestionItem"], "the refusal"
-    )
+    window.until(lambda: ran(script) == [REJECT], "the refusal")
     window.go_to(2, 1)
     window.press("Tab")
     window.until(lambda: "    count = 2" in window.screen().document, "an indented line")
@@ -147,14 +147,83 @@ def test_a_text_inserted_at_the_cursor_is_ghost_text_which_stays_while_it_is_typ
     window.until(lambda: ran(script) == ["scripted.accept"], "the accept")
 
 
-def test_nothing_is_asked_for_when_a_text_is_pasted_or_selected(script, window):
+def test_nothing_is_asked_for_while_a_text_is_selected(script, window):
     script.answers(METHOD, edit(2, 0, 21, "total = cost * count"))
     window.go_to(4, 1)
-    window.page.keyboard.insert_text(10 * "# pasted\n")
+    window.type("# ")
     window.press("Shift+ArrowUp")
     window.until(lambda: "selected" in window.status_bar(), "a selection")
-    window.press("ArrowDown")
-    assert not script.heard(METHOD)
+    window.go_to(5, 1)
+    window.type("#")
+    wait_for_marks(window, NextEdit(("price",), ("cost",)))
+    assert [one["position"]["line"] for one in script.heard(METHOD)] == [4]
+
+
+@pytest.mark.parametrize("keys", [["Shift+ArrowRight"], ["Shift+Alt+ArrowDown"]], ids="-".join)
+def test_an_edit_leaves_where_text_is_selected_or_there_are_several_cursors(script, window, keys):
+    script.answers(METHOD, edit(2, 0, 21, "total = cost * count"))
+    window.go_to(1, 1)
+    window.type("# ")
+    wait_for_marks(window, NextEdit(("price",), ("cost",)))
+    window.press(*keys)
+    wait_for_marks(window, NOTHING)
+    window.until(lambda: ran(script) == [IGNORE], "the server knows")
+    assert "total = price * count" in window.screen().document
+
+
+def test_tab_belongs_to_the_list_of_words_while_that_is_open(script, window):
+    script.answers(METHOD, edit(2, 0, 21, "total = cost * count"))
+    window.go_to(4, 1)
+    window.type("cou")
+    wait_for_marks(window, NextEdit(("price",), ("cost",)))
+    window.press("Control+Space")
+    window.page.wait_for_selector(".suggest-widget.visible .monaco-list-row.focused")
+    window.press("Tab")
+    window.until(lambda: "\ncount\n" in window.screen().document, "the word")
+    assert "total = price * count" in window.screen().document
+
+
+def test_an_edit_that_deletes_lines_of_a_text_with_wide_characters_and_crlf(script, window):
+    text = "a = '\U0001f600\u4e2d'\r\nb = 2\r\n\r\nc = '\U0001f600' + b\r\nd = 4\r\n"
+    (window.folder / "wide.py").write_bytes(text.encode())
+    window.open("wide.py")
+    where = {"start": {"line": 1, "character": 0}, "end": {"line": 3, "character": 12}}
+    script.answers(METHOD, {"edits": [{"text": "c = '\U0001f601' + 2", "range": where}]})
+    window.go_to(1, 1)
+    window.press("End")
+    window.type(" ")
+    wait_for_marks(window, NextEdit(("b = 2", "\U0001f600' + b"), ("\U0001f601' + 2",)))
+    script.answers(METHOD, {"edits": []})
+    window.press("Tab")
+    window.until(lambda: "b = 2" not in window.screen().document, "the edit")
+    window.save()
+    saved = (window.folder / "wide.py").read_bytes().decode()
+    assert saved == "a = '\U0001f600\u4e2d' \r\nc = '\U0001f601' + 2\r\nd = 4\r\n"
+
+
+def test_an_edit_that_comes_after_a_further_key_is_not_shown(script, window):
+    script.holds(METHOD)
+    window.go_to(1, 1)
+    window.type("# ")
+    wait_for_request(script, window, 1)
+    window.type("x")
+    wait_for_request(script, window, 2)
+    first, last = (one["textDocument"] for one in script.heard(METHOD))
+    assert first["version"] < last["version"]
+    script.answers(METHOD, edit(2, 0, 21, "total = cost * count", textDocument=last))
+    wait_for_marks(window, NextEdit(("price",), ("cost",)))
+    window.until(lambda: script.heard("textDocument/didShowInlineEdit"), "the server knows")
+    assert len(script.heard("textDocument/didShowInlineEdit")) == 1
+
+
+def test_escape_dismisses_a_text_at_the_cursor_and_the_server_knows(script, window):
+    script.answers(METHOD, edit(1, 10, 10, " + tax"))
+    window.go_to(2, 10)
+    window.type("0")
+    assert window.wait_for_ghost().ghost == " + tax"
+    window.press("Escape")
+    window.until(lambda: not window.ghost(), "no ghost text")
+    window.until(lambda: ran(script) == [REJECT], "the refusal")
 
 
 def test_trouble_that_an_edit_has_caused_is_a_reason_to_ask_and_is_told(script, window):
