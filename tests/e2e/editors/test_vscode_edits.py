@@ -121,7 +121,10 @@ def test_an_edit_ends_with_its_tab(script, window):
     ask(window)
     window.until(lambda: shows_edit(window), "the change")
     window.press(TIDY_KEY)  # closes it
-    window.until(lambda: window.tabs() == ["shop.py"], "the difference is closed")
+    window.until(
+        lambda: window.tabs() == ["shop.py"],
+        lambda: f"the difference is closed; there are {window.tabs()}",
+    )
     window.press("Control+Enter")
     window.until(window.is_dirty, "a new line, as in other texts")
     assert TYPED not in window.screen().document

@@ -145,6 +145,26 @@ def test_a_picture_of_a_next_edit(code, script):
     assert path.stat().st_size < 50_000
 
 
+def test_a_picture_of_an_asked_edit(code, script):
+    """Nor does this one have our server."""
+    old, new = "def total_of(items):", "def total_of(items: list[Item]) -> float:"
+    where = {"start": {"line": 3, "character": 0}, "end": {"line": 3, "character": len(old)}}
+    script.behaves(commands=["foregram.edit"])
+    script.answers("foregram.edit", {"version": 1, "edits": [{"range": where, "newText": new}]})
+    with scripted_window(code, script, {"diffEditor.renderSideBySide": False}) as window:
+        window.press("Control+b")
+        (window.folder / "shop.py").write_text(RENAMED)
+        window.open("shop.py")
+        window.until(lambda: script.heard("textDocument/didOpen"), "the document")
+        window.go_to(4, 1)
+        window.command("foregram: Edit…")
+        window.answer("add type hints")
+        window.page.wait_for_selector(".editor.modified .line-insert")
+        path = IMAGES / "asked-edit.png"
+        picture(window).crop((0, 0, 620, 270)).save(path, optimize=True)
+    assert path.stat().st_size < 50_000
+
+
 class Frames:
     def __init__(self, window):
         self.window = window
