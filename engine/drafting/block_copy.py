@@ -187,8 +187,13 @@ def _renamed(text: bytes, old: bytes, new: bytes) -> bytes:
 
 
 def _reindented(text: bytes, old: bytes, new: bytes) -> bytes:
-    """Indent the lines below the first as `new` ends, while they are as deep as the end of `old`."""
+    """Indent the lines below the first as `new` ends, while they are as deep as the end of `old`.
+
+    Both must end with the same line, but for its indentation.
+    """
     before, behind = _indent(old), _indent(new)
+    if _last_line(old).lstrip() != _last_line(new).lstrip():
+        return text
     first, *lines = text.split(b"\n")
     for place, line in enumerate(lines):
         if line.startswith(before):
@@ -202,6 +207,10 @@ def _indent(text: bytes) -> bytes:
     """The indentation of the last line."""
     found = _INDENT.match(text, _line_start(text, len(text)))
     return found[0] if found else b""
+
+
+def _last_line(text: bytes) -> bytes:
+    return text[_line_start(text, len(text)) :]
 
 
 def _line_start(text: bytes, end: int) -> int:

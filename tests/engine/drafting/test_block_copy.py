@@ -73,6 +73,15 @@ def test_an_inserted_line_with_the_same_names_replaces_no_word():
     assert goes_on("def push(box):\n    if box.kind", "\n    return kind, kind\n", block)
 
 
+def test_lines_stay_as_deep_as_they_are_below_another_line_with_the_same_words():
+    block = (
+        "def push(box):\n    import stock\n\n    if isinstance(box, stock.Box):\n"
+        "        box = box.kind\n    return box\n"
+    )
+    below = "    import stock\n\n    if isinstance(box, "
+    assert goes_on("def push(box: stock.Box) -> None:\n", below, block)
+
+
 def test_lines_are_indented_as_the_line_above():
     answer = (
         BLOCK[: BLOCK.index("    self.items")] + "    with self.lock:\n        self.items.append"
