@@ -28,7 +28,11 @@ _IS_DRAWN = "!!document.querySelector('.editor-instance .view-line span[class*=\
 
 
 class _TimedEngine(EditEngine):
-    """Needs `ENGINE_MS` for an edit, and completes nothing."""
+    """Needs `ENGINE_MS` for an edit, which is of the next line, and completes nothing."""
+
+    def answer(self, request: CompletionRequest) -> EditOutcome:
+        row = request.prefix.count("\n") + 1
+        return EditOutcome(row, row + 1, (f"cost_{row} = {row}",), probability=0.9)
 
     def completing(self, request: CompletionRequest, **how: Any) -> Any:
         self.words = ("edit",) if request.edit else ()
@@ -44,11 +48,7 @@ def pause_ms() -> int:
 def measure() -> list[float]:
     """Return the milliseconds from each key to the frame with the edit that follows it."""
     text = "".join(f"price_{row} = {row}\n" for row in range(NUM_KEYS + 1))
-    edits = [
-        EditOutcome(row, row + 1, (f"cost_{row} = {row}",), probability=0.9)
-        for row in range(1, NUM_KEYS + 1)
-    ]
-    engine = _TimedEngine(*edits, before_word=lambda _: time.sleep(ENGINE_MS / 1000))
+    engine = _TimedEngine(before_word=lambda _: time.sleep(ENGINE_MS / 1000))
     with (
         own_home() as environ,
         served_edits(engine, environ),
