@@ -36,6 +36,8 @@ class RejoinRule:
         ]
         if len(places) != 1:
             return ""
+        if _ends_with(old[: places[0]], new[: len(new) - len(tail)]):
+            return ""  # it may have begun in the middle, and has changed nothing yet
         rest = "\n".join(old[places[0] + len(tail) :])
         # Where the words that were replaced stand once more, they may be replaced, too.
         removed = _words(old[start : places[0]]) - _words(new[start : len(new) - len(tail)])
@@ -46,6 +48,10 @@ def _tail(lines: Sequence[str]) -> Sequence[str]:
     """The last lines, as many as are enough; none if there are fewer."""
     filled = [number for number, line in enumerate(lines) if line.strip()]
     return lines[filled[-_LEAST_LINES] :] if len(filled) > _LEAST_LINES - 1 else ()
+
+
+def _ends_with(lines: Sequence[str], end: Sequence[str]) -> bool:
+    return len(lines) >= len(end) and lines[len(lines) - len(end) :] == end
 
 
 def _words(lines: Sequence[str]) -> set[str]:

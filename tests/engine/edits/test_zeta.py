@@ -5,11 +5,14 @@ The expected prompts are those of Zed's own code for the same documents.
 
 from dataclasses import replace
 
+import msgspec
 import pytest
 
+from engine.config import StopRules
 from engine.edits.edit_prompt import EditedDocument, EditPrompt, LineEdit, Refusal, RefusedEditError
 from engine.edits.zeta import zeta_1_prompt, zeta_2_prompt, zeta_21_prompt
 from engine.request import EditTask, PastEdit, Snippet
+from engine.text.stopper import Stopper
 
 CODE = """\
 def area(radius):
@@ -147,6 +150,15 @@ def test_an_answer_replaces_what_stands_between_two_markers():
     assert read(prompt, f"<|marker_2|>{end}<|marker_3|>") == edit
     assert read(prompt, f"<|marker_1|>{start}\n<|marker_2|>{end}\n<|marker_3|>") == edit
     assert read(prompt, "<|marker_1|><|marker_2|>") == LineEdit(0, 16, ())
+
+
+def test_an_answer_from_a_later_marker_on_goes_on_until_it_has_changed_a_line():
+    lines = [f"x{number} = {number}" for number in range(20)]
+    prompt = zeta_21_prompt(document("\n".join(lines), 0, 0))
+    rules = msgspec.structs.replace(StopRules.verbatim(999), rejoins=True)
+    stopper = Stopper(rules, "", "", copied=prompt.block)
+    end = "\n".join([*lines[16:19], "x19 = 20"])
+    assert not any(map(stopper.push, f"<|marker_2|>{end}\n<|marker_3|>"))
 
 
 def test_each_refusal_has_its_reason():

@@ -27,7 +27,7 @@ def ended(answer, old=OLD, rules=RULES):
     [
         pytest.param("a = 1\nb = 9\nc = 3\nd = 4\ne = 5\n", id="a line is replaced"),
         pytest.param("a = 1\nnew\nb = 2\nc = 3\nd = 4\n", id="a line is inserted"),
-        pytest.param("b = 2\nc = 3\nd = 4\n", id="the first line is deleted"),
+        pytest.param("a = 1\nc = 3\nd = 4\ne = 5\n", id="a line is deleted"),
     ],
 )
 def test_three_old_lines_behind_a_change_end_it(answer):
@@ -46,6 +46,7 @@ def test_three_old_lines_behind_a_change_end_it(answer):
         pytest.param("x\na\na\na\n", "y\na\na\na\na\nz", id="lines that stand twice"),
         pytest.param("let b\n1\n2\n3\n", "let a\n1\n2\n3\nuse(a)", id="a renamed word comes again"),
         pytest.param("x\n1\n2\n3\n", "y\n1\n2\n3\n", id="no rest"),
+        pytest.param("b = 2\nc = 3\nd = 4\ne = 5\n", OLD, id="it begins in the middle"),
     ],
 )
 def test_an_answer_goes_on_while_more_may_change(answer, old):
