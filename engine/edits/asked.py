@@ -74,7 +74,8 @@ class _Block:
         if self.space and all(line.startswith(self.space) for line in filter(str.strip, lines)):
             lines = [line.removeprefix(self.space) for line in lines]
         lines = [*head, *lines, *tail]
-        if [line.rstrip() for line in lines] == [line.rstrip() for line in self.lines]:
+        is_same = [line.rstrip() for line in lines] == [line.rstrip() for line in self.lines]
+        if is_same and sum(map(len, lines)) >= sum(map(len, self.lines)):  # no blanks are removed
             raise RefusedEditError(Refusal.NO_CHANGE)
         return tuple(self.space + line if line.strip() else line for line in lines)
 

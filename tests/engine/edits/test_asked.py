@@ -101,6 +101,11 @@ def test_an_answer_without_its_end_changes_nothing():
     assert refusal(asked(), "def total(self):", is_cut=True) == "token_limit"
 
 
+def test_blanks_at_the_end_of_a_line_can_be_removed():
+    edit = changed(asked(("x = 1  ", "y = 2"), 0, 2), "x = 1\ny = 2")
+    assert edit.lines == ("x = 1", "y = 2")
+
+
 def test_the_same_text_is_no_change():
     assert refusal(asked(), "def total(self):\n    return 0  ") == "no_change"
 
