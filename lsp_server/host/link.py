@@ -104,6 +104,7 @@ class HostLink:
     ) -> AsyncGenerator[CompleteEvent]:
         """Bring the host up to date and complete. Raises HostGoneError and HostRefusedError."""
         settings = self._workspace.settings
+        is_greedy = edit is not None and not edit.instruction  # as authors of such models ask
         build = partial(
             CompleteRequest,
             uri=anchor.document.uri,
@@ -111,7 +112,7 @@ class HostLink:
             overlay=anchor.overlay,
             layout=settings.layout,
             lookahead=settings.lookahead,
-            sampling=sampling or Sampling(settings.temperature),
+            sampling=sampling or Sampling(0.0 if is_greedy else settings.temperature),
             stop=stop,
             is_prefetch=is_prefetch,
             edit=edit,
