@@ -31,6 +31,12 @@ def text_with(**rows):
             (50, 4),
             id="the first of equally rare names",
         ),
+        pytest.param(
+            text_with(_5="resize", _50="total", _55="total"),
+            Hunk(30, ("size = total",), ("",)),
+            (50, 5),
+            id="a part of another name does not count",
+        ),
         pytest.param(text_with(_5="width"), None, None, id="there was no edit"),
     ],
 )
