@@ -33,7 +33,7 @@ _REASONS: dict[str, Reason] = {  # by refusal; all others mean that an answer br
 }
 _BY_CODE: dict[str, Reason] = {one.value: one for one in Reason}
 # The model has nothing new to say at the cursor, and may have elsewhere.
-_LOOKS_ON = frozenset({Reason.EDIT_RETURNS, Reason.NO_NEXT_EDIT})
+_LOOKS_ON = frozenset({Reason.EDIT_KNOWN, Reason.EDIT_RETURNS, Reason.NO_NEXT_EDIT})
 
 
 class _Ahead(NamedTuple):

@@ -304,6 +304,18 @@ async def test_a_name_that_recurs_far_away_gets_a_second_look(tmp_path):
     assert [one.prefix.count("\n") for one in engine.requests] == [0, 31]
 
 
+async def test_after_a_rejection_the_second_look_still_comes(tmp_path):
+    near = EditOutcome(1, 2, ("line0 = breadth",), probability=0.9)
+    far = EditOutcome(31, 32, ("print(breadth)",), probability=0.9)
+    async with served(tmp_path, EditEngine(near, near, far)) as shown:
+        await opened(shown, LONG)
+        shown.replace(types.Position(0, 0), types.Position(0, 5), "breadth")
+        [edit] = await edits(shown)
+        await told(shown, "Reject", edit)
+        [edit] = await edits(shown)
+    assert edit.text == "print(breadth)"
+
+
 async def test_the_nearest_diagnostic_far_away_gets_a_second_look(tmp_path):
     engine = EditEngine(NOTHING)
     diagnostics = [
