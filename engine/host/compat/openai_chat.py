@@ -25,7 +25,7 @@ from engine.host.compat.openai_answer import (
     message,
     usage,
 )
-from engine.host.protocol import MAX_ANSWER_TOKENS
+from engine.host.protocol import MAX_ANSWER_TOKENS, MAX_TOKENS
 from engine.request import ChatMessage, Chunk, Done, TokenText
 
 CHAT_PATH = "/v1/chat/completions"
@@ -90,7 +90,7 @@ class ChatBody(TextBody, frozen=True, kw_only=True):
         for most in (self.max_completion_tokens, self.max_tokens, self.n_predict):
             if most is not None and most != -1:
                 return most
-        return MAX_ANSWER_TOKENS
+        return MAX_TOKENS  # the memory for them is reserved
 
 
 @dataclass(slots=True)

@@ -69,7 +69,7 @@ async def test_an_answer_is_a_message_with_every_field_that_a_strict_client_read
     (request,) = engine.requests
     assert request.messages == TOLD
     assert (request.prefix, request.copied) == ("", "")
-    assert (request.sampling.temperature, request.stop.max_tokens) == (0, 4096)
+    assert (request.sampling.temperature, request.stop.max_tokens) == (0, 1024)
     assert not request.stop.indentation
 
 

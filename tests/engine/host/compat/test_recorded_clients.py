@@ -66,7 +66,7 @@ async def test_llama_vims_instruct_mode_reads_the_selection_ahead_and_then_strea
     """Its first request, while the user writes, must not generate an answer."""
     engine = HeldEngine()
     (_, ahead), (asked, streamed) = await replayed(tmp_path, "llama_vim_instruct", engine)
-    assert [one.stop.max_tokens for one in engine.requests] == [0, 4096]
+    assert [one.stop.max_tokens for one in engine.requests] == [0, 1024]
     assert ahead.json()["choices"][0]["message"]["content"] == ""
     assert answered(streamed) == "one two three"
     assert engine.requests[1].messages[-1].content == asked["body"]["messages"][-1]["content"]
