@@ -1,6 +1,7 @@
 """The command `foregram.edit`: progress in the editor, and the change applied in one step."""
 
 import asyncio
+import logging
 import uuid
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -15,6 +16,7 @@ from lsp_server.edits.refusals import NOT_APPLIED, EditRefusedError
 from lsp_server.reasons import WITHDRAWN
 from lsp_server.transport.protocol import DocumentServer
 
+_LOG = logging.getLogger(__name__)
 EDIT_COMMAND = "foregram.edit"
 _MOST_TITLE = 60  # characters of an instruction that a progress bar or an undo step shows
 
@@ -64,8 +66,14 @@ class EditCommand:
             await self._apply(await self._made(asked), asked.instruction)
         except (EditRefusedError, JsonRpcException) as error:  # the latter is the client's
             if not (isinstance(error, EditRefusedError) and error.code in WITHDRAWN):
-                kind, text = types.MessageType.Warning, f"foregram: {error}"
-                self._server.window_show_message(types.ShowMessageParams(kind, text))
+                self._tell(str(error))
+        except Exception:  # noqa: BLE001 - a client may answer anything, and a person waits
+            _LOG.exception("an edit failed")
+            self._tell("the edit failed; the logs say why")
+
+    def _tell(self, sentence: str) -> None:
+        kind, text = types.MessageType.Warning, f"foregram: {sentence}"
+        self._server.window_show_message(types.ShowMessageParams(kind, text))
 
     async def _made(self, asked: AskedEdit) -> types.TextDocumentEdit:
         with self._working():

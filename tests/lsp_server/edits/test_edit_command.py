@@ -234,6 +234,17 @@ async def test_a_person_reads_why_an_edit_was_not_applied(tmp_path, capabilities
         await eventually(lambda: any(sentence in one for one in shown.messages))
 
 
+async def test_a_person_reads_that_an_edit_failed_for_a_reason_that_nobody_foresaw(
+    tmp_path, caplog, monkeypatch
+):
+    monkeypatch.setattr("lsp_server.edits.asked_edits.text_edit", lambda *_: 1 / 0)
+    async with served(tmp_path, HeldEngine(edit=outcome())) as shown:
+        shown.open_around("", SOURCE)
+        await begin(shown, asked(shown, preview=False))
+        await eventually(lambda: any("the edit failed" in one for one in shown.messages))
+    assert "ZeroDivisionError" in caplog.text
+
+
 async def test_a_change_of_the_document_ends_an_edit_that_was_to_be_applied(tmp_path):
     engine = HeldEngine(is_held=True, edit=outcome())
     async with served(tmp_path, engine) as shown:
