@@ -11,13 +11,14 @@ import msgspec
 
 T = TypeVar("T")
 _MOST_BYTES = 10_000_000  # our own files are smaller
+_PREFIX = 16  # characters of a name, as a draft's is longer and file systems take 255 bytes
 
 
 @contextmanager
 def atomic_write(path: Path) -> Iterator[BinaryIO]:
     """Yield a file that replaces `path` if the block succeeds. Raises OSError naming `path`."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, draft = tempfile.mkstemp(dir=path.parent, prefix=path.name)
+    handle, draft = tempfile.mkstemp(dir=path.parent, prefix=path.name[:_PREFIX])
     try:
         with os.fdopen(handle, "wb") as file:
             yield file

@@ -57,20 +57,33 @@ class ChangedFile:
         return b"".join(line if line.endswith(b"\n") else line + _NO_LINE_END for line in lines)
 
     def write(self) -> None:
-        """Replace the file, unless it has changed. Raises InputError."""
+        """Write the new text, unless the file has changed. Raises InputError."""
         path = self.path.resolve()  # a link stays a link
         require_writable(path)
         try:
-            with atomic_write(path) as file:
-                found = path.stat()
-                with suppress(OSError):  # only root may give a file away
-                    os.fchown(file.fileno(), found.st_uid, found.st_gid)
-                os.fchmod(file.fileno(), S_IMODE(found.st_mode))
-                file.write(self.after)
-                if read_bytes(path) != self.before:
-                    raise InputError(f"{self.path} changed meanwhile, so it is not written")
+            has_other_names = path.stat().st_nlink > 1
+            (self._overwrite if has_other_names else self._replace)(path)
         except OSError as error:
             raise InputError(f"{self.path} cannot be written: {error.strerror}") from None
+
+    def _replace(self, path: Path) -> None:
+        with atomic_write(path) as file:
+            found = path.stat()
+            with suppress(OSError):  # only root may give a file away
+                os.fchown(file.fileno(), found.st_uid, found.st_gid)
+            os.fchmod(file.fileno(), S_IMODE(found.st_mode))
+            file.write(self.after)
+            self._require_unchanged(path)
+
+    def _overwrite(self, path: Path) -> None:
+        self._require_unchanged(path)
+        with path.open("r+b") as file:
+            file.write(self.after)
+            file.truncate()
+
+    def _require_unchanged(self, path: Path) -> None:
+        if read_bytes(path) != self.before:
+            raise InputError(f"{self.path} changed meanwhile, so it is not written")
 
 
 def require_writable(path: Path) -> None:

@@ -112,6 +112,19 @@ def test_a_written_file_keeps_its_mode_and_its_link(edited, tmp_path):
     assert real.stat().st_mode & 0o777 == 0o750
 
 
+def test_a_written_file_keeps_its_other_names(edited, tmp_path):
+    other = tmp_path / "other.py"
+    other.write_text(OLD)
+    (tmp_path / "shop.py").hardlink_to(other)
+    edited(OLD, EditOutcome(1, 2, ()), "--write")
+    assert other.read_text() == "a = 1\nc = 3\n"
+
+
+def test_a_file_with_the_longest_name_is_written(edited):
+    _, path, _ = edited(OLD, EditOutcome(1, 2, ("b = 4",)), "--write", name="é" * 126 + ".py")
+    assert path.read_text() == OLD.replace("2", "4")
+
+
 def test_a_file_that_changed_meanwhile_is_not_written(edited, tmp_path, capsys):
     def type_on(_):
         (tmp_path / "shop.py").write_text("new\n")
