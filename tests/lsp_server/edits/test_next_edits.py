@@ -104,6 +104,16 @@ async def test_the_next_edit_is_proposed_for_the_version_that_was_asked_about(tm
     assert not task.instruction
 
 
+async def test_the_next_edit_is_the_likeliest_one_whatever_is_sampled(tmp_path):
+    engine = EditEngine(RENAME)
+    async with served(tmp_path, engine, options={"temperature": 0.8}) as shown:
+        await opened(shown)
+        rename(shown)
+        await edits(shown)
+        await shown.items()
+    assert [one.sampling.temperature for one in engine.requests] == [0.0, 0.8]
+
+
 async def test_edits_of_other_files_are_shown_and_none_with_a_secret(tmp_path):
     engine = EditEngine(RENAME)
     async with served(tmp_path, engine) as shown:
