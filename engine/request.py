@@ -11,7 +11,7 @@ from engine.config import Layout, Lookahead, Message, Sampling, StopRules
 
 MAX_INSTRUCTION_CHARS = 4096
 MAX_SNIPPET_CHARS = 16_384  # characters, more than a prompt can show
-_MAX_HISTORY_CHARS = 1 << 20  # of all past edits; the language server tells 0.5 million at most
+_MAX_HISTORY_CHARS = 1 << 20  # of all past edits; the language server tells about 16,000
 _Line = Annotated[int, Meta(ge=0, le=2**53 - 1)]  # of a document, from 0
 
 
