@@ -52,7 +52,7 @@ class AskedEdits:
         """Whether edits of a document can be offered, as far as is known at once."""
         permissions = self._workspace.permissions
         is_known = self._host.follows_instructions and permissions.knows([document])
-        return is_known and permissions.refusal(document) is None
+        return is_known and permissions.may_send(document)
 
     async def make(self, asked: AskedEdit, report: Report) -> types.TextDocumentEdit:
         """Make an edit, in place of a running one. Raises EditRefusedError."""

@@ -52,13 +52,16 @@ class HostEdits:
         If the anchor's text is expected, the change is one of that text, and may come after it.
         Of a notebook, only the cell is shown to the model. Raises EditRefusedError.
         """
+        is_asked = bool(task.instruction)
         await self._workspace.look()
-        self.check(anchor)
+        self.check(anchor, is_asked=is_asked)
+        if not self._workspace.settings.enable and self._link.search.state != "ready":
+            self._link.search.begin()  # nothing else does
         state = await self._link.search.ready(lambda: not self._workspace.is_outdated(anchor))
-        self.check(anchor)
+        self.check(anchor, is_asked=is_asked)
         if state != "ready":
             raise EditRefusedError(host_reason(state))
-        code = (NoChatTemplateError if task.instruction else NoEditModelError).code
+        code = (NoChatTemplateError if is_asked else NoEditModelError).code
         if (sentence := self._known(code)) is not None:
             raise EditRefusedError(code, sentence)
         try:
@@ -67,14 +70,18 @@ class HostEdits:
             raise self._refused(error.problem.code, error.problem.message) from error
         except HostGoneError as error:
             raise EditRefusedError(Reason.HOST_UNREACHABLE) from error
-        self.check(anchor)
+        self.check(anchor, is_asked=is_asked)
         return WrittenEdit(done.id, change_of(done.edit, task, anchor.snapshot.lines))
 
-    def check(self, anchor: Anchor) -> None:
-        """Raise EditRefusedError if the document has changed or is hidden."""
+    def check(self, anchor: Anchor, *, is_asked: bool = False) -> None:
+        """Raise EditRefusedError if the document has changed or is hidden.
+
+        What turns suggestions off prevents an edit, too, unless the user asked for it in words.
+        """
         if not anchor.is_expected and self._workspace.is_outdated(anchor):
             raise EditRefusedError(DOCUMENT_CHANGED)
-        if reason := self._workspace.permissions.refusal(anchor.document):
+        permissions = self._workspace.permissions
+        if reason := (permissions.hidden if is_asked else permissions.refusal)(anchor.document):
             raise EditRefusedError(reason)
 
     async def _done(self, anchor: Anchor, task: EditTask, told: Callable[[str], None]) -> Done:

@@ -106,7 +106,7 @@ class Permissions:
             return Reason.DISABLED_LANGUAGE
         if self._is_disabled(self.path_of(snapshot.uri)):
             return Reason.DISABLED_FILE
-        return self._hidden(snapshot)
+        return self.hidden(snapshot)
 
     def silence(self, snapshot: Snapshot) -> Reason | None:
         """Return why a document is completed only on explicit request, or None."""
@@ -116,9 +116,16 @@ class Permissions:
         is_empty = not any(line and not line.isspace() for line in snapshot.lines)
         return Reason.EMPTY_FILE if is_empty else None
 
+    def hidden(self, snapshot: Snapshot) -> Reason | None:
+        """Return why a document may not leave the editor, or None."""
+        if reason := self._judgement(snapshot.uri).reason:
+            return reason
+        secret = self.secret(snapshot)
+        return None if secret is None else secret.reason
+
     def may_send(self, snapshot: Snapshot) -> bool:
         """Whether a document may help to complete another one."""
-        return self._hidden(snapshot) is None
+        return self.hidden(snapshot) is None
 
     def path_of(self, uri: str) -> str:
         """Return a document's path for people and prompts, within its workspace folder if any."""
@@ -139,12 +146,6 @@ class Permissions:
         found = known.follow(snapshot.lines)
         is_allowed = found is not None and self._judgement(snapshot.uri).is_allowed
         return None if is_allowed else found
-
-    def _hidden(self, snapshot: Snapshot) -> Reason | None:
-        if reason := self._judgement(snapshot.uri).reason:
-            return reason
-        secret = self.secret(snapshot)
-        return None if secret is None else secret.reason
 
     def _judgement(self, uri: str) -> _Judged:
         """Return the last verdict if the disk is slow, or else a new one."""

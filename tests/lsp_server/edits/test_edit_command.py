@@ -209,6 +209,22 @@ async def test_lines_that_are_not_there_are_refused(tmp_path, lines):
     assert not engine.requests
 
 
+SUGGESTIONS_OFF = [
+    {"enable": False},
+    {"languages": {"python": False}},
+    {"disabledGlobs": ["*.py"]},
+]
+
+
+@pytest.mark.parametrize("options", SUGGESTIONS_OFF)
+async def test_an_edit_is_made_where_suggestions_are_off(tmp_path, options):
+    async with served(tmp_path, HeldEngine(edit=outcome()), options=options) as shown:
+        shown.open_around("", SOURCE)
+        assert (await begin(shown, asked(shown)))["edits"]
+        assert not await shown.items()
+        assert await offered(shown)
+
+
 async def test_secret_documents_are_refused_with_their_reason(tmp_path):
     engine = HeldEngine(edit=outcome())
     async with served(tmp_path, engine, uri="file:///shop/.env") as shown:

@@ -174,6 +174,9 @@ QUIET = [
     pytest.param({"uri": "file:///shop/.env"}, {}, "secret_file", id="a secret file"),
     pytest.param({"uri": "file:///shop/a.md"}, {}, "prose", id="prose"),
     pytest.param({"options": {"enable": False}}, {}, "disabled", id="switched off"),
+    pytest.param(
+        {"options": {"disabledGlobs": ["*.py"]}}, {}, "disabled_file", id="off for the file"
+    ),
 ]
 
 
