@@ -1,20 +1,21 @@
 """Renders messages by a model's own chat template, as `apply_chat_template` of transformers does.
 
-Anybody may have written the template, so its text, its time and its products are bounded.
+Anybody may have written the template, so its time and the texts that it makes are bounded.
 """
 
 import json
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence, Sized
+from collections.abc import Callable, Iterator, Mapping, Sequence, Sized
 from contextlib import contextmanager
 from datetime import datetime
-from functools import cache
+from functools import cache, wraps
 from types import FrameType
 from typing import Any, NoReturn
 
 from jinja2 import Template, TemplateError
 from jinja2.ext import loopcontrols
+from jinja2.filters import do_indent
 from jinja2.runtime import Context
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
@@ -26,8 +27,13 @@ from engine.request import ChatMessage
 _TWICE = 2  # a template writes a message once; with the mark of a name it is a little longer
 _OWN_CHARS = 100_000  # a template's own text; the longest that we saw writes 4,000
 _SOURCE_CHARS = 200_000  # of a template, which is compiled in a second; the longest have 30,000
-_SECONDS = 1.0  # of the thread's time; 4,096 messages in Qwen's form take 0.1
+_SECONDS = 1.0  # of the thread's time; 4,096 messages in Qwen's form take 0.3
 _FACTOR = 10_000  # the largest in a product, of a number or of a text's length
+_PADS = "it pads or formats texts"
+_TOO_LONG = "it writes much more than the messages"
+_INDENT = 64  # the largest width of an indentation
+_PADDING = frozenset({"center", "expandtabs", "format", "format_map", "ljust", "rjust", "zfill"})
+_PADDING_FILTERS = ("batch", "center", "format", "wordwrap")
 
 
 def chat_prompt(tokenizer: Tokenizer, messages: Sequence[ChatMessage], prefill: str = "") -> str:
@@ -49,14 +55,14 @@ def _rendered(
 ) -> str:
     pieces, num_chars = [], 0
     try:
-        with _brief():
+        with _bounded(most):
             for piece in template.generate(
                 messages=messages, add_generation_prompt=True, tools=None, documents=None, **names
             ):
                 pieces.append(piece)
                 num_chars += len(piece)
                 if num_chars > most:
-                    raise TemplateError("it writes much more than the messages")
+                    raise TemplateError(_TOO_LONG)
     except Exception as error:  # a template can raise any
         reason = printable(str(error) or type(error).__name__)
         raise InputError(f"the model's chat template refuses the messages: {reason}") from error
@@ -64,13 +70,18 @@ def _rendered(
 
 
 @contextmanager
-def _brief() -> Iterator[None]:
-    """Raise TemplateError in a loop that never ends: its thread runs other completions, too."""
+def _bounded(most: int) -> Iterator[None]:
+    """Raise TemplateError in a loop that never ends, and once a text or list has more than `most`.
+
+    The thread runs other completions, too. Each text that a template makes, a function returns.
+    """
     end, former = time.thread_time() + _SECONDS, sys.gettrace()
 
-    def check(_frame: FrameType, _event: str, _told: object) -> Any:  # noqa: ANN401 - itself
+    def check(_frame: FrameType, event: str, told: object) -> Any:  # noqa: ANN401 - itself
         if time.thread_time() > end:
             raise TemplateError(f"it takes more than {_SECONDS:g} s")
+        if event == "return" and isinstance(told, str | list | tuple) and len(told) > most:
+            raise TemplateError(_TOO_LONG)
         return check
 
     sys.settrace(check)
@@ -81,16 +92,32 @@ def _brief() -> Iterator[None]:
 
 
 class _Environment(ImmutableSandboxedEnvironment):
-    """A sandbox in which no product takes long."""
+    """A sandbox that refuses to pad texts, and to multiply far."""
 
-    intercepted_binops = frozenset({"*", "**"})
+    intercepted_binops = frozenset({"+", "*", "**", "%"})  # `+` so that a function returns its text
 
     def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:  # noqa: ANN401 - as jinja2 calls it
-        """Refuse powers and large products."""
-        sizes = (len(one) if isinstance(one, Sized) else abs(one) for one in (left, right))
-        if operator == "**" or max(sizes) > _FACTOR:
-            raise TemplateError("it computes with numbers that are too large")
+        """Refuse powers, large products, and texts that are filled by `%`."""
+        if operator != "+":
+            _check_product(operator, left, right)
         return super().call_binop(context, operator, left, right)
+
+    def call(self, context: Context, function: Any, /, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - likewise
+        """Refuse methods that pad a text to any width."""
+        if getattr(function, "__name__", "") in _PADDING:
+            raise TemplateError(_PADS)
+        return super().call(context, function, *args, **kwargs)
+
+
+def _check_product(operator: str, left: Any, right: Any) -> None:  # noqa: ANN401 - numbers or texts
+    if operator == "**" or (operator == "*" and max(_size(left), _size(right)) > _FACTOR):
+        raise TemplateError("it computes with numbers that are too large")
+    if operator == "%" and isinstance(left, str):
+        raise TemplateError(_PADS)
+
+
+def _size(value: Any) -> int | float:  # noqa: ANN401 - a number or a text
+    return len(value) if isinstance(value, Sized) else abs(value)
 
 
 @cache
@@ -101,7 +128,10 @@ def _compiled(source: str) -> Template:
         )
     # As transformers' `chat_template_utils.py` does; its `generation` blocks are for training.
     environment = _Environment(trim_blocks=True, lstrip_blocks=True, extensions=[loopcontrols])
-    environment.filters["tojson"] = _to_json
+    for name in _PADDING_FILTERS:
+        del environment.filters[name]
+    environment.filters["indent"] = _narrow(do_indent)
+    environment.filters["tojson"] = _narrow(_to_json)
     environment.globals["raise_exception"] = _refuse
     environment.globals["strftime_now"] = lambda form: datetime.now().strftime(form)
     try:
@@ -115,6 +145,18 @@ def _compiled(source: str) -> Template:
 
 def _refuse(reason: str) -> NoReturn:
     raise TemplateError(reason)
+
+
+def _narrow(indented: Callable[..., str]) -> Callable[..., str]:
+    """Refuse an indentation that is wide."""
+
+    @wraps(indented)
+    def checked(value: object, *args: object, **how: object) -> str:
+        if any(_size(one) > _INDENT for one in (*args, *how.values()) if one is not None):
+            raise TemplateError("it indents too far")
+        return indented(value, *args, **how)
+
+    return checked
 
 
 def _to_json(value: object, **how: Any) -> str:  # noqa: ANN401 - as `json.dumps` takes them

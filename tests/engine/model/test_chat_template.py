@@ -33,6 +33,7 @@ INST = """\
 {{ ('[' ~ message | tojson ~ ']') if loop.last else (message.content | trim) ~ eos_token }}
 {% endfor %}{{ strftime_now('%Y')[:2] }}"""
 ENDLESS = "{% for one in range(90000) %}{% for other in range(90000) %}"
+DOUBLING = "{% set all = namespace(x='x') %}{% for one in range(60) %}"
 BRANCHING = (
     "{% macro grow(n) %}{% if n %}{{ grow(n - 1) }}{{ grow(n - 1) }}{% endif %}{% endmacro %}"
 )
@@ -102,6 +103,18 @@ def test_a_last_message_of_the_assistant_is_continued():
         ("{% for one in range(90000) %}{{ messages[0].content }}{% endfor %}", "writes much more"),
         ("{% for one in range(9**6) %}{% endfor %}", "numbers that are too large"),
         ("{{ messages[0].content * 90000 }}", "numbers that are too large"),
+        ("{{ 'x'.center(60000000) }}", "pads"),
+        ("{{ '{:60000000}'.format(1) }}", "pads"),
+        ("{{ '%060000000d' % 1 }}", "pads"),
+        ("{{ 'x' | indent(60000000, true) }}", "indents too far"),
+        ("{{ [1] | tojson(indent=60000000) }}", "indents too far"),
+        (f"{DOUBLING}{{% set all.x = all.x ~ all.x %}}{{% endfor %}}", "writes much more"),
+        (f"{DOUBLING}{{% set all.x = all.x + all.x %}}{{% endfor %}}", "writes much more"),
+        (f"{DOUBLING}{{% set all.x = all.x | replace('x', 'xx') %}}{{% endfor %}}", "writes much"),
+        (
+            f"{DOUBLING}{{% set all.x %}}{{{{ all.x ~ '' }}}}{{{{ all.x }}}}{{% endset %}}{{% endfor %}}",
+            "writes much",
+        ),
         (f"{BRANCHING}{{{{ grow(60) }}}}", "more than 1 s"),
         (
             "{% for one in range(9000) %}{% set x = range(90000) | sum %}{% endfor %}",
@@ -129,10 +142,11 @@ def test_a_loop_without_an_end_is_ended_and_nothing_behind_it():
     [
         ("", "no chat template"),
         ("{% if %}", "cannot be read"),
+        ("{{ 'x' | center(60000000) }}", "No filter named"),
         ("{% if a %}" * 900 + "{% endif %}" * 900, "cannot be read"),
         ("(" * 300_000, "more than 200,000 characters"),
     ],
-    ids=["none", "broken", "deep", "long"],
+    ids=["none", "broken", "wide", "deep", "long"],
 )
 def test_without_a_template_there_is_no_chat(template, reason):
     with pytest.raises(NoChatTemplateError, match=reason):
