@@ -81,7 +81,7 @@ class HostEdits:
         if not anchor.is_expected and self._workspace.is_outdated(anchor):
             raise EditRefusedError(DOCUMENT_CHANGED)
         permissions = self._workspace.permissions
-        if reason := (permissions.hidden if is_asked else permissions.refusal)(anchor.document):
+        if reason := (permissions.why_hidden if is_asked else permissions.refusal)(anchor.document):
             raise EditRefusedError(reason)
 
     async def _done(self, anchor: Anchor, task: EditTask, told: Callable[[str], None]) -> Done:

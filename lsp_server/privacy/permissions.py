@@ -106,7 +106,7 @@ class Permissions:
             return Reason.DISABLED_LANGUAGE
         if self._is_disabled(self.path_of(snapshot.uri)):
             return Reason.DISABLED_FILE
-        return self.hidden(snapshot)
+        return self.why_hidden(snapshot)
 
     def silence(self, snapshot: Snapshot) -> Reason | None:
         """Return why a document is completed only on explicit request, or None."""
@@ -116,7 +116,7 @@ class Permissions:
         is_empty = not any(line and not line.isspace() for line in snapshot.lines)
         return Reason.EMPTY_FILE if is_empty else None
 
-    def hidden(self, snapshot: Snapshot) -> Reason | None:
+    def why_hidden(self, snapshot: Snapshot) -> Reason | None:
         """Return why a document may not leave the editor, or None."""
         if reason := self._judgement(snapshot.uri).reason:
             return reason
@@ -125,7 +125,7 @@ class Permissions:
 
     def may_send(self, snapshot: Snapshot) -> bool:
         """Whether a document may help to complete another one."""
-        return self.hidden(snapshot) is None
+        return self.why_hidden(snapshot) is None
 
     def path_of(self, uri: str) -> str:
         """Return a document's path for people and prompts, within its workspace folder if any."""

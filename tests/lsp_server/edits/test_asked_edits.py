@@ -60,7 +60,7 @@ class Race:
         self.chance = random.Random(seed)  # noqa: S311 - a draw, no secret
         self.documents = Documents()
         self.documents.open(types.TextDocumentItem(URI, "python", 1, "\r\n".join(LINES)))
-        permissions: Any = SimpleNamespace(hidden=lambda _: None, look=self._look)
+        permissions: Any = SimpleNamespace(why_hidden=lambda _: None, look=self._look)
         workspace = Workspace(self.documents, SETTINGS, permissions)
         self.link = cast("Any", Link(self.chance))
         self.host = HostEdits(workspace, self.link)
