@@ -13,7 +13,7 @@ from engine.edits.laid_out import EditLayout, LaidOutEdit
 from engine.growing_text import GrowingText
 from engine.learning import Learning
 from engine.model.causal_lm import CausalModel, LoadedModel
-from engine.model.chat_template import chat_prompt
+from engine.model.chat_template import chat_prompt, has_chat_template
 from engine.model.constraint import healed_start
 from engine.model.prompt import Prompt, build_prompt
 from engine.model.raw_prompt import check_length, raw_prompt
@@ -79,6 +79,7 @@ class Engine(ServedEngine):
         self._edits = EditLayout(
             model.name, model.tokenizer, self.chat_prompt, _EDIT_CHARS * self._prompt_tokens
         )
+        self._has_chat = has_chat_template(model.tokenizer)
         self._under_way = WeakSet[Sequence]()
 
     def compile(self) -> None:
@@ -94,7 +95,7 @@ class Engine(ServedEngine):
             model.device,
             model.dtype_name,
             context_len=model.max_context,
-            has_chat=bool(self.model.tokenizer.chat_template),
+            has_chat=self._has_chat,
             place=self.model.place,
         )
 

@@ -13,8 +13,9 @@ from engine.edits.asked import Render, asked_prompt
 from engine.edits.edit_prompt import EditedDocument, EditPrompt, RefusedEditError
 from engine.edits.formats import format_for
 from engine.edits.instruct import instruct_prompt
-from engine.errors import InputError, NoChatTemplateError, NoEditModelError
+from engine.errors import InputError, NoEditModelError
 from engine.growing_text import GrowingText
+from engine.model.chat_template import chat_template
 from engine.model.tokenizer import Tokenizer
 from engine.request import CompletionRequest, EditOutcome, EditTask, FinishReason
 from engine.text.lines import last_line
@@ -105,11 +106,9 @@ class EditLayout:
             )
 
     def _check_form(self, task: EditTask) -> None:
-        if task.instruction and not self._tokenizer.chat_template:
-            raise NoChatTemplateError(
-                "the model has no chat template, so it takes no instructions; an Instruct model does"
-            )
-        if not task.instruction and self._format is None:
+        if task.instruction:
+            chat_template(self._tokenizer)
+        elif self._format is None:
             raise NoEditModelError(
                 "the model proposes no next edits; name one that does in `edit_model`, such as "
                 "sweep-1.5b"

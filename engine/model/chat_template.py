@@ -46,8 +46,21 @@ def chat_prompt(tokenizer: Tokenizer, messages: Sequence[ChatMessage], prefill: 
         messages, prefill = messages[:-1], messages[-1].content + prefill
     told = [{"role": one.role, "content": tokenizer.marked(one.content)} for one in messages]
     most = _OWN_CHARS + _TWICE * sum(len(one["content"]) for one in told)
-    template = _compiled(tokenizer.chat_template)
+    template = chat_template(tokenizer)
     return _rendered(template, told, tokenizer.chat_names, most) + tokenizer.marked(prefill)
+
+
+def chat_template(tokenizer: Tokenizer) -> Template:
+    """Return the model's template. Raises NoChatTemplateError."""
+    template = _compiled(tokenizer.chat_template)
+    if isinstance(template, str):
+        raise NoChatTemplateError(template)
+    return template
+
+
+def has_chat_template(tokenizer: Tokenizer) -> bool:
+    """Whether the model has a template that can be read."""
+    return isinstance(_compiled(tokenizer.chat_template), Template)
 
 
 def _rendered(
@@ -121,11 +134,10 @@ def _size(value: Any) -> int | float:  # noqa: ANN401 - a number or a text
 
 
 @cache
-def _compiled(source: str) -> Template:
+def _compiled(source: str) -> Template | str:
+    """Compile a template, once, or return why there is none."""
     if not source:
-        raise NoChatTemplateError(
-            "the model has no chat template, so it cannot answer messages; an Instruct model can"
-        )
+        return "the model has no chat template, so it takes no messages; an Instruct model does"
     # As transformers' `chat_template_utils.py` does; its `generation` blocks are for training.
     environment = _Environment(trim_blocks=True, lstrip_blocks=True, extensions=[loopcontrols])
     for name in _PADDING_FILTERS:
@@ -138,9 +150,8 @@ def _compiled(source: str) -> Template:
         if len(source) > _SOURCE_CHARS:
             raise TemplateError(f"it has more than {_SOURCE_CHARS:,} characters")
         return environment.from_string(source)
-    except Exception as error:  # deep nesting raises others than jinja2's
-        reason = printable(str(error))
-        raise NoChatTemplateError(f"the model's chat template cannot be read: {reason}") from error
+    except Exception as error:  # noqa: BLE001 - deep nesting raises others than jinja2's
+        return f"the model's chat template cannot be read: {printable(str(error))}"
 
 
 def _refuse(reason: str) -> NoReturn:

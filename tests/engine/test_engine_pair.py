@@ -19,10 +19,9 @@ COMPLETION = CompletionRequest("def total(self):\n    ", "\n", stop=StopRules.ve
 NEXT, ASKED = EditTask(), EditTask("Sort.", 0, 1)
 
 
-def engine_of(folder, name, seed, *, chats=False):
+def engine_of(folder, name, seed, template=""):
     place = save_model(tiny_model("qwen2", seed=seed, max_position_embeddings=2048), folder / name)
-    if chats:
-        (place / "chat_template.jinja").write_text(CHATML)
+    (place / "chat_template.jinja").write_text(template)
     return load_engine(folder / "cache", str(place), threads=1)
 
 
@@ -56,8 +55,9 @@ def test_both_run_side_by_side(pair, engines):
 def test_an_instruction_goes_to_the_model_that_has_a_chat_template(pair, tmp_path):
     with pytest.raises(NoChatTemplateError):
         pair.check_can_edit(ASKED)
-    chatting = engine_of(tmp_path, "sweep-next-edit-1.5b", 6, chats=True)
-    other = EnginePair(pair._engines[0], chatting)
+    chatting = engine_of(tmp_path, "sweep-next-edit-1.5b", 6, CHATML)
+    other = EnginePair(engine_of(tmp_path, "broken", 7, "{% if %}"), chatting)
+    assert not other.info.has_chat
     other.check_can_edit(ASKED)
     edit = replace(COMPLETION, edit=ASKED)
     assert other.complete(edit).token_ids == chatting.complete(edit).token_ids
