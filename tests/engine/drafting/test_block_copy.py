@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from engine.drafting.block_copy import BlockCopy
 from engine.drafting.tree import DraftTree, Source
+from engine.model.tokenizer import Tokenizer
 from tests.support.byte_tokenizer import own_tokenizer
 
 TOKENIZER = own_tokenizer()
@@ -66,6 +67,24 @@ def test_a_word_is_replaced_in_the_rest_as_it_was_above():
         "def push(self, value):\n    if value is N",
         "one:\n        return\n    self.items.append(value)",
     )
+
+
+def test_only_a_part_of_a_long_block_is_encoded_anew(monkeypatch):
+    block, encoded, encode = BLOCK * 100, list[str](), Tokenizer.encode
+
+    def recorded(self, text):
+        encoded.append(text)
+        return encode(self, text)
+
+    answer = "def push(self, value):\n    if"
+    monkeypatch.setattr(Tokenizer, "encode", recorded)
+    copying(answer, block)
+    [*_, near] = encoded
+    assert near.startswith(" value is None:\n        return\n    self.items.append(value)")
+    assert len(near) < 1200
+    behind = block.removeprefix((answer + near).replace("value", "item"))
+    assert len(behind) < len(block)
+    assert goes_on(answer + near, behind[:40], block)
 
 
 def test_an_inserted_line_with_the_same_names_replaces_no_word():
