@@ -285,6 +285,7 @@ class Session:
         await self.workspace.look()
         for uri in await self.link.retract():
             self.completer.forget(uri)
+            self.next_edits.proposals.forget(uri)
 
     def _begin(self, work: Coroutine[None, None, object]) -> None:
         task = asyncio.ensure_future(work)

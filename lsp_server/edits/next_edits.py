@@ -124,6 +124,7 @@ class NextEdits:
         if self._ahead and self._ahead.anchor.document.uri in uris:
             self.stop_ahead()
         self.history.forget(*uris)
+        self.proposals.forget(*uris)
 
     async def follow(self, uri: str) -> None:
         """Note which lines of a document have changed, when it is opened and when typing pauses."""

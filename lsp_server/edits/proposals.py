@@ -81,5 +81,12 @@ class Proposals:
             length = len(proposal.edit.new_text) if ending == "accepted" else None
             self._link.tell(proposal_id, ending, length)
 
+    def forget(self, *uris: str) -> None:
+        """Forget documents that were closed or may no longer be sent, as proposals hold lines."""
+        for one in [one for one in self._open if one.uri in uris]:
+            self._open.remove(one)
+        for what in [what for what in self._settled if what[0] in uris]:
+            self._settled.remove(what)
+
     def _named(self, proposal_id: str) -> Proposal | None:
         return next((one for one in self._open if one.id == proposal_id), None)
