@@ -9,6 +9,7 @@ from engine.common_start import common_ends
 from engine.host.protocol import LineSplice, Position
 from lsp_server.documents.cells_around import ALONE, CellsAround
 from lsp_server.documents.document import Snapshot
+from lsp_server.reasons import Reason
 
 
 class SpanEdit(NamedTuple):
@@ -71,6 +72,13 @@ class Anchor:
     def is_expected(self) -> bool:
         """Whether the text is not yet the editor's."""
         return self.snapshot is not self.document
+
+    def fits(self, document: Snapshot | Reason) -> bool:
+        """Whether the document's text has become the expected one."""
+        if isinstance(document, Reason) or document.uri != self.document.uri:
+            return False
+        then = self.snapshot
+        return document.opening == then.opening and document.lines == then.lines
 
     @property
     def overlay(self) -> tuple[LineSplice, ...]:

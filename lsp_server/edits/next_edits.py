@@ -42,13 +42,6 @@ class _Ahead(NamedTuple):
     anchor: Anchor
     task: asyncio.Task[WrittenEdit]
 
-    def fits(self, document: Snapshot | Reason) -> bool:
-        """Whether the document now has that text."""
-        expected = self.anchor.snapshot
-        if isinstance(document, Reason) or document.opening != expected.opening:
-            return False
-        return document.lines == expected.lines
-
 
 class NextEdits:
     """Proposes at most one edit at a time, from the newest request. Clients say what became of it."""
@@ -100,22 +93,23 @@ class NextEdits:
         """Note that a proposal is on the screen, and ask for the edit that follows if it is made."""
         self.stop_ahead()
         proposal = self.proposals.shown(proposal_id)
-        document = self._workspace.documents.snapshot(proposal.uri) if proposal else None
-        if proposal is None or not isinstance(document, Snapshot):
+        if proposal is None or self._workspace.is_outdated(proposal.expected):
             return
-        if self._workspace.settings.speculate and document.version == proposal.version:
-            change = proposal.change
-            anchor = Anchor.after(document, change.first, change.end, change.lines)
-            task = EditTask(history=self.history.past_with(document, change))
+        if self._workspace.settings.speculate:
+            anchor = proposal.expected
+            task = EditTask(history=self.history.past_with(anchor.document, proposal.change))
             self._ahead = _Ahead(anchor, asyncio.create_task(self._host.write(anchor, task)))
             self._ahead.task.add_done_callback(lambda task: task.cancelled() or task.exception())
 
     def changed(self, uri: str, changes: Changes) -> None:
         """Note a change. It ends a running answer: the model is needed where the user types."""
         self.stop()
-        if self._ahead and not self._ahead.fits(self._workspace.documents.snapshot(uri)):
+        document = self._workspace.documents.snapshot(uri)
+        if self._ahead and not self._ahead.anchor.fits(document):
             self.stop_ahead()
         self.history.changed(uri, changes)
+        if made := self.proposals.made(document):  # some clients do not tell
+            self.ended(made.id, "accepted")
 
     def closed(self, *uris: str) -> None:
         """Forget closed documents, and end the running answer if it is about one of them."""
@@ -196,7 +190,7 @@ class NextEdits:
     async def _written(self, anchor: Anchor, task: EditTask) -> WrittenEdit:
         """Return the edit that was asked ahead for this very text, if any, or ask now."""
         ahead = self._ahead
-        if ahead is not None and ahead.fits(anchor.document):
+        if ahead is not None and ahead.anchor.fits(anchor.document):
             self._ahead = None
             with suppress(EditRefusedError):
                 written = await ahead.task

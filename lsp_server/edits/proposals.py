@@ -8,9 +8,11 @@ import msgspec
 from lsprotocol import types
 
 from engine.request import EditOutcome
+from lsp_server.documents.anchor import Anchor
 from lsp_server.documents.document import Snapshot
 from lsp_server.edits.messages import ACCEPT
 from lsp_server.host.link import HostLink
+from lsp_server.reasons import Reason
 
 _MOST_SETTLED = 100  # accepted and rejected edits that are not proposed again
 _MOST_OPEN = 16  # proposals that a client may still speak of; it shows one at a time
@@ -23,9 +25,8 @@ class Proposal:
     """A change proposed in a document at a version."""
 
     id: str  # of the host's completion
-    uri: str
-    version: int
     change: EditOutcome
+    expected: Anchor  # the end of the change in the text that it leads to
     edit: types.TextEdit
     what: tuple[object, ...]  # distinguishes it from other changes: its lines and those next to it
 
@@ -36,7 +37,13 @@ class Proposal:
         """Propose `edit`, which makes `change`."""
         around = document.lines[max(0, change.first - 1) : change.end + 1]
         what = document.uri, document.opening, around, change.end - change.first, change.lines
-        return cls(proposal_id, document.uri, document.version, change, edit, what)
+        expected = Anchor.after(document, change.first, change.end, change.lines)
+        return cls(proposal_id, change, expected, edit, what)
+
+    @property
+    def uri(self) -> str:
+        """The URI of its document."""
+        return self.expected.document.uri
 
     @property
     def message(self) -> dict[str, Any]:
@@ -44,7 +51,7 @@ class Proposal:
         return {
             "text": self.edit.new_text,
             "range": msgspec.to_builtins(self.edit.range),
-            "textDocument": {"uri": self.uri, "version": self.version},
+            "textDocument": {"uri": self.uri, "version": self.expected.document.version},
             "command": {"title": "Accept next edit", "command": ACCEPT, "arguments": [self.id]},
         }
 
@@ -70,6 +77,11 @@ class Proposals:
         if (proposal := self._named(proposal_id)) is not None:
             self._link.tell(proposal_id, "shown")
         return proposal
+
+    def made(self, document: Snapshot | Reason) -> Proposal | None:
+        """Return the newest proposal if a document has become what it leads to."""
+        newest = self._open[-1] if self._open else None
+        return newest if newest is not None and newest.expected.fits(document) else None
 
     def ended(self, proposal_id: str, ending: Ending) -> None:
         """Note what the user did. What was accepted, and undone since, is not wanted again either."""

@@ -265,6 +265,23 @@ async def test_what_was_rejected_or_accepted_and_undone_does_not_come_again(tmp_
         assert await edits(shown)
 
 
+async def test_an_edit_that_a_client_makes_and_does_not_tell_of_was_accepted(tmp_path):
+    run = RuntimeFolder.open(tmp_path / "run")
+    long = EditOutcome(1, 2, tuple(f"line{n} = {n}" for n in range(9)), probability=0.9)
+    async with served(tmp_path, EditEngine(RENAME, RENAME, long, NOTHING)) as shown:
+        await opened(shown)
+        rename(shown)
+        [edit] = await edits(shown)
+        make(shown, edit)
+        shown.replace(types.Position(1, 0), types.Position(1, 28), "    return width * height")
+        assert await reason_of(shown) == "edit_known"
+        [edit] = await edits(shown)
+        make(shown, edit)
+        assert await reason_of(shown) == "no_next_edit"
+        page = await metrics(run)
+    assert 'foregram_feedback_total{kind="accepted"} 2.0' in page
+
+
 async def test_what_was_ignored_may_come_again(tmp_path):
     async with served(tmp_path, EditEngine(RENAME)) as shown:
         await opened(shown)
@@ -370,11 +387,15 @@ async def shown_ahead(shown, engine, edit):
         pass
 
 
-async def apply(shown, edit):
+def make(shown, edit):
     start, end = (
         types.Position(at.line, at.character) for at in (edit.range.start, edit.range.end)
     )
     shown.replace(start, end, edit.text)
+
+
+async def apply(shown, edit):
+    make(shown, edit)
     await told(shown, "Accept", edit)
 
 

@@ -18,8 +18,12 @@ def proposal_in(name, proposal_id):
     return Proposal.of(proposal_id, document, CHANGE, text_edit(CHANGE, document))
 
 
+async def no_host():
+    raise AssertionError
+
+
 def test_nothing_is_kept_of_a_document_that_was_closed():
-    proposals = Proposals(link_of(workspace_of(Documents()), lambda: None))
+    proposals = Proposals(link_of(workspace_of(Documents()), no_host))
     kept = {}
     for name in ("a.py", "b.py"):
         kept[name] = settled, open_one = proposal_in(name, f"1 {name}"), proposal_in(name, name)
