@@ -263,6 +263,8 @@ class Session:
 
     async def leave(self) -> None:
         """End the session and release everything."""
+        for pause in self._pauses.values():
+            pause.cancel()
         self.answers.close()
         self.files.close()
         self.completer.stop_all()
