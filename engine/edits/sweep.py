@@ -47,13 +47,12 @@ def sweep_prompt(document: EditedDocument, around: int = 10) -> EditPrompt:
 
 
 def _prompt(block: Block, place: str, prefill: str) -> EditPrompt:
-    document, earlier = block.document, block.earlier
+    document = block.document
     marked, path = document.marked, document.marked(document.path)
-    before = earlier[-1].removesuffix("\n") if earlier else block.text
     parts = (
         f"{path}\n{marked(cut(shown_file(document)))}{_snippets(document)}\n"
         f"{shown_changes(document, _SEPARATOR)}\n",
-        f"original/{path}:{place}\n{marked(before)}\n",
+        f"original/{path}:{place}\n{marked(_before_edits(block))}\n",
         f"current/{path}:{place}\n{block.shown(_CURSOR)}\n",
         f"updated/{path}:{place}\n{prefill}",
     )
@@ -64,6 +63,13 @@ def _prompt(block: Block, place: str, prefill: str) -> EditPrompt:
         prefill=prefill,
         check=partial(_check, block),
     )
+
+
+def _before_edits(block: Block) -> str:
+    """The block before as many of the last edits as its text has room for."""
+    most = len(block.text) + block.document.room // 4
+    texts = [block.text, *(one.removesuffix("\n") for one in block.earlier)]
+    return next(one for one in reversed(texts) if len(one) <= most)
 
 
 def _first_line(block: Block) -> str:

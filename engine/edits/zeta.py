@@ -33,13 +33,17 @@ _CURSOR, _UPDATED, _NO_EDITS = "<|user_cursor|>", ">>>>>>> UPDATED", "NO_EDITS"
 def zeta_1_prompt(document: EditedDocument) -> EditPrompt:
     """Ask Zeta 1. Raises RefusedEditError."""
     region, marked = Region.around(document, (_START, _END, _CURSOR_HERE)), document.marked
-    edits = "\n\n".join(
-        f'User edited "{one.path}":\n```diff\n{hunk(one)}\n```'
-        for one in document.task.history[-_EDITS:]
+    edits = fitting(
+        (
+            marked(f'User edited "{one.path}":\n```diff\n{hunk(one)}\n```')
+            for one in document.task.history[: -_EDITS - 1 : -1]
+        ),
+        document.room - len(region.above) - len(region.below),
     )
+    told = "\n\n".join(reversed(edits))
     start = "" if region.shown_from else "<|start_of_file|>\n"
     text = (
-        f"### Instruction:\n{_TASK}\n\n### User Edits:\n\n{marked(edits)}\n\n"
+        f"### Instruction:\n{_TASK}\n\n### User Edits:\n\n{told}\n\n"
         f"### User Excerpt:\n\n```{marked(document.path)}\n{start}{marked(region.above)}{_START}\n"
         f"{region.block.shown(_CURSOR_HERE)}\n{_END}{marked(region.below)}\n```\n\n"
         "### Response:\n"

@@ -194,6 +194,14 @@ def test_a_prompt_has_room_for_so_much_and_the_nearest_stays():
     ]
 
 
+def test_an_edit_that_deleted_more_than_there_is_room_for_is_not_undone():
+    deleted = PastEdit("circle.py", 1, ("x = 1",) * 900, ("",), above=("import math",))
+    for edits, before in (((RENAMED,), "self.r = r"), ((RENAMED, deleted), "self.radius = radius")):
+        text = small_sweep_prompt(replace(document(CODE, 4, 28, *edits), room=3072)).text
+        assert len(text) < 5000
+        assert before in text.partition("<|file_sep|>original/")[2].partition("<|file_sep|>")[0]
+
+
 def test_texts_of_other_files_stand_before_the_changes_and_the_best_one_last():
     asked = replace(
         document(CODE, 4, 28, RENAMED),
