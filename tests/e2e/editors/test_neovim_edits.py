@@ -205,6 +205,51 @@ def test_without_words_they_are_asked_for(start, script):
     assert asked["arguments"][0]["instruction"] == "rename"
 
 
+PROMPT = "vim.ui.input = function(_, use) _G.answer = use end"
+
+
+def test_a_buffer_that_changes_while_the_words_are_asked_for_is_not_edited(start, script):
+    editor = start(before=PROMPT)
+    editor.type(":5Foregram edit<CR>ggdd")
+    editor.lua("_G.answer('rename')")
+    until_said(editor, "the buffer has changed meanwhile")
+    assert not script.heard("workspace/executeCommand")
+    assert shown(editor) == []
+
+
+def test_a_server_that_ends_while_the_words_are_asked_for_is_told_of(start, script):
+    editor = start(before=PROMPT)
+    editor.type(":5Foregram edit<CR>:Foregram restart<CR>")
+    until(lambda: len(script.heard("textDocument/didOpen")) == 2, "the file")
+    editor.lua("_G.answer('rename')")
+    until_said(editor, "the server has ended meanwhile: ask again")
+    assert shown(editor) == []
+
+
+def test_what_cannot_be_sent_is_not_waited_for(start):
+    editor = start()
+    editor.lua("vim.lsp.get_clients()[1].request = function() return false end")
+    editor.type(":5Foregram edit rename it<CR>")
+    until_said(editor, "the server has ended meanwhile: ask again")
+    assert shown(editor) == []
+    editor.lua("_G.buf = vim.api.nvim_get_current_buf()")
+    assert not editor.lua("return require('foregram.asked_edit').is_waiting(_G.buf)")
+
+
+@VERSIONS
+def test_lines_that_hold_nul_are_edited(start, script, tmp_path):
+    file = tmp_path / "b.py"
+    file.write_bytes(b"x = '\x00', 1\ny = '\x00'\n")
+    editor = start()
+    editor.type(f":edit {file}<CR>")
+    until(lambda: len(script.heard("textDocument/didOpen")) == 2, "the file")
+    ask(editor, script, edit((0, 9), (0, 10), "2"), edit((1, 5), (1, 6), "\0\nz\0"))
+    editor.until(lambda: any(one.startswith("-") for one in shown(editor)), "the change")
+    editor.type("<Tab>:write<CR>")
+    after = b"x = '\x00', 2\ny = '\x00\nz\x00'\n"
+    until(lambda: file.read_bytes() == after, "the file")
+
+
 @VERSIONS
 @pytest.mark.parametrize("newline", ["\n", "\r\n"])
 def test_columns_beyond_ascii_and_line_ends_are_right(start, script, newline, tmp_path):

@@ -7,6 +7,8 @@ local report = require("foregram.report")
 
 local M = {}
 
+M.ENDED = "the server has ended meanwhile: ask again"
+
 local CANCELLED = -32800 -- LSP's RequestCancelled
 
 local waiting = {} -- by buffer: what was asked for last
@@ -36,7 +38,7 @@ local function show(running, buf, answer)
   if change then
     proposal.show(change, shown)
   else
-    report.warn("the buffer has changed meanwhile: ask again")
+    report.warn(Change.CHANGED)
   end
 end
 
@@ -86,7 +88,7 @@ local function send(running, buf, first, argument)
   waiting[buf] = asked
   drawing.hint(buf, asked.row, "  editing …")
   local params = { command = "foregram.edit", arguments = { argument } }
-  local _, id = running:request("workspace/executeCommand", params, function(err, answer)
+  local is_sent, id = running:request("workspace/executeCommand", params, function(err, answer)
     if waiting[buf] ~= asked then
       return
     end
@@ -98,6 +100,10 @@ local function send(running, buf, first, argument)
     end
   end, buf)
   asked.id = id
+  if not is_sent then
+    finish(buf)
+    report.warn(M.ENDED)
+  end
 end
 
 --- Ask for an edit of a buffer's lines `first` to `last`, counted from 1.

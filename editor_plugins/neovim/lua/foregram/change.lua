@@ -4,6 +4,8 @@ local parts = require("foregram.parts")
 
 local M = {}
 
+M.CHANGED = "the buffer has changed meanwhile: ask again"
+
 local diff = vim.text.diff or vim.diff
 
 --- The number of the buffer's text, as the server knows it; nil where no server follows the buffer.
@@ -63,14 +65,8 @@ local function hunks_of(first, old, new)
   return hunks
 end
 
-local function holds_nul(lines)
-  return vim.iter(lines):any(function(line)
-    return line:find("\n", 1, true) ~= nil
-  end)
-end
-
 --- The change that edits of `client` make in a buffer; nil where they change nothing, or lie outside
---- of it. A line that holds NUL, which Neovim shows as a newline, is not changed either.
+--- of it.
 function M.new(client, buf, edits)
   local first, last = span(edits)
   local num_lines = vim.api.nvim_buf_line_count(buf)
@@ -89,7 +85,7 @@ function M.new(client, buf, edits)
   if last == num_lines and lines[#lines] == "" then
     lines[#lines] = nil
   end
-  local hunks = not holds_nul(old) and hunks_of(first, old, lines) or {}
+  local hunks = hunks_of(first, old, lines)
   local change = { buf = buf, version = M.version(buf), hunks = hunks }
   return #hunks > 0 and change or nil
 end

@@ -125,9 +125,17 @@ end
 local function edit(range, instruction)
   local buf, running = vim.api.nvim_get_current_buf(), client().get()
   local reason = client().reason_not(buf)
+  local Change, asked_edit = require("foregram.change"), require("foregram.asked_edit")
+  local version = Change.version(buf)
   local function ask(words)
-    if words and vim.trim(words) ~= "" then
-      require("foregram.asked_edit").ask(running, buf, range.first, range.last, vim.trim(words))
+    if not words or vim.trim(words) == "" then
+      return
+    elseif client().get() ~= running then
+      report.warn(asked_edit.ENDED)
+    elseif Change.version(buf) ~= version then
+      report.warn(Change.CHANGED) -- the lines may be others by now
+    else
+      asked_edit.ask(running, buf, range.first, range.last, vim.trim(words))
     end
   end
   if reason or not running then
