@@ -22,6 +22,7 @@ from engine.text.lines import last_line
 
 MOST_ASKED_LINES = 400  # of code that one instruction may change: about 4,000 tokens
 _CHARS_PER_TOKEN = 2  # of an answer; code has more
+_NEXT_TOKENS = 1024  # that the answer of a next edit may always have, as Sweep's server allows
 _GROWTH_TOKENS = 256  # that an answer may add to its block: two long docstrings
 _ENDS = (
     FinishReason.END_TOKEN,
@@ -48,7 +49,9 @@ class LaidOutEdit:
     def as_raw(self, request: CompletionRequest) -> CompletionRequest:
         """Return the request with the raw prompt; of its stop rules, only `max_tokens` stays."""
         block, prompt = self.prompt.block, self.prompt
-        most = min(request.stop.max_tokens, len(block) // _CHARS_PER_TOKEN + _GROWTH_TOKENS)
+        most = len(block) // _CHARS_PER_TOKEN + _GROWTH_TOKENS
+        if not self.document.task.instruction:
+            most = max(most, _NEXT_TOKENS)
         return replace(
             request,
             prefix=prompt.text,
@@ -56,7 +59,7 @@ class LaidOutEdit:
             is_raw=True,
             copied=block.removeprefix(prompt.prefill),
             stop=msgspec.structs.replace(
-                StopRules.verbatim(most, prompt.stops),
+                StopRules.verbatim(min(request.stop.max_tokens, most), prompt.stops),
                 rejoins=not self.document.task.instruction,
             ),
         )

@@ -16,7 +16,15 @@ from engine.edits.edit_prompt import (
     RefusedEditError,
     fitting,
 )
-from engine.edits.sweep_context import block_around, cut, shown_changes, shown_file
+from engine.edits.sweep_context import (
+    LARGE_EDITS,
+    SMALL_EDITS,
+    block_around,
+    cut,
+    shown_changes,
+    shown_file,
+    shown_part,
+)
 
 _SEPARATOR, _CURSOR = "<|file_sep|>", "<|cursor|>"
 _STOPS = (_SEPARATOR, "<|endoftext|>")
@@ -33,7 +41,8 @@ def small_sweep_prompt(document: EditedDocument) -> EditPrompt:
     block = block_around(document, 2, 5, _TAKEN)
     # The numbers that its server writes.
     row = min(block.row, len(block.text.rstrip("\n").split("\n")) - 1)
-    return _prompt(block, f"{row + 1}:{row + len(block.lines) + 1}", _first_line(block))
+    place, file = f"{row + 1}:{row + len(block.lines) + 1}", shown_file(document)
+    return _prompt(block, place, file, SMALL_EDITS, _first_line(block))
 
 
 def sweep_prompt(document: EditedDocument, around: int = 10) -> EditPrompt:
@@ -43,15 +52,16 @@ def sweep_prompt(document: EditedDocument, around: int = 10) -> EditPrompt:
     """
     block = block_around(document, around, around, _TAKEN)
     place = f"{block.first + 1}:{block.first + len(block.lines)}"
-    return _prompt(block, place, "".join(f"{line}\n" for line in block.lines[: block.row]))
+    prefill = "".join(f"{line}\n" for line in block.lines[: block.row])
+    return _prompt(block, place, shown_part(document), LARGE_EDITS, prefill)
 
 
-def _prompt(block: Block, place: str, prefill: str) -> EditPrompt:
+def _prompt(block: Block, place: str, file: str, num_edits: int, prefill: str) -> EditPrompt:
     document = block.document
     marked, path = document.marked, document.marked(document.path)
     parts = (
-        f"{path}\n{marked(cut(shown_file(document)))}{_snippets(document)}\n"
-        f"{shown_changes(document, _SEPARATOR)}\n",
+        f"{path}\n{marked(cut(file))}{_snippets(document)}\n"
+        f"{shown_changes(document, _SEPARATOR, num_edits)}\n",
         f"original/{path}:{place}\n{marked(_before_edits(block))}\n",
         f"current/{path}:{place}\n{block.shown(_CURSOR)}\n",
         f"updated/{path}:{place}\n{prefill}",

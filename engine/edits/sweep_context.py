@@ -9,10 +9,11 @@ from engine.edits.edit_prompt import EditedDocument, fitting
 from engine.edits.past import lines_before_edits, telling_edits
 from engine.request import PastEdit
 
-_EDITS = 6  # shown
+SMALL_EDITS, LARGE_EDITS = 6, 10  # shown to the 0.5B model, and to the larger ones
 _WHOLE_LINES = 800  # a longer file is shown by a part
 _PART_LINES = 300  # halved until they have room
 _LEAST_LINES = 20
+_STEP, _AROUND = 40, 50  # lines: the larger models see so many around each step of 40
 _BLOCK_CHARS = 1792  # from the cursor's line on: half of the 1,024 tokens of an answer
 _MOST_LINE = 600  # characters; the rest of a longer line is left out
 
@@ -50,9 +51,19 @@ def shown_file(document: EditedDocument) -> str:
         num_lines = stride
 
 
-def shown_changes(document: EditedDocument, separator: str = "") -> str:
+def shown_part(document: EditedDocument) -> str:
+    """Lines around the cursor before the user's edits, which stay while it moves a little."""
+    first = document.row // _STEP * _STEP
+    lines = lines_before_edits(document)[max(0, first - _AROUND) : first + _STEP + _AROUND]
+    part = "\n".join(lines)
+    return part if len(part) <= document.room // 2 else shown_file(document)
+
+
+def shown_changes(
+    document: EditedDocument, separator: str = "", num_edits: int = SMALL_EDITS
+) -> str:
     """The last edits, each behind the separator."""
-    edits = telling_edits(document)[: -_EDITS - 1 : -1]
+    edits = telling_edits(document)[: -num_edits - 1 : -1]
     changes = (separator + document.marked(_change(one)) for one in edits)
     return "\n".join(reversed(fitting(changes, document.room // 4))).rstrip("\n")
 

@@ -108,10 +108,12 @@ def test_a_prompt_that_was_only_read_has_no_outcome():
 
 
 def test_the_answer_may_be_a_little_longer_than_its_lines():
-    raw = edit_of("a = 1\n").as_raw(CompletionRequest("", "", stop=StopRules(max_tokens=4096)))
+    request = CompletionRequest("", "", stop=StopRules(max_tokens=4096))
+    raw = edit_of("a = 1\n", EditTask("Sort.", 0, 4)).as_raw(request)
     assert (raw.prefix, raw.copied) == ("prompt", "b = 2\nc = 3\nd = 4")
     assert len(BLOCK) < raw.stop.max_tokens < 1000
     assert raw.stop.strings == ("<stop>",)
+    assert edit_of().as_raw(request).stop.max_tokens == 1024  # of a next edit, as Sweep's server
     read_only = edit_of().as_raw(CompletionRequest("", "", stop=StopRules(max_tokens=0)))
     assert read_only.stop.max_tokens == 0
 

@@ -177,6 +177,17 @@ def test_a_long_file_is_shown_by_a_part_that_stays_while_the_cursor_moves():
     assert "value_600" not in near
 
 
+def test_the_larger_models_see_fewer_lines_and_more_edits():
+    """50 lines above and below, in steps of 40, and 10 edits."""
+    lines = [f"value_{number} = {number}" for number in range(500)]
+    edits = [PastEdit(f"f{number}.py", 0, ("a",), ("b",)) for number in range(12)]
+    for row in (200, 239):
+        text = sweep_prompt(document("\n".join(lines), row, 0, *edits)).text
+        shown = text.split("<|file_sep|>")[1].split()
+        assert (shown[1], shown[-1]) == ("value_150", "289")
+        assert [f"f{number}.py:" in text for number in range(12)] == [False] * 2 + [True] * 10
+
+
 def test_a_prompt_has_room_for_so_much_and_the_nearest_stays():
     lines = [f"value_{number} = {number}" for number in range(500)]
     edits = [PastEdit(f"f{number}.py", 0, ("a",), ("b" * 400,)) for number in range(6)]
