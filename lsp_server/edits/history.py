@@ -111,7 +111,9 @@ class EditHistory:
         return tuple(told[::-1])
 
     def past_with(self, document: Snapshot, change: EditOutcome) -> tuple[PastEdit, ...]:
-        """Return the edits, and as the last one a change that is expected."""
+        """Return the edits, and as the last one a change that is expected, or has been made."""
+        if self._workspace.documents.snapshot(document.uri) is not document:
+            return self.past()
         old, path = document.lines[change.first : change.end], self._path_of(document.uri)
         return (*self.past(), PastEdit(path, change.first, old, change.lines))[-_MOST_HUNKS:]
 

@@ -13,7 +13,7 @@ from lsp_server.documents.anchor import Anchor
 from lsp_server.edits.refusals import DOCUMENT_CHANGED, EditRefusedError
 from lsp_server.edits.text_edit import change_of
 from lsp_server.host.client import HostGoneError, HostRefusedError
-from lsp_server.host.link import HostLink
+from lsp_server.host.link import History, HostLink
 from lsp_server.reasons import Reason, host_reason
 from lsp_server.workspace import Workspace
 
@@ -45,7 +45,11 @@ class HostEdits:
         return search.state == "ready" and is_able
 
     async def write(
-        self, anchor: Anchor, task: EditTask, told: Callable[[str], None] = lambda _: None
+        self,
+        anchor: Anchor,
+        task: EditTask,
+        told: Callable[[str], None] = lambda _: None,
+        history: History = tuple,
     ) -> WrittenEdit:
         """Return a change of the unchanged document; `told` gets its text as it is written.
 
@@ -65,7 +69,7 @@ class HostEdits:
         if (sentence := self._known(code)) is not None:
             raise EditRefusedError(code, sentence)
         try:
-            done = await self._done(anchor, task, told)
+            done = await self._done(anchor, task, told, history)
         except HostRefusedError as error:
             raise self._refused(error.problem.code, error.problem.message) from error
         except HostGoneError as error:
@@ -84,8 +88,12 @@ class HostEdits:
         if reason := (permissions.why_hidden if is_asked else permissions.refusal)(anchor.document):
             raise EditRefusedError(reason)
 
-    async def _done(self, anchor: Anchor, task: EditTask, told: Callable[[str], None]) -> Done:
-        events = self._link.complete(anchor, _WHOLE, is_prefetch=anchor.is_expected, edit=task)
+    async def _done(
+        self, anchor: Anchor, task: EditTask, told: Callable[[str], None], history: History
+    ) -> Done:
+        events = self._link.complete(
+            anchor, _WHOLE, is_prefetch=anchor.is_expected, edit=task, history=history
+        )
         async with aclosing(events):
             async for event in events:
                 if isinstance(event, Done):

@@ -2,6 +2,7 @@
 
 import asyncio
 from contextlib import suppress
+from functools import partial
 from typing import Any, NamedTuple
 
 from engine.edits.edit_prompt import Refusal
@@ -97,8 +98,9 @@ class NextEdits:
             return
         if self._workspace.settings.speculate:
             anchor = proposal.expected
-            task = EditTask(history=self.history.past_with(anchor.document, proposal.change))
-            self._ahead = _Ahead(anchor, asyncio.create_task(self._host.write(anchor, task)))
+            past = partial(self.history.past_with, anchor.document, proposal.change)
+            writing = self._host.write(anchor, EditTask(), history=past)
+            self._ahead = _Ahead(anchor, asyncio.create_task(writing))
             self._ahead.task.add_done_callback(lambda task: task.cancelled() or task.exception())
 
     def changed(self, uri: str, changes: Changes) -> None:
@@ -184,7 +186,7 @@ class NextEdits:
 
     async def _asked(self, anchor: Anchor, params: InlineEditParams) -> Proposal:
         diagnostics = params.diagnostics_from(anchor.position.line)
-        task = EditTask(history=self.history.past(), diagnostics=diagnostics)
+        task = EditTask(diagnostics=diagnostics)
         return self._judged(anchor.document, await self._written(anchor, task))
 
     async def _written(self, anchor: Anchor, task: EditTask) -> WrittenEdit:
@@ -197,7 +199,7 @@ class NextEdits:
                 self._host.check(anchor)
                 return written
         self.stop_ahead()
-        return await self._host.write(anchor, task)
+        return await self._host.write(anchor, task, history=self.history.past)
 
     def _judged(self, document: Snapshot, written: WrittenEdit) -> Proposal:
         change = written.change

@@ -10,6 +10,8 @@ from contextlib import aclosing, suppress
 from functools import partial
 from typing import Any, TypeVar
 
+from msgspec.structs import replace
+
 from engine.config import Sampling, StopRules
 from engine.host.protocol import (
     MAX_FEEDBACK,
@@ -23,7 +25,7 @@ from engine.host.protocol import (
     Problem,
     SyncRequest,
 )
-from engine.request import Done, EditTask, Snippet
+from engine.request import Done, EditTask, PastEdit, Snippet
 from lsp_server.documents.anchor import Anchor
 from lsp_server.documents.document import Snapshot
 from lsp_server.host.client import (
@@ -40,6 +42,7 @@ from lsp_server.workspace_files import WorkspaceFiles
 
 _LOG = logging.getLogger(__name__)
 _Outcome = TypeVar("_Outcome")
+History = Callable[[], tuple[PastEdit, ...]]  # oldest first
 _Build = Callable[..., CompleteRequest]  # takes arguments known only when the request goes out
 _ATTEMPTS = 3  # a host may have forgotten the documents, or been replaced
 _CLOSE_S = 1.0  # seconds to close documents, as the host forgets a silent client anyway
@@ -101,8 +104,12 @@ class HostLink:
         *,
         is_prefetch: bool = False,
         edit: EditTask | None = None,
+        history: History = tuple,
     ) -> AsyncGenerator[CompleteEvent]:
-        """Bring the host up to date and complete. Raises HostGoneError and HostRefusedError."""
+        """Bring the host up to date and complete. Raises HostGoneError and HostRefusedError.
+
+        `history` is asked as the request goes out: documents may be closed or hidden meanwhile.
+        """
         settings = self._workspace.settings
         is_greedy = edit is not None and not edit.instruction  # as authors of such models ask
         build = partial(
@@ -124,7 +131,8 @@ class HostLink:
             try:
                 shown = await self._shown(anchor)
                 await self._in_step.acquire()
-                accepting = self._accepted(client, anchor, partial(build, repository=shown))
+                built = partial(build, repository=shown)
+                accepting = self._accepted(client, anchor, built, history)
                 async with aclosing(await self._uncut(self._begin(accepting))) as events:
                     async for event in events:
                         self._note(event, anchor if stop.max_tokens else None)
@@ -244,7 +252,7 @@ class HostLink:
             raise
 
     async def _accepted(
-        self, client: HostClient, anchor: Anchor, build: _Build
+        self, client: HostClient, anchor: Anchor, build: _Build, history: History
     ) -> AsyncGenerator[CompleteEvent]:
         """Send a request and return its events, once the host has accepted it and its documents."""
         document, cells = anchor.document, anchor.cells
@@ -266,6 +274,8 @@ class HostLink:
                 above=tuple(cell for cell in cells.above if self._sync.brings(syncs, cell.uri)),
                 below=tuple(cell for cell in cells.below if self._sync.brings(syncs, cell.uri)),
             )
+            if request.edit is not None:
+                request = replace(request, edit=replace(request.edit, history=history()))
             self._feedback.clear()
             events = client.complete(request)
             await anext(events)

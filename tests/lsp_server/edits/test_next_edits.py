@@ -13,6 +13,7 @@ from engine.errors import NoEditModelError
 from engine.host.runtime import RuntimeFolder
 from engine.request import Diagnostic, EditOutcome, PastEdit
 from lsp_server.edits.next_edits import SURE
+from lsp_server.workspace_files import WorkspaceFiles
 from tests.support.edit_engine import METHOD, EditEngine, next_edit
 from tests.support.editor import editor
 from tests.support.polling import eventually
@@ -132,6 +133,35 @@ async def test_edits_of_other_files_are_shown_and_none_with_a_secret(tmp_path):
         ("b.py", ("y = 2",)),
         ("inventory.py", ("def area(breadth, height):",)),
     ]
+
+
+async def test_no_line_is_sent_of_a_document_that_is_closed_while_a_request_waits(
+    tmp_path, monkeypatch
+):
+    waits, goes = asyncio.Event(), asyncio.Event()
+
+    async def shown_files(*_, **__):
+        waits.set()
+        await goes.wait()
+        return ()
+
+    monkeypatch.setattr(WorkspaceFiles, "shown", shown_files)
+    engine = EditEngine(RENAME)
+    async with served(tmp_path, engine) as shown:
+        here, shown.uri = shown.uri, "file:///shop/b.py"
+        await opened(shown, "x = 1\n")
+        shown.replace(types.Position(0, 0), types.Position(0, 5), "y = 2")
+        shown.uri = here
+        await opened(shown)
+        rename(shown)
+        running = next_edit(shown)
+        await waits.wait()
+        shown.uri = "file:///shop/b.py"
+        shown.close()
+        await shown.run("foregram.why")
+        goes.set()
+        assert (await running).edits
+    assert [one.path for one in engine.tasks[0].history] == ["inventory.py"]
 
 
 async def test_the_clients_units_and_line_ends_are_used(tmp_path):

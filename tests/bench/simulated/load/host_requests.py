@@ -12,7 +12,7 @@ from engine.host.protocol import CompleteEvent, Failed
 from engine.request import Done, EditTask, FinishReason
 from lsp_server.documents.anchor import Anchor
 from lsp_server.host.client import HostRefusedError
-from lsp_server.host.link import ANY_LENGTH, HostLink
+from lsp_server.host.link import ANY_LENGTH, History, HostLink
 
 Outcome = Literal["answered", "superseded", "refused", "failed"]
 
@@ -72,10 +72,13 @@ class CountingLink(HostLink):
         *,
         is_prefetch: bool = False,
         edit: EditTask | None = None,
+        history: History = tuple,
     ) -> AsyncGenerator[CompleteEvent]:
         noted = HostRequest(time.perf_counter(), is_prefetch or not stop.max_tokens)
         self._log.append(noted)
-        completing = super().complete(anchor, stop, sampling, is_prefetch=is_prefetch, edit=edit)
+        completing = super().complete(
+            anchor, stop, sampling, is_prefetch=is_prefetch, edit=edit, history=history
+        )
         try:
             async with aclosing(completing) as events:
                 async for event in events:
