@@ -12,7 +12,7 @@ from engine.drafting.budget import Budget
 from engine.drafting.drafter import Drafter, VerifiedStep
 from engine.drafting.pool import NgramPool
 from engine.drafting.recycler import Recycler
-from engine.drafting.tree import EMPTY_DRAFT, Draft, DraftTree, Source, select
+from engine.drafting.tree import EMPTY_DRAFT, Draft, DraftTree, Source, cut, select
 from engine.drafting.window import JacobiWindow
 from engine.model.constraint import Constraint
 from engine.model.token_tree import MAX_ROWS, depths_of
@@ -117,8 +117,3 @@ def allowed_part(draft: Draft, constraint: Constraint | None) -> Draft:
         is_allowed[node] = (parent < 0 or is_allowed[parent]) and (not state or state.allows(token))
         states.append(state.after(token) if state and is_allowed[node] else None)
     return select(draft, is_allowed)
-
-
-def cut(draft: Draft, nodes: int) -> Draft:
-    """Keep the `nodes` best nodes."""
-    return Draft(*(column[:nodes] for column in draft))

@@ -6,13 +6,14 @@ the current token, likeliest paths first (Luo et al. 2024, arXiv 2408.08696).
 
 import numpy as np
 
-from engine.drafting.tree import Draft, Source
+from engine.drafting.tree import Draft, Source, blank, cut
 from engine.model.causal_lm import NUM_TOP
 from kernels.compiled import njit
 
 RECYCLER_WIDTH = NUM_TOP
 _DEPTHS = 8
 _NONE = -1
+_SOURCE = int(Source.RECYCLER)
 # Until the acceptance table knows better: the share of each rank, whatever the depth.
 RECYCLER_PRIOR = np.tile([0.4, 0.14, 0.07, 0.05, 0.03, 0.025, 0.02, 0.015], _DEPTHS)
 
@@ -40,23 +41,20 @@ class Recycler:
 
     def draft(self, root: int, nodes: int) -> Draft:
         """Return the `nodes` likeliest nodes below the token `root`, or all there are."""
-        tokens, parents, probs, cells = _walk(self._next, self._probs, root, nodes)
-        sources = np.full(len(tokens), Source.RECYCLER, np.uint8)
-        return Draft(tokens, parents, probs, sources, cells)
+        draft = blank(nodes)
+        return cut(draft, _walk(self._next, self._probs, root, draft))
 
 
 @njit(cache=True)
-def _walk(
-    following: np.ndarray, shares: np.ndarray, root: int, nodes: int
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Take the likeliest node at hand, offer its children, and so on.
+def _walk(following: np.ndarray, shares: np.ndarray, root: int, draft: Draft) -> int:
+    """Take the likeliest node at hand, offer its children, and so on; return how many it wrote.
 
     Of equals the one offered first comes first: by parent, then by rank.
     """
+    nodes = len(draft.tokens)
     room = (nodes + 1) * following.shape[1]
     tokens, parents = np.empty(room, np.int32), np.empty(room, np.int32)
     probs, cells, depths = np.empty(room), np.empty(room, np.int32), np.empty(room, np.int32)
-    taken = np.empty(nodes, np.int32)
     token, prob, depth, num_offered = root, 1.0, 0, 0
     for place in range(nodes + 1):
         first_cell = min(depth, _DEPTHS - 1) * following.shape[1]
@@ -72,8 +70,8 @@ def _walk(
                 best = offer
         if place == nodes or best < 0:
             break
-        taken[place] = best
         token, prob, depth = tokens[best], probs[best], depths[best]
+        draft.tokens[place], draft.parents[place], draft.probs[place] = token, parents[best], prob
+        draft.sources[place], draft.cells[place] = _SOURCE, cells[best]
         probs[best] = -prob  # taken
-    chosen = taken[:place]
-    return tokens[chosen], parents[chosen], -probs[chosen], cells[chosen]
+    return place

@@ -42,17 +42,37 @@ class Draft(NamedTuple):
 
 _DTYPES = (np.int32, np.int32, np.float64, np.uint8, np.int32)
 _DRAFT = types.NamedTuple([from_dtype(np.dtype(one))[::1] for one in _DTYPES], Draft)
-_INTS = types.int32[::1]
 
 
-def _blank(nodes: int) -> Draft:
-    return Draft(*(np.empty(nodes, dtype) for dtype in _DTYPES))
+def blank(nodes: int) -> Draft:
+    """A draft of `nodes` nodes that are yet to be written."""
+    return Draft(*[np.empty(nodes, dtype) for dtype in _DTYPES])
 
 
-EMPTY_DRAFT = _blank(0)
-_FULL = -2  # the place of a node that found no room
-_NONE = -1
+def cut(draft: Draft, nodes: int) -> Draft:
+    """Keep the `nodes` best nodes."""
+    if nodes >= len(draft.tokens):
+        return draft
+    return Draft(*[column[:nodes] for column in draft])
+
+
+EMPTY_DRAFT = blank(0)
+_FULL = -1  # the place of a node that found no room
 _DEEPEST = 1 << 30  # tokens: no bound
+# A node of the trie. One array of records goes into a kernel sooner than an array for each field.
+_HELD = np.dtype(
+    [
+        ("prob", np.float64),
+        ("token", np.int32),
+        ("parent", np.int32),  # a place in the trie; the root is at 0
+        ("cell", np.int32),
+        ("newest", np.int32),  # child; 0 where there is none
+        ("before", np.int32),  # the child of the same parent that came before; 0 likewise
+        ("source", np.uint8),
+    ],
+    align=True,
+)
+_TRIE = from_dtype(_HELD)[::1]
 
 
 class DraftTree:
@@ -63,32 +83,26 @@ class DraftTree:
 
     def __init__(self, limit: int) -> None:
         """Hold at most `limit` nodes; what is added beyond is ignored, with all below it."""
-        self._limit = limit
-        self._num_nodes = 0
-        self._nodes = _blank(limit)
-        # Of the root, which comes first, and of each node: the newest child; of each node the
-        # child of the same parent that came before it.
-        self._newest = np.full(limit + 1, _NONE, np.int32)
-        self._before = np.empty(limit, np.int32)
+        self._held = np.zeros(1 + limit, _HELD)
+        self._num_held = 1  # the root
 
     def clear(self) -> None:
         """Hold no node."""
-        self._num_nodes = 0
-        self._newest[0] = _NONE
+        self._num_held = 1
+        self._held["newest"][0] = 0
 
     def add(self, draft: Draft) -> None:
         """Merge a draft."""
         if len(draft.tokens):
-            self._num_nodes = _merge(
-                draft, self._nodes, self._newest, self._before, self._num_nodes
-            )
+            self._num_held = _merge(draft, self._held, self._num_held)
 
     def best(self, nodes: int, depth: int = _DEEPEST) -> Draft:
         """Return the `nodes` likeliest nodes, at most `depth` tokens deep, best first."""
-        if not self._num_nodes:
+        if self._num_held == 1:
             return EMPTY_DRAFT
-        best: Draft = _likeliest(self._nodes, self._num_nodes, nodes, depth)
-        return best
+        best = blank(min(nodes, self._num_held - 1))
+        written: int = _likeliest(self._held, self._num_held, depth, best)
+        return cut(best, written)
 
 
 def select(draft: Draft, kept: np.ndarray) -> Draft:
@@ -97,57 +111,58 @@ def select(draft: Draft, kept: np.ndarray) -> Draft:
     return selected
 
 
-@njit(types.int64(_DRAFT, _DRAFT, _INTS, _INTS, types.int64), cache=True)
-def _merge(
-    draft: Draft, held: Draft, newest: np.ndarray, before: np.ndarray, num_nodes: int
-) -> int:
+@njit(types.int64(_DRAFT, _TRIE, types.int64), cache=True)
+def _merge(draft: Draft, held: np.ndarray, num_held: int) -> int:
     """Add the nodes of a draft to the trie of those that are held; return its new size."""
     places = np.empty(len(draft.tokens), np.int32)
     for node in range(len(draft.tokens)):
-        below = _NONE if draft.parents[node] < 0 else places[draft.parents[node]]
+        below = 0 if draft.parents[node] < 0 else places[draft.parents[node]]
         places[node] = _FULL
         if below == _FULL:
             continue
-        place = newest[below + 1]
-        while place != _NONE and held.tokens[place] != draft.tokens[node]:
-            place = before[place]
-        if place == _NONE:
-            if num_nodes == len(held.tokens):
+        place = held[below].newest
+        while place and held[place].token != draft.tokens[node]:
+            place = held[place].before
+        if not place:
+            if num_held == len(held):
                 continue
-            place = num_nodes
-            num_nodes += 1
-            held.tokens[place], held.parents[place] = draft.tokens[node], below
-            held.probs[place] = -1.0
-            before[place], newest[below + 1] = newest[below + 1], place
-            newest[place + 1] = _NONE
+            place = num_held
+            num_held += 1
+            one = held[place]
+            one.token, one.parent, one.prob, one.newest = draft.tokens[node], below, -1.0, 0
+            one.before, held[below].newest = held[below].newest, place
         places[node] = place
-        if draft.probs[node] > held.probs[place]:
-            held.probs[place] = draft.probs[node]
-            held.sources[place], held.cells[place] = draft.sources[node], draft.cells[node]
-    return num_nodes
+        if draft.probs[node] > held[place].prob:
+            one = held[place]
+            one.prob, one.source = draft.probs[node], draft.sources[node]
+            one.cell = draft.cells[node]
+    return num_held
 
 
-@njit(_DRAFT(_DRAFT, types.int64, types.int64, types.int64), cache=True)
-def _likeliest(held: Draft, count: int, nodes: int, depth: int) -> Draft:
-    """The `nodes` likeliest of the first `count` nodes that are not too deep, best first.
+@njit(types.int64(_TRIE, types.int64, types.int64, _DRAFT), cache=True)
+def _likeliest(held: np.ndarray, num_held: int, depth: int, best: Draft) -> int:
+    """Fill `best` with the likeliest nodes, none deeper than `depth`; return their number.
 
     A parent is at least as likely as its child and came first, so the stable order has it first;
     hence every cut of the order is a tree.
     """
-    depths = np.ones(count, np.int64)
-    for node in range(count):
-        if held.parents[node] >= 0:
-            depths[node] += depths[held.parents[node]]
-    order = np.argsort(-held.probs[:count], kind="mergesort")
-    order = order[depths[order] <= depth][:nodes]
-    places = np.full(count, _NONE, np.int32)
-    below = np.empty(len(order), np.int32)
-    for place, node in enumerate(order):
-        places[node] = place
-        below[place] = places[held.parents[node]] if held.parents[node] >= 0 else _NONE
-    return Draft(
-        held.tokens[order], below, held.probs[order], held.sources[order], held.cells[order]
-    )
+    order, depths = np.empty(num_held, np.int32), np.zeros(num_held, np.int32)
+    for node in range(1, num_held):
+        depths[node] = depths[held[node].parent] + 1
+        place = node  # each draft came best first, so few nodes move far
+        while place > 1 and held[order[place - 1]].prob < held[node].prob:
+            order[place] = order[place - 1]
+            place -= 1
+        order[place] = node
+    places, written = np.full(num_held, -1, np.int32), 0
+    for node in order[1:]:
+        if depths[node] <= depth and written < len(best.tokens):
+            one = held[node]
+            best.tokens[written], best.parents[written] = one.token, places[one.parent]
+            best.probs[written], best.sources[written] = one.prob, one.source
+            best.cells[written], places[node] = one.cell, written
+            written += 1
+    return written
 
 
 @njit(_DRAFT(_DRAFT, types.boolean[::1]), cache=True)

@@ -19,17 +19,6 @@ SHARES = 8  # share of weight among siblings
 SKIPPED = 2  # the kind of the latter
 MAX_NODES = 512
 
-
-NODE = np.dtype(  # a drafted one, its fields in the order of Draft's
-    [
-        ("token", np.int32),
-        ("parent", np.int32),
-        ("prob", np.float64),
-        ("source", np.uint8),
-        ("cell", np.int32),
-    ],
-    align=True,
-)
 # A node that may be drafted. They part the occurrences, so few are pending at a time.
 PENDING = np.dtype(
     [
@@ -120,11 +109,18 @@ def cell_of(found, keys, low, high, depth, total, longest_exact):
     for i in range(low, high):
         weight += found[keys[i] & 0xFFFF].weight
         longest = max(longest, found[keys[i] & 0xFFFF].length)
-    section = np.int64(found[heaviest_of(found, keys, low, high)].kind)
+    kind = found[heaviest_of(found, keys, low, high)].kind
+    return cell_at(kind, longest, depth, weight / total, longest_exact)
+
+
+@njit(cache=True, inline="always")
+def cell_at(kind, length, depth, share, longest_exact):
+    """The cell of a node whose heaviest occurrence is of `kind` and whose longest match `length`."""
+    section = np.int64(kind)
     if section == SKIPPED:
         section += min(longest_exact, 2 + (longest_exact > 3))
-    row = section * LENGTHS + min(longest + depth, LENGTHS - 1)
-    return row * SHARES + min(int(weight / total * SHARES), SHARES - 1)
+    row = section * LENGTHS + min(length + depth, LENGTHS - 1)
+    return row * SHARES + min(int(share * SHARES), SHARES - 1)
 
 
 @njit(cache=True, inline="always")
@@ -159,6 +155,16 @@ def pop(pending, heap, size):
     return top
 
 
+@njit(cache=True, inline="always")
+def add_child(pending, heap, made, size, low, high, parent, prob, cell):
+    """Make one node, which stands for the occurrences [low, high); return the number made."""
+    node = pending[made]
+    node.prob, node.cell, node.parent = prob, cell, parent
+    node.low, node.high = low, high
+    push(pending, heap, made, size)
+    return made + 1
+
+
 # Its types are named: numba would compile it for each mixture of constants and numbers in calls.
 @njit(
     types.int64(
@@ -188,17 +194,16 @@ def add_children(
             other += 1
         if token > 0 and total > 0 and not (other < known and keys[other] >> 16 == token):
             cell = cell_of(found, keys, first, end, depth, total, longest)
-            node = pending[made]
-            node.prob, node.cell, node.parent = prob * table[cell], cell, parent
-            node.low, node.high = first, end
-            push(pending, heap, made, size)
-            made, size = made + 1, size + 1
+            made = add_child(
+                pending, heap, made, size, first, end, parent, prob * table[cell], cell
+            )
+            size += 1
     return made
 
 
 @njit(cache=True)
 def expand(tokens, length, found, count, limit, table, pending, nodes):
-    """Write at most `limit` nodes, best first, parents before children; return their number.
+    """Write at most `limit` nodes of the draft `nodes`, best first; return their number.
 
     `found` is used up: its slots move on along the paths that are drafted. Occurrences that skip
     tokens have a trie of their own, without the roots that the other one has.
@@ -224,15 +229,22 @@ def expand(tokens, length, found, count, limit, table, pending, nodes):
         best = pending[pop(pending, heap, made - written)]
         low, high, parent, prob = best.low, best.high, best.parent, best.prob
         depth = 1 + (depths[parent] if parent >= 0 else 0)
-        node = nodes[written]
-        node.token, node.parent, node.prob = (keys[low] >> 16) - 1, parent, prob
-        node.source = found[heaviest_of(found, keys, low, high)].source
-        node.cell = best.cell
+        heaviest = found[heaviest_of(found, keys, low, high)]
+        nodes.tokens[written], nodes.parents[written] = (keys[low] >> 16) - 1, parent
+        nodes.probs[written], nodes.cells[written] = prob, best.cell
+        nodes.sources[written] = heaviest.source
         depths[written] = depth
         advance(tokens, length, found, keys, low, high)
-        made = add_children(
-            pending, heap, made, made - written - 1, found, keys, low, high, written, depth, prob,
-            table, longest, 0,
-        )  # fmt: skip
+        size = made - written - 1
+        if high > low + 1:
+            made = add_children(
+                pending, heap, made, size, found, keys, low, high, written, depth, prob, table,
+                longest, 0,
+            )  # fmt: skip
+        elif heaviest.slot >= 0:  # most nodes are of one occurrence, and have but one child
+            cell = cell_at(heaviest.kind, heaviest.length, depth, 1.0, longest)
+            made = add_child(
+                pending, heap, made, size, low, high, written, prob * table[cell], cell
+            )
         written += 1
     return written

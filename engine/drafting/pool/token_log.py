@@ -24,8 +24,8 @@ from engine.drafting.pool.chains import (
     gather,
     pop,
 )
-from engine.drafting.pool.expansion import MAX_NODES, NODE, PENDING, expand, read
-from engine.drafting.tree import EMPTY_DRAFT, Draft
+from engine.drafting.pool.expansion import MAX_NODES, PENDING, expand, read
+from engine.drafting.tree import EMPTY_DRAFT, Draft, blank, cut
 from kernels.compiled import njit
 
 MIN_HEAD_BITS, MAX_HEAD_BITS = 12, 22  # the heads start small
@@ -71,8 +71,6 @@ class TokenLog:
         )
         self._found = np.empty(MAX_FOUND, FOUND)
         self._pending = np.empty(MAX_FOUND + MAX_NODES, PENDING)
-        self._nodes = np.empty(MAX_NODES, NODE)
-        self._columns = tuple(self._nodes[name] for name in NODE.names or ())
         self.write([SEPARATOR], 0)
 
     @property
@@ -160,10 +158,11 @@ class TokenLog:
         if not found:
             return EMPTY_DRAFT
         limit = min(nodes, MAX_NODES)
-        written = expand(
-            tokens, length, self._found, found, limit, table.probs, self._pending, self._nodes
+        draft = blank(limit)
+        written: int = expand(
+            tokens, length, self._found, found, limit, table.probs, self._pending, draft
         )
-        return Draft(*(column[:written].copy() for column in self._columns))
+        return cut(draft, written)
 
 
 def sparse_zeros(count: int, dtype: type[np.generic]) -> np.ndarray:

@@ -12,12 +12,11 @@ from engine.drafting.budget import Budget, StepCost
 from engine.drafting.lookahead import (
     LookaheadDrafter,
     allowed_part,
-    cut,
     prune,
 )
 from engine.drafting.pool import NgramPool
 from engine.drafting.recycler import RECYCLER_PRIOR, Recycler
-from engine.drafting.tree import Draft, Source, select
+from engine.drafting.tree import Draft, Source, cut, select
 from engine.drafting.window import WINDOW_PRIOR
 from engine.model.constraint import Constraint
 
