@@ -45,7 +45,7 @@ def test_a_peer_stands_beside_the_engine_in_the_replay_of_the_product(
 
     peer = llama_cpp.Peer(decode, "build 1")
     monkeypatch.setattr(llama_cpp, "gguf_file", lambda *_: nullcontext("model.gguf"))
-    monkeypatch.setattr(llama_cpp, "wheel", lambda *_: peer)
+    monkeypatch.setattr(llama_cpp, "wheel", lambda *_, **__: peer)
     words = ["replay", str(replay_path), "--compare", "llama-cpp", "--json"]
     assert main(words) == 0
     answer = json.loads(capsys.readouterr().out)

@@ -28,7 +28,7 @@ def test_lookahead_changes_the_steps_of_an_edit_and_not_its_text(tmp_path):
         for options in (("--lookahead", "off"), ("--write",))
     )
     assert on["diff"] == off["diff"]
-    assert on["tokens"] == off["tokens"] == off["steps"]
+    assert on["tokens"] == off["tokens"] == off["steps"] - 1  # the last step writes the end token
     assert on["steps"] < on["tokens"] / 3
     after = path.read_bytes()
     assert b"    found = []\r\n" in after
