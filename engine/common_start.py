@@ -14,15 +14,19 @@ def common_start(one: Sequence[object], other: Sequence[object]) -> int:
 
 def common_ends(one: Sequence[object], other: Sequence[object]) -> tuple[int, int]:
     """Count the equal items at the start, and those at the end of what is left."""
-    start, length, other_length = common_start(one, other), len(one), len(other)
-    most = min(length, other_length) - start
-    tail = _count(
+    start = common_start(one, other)
+    return start, common_end(one, other, start)
+
+
+def common_end(one: Sequence[object], other: Sequence[object], start: int = 0) -> int:
+    """Count the equal items at the end, without the first `start` ones of both."""
+    length, other_length = len(one), len(other)
+    return _count(
         lambda begun, end: (
             one[length - end : length - begun] == other[other_length - end : other_length - begun]
         ),
-        most,
+        min(length, other_length) - start,
     )
-    return start, tail
 
 
 def _count(are_equal: Callable[[int, int], bool], most: int) -> int:

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from engine.common_start import common_end
 from engine.drafting.tree import Draft, Source
 from engine.model.token_tree import MAX_ROWS
 from engine.model.tokenizer import Tokenizer
@@ -145,7 +146,7 @@ class BlockCopy:
             end = found + len(tail[0])
             index = bisect_left(self._starts, end)
             if self._starts[index] == end:
-                same = _common_end(text[start:end], written)
+                same = common_end(text[start:end], written)
                 solid = len(b"".join(text[end - same : end].split()))
                 yield _Match(solid - _JUMP * (end - same - start), index, same)
             found = text.find(tail[0], found + 1, start + _WINDOW)
@@ -219,11 +220,3 @@ def _last_line(text: bytes) -> bytes:
 def _line_start(text: bytes, end: int) -> int:
     """Where the line begins that `end` is in."""
     return text.rfind(b"\n", 0, end) + 1
-
-
-def _common_end(one: bytes, other: bytes) -> int:
-    """Return how many bytes at the end of both are the same."""
-    same, most = 0, min(len(one), len(other))
-    while same < most and one[-1 - same] == other[-1 - same]:
-        same += 1
-    return same
