@@ -2,7 +2,6 @@
 
 import asyncio
 import threading
-from contextlib import asynccontextmanager
 
 import pytest
 from lsprotocol import types
@@ -11,32 +10,13 @@ from engine.errors import ModelNotFoundError
 from engine.host import app
 from engine.host.bodies import decoded
 from engine.host.buffers import ClientId
-from engine.host.runtime import RuntimeFolder
-from tests.support.editor import editor
 from tests.support.held_engine import HeldEngine
-from tests.support.running_host import engine_after, running_host
+from tests.support.running_host import engine_after
+from tests.support.served_editor import served
 
 SOURCE = "def total(items):\n    |\n"
 WORDS = ("return ", "sum(", "items", ")")
 PULLS = types.ClientCapabilities(workspace=types.WorkspaceClientCapabilities(configuration=True))
-
-
-@asynccontextmanager
-async def served(tmp_path, engine, *, load=None, requested_model="", **options):
-    run = RuntimeFolder.open(tmp_path / "run")
-    environ = {
-        "FOREGRAM_RUNTIME": str(run.path),
-        "FOREGRAM_CACHE": str(tmp_path),
-        "FOREGRAM_CONFIG": str(tmp_path / "foregram.toml"),
-        "FOREGRAM_SPECULATE": "false",
-    }
-    async with (
-        running_host(
-            run.path, engine, token=run.token(), load=load, requested_model=requested_model
-        ) as host,
-        editor(environ=environ, command=None, **options) as shown,
-    ):
-        yield shown, host
 
 
 def configure(shown, **settings):

@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-from contextlib import asynccontextmanager
 
 import pytest
 from lsprotocol import types
@@ -15,9 +14,8 @@ from engine.request import Diagnostic, EditOutcome, PastEdit
 from lsp_server.edits.next_edits import SURE
 from lsp_server.workspace_files import WorkspaceFiles
 from tests.support.edit_engine import METHOD, EditEngine, next_edit
-from tests.support.editor import editor
 from tests.support.polling import eventually
-from tests.support.running_host import running_host
+from tests.support.served_editor import served
 
 COMMAND = "github.copilot.did{}NextEditSuggestionItem"
 SOURCE = "def area(width, height):\n    return width * height\n\n\nprint(area(1, 2))\n"
@@ -33,22 +31,6 @@ class RefusingEngine(EditEngine):
     def check_can_edit(self, _):
         self.num_asked += 1
         raise NoEditModelError("fake-1b proposes no edits")
-
-
-@asynccontextmanager
-async def served(tmp_path, engine, **options):
-    run = RuntimeFolder.open(tmp_path / "run")
-    environ = {
-        "FOREGRAM_RUNTIME": str(run.path),
-        "FOREGRAM_CACHE": str(tmp_path),
-        "FOREGRAM_CONFIG": str(tmp_path / "foregram.toml"),
-        "FOREGRAM_SPECULATE": "false",
-    }
-    async with (
-        running_host(run.path, engine, token=run.token()),
-        editor(environ=environ, command=None, **options) as shown,
-    ):
-        yield shown
 
 
 async def opened(shown, text=SOURCE, language="python"):
@@ -81,7 +63,7 @@ def told(shown, what, edit):
 
 async def test_the_next_edit_is_proposed_for_the_version_that_was_asked_about(tmp_path):
     engine = EditEngine(RENAME)
-    async with served(tmp_path, engine) as shown:
+    async with served(tmp_path, engine) as (shown, _):
         await opened(shown)
         rename(shown)
         [edit] = await edits(shown)
@@ -107,7 +89,7 @@ async def test_the_next_edit_is_proposed_for_the_version_that_was_asked_about(tm
 
 async def test_the_next_edit_is_the_likeliest_one_whatever_is_sampled(tmp_path):
     engine = EditEngine(RENAME)
-    async with served(tmp_path, engine, options={"temperature": 0.8}) as shown:
+    async with served(tmp_path, engine, options={"temperature": 0.8}) as (shown, _):
         await opened(shown)
         rename(shown)
         await edits(shown)
@@ -117,7 +99,7 @@ async def test_the_next_edit_is_the_likeliest_one_whatever_is_sampled(tmp_path):
 
 async def test_edits_of_other_files_are_shown_and_none_with_a_secret(tmp_path):
     engine = EditEngine(RENAME)
-    async with served(tmp_path, engine) as shown:
+    async with served(tmp_path, engine) as (shown, _):
         here = shown.uri
         for name, changed in (("b.py", "y = 2"), ("c.py", SECRET), (".env", "y = 2")):
             shown.uri = f"file:///shop/{name}"
@@ -147,7 +129,7 @@ async def test_no_line_is_sent_of_a_document_that_is_closed_while_a_request_wait
 
     monkeypatch.setattr(WorkspaceFiles, "shown", shown_files)
     engine = EditEngine(RENAME)
-    async with served(tmp_path, engine) as shown:
+    async with served(tmp_path, engine) as (shown, _):
         here, shown.uri = shown.uri, "file:///shop/b.py"
         await opened(shown, "x = 1\n")
         shown.replace(types.Position(0, 0), types.Position(0, 5), "y = 2")
@@ -166,7 +148,7 @@ async def test_no_line_is_sent_of_a_document_that_is_closed_while_a_request_wait
 
 async def test_the_clients_units_and_line_ends_are_used(tmp_path):
     outcome = EditOutcome(1, 2, ('🙂 = "a"', 'b = "🙂"'), probability=0.9)
-    async with served(tmp_path, EditEngine(outcome)) as shown:
+    async with served(tmp_path, EditEngine(outcome)) as (shown, _):
         await opened(shown, "x = 1\r\n🙂 = '🙂🙂'\r\nprint()\r\n")
         shown.replace(types.Position(0, 0), types.Position(0, 1), "y")
         [edit] = await edits(shown)
@@ -189,7 +171,7 @@ UNTOLD = [
 
 @pytest.mark.parametrize(("outcome", "reason"), UNTOLD)
 async def test_what_is_not_proposed_has_a_reason(tmp_path, outcome, reason):
-    async with served(tmp_path, EditEngine(outcome)) as shown:
+    async with served(tmp_path, EditEngine(outcome)) as (shown, _):
         await opened(shown)
         rename(shown)
         assert await reason_of(shown) == reason
@@ -213,7 +195,7 @@ QUIET = [
 @pytest.mark.parametrize(("options", "changes", "reason"), QUIET)
 async def test_nothing_is_asked_where_no_edit_may_come(tmp_path, options, changes, reason):
     engine = EditEngine(RENAME)
-    async with served(tmp_path, engine, **options) as shown:
+    async with served(tmp_path, engine, **options) as (shown, _):
         language = "markdown" if shown.uri.endswith(".md") else "python"
         await opened(shown, language=language)
         rename(shown)
@@ -223,7 +205,7 @@ async def test_nothing_is_asked_where_no_edit_may_come(tmp_path, options, change
 
 async def test_nothing_is_asked_before_an_edit_or_after_it_was_undone(tmp_path):
     engine = EditEngine(RENAME)
-    async with served(tmp_path, engine) as shown:
+    async with served(tmp_path, engine) as (shown, _):
         await opened(shown)
         assert await reason_of(shown) == "nothing_edited"
         rename(shown)
@@ -234,7 +216,7 @@ async def test_nothing_is_asked_before_an_edit_or_after_it_was_undone(tmp_path):
 
 async def test_a_large_paste_leads_to_no_edit_and_an_accepted_suggestion_does(tmp_path):
     engine = EditEngine(RENAME)
-    async with served(tmp_path, engine) as shown:
+    async with served(tmp_path, engine) as (shown, _):
         await opened(shown)
         shown.replace(types.Position(4, 0), types.Position(4, 0), "print()\n" * 9)
         assert await reason_of(shown) == "bulk_edit"
@@ -245,7 +227,7 @@ async def test_a_large_paste_leads_to_no_edit_and_an_accepted_suggestion_does(tm
 async def test_a_change_of_many_lines_at_once_leads_to_no_edit(tmp_path):
     """As a client sends a substitution: a small change for each line, in one message."""
     engine = EditEngine(RENAME)
-    async with served(tmp_path, engine) as shown:
+    async with served(tmp_path, engine) as (shown, _):
         await opened(shown, "x\n" * 8)
         places = [types.Position(line, 0) for line in range(8)]
         shown.replace_all(*(types.Range(place, place) for place in places), text="y")
@@ -255,7 +237,7 @@ async def test_a_change_of_many_lines_at_once_leads_to_no_edit(tmp_path):
 
 @pytest.mark.parametrize("value", ["on", "hint"])
 async def test_the_setting_tells_whether_only_the_place_is_to_be_shown(tmp_path, value):
-    async with served(tmp_path, EditEngine(RENAME), options={"nextEdits": value}) as shown:
+    async with served(tmp_path, EditEngine(RENAME), options={"nextEdits": value}) as (shown, _):
         await opened(shown)
         rename(shown)
         assert (await next_edit(shown)).isHint == (value == "hint")
@@ -264,7 +246,7 @@ async def test_the_setting_tells_whether_only_the_place_is_to_be_shown(tmp_path,
 @pytest.mark.parametrize("kind", [EditEngine, RefusingEngine])
 async def test_a_host_without_an_edit_model_is_asked_once(tmp_path, caplog, kind):
     engine = kind(NoEditModelError("fake-1b proposes no edits"))
-    async with served(tmp_path, engine) as shown:
+    async with served(tmp_path, engine) as (shown, _):
         await opened(shown)
         rename(shown)
         with caplog.at_level(logging.INFO, "lsp_server.edits"):
@@ -283,7 +265,7 @@ async def test_a_host_without_an_edit_model_is_asked_once(tmp_path, caplog, kind
 
 @pytest.mark.parametrize(("what", "reason"), [("Reject", "edit_known"), ("Accept", "edit_known")])
 async def test_what_was_rejected_or_accepted_and_undone_does_not_come_again(tmp_path, what, reason):
-    async with served(tmp_path, EditEngine(RENAME)) as shown:
+    async with served(tmp_path, EditEngine(RENAME)) as (shown, _):
         await opened(shown)
         rename(shown)
         [edit] = await edits(shown)
@@ -298,7 +280,7 @@ async def test_what_was_rejected_or_accepted_and_undone_does_not_come_again(tmp_
 async def test_an_edit_that_a_client_makes_and_does_not_tell_of_was_accepted(tmp_path):
     run = RuntimeFolder.open(tmp_path / "run")
     long = EditOutcome(1, 2, tuple(f"line{n} = {n}" for n in range(9)), probability=0.9)
-    async with served(tmp_path, EditEngine(RENAME, RENAME, long, NOTHING)) as shown:
+    async with served(tmp_path, EditEngine(RENAME, RENAME, long, NOTHING)) as (shown, _):
         await opened(shown)
         rename(shown)
         [edit] = await edits(shown)
@@ -313,7 +295,7 @@ async def test_an_edit_that_a_client_makes_and_does_not_tell_of_was_accepted(tmp
 
 
 async def test_what_was_ignored_may_come_again(tmp_path):
-    async with served(tmp_path, EditEngine(RENAME)) as shown:
+    async with served(tmp_path, EditEngine(RENAME)) as (shown, _):
         await opened(shown)
         rename(shown)
         [edit] = await edits(shown)
@@ -323,7 +305,7 @@ async def test_what_was_ignored_may_come_again(tmp_path):
 
 async def test_what_becomes_of_edits_is_counted_with_the_next_request(tmp_path):
     run = RuntimeFolder.open(tmp_path / "run")
-    async with served(tmp_path, EditEngine(RENAME)) as shown:
+    async with served(tmp_path, EditEngine(RENAME)) as (shown, _):
         await opened(shown)
         rename(shown)
         [edit] = await edits(shown)
@@ -356,7 +338,7 @@ LONG = "\n".join(["width = 1", *(f"line{n} = {n}" for n in range(30)), "print(wi
 async def test_a_name_that_recurs_far_away_gets_a_second_look(tmp_path):
     far = EditOutcome(31, 32, ("print(breadth)",), probability=0.9)
     engine = EditEngine(NOTHING, far)
-    async with served(tmp_path, engine) as shown:
+    async with served(tmp_path, engine) as (shown, _):
         await opened(shown, LONG)
         shown.replace(types.Position(0, 0), types.Position(0, 5), "breadth")
         [edit] = await edits(shown)
@@ -367,7 +349,7 @@ async def test_a_name_that_recurs_far_away_gets_a_second_look(tmp_path):
 async def test_after_a_rejection_the_second_look_still_comes(tmp_path):
     near = EditOutcome(1, 2, ("line0 = breadth",), probability=0.9)
     far = EditOutcome(31, 32, ("print(breadth)",), probability=0.9)
-    async with served(tmp_path, EditEngine(near, near, far)) as shown:
+    async with served(tmp_path, EditEngine(near, near, far)) as (shown, _):
         await opened(shown, LONG)
         shown.replace(types.Position(0, 0), types.Position(0, 5), "breadth")
         [edit] = await edits(shown)
@@ -382,7 +364,7 @@ async def test_the_nearest_diagnostic_far_away_gets_a_second_look(tmp_path):
         {"range": span(line), "message": f"undefined {line}", "severity": "error"}
         for line in (29, 3, 20)
     ]
-    async with served(tmp_path, engine) as shown:
+    async with served(tmp_path, engine) as (shown, _):
         await opened(shown, LONG)
         shown.replace(types.Position(5, 0), types.Position(5, 0), "x")
         assert await reason_of(shown, line=5, diagnostics=diagnostics) == "no_next_edit"
@@ -432,7 +414,7 @@ async def apply(shown, edit):
 @pytest.mark.parametrize("is_as_expected", [True, False])
 async def test_the_edit_after_the_shown_one_is_asked_for_ahead(tmp_path, is_as_expected):
     engine = FollowingEngine()
-    async with served(tmp_path, engine, options={"speculate": True}) as shown:
+    async with served(tmp_path, engine, options={"speculate": True}) as (shown, _):
         await opened(shown, "width = 1\nuse(width)\n# é🙂\nshow(width)\n")
         shown.replace(types.Position(0, 0), types.Position(0, 5), "breadth")
         [first] = await edits(shown)
@@ -454,7 +436,7 @@ async def test_the_edit_after_the_shown_one_is_asked_for_ahead(tmp_path, is_as_e
 @pytest.mark.parametrize("what", ["typing", "Reject", "Ignore", "asking"])
 async def test_what_was_asked_ahead_ends_when_the_user_does_something_else(tmp_path, what):
     engine = FollowingEngine()
-    async with served(tmp_path, engine, options={"speculate": True}) as shown:
+    async with served(tmp_path, engine, options={"speculate": True}) as (shown, _):
         await opened(shown, "width = 1\nuse(width)\nshow(width)\n")
         shown.replace(types.Position(0, 0), types.Position(0, 5), "breadth")
         [first] = await edits(shown)
@@ -476,7 +458,7 @@ async def test_what_was_asked_ahead_ends_when_the_user_does_something_else(tmp_p
 
 async def test_an_answer_for_a_text_that_changed_is_dropped(tmp_path):
     engine = EditEngine(RENAME, is_held=True)
-    async with served(tmp_path, engine) as shown:
+    async with served(tmp_path, engine) as (shown, _):
         await opened(shown)
         rename(shown)
         running = next_edit(shown)
@@ -491,7 +473,7 @@ async def test_an_answer_for_a_text_that_changed_is_dropped(tmp_path):
 
 async def test_an_answer_for_a_document_that_is_closed_ends_at_the_host(tmp_path):
     engine = EditEngine(RENAME, is_held=True)
-    async with served(tmp_path, engine) as shown:
+    async with served(tmp_path, engine) as (shown, _):
         await opened(shown)
         rename(shown)
         running = next_edit(shown)
@@ -504,7 +486,7 @@ async def test_an_answer_for_a_document_that_is_closed_ends_at_the_host(tmp_path
 
 async def test_the_newest_request_is_answered_and_a_cancelled_one_ends(tmp_path):
     engine = EditEngine(RENAME, is_held=True)
-    async with served(tmp_path, engine) as shown:
+    async with served(tmp_path, engine) as (shown, _):
         await opened(shown)
         rename(shown)
         first = next_edit(shown)
@@ -525,7 +507,7 @@ async def test_the_newest_request_is_answered_and_a_cancelled_one_ends(tmp_path)
     [{}, [], None, {"textDocument": {"uri": 3}}, {"textDocument": {"uri": "a"}, "position": {}}],
 )
 async def test_odd_messages_are_answered_and_do_no_harm(tmp_path, params):
-    async with served(tmp_path, EditEngine(RENAME)) as shown:
+    async with served(tmp_path, EditEngine(RENAME)) as (shown, _):
         await opened(shown)
         rename(shown)
         shown.client.protocol.notify("textDocument/didShowInlineEdit", params)
