@@ -32,7 +32,6 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
   const edits = new AskedEdits(() => server?.running);
   const nextEdits = new NextEdits(
     () => server?.running,
-    preferences,
     (editor) => askAgain.isOffered(editor),
   );
   const environment = join(context.globalStorageUri.fsPath, "server");
@@ -118,8 +117,12 @@ function middleware(
   nextEdits: NextEdits,
 ): ClientChoices["middleware"] {
   return {
-    provideInlineCompletionItems: (document, position, ...others) =>
-      nextEdits.ghost.at(document, position) ?? provide(document, position, ...others),
+    provideInlineCompletionItems: async (document, position, ...others) => {
+      const next = nextEdits.ghost.at(document, position);
+      const answer = next ?? (await provide(document, position, ...others));
+      nextEdits.giveWay();
+      return answer;
+    },
     executeCommand: async (command, given, next) => {
       if (command === "foregram.edit") {
         await edits.make(given[0] as EditRequest); // a code action: it is shown before it is made

@@ -13,6 +13,7 @@ const { Error: ERROR, Warning: WARNING } = vscode.DiagnosticSeverity;
 export interface NextEdit extends Edit {
   readonly version: number;
   readonly command: Command | undefined; // to run when it has been applied
+  readonly isHint: boolean; // farther away only its place is shown
 }
 
 interface Answer {
@@ -22,6 +23,7 @@ interface Answer {
     readonly textDocument: { readonly uri: string; readonly version: number };
     readonly command?: Command;
   }[];
+  readonly isHint?: boolean;
 }
 
 const without = new WeakSet<ForegramClient>(); // servers that know no next edits
@@ -53,7 +55,8 @@ export async function requestNextEdit(
     const edit = answer?.edits?.find(
       ({ textDocument }) => textDocument.uri === uri && textDocument.version === version,
     );
-    return edit && { version, range: edit.range, newText: edit.text, command: edit.command };
+    const isHint = answer?.isHint === true;
+    return edit && { ...edit, version, newText: edit.text, command: edit.command, isHint };
   } catch (error) {
     if ((error as { code?: unknown }).code === ErrorCodes.MethodNotFound) {
       without.add(client);

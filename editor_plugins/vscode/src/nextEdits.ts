@@ -8,14 +8,13 @@ import { EditDrawing } from "./editDrawing";
 import { EditOccasions } from "./editOccasions";
 import { NextGhost } from "./nextGhost";
 import { requestNextEdit, type NextEdit } from "./nextEditRequest";
-import type { Preferences } from "./preferences";
 import { ShownEdit } from "./shownEdit";
 
 const REJECT = "github.copilot.didRejectNextEditSuggestionItem";
 const IGNORE = "github.copilot.didIgnoreNextEditSuggestionItem";
 
 export class NextEdits implements vscode.Disposable {
-  readonly ghost = new NextGhost();
+  readonly ghost = new NextGhost((ghost) => void this.tell(IGNORE, ghost));
   private readonly disposable: vscode.Disposable;
   private readonly drawing = new EditDrawing();
   private readonly occasions = new EditOccasions(() => void this.ask());
@@ -25,7 +24,6 @@ export class NextEdits implements vscode.Disposable {
   /** `hasGhost`: whether a suggestion is on the screen; it comes first. */
   constructor(
     private readonly client: () => ForegramClient | undefined,
-    private readonly preferences: Preferences,
     private readonly hasGhost: (editor: vscode.TextEditor) => boolean,
   ) {
     this.disposable = vscode.Disposable.from(
@@ -64,10 +62,21 @@ export class NextEdits implements vscode.Disposable {
     }
     this.leave(undefined); // the change of the document is no refusal
     if (!(await shown.apply())) {
-      return; // the document has changed in this very moment
+      const sentence =
+        "foregram: the edit was not made, as the document has changed or is read-only";
+      void vscode.window.showInformationMessage(sentence);
+      await this.tell(IGNORE, shown.edit);
+      return;
     }
     await this.tell(shown.edit.command?.command, shown.edit);
     this.accepted();
+  }
+
+  /** Leaves the screen to a suggestion that has come up. */
+  giveWay(): void {
+    if (this.shown !== undefined && this.hasGhost(this.shown.editor)) {
+      this.leave(IGNORE);
+    }
   }
 
   /** Takes it away, until something changes. */
@@ -96,11 +105,10 @@ export class NextEdits implements vscode.Disposable {
 
   /** Not beside another one, a suggestion or a selection. */
   private isWanted(editor: vscode.TextEditor): boolean {
-    const cursor = cursorOf(editor);
+    const isPlace = cursorOf(editor) !== undefined && isOurs(editor.document);
     const isLookedAt = vscode.window.state.focused && editor === vscode.window.activeTextEditor;
-    const isOn = this.preferences.nextEdits !== "off" && isOurs(editor.document);
-    const isAlone = this.shown === undefined && !this.hasGhost(editor);
-    return cursor !== undefined && isLookedAt && isOn && isAlone && !this.isGhostAt(editor);
+    const isAlone = this.shown === undefined && !this.hasGhost(editor) && !this.isGhostAt(editor);
+    return isPlace && isLookedAt && isAlone;
   }
 
   private isGhostAt({ document, selection }: vscode.TextEditor): boolean {
@@ -133,7 +141,7 @@ export class NextEdits implements vscode.Disposable {
       this.leave(IGNORE);
       return;
     }
-    this.drawing.draw(shown.editor, shown.drawing(cursor, this.preferences.nextEdits === "hint"));
+    this.drawing.draw(shown.editor, shown.drawing(cursor));
     setContext(true, shown.takesTab(cursor));
   }
 

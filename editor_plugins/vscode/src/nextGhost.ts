@@ -3,7 +3,7 @@
 import * as vscode from "vscode";
 import type { Command } from "vscode-languageclient/node";
 
-import { isAt } from "./documents";
+import { cursorOf, isAt } from "./documents";
 
 export interface Ghost {
   readonly document: vscode.TextDocument;
@@ -17,12 +17,23 @@ export class NextGhost implements vscode.Disposable {
   private readonly disposable: vscode.Disposable;
   private ghost: Ghost | undefined;
 
-  constructor() {
-    this.disposable = vscode.workspace.onDidChangeTextDocument((change) => {
-      if (change.contentChanges.length > 0 && change.document === this.ghost?.document) {
-        this.keep(along(this.ghost, change));
-      }
-    });
+  /** `ignored`: told of one that was neither taken nor dismissed. */
+  constructor(private readonly ignored: (ghost: Ghost) => void) {
+    this.disposable = vscode.Disposable.from(
+      vscode.workspace.onDidChangeTextDocument((change) => {
+        if (change.contentChanges.length > 0 && change.document === this.ghost?.document) {
+          this.follow(this.ghost, change);
+        }
+      }),
+      vscode.window.onDidChangeTextEditorSelection(({ textEditor }) => {
+        if (textEditor === vscode.window.activeTextEditor) {
+          this.leaveUnlessAt(cursorOf(textEditor));
+        }
+      }),
+      vscode.window.onDidChangeActiveTextEditor(() => {
+        this.leaveUnlessAt(undefined);
+      }),
+    );
   }
 
   /** Takes it from the screen; returns what it was, if there was one. */
@@ -54,6 +65,28 @@ export class NextGhost implements vscode.Disposable {
     return [Object.assign(item, ghost.command && { command: ghost.command })];
   }
 
+  private follow(ghost: Ghost, change: vscode.TextDocumentChangeEvent): void {
+    const rest = along(ghost, change);
+    if (rest === undefined) {
+      this.leave(ghost);
+    } else {
+      this.keep(rest.text === "" ? undefined : rest);
+    }
+  }
+
+  /** VS Code shows it only where the cursor stands at it. */
+  private leaveUnlessAt(cursor: vscode.Position | undefined): void {
+    const { ghost } = this;
+    if (ghost !== undefined && cursor?.isEqual(ghost.position) !== true) {
+      this.leave(ghost);
+    }
+  }
+
+  private leave(ghost: Ghost): void {
+    this.keep(undefined);
+    this.ignored(ghost);
+  }
+
   /** The key that dismisses it depends on it. */
   private keep(ghost: Ghost | undefined): void {
     this.ghost = ghost;
@@ -66,18 +99,18 @@ export class NextGhost implements vscode.Disposable {
   }
 }
 
-/** What is left of it when a person types it; undefined for another text. */
+/** What is left of it when a person types or takes it; undefined for another text. */
 function along(ghost: Ghost, change: vscode.TextDocumentChangeEvent): Ghost | undefined {
   const [typed, ...others] = change.contentChanges;
   const { document, position, text } = ghost;
   if (typed === undefined || others.length > 0 || typed.rangeLength > 0) {
     return undefined;
   }
-  const isIts = typed.range.start.isEqual(position) && text.startsWith(typed.text);
-  if (!isIts || typed.text.length === text.length) {
+  const taken = typed.text.replaceAll("\r\n", "\n");
+  if (!typed.range.start.isEqual(position) || !text.startsWith(taken)) {
     return undefined;
   }
   const next = document.positionAt(document.offsetAt(position) + typed.text.length);
-  const rest = text.slice(typed.text.length);
+  const rest = text.slice(taken.length);
   return { ...ghost, version: document.version, position: next, text: rest };
 }

@@ -78,11 +78,6 @@ export class Preferences {
     return isOn && languages[document.languageId] !== false;
   }
 
-  /** `on`, `off` or `hint`. */
-  get nextEdits(): string {
-    return this.text("nextEdits");
-  }
-
   get hostUrl(): string {
     return this.text("hostUrl");
   }

@@ -48,12 +48,11 @@ export class ShownEdit {
     return before.trim() !== "" || cursor.isEqual(this.range.start);
   }
 
-  /** `isHint`: of an edit that is farther away only where it is. */
-  drawing(cursor: vscode.Position, isHint: boolean): Drawing {
+  drawing(cursor: vscode.Position): Drawing {
     const { line } = this.range.start;
     const text = `${this.takesTab(cursor) ? "Tab: " : ""}line ${line + 1}`;
     const hint = this.isNear ? undefined : { line: cursor.line, text };
-    const marks = this.isNear || !isHint ? marksOf(hunksOf(this.block)) : undefined;
+    const marks = this.isNear || !this.edit.isHint ? marksOf(hunksOf(this.block)) : undefined;
     return { marks, hint, arrow: line };
   }
 
@@ -64,7 +63,7 @@ export class ShownEdit {
     this.editor.revealRange(this.range, where);
   }
 
-  /** Applies it as one step of undo; false where the document has changed. */
+  /** Applies it as one step of undo; false where the document has changed, or cannot be. */
   async apply(): Promise<boolean> {
     const { document } = this.editor;
     if (!isAt(document, this.edit.version)) {
@@ -74,8 +73,9 @@ export class ShownEdit {
     const replace = (edit: vscode.TextEditorEdit): void => {
       edit.replace(this.range, this.text);
     };
-    if (!(await this.editor.edit(replace, undo))) {
-      return false;
+    const isDone = await this.editor.edit(replace, undo);
+    if (!isDone || isAt(document, this.edit.version)) {
+      return false; // VS Code calls it done in a read-only editor, too
     }
     const lines = this.text.split("\n");
     const { line, character } = this.range.start;

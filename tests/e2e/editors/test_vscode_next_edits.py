@@ -1,12 +1,19 @@
 """Next edits in the real VS Code workbench, from a scripted server."""
 
+from pathlib import Path
+from tempfile import mkdtemp
+
 import pytest
 
+from engine.request import EditOutcome
+from tests.support.edit_engine import EditEngine, served_edits
+from tests.support.editor_home import COMMAND
 from tests.support.vscode import scripted_window
 from tests.support.vscode_screen import NextEdit, read_next_edit
 
 SHOP = "price = 1\ncount = 2\ntotal = price * count\n" + 40 * "\n" + "print(price)\n"
 METHOD = "textDocument/copilotInlineEdit"
+SUGGESTION = "textDocument/inlineCompletion"
 LAST = 43  # the line of `print`, from 0
 NOTHING = NextEdit()
 IGNORE = "github.copilot.didIgnoreNextEditSuggestionItem"
@@ -84,17 +91,31 @@ def test_tab_goes_to_an_edit_farther_away_and_then_applies_it(script, window):
     assert "print(cost)" in window.save()
 
 
-def test_in_hint_mode_an_edit_is_drawn_where_the_cursor_is_at_it(code, script):
-    script.answers(METHOD, edit(5, 0, 0, "# the sum\n"))
-    with scripted_window(code, script, {"foregram.nextEdits": "hint"}) as window:
-        (window.folder / "shop.py").write_text(SHOP)
+def test_in_hint_mode_an_edit_is_drawn_where_the_cursor_is_at_it(script, window):
+    script.answers(METHOD, {**edit(5, 0, 0, "# the sum\n"), "isHint": True})
+    window.go_to(1, 1)
+    window.type("# ")
+    wait_for_marks(window, NextEdit((), ("Tab: line 6",)))
+    window.press("Tab")
+    wait_for_marks(window, NextEdit((), ("+ # the sum",)))
+
+
+def test_the_file_of_the_server_turns_edits_into_hints(code, shop):
+    home = Path(mkdtemp(dir=shop.parent))
+    (home / "foregram.toml").write_text('next_edits = "hint"\n')
+    (shop / "shop.py").write_text("size = 1\n\n\n\n\nprint(size)\n")
+    environ = {"FOREGRAM_RUNTIME": f"{home}/run", "FOREGRAM_CONFIG": f"{home}/foregram.toml"}
+    given = [f"{name}={value}" for name, value in environ.items()]
+    ours = {"foregram.server.command": ["env", *given, str(COMMAND)]}
+    renames = EditOutcome(5, 6, ("print(width)",), probability=0.9)
+    engine = EditEngine(renames, words=())  # a suggestion would come first
+    with served_edits(engine, environ), code.window(shop, ours) as window:
         window.open("shop.py")
-        window.until(lambda: script.heard("textDocument/didOpen"), "the document")
+        window.wait_until_ready()
         window.go_to(1, 1)
-        window.type("# ")
+        window.press("Control+Shift+ArrowRight")
+        window.type("width")
         wait_for_marks(window, NextEdit((), ("Tab: line 6",)))
-        window.press("Tab")
-        wait_for_marks(window, NextEdit((), ("+ # the sum",)))
 
 
 def test_escape_dismisses_an_edit_until_something_changes(script, window):
@@ -225,6 +246,49 @@ def test_escape_dismisses_a_text_at_the_cursor_and_the_server_knows(script, wind
     window.press("Escape")
     window.until(lambda: not window.ghost(), "no ghost text")
     window.until(lambda: ran(script) == [REJECT], "the refusal")
+
+
+@pytest.mark.parametrize("key", ["ArrowUp", "Shift+ArrowLeft", "x"])
+def test_a_text_at_the_cursor_that_is_left_is_no_more_to_dismiss(script, window, key):
+    script.answers(METHOD, edit(1, 10, 10, " + tax"))
+    window.go_to(2, 10)
+    window.type("0")
+    assert window.wait_for_ghost().ghost == " + tax"
+    script.answers(METHOD, {"edits": []})
+    window.press(key)
+    window.until(lambda: ran(script) == [IGNORE], "the server knows")
+    script.answers(SUGGESTION, {"items": [{"insertText": "# so"}]})
+    window.press("End")
+    window.type(" ")
+    assert window.wait_for_ghost().ghost == "# so"
+    window.press("Escape")
+    window.until(lambda: not window.ghost(), "no ghost text")
+    assert ran(script) == [IGNORE]
+
+
+def test_an_edit_gives_way_to_a_suggestion_that_comes_later(script, window):
+    script.holds(SUGGESTION)
+    script.answers(METHOD, edit(2, 0, 21, "total = cost * count"))
+    window.go_to(1, 1)
+    window.press("End")
+    window.type(" ")
+    wait_for_marks(window, NextEdit(("price",), ("cost",)))
+    script.answers(SUGGESTION, {"items": [{"insertText": "# so"}]})
+    assert window.wait_for_ghost().ghost == "# so"
+    wait_for_marks(window, NOTHING)
+    window.until(lambda: ran(script) == [IGNORE], "the server knows")
+
+
+def test_an_edit_that_cannot_be_made_is_told_of(script, window):
+    script.answers(METHOD, edit(2, 0, 21, "total = cost * count"))
+    window.go_to(1, 1)
+    window.type("# ")
+    wait_for_marks(window, NextEdit(("price",), ("cost",)))
+    window.command("File: Set Active Editor Read-only in Session")
+    window.command("foregram: Go to the Next Edit, or Apply It")
+    window.wait_for_message("the edit was not made")
+    wait_for_marks(window, NOTHING)
+    window.until(lambda: ran(script) == [IGNORE], "the server knows")
 
 
 def test_trouble_that_an_edit_has_caused_is_a_reason_to_ask_and_is_told(script, window):
