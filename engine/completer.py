@@ -33,6 +33,7 @@ class ServedSequence(Protocol):
     """A completion that the engine's loop runs."""
 
     is_done: bool  # it needs no more steps
+    is_waiting: bool  # for memory that others hold
 
     def result(self) -> Done:
         """Return the result. Raises the error that ended it."""

@@ -49,7 +49,7 @@ class Job:
     submitted_at: float = 0.0  # by the scheduler's clock
     _cancelled: threading.Event = field(default_factory=threading.Event)
 
-    def begin(self) -> Any:  # noqa: ANN401 - it knows only that a sequence has `is_done`
+    def begin(self) -> Any:  # noqa: ANN401 - it knows only `is_done` and `is_waiting`
         """Begin a sequence on the engine's thread; None if there is none to run. Must not raise."""
         raise NotImplementedError
 
@@ -192,12 +192,17 @@ class Scheduler:
             self._running = {job: one for job, one in self._running.items() if not one.is_done}
 
     def _going_on(self) -> list[Any]:
-        """Sequences of the next step; paused ones that are cancelled take part in order to end."""
+        """Sequences of the next step; paused ones that are cancelled take part in order to end.
+
+        All paused ones do while the others wait for memory, as these may hold it.
+        """
         with self._changed:
             self._turns.begin()
-            return [
+            going_on = [
                 one for job, one in self._running.items() if not job.is_paused or job.is_cancelled()
             ]
+            is_stuck = all(one.is_waiting for one in going_on)
+            return list(self._running.values()) if is_stuck else going_on
 
     def _wait(self) -> bool:
         """Wait for a job or an errand; False if there is none after a stop."""

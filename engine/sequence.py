@@ -81,6 +81,7 @@ class Sequence:
     outcome: Callable[[GrowingText], EditOutcome | None] | None = None  # if this is for an edit
     closed: list[ClosedBuffers] = field(default_factory=list)  # since it began
     is_done: bool = False
+    is_waiting: bool = False  # for a slot
     error: Exception | None = None
     _lease: CacheLease | None = None
     _decoder: Decoder | None = None
@@ -186,6 +187,7 @@ class Sequence:
     def _next_step(self) -> StepInput | None:
         if self._lease is None:
             self._lease = self.lease(self)
+            self.is_waiting = self._lease is None
             if self._lease is None:
                 return None
             self._reused = self._lease.reused

@@ -13,7 +13,7 @@ from tests.support.stopped_clock import StoppedClock
 class Walker:
     """A sequence whose steps are those of a generator."""
 
-    is_done = False
+    is_done = is_waiting = False
 
     def __init__(self, steps) -> None:
         self._steps = steps
@@ -418,6 +418,26 @@ def test_a_paused_job_that_is_cancelled_ends_at_once():
     walkers.work()
     assert walkers.path[:4] == ["eve", "eve", "ada", "ada"]
     assert sorted(walkers.path[4:]) == ["ada", "eve cancelled"]
+
+
+def test_a_paused_job_goes_on_while_the_one_in_its_place_waits_for_its_memory():
+    walkers = Walkers()
+
+    def key(_):
+        def steps():
+            for _ in range(9):
+                one.is_waiting = walkers.path.count("chat") < 4
+                walkers.path.append("key waits" if one.is_waiting else "key")
+                yield
+
+        one = Walker(steps())
+        return one
+
+    job = CalledJob(client="chat", document="key", start=key, drop=walkers.path.append)
+    asked = {1: lambda: walkers.scheduler.submit(job)}
+    walkers.submit("chat", 4, is_patient=True, during=asked)
+    walkers.work()
+    assert walkers.path == ["chat", "chat", *["key waits", "chat"] * 2, *["key"] * 7]
 
 
 def test_jobs_beyond_the_number_that_may_run_wait_while_others_run():

@@ -119,6 +119,7 @@ class HeldSequence:
     work: Generator[None, None, Done]
     on_end: Callable[["HeldSequence"], None]
     is_done: bool = False
+    is_waiting: bool = False
     ended: Done | None = None
     error: Exception | None = None
 

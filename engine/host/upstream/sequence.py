@@ -38,6 +38,7 @@ class UpstreamSequence:
     is_cancelled: Callable[[], bool]
     on_end: Callable[["UpstreamSequence"], None]  # called when the text ends
     is_done: bool = False  # set once the upstream's work has ended, too
+    is_waiting: bool = False
     error: Exception | None = None
     _prompt: Prompt = field(init=False)
     _text: GrowingText = field(init=False)
