@@ -10,6 +10,7 @@ from lsp_server.documents.line_buffer import differences
 # Seconds after which a change of the same lines is another edit. Zed takes 1 s, which ends an edit
 # at a moment's thought.
 _PAUSE_S = 5.0
+_LARGEST = 4_000  # characters of one hunk, more than a suggestion has; others are no edits by hand
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,17 +83,28 @@ def hunks_between(old: Sequence[str], new: Sequence[str], time_s: float = 0.0) -
 
 
 class EditScript:
-    """Hunks that lead, one after the other, from a former text to the present one."""
+    """Hunks that lead, one after the other, from a former text to `lines`, the present ones."""
 
-    def __init__(self) -> None:
+    def __init__(self, lines: tuple[str, ...]) -> None:
+        self.lines = lines
         self.hunks: list[Hunk] = []
 
-    def add(self, hunk: Hunk) -> None:
+    def follow(self, lines: tuple[str, ...], time_s: float) -> None:
+        """Add the changes that lead to the present text, and drop those that they undo."""
+        for hunk in hunks_between(self.lines, lines, time_s):
+            if hunk.num_chars > _LARGEST:
+                self.hunks.clear()  # they lead to its text, which is not told
+            else:
+                self._add(hunk)
+        self.lines = lines
+        del self.hunks[_num_lasting(self.hunks, lines) :]
+
+    def _add(self, hunk: Hunk) -> None:
         """Add the newest change: as part of a recent one, or dropping those that it undoes."""
         if (left := self._without_undone(hunk)) is not None:
             self.hunks = left
             return
-        for number, whole, later in self._backwards(hunk):
+        for number, whole, later in self._backwards(hunk, Hunk.touches):
             if hunk.time_s - self.hunks[number].time_s > _PAUSE_S:
                 break
             self.hunks[number:] = [whole, *later]
@@ -102,7 +114,10 @@ class EditScript:
 
     def is_undone_by(self, hunk: Hunk) -> bool:
         """Whether the change, or a part of it, would bring lines back as they were before."""
-        return any(self._without_undone(one) is not None for one in (hunk, *_parts(hunk)))
+        lines = (*self.lines[: hunk.row], *hunk.new, *self.lines[hunk.old_end :])
+        return _num_lasting([*self.hunks, hunk], lines) <= len(self.hunks) or any(
+            self._without_undone(one) is not None for one in (hunk, *_parts(hunk))
+        )
 
     def region_of(self, number: int) -> tuple[int, int]:
         """Return the rows of a hunk, and of what touched it later, in the present text."""
@@ -115,14 +130,13 @@ class EditScript:
         return first, end
 
     def _without_undone(self, hunk: Hunk) -> list[Hunk] | None:
-        for meets in (Hunk.touches, Hunk.shares):  # neighbours may be undone together, or alone
-            for number, whole, later in self._backwards(hunk, meets):
-                if whole.old == whole.new:
-                    return [*self.hunks[:number], *later]
+        for number, whole, later in self._backwards(hunk, Hunk.shares):
+            if whole.old == whole.new:
+                return [*self.hunks[:number], *later]
         return None
 
     def _backwards(
-        self, hunk: Hunk, meets: Callable[[Hunk, Hunk], bool] = Hunk.touches
+        self, hunk: Hunk, meets: Callable[[Hunk, Hunk], bool]
     ) -> Iterator[tuple[int, Hunk, list[Hunk]]]:
         """Yield the numbers of hunks that the newest change meets, newest first.
 
@@ -145,6 +159,19 @@ class EditScript:
             if hunk.touches(later):
                 break
             self.hunks[place : place + 2] = hunk.swapped(later)
+
+
+def _num_lasting(hunks: Sequence[Hunk], lines: Sequence[str]) -> int:
+    """Count the hunks that first led to the present text, `lines`; later ones led back to it."""
+    num_lasting = len(hunks)
+    top = min((hunk.row for hunk in hunks), default=0)  # lines above were always the same
+    present, former = list(lines[top:]), list(lines[top:])
+    for number in reversed(range(len(hunks))):
+        hunk = hunks[number]
+        former[hunk.row - top : hunk.end - top] = hunk.old
+        if former == present:
+            num_lasting = number
+    return num_lasting
 
 
 def _parts(hunk: Hunk) -> Iterator[Hunk]:

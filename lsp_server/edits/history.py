@@ -2,18 +2,17 @@
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from lsprotocol import types
 
 from engine.request import EditOutcome, PastEdit
 from lsp_server.documents.document import Snapshot
-from lsp_server.edits.edit_script import EditScript, Hunk, hunks_between
+from lsp_server.edits.edit_script import EditScript, Hunk
 from lsp_server.workspace import Workspace
 
 _MOST_HUNKS = 32  # of all documents, as many as a request carries; models are shown 6 to 10
 _MOST_CHARS = 16_000  # of all hunks with the lines around them, about 4,000 tokens
-_LARGEST = 4_000  # characters of one hunk, more than a suggestion has; others are no edits by hand
 _CONTEXT = 3  # lines on either side, as in a unified diff
 # As vscode-nes 0.5.0 counts: a person does not type that much at once.
 _BULK_CHARS, _BULK_LINES, _BULK_S = 200, 8, 1.5
@@ -22,13 +21,11 @@ _MAX_PATH = 1024  # characters
 Changes = Sequence[types.TextDocumentContentChangeEvent]
 
 
-@dataclass(slots=True)
-class _Edited:
-    """An open document since the text that its script begins with."""
+class _Edited(NamedTuple):
+    """The edits of a document since its opening, or since it was last hidden."""
 
     opening: int
-    lines: tuple[str, ...]  # those to which the script leads
-    script: EditScript = field(default_factory=EditScript)
+    script: EditScript
 
 
 class EditHistory:
@@ -64,15 +61,9 @@ class EditHistory:
             return
         known = self._edited.get(uri)
         if known is None or known.opening != snapshot.opening:
-            self._edited[uri] = _Edited(snapshot.opening, snapshot.lines)
-        elif known.lines is not snapshot.lines:
-            time_s = self._changed_at.get(uri, self._clock())
-            for hunk in hunks_between(known.lines, snapshot.lines, time_s):
-                if hunk.num_chars > _LARGEST:
-                    known.script.hunks.clear()  # they lead to its text, which is not told
-                else:
-                    known.script.add(hunk)
-            known.lines = snapshot.lines
+            self._edited[uri] = _Edited(snapshot.opening, EditScript(snapshot.lines))
+        elif known.script.lines is not snapshot.lines:
+            known.script.follow(snapshot.lines, self._changed_at.get(uri, self._clock()))
             self._drop_oldest()
 
     def forget(self, *uris: str) -> None:
@@ -121,16 +112,17 @@ class EditHistory:
         return self._workspace.permissions.path_of(uri)[:_MAX_PATH]
 
     def _timed(self, uri: str) -> Iterator[tuple[float, PastEdit]]:
-        known, time_s, path = self._edited[uri], 0.0, self._path_of(uri)
-        for number, hunk in enumerate(known.script.hunks):
+        script, time_s, path = self._edited[uri].script, 0.0, self._path_of(uri)
+        lines = script.lines
+        for number, hunk in enumerate(script.hunks):
             time_s = max(time_s, hunk.time_s)  # they stay in order
-            first, end = known.script.region_of(number)
-            above, below = known.lines[max(0, first - _CONTEXT) : first], known.lines[end:]
-            yield time_s, PastEdit(path, hunk.row, hunk.old, hunk.new, above, below[:_CONTEXT])
+            first, end = script.region_of(number)
+            above, below = lines[max(0, first - _CONTEXT) : first], lines[end : end + _CONTEXT]
+            yield time_s, PastEdit(path, hunk.row, hunk.old, hunk.new, above, below)
 
     def _is_told(self, uri: str, one: _Edited) -> bool:
         snapshot = self._workspace.documents.snapshot(uri)
-        is_current = isinstance(snapshot, Snapshot) and snapshot.lines is one.lines
+        is_current = isinstance(snapshot, Snapshot) and snapshot.lines is one.script.lines
         return bool(one.script.hunks) or not is_current
 
     def _sendable(self, uri: str) -> Snapshot | None:

@@ -1,13 +1,13 @@
 """A document's changes as a person sees them."""
 
 import random
-from itertools import pairwise
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lsp_server.edits.edit_script import EditScript, Hunk, hunks_between
+from engine.common_start import common_ends
+from lsp_server.edits.edit_script import EditScript, Hunk
 
 LINES = st.lists(st.sampled_from("abc"), min_size=1, max_size=6).map(tuple)
 
@@ -16,10 +16,9 @@ DISTINCT = st.lists(st.sampled_from("abcdefgh"), min_size=1, unique=True).map(tu
 
 def script_of(*texts, step_s=0.0):
     """The script of a text's states, each written as words."""
-    script = EditScript()
-    for number, (old, new) in enumerate(pairwise(texts)):
-        for hunk in hunks_between(old.split(), new.split(), number * step_s):
-            script.add(hunk)
+    script = EditScript(tuple(texts[0].split()))
+    for number, text in enumerate(texts[1:]):
+        script.follow(tuple(text.split()), number * step_s)
     return script
 
 
@@ -76,11 +75,20 @@ def test_the_hunks_lead_from_the_first_text_to_the_last(texts, step_s):
     assert applied(texts[0], script.hunks) == texts[-1]
 
 
-@given(st.lists(DISTINCT, min_size=1, max_size=3), st.sampled_from([0.0, MINUTE]))
-def test_nothing_is_left_once_two_edits_are_undone(texts, step_s):
-    """After more, hunks that cancel each other may be left: no place of one is certain then."""
+@given(st.lists(LINES | DISTINCT, min_size=1, max_size=8), st.sampled_from([0.0, MINUTE]))
+def test_nothing_is_left_once_all_is_undone(texts, step_s):
     texts = [*texts, *texts[::-1]]
     assert not script_of(*map(" ".join, texts), step_s=step_s).hunks
+
+
+@given(st.lists(LINES | DISTINCT, min_size=2, max_size=8))
+def test_a_change_to_any_earlier_text_is_known(texts):
+    script = script_of(*map(" ".join, texts), step_s=MINUTE)
+    for number in range(len(script.hunks)):
+        earlier = applied(texts[0], script.hunks[:number])
+        start, tail = common_ends(texts[-1], earlier)
+        old, new = texts[-1][start : len(texts[-1]) - tail], earlier[start : len(earlier) - tail]
+        assert script.is_undone_by(Hunk(start, old, new))
 
 
 def test_a_change_that_brings_lines_back_is_known():
