@@ -187,6 +187,8 @@ class LanguageServerProtocol(protocol.LanguageServerProtocol):
         request = callback.keywords.get("result_future") if isinstance(callback, partial) else None
         if request is not None and (work := self._request_futures.pop(msg_id, None)) is not None:
             request.add_done_callback(lambda _: work.cancel())
+            # pygls does not look at an end that comes as the request is cancelled.
+            work.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
 
     @lsp_method(types.INITIALIZE)
     def lsp_initialize(self, params: types.InitializeParams) -> _Handler:
