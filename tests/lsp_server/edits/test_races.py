@@ -1,158 +1,152 @@
 """Whatever happens between a request and its answer, an edit is right, or it is not applied."""
 
 import asyncio
-import random
-from contextlib import suppress
+import gc
+import logging
+from collections import Counter
 
+import pytest
 from lsprotocol import types
-from pygls.exceptions import JsonRpcException
 
-from engine.host.runtime import RuntimeFolder
-from engine.request import EditOutcome
+from lsp_server import session
 from lsp_server.documents.line_buffer import LineBuffer
-from tests.support.edit_engine import EditEngine, next_edit
-from tests.support.editor import editor
-from tests.support.running_host import running_host
+from lsp_server.edits.refusals import EditRefusedError
+from lsp_server.host.sync import host_version
+from lsp_server.reasons import WITHDRAWN
+from tests.support.edit_sitting import EditSitting
+from tests.support.editor import hostless
 
-RACES = 500  # between a request and what a person does; three in a document
-AROUND = 2  # lines above and below the one that the model changes
-COMMAND = "github.copilot.did{}NextEditSuggestionItem"
-
-
-class ToDoEngine(EditEngine):
-    """Does the first thing to do in the text that it is asked about, if there is one."""
-
-    def answer(self, request):
-        lines = (request.prefix + request.suffix).split("\n")
-        row = first_to_do(lines)
-        if row is None:
-            return EditOutcome(refusal="no_change")
-        first, end = max(0, row - AROUND), min(len(lines), row + 1 + AROUND)
-        block = (*lines[first:row], *done(lines[row]), *lines[row + 1 : end])
-        return EditOutcome(first, end, block, probability=0.9)
+STEPS = 40  # of a sitting, which has some ten requests for edits: each is a race
+REASONS = {
+    *("cancelled", "document_changed", "edit_known", "edit_refused", "edit_returns", "edit_unsure"),
+    *("engine_failed", "host_failed", "malformed", "no_change", "no_next_edit", "nothing_edited"),
+    *("other_version", "outside", "superseded"),
+}
 
 
-def first_to_do(lines):
-    return next((row for row, line in enumerate(lines) if line.startswith("todo")), None)
+class Judge:
+    """Judges each answer of a server as it is made, before anything else can happen."""
 
+    def __init__(self, sitting):
+        self.sitting = sitting
+        self.reasons = Counter[str]()
+        self.num_empty = self.num_said = self.num_to_apply = 0
+        edits = sitting.server.session
+        self._answer, edits.next_edits.answer = edits.next_edits.answer, self.next_edit
+        self._make, edits.asked_edits.make = edits.asked_edits.make, self.asked_edit
 
-def done(line):
-    """Return what becomes of a line: another one, two, or none."""
-    return {"0": ["done 🙂"], "1": ["done", "and 🙂 more"], "2": []}[line[-1]]
+    async def next_edit(self, params):
+        page, version = self._page(params.text_document.uri), params.text_document.version
+        life, found = page.life, {"edits": ()}
+        try:
+            found = await self._answer(params)
+        finally:
+            self.num_empty += not found["edits"]
+        for edit in found["edits"]:
+            [name] = edit["command"]["arguments"]
+            assert (page.life, page.version if version is None else version) == (life, page.version)
+            assert edit["textDocument"] == {"uri": page.uri, "version": page.version}
+            where = types.Range(*(types.Position(**edit["range"][end]) for end in ("start", "end")))
+            change = self._judge(page, self.sitting.host.asked[name], where, edit["text"])
+            assert change not in self.sitting.settled
+            assert change[-1] != page.first_lines
+        return found
 
+    async def asked_edit(self, asked, report):
+        page = self._page(asked.uri)
+        state = page.state
+        try:
+            made = await self._make(asked, report)
+        except EditRefusedError as error:
+            self.reasons[error.code] += 1
+            self.num_said += not (asked.preview or error.code in WITHDRAWN)
+            raise
+        assert page.state == state
+        name, [edit] = made.text_document, made.edits
+        assert (name.uri, name.version) == (page.uri, page.version)
+        of_page = (one for one in self.sitting.host.asked.values() if one.uri == page.uri)
+        question = [one for one in of_page if one.task.instruction == asked.instruction][-1]
+        assert asked.range.start.line <= question.task.first
+        assert question.task.end <= asked.range.end.line + 1
+        self._judge(page, question, edit.range, edit.new_text)
+        self.num_to_apply += not asked.preview
+        return made
 
-class Document:
-    """A document of a client that applies edits as the protocol allows it, and checks each of them."""
-
-    def __init__(self, shown, engine, seed):
-        self.shown, self.engine, self.draw = shown, engine, random.Random(seed)  # noqa: S311 - a test draws
-        self.end = self.draw.choice(["\n", "\r\n", "\r"])
-        lines = [f"todo {seed} {n}" for n in range(3)] + ["x = '🙂'", "é = 1", f"y = {seed}"]
-        self.draw.shuffle(lines)
-        self.expected = [*lines, ""]  # what the text is if edits are applied where they belong
-        self.buffer = LineBuffer(self.end.join(self.expected))
-        self.asked = []
-        self.rejected = None
-        self.num_applied = 0
-        shown.open_around("", self.end.join(self.expected))
-
-    async def run(self):
-        for _ in range(3):
-            self.engine.is_held = self.draw.random() < 0.5
-            self.types()
-            self.asks()
-            for _ in range(self.draw.randrange(3)):
-                self.draw.choice([self.types, self.types_and_undoes, self.asks, self.cancels])()
-                if self.draw.random() < 0.3:
-                    await self.shown.run("foregram.why")  # the server catches up
-            self.engine.is_held = False
-            await self.takes_answers()
-            if self.draw.random() < 0.5:
-                self.asks()
-                await self.takes_answers()
-        self.shown.close()
-
-    def types(self):
-        """Insert or delete a line that no edit is about."""
-        row = self.draw.randrange(len(self.expected) - 1)
-        if self.expected[row].startswith("todo") or self.draw.random() < 0.5:
-            self._replace(row, row, self.draw.choice([["typed 🙂"], [""], ["a", "b"]]))
+    def _judge(self, page, question, where, text):
+        """Check that an edit is what the host wrote of the present text, and nothing besides."""
+        snapshot = self.sitting.server.documents.snapshot(page.uri)
+        assert page.is_open
+        assert question.lines == snapshot.lines == page.lines
+        version = host_version(snapshot)
+        if question.is_ahead:  # this text was expected then
+            assert question.version >> 32 == snapshot.opening
         else:
-            self._replace(row, row + 1, [])
+            assert question.version == version
+        outcome, (first, end) = question.outcome, question.block
+        assert not outcome.refusal
+        assert first <= outcome.first <= outcome.end <= end
+        copy = LineBuffer(page.buffer.text)
+        copy.apply(where, text)
+        assert copy.lines == question.lines_after != page.lines
+        assert set(copy._ends) <= {self.sitting.line_end, "\n" if len(page.lines) == 1 else "", ""}
+        return snapshot.opening, page.lines, copy.lines
 
-    def types_and_undoes(self):
-        self._replace(0, 0, ["undone"])
-        self._replace(0, 1, [])
+    def judge_end(self):
+        """Check that nothing was silent, and that no edit came twice."""
+        editor, noted = self.sitting.editor, self.sitting.server.session.answers.kept
+        self.reasons.update(one.reason.value for one in noted)
+        assert len(noted) == self.num_empty
+        assert len(editor.said) == self.num_said + self.sitting.num_refused
+        assert editor.num_to_apply == self.num_to_apply
+        assert len(set(self.sitting.applied)) == len(self.sitting.applied)
+        assert not editor.logged
 
-    def asks(self):
-        row = self.draw.randrange(len(self.expected))
-        self.asked.append(next_edit(self.shown, line=row))
-
-    def cancels(self):
-        request_id = f"{self.shown.version}.{len(self.asked)}"
-        self.asked.append(next_edit(self.shown, request_id=request_id))
-        self.shown.cancel(request_id)
-
-    async def takes_answers(self):
-        for answer in self.asked:
-            with suppress(JsonRpcException, asyncio.CancelledError):
-                edits = (await answer).edits
-                assert len(edits) <= 1
-                for edit in edits:
-                    await self._take(edit)
-        self.asked.clear()
-
-    async def _take(self, edit):
-        if edit.textDocument.version != self.shown.version:
-            return  # the text has changed
-        row = first_to_do(self.expected)
-        start, end = edit.range.start, edit.range.end
-        assert row is not None
-        assert row - AROUND <= start.line <= end.line <= row + 1 + AROUND
-        assert self.rejected != (self.shown.version, edit.text)
-        if self.draw.random() < 0.5:  # then the next one is asked for ahead
-            command = {"command": edit.command.command, "arguments": list(edit.command.arguments)}
-            item = {"item": {"command": command}}
-            self.shown.client.protocol.notify("textDocument/didShowInlineEdit", item)
-        what = self.draw.choice(["Accept", "Accept", "Accept", "Reject", "Ignore", ""])
-        if what == "Accept":
-            first, last = (types.Position(at.line, at.character) for at in (start, end))
-            self._change(first, last, edit.text)
-            self.expected[row : row + 1] = done(self.expected[row])
-            assert list(self.buffer.lines) == self.expected
-            self.num_applied += 1
-        if what == "Reject":
-            self.rejected = self.shown.version, edit.text
-        if what:
-            await self.shown.run(COMMAND.format(what), *edit.command.arguments)
-
-    def _replace(self, first, end, lines):
-        text = "".join(line + self.end for line in lines)
-        self._change(types.Position(first, 0), types.Position(end, 0), text)
-        self.expected[first:end] = lines
-
-    def _change(self, start, end, text):
-        self.shown.replace(start, end, text)
-        self.buffer.apply(types.Range(start, end), text)
+    def _page(self, uri):
+        return self.sitting.editor.pages[uri]
 
 
-async def test_an_edit_is_applied_once_to_the_text_that_it_is_for_and_in_its_block(tmp_path):
-    run, engine, num_applied = RuntimeFolder.open(tmp_path / "run"), ToDoEngine(words=()), 0
-    environ = {
-        "FOREGRAM_RUNTIME": str(run.path),
-        "FOREGRAM_CACHE": str(tmp_path),
-        "FOREGRAM_CONFIG": str(tmp_path / "foregram.toml"),
-    }
-    async with (
-        running_host(run.path, engine, token=run.token()),
-        editor(environ=environ, command=None) as shown,
-    ):
-        for seed in range(RACES // 3):
-            document = Document(shown, engine, seed)
-            try:
-                await document.run()
-            except AssertionError as error:
-                error.add_note(f"in document {seed}")
-                raise
-            num_applied += document.num_applied
-    assert num_applied > RACES / 4
+async def judged(seed):
+    """Return a sitting and its judge."""
+    sitting = EditSitting(seed)
+    judge = Judge(sitting)
+    try:
+        await sitting.run(STEPS)
+        judge.judge_end()
+    except AssertionError as error:
+        error.add_note(f"in sitting {seed}: {' '.join(sitting.log)}")
+        raise
+    await sitting.leave()
+    return sitting, judge
+
+
+async def at_once(work, *arguments):
+    """Work on the event loop instead of in a thread, which would end at any time."""
+    await asyncio.sleep(0)
+    return work(*arguments)
+
+
+@pytest.mark.parametrize(
+    "num_races",
+    [500, pytest.param(5_000, marks=[pytest.mark.slow, pytest.mark.timeout(300)])],
+)
+async def test_an_edit_is_applied_once_to_the_text_that_it_is_for_and_in_its_block(
+    num_races, tmp_path, monkeypatch, caplog
+):
+    for name, value in hostless(tmp_path).items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(asyncio, "to_thread", at_once)
+    errors, reasons, num_asked, num_applied, seed = [], Counter[str](), 0, 0, 0
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: errors.append(context))
+    while num_asked < num_races:
+        monkeypatch.setattr(session, "_PAUSE_S", seed % 2)  # each second person pauses at each key
+        sitting, judge = await judged(seed)
+        assert not errors, (seed, sitting.log)
+        num_asked, num_applied = num_asked + sitting.num_asked, num_applied + len(sitting.applied)
+        reasons.update(judge.reasons)
+        seed += 1
+    del sitting, judge
+    gc.collect()  # tells of exceptions that nobody took
+    assert not errors
+    assert not [one for one in caplog.records if one.levelno >= logging.ERROR]
+    assert reasons.keys() >= REASONS
+    assert num_applied > num_races / 20
