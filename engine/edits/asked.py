@@ -14,11 +14,10 @@ from engine.edits.block import lines_of, num_blank
 from engine.edits.edit_prompt import (
     EditedDocument,
     EditPrompt,
-    LineEdit,
     Refusal,
     RefusedEditError,
 )
-from engine.request import ChatMessage
+from engine.request import ChatMessage, EditOutcome
 from engine.text.lines import leading_space
 
 _SYSTEM = (
@@ -40,8 +39,10 @@ def asked_prompt(document: EditedDocument, render: Render) -> EditPrompt:
     shown = prefill + "\n".join((*block.lines, fence))
     content = f"Change this code from {document.path}:\n\n{shown}\n\n{task.instruction}"
 
-    def read(answer: str, is_cut: bool) -> LineEdit:  # noqa: FBT001 - as an EditPrompt reads
-        return LineEdit(task.first, task.end, block.changed(_fenced(answer, fence, is_cut=is_cut)))
+    def read(answer: str, is_cut: bool) -> EditOutcome:  # noqa: FBT001 - as an EditPrompt reads
+        return EditOutcome(
+            task.first, task.end, block.changed(_fenced(answer, fence, is_cut=is_cut))
+        )
 
     return EditPrompt(
         text=render((ChatMessage("system", _SYSTEM), ChatMessage("user", content)), prefill),

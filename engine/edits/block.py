@@ -9,11 +9,11 @@ from engine.common_start import common_ends
 from engine.edits.edit_prompt import (
     EditedDocument,
     EditPrompt,
-    LineEdit,
     Refusal,
     RefusedEditError,
 )
 from engine.edits.past import earlier_texts
+from engine.request import EditOutcome
 
 # Limits of Sweep's server. A longer line than 600 characters would be cut in the prompt.
 _MOST_CHARS, _MOST_LINES, _MOST_MEAN, _MOST_LINE = 10_000_000, 50_000, 240, 600
@@ -81,7 +81,7 @@ class Block:
     ) -> EditPrompt:
         """Ask for the block's lines after the next edit."""
 
-        def read(answer: str, is_cut: bool) -> LineEdit:  # noqa: FBT001 - as EditPrompt.read is called
+        def read(answer: str, is_cut: bool) -> EditOutcome:  # noqa: FBT001 - as EditPrompt.read is called
             if is_cut:
                 raise RefusedEditError(Refusal.TOKEN_LIMIT)
             new = self.with_blank_ends(answered(answer))
@@ -106,7 +106,7 @@ class Block:
             tail -= min(tail - self.ends_file, max(0, num_added))
         return (*self.lines[:head], *new, *self.lines[len(self.lines) - tail :])
 
-    def changed_to(self, new: tuple[str, ...]) -> LineEdit:
+    def changed_to(self, new: tuple[str, ...]) -> EditOutcome:
         """The change from the block's lines to these. Raises RefusedEditError."""
         filled = _filled(new)
         start, tail = common_ends(self.lines, new)
@@ -117,7 +117,7 @@ class Block:
             raise RefusedEditError(Refusal.BLANK_LINES)
         if any(_filled(one.split("\n")) == filled for one in self.earlier):
             raise RefusedEditError(Refusal.REVERT)
-        return LineEdit(self.first + start, self.first + start + len(old), new)
+        return EditOutcome(self.first + start, self.first + start + len(old), new)
 
 
 def _filled(lines: Sequence[str]) -> list[str]:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from engine.request import EditTask, Snippet
+from engine.request import EditOutcome, EditTask, Snippet
 
 
 class Refusal(StrEnum):
@@ -47,15 +47,6 @@ class EditedDocument:
 
 
 @dataclass(frozen=True, slots=True)
-class LineEdit:
-    """Lines `first` up to, not including, `end` of the document become `lines`."""
-
-    first: int
-    end: int
-    lines: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class EditPrompt:
     """A prompt for an edit of a block of lines, and the reader of its answer."""
 
@@ -65,7 +56,7 @@ class EditPrompt:
     stops: tuple[str, ...]
     # Takes the model's text, without the prefill, and whether a limit cut it.
     # Raises RefusedEditError.
-    read: Callable[[str, bool], LineEdit]
+    read: Callable[[str, bool], EditOutcome]
 
 
 # Lays out a prompt for the next edit as a model knows it. Raises RefusedEditError.

@@ -75,7 +75,7 @@ class LaidOutEdit:
         except RefusedEditError as refused:
             return EditOutcome(refusal=refused.code)
         log_prob = text.log_prob_of(self._changed(text.text))
-        return EditOutcome(edit.first, edit.end, edit.lines, math.exp(log_prob))
+        return msgspec.structs.replace(edit, probability=math.exp(log_prob))
 
     def _changed(self, answer: str) -> Iterator[range]:
         """Yield the lines of the answer that differ from the block, as places in the text.

@@ -7,10 +7,10 @@ from difflib import unified_diff
 from functools import partial
 from typing import Any
 
-from engine.edits.edit_prompt import EditedDocument, EditFormat, LineEdit, RefusedEditError
+from engine.edits.edit_prompt import EditedDocument, EditFormat, RefusedEditError
 from engine.edits.sweep import sweep_prompt
 from engine.edits.zeta import zeta_1_prompt, zeta_2_prompt
-from engine.request import EditTask, PastEdit
+from engine.request import EditOutcome, EditTask, PastEdit
 
 _ALL = 10_000  # lines of a block that is the whole document, as the recording client's are
 
@@ -74,7 +74,7 @@ class RecordedEdit:
         text = self.begun + self.completion.removeprefix(form.lead).replace(form.cursor, "")
         return text.rstrip("\n").split("\n")
 
-    def read(self, history: Sequence[PastEdit]) -> LineEdit:
+    def read(self, history: Sequence[PastEdit]) -> EditOutcome:
         """Return the change that our reader finds in the answer. Raises RefusedEditError."""
         before = self.shown.partition(_FORMS[self.kind].cursor)[0]
         row, column = before.count("\n"), len(before.rpartition("\n")[2])

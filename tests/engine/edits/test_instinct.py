@@ -1,8 +1,8 @@
 """The chat with Instinct, and what is made of its answers."""
 
-from engine.edits.edit_prompt import EditedDocument, LineEdit
+from engine.edits.edit_prompt import EditedDocument
 from engine.edits.instinct import instinct_prompt
-from engine.request import EditTask, PastEdit, Snippet
+from engine.request import EditOutcome, EditTask, PastEdit, Snippet
 
 CODE = """\
 import math
@@ -71,4 +71,4 @@ print(area(1))
     )
     answer = prompt.block.replace("pi * r **", "pi * radius **")
     is_cut = False
-    assert prompt.read(answer, is_cut) == LineEdit(3, 4, ("    return math.pi * radius ** 2",))
+    assert prompt.read(answer, is_cut) == EditOutcome(3, 4, ("    return math.pi * radius ** 2",))

@@ -1,8 +1,8 @@
 """The chat with a model that was not trained for next edits."""
 
-from engine.edits.edit_prompt import EditedDocument, LineEdit
+from engine.edits.edit_prompt import EditedDocument
 from engine.edits.instruct import instruct_prompt
-from engine.request import EditTask, PastEdit
+from engine.request import EditOutcome, EditTask, PastEdit
 
 RENAMED = PastEdit("circle.py", 0, ("def area(r):",), ("def area(radius):",))
 ASKED = EditedDocument(
@@ -55,6 +55,6 @@ I have inferred the user's intentions and will fully implement the user's change
 def test_its_answer_ends_with_the_block():
     prompt, is_cut = instruct_prompt(ASKED), False
     answer = "def area(radius):\n    return 3 * radius * radius\n</code_block>\nDone."
-    edit = LineEdit(1, 2, ("    return 3 * radius * radius",))
+    edit = EditOutcome(1, 2, ("    return 3 * radius * radius",))
     assert prompt.read(answer, is_cut) == edit
     assert prompt.read(answer.partition("</code_block>")[0], is_cut) == edit

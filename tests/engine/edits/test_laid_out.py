@@ -5,7 +5,7 @@ import math
 import pytest
 
 from engine.config import StopRules
-from engine.edits.edit_prompt import EditedDocument, EditPrompt, LineEdit, RefusedEditError
+from engine.edits.edit_prompt import EditedDocument, EditPrompt, RefusedEditError
 from engine.edits.laid_out import MOST_ASKED_LINES, EditLayout, LaidOutEdit
 from engine.errors import InputError, NoChatTemplateError, NoEditModelError
 from engine.growing_text import GrowingText
@@ -27,7 +27,7 @@ HALF, CERTAIN = math.log(0.5), 0.0
 def read(answer, is_cut):
     if is_cut:
         raise RefusedEditError("token_limit")
-    return LineEdit(0, 4, tuple(answer.split("\n")))
+    return EditOutcome(0, 4, tuple(answer.split("\n")))
 
 
 def edit_of(prefill="", task=None):

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from engine.edits.edit_prompt import EditedDocument, EditPrompt, LineEdit, Refusal, RefusedEditError
+from engine.edits.edit_prompt import EditedDocument, EditPrompt, Refusal, RefusedEditError
 from engine.edits.sweep import small_sweep_prompt, sweep_prompt
-from engine.request import Diagnostic, EditTask, PastEdit, Snippet
+from engine.request import Diagnostic, EditOutcome, EditTask, PastEdit, Snippet
 
 CODE = """\
 import math
@@ -37,11 +37,11 @@ def document(code: str, row: int, column: int, *history: PastEdit) -> EditedDocu
     return EditedDocument("circle.py", code.split("\n"), row, column, EditTask(history=history))
 
 
-def changed(lines, edit: LineEdit) -> list[str]:
+def changed(lines, edit: EditOutcome) -> list[str]:
     return [*lines[: edit.first], *edit.lines, *lines[edit.end :]]
 
 
-def read(prompt: EditPrompt, answer: str, *, is_cut: bool = False) -> LineEdit:
+def read(prompt: EditPrompt, answer: str, *, is_cut: bool = False) -> EditOutcome:
     return prompt.read(answer, is_cut)
 
 
@@ -116,7 +116,7 @@ def test_the_answer_changes_only_what_differs():
     prompt = small_sweep_prompt(asked)
     answer = f"{prompt.block}\n".removeprefix(prompt.prefill).replace("self.r **", "self.radius **")
     edit = read(prompt, answer)
-    assert edit == LineEdit(7, 8, ("        return math.pi * self.radius ** 2",))
+    assert edit == EditOutcome(7, 8, ("        return math.pi * self.radius ** 2",))
     assert "\n".join(changed(asked.lines, edit)) == CODE.replace("self.r **", "self.radius **")
 
 
@@ -142,13 +142,13 @@ def test_what_the_model_learned_to_write_behind_a_file_is_left_out():
     asked = document("x = 1\ny = 2\n", 1, 5)
     prompt = small_sweep_prompt(asked)
     assert refusal(prompt, "y = 2 No newline at end of file\n") == Refusal.NO_CHANGE
-    assert read(prompt, "y = <|cursor|>3\n<|file_sep|>") == LineEdit(1, 2, ("y = 3",))
+    assert read(prompt, "y = <|cursor|>3\n<|file_sep|>") == EditOutcome(1, 2, ("y = 3",))
 
 
 def test_what_is_inserted_at_the_cursor_is_no_insertion_above_it():
     asked = document("class Text:\n    size = 1\n", 0, 0)
     edit = read(small_sweep_prompt(asked), "@frozen\nclass Text:\n    size = 1\n")
-    assert edit == LineEdit(0, 0, ("@frozen",))
+    assert edit == EditOutcome(0, 0, ("@frozen",))
 
 
 def test_lines_added_behind_the_block_fill_the_blank_one_at_the_cursor():

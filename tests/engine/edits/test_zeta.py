@@ -10,9 +10,9 @@ import msgspec
 import pytest
 
 from engine.config import StopRules
-from engine.edits.edit_prompt import EditedDocument, EditPrompt, LineEdit, Refusal, RefusedEditError
+from engine.edits.edit_prompt import EditedDocument, EditPrompt, Refusal, RefusedEditError
 from engine.edits.zeta import zeta_1_prompt, zeta_2_prompt, zeta_21_prompt
-from engine.request import EditTask, PastEdit, Snippet
+from engine.request import EditOutcome, EditTask, PastEdit, Snippet
 from engine.text.stopper import Stopper
 
 CODE = """\
@@ -42,7 +42,7 @@ def document(code: str, row: int, column: int, *history: PastEdit) -> EditedDocu
     return EditedDocument("src/circle.py", code.split("\n"), row, column, EditTask(history=history))
 
 
-def read(prompt: EditPrompt, answer: str, *, is_cut: bool = False) -> LineEdit:
+def read(prompt: EditPrompt, answer: str, *, is_cut: bool = False) -> EditOutcome:
     return prompt.read(answer, is_cut)
 
 
@@ -133,7 +133,7 @@ def test_zeta_21_gets_numbered_markers_between_blocks_of_lines():
 def test_an_answer_replaces_the_region():
     asked = document(CODE, 1, 15, RENAMED)
     answer = CODE.replace("* r **", "* radius **")
-    edit = LineEdit(1, 2, ("    return PI * radius ** 2",))
+    edit = EditOutcome(1, 2, ("    return PI * radius ** 2",))
     assert read(zeta_2_prompt(asked), answer) == edit
     assert read(zeta_2_prompt(asked), f"{answer}>>>>>>> UPDATED\n") == edit
     assert read(zeta_2_prompt(asked), answer.replace("** 2", "** 2<|user_cursor|>")) == edit
@@ -147,10 +147,10 @@ def test_an_answer_replaces_what_stands_between_two_markers():
     prompt = zeta_21_prompt(document("\n".join(lines), 0, 0))
     assert prompt.block.count("<|marker_") == 3
     start, end = "\n".join(lines[:16]), "\n".join([*lines[16:19], "x19 = 20"])
-    edit = LineEdit(19, 20, ("x19 = 20",))
+    edit = EditOutcome(19, 20, ("x19 = 20",))
     assert read(prompt, f"<|marker_2|>{end}<|marker_3|>") == edit
     assert read(prompt, f"<|marker_1|>{start}\n<|marker_2|>{end}\n<|marker_3|>") == edit
-    assert read(prompt, "<|marker_1|><|marker_2|>") == LineEdit(0, 16, ())
+    assert read(prompt, "<|marker_1|><|marker_2|>") == EditOutcome(0, 16, ())
 
 
 def test_an_answer_from_a_later_marker_on_goes_on_until_it_has_changed_a_line():
