@@ -2,11 +2,12 @@
 
 from collections.abc import Callable, Collection
 from dataclasses import replace
+from typing import Any
 
 from engine.completer import EngineInfo, EngineUsage, ServedEngine
 from engine.engine import Engine
 from engine.errors import NoChatTemplateError
-from engine.request import Chunk, ClosedBuffers, CompletionRequest, EditTask
+from engine.request import ClosedBuffers, CompletionRequest, EditTask
 from engine.sequence import Sequence
 
 
@@ -44,17 +45,10 @@ class EnginePair(ServedEngine):
             for engine in self._loaded:
                 engine.step([one for one in running if engine.runs(one)])
 
-    def sequence(
-        self,
-        request: CompletionRequest,
-        *,
-        on_chunk: Callable[[Chunk], None],
-        is_cancelled: Callable[[], bool],
-        on_end: Callable[[Sequence], None] = lambda _: None,
-    ) -> Sequence:
-        """Make a completion or an edit for the loop to run. Raises what the engine of it raises."""
+    def sequence(self, request: CompletionRequest, **how: Any) -> Sequence:  # noqa: ANN401 - as the engine's
+        """Make a completion or an edit for the loop to run, as `Engine.sequence` does."""
         engine = self._maker_of(request.edit) if request.edit else self._engines[0]
-        return engine.sequence(request, on_chunk=on_chunk, is_cancelled=is_cancelled, on_end=on_end)
+        return engine.sequence(request, **how)
 
     def forget(self, closed: ClosedBuffers) -> None:
         """Forget everything learned from these buffers."""
