@@ -5,7 +5,6 @@ from collections.abc import Callable
 from contextlib import aclosing
 from typing import NamedTuple
 
-from engine.config import StopRules
 from engine.errors import NoChatTemplateError, NoEditModelError
 from engine.host.protocol import Failed
 from engine.request import Done, EditOutcome, EditTask
@@ -18,7 +17,6 @@ from lsp_server.reasons import Reason, host_reason
 from lsp_server.workspace import Workspace
 
 _LOG = logging.getLogger(__name__)
-_WHOLE = StopRules(max_tokens=2**20)  # more than any answer has: the host's own limits hold
 
 
 class WrittenEdit(NamedTuple):
@@ -92,7 +90,7 @@ class HostEdits:
         self, anchor: Anchor, task: EditTask, told: Callable[[str], None], history: History
     ) -> Done:
         events = self._link.complete(
-            anchor, _WHOLE, is_prefetch=anchor.is_expected, edit=task, history=history
+            anchor, is_prefetch=anchor.is_expected, edit=task, history=history
         )
         async with aclosing(events):
             async for event in events:
