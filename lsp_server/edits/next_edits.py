@@ -32,7 +32,6 @@ _REASONS: dict[str, Reason] = {  # by refusal; all others mean that an answer br
     Refusal.NO_CHANGE: Reason.NO_NEXT_EDIT,
     Refusal.REVERT: Reason.EDIT_RETURNS,
 }
-_BY_CODE: dict[str, Reason] = {one.value: one for one in Reason}
 # The model has nothing new to say at the cursor, and may have elsewhere.
 _LOOKS_ON = frozenset({Reason.EDIT_KNOWN, Reason.EDIT_RETURNS, Reason.NO_NEXT_EDIT})
 
@@ -227,4 +226,4 @@ def _reason(refused: EditRefusedError) -> tuple[Reason, str]:
         return Reason.EDIT_REFUSED, code.replace("_", " ")
     if code == Reason.NO_EDIT_MODEL:
         return Reason.NO_EDIT_MODEL, str(refused)
-    return _BY_CODE.get(code) or host_reason(code), ""
+    return code if isinstance(code, Reason) else host_reason(code), ""

@@ -25,4 +25,4 @@ class EditRefusedError(Exception):
         if not sentence and isinstance(code, Reason):
             sentence = code.sentence
         super().__init__(sentence or _SENTENCES.get(code, f"the model made no edit ({code})"))
-        self.code = str(code)
+        self.code = code
