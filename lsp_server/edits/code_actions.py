@@ -5,14 +5,13 @@ from collections.abc import Iterator
 from lsprotocol import types
 
 from lsp_server.documents.document import Snapshot
-from lsp_server.edits.edit_command import EDIT_COMMAND
+from lsp_server.edits.edit_command import EDIT_COMMAND, shortened
 
 _FIX, _REWRITE = types.CodeActionKind.QuickFix, types.CodeActionKind.RefactorRewrite
 KINDS = (_FIX, _REWRITE)
 _PYTHON = ("Add type hints", "Add a docstring", "Handle missing values", "Simplify")
 _OTHERS = ("Add a documentation comment", "Handle missing values", "Simplify")
 _MOST_FIXES = 3  # diagnostics that a menu offers to fix
-_MOST_TITLE = 60  # characters of a message in a menu
 _MOST_MESSAGE = 1_000  # characters of a message in an instruction
 _AROUND = 3  # lines on each side that a fix may change, as an error's cause is often near
 
@@ -31,8 +30,8 @@ def _fixes(params: types.CodeActionParams, document: Snapshot) -> Iterator[types
         instruction = f"Fix this problem in the line `{line}`: {message}"[:_MOST_MESSAGE]
         start = types.Position(max(0, one.range.start.line - _AROUND), 0)
         end = types.Position(one.range.end.line + _AROUND + 1, 0)
-        title = message if len(message) <= _MOST_TITLE else f"{message[:_MOST_TITLE]}..."
-        yield _action(f"Fix: {title}", _FIX, document, types.Range(start, end), instruction, [one])
+        title = f"Fix: {shortened(message)}"
+        yield _action(title, _FIX, document, types.Range(start, end), instruction, [one])
 
 
 def _rewrites(params: types.CodeActionParams, document: Snapshot) -> Iterator[types.CodeAction]:

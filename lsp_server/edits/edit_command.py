@@ -18,7 +18,7 @@ from lsp_server.transport.protocol import DocumentServer
 
 _LOG = logging.getLogger(__name__)
 EDIT_COMMAND = "foregram.edit"
-_MOST_TITLE = 60  # characters of an instruction that a progress bar or an undo step shows
+_MOST_TITLE = 60  # characters of a text in a menu, a progress bar or an undo step
 
 
 class EditCommand:
@@ -88,7 +88,7 @@ class EditCommand:
             token = uuid.uuid4().hex
             progress.create(token, lambda _: None)
         self._documents[token] = asked.uri
-        title = f"foregram: {_short(asked.instruction)}"
+        title = f"foregram: {shortened(asked.instruction)}"
         progress.begin(token, types.WorkDoneProgressBegin(title, cancellable=True, percentage=0))
         try:
             return await self._edits.make(asked, self._reporter(token))
@@ -118,7 +118,7 @@ class EditCommand:
 
     async def _apply(self, made: types.TextDocumentEdit, instruction: str) -> None:
         change = types.WorkspaceEdit(document_changes=[made])
-        params = types.ApplyWorkspaceEditParams(change, _short(instruction))
+        params = types.ApplyWorkspaceEditParams(change, shortened(instruction))
         answer = await self._server.workspace_apply_edit_async(params)
         if not answer.applied:
             raise EditRefusedError(NOT_APPLIED, answer.failure_reason or "")
@@ -131,6 +131,7 @@ def _response(error: EditRefusedError) -> JsonRpcException:
     return JsonRpcException(str(error), types.LSPErrorCodes.RequestFailed, data)
 
 
-def _short(instruction: str) -> str:
-    line = " ".join(instruction.split())
+def shortened(text: str) -> str:
+    """Return a text on one line, as long as a menu or a progress bar has room for."""
+    line = " ".join(text.split())
     return line if len(line) <= _MOST_TITLE else f"{line[:_MOST_TITLE]}..."
