@@ -11,6 +11,8 @@ from engine.config import Layout, Lookahead, Message, Sampling, StopRules
 
 MAX_INSTRUCTION_CHARS = 4096
 MAX_SNIPPET_CHARS = 16_384  # characters, more than a prompt can show
+MAX_DIAGNOSTICS = 64  # of a request
+MAX_MESSAGE_CHARS = 1024  # of a diagnostic
 _MAX_HISTORY_CHARS = 1 << 20  # of all past edits; the language server tells about 16,000
 _Line = Annotated[int, Meta(ge=0, le=2**53 - 1)]  # of a document, from 0
 
@@ -97,7 +99,7 @@ class Diagnostic(Message, frozen=True):
     """A message of a checker about a line."""
 
     line: _Line
-    message: Annotated[str, Meta(max_length=1024)]
+    message: Annotated[str, Meta(max_length=MAX_MESSAGE_CHARS)]
 
 
 class EditTask(Message, frozen=True, omit_defaults=True):
@@ -107,7 +109,8 @@ class EditTask(Message, frozen=True, omit_defaults=True):
     first: _Line = 0  # the lines for the instruction, up to, not including, `end`
     end: _Line = 0
     history: Annotated[tuple[PastEdit, ...], Meta(max_length=32)] = ()  # oldest first
-    diagnostics: Annotated[tuple[Diagnostic, ...], Meta(max_length=64)] = ()  # nearest first
+    # nearest first
+    diagnostics: Annotated[tuple[Diagnostic, ...], Meta(max_length=MAX_DIAGNOSTICS)] = ()
 
     def __post_init__(self) -> None:
         """Refuse, as a decoder does, a history that takes long to read."""

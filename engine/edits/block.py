@@ -15,8 +15,8 @@ from engine.edits.edit_prompt import (
 from engine.edits.past import earlier_texts
 from engine.request import EditOutcome
 
-# Limits of Sweep's server. A longer line than 600 characters would be cut in the prompt.
-_MOST_CHARS, _MOST_LINES, _MOST_MEAN, _MOST_LINE = 10_000_000, 50_000, 240, 600
+# Limits of Sweep's server. A longer line than `MOST_LINE` characters is cut in a prompt.
+_MOST_CHARS, _MOST_LINES, _MOST_MEAN, MOST_LINE = 10_000_000, 50_000, 240, 600
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class Block:
         lines = tuple(document.lines[first:end])
         if not any(line.strip() for line in lines):
             raise RefusedEditError(Refusal.EMPTY_BLOCK)
-        if any(len(line) > _MOST_LINE for line in lines):
+        if any(len(line) > MOST_LINE for line in lines):
             raise RefusedEditError(Refusal.LONG_LINES)
         text = "\n".join(lines)
         if any(one in text for one in taken) or document.marked(text) != text:

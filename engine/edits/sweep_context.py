@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from itertools import accumulate
 
-from engine.edits.block import Block, num_blank
+from engine.edits.block import MOST_LINE, Block, num_blank
 from engine.edits.edit_prompt import EditedDocument, fitting
 from engine.edits.past import lines_before_edits, telling_edits
 from engine.request import PastEdit
@@ -15,7 +15,6 @@ _PART_LINES = 300  # halved until they have room
 _LEAST_LINES = 20
 _STEP, _AROUND = 40, 50  # lines: the larger models see so many around each step of 40
 _BLOCK_CHARS = 1792  # from the cursor's line on: half of the 1,024 tokens of an answer
-_MOST_LINE = 600  # characters; the rest of a longer line is left out
 
 
 def block_around(document: EditedDocument, above: int, below: int, taken: Sequence[str]) -> Block:
@@ -82,4 +81,4 @@ def _change(edit: PastEdit) -> str:
 
 def cut(text: str) -> str:
     """Leave out the rest of long lines."""
-    return re.sub(rf"^(.{{{_MOST_LINE}}}).+", r"\1...", text, flags=re.MULTILINE)
+    return re.sub(rf"^(.{{{MOST_LINE}}}).+", r"\1...", text, flags=re.MULTILINE)

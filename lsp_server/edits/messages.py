@@ -3,13 +3,11 @@
 import msgspec
 from lsprotocol import types
 
-from engine.request import Diagnostic
+from engine.request import MAX_DIAGNOSTICS, MAX_MESSAGE_CHARS, Diagnostic
 
 ACCEPT = "github.copilot.didAcceptNextEditSuggestionItem"
 REJECT = "github.copilot.didRejectNextEditSuggestionItem"
 IGNORE = "github.copilot.didIgnoreNextEditSuggestionItem"
-_MOST_DIAGNOSTICS = 64  # as many as a request carries
-_MAX_MESSAGE = 1024  # characters of a diagnostic, likewise
 
 
 class _Found(msgspec.Struct, frozen=True):
@@ -29,5 +27,6 @@ class InlineEditParams(msgspec.Struct, frozen=True, rename="camel"):
         found = [(one.range.start.line, one.message) for one in self.diagnostics or ()]
         found.sort(key=lambda one: abs(one[0] - row))
         return tuple(
-            Diagnostic(line, message[:_MAX_MESSAGE]) for line, message in found[:_MOST_DIAGNOSTICS]
+            Diagnostic(line, message[:MAX_MESSAGE_CHARS])
+            for line, message in found[:MAX_DIAGNOSTICS]
         )
