@@ -8,11 +8,10 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from enum import StrEnum
 from functools import partial
 from typing import Any, NamedTuple
 
+from engine.job import Dropped, Job
 from engine.turns import Turns
 
 _MOST_PAUSED = 4  # jobs; each keeps its slot and the slot's memory
@@ -21,49 +20,6 @@ _MOST_PAUSED = 4  # jobs; each keeps its slot and the slot's memory
 _STALE_S, _WANTED_S = 0.05, 0.4
 _CROWDED = 0.5  # share of recent jobs that found all places taken; above it, prefetches are dropped
 _CROWD_RATE = 0.1  # weight of the latest job in that share
-
-
-class Dropped(StrEnum):
-    """The reason for not running a waiting job."""
-
-    SUPERSEDED = "superseded"  # by a newer job; also a prefetch while others need the time
-    CANCELLED = "cancelled"
-    STOPPED = "stopped"  # the scheduler was stopped
-
-
-@dataclass(slots=True, eq=False, kw_only=True)
-class Job:
-    """A client's piece of work, which a subclass defines.
-
-    A newer job of its document ends it. A prefetch runs after all others and ends only prefetches.
-    It ends at its client's next job or when another job would wait, and is dropped in a crowd.
-    """
-
-    client: str
-    document: str
-    is_prefetch: bool = False
-    is_patient: bool = False  # it may take minutes, and makes way for its principal's other jobs
-    principal: str = ""  # that the client belongs to
-    is_superseded: bool = False  # a newer job of its document ended it while it ran
-    is_paused: bool = False  # it has begun, but another job has its place
-    submitted_at: float = 0.0  # by the scheduler's clock
-    _cancelled: threading.Event = field(default_factory=threading.Event)
-
-    def begin(self) -> Any:  # noqa: ANN401 - it knows only `is_done` and `is_waiting`
-        """Begin a sequence on the engine's thread; None if there is none to run. Must not raise."""
-        raise NotImplementedError
-
-    def dropped(self, reason: Dropped) -> None:
-        """Tell the client, from any thread, why its job never began. Must not raise."""
-        raise NotImplementedError
-
-    def cancel(self) -> None:
-        """End the run within one step."""
-        self._cancelled.set()
-
-    def is_cancelled(self) -> bool:
-        """Whether the job was cancelled."""
-        return self._cancelled.is_set()
 
 
 class Load(NamedTuple):
@@ -109,7 +65,7 @@ class Scheduler:
             present = {one.principal for one in (*self._waiting, *self._running)}
             if job.principal not in present:
                 self._turns.arrive(job.principal, present)
-            dropped = [one for one in self._waiting if _replaces(job, one)]
+            dropped = [one for one in self._waiting if job.replaces(one)]
             self._waiting = [one for one in self._waiting if one not in dropped]
             self._note_crowd(job)
             if self._is_stopped:
@@ -119,7 +75,7 @@ class Scheduler:
             else:
                 self._waiting.append(job)
             for running in self._running:
-                running.is_superseded |= _replaces(job, running)
+                running.is_superseded |= job.replaces(running)
                 if running.is_superseded or self._gives_way(running, job):
                     running.cancel()
             self._changed.notify_all()
@@ -180,9 +136,7 @@ class Scheduler:
     def _note_crowd(self, job: Job) -> None:
         if not job.is_prefetch:
             present = (*self._waiting, *self._running)
-            others = [
-                one for one in present if not one.is_prefetch and _client(one) != _client(job)
-            ]
+            others = [one for one in present if not one.is_prefetch and one.owner != job.owner]
             has_to_wait = len(others) >= self.max_sequences
             self._crowd += _CROWD_RATE * (has_to_wait - self._crowd)
 
@@ -295,14 +249,4 @@ class Scheduler:
 
     def _gives_way(self, running: Job, job: Job) -> bool:
         would_wait = len(self._running) >= self.max_sequences and not job.is_prefetch
-        return running.is_prefetch and (would_wait or _client(job) == _client(running))
-
-
-def _client(job: Job) -> tuple[str, str]:
-    return job.principal, job.client
-
-
-def _replaces(job: Job, older: Job) -> bool:
-    """Whether `job` supersedes `older`; a prefetch never replaces a user's own job."""
-    is_same_document = (*_client(job), job.document) == (*_client(older), older.document)
-    return is_same_document and (older.is_prefetch or not job.is_prefetch)
+        return running.is_prefetch and (would_wait or job.owner == running.owner)

@@ -32,10 +32,11 @@ from engine.host.protocol import (
 )
 from engine.host.quotas import QuotaKeeper
 from engine.host.request_builder import request_builder
+from engine.job import Dropped, Job
 from engine.memory import resident_bytes
 from engine.progress import Progress
 from engine.request import Chunk, CompletionRequest, Cost, Done, EditOutcome, FinishReason
-from engine.scheduler import Dropped, Job, Scheduler
+from engine.scheduler import Scheduler
 
 
 class CompletionService:

@@ -5,7 +5,8 @@ import time
 
 import pytest
 
-from engine.scheduler import Dropped, Scheduler
+from engine.job import Dropped
+from engine.scheduler import Scheduler
 from tests.support.jobs import CalledJob
 from tests.support.stopped_clock import StoppedClock
 

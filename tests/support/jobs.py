@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from engine.scheduler import Dropped, Job
+from engine.job import Dropped, Job
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
