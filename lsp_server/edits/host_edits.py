@@ -5,18 +5,23 @@ from collections.abc import Callable
 from contextlib import aclosing
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
+from engine.config import Sampling
 from engine.errors import NoChatTemplateError, NoEditModelError
 from engine.host.protocol import Failed
-from engine.request import Done, EditOutcome, EditTask
+from engine.request import Done, EditOutcome, EditTask, PastEdit
 from lsp_server.documents.anchor import Anchor
 from lsp_server.edits.refusals import DOCUMENT_CHANGED, EditRefusedError
 from lsp_server.edits.text_edit import change_of
 from lsp_server.host.client import HostGoneError, HostRefusedError
-from lsp_server.host.link import History, HostLink
+from lsp_server.host.link import HostLink
 from lsp_server.reasons import Reason, host_reason
 from lsp_server.workspace import Workspace
 
+History = Callable[[], tuple[PastEdit, ...]]  # oldest first
 _LOG = logging.getLogger(__name__)
+_GREEDY = Sampling(0.0)  # as the authors of models for next edits ask
 
 
 class WrittenEdit(NamedTuple):
@@ -90,7 +95,10 @@ class HostEdits:
         self, anchor: Anchor, task: EditTask, told: Callable[[str], None], history: History
     ) -> Done:
         events = self._link.complete(
-            anchor, is_prefetch=anchor.is_expected, edit=task, history=history
+            anchor,
+            sampling=None if task.instruction else _GREEDY,
+            is_prefetch=anchor.is_expected,
+            edit=lambda: replace(task, history=history()),
         )
         async with aclosing(events):
             async for event in events:

@@ -10,8 +10,6 @@ from contextlib import aclosing, suppress
 from functools import partial
 from typing import Any, TypeVar
 
-from msgspec.structs import replace
-
 from engine.config import Sampling, StopRules
 from engine.host.protocol import (
     MAX_FEEDBACK,
@@ -25,7 +23,7 @@ from engine.host.protocol import (
     Problem,
     SyncRequest,
 )
-from engine.request import Done, EditTask, PastEdit, Snippet
+from engine.request import Done, EditTask, Snippet
 from lsp_server.documents.anchor import Anchor
 from lsp_server.documents.document import Snapshot
 from lsp_server.host.client import (
@@ -42,8 +40,8 @@ from lsp_server.workspace_files import WorkspaceFiles
 
 _LOG = logging.getLogger(__name__)
 _Outcome = TypeVar("_Outcome")
-History = Callable[[], tuple[PastEdit, ...]]  # oldest first
 _Build = Callable[..., CompleteRequest]  # takes arguments known only when the request goes out
+_Edit = Callable[[], EditTask | None]
 _ATTEMPTS = 3  # a host may have forgotten the documents, or been replaced
 _CLOSE_S = 1.0  # seconds to close documents, as the host forgets a silent client anyway
 _WATCH_S = 3.0  # seconds between status checks while a request has no answer
@@ -103,15 +101,13 @@ class HostLink:
         sampling: Sampling | None = None,
         *,
         is_prefetch: bool = False,
-        edit: EditTask | None = None,
-        history: History = tuple,
+        edit: _Edit = lambda: None,
     ) -> AsyncGenerator[CompleteEvent]:
         """Bring the host up to date and complete. Raises HostGoneError and HostRefusedError.
 
-        `history` is asked as the request goes out: documents may be closed or hidden meanwhile.
+        `edit` is called as the request goes out: documents may be closed or hidden meanwhile.
         """
         settings = self._workspace.settings
-        is_greedy = edit is not None and not edit.instruction  # as authors of such models ask
         build = partial(
             CompleteRequest,
             uri=anchor.document.uri,
@@ -119,10 +115,9 @@ class HostLink:
             overlay=anchor.overlay,
             layout=settings.layout,
             lookahead=settings.lookahead,
-            sampling=sampling or Sampling(0.0 if is_greedy else settings.temperature),
+            sampling=sampling or Sampling(settings.temperature),
             stop=stop,
             is_prefetch=is_prefetch,
-            edit=edit,
         )
         event: CompleteEvent | None = None
         for attempt in range(_ATTEMPTS):
@@ -132,7 +127,7 @@ class HostLink:
                 shown = await self._shown(anchor)
                 await self._in_step.acquire()
                 built = partial(build, repository=shown)
-                accepting = self._accepted(client, anchor, built, history)
+                accepting = self._accepted(client, anchor, built, edit)
                 async with aclosing(await self._uncut(self._begin(accepting))) as events:
                     async for event in events:
                         self._note(event, anchor if stop.max_tokens else None)
@@ -252,7 +247,7 @@ class HostLink:
             raise
 
     async def _accepted(
-        self, client: HostClient, anchor: Anchor, build: _Build, history: History
+        self, client: HostClient, anchor: Anchor, build: _Build, edit: _Edit
     ) -> AsyncGenerator[CompleteEvent]:
         """Send a request and return its events, once the host has accepted it and its documents."""
         document, cells = anchor.document, anchor.cells
@@ -270,12 +265,11 @@ class HostLink:
                 version=host_version(document),
                 sync=syncs.buffers,
                 feedback=tuple(self._feedback),
+                edit=edit(),
                 # Cells that are not sent, being secret or too large, are in no prompt.
                 above=tuple(cell for cell in cells.above if self._sync.brings(syncs, cell.uri)),
                 below=tuple(cell for cell in cells.below if self._sync.brings(syncs, cell.uri)),
             )
-            if request.edit is not None:
-                request = replace(request, edit=replace(request.edit, history=history()))
             self._feedback.clear()
             events = client.complete(request)
             await anext(events)

@@ -44,7 +44,8 @@ class Link:
             await asyncio.sleep(0)
         first, end = sorted(self._chance.choices(range(len(LINES) + 2), k=2))
         new = tuple(self._chance.choices(("", "new = '🦉🦉'", "b\rc"), k=self._chance.randrange(4)))
-        is_inside = edit.first <= first and end <= edit.end
+        task = edit()
+        is_inside = task.first <= first and end <= task.end
         chosen = EditOutcome(first, end, new, refusal="" if is_inside else self._outside())
         yield Done("", FinishReason.END_TOKEN, COST, edit=chosen)
 

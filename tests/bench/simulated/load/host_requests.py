@@ -7,12 +7,12 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from engine.config import Sampling, StopRules
+from engine.config import StopRules
 from engine.host.protocol import CompleteEvent, Failed
-from engine.request import Done, EditTask, FinishReason
+from engine.request import Done, FinishReason
 from lsp_server.documents.anchor import Anchor
 from lsp_server.host.client import HostRefusedError
-from lsp_server.host.link import ANY_LENGTH, History, HostLink
+from lsp_server.host.link import ANY_LENGTH, HostLink
 
 Outcome = Literal["answered", "superseded", "refused", "failed"]
 
@@ -68,17 +68,13 @@ class CountingLink(HostLink):
         self,
         anchor: Anchor,
         stop: StopRules = ANY_LENGTH,
-        sampling: Sampling | None = None,
-        *,
+        *more: Any,
         is_prefetch: bool = False,
-        edit: EditTask | None = None,
-        history: History = tuple,
+        **how: Any,
     ) -> AsyncGenerator[CompleteEvent]:
         noted = HostRequest(time.perf_counter(), is_prefetch or not stop.max_tokens)
         self._log.append(noted)
-        completing = super().complete(
-            anchor, stop, sampling, is_prefetch=is_prefetch, edit=edit, history=history
-        )
+        completing = super().complete(anchor, stop, *more, is_prefetch=is_prefetch, **how)
         try:
             async with aclosing(completing) as events:
                 async for event in events:
