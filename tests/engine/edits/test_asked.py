@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from engine.edits.asked import asked_prompt
 from engine.edits.edit_prompt import EditedDocument, RefusedEditError
 from engine.request import EditTask
+from tests.support.edit_answers import read, refusal
 
 METHOD = ("class Basket:", "    def total(self):", "        return 0", "", "basket = Basket()")
 
@@ -20,16 +21,6 @@ def asked(lines=METHOD, first=1, end=3, instruction="Add a docstring.", path="sh
     return asked_prompt(EditedDocument(path, lines, first, 0, task), rendered)
 
 
-def changed(prompt, answer, *, is_cut=False):
-    return prompt.read(answer, is_cut)
-
-
-def refusal(prompt, answer, *, is_cut=False):
-    with pytest.raises(RefusedEditError) as refused:
-        prompt.read(answer, is_cut)
-    return refused.value.code
-
-
 def test_the_model_reads_the_lines_and_the_instruction_and_has_begun_its_answer():
     prompt = asked()
     shown = "```py\ndef total(self):\n    return 0\n```"
@@ -40,7 +31,7 @@ def test_the_model_reads_the_lines_and_the_instruction_and_has_begun_its_answer(
 
 
 def test_the_new_lines_are_indented_as_the_old_ones():
-    edit = changed(asked(), 'def total(self):\n    """Sum up."""\n\n    return 0')
+    edit = read(asked(), 'def total(self):\n    """Sum up."""\n\n    return 0')
     assert (edit.first, edit.end) == (1, 3)
     assert edit.lines == (
         "    def total(self):",
@@ -51,29 +42,29 @@ def test_the_new_lines_are_indented_as_the_old_ones():
 
 
 def test_line_ends_of_another_system_are_none_of_the_text():
-    assert changed(asked(), "def total():\r\n    return 1\r\n").lines == (
+    assert read(asked(), "def total():\r\n    return 1\r\n").lines == (
         "    def total():",
         "        return 1",
     )
 
 
 def test_an_answer_in_the_files_own_indentation_is_not_indented_twice():
-    edit = changed(asked(), "    def total(self):\n        return 1")
+    edit = read(asked(), "    def total(self):\n        return 1")
     assert edit.lines == ("    def total(self):", "        return 1")
 
 
 def test_blank_lines_around_the_selected_code_stay():
-    edit = changed(asked(first=2, end=4), "\nreturn 1\n")
+    edit = read(asked(first=2, end=4), "\nreturn 1\n")
     assert edit.lines == ("        return 1", "")
 
 
 def test_blank_lines_become_what_is_written_there():
-    edit = changed(asked(("import os", "", "", "x = 1"), 1, 3), "import sys")
+    edit = read(asked(("import os", "", "", "x = 1"), 1, 3), "import sys")
     assert edit.lines == ("import sys",)
 
 
 def test_text_behind_the_closing_fence_is_left_out():
-    edit = changed(asked(), "def total(self):\n    return 1\n```\nThis returns 1.")
+    edit = read(asked(), "def total(self):\n    return 1\n```\nThis returns 1.")
     assert edit.lines == ("    def total(self):", "        return 1")
 
 
@@ -81,14 +72,14 @@ def test_a_block_with_fences_of_its_own_has_a_longer_one():
     lines = ("Usage:", "```sh", "run", "```")
     prompt = asked(lines, 0, 4, path="README.md")
     assert prompt.prefill == "````md\n"
-    edit = changed(prompt, "Use:\n```sh\nrun\n```")
+    edit = read(prompt, "Use:\n```sh\nrun\n```")
     assert edit.lines == ("Use:", "```sh", "run", "```")
 
 
 def test_markdown_may_get_a_block_of_code():
     prompt = asked(("# Tool", "Runs things."), 0, 2, path="README.md")
     assert prompt.prefill == "````md\n"
-    edit = changed(prompt, "# Tool\n\n```sh\nrun\n```\nRuns things.\n````")
+    edit = read(prompt, "# Tool\n\n```sh\nrun\n```\nRuns things.\n````")
     assert edit.lines == ("# Tool", "", "```sh", "run", "```", "Runs things.")
 
 
@@ -102,7 +93,7 @@ def test_an_answer_without_its_end_changes_nothing():
 
 
 def test_blanks_at_the_end_of_a_line_can_be_removed():
-    edit = changed(asked(("x = 1  ", "y = 2"), 0, 2), "x = 1\ny = 2")
+    edit = read(asked(("x = 1  ", "y = 2"), 0, 2), "x = 1\ny = 2")
     assert edit.lines == ("x = 1", "y = 2")
 
 

@@ -13,6 +13,7 @@ from engine.edits.instruct import instruct_prompt
 from engine.edits.sweep import small_sweep_prompt, sweep_prompt
 from engine.edits.zeta import zeta_1_prompt, zeta_2_prompt, zeta_21_prompt
 from engine.request import EditTask, PastEdit, Snippet
+from tests.support.edit_answers import read
 
 QWEN = ("<|fim_prefix|>", "<|im_start|>")
 MODELS = ("sweep-0.5b", "sweep-7b", "zeta", "zeta-2", "zeta-2.1", "instinct", "offline")
@@ -47,6 +48,16 @@ ANSWERS = st.lists(st.sampled_from(WORDS + MARKS), max_size=12).map("".join)
 EDITS = st.builds(
     PastEdit, st.sampled_from(["a.py", "b.py"]), st.integers(0, 9), LINES, LINES, LINES, LINES
 )
+
+
+def prompt_for(name, asked):
+    """Return the prompt of a model, or nothing where the document allows none."""
+    form = format_for(name, QWEN)
+    assert form is not None
+    try:
+        return form(asked)
+    except RefusedEditError:
+        return None
 
 
 @pytest.mark.parametrize(
@@ -113,11 +124,7 @@ def test_a_prompt_shows_its_document_and_begins_the_answer(name, lines, row, col
     row = min(row, len(lines) - 1)
     task = EditTask(history=tuple(history))
     asked = EditedDocument("a.py", lines, row, column, task, (Snippet("c.py", "x = 1\n"),))
-    form = format_for(name, QWEN)
-    assert form is not None
-    try:
-        prompt = form(asked)
-    except RefusedEditError:
+    if (prompt := prompt_for(name, asked)) is None:
         return
     assert prompt.block.startswith(prompt.prefill)
     assert prompt.text.endswith(prompt.prefill)
@@ -130,11 +137,7 @@ def test_any_answer_changes_lines_of_its_block_or_is_refused(name, lines, row, d
     row = min(row, len(lines) - 1)
     lines = tuple(f"{line}{number}" if line.strip() else line for number, line in enumerate(lines))
     asked = EditedDocument("a.py", lines, row, len(lines[row]), EditTask())
-    form = format_for(name, QWEN)
-    assert form is not None
-    try:
-        prompt = form(asked)
-    except RefusedEditError:
+    if (prompt := prompt_for(name, asked)) is None:
         return
     kept = prompt.block.removeprefix(prompt.prefill)
     parts = [st.sampled_from([kept, kept[:9], ""]), ANSWERS, st.sampled_from([kept, kept[9:], ""])]
@@ -153,15 +156,11 @@ def test_any_answer_changes_lines_of_its_block_or_is_refused(name, lines, row, d
 @given(st.sampled_from(("zeta-2", "instinct", "offline")), LINES, st.integers(0, 9), st.data())
 def test_a_line_that_the_answer_changes_is_all_that_changes(name, lines, row, data):
     asked = EditedDocument("a.py", lines, min(row, len(lines) - 1), 0, EditTask())
-    form = format_for(name, QWEN)
-    assert form is not None
-    try:
-        prompt = form(asked)
-    except RefusedEditError:
+    if (prompt := prompt_for(name, asked)) is None:
         return
     block = prompt.block.split("\n")
     filled = [number for number, line in enumerate(block) if line.strip()]
     block[data.draw(st.sampled_from(filled))] = "changed 😀"
-    edit = prompt.read("\n".join(block), False)  # noqa: FBT003 - as an EditPrompt reads
+    edit = read(prompt, "\n".join(block))
     assert (edit.end - edit.first, edit.lines) == (1, ("changed 😀",))
     assert lines[edit.first].strip()

@@ -3,6 +3,7 @@
 from engine.edits.edit_prompt import EditedDocument
 from engine.edits.instinct import instinct_prompt
 from engine.request import EditOutcome, EditTask, PastEdit, Snippet
+from tests.support.edit_answers import read
 
 CODE = """\
 import math
@@ -70,5 +71,4 @@ print(area(1))
 """
     )
     answer = prompt.block.replace("pi * r **", "pi * radius **")
-    is_cut = False
-    assert prompt.read(answer, is_cut) == EditOutcome(3, 4, ("    return math.pi * radius ** 2",))
+    assert read(prompt, answer) == EditOutcome(3, 4, ("    return math.pi * radius ** 2",))

@@ -3,6 +3,7 @@
 from engine.edits.edit_prompt import EditedDocument
 from engine.edits.instruct import instruct_prompt
 from engine.request import EditOutcome, EditTask, PastEdit
+from tests.support.edit_answers import read
 
 RENAMED = PastEdit("circle.py", 0, ("def area(r):",), ("def area(radius):",))
 ASKED = EditedDocument(
@@ -53,8 +54,8 @@ I have inferred the user's intentions and will fully implement the user's change
 
 
 def test_its_answer_ends_with_the_block():
-    prompt, is_cut = instruct_prompt(ASKED), False
+    prompt = instruct_prompt(ASKED)
     answer = "def area(radius):\n    return 3 * radius * radius\n</code_block>\nDone."
     edit = EditOutcome(1, 2, ("    return 3 * radius * radius",))
-    assert prompt.read(answer, is_cut) == edit
-    assert prompt.read(answer.partition("</code_block>")[0], is_cut) == edit
+    assert read(prompt, answer) == edit
+    assert read(prompt, answer.partition("</code_block>")[0]) == edit

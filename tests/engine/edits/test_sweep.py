@@ -4,9 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from engine.edits.edit_prompt import EditedDocument, EditPrompt, Refusal, RefusedEditError
+from engine.edits.edit_prompt import EditedDocument, Refusal, RefusedEditError
 from engine.edits.sweep import small_sweep_prompt, sweep_prompt
 from engine.request import Diagnostic, EditOutcome, EditTask, PastEdit, Snippet
+from tests.support.edit_answers import read, refusal
 
 CODE = """\
 import math
@@ -39,16 +40,6 @@ def document(code: str, row: int, column: int, *history: PastEdit) -> EditedDocu
 
 def changed(lines, edit: EditOutcome) -> list[str]:
     return [*lines[: edit.first], *edit.lines, *lines[edit.end :]]
-
-
-def read(prompt: EditPrompt, answer: str, *, is_cut: bool = False) -> EditOutcome:
-    return prompt.read(answer, is_cut)
-
-
-def refusal(prompt: EditPrompt, answer: str, *, is_cut: bool = False) -> str:
-    with pytest.raises(RefusedEditError) as refused:
-        read(prompt, answer, is_cut=is_cut)
-    return refused.value.code
 
 
 def test_the_small_model_is_asked_as_by_the_server_of_its_maker():
@@ -195,14 +186,7 @@ def test_a_prompt_has_room_for_so_much_and_the_nearest_stays():
     text = small_sweep_prompt(asked).text
     assert len(text) < 4500
     assert "value_290 = 290\n" in text.split("<|file_sep|>")[1]
-    assert [f"f{number}.py" in text for number in range(6)] == [
-        False,
-        False,
-        False,
-        False,
-        True,
-        True,
-    ]
+    assert [f"f{number}.py" in text for number in range(6)] == [False] * 4 + [True] * 2
 
 
 def test_an_edit_that_deleted_more_than_there_is_room_for_is_not_undone():

@@ -7,13 +7,13 @@ import re
 from dataclasses import replace
 
 import msgspec
-import pytest
 
 from engine.config import StopRules
-from engine.edits.edit_prompt import EditedDocument, EditPrompt, Refusal, RefusedEditError
+from engine.edits.edit_prompt import EditedDocument, Refusal
 from engine.edits.zeta import zeta_1_prompt, zeta_2_prompt, zeta_21_prompt
 from engine.request import EditOutcome, EditTask, PastEdit, Snippet
 from engine.text.stopper import Stopper
+from tests.support.edit_answers import read, refusal
 
 CODE = """\
 def area(radius):
@@ -40,16 +40,6 @@ HUNK = """\
 
 def document(code: str, row: int, column: int, *history: PastEdit) -> EditedDocument:
     return EditedDocument("src/circle.py", code.split("\n"), row, column, EditTask(history=history))
-
-
-def read(prompt: EditPrompt, answer: str, *, is_cut: bool = False) -> EditOutcome:
-    return prompt.read(answer, is_cut)
-
-
-def refusal(prompt: EditPrompt, answer: str, *, is_cut: bool = False) -> str:
-    with pytest.raises(RefusedEditError) as refused:
-        read(prompt, answer, is_cut=is_cut)
-    return refused.value.code
 
 
 def test_zeta_gets_an_instruction_and_an_excerpt():

@@ -2,7 +2,7 @@
 
 import asyncio
 from ast import literal_eval
-from functools import partial
+from contextlib import asynccontextmanager
 
 import pytest
 from lsprotocol import types
@@ -12,7 +12,7 @@ from engine.errors import ForegramError
 from engine.request import EditOutcome
 from tests.support.held_engine import HeldEngine
 from tests.support.polling import eventually
-from tests.support.served_editor import served as served_editor
+from tests.support.served_editor import served
 
 SOURCE = "def total(items):\n    return sum(items)\n\n\nprint(total([]))\n"
 CHANGED = ("def total(items: list[int]) -> int:",)
@@ -34,7 +34,12 @@ def outcome(first=0, end=1, lines=CHANGED, refusal=""):
     return EditOutcome(first, end, lines, refusal=refusal)
 
 
-served = partial(served_editor, uri="file:///shop/inventory.py", capabilities=ABLE)
+@asynccontextmanager
+async def opened(tmp_path, engine, text=SOURCE, capabilities=ABLE, **options):
+    """Serve an engine to an editor that has opened a document."""
+    async with served(tmp_path, engine, capabilities=capabilities, **options) as (shown, _):
+        shown.open_around("", text)
+        yield shown
 
 
 def asked(shown, first=0, end=1, **more):
@@ -62,8 +67,7 @@ async def until(semaphore):
 
 async def test_an_edit_is_applied_to_the_version_that_it_was_asked_for(tmp_path):
     engine = HeldEngine(("a\n", "b"), edit=outcome())
-    async with served(tmp_path, engine) as (shown, _):
-        shown.open_around("", SOURCE)
+    async with opened(tmp_path, engine) as shown:
         assert await begin(shown, asked(shown, preview=False)) is None
         await eventually(lambda: shown.edits)
         [edit] = shown.edits
@@ -77,8 +81,7 @@ async def test_an_edit_is_applied_to_the_version_that_it_was_asked_for(tmp_path)
 
 async def test_a_preview_is_returned_and_not_applied(tmp_path):
     engine = HeldEngine(edit=outcome())
-    async with served(tmp_path, engine, capabilities=types.ClientCapabilities()) as (shown, _):
-        shown.open_around("", SOURCE)
+    async with opened(tmp_path, engine, capabilities=types.ClientCapabilities()) as shown:
         answer = await begin(shown, asked(shown))
         assert not shown.edits
     assert answer["version"] == shown.version
@@ -89,8 +92,7 @@ async def test_a_preview_is_returned_and_not_applied(tmp_path):
 
 async def test_a_selection_that_ends_at_a_lines_beginning_leaves_the_line_out(tmp_path):
     engine = HeldEngine(edit=outcome(0, 2, ("pass", "pass")))
-    async with served(tmp_path, engine) as (shown, _):
-        shown.open_around("", SOURCE)
+    async with opened(tmp_path, engine) as shown:
         ranges = (((0, 0), (2, 0)), ((0, 3), (1, 1)), ((1, 0), (1, 0)), ((4, 0), (9, 9)))
         for start, end in ranges:
             places = [{"line": line, "character": column} for line, column in (start, end)]
@@ -102,8 +104,7 @@ async def test_a_selection_that_ends_at_a_lines_beginning_leaves_the_line_out(tm
 
 async def test_positions_and_line_ends_are_the_documents(tmp_path):
     engine = HeldEngine(edit=outcome(1, 2, ("é = '🦉🦉'", "b = 2")))
-    async with served(tmp_path, engine) as (shown, _):
-        shown.open_around("", "a = 1\r\né = '🦉🦉🦉'\r\nc = 3")
+    async with opened(tmp_path, engine, "a = 1\r\né = '🦉🦉🦉'\r\nc = 3") as shown:
         answer = await begin(shown, asked(shown, 1, 2))
     [edit] = answer["edits"]
     assert edit["newText"] == "é = '🦉🦉'\r\nb = 2"
@@ -112,8 +113,7 @@ async def test_positions_and_line_ends_are_the_documents(tmp_path):
 
 async def test_a_change_of_the_document_ends_its_edit(tmp_path):
     engine = HeldEngine(is_held=True, edit=outcome())
-    async with served(tmp_path, engine) as (shown, _):
-        shown.open_around("", SOURCE)
+    async with opened(tmp_path, engine) as shown:
         answer = begin(shown, asked(shown))
         await until(engine.began)
         shown.replace(types.Position(4, 0), types.Position(4, 0), "#")
@@ -126,8 +126,7 @@ async def test_a_change_of_the_document_ends_its_edit(tmp_path):
 
 async def test_an_edit_of_another_version_is_not_begun(tmp_path):
     engine = HeldEngine(edit=outcome())
-    async with served(tmp_path, engine) as (shown, _):
-        shown.open_around("", SOURCE)
+    async with opened(tmp_path, engine) as shown:
         error = await refused(begin(shown, asked(shown, version=shown.version - 1)))
     assert error.data["reason"] == "document_changed"
     assert not engine.requests
@@ -135,8 +134,7 @@ async def test_an_edit_of_another_version_is_not_begun(tmp_path):
 
 async def test_a_second_edit_of_a_document_takes_the_place_of_the_first(tmp_path):
     engine = HeldEngine(is_held=True, edit=outcome())
-    async with served(tmp_path, engine) as (shown, _):
-        shown.open_around("", SOURCE)
+    async with opened(tmp_path, engine) as shown:
         first = begin(shown, asked(shown))
         await until(engine.began)
         second = begin(shown, asked(shown))
@@ -149,8 +147,7 @@ async def test_a_second_edit_of_a_document_takes_the_place_of_the_first(tmp_path
 @pytest.mark.parametrize("way", ["request", "progress"])
 async def test_a_cancelled_edit_is_not_applied_and_ends_at_the_host(tmp_path, way):
     engine = HeldEngine(is_held=True, edit=outcome())
-    async with served(tmp_path, engine) as (shown, _):
-        shown.open_around("", SOURCE)
+    async with opened(tmp_path, engine) as shown:
         answer = begin(shown, asked(shown, workDoneToken="mine"), request_id="the edit")
         await until(engine.began)
         if way == "request":
@@ -176,8 +173,7 @@ async def test_a_cancelled_edit_is_not_applied_and_ends_at_the_host(tmp_path, wa
     ],
 )
 async def test_an_answer_that_is_no_edit_has_its_reason(tmp_path, edit, reason):
-    async with served(tmp_path, HeldEngine(edit=edit)) as (shown, _):
-        shown.open_around("", SOURCE)
+    async with opened(tmp_path, HeldEngine(edit=edit)) as shown:
         error = await refused(begin(shown, asked(shown)))
         assert not shown.edits
     assert (error.code, error.data["reason"]) == (-32803, reason)
@@ -187,8 +183,7 @@ async def test_an_answer_that_is_no_edit_has_its_reason(tmp_path, edit, reason):
 @pytest.mark.parametrize("lines", [(9, 10), (2**31, 2**40), (-1, 0)])
 async def test_lines_that_are_not_there_are_refused(tmp_path, lines):
     engine = HeldEngine(edit=outcome())
-    async with served(tmp_path, engine) as (shown, _):
-        shown.open_around("", SOURCE)
+    async with opened(tmp_path, engine) as shown:
         error = await refused(begin(shown, asked(shown, *lines)))
     assert error.code in (-32602, -32803)
     assert not engine.requests
@@ -203,8 +198,7 @@ SUGGESTIONS_OFF = [
 
 @pytest.mark.parametrize("options", SUGGESTIONS_OFF)
 async def test_an_edit_is_made_where_suggestions_are_off(tmp_path, options):
-    async with served(tmp_path, HeldEngine(edit=outcome()), options=options) as (shown, _):
-        shown.open_around("", SOURCE)
+    async with opened(tmp_path, HeldEngine(edit=outcome()), options=options) as shown:
         assert (await begin(shown, asked(shown)))["edits"]
         assert not await shown.items()
         assert await offered(shown)
@@ -212,8 +206,7 @@ async def test_an_edit_is_made_where_suggestions_are_off(tmp_path, options):
 
 async def test_secret_documents_are_refused_with_their_reason(tmp_path):
     engine = HeldEngine(edit=outcome())
-    async with served(tmp_path, engine, uri="file:///shop/.env") as (shown, _):
-        shown.open_around("", SOURCE)
+    async with opened(tmp_path, engine, uri="file:///shop/.env") as shown:
         error = await refused(begin(shown, asked(shown)))
     assert error.data["reason"] == "secret_file"
     assert not engine.requests
@@ -228,8 +221,7 @@ async def test_secret_documents_are_refused_with_their_reason(tmp_path):
     ],
 )
 async def test_a_person_reads_why_an_edit_was_not_applied(tmp_path, capabilities, edit, sentence):
-    async with served(tmp_path, HeldEngine(edit=edit), capabilities=capabilities) as (shown, _):
-        shown.open_around("", SOURCE)
+    async with opened(tmp_path, HeldEngine(edit=edit), capabilities=capabilities) as shown:
         shown.refuses_edits = "the buffer is read-only"
         await begin(shown, asked(shown, preview=False))
         await eventually(lambda: any(sentence in one for one in shown.messages))
@@ -239,8 +231,7 @@ async def test_a_person_reads_that_an_edit_failed_for_a_reason_that_nobody_fores
     tmp_path, caplog, monkeypatch
 ):
     monkeypatch.setattr("lsp_server.edits.asked_edits.text_edit", lambda *_: 1 / 0)
-    async with served(tmp_path, HeldEngine(edit=outcome())) as (shown, _):
-        shown.open_around("", SOURCE)
+    async with opened(tmp_path, HeldEngine(edit=outcome())) as shown:
         await begin(shown, asked(shown, preview=False))
         await eventually(lambda: any("the edit failed" in one for one in shown.messages))
     assert "ZeroDivisionError" in caplog.text
@@ -248,8 +239,7 @@ async def test_a_person_reads_that_an_edit_failed_for_a_reason_that_nobody_fores
 
 async def test_a_change_of_the_document_ends_an_edit_that_was_to_be_applied(tmp_path):
     engine = HeldEngine(is_held=True, edit=outcome())
-    async with served(tmp_path, engine) as (shown, _):
-        shown.open_around("", SOURCE)
+    async with opened(tmp_path, engine) as shown:
         await begin(shown, asked(shown, preview=False))
         await until(engine.began)
         shown.replace(types.Position(4, 0), types.Position(4, 0), "#")
@@ -270,8 +260,7 @@ async def test_a_change_of_the_document_ends_an_edit_that_was_to_be_applied(tmp_
     ],
 )
 async def test_a_wrong_argument_is_named(tmp_path, wrong):
-    async with served(tmp_path, HeldEngine(edit=outcome())) as (shown, _):
-        shown.open_around("", SOURCE)
+    async with opened(tmp_path, HeldEngine(edit=outcome())) as shown:
         argument = asked(shown) | wrong if isinstance(wrong, dict) else wrong
         error = await refused(begin(shown, argument))
     assert error.code == -32602
@@ -288,8 +277,7 @@ async def offered(shown):
 
 async def test_a_menu_offers_edits_that_the_command_takes(tmp_path):
     engine = HeldEngine(edit=outcome())
-    async with served(tmp_path, engine) as (shown, _):
-        shown.open_around("", SOURCE)
+    async with opened(tmp_path, engine) as shown:
         await begin(shown, asked(shown))  # waits for the host
         action = (await offered(shown))[0]
         # The client's library takes each action for a command, and its command for text.
@@ -303,8 +291,7 @@ async def test_a_menu_offers_nothing_where_the_model_takes_no_instructions(tmp_p
         raise NoInstructionsError("the model takes no instructions")
 
     engine = HeldEngine(before_word=refuse)
-    async with served(tmp_path, engine) as (shown, _):
-        shown.open_around("", SOURCE)
+    async with opened(tmp_path, engine) as shown:
         error = await refused(begin(shown, asked(shown)))
         assert error.data["reason"] == "no_chat_template"
         assert error.message == "the model takes no instructions"
@@ -312,7 +299,6 @@ async def test_a_menu_offers_nothing_where_the_model_takes_no_instructions(tmp_p
 
 
 async def test_a_menu_offers_nothing_in_a_secret_document(tmp_path):
-    async with served(tmp_path, HeldEngine(edit=outcome()), uri="file:///shop/.env") as (shown, _):
-        shown.open_around("", SOURCE)
+    async with opened(tmp_path, HeldEngine(edit=outcome()), uri="file:///shop/.env") as shown:
         await refused(begin(shown, asked(shown)))
         assert not await offered(shown)

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from contextlib import asynccontextmanager
 
 import pytest
 from lsprotocol import types
@@ -33,16 +34,25 @@ class RefusingEngine(EditEngine):
         raise NoEditModelError("fake-1b proposes no edits")
 
 
-async def opened(shown, text=SOURCE, language="python"):
+async def opened(shown, text=SOURCE):
     """Open a document, and return once the server knows from which text its edits start."""
-    shown.open_around("", text, language)
+    shown.open_around("", text, "markdown" if shown.uri.endswith(".md") else "python")
     await shown.run("foregram.why")
 
 
-def rename(shown):
-    """Rename the first parameter in the first line of the source."""
-    place = types.Position(0, 9)
-    shown.replace(place, types.Position(0, 14), "breadth")
+def rename(shown, text=SOURCE):
+    """Rename the first name in a document's text, which is in its first line."""
+    place = text.index("width")
+    shown.replace(types.Position(0, place), types.Position(0, place + 5), "breadth")
+
+
+@asynccontextmanager
+async def renamed(tmp_path, engine, text=SOURCE, **options):
+    """Serve an engine to an editor where a person has just renamed a name."""
+    async with served(tmp_path, engine, **options) as (shown, _):
+        await opened(shown, text)
+        rename(shown, text)
+        yield shown
 
 
 async def edits(shown, **changes):
@@ -61,11 +71,14 @@ def told(shown, what, edit):
     return shown.run(COMMAND.format(what), *edit.command.arguments)
 
 
+def tell_shown(shown, edit):
+    command = {"command": edit.command.command, "arguments": list(edit.command.arguments)}
+    shown.client.protocol.notify("textDocument/didShowInlineEdit", {"item": {"command": command}})
+
+
 async def test_the_next_edit_is_proposed_for_the_version_that_was_asked_about(tmp_path):
     engine = EditEngine(RENAME)
-    async with served(tmp_path, engine) as (shown, _):
-        await opened(shown)
-        rename(shown)
+    async with renamed(tmp_path, engine) as shown:
         [edit] = await edits(shown)
     assert edit.text == CHANGED[0]
     where = edit.range
@@ -89,9 +102,7 @@ async def test_the_next_edit_is_proposed_for_the_version_that_was_asked_about(tm
 
 async def test_the_next_edit_is_the_likeliest_one_whatever_is_sampled(tmp_path):
     engine = EditEngine(RENAME)
-    async with served(tmp_path, engine, options={"temperature": 0.8}) as (shown, _):
-        await opened(shown)
-        rename(shown)
+    async with renamed(tmp_path, engine, options={"temperature": 0.8}) as shown:
         await edits(shown)
         await shown.items()
     assert [one.sampling.temperature for one in engine.requests] == [0.0, 0.8]
@@ -171,9 +182,7 @@ UNTOLD = [
 
 @pytest.mark.parametrize(("outcome", "reason"), UNTOLD)
 async def test_what_is_not_proposed_has_a_reason(tmp_path, outcome, reason):
-    async with served(tmp_path, EditEngine(outcome)) as (shown, _):
-        await opened(shown)
-        rename(shown)
+    async with renamed(tmp_path, EditEngine(outcome)) as shown:
         assert await reason_of(shown) == reason
         kept = (await shown.run("foregram.why"))[-1]
     assert (kept["line"], "token limit" in kept["sentence"]) == (1, reason == "edit_refused")
@@ -195,10 +204,7 @@ QUIET = [
 @pytest.mark.parametrize(("options", "changes", "reason"), QUIET)
 async def test_nothing_is_asked_where_no_edit_may_come(tmp_path, options, changes, reason):
     engine = EditEngine(RENAME)
-    async with served(tmp_path, engine, **options) as (shown, _):
-        language = "markdown" if shown.uri.endswith(".md") else "python"
-        await opened(shown, language=language)
-        rename(shown)
+    async with renamed(tmp_path, engine, **options) as shown:
         assert await reason_of(shown, **changes) == reason
     assert not engine.tasks
 
@@ -237,18 +243,14 @@ async def test_a_change_of_many_lines_at_once_leads_to_no_edit(tmp_path):
 
 @pytest.mark.parametrize("value", ["on", "hint"])
 async def test_the_setting_tells_whether_only_the_place_is_to_be_shown(tmp_path, value):
-    async with served(tmp_path, EditEngine(RENAME), options={"nextEdits": value}) as (shown, _):
-        await opened(shown)
-        rename(shown)
+    async with renamed(tmp_path, EditEngine(RENAME), options={"nextEdits": value}) as shown:
         assert (await next_edit(shown)).isHint == (value == "hint")
 
 
 @pytest.mark.parametrize("kind", [EditEngine, RefusingEngine])
 async def test_a_host_without_an_edit_model_is_asked_once(tmp_path, caplog, kind):
     engine = kind(NoEditModelError("fake-1b proposes no edits"))
-    async with served(tmp_path, engine) as (shown, _):
-        await opened(shown)
-        rename(shown)
+    async with renamed(tmp_path, engine) as shown:
         with caplog.at_level(logging.INFO, "lsp_server.edits"):
             for _ in range(3):
                 assert await reason_of(shown) == "no_edit_model"
@@ -263,16 +265,14 @@ async def test_a_host_without_an_edit_model_is_asked_once(tmp_path, caplog, kind
     assert (engine.num_asked, len(engine.requests)) == (1, 1)  # ghost text is as before
 
 
-@pytest.mark.parametrize(("what", "reason"), [("Reject", "edit_known"), ("Accept", "edit_known")])
-async def test_what_was_rejected_or_accepted_and_undone_does_not_come_again(tmp_path, what, reason):
-    async with served(tmp_path, EditEngine(RENAME)) as (shown, _):
-        await opened(shown)
-        rename(shown)
+@pytest.mark.parametrize("what", ["Reject", "Accept"])
+async def test_what_was_rejected_or_accepted_and_undone_does_not_come_again(tmp_path, what):
+    async with renamed(tmp_path, EditEngine(RENAME)) as shown:
         [edit] = await edits(shown)
         await told(shown, what, edit)
-        assert await reason_of(shown) == reason
+        assert await reason_of(shown) == "edit_known"
         shown.replace(types.Position(4, 0), types.Position(4, 0), "\n")  # elsewhere
-        assert await reason_of(shown) == reason
+        assert await reason_of(shown) == "edit_known"
         shown.replace(types.Position(1, 4), types.Position(1, 4), "x")  # in its lines
         assert await edits(shown)
 
@@ -280,9 +280,7 @@ async def test_what_was_rejected_or_accepted_and_undone_does_not_come_again(tmp_
 async def test_an_edit_that_a_client_makes_and_does_not_tell_of_was_accepted(tmp_path):
     run = RuntimeFolder.open(tmp_path / "run")
     long = EditOutcome(1, 2, tuple(f"line{n} = {n}" for n in range(9)), probability=0.9)
-    async with served(tmp_path, EditEngine(RENAME, RENAME, long, NOTHING)) as (shown, _):
-        await opened(shown)
-        rename(shown)
+    async with renamed(tmp_path, EditEngine(RENAME, RENAME, long, NOTHING)) as shown:
         [edit] = await edits(shown)
         make(shown, edit)
         shown.replace(types.Position(1, 0), types.Position(1, 28), "    return width * height")
@@ -295,9 +293,7 @@ async def test_an_edit_that_a_client_makes_and_does_not_tell_of_was_accepted(tmp
 
 
 async def test_what_was_ignored_may_come_again(tmp_path):
-    async with served(tmp_path, EditEngine(RENAME)) as (shown, _):
-        await opened(shown)
-        rename(shown)
+    async with renamed(tmp_path, EditEngine(RENAME)) as shown:
         [edit] = await edits(shown)
         await told(shown, "Ignore", edit)
         assert await edits(shown)
@@ -305,14 +301,9 @@ async def test_what_was_ignored_may_come_again(tmp_path):
 
 async def test_what_becomes_of_edits_is_counted_with_the_next_request(tmp_path):
     run = RuntimeFolder.open(tmp_path / "run")
-    async with served(tmp_path, EditEngine(RENAME)) as (shown, _):
-        await opened(shown)
-        rename(shown)
+    async with renamed(tmp_path, EditEngine(RENAME)) as shown:
         [edit] = await edits(shown)
-        command = {"command": edit.command.command, "arguments": list(edit.command.arguments)}
-        shown.client.protocol.notify(
-            "textDocument/didShowInlineEdit", {"item": {"command": command}}
-        )
+        tell_shown(shown, edit)
         await told(shown, "Accept", edit)
         await shown.run(COMMAND.format("Accept"), "another id")
         shown.replace(types.Position(1, 0), types.Position(1, 25), CHANGED[0])
@@ -338,9 +329,7 @@ LONG = "\n".join(["width = 1", *(f"line{n} = {n}" for n in range(30)), "print(wi
 async def test_a_name_that_recurs_far_away_gets_a_second_look(tmp_path):
     far = EditOutcome(31, 32, ("print(breadth)",), probability=0.9)
     engine = EditEngine(NOTHING, far)
-    async with served(tmp_path, engine) as (shown, _):
-        await opened(shown, LONG)
-        shown.replace(types.Position(0, 0), types.Position(0, 5), "breadth")
+    async with renamed(tmp_path, engine, LONG) as shown:
         [edit] = await edits(shown)
     assert (edit.range.start.line, edit.text) == (31, "print(breadth)")
     assert [one.prefix.count("\n") for one in engine.requests] == [0, 31]
@@ -349,9 +338,7 @@ async def test_a_name_that_recurs_far_away_gets_a_second_look(tmp_path):
 async def test_after_a_rejection_the_second_look_still_comes(tmp_path):
     near = EditOutcome(1, 2, ("line0 = breadth",), probability=0.9)
     far = EditOutcome(31, 32, ("print(breadth)",), probability=0.9)
-    async with served(tmp_path, EditEngine(near, near, far)) as (shown, _):
-        await opened(shown, LONG)
-        shown.replace(types.Position(0, 0), types.Position(0, 5), "breadth")
+    async with renamed(tmp_path, EditEngine(near, near, far), LONG) as shown:
         [edit] = await edits(shown)
         await told(shown, "Reject", edit)
         [edit] = await edits(shown)
@@ -393,8 +380,7 @@ class FollowingEngine(EditEngine):
 
 async def shown_ahead(shown, engine, edit):
     """Tell that an edit is on the screen; return once the host is asked for the next one."""
-    command = {"command": edit.command.command, "arguments": list(edit.command.arguments)}
-    shown.client.protocol.notify("textDocument/didShowInlineEdit", {"item": {"command": command}})
+    tell_shown(shown, edit)
     while not await asyncio.to_thread(engine.began.acquire, timeout=10):
         pass
 
@@ -413,10 +399,8 @@ async def apply(shown, edit):
 
 @pytest.mark.parametrize("is_as_expected", [True, False])
 async def test_the_edit_after_the_shown_one_is_asked_for_ahead(tmp_path, is_as_expected):
-    engine = FollowingEngine()
-    async with served(tmp_path, engine, options={"speculate": True}) as (shown, _):
-        await opened(shown, "width = 1\nuse(width)\n# é🙂\nshow(width)\n")
-        shown.replace(types.Position(0, 0), types.Position(0, 5), "breadth")
+    engine, text = FollowingEngine(), "width = 1\nuse(width)\n# é🙂\nshow(width)\n"
+    async with renamed(tmp_path, engine, text, options={"speculate": True}) as shown:
         [first] = await edits(shown)
         engine.began.acquire()
         await shown_ahead(shown, engine, first)
@@ -435,10 +419,8 @@ async def test_the_edit_after_the_shown_one_is_asked_for_ahead(tmp_path, is_as_e
 
 @pytest.mark.parametrize("what", ["typing", "Reject", "Ignore", "asking"])
 async def test_what_was_asked_ahead_ends_when_the_user_does_something_else(tmp_path, what):
-    engine = FollowingEngine()
-    async with served(tmp_path, engine, options={"speculate": True}) as (shown, _):
-        await opened(shown, "width = 1\nuse(width)\nshow(width)\n")
-        shown.replace(types.Position(0, 0), types.Position(0, 5), "breadth")
+    engine, text = FollowingEngine(), "width = 1\nuse(width)\nshow(width)\n"
+    async with renamed(tmp_path, engine, text, options={"speculate": True}) as shown:
         [first] = await edits(shown)
         engine.began.acquire()
         engine.is_held = True
@@ -458,9 +440,7 @@ async def test_what_was_asked_ahead_ends_when_the_user_does_something_else(tmp_p
 
 async def test_an_answer_for_a_text_that_changed_is_dropped(tmp_path):
     engine = EditEngine(RENAME, is_held=True)
-    async with served(tmp_path, engine) as (shown, _):
-        await opened(shown)
-        rename(shown)
+    async with renamed(tmp_path, engine) as shown:
         running = next_edit(shown)
         await asyncio.to_thread(engine.began.acquire, timeout=10)
         shown.replace(types.Position(4, 0), types.Position(4, 0), "\n")
@@ -473,9 +453,7 @@ async def test_an_answer_for_a_text_that_changed_is_dropped(tmp_path):
 
 async def test_an_answer_for_a_document_that_is_closed_ends_at_the_host(tmp_path):
     engine = EditEngine(RENAME, is_held=True)
-    async with served(tmp_path, engine) as (shown, _):
-        await opened(shown)
-        rename(shown)
+    async with renamed(tmp_path, engine) as shown:
         running = next_edit(shown)
         await asyncio.to_thread(engine.began.acquire, timeout=10)
         shown.close()
@@ -486,9 +464,7 @@ async def test_an_answer_for_a_document_that_is_closed_ends_at_the_host(tmp_path
 
 async def test_the_newest_request_is_answered_and_a_cancelled_one_ends(tmp_path):
     engine = EditEngine(RENAME, is_held=True)
-    async with served(tmp_path, engine) as (shown, _):
-        await opened(shown)
-        rename(shown)
+    async with renamed(tmp_path, engine) as shown:
         first = next_edit(shown)
         await asyncio.to_thread(engine.began.acquire, timeout=10)
         second = next_edit(shown, request_id="second")
@@ -507,9 +483,7 @@ async def test_the_newest_request_is_answered_and_a_cancelled_one_ends(tmp_path)
     [{}, [], None, {"textDocument": {"uri": 3}}, {"textDocument": {"uri": "a"}, "position": {}}],
 )
 async def test_odd_messages_are_answered_and_do_no_harm(tmp_path, params):
-    async with served(tmp_path, EditEngine(RENAME)) as (shown, _):
-        await opened(shown)
-        rename(shown)
+    async with renamed(tmp_path, EditEngine(RENAME)) as shown:
         shown.client.protocol.notify("textDocument/didShowInlineEdit", params)
         with pytest.raises(JsonRpcException):
             await asyncio.wrap_future(shown.client.protocol.send_request(METHOD, params))
