@@ -57,7 +57,7 @@ def models(_server: ForegramServer) -> list[dict[str, str]]:
 async def host_use(server: ForegramServer) -> dict[str, Any]:
     """Return the host's model and number of other clients, to show before stopping it."""
     session = server.session
-    status = (await host_status(session.settings, session.link.known_as)).status
+    status = (await host_status(session.settings, session.link.documents.known_as)).status
     if status is None:
         return {"running": False, "model": "", "numOtherClients": 0}
     model = status.model or title_of(status.requested_model)

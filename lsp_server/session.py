@@ -134,7 +134,7 @@ class Session:
         finally:
             self._retry.ended(reason, waited=waited, is_ready=self.link.search.state == "ready")
             self.answers.note(uri, reason, params.position.line + 1)
-            if reason in HIDING and self.link.knows(uri):
+            if reason in HIDING and uri in self.link.documents.sync:
                 self._begin(self._retract())
         is_about_document = reason is not None or params.context.trigger_kind is not _INVOKED
         if is_about_document and uri == self._focused:
@@ -231,7 +231,7 @@ class Session:
             self.asked_edits.stop(uri, DOCUMENT_CHANGED)
             self.workspace.permissions.forget(uri)
         self.next_edits.closed(*uris)
-        self._begin(self.link.retract())
+        self._begin(self.link.documents.retract())
 
     def shown(self, completion_id: str) -> None:
         """Report a completion as shown and the one that it replaces as rejected."""
@@ -281,11 +281,11 @@ class Session:
         await self.workspace.look()
         snapshot = self.workspace.documents.snapshot(uri)
         if isinstance(snapshot, Snapshot) and self.completer.left_alone(uri) is None:
-            await self.link.sync(snapshot)
+            await self.link.documents.bring(snapshot)
 
     async def _retract(self) -> None:
         await self.workspace.look()
-        for uri in await self.link.retract():
+        for uri in await self.link.documents.retract():
             self.completer.forget(uri)
             self.next_edits.proposals.forget(uri)
 

@@ -142,12 +142,12 @@ async def test_another_of_several_hosts_gets_all_documents_under_another_name(tm
     async with running_host(tmp_path, engine) as host:
         moving = Moving(tmp_path)
         await moving.ask("a.py")
-        former = moving.link.known_as
+        former = moving.link.documents.known_as
         moving.move(host.service)
         moving.documents.change(URI, 2, [types.TextDocumentContentChangeWholeDocument("x y")])
         await moving.ask("a.py")
         assert shown(engine) == {"file:///shop/b.py"}
-        assert moving.link.known_as != former
+        assert moving.link.documents.known_as != former
         await moving.link.leave()
 
 
@@ -199,7 +199,7 @@ async def test_a_conflict_has_those_documents_sent_again_that_it_names(tmp_path)
         editor.open("b = 1\n|", uri="file:///shop/b.py")
         editor.open("x|")
         await editor.ask()
-        editor.host.service.buffers.close(ClientId("", editor.link.known_as), [URI_A])
+        editor.host.service.buffers.close(ClientId("", editor.link.documents.known_as), [URI_A])
         sent = requests_of(editor.link)
         editor.type("y")
         await editor.ask()
@@ -233,7 +233,7 @@ async def test_a_host_is_not_brought_back_to_a_text_that_it_is_past(tmp_path):
         await editor.ask()
         with pytest.raises(HostRefusedError, match="newer state"):
             await anext(editor.link.complete(at_end(former)))
-        await editor.link.sync(former)
+        await editor.link.documents.bring(former)
         sent = requests_of(editor.link)
         editor.type("z")
         await editor.ask()

@@ -8,7 +8,7 @@ from lsprotocol import types
 
 from engine.host.protocol import MAX_FEEDBACK
 from lsp_server.documents.documents import Documents
-from lsp_server.host import link as host_link
+from lsp_server.host import held_documents
 from lsp_server.host.sync import HostSync
 from tests.support.connected import connected
 from tests.support.held_engine import HeldEngine
@@ -87,7 +87,7 @@ def test_of_many_documents_those_are_judged_that_have_not_been_for_longest(docum
 
 
 async def test_a_neighbour_into_which_a_key_is_pasted_leaves_the_host(tmp_path, monkeypatch):
-    monkeypatch.setattr(host_link, "_JUDGE_S", 0.0)
+    monkeypatch.setattr(held_documents, "_JUDGE_S", 0.0)
     engine = HeldEngine(("return ", "1"))
     async with connected(tmp_path, engine) as editor:
         editor.open("y = 1\n|", B)
@@ -110,7 +110,7 @@ async def test_a_neighbour_into_which_a_key_is_pasted_leaves_the_host(tmp_path, 
 
 async def test_before_a_request_few_documents_are_judged_and_at_a_pause_all(tmp_path, monkeypatch):
     """Each costs a look at its folders, and nothing else is done meanwhile."""
-    monkeypatch.setattr(host_link, "_JUDGE_S", 0.0)
+    monkeypatch.setattr(held_documents, "_JUDGE_S", 0.0)
     async with connected(tmp_path, HeldEngine(("return ", "1"))) as editor:
         uris = {f"file:///shop/{number}.py" for number in range(100)}
         for uri in uris:
@@ -129,7 +129,7 @@ async def test_before_a_request_few_documents_are_judged_and_at_a_pause_all(tmp_
         await editor.ask(uri=A)
         assert 0 < len(judged) < 20
         judged.clear()
-        assert await editor.link.retract() == ()
+        assert await editor.link.documents.retract() == ()
         assert set(judged) == uris | {A}
 
 
@@ -142,10 +142,10 @@ async def test_a_host_that_did_not_hear_is_told_again(tmp_path, monkeypatch):
         client = editor.link.search.client
         with monkeypatch.context() as deaf:
             deaf.setattr(editor.link.search, "client", None)
-            await editor.link.retract()
+            await editor.link.documents.retract()
         assert editor.link.search.client is client
         assert editor.host.service.buffers.usage_of().buffers == 1
-        assert await editor.link.retract() == (A,)
+        assert await editor.link.documents.retract() == (A,)
         assert editor.host.service.buffers.usage_of().buffers == 0
 
 

@@ -137,7 +137,7 @@ class Seat:
         self._trace = trace
         for uri in self._files.turn_to(trace):
             self._completer.forget(uri)
-        await self._link.retract()
+        await self._link.documents.retract()
 
     def watch(self, screen: Screen) -> None:
         self._screen = screen
