@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, TypedDict, Unpack
 
 from engine.request import Chunk, ClosedBuffers, CompletionRequest, Done, EditTask
 
@@ -27,6 +27,14 @@ class EngineUsage:
 
     pool_tokens: int = 0  # of texts that drafts come from
     kv_bytes: int = 0  # memory of the cached prompts
+
+
+class Calls(TypedDict):
+    """What a completion calls on the engine's thread."""
+
+    on_chunk: Callable[[Chunk], None]  # with final text
+    is_cancelled: Callable[[], bool]  # before each step
+    on_end: Callable[[Any], None]  # with the sequence, after the last step
 
 
 class ServedSequence(Protocol):
@@ -83,15 +91,8 @@ class ServedEngine(Protocol):
         """Run admitted sequences until `admit` returns none."""
         ...
 
-    def sequence(
-        self,
-        request: CompletionRequest,
-        *,
-        on_chunk: Callable[[Chunk], None],
-        is_cancelled: Callable[[], bool],
-        on_end: Callable[[ServedSequence], None],
-    ) -> ServedSequence:
-        """Make a completion; `is_cancelled` is called before each step, `on_end` after the last."""
+    def sequence(self, request: CompletionRequest, **calls: Unpack[Calls]) -> ServedSequence:
+        """Make a completion for the loop to run."""
         ...
 
     def forget(self, closed: ClosedBuffers) -> None:

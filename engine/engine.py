@@ -3,10 +3,10 @@
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import NamedTuple
+from typing import NamedTuple, Unpack
 from weakref import WeakSet
 
-from engine.completer import EngineInfo, EngineUsage, ServedEngine
+from engine.completer import Calls, EngineInfo, EngineUsage, ServedEngine
 from engine.decoder import Decoder
 from engine.drafters import Drafters
 from engine.edits.laid_out import EditLayout, LaidOutEdit
@@ -20,7 +20,7 @@ from engine.model.raw_prompt import check_length, raw_prompt
 from engine.model.token_tree import MAX_ROWS
 from engine.per_workspace import PerWorkspace
 from engine.prompt_cache import CacheLease, PromptCache
-from engine.request import ChatMessage, Chunk, ClosedBuffers, CompletionRequest, EditTask
+from engine.request import ChatMessage, ClosedBuffers, CompletionRequest, EditTask
 from engine.sequence import Completion, Sequence
 from engine.snippets import Neighbours
 
@@ -161,28 +161,21 @@ class Engine(ServedEngine):
         """Whether it has made this sequence."""
         return one in self._under_way
 
-    def sequence(
-        self,
-        request: CompletionRequest,
-        *,
-        on_chunk: Callable[[Chunk], None],
-        is_cancelled: Callable[[], bool],
-        on_end: Callable[[Sequence], None] = lambda _: None,
-    ) -> Sequence:
+    def sequence(self, request: CompletionRequest, **calls: Unpack[Calls]) -> Sequence:
         """Make a completion for the loop to run. With `max_tokens` 0 it only reads the prompt.
 
         Raises what `laid_out` raises.
         """
         prompt, request, edit = self.laid_out(request)
-        text = GrowingText(request, on_chunk)
+        text = GrowingText(request, calls["on_chunk"])
         sequence = Sequence(
             request=request,
             prompt=prompt,
             completion=Completion(self.model, text, owed=len(prompt.dropped)),
             lease=self._lease,
             decoding=self._decoding if request.stop.max_tokens else None,
-            is_cancelled=is_cancelled,
-            on_end=on_end,
+            is_cancelled=calls["is_cancelled"],
+            on_end=calls["on_end"],
             outcome=edit.outcome if edit else None,
         )
         self._under_way.add(sequence)

@@ -2,9 +2,9 @@
 
 from collections.abc import Callable, Collection
 from dataclasses import replace
-from typing import Any
+from typing import Unpack
 
-from engine.completer import EngineInfo, EngineUsage, ServedEngine
+from engine.completer import Calls, EngineInfo, EngineUsage, ServedEngine
 from engine.engine import Engine
 from engine.errors import NoChatTemplateError
 from engine.request import ClosedBuffers, CompletionRequest, EditTask
@@ -45,10 +45,10 @@ class EnginePair(ServedEngine):
             for engine in self._loaded:
                 engine.step([one for one in running if engine.runs(one)])
 
-    def sequence(self, request: CompletionRequest, **how: Any) -> Sequence:  # noqa: ANN401 - as the engine's
+    def sequence(self, request: CompletionRequest, **calls: Unpack[Calls]) -> Sequence:
         """Make a completion or an edit for the loop to run, as `Engine.sequence` does."""
         engine = self._maker_of(request.edit) if request.edit else self._engines[0]
-        return engine.sequence(request, **how)
+        return engine.sequence(request, **calls)
 
     def forget(self, closed: ClosedBuffers) -> None:
         """Forget everything learned from these buffers."""

@@ -77,7 +77,7 @@ class Sequence:
     lease: Callable[["Sequence"], CacheLease | None]  # None while no slot is free
     decoding: Callable[["Sequence", CacheLease], AbstractContextManager[Decoder]] | None
     is_cancelled: Callable[[], bool]
-    on_end: Callable[["Sequence"], None] = lambda _: None  # when it is done or has failed
+    on_end: Callable[["Sequence"], None]  # when it is done or has failed
     outcome: Callable[[GrowingText], EditOutcome | None] | None = None  # if this is for an edit
     closed: list[ClosedBuffers] = field(default_factory=list)  # since it began
     is_done: bool = False

@@ -8,6 +8,7 @@ from engine.completer import EngineUsage
 from engine.config import StopRules
 from engine.loader import load_engine
 from engine.request import Buffer, ClosedBuffers, CompletionRequest, Snippet
+from tests.support.jobs import UNHEARD
 from tests.support.tiny_models import save_model, tiny_model
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -115,7 +116,7 @@ def test_files_that_are_closed_while_a_prompt_is_read_are_gone_when_it_is_comple
     tmp_path_factory,
 ):
     engine = loaded(tmp_path_factory)
-    sequence = engine.sequence(ASKED, on_chunk=lambda _: None, is_cancelled=lambda: False)
+    sequence = engine.sequence(ASKED, **UNHEARD)
     engine.run(ClosingOnceRead(engine, sequence).admit)
     assert sequence.result().cost.tokens
     (state,) = engine._drafters.states._states

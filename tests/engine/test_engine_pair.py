@@ -10,6 +10,7 @@ from engine.errors import NoChatTemplateError
 from engine.loader import load_engine
 from engine.request import ClosedBuffers, CompletionRequest, EditTask
 from tests.engine.model.test_chat_template import CHATML
+from tests.support.jobs import UNHEARD
 from tests.support.running_host import ask, buffer, running_host
 from tests.support.tiny_models import save_model, tiny_model
 
@@ -44,9 +45,7 @@ def test_each_model_writes_what_it_writes_alone(pair, engines):
 
 def test_both_run_side_by_side(pair, engines):
     requests = [COMPLETION, replace(COMPLETION, edit=NEXT)]
-    running = [
-        pair.sequence(one, on_chunk=lambda _: None, is_cancelled=lambda: False) for one in requests
-    ]
+    running = [pair.sequence(one, **UNHEARD) for one in requests]
     pair.run(lambda: [one for one in running if not one.is_done])
     alone = [one.complete(request) for one, request in zip(engines, requests, strict=True)]
     assert [one.result().token_ids for one in running] == [one.token_ids for one in alone]

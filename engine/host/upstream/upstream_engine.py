@@ -2,9 +2,9 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Unpack
 
-from engine.completer import EngineInfo, EngineUsage, ServedEngine
+from engine.completer import Calls, EngineInfo, EngineUsage, ServedEngine
 from engine.errors import InputError, NoChatTemplateError, NoEditModelError
 from engine.host.upstream.channel import UpstreamChannel, UpstreamError
 from engine.host.upstream.options import UpstreamOptions
@@ -13,7 +13,7 @@ from engine.host.upstream.upstream_model import UpstreamModel
 from engine.host.upstream.wire import TITLES
 from engine.model.raw_prompt import check_length
 from engine.progress import Progress
-from engine.request import Chunk, ClosedBuffers, CompletionRequest, EditTask
+from engine.request import ClosedBuffers, CompletionRequest, EditTask
 
 _LOOK_S = 0.005  # seconds between checks for new and cancelled completions: too short to see
 _MAY_PASS = ("upstream_unreachable", "upstream_timeout")
@@ -53,14 +53,7 @@ class UpstreamEngine(ServedEngine):
         told = "this host makes no edits, as another program runs its model"
         raise (NoChatTemplateError if task.instruction else NoEditModelError)(told)
 
-    def sequence(
-        self,
-        request: CompletionRequest,
-        *,
-        on_chunk: Callable[[Chunk], None],
-        is_cancelled: Callable[[], bool],
-        on_end: Callable[[UpstreamSequence], None],
-    ) -> UpstreamSequence:
+    def sequence(self, request: CompletionRequest, **calls: Unpack[Calls]) -> UpstreamSequence:
         """Return a completion. Raises InputError for too long a raw prompt or missing logprobs.
 
         Raises NoChatTemplateError for messages: an upstream answers them by a path of its own.
@@ -75,13 +68,7 @@ class UpstreamEngine(ServedEngine):
             check_length(model.writer.codec.encode, request.prefix, most)
         if request.tells_tokens and not model.tells_probabilities:
             raise InputError("logprobs is not supported: the upstream tells no probabilities")
-        return UpstreamSequence(
-            model=model,
-            request=request,
-            on_chunk=on_chunk,
-            is_cancelled=is_cancelled,
-            on_end=on_end,
-        )
+        return UpstreamSequence(model=model, request=request, **calls)
 
     def usage_of(self, _principal: str, /) -> EngineUsage:
         """Return no usage: drafts, keys and values are the upstream's."""

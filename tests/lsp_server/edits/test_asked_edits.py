@@ -38,7 +38,7 @@ class Link:
         await asyncio.sleep(0)
         return self.search.state
 
-    async def complete(self, _anchor, *, edit, **_):
+    async def complete(self, _anchor, *, edit, **_how):
         for _ in range(self._chance.randrange(4)):
             yield Chunk("a line\n" * self._chance.randrange(9))
             await asyncio.sleep(0)

@@ -19,6 +19,7 @@ from engine.host.upstream.upstream_engine import UpstreamEngine
 from engine.progress import Progress
 from engine.request import Buffer, CompletionRequest, FinishReason, Snippet
 from tests.support.fake_upstream import FakeUpstream, data, event, fake_upstream, said
+from tests.support.jobs import UNHEARD
 
 PREFIX = "def total(items):\n    result = 0\n    for item in items:\n        result += "
 SUFFIX = "\n    return result\n"
@@ -176,12 +177,7 @@ def test_a_prompt_is_read_ahead_and_nothing_of_the_answer_told():
 def test_many_go_on_side_by_side():
     everyone = threading.Event()
     with serving(answer=lambda _: [everyone, *said(" item")]) as (upstream, engine):
-        sequences = [
-            engine.sequence(
-                REQUEST, on_chunk=lambda _: None, is_cancelled=lambda: False, on_end=lambda _: None
-            )
-            for _ in range(40)
-        ]
+        sequences = [engine.sequence(REQUEST, **UNHEARD) for _ in range(40)]
 
         def release():
             for _ in range(40):
