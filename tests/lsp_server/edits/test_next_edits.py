@@ -10,7 +10,6 @@ from msgspec.structs import replace
 from pygls.exceptions import JsonRpcException
 
 from engine.errors import NoEditModelError
-from engine.host.runtime import RuntimeFolder
 from engine.request import Diagnostic, EditOutcome, PastEdit
 from lsp_server.edits.next_edits import SURE
 from lsp_server.workspace_files import WorkspaceFiles
@@ -278,9 +277,10 @@ async def test_what_was_rejected_or_accepted_and_undone_does_not_come_again(tmp_
 
 
 async def test_an_edit_that_a_client_makes_and_does_not_tell_of_was_accepted(tmp_path):
-    run = RuntimeFolder.open(tmp_path / "run")
     long = EditOutcome(1, 2, tuple(f"line{n} = {n}" for n in range(9)), probability=0.9)
-    async with renamed(tmp_path, EditEngine(RENAME, RENAME, long, NOTHING)) as shown:
+    async with served(tmp_path, EditEngine(RENAME, RENAME, long, NOTHING)) as (shown, host):
+        await opened(shown)
+        rename(shown)
         [edit] = await edits(shown)
         make(shown, edit)
         shown.replace(types.Position(1, 0), types.Position(1, 28), "    return width * height")
@@ -288,7 +288,7 @@ async def test_an_edit_that_a_client_makes_and_does_not_tell_of_was_accepted(tmp
         [edit] = await edits(shown)
         make(shown, edit)
         assert await reason_of(shown) == "no_next_edit"
-        page = await metrics(run)
+        page = (await host.client.get("/metrics")).text
     assert 'foregram_feedback_total{kind="accepted"} 2.0' in page
 
 
@@ -300,27 +300,19 @@ async def test_what_was_ignored_may_come_again(tmp_path):
 
 
 async def test_what_becomes_of_edits_is_counted_with_the_next_request(tmp_path):
-    run = RuntimeFolder.open(tmp_path / "run")
-    async with renamed(tmp_path, EditEngine(RENAME)) as shown:
+    async with served(tmp_path, EditEngine(RENAME)) as (shown, host):
+        await opened(shown)
+        rename(shown)
         [edit] = await edits(shown)
         tell_shown(shown, edit)
         await told(shown, "Accept", edit)
         await shown.run(COMMAND.format("Accept"), "another id")
         shown.replace(types.Position(1, 0), types.Position(1, 25), CHANGED[0])
         await edits(shown)
-        page = await metrics(run)
+        page = (await host.client.get("/metrics")).text
     assert 'foregram_feedback_total{kind="shown"} 1.0' in page
     assert 'foregram_feedback_total{kind="accepted"} 1.0' in page
     assert f"foregram_accepted_characters_total {len('one two three')}.0" in page
-
-
-async def metrics(run):
-    import httpx2
-
-    transport = httpx2.AsyncHTTPTransport(uds=str(run.socket_path))
-    headers = {"authorization": f"Bearer {run.token()}"}
-    async with httpx2.AsyncClient(transport=transport, headers=headers) as client:
-        return (await client.get("http://host/metrics")).text
 
 
 LONG = "\n".join(["width = 1", *(f"line{n} = {n}" for n in range(30)), "print(width)", ""])
