@@ -64,7 +64,7 @@ class HeldDocuments:
         return tuple(unwanted)
 
     async def retract_soon(self) -> None:
-        """Do so with some documents, unless that has just been done."""
+        """Have it close unwanted ones of some documents, unless some have just been judged."""
         if time.monotonic() - self._judged_at > _JUDGE_S:
             await self._retract_some()
 
@@ -108,7 +108,7 @@ class HeldDocuments:
         self.known_as = uuid.uuid4().hex
 
     def closing(self) -> Iterator[Coroutine[None, None, bool]]:
-        """Yield what closes the documents under former names, while no completion runs there."""
+        """Yield requests that close documents under former names, which no completion uses."""
         while self._former:
             yield self._close(CloseRequest(self._former.pop()))
 
