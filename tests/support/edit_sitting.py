@@ -18,19 +18,19 @@ CANCELLED = types.LSPErrorCodes.RequestCancelled
 LINES = ("todo 0", "todo 1", "todo 2", "x = '🙂'", "é = 1", "y = 2", "")
 NUM_TURNS = (0, 1, 4, 16, 40, 40)  # of the event loop after a step; a request takes up to 20
 STEPS = {  # by how often they are taken
-    "host_answers": 18,
-    "acts": 10,
+    "host_answers": 30,
+    "acts": 16,
     "asks": 7,
     "asks_in_words": 4,
     "applies": 4,
-    "shows": 3,
-    "types_line": 2,
+    "shows": 10,
+    "types_line": 3,
     "opens": 2,
     "opens_menu": 2,
     "chooses_action": 2,
     "cancels": 2,
     "types_character": 1,
-    "undoes": 1,
+    "undoes": 2,
     "changes_version": 1,
     "reopens": 1,
     "focuses": 1,
@@ -57,7 +57,6 @@ class EditSitting:
         self.applied: list[object] = []
         self.settled: list[tuple[Any, ...]] = []  # changes that the person judged
         self.num_refused = 0  # edits that the editor did not apply
-        self.num_asked = 0  # requests for edits
         self.log: list[str] = []
 
     async def run(self, num_steps: int) -> None:
@@ -98,7 +97,7 @@ class EditSitting:
 
     def host_answers(self) -> None:
         """Answer any of the questions that wait."""
-        if waiting := self.host.waiting:
+        if waiting := [one for one in self.host.waiting if not one.answer.done()]:
             question = self.draw.choice(waiting)
             page = self.editor.pages[question.uri]
             question.answer.set_result(any_answer(question, page.first_lines or (), self.draw))
@@ -121,7 +120,7 @@ class EditSitting:
         lines = list(page.lines)
         if len(lines) < len(LINES) // 2 or self.draw.random() < 0.5:
             lines = [*self.draw.sample(LINES, k=len(LINES)), ""]
-        version = self.draw.choice((1, page.version + 1))
+        version = self.draw.choice((1, page.version, page.version + 1))
         self.editor.open_page(page, self.line_end.join(lines), version)
 
     def closes(self) -> None:
@@ -173,7 +172,6 @@ class EditSitting:
         self._ask(page, max(0, page.version - self.draw.choice((1, 2))))
 
     def _ask(self, page: Page, version: int | None) -> None:
-        self.num_asked += 1
         place = {"line": self.draw.randrange(len(page.lines)), "character": 0}
         document = {"uri": page.uri, "version": version}
         self.editor.request(NEXT_EDIT, page, {"textDocument": document, "position": place})
@@ -202,7 +200,6 @@ class EditSitting:
                 self._edit(page, **action["command"]["arguments"][0])
 
     def _edit(self, page: Page, **argument: Any) -> None:
-        self.num_asked += 1
         is_preview = self.draw.random() < 0.5
         self.editor.run("foregram.edit", page, {**argument, "preview": is_preview})
 
@@ -217,20 +214,26 @@ class EditSitting:
             self.editor.notify("window/workDoneProgress/cancel", {"token": token})
 
     def shows(self) -> None:
-        if self.offers and (command := self.draw.choice(self.offers).command):
+        commands = [one.command for one in self.offers if one.fits and one.command]
+        if commands:
+            command = self.draw.choice(commands)
             self.editor.notify("textDocument/didShowInlineEdit", {"item": {"command": command}})
 
     def acts(self) -> None:
         """Accept, reject or ignore an edit, or forget it without a word."""
         if not self.offers:
             return
-        offer = self.offers.pop(self.draw.randrange(len(self.offers)))
-        what = self.draw.choice(("Accept", "Accept", "Accept", "Reject", "Ignore", ""))
+        fitting = [one for one in self.offers if one.fits]
+        offer = self.draw.choice(fitting or self.offers)
+        self.offers.remove(offer)
+        what = self.draw.choice(("Accept", "Accept", "Accept", "Reject", "Reject", "Ignore", ""))
         if what == "Accept":
             if not offer.fits:
                 return
             self.editor.change(offer.page, offer.change)
             self.applied.append(offer.command["arguments"][0] if offer.command else offer)
+            if self.draw.random() < 0.5:  # as clients do at once
+                self._ask(offer.page, offer.page.version)
         if what and offer.command:
             [name] = offer.command["arguments"]
             if what != "Ignore":

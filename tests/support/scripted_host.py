@@ -65,14 +65,10 @@ class ScriptedHost:
     replica = ""
 
     def __init__(self) -> None:
+        self.waiting: list[Question] = []  # those that the server still wants to be answered
         self.asked: dict[str, Question] = {}  # all, by id, which is also the answer's
         self._buffers = ClientBuffers()
         self._numbers = count(1)
-
-    @property
-    def waiting(self) -> list[Question]:
-        """What has no answer yet; the server may not wait for it any more."""
-        return [one for one in self.asked.values() if not one.answer.done()]
 
     def serves(self, session: Session) -> None:
         """Let a session find this host."""
@@ -88,8 +84,12 @@ class ScriptedHost:
         name, uri, version = str(next(self._numbers)), request.uri, request.version
         question = Question(name, uri, version, lines, request.edit, request.is_prefetch)
         self.asked[name] = question
-        yield Chunk("a line\n")
-        answer = await question.answer
+        self.waiting.append(question)
+        try:
+            yield Chunk("a line\n")
+            answer = await question.answer
+        finally:
+            self.waiting.remove(question)
         if isinstance(answer, Failed):
             yield answer
         else:

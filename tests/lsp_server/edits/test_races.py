@@ -16,7 +16,7 @@ from lsp_server.reasons import WITHDRAWN
 from tests.support.edit_sitting import EditSitting
 from tests.support.editor import hostless
 
-STEPS = 40  # of a sitting, which has some ten requests for edits: each is a race
+STEPS = 80  # of a sitting, in which the host is asked for some ten edits: each is a race
 REASONS = {
     *("cancelled", "document_changed", "edit_known", "edit_refused", "edit_returns", "edit_unsure"),
     *("engine_failed", "host_failed", "malformed", "no_change", "no_next_edit", "nothing_edited"),
@@ -37,14 +37,15 @@ class Judge:
 
     async def next_edit(self, params):
         page, version = self._page(params.text_document.uri), params.text_document.version
-        life, found = page.life, {"edits": ()}
+        found, self.newest = {"edits": ()}, params
         try:
             found = await self._answer(params)
         finally:
             self.num_empty += not found["edits"]
         for edit in found["edits"]:
             [name] = edit["command"]["arguments"]
-            assert (page.life, page.version if version is None else version) == (life, page.version)
+            assert params is self.newest
+            assert version in (None, page.version)
             assert edit["textDocument"] == {"uri": page.uri, "version": page.version}
             where = types.Range(*(types.Position(**edit["range"][end]) for end in ("start", "end")))
             change = self._judge(page, self.sitting.host.asked[name], where, edit["text"])
@@ -62,6 +63,7 @@ class Judge:
             self.num_said += not (asked.preview or error.code in WITHDRAWN)
             raise
         assert page.state == state
+        assert asked.version in (None, page.version)
         name, [edit] = made.text_document, made.edits
         assert (name.uri, name.version) == (page.uri, page.version)
         of_page = (one for one in self.sitting.host.asked.values() if one.uri == page.uri)
@@ -141,7 +143,8 @@ async def test_an_edit_is_applied_once_to_the_text_that_it_is_for_and_in_its_blo
         monkeypatch.setattr(session, "_PAUSE_S", seed % 2)  # each second person pauses at each key
         sitting, judge = await judged(seed)
         assert not errors, (seed, sitting.log)
-        num_asked, num_applied = num_asked + sitting.num_asked, num_applied + len(sitting.applied)
+        num_asked += len(sitting.host.asked)
+        num_applied += len(sitting.applied)
         reasons.update(judge.reasons)
         seed += 1
     del sitting, judge
