@@ -64,9 +64,8 @@ class NextEdits:
         running = self._running = asyncio.create_task(self._found(params), name=uri)
         try:
             proposal = await running
-            # Messages that came since it ended could not stop it.
-            if self._running is not running or self._workspace.is_outdated(proposal.expected):
-                raise EditRefusedError(DOCUMENT_CHANGED)
+            if self._running is not running:  # it had ended when a message stopped it
+                raise EditRefusedError(Reason.SUPERSEDED)
         except EditRefusedError as refused:
             self._note(params, *_reason(refused))
         except asyncio.CancelledError:
