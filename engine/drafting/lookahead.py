@@ -56,11 +56,11 @@ class LookaheadDrafter(Drafter):
         if self.copy is not None:
             for path in self.copy.drafts(MAX_NODES):
                 tree.add(self._pruned(path))
-        tree.add(self._pruned(self.pool.draft(context, _OFFERED_NODES)))
+        tree.add(self._pruned(self.pool.draft(context, _OFFERED_NODES, depth)))
         if self._window is None:
             tree.add(self.recycler.draft(context[-1], _RECYCLED_NODES))
         else:
-            tree.add(self._pruned(self._grams.draft(context, _OFFERED_NODES)))
+            tree.add(self._pruned(self._grams.draft(context, _OFFERED_NODES, depth)))
             tree.add(self._window.draft(MAX_NODES))
         offered = allowed_part(tree.best(MAX_NODES, depth), constraint)
         if self._window is None:

@@ -58,7 +58,7 @@ def cut(draft: Draft, nodes: int) -> Draft:
 
 EMPTY_DRAFT = blank(0)
 _FULL = -1  # the place of a node that found no room
-_DEEPEST = 1 << 30  # tokens: no bound
+DEEPEST = 1 << 30  # tokens: no bound
 # A node of the trie. One array of records goes into a kernel sooner than an array for each field.
 _HELD = np.dtype(
     [
@@ -96,7 +96,7 @@ class DraftTree:
         if len(draft.tokens):
             self._num_held = _merge(draft, self._held, self._num_held)
 
-    def best(self, nodes: int, depth: int = _DEEPEST) -> Draft:
+    def best(self, nodes: int, depth: int = DEEPEST) -> Draft:
         """Return the `nodes` likeliest nodes, at most `depth` tokens deep, best first."""
         if self._num_held == 1:
             return EMPTY_DRAFT

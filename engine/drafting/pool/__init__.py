@@ -12,7 +12,7 @@ from engine.drafting.acceptance import AcceptanceTable
 from engine.drafting.pool.chains import CONTEXT, SEPARATOR
 from engine.drafting.pool.expansion import prior_acceptance
 from engine.drafting.pool.token_log import Continuation, TokenLog, Wanted
-from engine.drafting.tree import Draft, Source
+from engine.drafting.tree import DEEPEST, Draft, Source
 from engine.errors import ForegramError
 
 MOST_REMEMBERED = 1 << 13  # tokens of completions; with twice as many, a host grew 5.1 % in 25 min
@@ -97,9 +97,11 @@ class NgramPool:
         if content.size <= self._log.free:
             self._log.write(content, Source.GENERATED)
 
-    def draft(self, context_ids: Sequence[int] | np.ndarray, nodes: int) -> Draft:
-        """The likeliest `nodes` tokens after a context, as a tree, best first."""
-        return self._log.draft(self._find(context_ids), nodes, self.acceptance)
+    def draft(
+        self, context_ids: Sequence[int] | np.ndarray, nodes: int, depth: int = DEEPEST
+    ) -> Draft:
+        """The likeliest `nodes` tokens after a context, at most `depth` deep, as a tree, best first."""
+        return self._log.draft(self._find(context_ids), nodes, depth, self.acceptance)
 
     def continuations(
         self,

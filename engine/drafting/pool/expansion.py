@@ -202,10 +202,10 @@ def add_children(
 
 
 @njit(cache=True)
-def expand(tokens, length, found, count, limit, table, pending, nodes):
+def expand(tokens, length, found, count, limit, deepest, table, pending, nodes):
     """Write at most `limit` nodes of the draft `nodes`, best first; return their number.
 
-    `found` is used up: its slots move on along the paths that are drafted. Occurrences that skip
+    None is deeper than `deepest` tokens. `found` is used up: its slots move on along the paths that are drafted. Occurrences that skip
     tokens have a trie of their own, without the roots that the other one has.
     """
     keys, heap = np.empty(count, np.int64), np.empty(count + limit, np.int32)
@@ -234,17 +234,19 @@ def expand(tokens, length, found, count, limit, table, pending, nodes):
         nodes.probs[written], nodes.cells[written] = prob, best.cell
         nodes.sources[written] = heaviest.source
         depths[written] = depth
+        written += 1
+        if depth == deepest:
+            continue
         advance(tokens, length, found, keys, low, high)
-        size = made - written - 1
+        size = made - written
         if high > low + 1:
             made = add_children(
-                pending, heap, made, size, found, keys, low, high, written, depth, prob, table,
+                pending, heap, made, size, found, keys, low, high, written - 1, depth, prob, table,
                 longest, 0,
             )  # fmt: skip
         elif heaviest.slot >= 0:  # most nodes are of one occurrence, and have but one child
             cell = cell_at(heaviest.kind, heaviest.length, depth, 1.0, longest)
             made = add_child(
-                pending, heap, made, size, low, high, written, prob * table[cell], cell
+                pending, heap, made, size, low, high, written - 1, prob * table[cell], cell
             )
-        written += 1
     return written

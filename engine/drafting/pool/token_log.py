@@ -117,9 +117,9 @@ class TokenLog:
         )
         return count
 
-    def draft(self, found: int, nodes: int, table: AcceptanceTable) -> Draft:
+    def draft(self, found: int, nodes: int, depth: int, table: AcceptanceTable) -> Draft:
         """Return the likeliest `nodes` tokens behind the places found last, as a tree."""
-        return self._expanded(self.tokens, self.length, found, nodes, table)
+        return self._expanded((self.tokens, self.length), found, nodes, depth, table)
 
     def draft_from(
         self, paths: Sequence[Continuation], nodes: int, table: AcceptanceTable
@@ -131,7 +131,8 @@ class TokenLog:
             self._found[i] = path.weight, start, path.match, path.source, path.kind
             parts += [path.tokens, parts[0]]
             slot += path.tokens.size + 1
-        return self._expanded(np.concatenate(parts), slot, len(paths[:MAX_FOUND]), nodes, table)
+        log = np.concatenate(parts), slot
+        return self._expanded(log, len(paths[:MAX_FOUND]), nodes, slot, table)
 
     def continuations(
         self, found: int, num_tokens: int, wanted: Wanted | None = None
@@ -153,14 +154,14 @@ class TokenLog:
         ]
 
     def _expanded(
-        self, tokens: np.ndarray, length: int, found: int, nodes: int, table: AcceptanceTable
+        self, log: tuple[np.ndarray, int], found: int, nodes: int, depth: int, table: AcceptanceTable
     ) -> Draft:
-        if not found:
+        if not found or depth < 1:
             return EMPTY_DRAFT
         limit = min(nodes, MAX_NODES)
         draft = blank(limit)
         written: int = expand(
-            tokens, length, self._found, found, limit, table.probs, self._pending, draft
+            *log, self._found, found, limit, depth, table.probs, self._pending, draft
         )
         return cut(draft, written)
 
