@@ -35,6 +35,7 @@ FOUND = np.dtype(
         ("weight", np.float64),
         ("slot", np.int64),
         ("length", np.int32),  # tokens of the context that match
+        ("worth", np.uint8),  # as a match of so many tokens
         ("source", np.uint8),
         ("kind", np.uint8),  # EXACT, REALIGNED, SKIPPED
     ],
@@ -133,10 +134,10 @@ def match_length(tokens, slot, context):
 
 
 @njit(cache=True)
-def keep(found, count, slot, length, weight, source, kind):
+def keep(found, count, slot, length, worth, weight, source, kind):
     """Write one occurrence; return the new count."""
     place = found[count]
-    place.slot, place.length, place.weight = slot, length, weight
+    place.slot, place.length, place.worth, place.weight = slot, length, worth, weight
     place.source, place.kind = source, kind
     return count + 1
 
@@ -157,7 +158,7 @@ def follow(
             match = match_length(tokens, slot, context)
             if least <= match <= most:
                 weight = _POWERS[min(match, SATURATED)]
-                count = keep(found, count, start, match, weight, sources[start], EXACT)
+                count = keep(found, count, start, match, match, weight, sources[start], EXACT)
         slot = before[slot]
     return count
 
@@ -232,7 +233,16 @@ def realign(tokens, sources, links, length, context, found, count):
                 weight = BASE**merit
                 place = _place(found, count, start)
                 if place == count or weight > found[place].weight:
-                    keep(found, place, start, match, weight, sources[start], REALIGNED)
+                    keep(
+                        found,
+                        place,
+                        start,
+                        match,
+                        max(match, int(merit)),
+                        weight,
+                        sources[start],
+                        REALIGNED,
+                    )
                 count = max(count, place + 1)
             slot = step(tokens, length, slot)
     return count
@@ -258,7 +268,8 @@ def skip(tokens, sources, links, length, context, skipped, found, count):
         if slot >= 0 and sources[slot] > 0:
             merit = min(found[i].length, SATURATED) - 2 * skipped
             weight = BASE**merit
-            count = keep(found, count, slot, found[i].length, weight, sources[slot], SKIPPED)
+            match = found[i].length
+            count = keep(found, count, slot, match, match, weight, sources[slot], SKIPPED)
     return count
 
 

@@ -128,7 +128,8 @@ class TokenLog:
         parts, slot = [np.array([SEPARATOR], np.int32)], 1  # a log of their own
         for i, path in enumerate(paths[:MAX_FOUND]):
             start = slot if path.tokens.size else -1
-            self._found[i] = path.weight, start, path.match, path.source, path.kind
+            match = path.match
+            self._found[i] = path.weight, start, match, match, path.source, path.kind
             parts += [path.tokens, parts[0]]
             slot += path.tokens.size + 1
         log = np.concatenate(parts), slot
@@ -154,7 +155,12 @@ class TokenLog:
         ]
 
     def _expanded(
-        self, log: tuple[np.ndarray, int], found: int, nodes: int, depth: int, table: AcceptanceTable
+        self,
+        log: tuple[np.ndarray, int],
+        found: int,
+        nodes: int,
+        depth: int,
+        table: AcceptanceTable,
     ) -> Draft:
         if not found or depth < 1:
             return EMPTY_DRAFT
