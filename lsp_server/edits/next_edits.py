@@ -54,18 +54,18 @@ class NextEdits:
         self._workspace = workspace
         self._host = host
         self._answers = answers
-        self._running: asyncio.Task[Proposal] | None = None
+        self._running: asyncio.Task[Any] | None = None
+        self._running_in = ""  # URI of its document
         self._ahead: _Ahead | None = None
 
     async def answer(self, params: InlineEditParams) -> dict[str, Any]:
         """Return the edit for a document's version, if any, in place of a running answer."""
         self.stop()
-        uri = params.text_document.uri
-        running = self._running = asyncio.create_task(self._found(params), name=uri)
+        # The request's own task: no message comes between the last check of a proposal and its end.
+        running = self._running = asyncio.current_task()
+        self._running_in = params.text_document.uri
         try:
-            proposal = await running
-            if self._running is not running:  # it had ended when a message stopped it
-                raise EditRefusedError(Reason.SUPERSEDED)
+            proposal = await self._found(params)
         except EditRefusedError as refused:
             self._note(params, *_reason(refused))
         except asyncio.CancelledError:
@@ -77,6 +77,9 @@ class NextEdits:
             self.proposals.add(proposal)
             is_hint = self._workspace.settings.next_edits == "hint"
             return {"edits": [proposal.message], "isHint": is_hint}
+        finally:
+            if self._running is running:
+                self._running = None
         return {"edits": []}
 
     def stop(self) -> None:
@@ -116,7 +119,7 @@ class NextEdits:
 
     def closed(self, *uris: str) -> None:
         """Forget closed documents, and end the running answer if it is about one of them."""
-        if self._running is not None and self._running.get_name() in uris:
+        if self._running_in in uris:
             self.stop()
         if self._ahead and self._ahead.anchor.document.uri in uris:
             self.stop_ahead()
