@@ -16,11 +16,10 @@ from lsp_server.reasons import WITHDRAWN
 from tests.support.edit_sitting import EditSitting
 from tests.support.editor import hostless
 
-STEPS = 80  # of a sitting, in which the host is asked for some ten edits: each is a race
-REASONS = {
-    *("cancelled", "document_changed", "edit_known", "edit_refused", "edit_returns", "edit_unsure"),
-    *("engine_failed", "host_failed", "malformed", "no_change", "no_next_edit", "nothing_edited"),
-    *("other_version", "outside", "superseded"),
+STEPS = 80  # of a sitting, in which the host is asked for some eight edits: each is a race
+REASONS = {  # those that 500 races give by any seeds
+    *("cancelled", "document_changed", "edit_known", "edit_returns", "edit_unsure", "host_failed"),
+    *("no_change", "no_next_edit", "nothing_edited", "other_version", "outside", "superseded"),
 }
 
 
