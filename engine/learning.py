@@ -112,7 +112,7 @@ class Learning:
             except ValueError:
                 is_damaged = True
         if is_damaged:
-            _LOG.warning("%s is damaged, and what was learned is learned anew", file)
+            _LOG.warning("%s is damaged or of another version; it is learned anew", file)
         former = None if kept is None else kept.swept
         swept = _up_to_date(former, model, progress)
         budget = Budget(StepCost(swept.costs, model.row_buckets), model.most_rows)
