@@ -6,6 +6,7 @@ The lines are shown without the white space that all of them begin with, and get
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from difflib import SequenceMatcher
 from pathlib import PurePosixPath
 from typing import Self
 
@@ -34,51 +35,56 @@ def asked_prompt(document: EditedDocument, render: Render) -> EditPrompt:
     task = document.task
     block = _Block.of(document.lines[task.first : task.end])
     suffix = PurePosixPath(document.path).suffix
-    fence = _fence(block.lines, 4 if suffix in _MARKDOWN else 3)
+    quoted = (*block.lines, *task.instruction.split("\n"))
+    fence = _fence(quoted, 4 if suffix in _MARKDOWN else 3)
     prefill = f"{fence}{suffix[1:]}\n"
     shown = prefill + "\n".join((*block.lines, fence))
     content = f"Change this code from {document.path}:\n\n{shown}\n\n{task.instruction}"
 
     def read(answer: str, is_cut: bool) -> EditOutcome:  # noqa: FBT001 - as an EditPrompt reads
-        return EditOutcome(
-            task.first, task.end, block.changed(_fenced(answer, fence, is_cut=is_cut))
-        )
+        if is_cut:
+            raise RefusedEditError(Refusal.TOKEN_LIMIT)
+        return EditOutcome(task.first, task.end, block.changed(_fenced(answer, fence)))
 
     return EditPrompt(
         text=render((ChatMessage("system", _SYSTEM), ChatMessage("user", content)), prefill),
         block=shown,
         prefill=prefill,
-        stops=(f"\n{fence}\n",),
+        stops=(),  # a fence in the answer may be one of its code
         read=read,
     )
 
 
 @dataclass(frozen=True, slots=True)
 class _Block:
-    """Lines without the white space that all of them begin with, which is `space`."""
+    """Lines and how they are shown: without the white space that all begin with, `space`."""
 
     space: str
+    old: Sequence[str]
     lines: tuple[str, ...]
 
     @classmethod
-    def of(cls, lines: Sequence[str]) -> Self:
-        spaces = [leading_space(line) for line in lines if line.strip()] or [""]
+    def of(cls, old: Sequence[str]) -> Self:
+        spaces = [leading_space(line) for line in old if line.strip()] or [""]
         space = spaces[0][: min(common_start(spaces[0], one) for one in spaces)]
-        return cls(space, tuple(line.removeprefix(space) if line.strip() else "" for line in lines))
+        lines = (line.removeprefix(space) if line.strip() else "" for line in old)
+        return cls(space, old, tuple(lines))
 
     def changed(self, answer: Sequence[str]) -> tuple[str, ...]:
         """Return the answer's lines, indented as the block. Raises RefusedEditError."""
         head, _, tail = _split_blank(self.lines)
         _, lines, _ = _split_blank(answer)
-        if not any(map(str.strip, lines)):
-            raise RefusedEditError(Refusal.EMPTY_ANSWER)
         if self.space and all(line.startswith(self.space) for line in filter(str.strip, lines)):
             lines = [line.removeprefix(self.space) for line in lines]
         lines = [*head, *lines, *tail]
         is_same = [line.rstrip() for line in lines] == [line.rstrip() for line in self.lines]
         if is_same and sum(map(len, lines)) >= sum(map(len, self.lines)):  # no blanks are removed
             raise RefusedEditError(Refusal.NO_CHANGE)
-        return tuple(self.space + line if line.strip() else line for line in lines)
+        new = [self.space + line if line.strip() else line for line in lines]
+        matcher = SequenceMatcher(None, self.lines, lines, autojunk=False)
+        for old, at, size in matcher.get_matching_blocks():  # blank lines keep their white space
+            new[at : at + size] = self.old[old : old + size]
+        return tuple(new)
 
 
 def _split_blank(lines: Sequence[str]) -> tuple[Sequence[str], Sequence[str], Sequence[str]]:
@@ -95,16 +101,13 @@ def _fence(lines: Iterable[str], least: int) -> str:
     return "`" * max(longest + 1, least)
 
 
-def _fenced(answer: str, fence: str, *, is_cut: bool) -> list[str]:
-    """The lines before the closing fence, at which the answer usually stops.
+def _fenced(answer: str, fence: str) -> list[str]:
+    """The lines before the closing fence, with which the answer ends. Raises RefusedEditError.
 
-    A second block that opens before it hides where the answer ends, so nothing is changed.
+    Any other fence hides where the code ends, so nothing is changed.
     """
-    lines = lines_of(answer)
-    number = next((at for at, line in enumerate(lines) if line.startswith(fence)), None)
-    if number is None:
-        if is_cut:
-            raise RefusedEditError(Refusal.TOKEN_LIMIT)
-    elif lines[number].rstrip() != fence:
-        raise RefusedEditError(Refusal.MALFORMED)
-    return lines[:number]
+    *lines, last = lines_of(answer.rstrip())
+    if last == fence and not any(line.startswith(fence) for line in lines):
+        return lines if any(map(str.strip, lines)) else []
+    first = answer.lstrip().partition("\n")[0].rstrip()
+    raise RefusedEditError(Refusal.EMPTY_ANSWER if first in ("", fence) else Refusal.MALFORMED)

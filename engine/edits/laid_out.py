@@ -68,10 +68,8 @@ class LaidOutEdit:
         """Return what an ended answer changes, or why nothing; None if only the prompt was read."""
         if text.finish_reason is FinishReason.PREFILLED:
             return None
-        # An asked edit stops at its closing fence; the name of an end token in code may be read so.
-        ends = _ENDS[-1:] if self.document.task.instruction else _ENDS
         try:
-            edit = self.prompt.read(text.text, text.finish_reason not in ends)
+            edit = self.prompt.read(text.text, text.finish_reason not in _ENDS)
         except RefusedEditError as refused:
             return EditOutcome(refusal=refused.code)
         log_prob = text.log_prob_of(self._changed(text.text))

@@ -11,7 +11,7 @@ _SENTENCES = {
     NOT_APPLIED: "the editor did not apply the edit",
     OUTSIDE: "the model's answer changes other lines than these",
     Refusal.EMPTY_ANSWER: "the model answered without code; other words may help",
-    Refusal.MALFORMED: "the model's answer has code blocks within code, so nothing was changed",
+    Refusal.MALFORMED: "the model's answer is not one block of code, so nothing was changed",
     Refusal.NO_CHANGE: "the model would change nothing; other words may help",
     Refusal.TOKEN_LIMIT: "the answer would be too long; ask about fewer lines",
 }

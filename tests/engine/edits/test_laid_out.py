@@ -93,14 +93,16 @@ def test_the_end_of_an_answer_decides_on_the_lines_that_it_leaves_out():
         (FinishReason.MAX_TOKENS, "", "token_limit"),
         (FinishReason.CANCELLED, "", "token_limit"),
         (FinishReason.END_TOKEN, "", ""),
-        (FinishReason.STOP_STRING, "Sort.", ""),
-        (FinishReason.END_TOKEN, "Sort.", "token_limit"),
+        (FinishReason.MAX_TOKENS, "Sort.", "token_limit"),
+        (FinishReason.CONTEXT_FULL, "Sort.", "token_limit"),
+        (FinishReason.END_TOKEN, "Sort.", ""),
+        (FinishReason.FIM_TOKEN, "Sort.", ""),
     ],
 )
 def test_only_an_answer_with_its_end_changes_anything(reason, instruction, refusal):
     edit = edit_of(task=EditTask(instruction, 0, 4))
     outcome = edit.outcome(written("x", reason=reason))
-    assert outcome == EditOutcome(refusal=refusal) if refusal else EditOutcome(0, 4, ("x",))
+    assert outcome == (EditOutcome(refusal=refusal) if refusal else EditOutcome(0, 4, ("x",)))
 
 
 def test_a_prompt_that_was_only_read_has_no_outcome():
