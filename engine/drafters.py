@@ -8,6 +8,7 @@ from engine.drafting.block_copy import BlockCopy
 from engine.drafting.draft_state import DraftState, DraftStates
 from engine.drafting.drafter import Drafter
 from engine.drafting.edited_file import EditedFile
+from engine.drafting.line_starts import LineStarts, line_kinds
 from engine.drafting.lookahead import LookaheadDrafter
 from engine.drafting.open_buffers import OpenBuffers
 from engine.drafting.pool import NgramPool, PoolFullError
@@ -30,6 +31,7 @@ class Drafters:
     def __init__(self, tokenizer: Tokenizer, vocab_size: int, learning: Learning) -> None:
         self._tokenizer, self._vocab_size, self._learning = tokenizer, vocab_size, learning
         self._recyclers = WeakValueDictionary[str, Recycler]()  # while a principal has states
+        self._line_kinds = line_kinds(tokenizer.vocabulary.spellings)
         self.states = DraftStates(self._make_state)
 
     def _make_state(self, principal: str) -> DraftState:
@@ -85,6 +87,9 @@ class Drafters:
                     context=context,
                     first_draft=first_draft,
                     copy=self._copy(request.copied),
+                    lines=LineStarts(
+                        self._line_kinds, context, self._learning.tables["line"].probs
+                    ),
                 )
             if written:
                 content = [*context[-_REMEMBERED_CONTEXT:], *written]

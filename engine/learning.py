@@ -15,6 +15,7 @@ from engine.atomic_write import atomic_write, read_kept
 from engine.drafting.acceptance import AcceptanceTable, AcceptanceTables
 from engine.drafting.block_copy import COPY_PRIOR
 from engine.drafting.budget import Budget, StepCost
+from engine.drafting.line_starts import LINE_PRIOR
 from engine.drafting.pool.expansion import prior_acceptance
 from engine.drafting.recycler import RECYCLER_PRIOR
 from engine.drafting.window import WINDOW_PRIOR
@@ -86,6 +87,7 @@ def fresh_tables() -> AcceptanceTables:
             "window": AcceptanceTable(WINDOW_PRIOR),
             "recycler": AcceptanceTable(RECYCLER_PRIOR),
             "copy": AcceptanceTable(COPY_PRIOR),
+            "line": AcceptanceTable(LINE_PRIOR),
         }
     )
 

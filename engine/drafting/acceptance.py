@@ -18,6 +18,7 @@ DRAFTERS = {  # all other sources: the pool
     Source.WINDOW: "window",
     Source.RECYCLER: "recycler",
     Source.COPY: "copy",
+    Source.LINE_START: "line",
 }
 _DRAFTER_NAMES = ("pool", *DRAFTERS.values())
 _DRAFTER_OF = np.array([_DRAFTER_NAMES.index(DRAFTERS.get(one, "pool")) for one in Source])

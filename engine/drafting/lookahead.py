@@ -10,6 +10,7 @@ from engine.drafting.acceptance import AcceptanceTables
 from engine.drafting.block_copy import BlockCopy
 from engine.drafting.budget import Budget
 from engine.drafting.drafter import Drafter, VerifiedStep
+from engine.drafting.line_starts import LineStarts
 from engine.drafting.pool import NgramPool
 from engine.drafting.recycler import Recycler
 from engine.drafting.tree import EMPTY_DRAFT, Draft, DraftTree, Source, cut, select
@@ -35,6 +36,7 @@ class LookaheadDrafter(Drafter):
     context: InitVar[Sequence[int]]  # that the window begins with
     first_draft: Draft = EMPTY_DRAFT  # a text lookup, as the cursor may stand inside a token
     copy: BlockCopy | None = None  # of the text that the answer rewrites
+    lines: LineStarts | None = None
     _window: JacobiWindow | None = None
     _grams: NgramPool = field(init=False)  # found by the window
     _tree: DraftTree = field(init=False)  # of one step; a new one each time would take longer
@@ -56,9 +58,13 @@ class LookaheadDrafter(Drafter):
         if self.copy is not None:
             for path in self.copy.drafts(MAX_NODES):
                 tree.add(self._pruned(path))
-        tree.add(self._pruned(self.pool.draft(context, _OFFERED_NODES, depth)))
+        drafted = self.pool.draft(context, _OFFERED_NODES, depth)
+        tree.add(self._pruned(drafted))
         if self._window is None:
             tree.add(self.recycler.draft(context[-1], _RECYCLED_NODES))
+            if self.lines is not None:
+                is_full = len(drafted.tokens) == _OFFERED_NODES
+                self.lines.add_to(tree, drafted.probs[-1] if is_full else 0.0)
         else:
             tree.add(self._pruned(self._grams.draft(context, _OFFERED_NODES, depth)))
             tree.add(self._window.draft(MAX_NODES))
@@ -77,6 +83,8 @@ class LookaheadDrafter(Drafter):
                     self._grams.add(gram, Source.GENERATED)
         if self.copy is not None:
             self.copy.update(step.token_ids.tolist())
+        if self.lines is not None:
+            self.lines.extend(step.token_ids)
         self.pool.extend(step.token_ids)
 
     def calibrate(self, step: VerifiedStep) -> None:

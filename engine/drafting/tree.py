@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import from_dtype, types
 
-from kernels.compiled import njit
+from kernels.compiled import inner_njit, njit
 
 
 class Source(IntEnum):
@@ -25,6 +25,7 @@ class Source(IntEnum):
     WINDOW = 7
     RECYCLER = 8
     COPY = 9  # the text that an edit rewrites
+    LINE_START = 10
 
 
 class Draft(NamedTuple):
@@ -72,7 +73,7 @@ _HELD = np.dtype(
     ],
     align=True,
 )
-_TRIE = from_dtype(_HELD)[::1]
+TRIE = from_dtype(_HELD)[::1]
 
 
 class DraftTree:
@@ -83,25 +84,25 @@ class DraftTree:
 
     def __init__(self, limit: int) -> None:
         """Hold at most `limit` nodes; what is added beyond is ignored, with all below it."""
-        self._held = np.zeros(1 + limit, _HELD)
-        self._num_held = 1  # the root
+        self.held = np.zeros(1 + limit, _HELD)
+        self.num_held = 1  # the root
 
     def clear(self) -> None:
         """Hold no node."""
-        self._num_held = 1
-        self._held["newest"][0] = 0
+        self.num_held = 1
+        self.held["newest"][0] = 0
 
     def add(self, draft: Draft) -> None:
         """Merge a draft."""
         if len(draft.tokens):
-            self._num_held = _merge(draft, self._held, self._num_held)
+            self.num_held = _merge(draft, self.held, self.num_held)
 
     def best(self, nodes: int, depth: int = DEEPEST) -> Draft:
         """Return the `nodes` likeliest nodes, at most `depth` tokens deep, best first."""
-        if self._num_held == 1:
+        if self.num_held == 1:
             return EMPTY_DRAFT
-        best = blank(min(nodes, self._num_held - 1))
-        written: int = _likeliest(self._held, self._num_held, depth, best)
+        best = blank(min(nodes, self.num_held - 1))
+        written: int = _likeliest(self.held, self.num_held, depth, best)
         return cut(best, written)
 
 
@@ -111,7 +112,25 @@ def select(draft: Draft, kept: np.ndarray) -> Draft:
     return selected
 
 
-@njit(types.int64(_DRAFT, _TRIE, types.int64), cache=True)
+@inner_njit(inline="always")
+def child_of(held: np.ndarray, below: int, token: int) -> int:
+    """The place of a node's child; 0 where it has none of that token."""
+    place = held[below].newest
+    while place and held[place].token != token:
+        place = held[place].before
+    return place
+
+
+@inner_njit(inline="always")
+def place_below(held: np.ndarray, place: int, below: int, token: int) -> int:
+    """Make a node's child at a free place, which it returns."""
+    one = held[place]
+    one.token, one.parent, one.prob, one.newest = token, below, -1.0, 0
+    one.before, held[below].newest = held[below].newest, place
+    return place
+
+
+@njit(types.int64(_DRAFT, TRIE, types.int64), cache=True)
 def _merge(draft: Draft, held: np.ndarray, num_held: int) -> int:
     """Add the nodes of a draft to the trie of those that are held; return its new size."""
     places = np.empty(len(draft.tokens), np.int32)
@@ -120,17 +139,12 @@ def _merge(draft: Draft, held: np.ndarray, num_held: int) -> int:
         places[node] = _FULL
         if below == _FULL:
             continue
-        place = held[below].newest
-        while place and held[place].token != draft.tokens[node]:
-            place = held[place].before
+        place = child_of(held, below, draft.tokens[node])
         if not place:
             if num_held == len(held):
                 continue
-            place = num_held
+            place = place_below(held, num_held, below, draft.tokens[node])
             num_held += 1
-            one = held[place]
-            one.token, one.parent, one.prob, one.newest = draft.tokens[node], below, -1.0, 0
-            one.before, held[below].newest = held[below].newest, place
         places[node] = place
         if draft.probs[node] > held[place].prob:
             one = held[place]
@@ -139,7 +153,7 @@ def _merge(draft: Draft, held: np.ndarray, num_held: int) -> int:
     return num_held
 
 
-@njit(types.int64(_TRIE, types.int64, types.int64, _DRAFT), cache=True)
+@njit(types.int64(TRIE, types.int64, types.int64, _DRAFT), cache=True)
 def _likeliest(held: np.ndarray, num_held: int, depth: int, best: Draft) -> int:
     """Fill `best` with the likeliest nodes, none deeper than `depth`; return their number.
 
