@@ -68,7 +68,8 @@ class LookaheadDrafter(Drafter):
         else:
             tree.add(self._pruned(self._grams.draft(context, _OFFERED_NODES, depth)))
             tree.add(self._window.draft(MAX_NODES))
-        offered = allowed_part(tree.best(MAX_NODES, depth), constraint)
+        most = self.budget.most_nodes if constraint is None else MAX_NODES
+        offered = allowed_part(tree.best(most, depth), constraint)
         if self._window is None:
             return cut(offered, self.budget.affordable(offered.probs))
         return cut(offered, min(self.lookahead.draft_len, self.budget.most_nodes))
