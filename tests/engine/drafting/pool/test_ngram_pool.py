@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.drafting.pool import MOST_REMEMBERED, NgramPool, PoolFullError, token_log
-from engine.drafting.pool.chains import SHORT_CHAIN
+from engine.drafting.pool.chains import CHAIN
 from engine.drafting.tree import Source
 from tests.support.naive_pool import NaivePool
 
@@ -65,10 +65,10 @@ class Twins:
         found = Counter(
             (one.match, tuple(one.tokens.tolist())) for one in self.pool.continuations(context, 20)
         )
-        if expected.total() <= SHORT_CHAIN:
+        if expected.total() <= CHAIN:
             assert found == expected
         else:  # more than the pool looks at
-            assert found.total() >= SHORT_CHAIN
+            assert found.total() >= CHAIN
             assert found <= expected
 
 
