@@ -115,7 +115,7 @@ def select(draft: Draft, kept: np.ndarray) -> Draft:
 @inner_njit(inline="always")
 def child_of(held: np.ndarray, below: int, token: int) -> int:
     """The place of a node's child; 0 where it has none of that token."""
-    place = held[below].newest
+    place: int = held[below].newest
     while place and held[place].token != token:
         place = held[place].before
     return place
