@@ -26,6 +26,12 @@ class InputError(ForegramError):
     exit_status = 2
 
 
+class PromptTooLongError(InputError):
+    """A raw prompt, or a chat, has more tokens than the model's context has room for."""
+
+    code = "prompt_too_long"
+
+
 class ConfigurationError(ForegramError):
     """An option or setting is wrong; the message names it."""
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from engine.errors import InputError
+from engine.errors import InputError, PromptTooLongError
 from engine.model.fim import FimFormat
 from engine.model.prompt import Prompt
 from engine.model.prompt_window import CHARS_PER_TOKEN
@@ -38,7 +38,7 @@ def raw_prompt(tokenizer: Tokenizer, fim: FimFormat, text: str, max_tokens: int)
 
 
 def check_length(encode: Callable[[str], Sequence[int]], text: str, max_tokens: int) -> None:
-    """Raise InputError for a text that is far too long, without minutes of encoding all of it."""
+    """Raise PromptTooLongError for a text that is far too long, without minutes of encoding all of it."""
     if len(text) <= CHARS_PER_TOKEN * max_tokens:
         return
     num_tokens = 0
@@ -48,8 +48,8 @@ def check_length(encode: Callable[[str], Sequence[int]], text: str, max_tokens: 
             raise _too_long(f"more than {num_tokens // 2:,}", max_tokens)
 
 
-def _too_long(num_tokens: str, max_tokens: int) -> InputError:
-    return InputError(
+def _too_long(num_tokens: str, max_tokens: int) -> PromptTooLongError:
+    return PromptTooLongError(
         f"the prompt has {num_tokens} tokens, and with an answer at most {max_tokens:,} fit the "
         "model's context"
     )

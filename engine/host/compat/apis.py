@@ -37,6 +37,7 @@ _KEEP_ALIVE_S = 15.0  # seconds of silence before a stream's head or a keep-aliv
 _STATUSES = {
     "bad_input": 400,
     "bad_configuration": 400,
+    "prompt_too_long": 400,
     "upstream_refused": 400,
     "wrong_token": 401,
     "superseded": 409,

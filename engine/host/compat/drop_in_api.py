@@ -30,6 +30,15 @@ from engine.request import (
     Snippet,
 )
 
+_NEUTRAL: dict[str, tuple[object, ...]] = {  # llama.cpp's fields, which clients send to any API
+    "n_probs": (0,),
+    "grammar": ("",),
+    "json_schema": (),
+    "logit_bias": ([], {}),
+    "lora": ([],),
+    "ignore_eos": (False,),
+    "mirostat": (0,),
+}
 _GREATEST_SEED = 2**63 - 1  # the largest that `Sampling` allows; others lose their higher bits
 DONE = b"data: [DONE]\n\n"
 Json = dict[str, Any]
@@ -168,9 +177,9 @@ def event(content: object) -> bytes:
     return b"data: " + _encode(content) + b"\n\n"
 
 
-def read_as(kind: type[_Kind], body: Body, neutral: Mapping[str, Sequence[object]]) -> _Kind:
-    """Convert a body to `kind`. Raises InputError, also for unsupported fields."""
-    refuse(body, neutral)
+def read_as(kind: type[_Kind], body: Body, neutral: Mapping[str, Sequence[object]] = {}) -> _Kind:
+    """Convert a body to `kind`. Raises InputError, also for unsupported fields of any API."""
+    refuse(body, {**_NEUTRAL, **neutral})
     try:
         return msgspec.convert(body, kind)
     except msgspec.ValidationError as error:

@@ -40,15 +40,6 @@ _STOP_TYPES = {  # all other reasons are a limit, as in llama.cpp
     FinishReason.END_TOKEN: "eos",
     FinishReason.FIM_TOKEN: "eos",
 }
-_NEUTRAL: dict[str, tuple[object, ...]] = {
-    "n_probs": (0,),
-    "grammar": ("",),
-    "json_schema": (),
-    "logit_bias": ([], {}),
-    "lora": ([],),
-    "ignore_eos": (False,),
-    "mirostat": (0,),
-}
 _ERROR_TYPES = {  # beside OpenAI's
     404: "not_found_error",
     429: "unavailable_error",
@@ -122,7 +113,7 @@ class _LlamaCompletion(DropInCompletion):
 
 
 def _read(path: str, body: Body, model: EngineInfo) -> _LlamaCompletion:
-    asked = read_as(LlamaBody, body, _NEUTRAL)
+    asked = read_as(LlamaBody, body)
     if not 1 <= asked.n_cmpl <= _MAX_COMPLETIONS:
         raise InputError(  # llama.cpp's wording, by which llama.vscode advises its user
             f"Field 'n_cmpl': Value must be between 1 <= value <= {_MAX_COMPLETIONS}, "

@@ -38,7 +38,6 @@ _NEUTRAL: dict[str, tuple[object, ...]] = {
     "echo": (False,),
     "n": (1,),
     "best_of": (1,),
-    "logit_bias": ({},),
     "logprobs": (0, 1),
     "presence_penalty": (0,),
     "frequency_penalty": (0,),
@@ -46,6 +45,7 @@ _NEUTRAL: dict[str, tuple[object, ...]] = {
 # Mistral's API has no penalties, but Continue may send them.
 _FIM_NEUTRAL = {"min_tokens": (0,), "presence_penalty": (0,), "frequency_penalty": (0,)}
 _ERROR_TYPES = {401: "authentication_error", 403: "permission_error", 429: "rate_limit_error"}
+_CODES = {"prompt_too_long": "context_length_exceeded"}  # OpenAI's, by which clients shorten a chat
 
 
 class HoleBody(TextBody, frozen=True, kw_only=True):
@@ -167,8 +167,8 @@ def _read_fim(_path: str, body: Body, model: EngineInfo) -> _FimCompletion:
 
 
 def _error(status: int, problem: Problem) -> Json:
-    kind = error_type(status)
-    return {"message": problem.message, "type": kind, "code": problem.code, "param": None}
+    kind, code = error_type(status), _CODES.get(problem.code, problem.code)
+    return {"message": problem.message, "type": kind, "code": code, "param": None}
 
 
 def _routes(service: CompletionService) -> list[HTTPRouteHandler]:

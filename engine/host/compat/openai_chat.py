@@ -39,7 +39,6 @@ _NEUTRAL: dict[str, tuple[object, ...]] = {
     "modalities": (["text"],),
     "audio": (),
     "web_search_options": (),
-    "logit_bias": ({},),
     "top_logprobs": (0, 1),
     "presence_penalty": (0,),
     "frequency_penalty": (0,),
@@ -71,8 +70,8 @@ class ChatBody(TextBody, frozen=True, kw_only=True):
     def request(self) -> TextRequest:
         """Return the request. Raises InputError."""
         messages = tuple(_message(place, one) for place, one in enumerate(self.messages))
-        if not messages:
-            raise InputError("messages is empty: send at least one")
+        if all(one.role == "assistant" for one in messages):
+            raise InputError("messages is empty, or holds only the assistant's: send a user's")
         most = self._most_tokens()
         predicted = _text("prediction", self.prediction.content) if self.prediction else ""
         return self.sampled(

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from engine.errors import NoChatTemplateError
+from engine.errors import NoChatTemplateError, PromptTooLongError
 from engine.request import ChatMessage, Chunk, FinishReason, TokenText
 from tests.support.held_engine import HeldEngine
 from tests.support.running_host import running_host
@@ -23,6 +23,13 @@ class NoChatEngine(HeldEngine):
 
     def sequence(self, request, **how):
         raise NoChatTemplateError("the model has no chat template")
+
+
+class SmallEngine(HeldEngine):
+    """Its context has no room for the messages."""
+
+    def sequence(self, request, **how):
+        raise PromptTooLongError("the prompt has 9 tokens")
 
 
 async def asked(tmp_path, engine=None, **fields):
@@ -147,6 +154,7 @@ async def test_turns_of_a_conversation_share_a_cached_prompt_and_other_conversat
     ("given", "named"),
     [
         ({"messages": []}, "messages is empty"),
+        ({"messages": [{"role": "assistant", "content": "x"}]}, "send a user's"),
         ({"messages": "Hello"}, "messages"),
         ({"messages": [{"role": "user", "content": "x"}] * 5000}, "messages"),
         ({"messages": [{"role": "user", "content": [{}] * 5000}]}, "messages[0] has more than"),
@@ -161,6 +169,9 @@ async def test_turns_of_a_conversation_share_a_cached_prompt_and_other_conversat
         ({"response_format": {"type": "json_object"}}, "response_format"),
         ({"n": 2}, "n "),
         ({"logit_bias": {"1": 1}}, "logit_bias"),
+        ({"grammar": 'root ::= "x"'}, "grammar"),
+        ({"json_schema": {}}, "json_schema"),
+        ({"ignore_eos": True}, "ignore_eos"),
         ({"logprobs": True, "top_logprobs": 5}, "top_logprobs"),
         ({"presence_penalty": 1}, "presence_penalty"),
         ({"temperature": 1, "top_p": 0.9}, "top_p"),
@@ -176,6 +187,15 @@ async def test_what_would_change_the_answer_is_refused_by_name(tmp_path, given, 
 
 
 @pytest.mark.parametrize("is_streamed", [False, True])
+async def test_messages_above_the_context_have_the_code_that_clients_look_for(
+    tmp_path, is_streamed
+):
+    response = await asked(tmp_path, SmallEngine(), stream=is_streamed)
+    assert response.status_code == 400
+    assert response.json()["error"]["code"] == "context_length_exceeded"
+
+
+@pytest.mark.parametrize("is_streamed", [False, True])
 async def test_a_model_without_a_template_is_told_before_a_stream_begins(tmp_path, is_streamed):
     response = await asked(tmp_path, NoChatEngine(), stream=is_streamed)
     assert response.status_code == 501
@@ -188,6 +208,8 @@ async def test_a_model_without_a_template_is_told_before_a_stream_begins(tmp_pat
         {"tools": [], "tool_choice": "auto", "n": 1, "response_format": {"type": "text"}},
         {"max_tokens": None, "stop": None, "user": "ada", "store": False, "logprobs": False},
         {"max_tokens": -1, "parallel_tool_calls": True, "reasoning_effort": "low"},
+        {"grammar": "", "json_schema": None, "mirostat": 0, "n_probs": 0, "ignore_eos": False},
+        {"messages": [{"role": "system", "content": "Greet."}]},
     ],
 )
 async def test_what_clients_send_by_default_is_taken(tmp_path, given):
