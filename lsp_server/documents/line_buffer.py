@@ -20,6 +20,7 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 _LINE_ENDS: tuple[LineEnd, ...] = ("\n", "\r\n", "\r")
 _BEYOND = 2**31 - 1  # beyond any line's end: the largest integer in LSP
 _MOST_SPLICES = 8  # each costs a pass through the lines above it
+_MOST_COMPARED = 40_000  # lines between two changes, one by one: 30 ms
 _NUM_JUDGED = 100  # last lines that decide the line end
 
 
@@ -125,7 +126,8 @@ def differences(old: Sequence[str], new: Sequence[str]) -> tuple[LineSplice, ...
     start, tail = common_ends(old, new)
     old, new = old[start : len(old) - tail], new[start : len(new) - tail]
     # Unchanged lines are left out if lines are added or removed only at the first or last change.
-    ways = [_between(old, new, _equal(old, new, shift)) for shift in {0, len(new) - len(old)}]
+    shifts = {0, len(new) - len(old)} if min(len(old), len(new)) <= _MOST_COMPARED else ()
+    ways = [_between(old, new, _equal(old, new, shift)) for shift in shifts]
     few = [way for way in ways if len(way) <= _MOST_SPLICES]
     best = min([_between(old, new, []), *few], key=_num_lines)
     return tuple(LineSplice(start + one.start, start + one.end, one.lines) for one in best)

@@ -216,6 +216,20 @@ def test_an_edit_of_fifty_thousand_lines_and_its_lines_take_few_milliseconds():
     assert time.process_time() - began < 50 * 0.015
 
 
+@pytest.mark.parametrize("line", ["    value = compute(width, 100) # x 1\n", "x\n"])
+def test_edits_at_both_ends_of_a_large_document_are_soon_found(line):
+    """In 25 ms of processor time at most; the bound is six times that, for busy machines."""
+    buffer = LineBuffer(line * (4 * 2**20 // len(line)))
+    before, end = buffer.lines, len(buffer.lines) - 2
+    buffer.apply(span(end, 0, end, 0), "y")
+    buffer.apply(span(0, 0, 0, 0), "y\n")
+    after = buffer.lines
+    began = time.process_time()
+    splices = differences(before, after)
+    assert time.process_time() - began < 0.15
+    assert spliced(before, splices) == after
+
+
 TEXTS = st.text(alphabet="ab\té\u0301\u2028日🦉👩\u200d\ud83d\ude00", max_size=20).filter(
     lambda line: "\ud83d\ude00" not in line  # a buffer holds such a pair as one character
 )
