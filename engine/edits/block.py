@@ -16,7 +16,7 @@ from engine.edits.past import earlier_texts
 from engine.request import EditOutcome
 
 # Limits of Sweep's server. A longer line than `MOST_LINE` characters is cut in a prompt.
-_MOST_CHARS, _MOST_LINES, _MOST_MEAN, MOST_LINE = 10_000_000, 50_000, 240, 600
+_MOST_CHARS, MOST_LINES, _MOST_MEAN, MOST_LINE = 10_000_000, 50_000, 240, 600
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +127,7 @@ def _filled(lines: Sequence[str]) -> list[str]:
 def _check_size(lines: Sequence[str]) -> None:
     """Raise RefusedEditError for a file that is too large, or has lines that nobody wrote."""
     num_chars = sum(map(len, lines))
-    if len(lines) > _MOST_LINES or num_chars > min(_MOST_CHARS, _MOST_MEAN * len(lines)):
+    if len(lines) > MOST_LINES or num_chars > min(_MOST_CHARS, _MOST_MEAN * len(lines)):
         raise RefusedEditError(Refusal.LARGE_FILE)
 
 

@@ -1,4 +1,4 @@
-"""The user's last edits in all open documents, none of a document that may not be sent."""
+"""The user's last edits in all open documents but those too large or not to be sent."""
 
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from lsprotocol import types
 
+from engine.edits.block import MOST_LINES
 from engine.request import EditOutcome, PastEdit
 from lsp_server.documents.document import Snapshot
 from lsp_server.edits.edit_script import EditScript, Hunk
@@ -126,9 +127,13 @@ class EditHistory:
         return bool(one.script.hunks) or not is_current
 
     def _sendable(self, uri: str) -> Snapshot | None:
-        """Return the document; if it is closed or hidden, forget what it held."""
+        """Return the document; if it is closed, hidden or too large, forget what it held."""
         snapshot = self._workspace.documents.snapshot(uri)
-        if isinstance(snapshot, Snapshot) and self._workspace.permissions.may_send(snapshot):
+        if (
+            isinstance(snapshot, Snapshot)
+            and len(snapshot.lines) <= MOST_LINES
+            and self._workspace.permissions.may_send(snapshot)
+        ):
             return snapshot
         self.forget(uri)
         return None

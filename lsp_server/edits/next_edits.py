@@ -5,6 +5,7 @@ from contextlib import suppress
 from functools import partial
 from typing import Any, NamedTuple
 
+from engine.edits.block import MOST_LINES
 from engine.edits.edit_prompt import Refusal
 from engine.request import EditTask
 from lsp_server.documents.anchor import Anchor
@@ -189,6 +190,8 @@ class NextEdits:
         return None if self.history.past() else Reason.NOTHING_EDITED
 
     async def _asked(self, anchor: Anchor, params: InlineEditParams) -> Proposal:
+        if len(document.lines) > MOST_LINES:
+            return Reason.TOO_LARGE
         diagnostics = params.diagnostics_from(anchor.position.line)
         task = EditTask(diagnostics=diagnostics)
         return self._judged(anchor.document, await self._written(anchor, task))

@@ -211,6 +211,13 @@ async def test_nothing_is_asked_where_no_edit_may_come(tmp_path, options, change
 async def test_nothing_is_asked_before_an_edit_or_after_it_was_undone(tmp_path):
     engine = EditEngine(RENAME)
     async with served(tmp_path, engine) as (shown, _):
+async def test_nothing_is_asked_about_a_file_that_no_model_edits(tmp_path):
+    engine = EditEngine(RENAME)
+    async with renamed(tmp_path, engine, SOURCE + "\n" * 50_000) as shown:
+        assert await reason_of(shown) == "too_large"
+    assert not engine.tasks
+
+
         await opened(shown)
         assert await reason_of(shown) == "nothing_edited"
         rename(shown)
