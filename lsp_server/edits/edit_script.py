@@ -105,7 +105,8 @@ class EditScript:
             self.hunks = left
             return
         for number, whole, later in self._backwards(hunk, Hunk.touches):
-            if hunk.time_s - self.hunks[number].time_s > _PAUSE_S:
+            has_paused = hunk.time_s - self.hunks[number].time_s > _PAUSE_S
+            if has_paused or whole.num_chars > _LARGEST:
                 break
             self.hunks[number:] = [whole, *later]
             self._move_down(number)

@@ -95,11 +95,13 @@ class EditHistory:
         timed = [one for uri in self._edited for one in self._timed(uri)]
         timed.sort(key=lambda one: one[0])
         told, room = list[PastEdit](), _MOST_CHARS
+        cut = set[str]()  # paths of which no older edit is told, as a later one has no room
         for _, edit in reversed(timed):
-            room -= edit.num_chars
-            if room < 0:
-                break
-            told.append(edit)
+            if edit.path in cut or edit.num_chars > room:
+                cut.add(edit.path)
+            else:
+                room -= edit.num_chars
+                told.append(edit)
         return tuple(told[::-1])
 
     def past_with(self, document: Snapshot, change: EditOutcome) -> tuple[PastEdit, ...]:

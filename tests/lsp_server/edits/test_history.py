@@ -157,6 +157,29 @@ def test_the_newest_edits_are_kept_and_large_ones_are_none(typist):
     assert max(sizes) > 3_000
 
 
+def test_a_long_run_of_typing_hides_neither_itself_nor_other_files(typist):
+    a, b = uri_of(typist, "a.py"), uri_of(typist, "b.py")
+    typist.open(a, "\n")
+    typist.open(b, "x = 1\n")
+    typist.write(b, "x = 2\n")
+    lines = [f"name_{number:03} = compute({number:03})" for number in range(85 * 8)]
+    for end in range(85, len(lines) + 1, 85):
+        typist.write(a, "\n".join(lines[:end]), after_s=3)
+        assert typist.changes[0][0] == "b.py"
+        assert typist.changes[-1][3][-1] == lines[end - 1]
+
+
+def test_a_document_that_no_model_edits_has_no_history(typist):
+    a = uri_of(typist, "a.py")
+    most = "\n" * 49_998
+    typist.open(a, "x = 1\n" + most)
+    typist.write(a, "x = 2\n" + most)
+    assert typist.changes == [("a.py", 0, ("x = 1",), ("x = 2",))]
+    typist.write(a, "x = 2\n\n" + most)
+    typist.write(a, "x = 3\n\n" + most)
+    assert typist.changes == []
+
+
 @pytest.mark.parametrize("seed", range(20))
 def test_a_format_finds_the_text_before_the_edits(typist, seed):
     """The rows are those at the time of each edit, so the edits can be undone one by one."""
