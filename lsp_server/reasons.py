@@ -131,6 +131,7 @@ class Reason(StrEnum):
     NOTHING_EDITED = "nothing_edited", "a next edit follows an edit, and none is known yet"
     BULK_EDIT = "bulk_edit", "too much changed at once for a next edit"
     OTHER_VERSION = "other_version", "the editor asked about another version of the file"
+    BLANK_BLOCK = "blank_block", "there are only blank lines around the cursor"
     NO_NEXT_EDIT = "no_next_edit", "the model had no next edit to propose"
     EDIT_REFUSED = "edit_refused", "the model's next edit broke a rule"
     EDIT_UNSURE = "edit_unsure", "the model was not sure enough of the next edit"

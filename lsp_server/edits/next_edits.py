@@ -30,11 +30,16 @@ _REASONS: dict[str, Reason] = {  # by refusal; all others mean that an answer br
     OUTSIDE: Reason.NO_NEXT_EDIT,
     Refusal.BLANK_LINES: Reason.NO_NEXT_EDIT,
     Refusal.EMPTY_ANSWER: Reason.NO_NEXT_EDIT,
+    Refusal.EMPTY_BLOCK: Reason.BLANK_BLOCK,
+    Refusal.LARGE_FILE: Reason.TOO_LARGE,
+    Refusal.LONG_LINES: Reason.LINE_TOO_LONG,
     Refusal.NO_CHANGE: Reason.NO_NEXT_EDIT,
     Refusal.REVERT: Reason.EDIT_RETURNS,
 }
 # The model has nothing new to say at the cursor, and may have elsewhere.
-_LOOKS_ON = frozenset({Reason.EDIT_KNOWN, Reason.EDIT_RETURNS, Reason.NO_NEXT_EDIT})
+_LOOKS_ON = frozenset(
+    {Reason.BLANK_BLOCK, Reason.EDIT_KNOWN, Reason.EDIT_RETURNS, Reason.NO_NEXT_EDIT}
+)
 
 
 class _Ahead(NamedTuple):

@@ -170,6 +170,9 @@ UNTOLD = [
     pytest.param(NOTHING, "no_next_edit", id="the model says nothing"),
     pytest.param(EditOutcome(1, 2, ("    return width * height",)), "no_next_edit", id="the same"),
     pytest.param(EditOutcome(refusal="token_limit"), "edit_refused", id="refused by the format"),
+    pytest.param(EditOutcome(refusal="empty_block"), "blank_block", id="blank lines"),
+    pytest.param(EditOutcome(refusal="large_file"), "too_large", id="a file of huge lines"),
+    pytest.param(EditOutcome(refusal="long_lines"), "line_too_long", id="a long line"),
     pytest.param(EditOutcome(refusal="revert"), "edit_returns", id="the format saw a return"),
     pytest.param(replace(RENAME, probability=SURE - 0.01), "edit_unsure", id="unsure"),
     pytest.param(
@@ -325,9 +328,10 @@ async def test_what_becomes_of_edits_is_counted_with_the_next_request(tmp_path):
 LONG = "\n".join(["width = 1", *(f"line{n} = {n}" for n in range(30)), "print(width)", ""])
 
 
-async def test_a_name_that_recurs_far_away_gets_a_second_look(tmp_path):
+@pytest.mark.parametrize("refusal", ["no_change", "empty_block"])
+async def test_a_name_that_recurs_far_away_gets_a_second_look(tmp_path, refusal):
     far = EditOutcome(31, 32, ("print(breadth)",), probability=0.9)
-    engine = EditEngine(NOTHING, far)
+    engine = EditEngine(EditOutcome(refusal=refusal), far)
     async with renamed(tmp_path, engine, LONG) as shown:
         [edit] = await edits(shown)
     assert (edit.range.start.line, edit.text) == (31, "print(breadth)")
