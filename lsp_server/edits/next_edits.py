@@ -166,7 +166,7 @@ class NextEdits:
                 row = anchor.position.line
                 diagnostics = params.diagnostics_from(row)
                 lines, newest = anchor.document.lines, self.history.newest
-                if (there := elsewhere(lines, row, newest, diagnostics)) is not None:
+                for there in elsewhere(lines, row, newest, diagnostics):
                     with suppress(EditRefusedError):
                         return await self._asked(Anchor.of(anchor.document, there), params)
             raise
@@ -190,13 +190,13 @@ class NextEdits:
             return reason
         if not 0 <= params.position.line < len(document.lines):
             return Reason.BAD_POSITION
+        if len(document.lines) > MOST_LINES:
+            return Reason.TOO_LARGE
         if self.history.is_bulk(document.uri):
             return Reason.BULK_EDIT
         return None if self.history.past() else Reason.NOTHING_EDITED
 
     async def _asked(self, anchor: Anchor, params: InlineEditParams) -> Proposal:
-        if len(document.lines) > MOST_LINES:
-            return Reason.TOO_LARGE
         diagnostics = params.diagnostics_from(anchor.position.line)
         task = EditTask(diagnostics=diagnostics)
         return self._judged(anchor.document, await self._written(anchor, task))

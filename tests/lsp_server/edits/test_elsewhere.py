@@ -38,14 +38,22 @@ def text_with(**rows):
             id="a part of another name does not count",
         ),
         pytest.param(text_with(_5="width"), None, None, id="there was no edit"),
+        pytest.param((*LINES, *["x"] * 1_000, "width"), RENAMED, None, id="very far"),
     ],
 )
 def test_a_name_that_an_edit_removed_is_looked_for_far_from_the_cursor(lines, edit, expected):
-    found = elsewhere(lines, 30, edit, ())
-    assert found == (expected and Position(*expected))
+    found = list(elsewhere(lines, 30, edit, ()))
+    assert found == ([] if expected is None else [Position(*expected)])
+
+
+def test_the_nearest_diagnostic_that_is_far_from_such_a_name_comes_next():
+    told = [Diagnostic(line, "undefined") for line in (31, 45, 19, 9)]
+    lines = text_with(_44="width")
+    assert list(elsewhere(lines, 30, RENAMED, told)) == [Position(44, 5), Position(19, 0)]
+    assert list(elsewhere(lines, 30, RENAMED, told[:2])) == [Position(44, 5)]
 
 
 def test_without_such_a_name_the_nearest_diagnostic_far_away_is_taken():
     told = [Diagnostic(line, "undefined") for line in (31, 44, 19, 500)]
-    assert elsewhere(LINES, 30, RENAMED, told) == Position(19, 0)
-    assert elsewhere(LINES, 30, RENAMED, told[:1]) is None
+    assert list(elsewhere(LINES, 30, RENAMED, told)) == [Position(19, 0)]
+    assert list(elsewhere(LINES, 30, RENAMED, told[:1])) == []

@@ -211,9 +211,6 @@ async def test_nothing_is_asked_where_no_edit_may_come(tmp_path, options, change
     assert not engine.tasks
 
 
-async def test_nothing_is_asked_before_an_edit_or_after_it_was_undone(tmp_path):
-    engine = EditEngine(RENAME)
-    async with served(tmp_path, engine) as (shown, _):
 async def test_nothing_is_asked_about_a_file_that_no_model_edits(tmp_path):
     engine = EditEngine(RENAME)
     async with renamed(tmp_path, engine, SOURCE + "\n" * 50_000) as shown:
@@ -221,6 +218,9 @@ async def test_nothing_is_asked_about_a_file_that_no_model_edits(tmp_path):
     assert not engine.tasks
 
 
+async def test_nothing_is_asked_before_an_edit_or_after_it_was_undone(tmp_path):
+    engine = EditEngine(RENAME)
+    async with served(tmp_path, engine) as (shown, _):
         await opened(shown)
         assert await reason_of(shown) == "nothing_edited"
         rename(shown)
@@ -363,6 +363,29 @@ async def test_the_nearest_diagnostic_far_away_gets_a_second_look(tmp_path):
     assert lines == [[3, 20, 29], [20, 29, 3]]
     assert first.diagnostics[0] == Diagnostic(3, "undefined 3")
     assert [one.prefix.count("\n") for one in engine.requests] == [5, 20]
+
+
+async def test_a_diagnostic_gets_a_look_where_the_model_leaves_the_name_alone(tmp_path):
+    fixed = EditOutcome(15, 16, ("line14 = 0",), probability=0.9)
+    engine = EditEngine(NOTHING, NOTHING, fixed)
+    diagnostics = [{"range": span(15), "message": "undefined"}]
+    async with renamed(tmp_path, engine, LONG) as shown:
+        [edit] = await edits(shown, diagnostics=diagnostics)
+    assert edit.text == "line14 = 0"
+    assert [one.prefix.count("\n") for one in engine.requests] == [0, 31, 15]
+
+
+async def test_each_look_ends_with_the_request(tmp_path):
+    engine = EditEngine(NOTHING)
+    engine.before_word = lambda _: setattr(engine, "is_held", engine.num_asked == 3)
+    diagnostics = [{"range": span(15), "message": "undefined"}]
+    async with renamed(tmp_path, engine, LONG) as shown:
+        running = next_edit(shown, diagnostics=diagnostics)
+        await eventually(lambda: engine.is_held)
+        shown.replace(types.Position(4, 0), types.Position(4, 0), "\n")
+        assert not (await running).edits
+        await eventually(lambda: len(engine.ended) == 3)
+    assert engine.ended[-1].value == "cancelled"
 
 
 def span(line):
