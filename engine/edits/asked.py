@@ -18,9 +18,11 @@ from engine.edits.edit_prompt import (
     Refusal,
     RefusedEditError,
 )
-from engine.request import ChatMessage, EditOutcome
+from engine.errors import InputError
+from engine.request import ChatMessage, EditOutcome, EditTask
 from engine.text.lines import leading_space
 
+MOST_ASKED_LINES = 400  # of code that one instruction may change: about 4,000 tokens
 _SYSTEM = (
     "You edit code. Answer with the changed lines in one code block: all of them, complete, "
     "and nothing else."
@@ -28,6 +30,16 @@ _SYSTEM = (
 _FENCE = re.compile("^[ \t]*(`{3,})", re.MULTILINE)
 _MARKDOWN = (".md", ".markdown", ".mdx")  # an answer for such a file often has fences of its own
 Render = Callable[[tuple[ChatMessage, ...], str], str]  # of messages and the answer's beginning
+
+
+def check_lines(task: EditTask, num_lines: int) -> None:
+    """Raise InputError if the lines of an instruction are not there, or too many."""
+    if not task.first < task.end <= num_lines:
+        raise InputError(f"lines {task.first} to {task.end} are no range of {num_lines} lines")
+    if (num_asked := task.end - task.first) > MOST_ASKED_LINES:
+        raise InputError(
+            f"{num_asked} lines are too many to change at once: ask for {MOST_ASKED_LINES} at most"
+        )
 
 
 def asked_prompt(document: EditedDocument, render: Render) -> EditPrompt:

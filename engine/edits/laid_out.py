@@ -9,18 +9,17 @@ from itertools import accumulate
 import msgspec
 
 from engine.config import StopRules
-from engine.edits.asked import Render, asked_prompt
+from engine.edits.asked import Render, asked_prompt, check_lines
 from engine.edits.edit_prompt import EditedDocument, EditPrompt, RefusedEditError
 from engine.edits.formats import format_for
 from engine.edits.instruct import instruct_prompt
-from engine.errors import InputError, NoEditModelError
+from engine.errors import NoEditModelError
 from engine.growing_text import GrowingText
 from engine.model.chat_template import chat_template
 from engine.model.tokenizer import Tokenizer
 from engine.request import CompletionRequest, EditOutcome, EditTask, FinishReason
 from engine.text.lines import last_line
 
-MOST_ASKED_LINES = 400  # of code that one instruction may change: about 4,000 tokens
 _CHARS_PER_TOKEN = 2  # of an answer; code has more
 _NEXT_TOKENS = 1024  # that the answer of a next edit may always have, as Sweep's server allows
 _GROWTH_TOKENS = 256  # that an answer may add to its block: two long docstrings
@@ -133,14 +132,5 @@ class EditLayout:
         )
         if self._format is not None and not task.instruction:
             return LaidOutEdit(self._format(document), document)
-        _check_lines(task, len(document.lines))
+        check_lines(task, len(document.lines))
         return LaidOutEdit(asked_prompt(document, self._render), document)
-
-
-def _check_lines(task: EditTask, num_lines: int) -> None:
-    if not task.first < task.end <= num_lines:
-        raise InputError(f"lines {task.first} to {task.end} are no range of {num_lines} lines")
-    if (num_asked := task.end - task.first) > MOST_ASKED_LINES:
-        raise InputError(
-            f"{num_asked} lines are too many to change at once: ask for {MOST_ASKED_LINES} at most"
-        )

@@ -45,9 +45,8 @@ class ChangedFile:
             first, end = change.first + splice.start, change.first + splice.end
             edit = text_edit(EditOutcome(first, end, splice.lines), document, source.line_end)
             buffer.apply(edit.range, edit.new_text)
-        return cls(
-            source.path, source.content, mark + buffer.text.encode("utf-8", "surrogateescape")
-        )
+        new = buffer.text if text else buffer.text + source.line_end  # no line end was there
+        return cls(source.path, source.content, mark + new.encode("utf-8", "surrogateescape"))
 
     def diff(self, name: str) -> bytes:
         """Return a unified diff, as `git apply` and `patch -p1` take it."""

@@ -117,9 +117,10 @@ def refuse_hidden(source: SourceFile, allowed: Sequence[str]) -> None:
         why = f"line {secret.row + 1} is too long to be checked for secrets"
     else:
         why = f"{secret.reason.sentence} ({secret.sentence})"
+    names = ",".join(dict.fromkeys((path.name, path.resolve().name)))  # of a link, both count
     raise InputError(
         f"{source.path}: {why}; to allow it, name it in the setting "
-        f"allow_secret_files (FOREGRAM_ALLOW_SECRET_FILES={path.name})"
+        f"allow_secret_files (FOREGRAM_ALLOW_SECRET_FILES={names})"
     )
 
 

@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.text import Text
 
 from engine.config import Lookahead, StopRules
+from engine.edits.asked import check_lines
 from engine.errors import InputError
 from engine.request import MAX_INSTRUCTION_CHARS, CompletionRequest, EditTask, FinishReason
 from lsp_server.cli.changed_file import ChangedFile, require_writable
@@ -28,7 +29,9 @@ def show_edit(arguments: argparse.Namespace, settings: Settings) -> int:
     """Change lines of a file, and show the difference. Raises ForegramError."""
     span = LineSpan.parse(arguments.where)
     source = SourceFile.read(span.path)
+    lines = source.text.split("\n")
     task = EditTask(_instruction(arguments), *span.rows_in(source.text))
+    check_lines(task, len(lines))
     refuse_hidden(source, settings.allow_secret_files)
     if arguments.write:
         require_writable(source.path)
@@ -38,7 +41,7 @@ def show_edit(arguments: argparse.Namespace, settings: Settings) -> int:
     if report.result.finish_reason is FinishReason.CANCELLED:
         return INTERRUPTED
     try:
-        change = change_of(report.result.edit, task, source.text.split("\n"))
+        change = change_of(report.result.edit, task, lines)
     except EditRefusedError as refused:
         return _refused(refused, report, is_json=arguments.json)
     changed = ChangedFile.of(source, change)

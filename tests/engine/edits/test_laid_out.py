@@ -5,8 +5,9 @@ import math
 import pytest
 
 from engine.config import StopRules
+from engine.edits.asked import MOST_ASKED_LINES
 from engine.edits.edit_prompt import EditedDocument, EditPrompt, RefusedEditError
-from engine.edits.laid_out import MOST_ASKED_LINES, EditLayout, LaidOutEdit
+from engine.edits.laid_out import EditLayout, LaidOutEdit
 from engine.errors import InputError, NoChatTemplateError, NoEditModelError
 from engine.growing_text import GrowingText
 from engine.request import (

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 
 import pytest
@@ -59,6 +60,8 @@ def test_a_diff_is_printed_that_git_applies_and_the_file_stays(edited, tmp_path,
         ("\ufeffa\nb\n", (0, 1, ("x",)), "\ufeffx\nb\n"),
         ("s = '🦉'\nb\n", (1, 2, ("t = '🦉🦉'",)), "s = '🦉'\nt = '🦉🦉'\n"),
         ("a\nb\n", (2, 2, ("x",)), "a\nb\nx\n"),
+        ("", (0, 1, ("x", "y")), "x\ny\n"),
+        ("\ufeff", (0, 1, ("x",)), "\ufeffx\n"),
         ("a\r\nb\nc\r\n", (0, 3, ("x", "b", "y")), "x\r\nb\ny\r\n"),
     ],
 )
@@ -174,6 +177,25 @@ def test_lines_that_are_not_there_are_a_sentence(edited, capsys, lines, sentence
     status, _, engine = edited(OLD, None, lines=lines)
     assert (status, engine.requests) == (2, [])
     assert sentence in capsys.readouterr().err
+
+
+def test_too_many_lines_are_refused_before_a_model_is_loaded(edited, capsys):
+    status, _, engine = edited("x\n" * 401, None, lines="")
+    assert (status, engine.requests) == (2, [])
+    assert "401 lines are too many" in capsys.readouterr().err
+
+
+def test_a_link_to_a_secret_file_is_edited_once_the_setting_has_the_names_told(
+    edited, tmp_path, capsys, monkeypatch
+):
+    secret = tmp_path / ".env"
+    secret.write_text(f"{OLD}PASSWORD=aB3xk9Qw7Lm2Zr5T\n")
+    (tmp_path / "link.py").symlink_to(secret)
+    outcome = EditOutcome(1, 2, ("b = 4",))
+    assert edited(secret.read_text(), outcome, name="link.py")[0] == 2
+    names = re.search(r"FOREGRAM_ALLOW_SECRET_FILES=(.*)\)", capsys.readouterr().err)[1]
+    monkeypatch.setenv("FOREGRAM_ALLOW_SECRET_FILES", names)
+    assert edited(secret.read_text(), outcome, name="link.py")[0] == 0
 
 
 def test_a_secret_file_is_refused_before_a_model_is_loaded(edited, capsys):
