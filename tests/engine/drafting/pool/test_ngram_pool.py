@@ -172,6 +172,15 @@ def test_a_wide_tree_holds_the_narrow_one():
         np.testing.assert_array_equal(few, many[:16])
 
 
+def test_a_shallow_tree_gives_the_room_of_deep_nodes_to_others():
+    pool = NgramPool(1000, VOCABULARY)
+    pool.add(np.random.default_rng(1).integers(0, VOCABULARY, 300), Source.OPEN_BUFFER)
+    deep, shallow = (paths(pool.draft([1, 2, 3], 40, depth)) for depth in (40, 2))
+    assert max(map(len, shallow)) == 2
+    assert {path for path in deep if len(path) <= 2} < set(shallow)
+    assert not len(pool.draft([1, 2, 3], 40, 0).tokens)
+
+
 @pytest.mark.parametrize(
     ("documents", "context", "drafted"),
     [
