@@ -4,13 +4,13 @@ The lines are shown without the white space that all of them begin with, and get
 """
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from pathlib import PurePosixPath
 from typing import Self
 
-from engine.common_start import common_start
+from engine.common_start import common_ends, common_start
 from engine.edits.block import lines_of, num_blank
 from engine.edits.edit_prompt import (
     EditedDocument,
@@ -84,19 +84,34 @@ class _Block:
 
     def changed(self, answer: Sequence[str]) -> tuple[str, ...]:
         """Return the answer's lines, indented as the block. Raises RefusedEditError."""
-        head, _, tail = _split_blank(self.lines)
+        head, _, tail = _split_blank(self.old)
+        shown = self.lines[len(head) : len(self.lines) - len(tail)]
         _, lines, _ = _split_blank(answer)
         if self.space and all(line.startswith(self.space) for line in filter(str.strip, lines)):
             lines = [line.removeprefix(self.space) for line in lines]
-        lines = [*head, *lines, *tail]
-        is_same = [line.rstrip() for line in lines] == [line.rstrip() for line in self.lines]
-        if is_same and sum(map(len, lines)) >= sum(map(len, self.lines)):  # no blanks are removed
+        is_same = [line.rstrip() for line in lines] == [line.rstrip() for line in shown]
+        if is_same and sum(map(len, lines)) >= sum(map(len, shown)):  # no blanks are removed
             raise RefusedEditError(Refusal.NO_CHANGE)
         new = [self.space + line if line.strip() else line for line in lines]
-        matcher = SequenceMatcher(None, self.lines, lines, autojunk=False)
-        for old, at, size in matcher.get_matching_blocks():  # blank lines keep their white space
-            new[at : at + size] = self.old[old : old + size]
-        return tuple(new)
+        if any(line.isspace() for line in self.old):
+            for old, at, size in _equal(shown, lines):  # blank lines keep their white space
+                new[at : at + size] = self.old[len(head) + old : len(head) + old + size]
+        return (*head, *new, *tail)
+
+
+def _equal(old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[int, int, int]]:
+    """Yield where equal lines start in both, and their number.
+
+    Among 200 new lines or more, frequent ones are found only next to others: all pairs of 1,000
+    blank lines take seconds.
+    """
+    start, tail = common_ends(list(old), list(new))
+    old_end, new_end = len(old) - tail, len(new) - tail
+    yield 0, 0, start
+    matcher = SequenceMatcher(None, old[start:old_end], new[start:new_end])
+    for at, new_at, size in matcher.get_matching_blocks():
+        yield start + at, start + new_at, size
+    yield old_end, new_end, tail
 
 
 def _split_blank(lines: Sequence[str]) -> tuple[Sequence[str], Sequence[str], Sequence[str]]:

@@ -1,5 +1,7 @@
 """Edits that an instruction asks for: what the model reads, and what its answer changes."""
 
+from time import process_time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -128,6 +130,29 @@ def test_lines_of_white_space_stay_where_the_answer_keeps_them():
     lines = ("    x = 1", "    ", "    y = 2", "\t", "    z = 3")
     edit = read(asked(lines, 0, 5), "x = 4\n\ny = 5\n\nz = 6")
     assert edit.lines == ("    x = 4", "    ", "    y = 5", "\t", "    z = 6")
+
+
+def test_blank_lines_around_the_code_keep_their_white_space():
+    assert read(asked(("  ", "x", "", "y", "\t"), 0, 5), "y").lines == ("  ", "y", "\t")
+
+
+def test_lines_of_white_space_stay_in_a_long_answer():
+    """Next to equal lines, and between changed ones if few are changed."""
+    lines = [text for number in range(200) for text in (f"x{number} = 1", "  ")]
+    few = [*lines[:200], "y = 2", "  ", "z = 3", *lines[203:]]
+    more = ["import os", *lines[:-1], "y = 2", "  "]
+    for answer in (few, more):
+        edit = read(asked(lines, 0, 400), "\n".join(answer).replace("  ", ""))
+        assert edit.lines == tuple(answer)
+
+
+def test_a_long_answer_to_double_spaced_text_is_read_at_once():
+    lines = [text for number in range(200) for text in (f"old {number}", " ")]
+    answer = [text for number in range(1_000) for text in (f"new {number}", "")]
+    prompt = asked(lines, 0, 400, path="README.md")
+    begun = process_time()
+    assert read(prompt, "\n".join(answer)).lines == (*answer[:-1], " ")
+    assert process_time() - begun < 0.5  # seconds; 0.01 is usual, and all pairs would take 3
 
 
 def test_the_same_text_is_no_change():
