@@ -23,6 +23,7 @@ from engine.request import ChatMessage, EditOutcome, EditTask
 from engine.text.lines import leading_space
 
 MOST_ASKED_LINES = 400  # of code that one instruction may change: about 4,000 tokens
+FIX = "Fix this problem"  # begins an instruction that never deletes all of its lines
 _SYSTEM = (
     "You edit code. Answer with the changed lines in one code block: all of them, complete, "
     "and nothing else."
@@ -56,7 +57,10 @@ def asked_prompt(document: EditedDocument, render: Render) -> EditPrompt:
     def read(answer: str, is_cut: bool) -> EditOutcome:  # noqa: FBT001 - as an EditPrompt reads
         if is_cut:
             raise RefusedEditError(Refusal.TOKEN_LIMIT)
-        return EditOutcome(task.first, task.end, block.changed(_fenced(answer, fence)))
+        lines = _fenced(answer, fence)
+        if not lines and task.instruction.startswith(FIX):
+            raise RefusedEditError(Refusal.EMPTY_ANSWER)
+        return EditOutcome(task.first, task.end, block.changed(lines))
 
     return EditPrompt(
         text=render((ChatMessage("system", _SYSTEM), ChatMessage("user", content)), prefill),

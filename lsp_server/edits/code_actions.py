@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from lsprotocol import types
 
+from engine.edits.asked import FIX
 from lsp_server.documents.document import Snapshot
 from lsp_server.edits.edit_command import EDIT_COMMAND, shortened
 
@@ -27,7 +28,7 @@ def _fixes(params: types.CodeActionParams, document: Snapshot) -> Iterator[types
     for one in params.context.diagnostics[:_MOST_FIXES]:
         message = " ".join(one.message.split())
         line = document.line(one.range.start.line).strip()
-        instruction = f"Fix this problem in the line `{line}`: {message}"[:_MOST_MESSAGE]
+        instruction = f"{FIX} in the line `{line}`: {message}"[:_MOST_MESSAGE]
         start = types.Position(max(0, one.range.start.line - _AROUND), 0)
         end = types.Position(one.range.end.line + _AROUND + 1, 0)
         title = f"Fix: {shortened(message)}"

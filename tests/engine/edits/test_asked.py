@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.edits.asked import asked_prompt
+from engine.edits.asked import FIX, asked_prompt
 from engine.edits.edit_prompt import EditedDocument, RefusedEditError
 from engine.request import EditTask
 from tests.support import edit_answers
@@ -164,6 +164,11 @@ def test_an_answer_that_is_only_its_end_deletes_the_lines(answer):
     edit = edit_answers.read(asked(first=2), answer)
     assert (edit.first, edit.end, edit.lines) == (2, 3, ())
     assert edit_answers.read(asked(first=2, end=4), answer).lines == ("",)  # none of the blank ones
+
+
+def test_the_fix_of_a_problem_deletes_not_all_lines_around_it():
+    fix = asked(instruction=f"{FIX} in the line `return 0`: `return` needs a docstring")
+    assert refusal(fix, "```") == "empty_answer"
 
 
 @pytest.mark.parametrize("answer", ["", "\n", "```\nI cannot do this."])
