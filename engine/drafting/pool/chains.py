@@ -12,7 +12,7 @@ from kernels.compiled import njit
 
 ORDER = 4  # length of the hashed n-gram
 CHAIN = 64  # occurrences kept per chain, newest first; 40 had 0.7 % fewer tokens a step
-SKIP_CHAIN = 24  # likewise, where the last tokens are passed over
+SKIP_CHAIN = 32  # likewise, where the last tokens are passed over
 PATIENCE = 512  # slots looked at per chain, dead ones included
 MATCH = 32  # longest match told apart
 CONTEXT = 64  # tokens of a context that are looked at
@@ -35,6 +35,7 @@ FOUND = np.dtype(
         ("weight", np.float64),
         ("slot", np.int64),
         ("length", np.int32),  # tokens of the context that match
+        ("distance", np.int32),  # in slots, from the end of the log
         ("worth", np.uint8),  # as a match of so many tokens
         ("source", np.uint8),
         ("kind", np.uint8),  # EXACT, REALIGNED, SKIPPED
@@ -134,11 +135,11 @@ def match_length(tokens, slot, context):
 
 
 @njit(cache=True)
-def keep(found, count, slot, length, worth, weight, source, kind):
+def keep(found, count, slot, distance, length, worth, weight, source, kind):
     """Write one occurrence; return the new count."""
     place = found[count]
     place.slot, place.length, place.worth, place.weight = slot, length, worth, weight
-    place.source, place.kind = source, kind
+    place.distance, place.source, place.kind = distance, source, kind
     return count + 1
 
 
@@ -158,7 +159,8 @@ def follow(
             match = match_length(tokens, slot, context)
             if least <= match <= most:
                 weight = _POWERS[min(match, SATURATED)]
-                count = keep(found, count, start, match, match, weight, sources[start], EXACT)
+                source, distance = sources[start], length - start
+                count = keep(found, count, start, distance, match, match, weight, source, EXACT)
         slot = before[slot]
     return count
 
@@ -233,8 +235,8 @@ def realign(tokens, sources, links, length, context, found, count):
                 weight = BASE**merit
                 place = _place(found, count, start)
                 if place == count or weight > found[place].weight:
-                    worth, source = max(match, int(merit)), sources[start]
-                    keep(found, place, start, match, worth, weight, source, REALIGNED)
+                    worth, source, distance = max(match, int(merit)), sources[start], length - start
+                    keep(found, place, start, distance, match, worth, weight, source, REALIGNED)
                 count = max(count, place + 1)
             slot = step(tokens, length, slot)
     return count
@@ -260,8 +262,8 @@ def skip(tokens, sources, links, length, context, skipped, found, count):
         if slot >= 0 and sources[slot] > 0:
             merit = min(found[i].length, SATURATED) - 2 * skipped
             weight = BASE**merit
-            match = found[i].length
-            count = keep(found, count, slot, match, match, weight, sources[slot], SKIPPED)
+            match, source, distance = found[i].length, sources[slot], length - slot
+            count = keep(found, count, slot, distance, match, match, weight, source, SKIPPED)
     return count
 
 

@@ -9,7 +9,7 @@ share of the weight among its siblings, how many occurrences agree, and how far 
 import numpy as np
 from numba import from_dtype, types
 
-from engine.drafting.pool.chains import FOUND, MAX_FOUND
+from engine.drafting.pool.chains import FOUND
 from kernels.compiled import njit
 
 # Scores are log odds. A logistic regression over the nodes of 200 replayed completions gave their
@@ -19,7 +19,7 @@ LENGTHS, SHARES = 64, 64  # longest match plus depth; steps of the share among s
 _PARTS = (np.arange(SHARES) + 0.5) / SHARES
 _SHARED = 0.40 * np.log(_PARTS / (1 - _PARTS))
 _MATCHED = 0.88 * np.log(1 + np.arange(LENGTHS))
-_AGREED = 0.48 * np.log(np.maximum(1, np.arange(MAX_FOUND + 1)))  # by the number of occurrences
+_AGREED = 0.48 * np.log(np.maximum(1, np.arange(256)))  # by the number of occurrences
 _FAR = 0.16  # by the logarithm of the distance in slots
 # Exact matches, realigned ones, then those that skip the last tokens, by whether the longest exact
 # match has 0, 1, up to 3 or more tokens.
@@ -109,16 +109,15 @@ def heaviest_of(found, keys, low, high):
 
 
 @njit(cache=True, inline="always")
-def cell_of(found, keys, low, high, depth, total, length, longest_exact):
+def cell_of(found, keys, low, high, depth, total, longest_exact):
     """The cell of a node that stands for the occurrences [low, high)."""
-    weight, longest, newest = 0.0, 0, 0
+    weight, longest, distance = 0.0, 0, found[keys[low] & 0xFFFF].distance
     for i in range(low, high):
         one = found[keys[i] & 0xFFFF]
         weight += one.weight
-        longest, newest = max(longest, one.worth), max(newest, one.slot)
+        longest, distance = max(longest, one.worth), min(distance, one.distance)
     kind = found[heaviest_of(found, keys, low, high)].kind
-    match, share, distance = longest + depth, weight / total, length - newest
-    return cell_at(kind, match, share, high - low, distance, longest_exact)
+    return cell_at(kind, longest + depth, weight / total, high - low, distance, longest_exact)
 
 
 @njit(cache=True, inline="always")
@@ -127,7 +126,9 @@ def cell_at(kind, match, share, count, distance, longest_exact):
     section = np.int64(kind)
     if section == SKIPPED:
         section += min(longest_exact, 2 + (longest_exact > 3))
-    score = _KIND[section] + _MATCHED[min(match, LENGTHS - 1)] + _AGREED[count]
+    score = (
+        _KIND[section] + _MATCHED[min(match, LENGTHS - 1)] + _AGREED[min(count, len(_AGREED) - 1)]
+    )
     score += _SHARED[min(int(share * SHARES), SHARES - 1)] - _FAR * np.log(distance)
     return min(max(int((score - LEAST) / WIDTH), 0), CELLS - 1)
 
@@ -178,14 +179,12 @@ def add_child(pending, heap, made, size, low, high, parent, prob, cell):
         from_dtype(PENDING)[::1], types.int32[::1], types.int64, types.int64,
         from_dtype(FOUND)[::1], types.int64[::1], types.int64, types.int64,
         types.int64, types.int64, types.float64, types.float64[::1], types.int64, types.int64,
-        types.int64,
     ),
     cache=True,
 )  # fmt: skip
 def add_children(
-    pending, heap, made, size, found, keys, low, high, parent, depth, prob, table, length, longest,
-    known,
-):  # fmt: skip
+    pending, heap, made, size, found, keys, low, high, parent, depth, prob, table, longest, known
+):
     """Make the nodes below one: runs of equal tokens in [low, high), but not those in [0, known).
 
     Returns the number of nodes made so far.
@@ -202,7 +201,7 @@ def add_children(
         while other < known and keys[other] >> 16 < token:
             other += 1
         if token > 0 and total > 0 and not (other < known and keys[other] >> 16 == token):
-            cell = cell_of(found, keys, first, end, depth, total, length, longest)
+            cell = cell_of(found, keys, first, end, depth, total, longest)
             made = add_child(
                 pending, heap, made, size, first, end, parent, prob * table[cell], cell
             )
@@ -214,8 +213,9 @@ def add_children(
 def expand(tokens, length, found, count, limit, deepest, table, pending, nodes):
     """Write at most `limit` nodes of the draft `nodes`, best first; return their number.
 
-    None is deeper than `deepest` tokens. `found` is used up: its slots move on along the paths that are drafted. Occurrences that skip
-    tokens have a trie of their own, without the roots that the other one has.
+    None is deeper than `deepest` tokens. `found` is used up: its slots move on along the paths that
+    are drafted. Occurrences that skip tokens have a trie of their own, without the roots that the
+    other one has.
     """
     keys, heap = np.empty(count, np.int64), np.empty(count + limit, np.int32)
     depths = np.zeros(limit + 1, np.int64)
@@ -229,12 +229,9 @@ def expand(tokens, length, found, count, limit, deepest, table, pending, nodes):
         else:
             first_skipped -= 1
             keys[first_skipped] = key
+    made = add_children(pending, heap, 0, 0, found, keys, 0, plain, -1, 0, 1.0, table, longest, 0)
     made = add_children(
-        pending, heap, 0, 0, found, keys, 0, plain, -1, 0, 1.0, table, length, longest, 0
-    )  # fmt: skip
-    made = add_children(
-        pending, heap, made, made, found, keys, plain, count, -1, 0, 1.0, table, length, longest,
-        plain,
+        pending, heap, made, made, found, keys, plain, count, -1, 0, 1.0, table, longest, plain
     )  # fmt: skip
     written, size = 0, made
     while size and written < limit:
@@ -252,8 +249,8 @@ def expand(tokens, length, found, count, limit, deepest, table, pending, nodes):
             advance(tokens, length, found, keys, low, high)
         if depth < deepest and high == low + 1 and heaviest.slot >= 0:
             # Most nodes are of one occurrence, and have but one child.
-            match, distance = heaviest.worth + depth, length - heaviest.slot
-            best.cell = cell_at(heaviest.kind, match, 1.0, 1, distance, longest)
+            match = heaviest.worth + depth
+            best.cell = cell_at(heaviest.kind, match, 1.0, 1, heaviest.distance, longest)
             best.parent, best.prob = written - 1, prob * table[best.cell]
             sink(pending, heap, top, size)
             continue
@@ -262,7 +259,7 @@ def expand(tokens, length, found, count, limit, deepest, table, pending, nodes):
         if depth < deepest and high > low + 1:
             new = add_children(
                 pending, heap, made, size, found, keys, low, high, written - 1, depth, prob, table,
-                length, longest, 0,
+                longest, 0,
             )  # fmt: skip
             size, made = size + new - made, new
     return written

@@ -43,15 +43,16 @@ class Continuation(NamedTuple):
     """Tokens int32 that follow an occurrence of a context, and how good the occurrence is."""
 
     tokens: np.ndarray
-    match: int  # tokens of the context that agree
+    worth: int  # as a match of so many tokens
+    distance: int  # in slots, from the end of the log
     weight: float
     source: int
     kind: int  # EXACT, REALIGNED
 
     def closer(self, num_tokens: int) -> Self:
         """As if the match were longer by some tokens, which agree by their text."""
-        match = min(self.match + num_tokens, MATCH)
-        return self._replace(match=match, weight=self.weight * BASE**num_tokens)
+        worth = min(self.worth + num_tokens, MATCH)
+        return self._replace(worth=worth, weight=self.weight * BASE**num_tokens)
 
 
 class TokenLog:
@@ -128,8 +129,8 @@ class TokenLog:
         parts, slot = [np.array([SEPARATOR], np.int32)], 1  # a log of their own
         for i, path in enumerate(paths[:MAX_FOUND]):
             start = slot if path.tokens.size else -1
-            match = path.match
-            self._found[i] = path.weight, start, match, match, path.source, path.kind
+            _, worth, distance, weight, source, kind = path
+            self._found[i] = weight, start, worth, distance, worth, source, kind
             parts += [path.tokens, parts[0]]
             slot += path.tokens.size + 1
         log = np.concatenate(parts), slot
@@ -148,7 +149,9 @@ class TokenLog:
         rows = np.empty((kept.size, num_tokens), np.int32)
         read(self.tokens, self.length, kept["slot"], rows)
         lengths = (rows >= 0).sum(axis=1).tolist()  # nothing stands behind a text's end
-        columns = (kept[name].tolist() for name in ("length", "weight", "source", "kind"))
+        columns = (
+            kept[name].tolist() for name in ("worth", "distance", "weight", "source", "kind")
+        )
         return [
             Continuation(row[:length], *values)
             for row, length, *values in zip(rows, lengths, *columns, strict=True)

@@ -39,7 +39,7 @@ def found(pool, context):
     """What follows a context, as text, and where it stands."""
     places = pool.continuations([ord(char) for char in context], 20)
     return Counter(
-        (one.match, "".join(map(chr, one.tokens.tolist())), one.source) for one in places
+        (one.worth, "".join(map(chr, one.tokens.tolist())), one.source) for one in places
     )
 
 

@@ -63,7 +63,7 @@ class Twins:
             (match, self.naive.continuation(*place, 20)) for place, match in followers.items()
         )
         found = Counter(
-            (one.match, tuple(one.tokens.tolist())) for one in self.pool.continuations(context, 20)
+            (one.worth, tuple(one.tokens.tolist())) for one in self.pool.continuations(context, 20)
         )
         if expected.total() <= CHAIN:
             assert found == expected
@@ -206,8 +206,8 @@ def test_an_occurrence_that_the_chains_hash_alike_is_compared_token_by_token():
     ids = rng.integers(0, 1000, 7000)
     pool.add(ids, Source.OPEN_BUFFER)
     for start in range(0, 6000, 500):
-        best = max(pool.continuations(ids[start : start + 5], 1), key=lambda one: one.match)
-        assert (best.match, best.tokens.tolist()) == (5, [ids[start + 5]])
+        best = max(pool.continuations(ids[start : start + 5], 1), key=lambda one: one.worth)
+        assert (best.worth, best.tokens.tolist()) == (5, [ids[start + 5]])
 
 
 def test_a_pool_that_outgrows_its_heads_drafts_what_one_with_all_of_them_drafts(monkeypatch):
