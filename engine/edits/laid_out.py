@@ -82,7 +82,7 @@ class LaidOutEdit:
         prefill = self.prompt.prefill
         old, new = self.prompt.block.split("\n"), (prefill + answer).split("\n")
         starts = list(accumulate((len(line) + 1 for line in new), initial=-len(prefill)))
-        matcher = SequenceMatcher(None, old, new, autojunk=False)
+        matcher = SequenceMatcher(None, old, new)
         for tag, _, _, first, end in matcher.get_opcodes():
             if tag != "equal":
                 yield range(starts[first], max(starts[end], starts[first] + 1))
