@@ -42,8 +42,11 @@ class HeldDocuments:
     async def bring(self, snapshot: Snapshot) -> None:
         """Bring the host up to date between requests; if that fails, the next request does."""
         async with self.in_step:
-            client, syncs = self._search.client, self.sync.syncs(snapshot)
-            if client is None or not syncs.buffers or self.sync.is_past(snapshot):
+            client = self._search.client
+            if client is None or not self._may_go(snapshot):
+                return
+            syncs = self.sync.syncs(snapshot)
+            if not syncs.buffers or self.sync.is_past(snapshot):
                 return
             try:
                 await client.sync(SyncRequest(self.known_as, self._workspace.root, syncs.buffers))
@@ -54,6 +57,13 @@ class HeldDocuments:
                     _LOG.info("the host refused documents: %s", error.problem.message)
             except HostGoneError as error:
                 _LOG.info("documents could not be sent ahead: %s", error)
+
+    def _may_go(self, snapshot: Snapshot) -> bool:
+        """Whether a document is still open, and may leave the editor, then and now."""
+        now = self._workspace.documents.snapshot(snapshot.uri)
+        if not isinstance(now, Snapshot) or now.opening != snapshot.opening:
+            return False
+        return all(map(self._workspace.permissions.may_send, (snapshot, now)))
 
     async def retract(self) -> tuple[str, ...]:
         """Have the host close documents that are closed or hidden, and return their URIs."""

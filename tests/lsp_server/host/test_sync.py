@@ -7,6 +7,7 @@ import pytest
 from lsprotocol import types
 
 from engine.host.protocol import MAX_FEEDBACK
+from lsp_server.documents.document import Snapshot
 from lsp_server.documents.documents import Documents
 from lsp_server.host import held_documents
 from lsp_server.host.sync import HostSync
@@ -131,6 +132,42 @@ async def test_before_a_request_few_documents_are_judged_and_at_a_pause_all(tmp_
         judged.clear()
         assert await editor.link.documents.retract() == ()
         assert set(judged) == uris | {A}
+
+
+@pytest.mark.parametrize(
+    ("meanwhile", "num_held"),
+    [
+        pytest.param((), 1, id="nothing happens"),
+        pytest.param(("hide",), 0, id="it is hidden"),
+        pytest.param(("paste a key",), 0, id="a key is pasted"),
+        pytest.param(("close",), 0, id="it is closed"),
+        pytest.param(("close", "open"), 0, id="it is opened anew"),
+    ],
+)
+async def test_a_document_that_is_hidden_or_closed_while_it_waits_is_not_sent(
+    tmp_path, monkeypatch, meanwhile, num_held
+):
+    async with connected(tmp_path, HeldEngine()) as editor:
+        editor.open(SOURCE, A)
+        await editor.link.search.ready()
+        snapshot, held = editor.documents.snapshot(A), editor.link.documents
+        assert isinstance(snapshot, Snapshot)
+        permissions = editor.link._workspace.permissions
+        key = types.TextDocumentContentChangeWholeDocument(KEY)
+        do = {
+            "hide": lambda: monkeypatch.setattr(permissions, "may_send", lambda _: False),
+            "paste a key": lambda: editor.documents.change(A, 2, [key]),
+            "close": lambda: editor.documents.close(A),
+            "open": lambda: editor.open(SOURCE, A),
+        }
+        async with held.in_step:
+            sending = asyncio.create_task(held.bring(snapshot))
+            await asyncio.sleep(0)  # until it waits
+            for what in meanwhile:
+                do[what]()
+        await sending
+        assert editor.host.service.buffers.usage_of().buffers == num_held
+        assert len(held.sync) == num_held
 
 
 async def test_a_host_that_did_not_hear_is_told_again(tmp_path, monkeypatch):
