@@ -167,8 +167,11 @@ class NextEdits:
                 diagnostics = params.diagnostics_from(row)
                 lines, newest = anchor.document.lines, self.history.newest
                 for there in elsewhere(lines, row, newest, diagnostics):
-                    with suppress(EditRefusedError):
+                    try:
                         return await self._asked(Anchor.of(anchor.document, there), params)
+                    except EditRefusedError as later:
+                        if not _is_of_model(later):
+                            raise
             raise
 
     def _anchor(self, params: InlineEditParams) -> Anchor:
@@ -225,6 +228,12 @@ class NextEdits:
         if self.proposals.is_settled(proposal):
             raise EditRefusedError(Reason.EDIT_KNOWN)
         return proposal
+
+
+def _is_of_model(refused: EditRefusedError) -> bool:
+    """Whether the model was asked and proposes nothing; otherwise a next look is in vain."""
+    code = refused.code
+    return code in _LOOKS_ON | {OUTSIDE, Reason.EDIT_UNSURE} or code in frozenset(Refusal)
 
 
 def _reason(refused: EditRefusedError) -> tuple[Reason, str]:

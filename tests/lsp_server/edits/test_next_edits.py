@@ -9,7 +9,8 @@ from lsprotocol import types
 from msgspec.structs import replace
 from pygls.exceptions import JsonRpcException
 
-from engine.errors import NoEditModelError
+from engine.errors import CacheError, DeviceLostError, NoEditModelError
+from engine.host.quotas import Quotas
 from engine.request import Diagnostic, EditOutcome, PastEdit
 from lsp_server.edits.next_edits import SURE
 from lsp_server.workspace_files import WorkspaceFiles
@@ -373,6 +374,56 @@ async def test_a_diagnostic_gets_a_look_where_the_model_leaves_the_name_alone(tm
         [edit] = await edits(shown, diagnostics=diagnostics)
     assert edit.text == "line14 = 0"
     assert [one.prefix.count("\n") for one in engine.requests] == [0, 31, 15]
+
+
+@pytest.mark.parametrize(
+    "second",
+    [
+        pytest.param(EditOutcome(refusal="token_limit"), id="cut"),
+        pytest.param(EditOutcome(refusal="long_lines"), id="a long line"),
+        pytest.param(EditOutcome(31, 32, ("print(1)",), probability=SURE - 0.01), id="unsure"),
+        pytest.param(EditOutcome(99, 99, ("x",)), id="outside the document"),
+    ],
+)
+async def test_whatever_the_model_lacks_at_the_second_look_a_third_one_comes(tmp_path, second):
+    fixed = EditOutcome(15, 16, ("line14 = 0",), probability=0.9)
+    diagnostics = [{"range": span(15), "message": "undefined"}]
+    async with renamed(tmp_path, EditEngine(NOTHING, second, fixed), LONG) as shown:
+        [edit] = await edits(shown, diagnostics=diagnostics)
+    assert edit.text == "line14 = 0"
+
+
+async def test_a_host_that_fails_at_the_second_look_is_not_asked_a_third_time(tmp_path):
+    engine = EditEngine(NOTHING, CacheError("no space"), RENAME)
+    diagnostics = [{"range": span(15), "message": "undefined"}]
+    async with renamed(tmp_path, engine, LONG) as shown:
+        assert await reason_of(shown, diagnostics=diagnostics) == "host_failed"
+    assert engine.num_asked == 2
+
+
+async def test_a_device_that_is_lost_at_the_second_look_is_told(tmp_path):
+    engine = EditEngine(NOTHING, DeviceLostError("the device is lost"), RENAME)
+    diagnostics = [{"range": span(15), "message": "undefined"}]
+    with pytest.raises(DeviceLostError):  # of the host, which ends
+        async with renamed(tmp_path, engine, LONG) as shown:
+            assert await reason_of(shown, diagnostics=diagnostics) == "device_lost"
+    assert engine.num_asked == 2
+
+
+async def test_a_quota_that_is_used_up_at_the_second_look_is_told(tmp_path):
+    engine = EditEngine(NOTHING)
+    diagnostics = [{"range": span(15), "message": "undefined"}]
+    async with served(tmp_path, engine) as (shown, host):
+        await opened(shown, LONG)
+        rename(shown, LONG)
+
+        def use_up(_):
+            [requests] = host.service.limits._requests.values()
+            requests.quotas, requests.left = Quotas(requests=1), -9.0
+
+        engine.before_word = use_up
+        assert await reason_of(shown, diagnostics=diagnostics) == "quota"
+    assert engine.num_asked == 1
 
 
 async def test_each_look_ends_with_the_request(tmp_path):
