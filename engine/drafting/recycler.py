@@ -6,7 +6,7 @@ the current token, likeliest paths first (Luo et al. 2024, arXiv 2408.08696).
 
 import numpy as np
 
-from engine.drafting.tree import EMPTY_DRAFT, Draft, Source, blank, cut
+from engine.drafting.tree import Draft, Source, blank, cut
 from engine.model.causal_lm import NUM_TOP
 from kernels.compiled import njit
 
@@ -41,8 +41,6 @@ class Recycler:
 
     def draft(self, root: int, nodes: int) -> Draft:
         """Return the `nodes` likeliest nodes below the token `root`, or all there are."""
-        if self._next[root, 0] == _NONE:
-            return EMPTY_DRAFT
         draft = blank(nodes)
         return cut(draft, _walk(self._next, self._probs, root, draft))
 
