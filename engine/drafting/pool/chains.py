@@ -34,9 +34,8 @@ FOUND = np.dtype(
     [
         ("weight", np.float64),
         ("slot", np.int64),
-        ("length", np.int32),  # tokens of the context that match
         ("distance", np.int32),  # in slots, from the end of the log
-        ("worth", np.uint8),  # as a match of so many tokens
+        ("worth", np.uint8),  # as an exact match of so many tokens
         ("source", np.uint8),
         ("kind", np.uint8),  # EXACT, REALIGNED, SKIPPED
     ],
@@ -135,10 +134,10 @@ def match_length(tokens, slot, context):
 
 
 @njit(cache=True)
-def keep(found, count, slot, distance, length, worth, weight, source, kind):
+def keep(found, count, slot, distance, worth, weight, source, kind):
     """Write one occurrence; return the new count."""
     place = found[count]
-    place.slot, place.length, place.worth, place.weight = slot, length, worth, weight
+    place.slot, place.worth, place.weight = slot, worth, weight
     place.distance, place.source, place.kind = distance, source, kind
     return count + 1
 
@@ -160,7 +159,7 @@ def follow(
             if least <= match <= most:
                 weight = _POWERS[min(match, SATURATED)]
                 source, distance = sources[start], length - start
-                count = keep(found, count, start, distance, match, match, weight, source, EXACT)
+                count = keep(found, count, start, distance, match, weight, source, EXACT)
         slot = before[slot]
     return count
 
@@ -236,7 +235,7 @@ def realign(tokens, sources, links, length, context, found, count):
                 place = _place(found, count, start)
                 if place == count or weight > found[place].weight:
                     worth, source, distance = max(match, int(merit)), sources[start], length - start
-                    keep(found, place, start, distance, match, worth, weight, source, REALIGNED)
+                    keep(found, place, start, distance, worth, weight, source, REALIGNED)
                 count = max(count, place + 1)
             slot = step(tokens, length, slot)
     return count
@@ -260,10 +259,10 @@ def skip(tokens, sources, links, length, context, skipped, found, count):
         for _ in range(skipped):
             slot = step(tokens, length, slot) if slot >= 0 else -1
         if slot >= 0 and sources[slot] > 0:
-            merit = min(found[i].length, SATURATED) - 2 * skipped
+            merit = min(found[i].worth, SATURATED) - 2 * skipped
             weight = BASE**merit
-            match, source, distance = found[i].length, sources[slot], length - slot
-            count = keep(found, count, slot, distance, match, match, weight, source, SKIPPED)
+            match, source, distance = found[i].worth, sources[slot], length - slot
+            count = keep(found, count, slot, distance, match, weight, source, SKIPPED)
     return count
 
 
@@ -276,7 +275,7 @@ def gather(tokens, sources, links, length, context, found):
     count = occurrences(tokens, sources, links, length, context, CHAIN, found, 0)
     longest = 0
     for i in range(count):
-        longest = max(longest, found[i].length)
+        longest = max(longest, found[i].worth)
     if longest < CERTAIN:
         count = realign(tokens, sources, links, length, context, found, count)
         for skipped in range(1, min(SKIPS, last) + 1):

@@ -130,7 +130,7 @@ class TokenLog:
         for i, path in enumerate(paths[:MAX_FOUND]):
             start = slot if path.tokens.size else -1
             _, worth, distance, weight, source, kind = path
-            self._found[i] = weight, start, worth, distance, worth, source, kind
+            self._found[i] = weight, start, distance, worth, source, kind
             parts += [path.tokens, parts[0]]
             slot += path.tokens.size + 1
         log = np.concatenate(parts), slot
