@@ -52,15 +52,20 @@ def ran(script):
     return [one["command"] for one in found if one.get("arguments") == ["seven"]]
 
 
+def show_edit(script, window):
+    """Type in the first line, and wait for the marks of an edit of the third."""
+    script.answers(METHOD, edit(2, 0, 21, "total = cost * count"))
+    window.go_to(1, 1)
+    window.type("# ")
+    wait_for_marks(window, NextEdit(("price",), ("cost",)))
+
+
 def wait_for_request(script, window, number):
     window.until(lambda: len(script.heard(METHOD)) >= number, f"request {number}")
 
 
 def test_tab_applies_an_edit_nearby_in_one_step_to_undo_and_asks_what_follows(script, window):
-    script.answers(METHOD, edit(2, 0, 21, "total = cost * count"))
-    window.go_to(1, 1)
-    window.type("# ")
-    wait_for_marks(window, NextEdit(("price",), ("cost",)))
+    show_edit(script, window)
     typed = window.screen().document
     (request,) = script.heard(METHOD)
     assert request["textDocument"]["version"] == 3
@@ -119,10 +124,7 @@ def test_the_file_of_the_server_turns_edits_into_hints(code, shop):
 
 
 def test_escape_dismisses_an_edit_until_something_changes(script, window):
-    script.answers(METHOD, edit(2, 0, 21, "total = cost * count"))
-    window.go_to(1, 1)
-    window.type("# ")
-    wait_for_marks(window, NextEdit(("price",), ("cost",)))
+    show_edit(script, window)
     window.press("Escape")
     wait_for_marks(window, NOTHING)
     window.until(lambda: ran(script) == [REJECT], "the refusal")
@@ -182,10 +184,7 @@ def test_nothing_is_asked_for_while_a_text_is_selected(script, window):
 
 @pytest.mark.parametrize("keys", [["Shift+ArrowRight"], ["Shift+Alt+ArrowDown"]], ids="-".join)
 def test_an_edit_leaves_where_text_is_selected_or_there_are_several_cursors(script, window, keys):
-    script.answers(METHOD, edit(2, 0, 21, "total = cost * count"))
-    window.go_to(1, 1)
-    window.type("# ")
-    wait_for_marks(window, NextEdit(("price",), ("cost",)))
+    show_edit(script, window)
     window.press(*keys)
     wait_for_marks(window, NOTHING)
     window.until(lambda: ran(script) == [IGNORE], "the server knows")
@@ -280,10 +279,7 @@ def test_an_edit_gives_way_to_a_suggestion_that_comes_later(script, window):
 
 
 def test_an_edit_that_cannot_be_made_is_told_of(script, window):
-    script.answers(METHOD, edit(2, 0, 21, "total = cost * count"))
-    window.go_to(1, 1)
-    window.type("# ")
-    wait_for_marks(window, NextEdit(("price",), ("cost",)))
+    show_edit(script, window)
     window.command("File: Set Active Editor Read-only in Session")
     window.command("foregram: Go to the Next Edit, or Apply It")
     window.wait_for_message("the edit was not made")
