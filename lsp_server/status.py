@@ -27,6 +27,7 @@ _INACTIVE = HIDING | {
     Reason.TOO_LARGE,
 }
 ASK_AGAIN = "foregram/askAgain"
+MORE_TEXT = "foregram/moreText"
 _MANY_FILES = 200  # fewer files are read in a moment, without a progress bar
 _SEARCHING = "Looking for the running model…"
 _LEVELS = {"Error": types.MessageType.Error, "Warning": types.MessageType.Warning}
@@ -131,6 +132,11 @@ class StatusLine:
         """Have the client repeat its last request, if it can."""
         if self.can_ask_again:
             self._server.protocol.notify(ASK_AGAIN, {})
+
+    def has_more(self, uri: str, version: int) -> None:
+        """Tell that a document's suggestion has become longer than the last answer shows."""
+        if self.can_ask_again:
+            self._server.protocol.notify(MORE_TEXT, {"uri": uri, "version": version})
 
     def configure(self, settings: Settings, unusable_model: str) -> None:
         """Apply the settings; `unusable_model` says what is wrong with the model's name."""
