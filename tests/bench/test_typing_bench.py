@@ -15,7 +15,8 @@ from tests.bench.simulated.typist import KeyPress, TypedTrace
 
 SHOWN = Suggestion(0.5, 0.4, 0.5, "abcd", 4, 3, 0.1, 0.3)
 RUN = AssistedTrace(
-    TypedTrace("a", (0.2, 0.2), (KeyPress(0.2, 0.0, "key", 1),), (SHOWN,), ((0.5, 0.9),)), Effort()
+    TypedTrace("a", (0.2, 0.2), (KeyPress(0.2, 0.0, "key", "a"),), (SHOWN,), ((0.5, 0.9),)),
+    Effort(),
 )
 
 

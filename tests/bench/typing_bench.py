@@ -34,6 +34,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--against PATH": "another foregram, as of an older checkout, beside which the same is typed "
         "in turn",
         "--seed SEED =1": "the person's pace; 1 by default",
+        "--typos P =0": "the share of letters and digits that are typed wrong and then deleted",
+        "--closes": "the editor beside foregram closes brackets and quotes",
         "--llama-server PATH": "the llama.cpp to compare with; the llama-server that a shell finds "
         "by default",
     }
@@ -64,10 +66,12 @@ async def _typed(
         programs["against"] = [*_ELSEWHERE, str(arguments.against.absolute())]
     async with AsyncExitStack() as stack:
         sides: list[Side] = [
-            await stack.enter_async_context(foregram_side(name, program, settings, environ))
+            await stack.enter_async_context(
+                foregram_side(name, program, settings, environ, closes=arguments.closes)
+            )
             for name, program in programs.items()
         ]
-        typist = Typist(arguments.seed)
+        typist = Typist(arguments.seed, typos=arguments.typos)
         return await take_turns([*sides, *peers], tracked(traces, "traces"), typist)
 
 

@@ -6,7 +6,7 @@ import sys
 import threading
 from asyncio import StreamReader, StreamWriter
 from asyncio.subprocess import Process
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, closing, suppress
 from functools import partial
 from pathlib import Path
@@ -44,6 +44,7 @@ class Editor:
         self.registered: list[str] = []  # methods that the server registered for
         self.states: list[dict[str, Any]] = []
         self.num_asked_again = 0
+        self.on_more_text: Callable[[str, int], None] = ignored
         self.edits: list[types.ApplyWorkspaceEditParams] = []
         self.refuses_edits = ""  # the reason why it applies none
         self.capabilities: types.ServerCapabilities | None = None
@@ -138,6 +139,10 @@ class Editor:
         reason = self.refuses_edits or None
         return types.ApplyWorkspaceEditResult(applied=reason is None, failure_reason=reason)
 
+    def more_text(self, params: Any) -> None:
+        """Hear that the server has longer text for a version of a document."""
+        self.on_more_text(params.uri, params.version)
+
     async def reasons(self) -> list[str]:
         return [answer["reason"] for answer in await self.run("foregram.why")]
 
@@ -207,6 +212,7 @@ async def editor(
 
     # pygls sets attributes, which methods do not allow.
     client.feature(types.WORKSPACE_APPLY_EDIT)(partial(shown.apply))
+    client.feature("foregram/moreText")(partial(shown.more_text))
 
     try:
         async with _connected(client, environ or {}, socket, command):
@@ -315,6 +321,10 @@ def _listen(client: LanguageClient, reader: StreamReader, writer: StreamWriter) 
 def behind(text: str) -> types.Position:
     """Return the position at the end of `text`."""
     return types.Position(text.count("\n"), utf16_len(text.rpartition("\n")[2]))
+
+
+def ignored(_uri: str, _version: int) -> None:
+    """Take no notice of longer text."""
 
 
 def utf16_len(text: str) -> int:

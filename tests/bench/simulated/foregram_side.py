@@ -21,6 +21,7 @@ from tests.bench.simulated.traces import Trace
 from tests.support.editor import Editor, editor
 from tests.support.polling import ServerError
 
+_OPTIONS = {"editorInfo": {"name": "simulated", "version": "1"}, "asksAgain": True}
 _READY_S = 180.0
 _POLL_S = 0.05
 
@@ -36,6 +37,7 @@ class ForegramSide:
     program: Sequence[str]
     settings: Settings  # the runtime folder belongs to this side alone
     environ: Mapping[str, str]
+    closes: bool = False  # whether the editor closes brackets
     process_ids: list[int] = field(default_factory=list)  # the host's
 
     @asynccontextmanager
@@ -45,12 +47,16 @@ class ForegramSide:
         with TemporaryDirectory(prefix="foregram-") as folder:
             uris = _written(trace, Path(folder))
             root = Path(folder).as_uri()
-            async with editor(command=command, environ=self.environ, root=root) as shown:
+            async with editor(
+                command=command, environ=self.environ, root=root, options=_OPTIONS
+            ) as shown:
                 _open(shown, trace, uris)
                 await _until_ready(shown)
                 self.process_ids = self._found_hosts()
                 await shown.items()  # as after writing the text before
-                sitting = ForegramSitting(shown, trace, self.settings, self.process_ids)
+                sitting = ForegramSitting(
+                    shown, trace, self.settings, self.process_ids, self.closes
+                )
                 await sitting.begin()
                 yield sitting
 
@@ -74,7 +80,12 @@ class ForegramSide:
 
 @asynccontextmanager
 async def foregram_side(
-    name: str, program: Sequence[str], settings: Settings, environ: Mapping[str, str]
+    name: str,
+    program: Sequence[str],
+    settings: Settings,
+    environ: Mapping[str, str],
+    *,
+    closes: bool = False,
 ) -> AsyncIterator[ForegramSide]:
     """Yield a side whose host starts with the first sitting and ends with the block.
 
@@ -90,7 +101,7 @@ async def foregram_side(
             "FOREGRAM_RUNTIME": str(own.runtime_folder),
             "FOREGRAM_CACHE": str(own.cache_folder),
         }
-        side = ForegramSide(name, program, own, {**environ, **folders})
+        side = ForegramSide(name, program, own, {**environ, **folders}, closes)
         try:
             yield side
         finally:

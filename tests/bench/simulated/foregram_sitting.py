@@ -12,12 +12,13 @@ from pygls.exceptions import JsonRpcException
 from lsp_server.host.address import host_address
 from lsp_server.host.client import host_status
 from lsp_server.settings import Settings
+from tests.bench.simulated.closing import ClosingEditor
 from tests.bench.simulated.person import Action
 from tests.bench.simulated.processes import cpu_s
 from tests.bench.simulated.screen import Screen, Suggestion
 from tests.bench.simulated.sides import Effort
 from tests.bench.simulated.traces import Trace
-from tests.support.editor import Editor, utf16_len
+from tests.support.editor import Editor, ignored, utf16_len
 
 _FROM_MEMORY_S = 0.005  # seconds; a faster answer was computed before
 _INACCURATE_S = 0.05  # seconds by which the host's times may differ from ours
@@ -28,17 +29,20 @@ _COUNTERS = ("tokens_total", "prefill_seconds_sum", "decode_seconds_sum")
 
 @dataclass(slots=True)
 class ForegramSitting:
-    """An editor like VS Code at each key, without closing brackets.
+    """An editor like VS Code at each key; `closes`: it closes brackets and quotes.
 
-    It asks again in place of the former request. Each answer, even an empty one, replaces the shown
-    text; the rest of a text that is typed along stays until then.
+    It asks again in place of the former request, also when the server has more text. Each answer,
+    even an empty one, replaces the shown text; the rest of a text that is typed along stays until
+    then.
     """
 
     editor: Editor
     trace: Trace
     settings: Settings
     host_ids: Sequence[int]
+    closes: bool = False
     screen: Screen = field(init=False)
+    _closing: ClosingEditor = field(init=False)
     _requests: int = 0
     _shown: types.InlineCompletionItem | None = None
     _waiting_since: float | None = None  # since the first unanswered request
@@ -55,23 +59,40 @@ class ForegramSitting:
 
     def watch(self, screen: Screen) -> None:
         self.screen = screen
-        self.editor.type(self.trace.approach)
+        self._closing = ClosingEditor(self.editor, self.editor.after)
+        self._closing.accept(self.trace.approach)
+        self.editor.on_more_text = self._more_text
         self._begin(self._ask())
 
     def press(self, action: Action) -> None:
-        self.editor.type(action.text)
+        self._write(action)
         if action.kind == "all":
             self._begin(self._accept())
-        elif action.kind != "key":
+        elif action.kind in ("line", "word"):
             self._tell_part(action.text)
         self._taken += action.text
         self._begin(self._ask())
+
+    def _write(self, action: Action) -> None:
+        if action.kind == "erase":
+            self.editor.erase()
+        elif action.kind == "slip":
+            self.editor.type(action.text)
+        elif action.kind == "key" and self.closes:
+            self._closing.type(action.text)
+        else:
+            self._closing.accept(action.text)
+
+    def _more_text(self, uri: str, version: int) -> None:
+        if (uri, version) == (self.editor.uri, self.editor.version):
+            self._begin(self._ask())
 
     async def answered(self) -> None:
         """Wait until all requests so far are answered, or cancelled for newer ones."""
         await asyncio.gather(*self._tasks)
 
     async def effort(self) -> Effort:
+        self.editor.on_more_text = ignored
         self._cancel()
         await self.answered()
         await self._count_reasons()
@@ -154,10 +175,10 @@ class ForegramSitting:
             return text
         before = _from_utf16(self._line, place.start.character)
         covered = place.end.character - self.editor.position.character
-        tail = self.trace.suffix.partition("\n")[0][: max(0, covered)]
+        tail = self.editor.after.partition("\n")[0][: max(0, covered)]
         if not text.startswith(before) or not text.endswith(tail):
             return ""
-        return text.removeprefix(before).removesuffix(tail)
+        return text.removeprefix(before).removesuffix(tail[len(self._closing.closers) :])
 
     @property
     def _line(self) -> str:

@@ -62,21 +62,31 @@ class Screen:
     suggestions: list[Suggestion] = field(default_factory=list)
     visible: list[tuple[float, float]] = field(default_factory=list)  # start, end; the last is open
     key_at: float = 0.0  # the last key
+    num_flickers: int = 0  # answers that withdrew or changed what they found
     _gone_at: float = 0.0
     _shown_since: float | None = None
     _known: str = ""  # the last text shown, without its written part
+    _known_before: str = ""  # the same before the last key
 
     def write(self, text: str) -> None:
         """Write `text`; ghost text that begins with it stays."""
         self.rest = self.rest.removeprefix(text)
         self.key_at = now = self.now()
+        self._known_before = self._known
         self._known = self._known[len(text) :] if self._known.startswith(text) else ""
         # At the same moment, or text that a key removed would count a little longer.
         self._set(self.ghost.typed_along(text), now)
 
+    def erase(self) -> None:
+        """Delete the wrong character written last; text that comes back then is nothing new."""
+        self.key_at = now = self.now()
+        self._known = self._known_before
+        self._set(NOTHING, now)
+
     def show(self, text: str, request_s: float) -> Suggestion | None:
         """Show an answer, of which an empty one removes ghost text; return its new part."""
         now, former = self.now(), self.ghost.text
+        self.num_flickers += not text.startswith(former)
         added = len(text) - common_start(self._known, text)
         suggestion = None
         if added:

@@ -64,7 +64,7 @@ def typed(tmp_path):
 
 async def test_what_the_server_says_is_shown_taken_and_counted(typed):
     run = await typed(KnowingEngine())
-    assert sum(key.num_chars for key in run.typed.keys) == len(TRACE.target)
+    assert sum(len(key.text) for key in run.typed.keys) == len(TRACE.target)
     assert "all" in {key.kind for key in run.typed.keys}
     assert len(run.typed.keys) < len(run.typed.own_s) / 2
     assert {shown.wrong_chars for shown in run.typed.suggestions} == {0}

@@ -57,6 +57,18 @@ def test_keys_take_140_ms_in_a_line_and_500_ms_where_one_starts():
     assert median(others) == pytest.approx(0.14, rel=0.05)
 
 
+def test_a_slip_is_deleted_by_the_next_key_and_costs_alone_the_same_keys():
+    person, written = Person(TARGET, "1", typos=1.0), ""
+    kinds = []
+    while not person.is_done:
+        action = person.act("", "")
+        kinds.append(action.kind)
+        written = written[:-1] if action.kind == "erase" else written + action.text
+    assert written == TARGET
+    assert kinds[:3] == ["slip", "erase", "key"]
+    assert len(kinds) == len(person.own_intervals)
+
+
 @given(st.text("ab \n", min_size=1, max_size=20), st.data())
 def test_whatever_is_shown_the_target_is_written(target, data):
     person, written = Person(target, "1"), ""

@@ -63,6 +63,22 @@ def test_it_remembers_when_something_was_visible(screen, time):
     assert screen.visible == [(0.0, 2.0), (3.0, 4.0)]
 
 
+def test_text_that_an_answer_withdraws_or_changes_flickers(screen):
+    for text in ("ret", "return", "raise", "", "return"):
+        screen.show(text, 0.0)
+    screen.write("r")
+    assert screen.num_flickers == 2
+
+
+def test_text_that_comes_back_behind_a_deleted_slip_is_nothing_new(screen):
+    screen.show("return foo", 0.0)
+    screen.write("x")
+    screen.show("", 0.0)
+    screen.erase()
+    assert screen.ghost.text == ""
+    assert screen.show("return foo", 0.0) is None
+
+
 RETURN = Ghost().replaced("return", 1.0)
 
 

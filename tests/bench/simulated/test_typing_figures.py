@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 from io import StringIO
 
 import pytest
@@ -23,8 +24,8 @@ def trace(keys, *, suggestions=(), visible=(), own=(0.1,) * 10):
     return TypedTrace("a", own, tuple(keys), tuple(suggestions), tuple(visible))
 
 
-def key(at, kind="key", num_chars=1):
-    return KeyPress(at, 0.0, kind, num_chars)
+def key(at, kind="key", text="x"):
+    return KeyPress(at, 0.0, kind, text)
 
 
 def suggestion(at=1.0, key_at=0.9, gap_s=0.0, chars=10, wrong=0, begun_s=None):
@@ -43,6 +44,24 @@ def test_a_key_waits_until_ghost_text_stands_there_whatever_is_typed_meanwhile()
     assert list(waits(typed)) == [0.5, 0.25, 0.0]
 
 
+def test_each_kind_of_moment_has_its_share_of_keys_with_ghost_text_soon():
+    pressed = [
+        key(0.5),
+        key(1.0, text="\n    "),
+        key(2.0, "line", "ab"),
+        key(3.0, text=")"),
+        key(4.0),
+    ]
+    typed = trace(pressed, visible=[(0.1, 0.4), (1.1, 1.9), (2.5, 4.0)])
+    moments = typing_figures([AssistedTrace(typed, Effort())]).moments
+    assert moments == {"arrival": 1, "other key": 0, "Enter": 1, "accept": 0, "closer": 1}
+
+
+def test_flickers_are_counted_a_minute():
+    typed = replace(trace([key(30.0)]), num_flickers=2)
+    assert typing_figures([AssistedTrace(typed, Effort())]).flickers_per_minute == 4
+
+
 def test_wrong_characters_are_a_share_of_those_shown():
     shown = [suggestion(chars=30, wrong=20), suggestion(chars=10, wrong=10)]
     figures = typing_figures([AssistedTrace(trace([key(1.0)], suggestions=shown), Effort())])
@@ -56,7 +75,7 @@ def test_text_from_memory_has_no_generation_to_wait_for():
 
 
 def test_tokens_are_counted_against_the_characters_that_were_taken():
-    typed = trace([key(0.1), key(0.2, "word", 4), key(0.3, "line", 4)])
+    typed = trace([key(0.1), key(0.2, "word", "some"), key(0.3, "line", "line")])
     figures = typing_figures([AssistedTrace(typed, Effort(tokens=16))])
     assert (figures.accepts, figures.tokens_per_accepted_char) == ({"word": 1, "line": 1}, 2.0)
 

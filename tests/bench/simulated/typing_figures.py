@@ -7,7 +7,7 @@ import os
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from math import nan
+from math import inf, nan
 from statistics import fmean
 from typing import Any
 
@@ -15,11 +15,14 @@ from rich.table import Table
 
 from engine.bench.figures import percentile
 from engine.bench.report import figure_table, plain
+from engine.text.brackets import CLOSERS
 from tests.bench.pairing import ratio_interval
 from tests.bench.simulated.sides import AssistedTrace
-from tests.bench.simulated.typist import TypedTrace
+from tests.bench.simulated.typist import KeyPress, TypedTrace
 
 WITHIN_S = (0.0, 0.2, 0.5, 1.0)
+_SOON_S = 0.2
+_TAKING = ("all", "line", "word")
 _BARS = (  # figures in which sides are compared, as ratios
     "keystrokes_saved",
     "time_against_pure",
@@ -48,6 +51,8 @@ class TypingFigures:
     gap_s_p50: float  # seconds without a text before one appeared
     gap_s_p90: float
     keys_with_ghost: Mapping[str, float]  # share of keys by ms until ghost text, later keys or not
+    moments: Mapping[str, float]  # share of keys of a kind with ghost text within 200 ms
+    flickers_per_minute: float  # texts withdrawn or changed by an answer, not by a key
     suggestions: int
     from_memory: int  # suggestions that were computed before their request
     shown_chars: int
@@ -68,7 +73,7 @@ class TypingFigures:
 def typing_figures(runs: Sequence[AssistedTrace]) -> TypingFigures:
     typed, efforts = [run.typed for run in runs], [run.effort for run in runs]
     keys = [key for trace in typed for key in trace.keys]
-    taken = [key for key in keys if key.kind != "key"]
+    taken = [key for key in keys if key.kind in _TAKING]
     target_keys = sum(len(trace.own_s) for trace in typed)
     pure_s = sum(sum(trace.own_s) for trace in typed)
     shown = [one for trace in typed for one in trace.suggestions]
@@ -76,7 +81,8 @@ def typing_figures(runs: Sequence[AssistedTrace]) -> TypingFigures:
     to_ghost_ms = [1000 * (one.at - one.key_at) for one in shown]
     gaps = [one.gap_s for one in shown if one.gap_s]
     chars = sum(one.new_chars for one in shown)
-    accepted_chars = sum(key.num_chars for key in taken)
+    accepted_chars = sum(len(key.text) for key in taken)
+    typed_s = sum(trace.keys[-1].at for trace in typed)
     tokens = sum(one.tokens for one in efforts)
     empty = Counter[str]()
     for one in efforts:
@@ -86,7 +92,7 @@ def typing_figures(runs: Sequence[AssistedTrace]) -> TypingFigures:
         target_keys=target_keys,
         keystrokes_saved=1 - len(keys) / target_keys,
         keystrokes_saved_p50=percentile(map(saved, typed), 50),
-        time_against_pure=sum(trace.keys[-1].at for trace in typed) / pure_s,
+        time_against_pure=typed_s / pure_s,
         pure_s=pure_s,
         late_ms_p99=percentile([1000 * key.late_s for key in keys], 99),
         key_to_ghost_ms_p50=percentile(to_ghost_ms, 50),
@@ -96,6 +102,8 @@ def typing_figures(runs: Sequence[AssistedTrace]) -> TypingFigures:
         gap_s_p50=percentile(gaps, 50),
         gap_s_p90=percentile(gaps, 90),
         keys_with_ghost=_shares_within(typed),
+        moments=_moments(typed),
+        flickers_per_minute=60 * sum(trace.num_flickers for trace in typed) / typed_s,
         suggestions=len(shown),
         from_memory=len(shown) - len(begun_ms),
         shown_chars=chars,
@@ -145,6 +153,26 @@ def _shares_within(typed: Sequence[TypedTrace]) -> Mapping[str, float]:
     }
 
 
+def _moments(typed: Sequence[TypedTrace]) -> Mapping[str, float]:
+    soon: dict[str, list[bool]] = {}
+    for trace in typed:
+        arrived_s = min((start for start, _ in trace.visible), default=inf)
+        soon.setdefault("arrival", []).append(arrived_s <= _SOON_S)
+        for key, wait_s in zip(trace.keys, waits(trace), strict=False):
+            soon.setdefault(_moment(key), []).append(wait_s <= _SOON_S)
+    return {name: fmean(some) for name, some in soon.items()}
+
+
+def _moment(key: KeyPress) -> str:
+    if key.kind in _TAKING:
+        return "accept"
+    if key.kind in ("slip", "erase"):
+        return key.kind
+    if key.text.startswith("\n"):
+        return "Enter"
+    return "closer" if key.text in CLOSERS else "other key"
+
+
 def _over(part: float, whole: float) -> float:
     return part / whole if whole else nan
 
@@ -181,7 +209,7 @@ def typing_table(runs: Mapping[str, Sequence[AssistedTrace]]) -> Table:
 def _cells(figures: TypingFigures) -> dict[str, str]:
     one = figures
     within = " / ".join(f"{share:.0%}" for share in one.keys_with_ghost.values())
-    taken = " / ".join(f"{one.accepts.get(kind, 0)}" for kind in ("all", "line", "word"))
+    taken = " / ".join(f"{one.accepts.get(kind, 0)}" for kind in _TAKING)
     memory = f"{one.suggestions} ({one.from_memory})"
     return {
         "keystrokes saved, all / median trace": f"{one.keystrokes_saved:.1%} / "
@@ -192,6 +220,8 @@ def _cells(figures: TypingFigures) -> dict[str, str]:
         "generation begun to shown, ms p50 / p90": f"{one.begun_to_shown_ms_p50:.0f} / "
         f"{one.begun_to_shown_ms_p90:.0f}",
         f"keys with ghost text within {' / '.join(one.keys_with_ghost)} ms": within,
+        "of them, after an": "\n".join(f"{kind} {of:.0%}" for kind, of in one.moments.items()),
+        "flickers a minute": f"{one.flickers_per_minute:.1f}",
         "gap before ghost text, s p50 / p90": f"{one.gap_s_p50:.2f} / {one.gap_s_p90:.2f}",
         "suggestions (from memory)": memory,
         "characters shown, wrong": f"{one.shown_chars:,}, {one.wrong_share:.1%}",

@@ -44,7 +44,7 @@ class KeyPress:
     at: float
     late_s: float  # delay of the key on a busy machine
     kind: Kind
-    num_chars: int
+    text: str  # what it wrote
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,16 +54,18 @@ class TypedTrace:
     keys: tuple[KeyPress, ...]
     suggestions: tuple[Suggestion, ...]
     visible: tuple[tuple[float, float], ...]  # begins and ends of ghost text
+    num_flickers: int = 0
 
 
 @dataclass(slots=True)
 class Typist:
     seed: int
     clock: Clock = field(default_factory=Clock)
+    typos: float = 0.0  # share of letters and digits that are typed wrong first
 
     async def type(self, trace: Trace, assistant: Assistant) -> TypedTrace:
         """Type a trace to its end. Keys are due at their times, however late those before were."""
-        person = Person(trace.target, f"{self.seed} {trace.id}")
+        person = Person(trace.target, f"{self.seed} {trace.id}", typos=self.typos)
         self.clock.restart()
         screen = Screen(self.clock.now, trace.target)
         assistant.watch(screen)
@@ -74,9 +76,12 @@ class Typist:
             await self.clock.wait_until(due)
             read = screen.ghost.standing_since(self.clock.now() - READING_S)
             action = person.act(screen.ghost.text, read)
-            screen.write(action.text)
+            if action.kind == "erase":
+                screen.erase()
+            else:
+                screen.write(action.text)
             at = screen.key_at
-            keys.append(KeyPress(at, at - due, action.kind, len(action.text)))
+            keys.append(KeyPress(at, at - due, action.kind, action.text))
             if not person.is_done:
                 assistant.press(action)
         screen.close()
@@ -86,4 +91,5 @@ class Typist:
             tuple(keys),
             tuple(screen.suggestions),
             tuple(screen.visible),
+            screen.num_flickers,
         )

@@ -82,6 +82,8 @@ class LlamaVimSitting:
 
     def press(self, action: Action) -> None:
         """Move the cursor behind the written text. Raises the error of a failed request."""
+        if action.kind == "erase":
+            self._before = self._before[:-1]
         self._move(action.text)
 
     async def effort(self) -> Effort:
