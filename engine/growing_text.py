@@ -22,6 +22,8 @@ class GrowingText:
     _end_log_prob: float = 0.0  # of the token that ended it
     _starts: list[int] = field(default_factory=list)  # of each token, in the text
     _sent: int = 0  # characters in chunks
+    _sure: int = 0  # characters in the chunks up to the last one that `is_sure`
+    _unsure: str = ""  # in the last chunk
     _num_told: int = 0  # tokens in chunks
 
     def __post_init__(self) -> None:
@@ -56,12 +58,17 @@ class GrowingText:
         self.send()
 
     def send(self) -> None:
-        """Send the text that has become final since the last call."""
-        stable_len = len(self.text) if self.is_ended else self.stopper.stable_len
+        """Send the text that has become final since the last call, and what is unsure of it."""
+        stopper = self.stopper
+        stable_len = len(self.text) if self.is_ended else stopper.stable_len
         text, self._sent = self.text[self._sent : stable_len], max(self._sent, stable_len)
         tokens = self._whole_tokens() if self.request.tells_tokens else ()
-        if text or tokens:
-            self.on_chunk(Chunk(text, tokens))
+        is_sure = not self.is_ended and self._sure < stopper.told <= stable_len
+        is_unsure = not self.is_ended and stopper.may_drop
+        unsure = self.text[self._sent :] if is_unsure else ""
+        if text or tokens or is_sure or unsure != self._unsure:
+            self._sure, self._unsure = stopper.told if is_sure else self._sure, unsure
+            self.on_chunk(Chunk(text, tokens, is_sure=is_sure, unsure=unsure))
 
     def log_prob_of(self, places: Iterable[range]) -> float:
         """Return the log-probability of all tokens that have characters in these places.

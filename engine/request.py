@@ -212,6 +212,8 @@ class Chunk(Message, frozen=True, tag="chunk", omit_defaults=True):
     text: str
     tokens: tuple[TokenText, ...] = ()  # if requested: those whose text is complete
     id: str = ""  # of the completion, for feedback
+    is_sure: bool = False  # the chunks so far are worth showing, while the next line is judged
+    unsure: str = ""  # the text behind them, which may be dropped
 
 
 class Done(Message, frozen=True, tag="done", omit_defaults=True):

@@ -26,7 +26,7 @@ from msgspec import Meta
 from engine.config import Layout, Message, Sampling, StopRules
 from engine.request import Chunk, Cost, Done, EditTask, Snippet
 
-PROTOCOL_VERSION = 3  # hosts and language servers must have the same one
+PROTOCOL_VERSION = 4  # hosts and language servers must have the same one
 PROTOCOL_HEADER = "foregram-protocol"  # a wrong or missing number is answered with 426
 # Hosts behind one address share no buffers: a session's requests reach one, which answers name.
 SESSION_HEADER = "x-session-id"

@@ -1,7 +1,8 @@
-"""Ends a text where it becomes too unlikely as a whole.
+"""Tells what is sure of a text, and ends it before a line that is too unlikely as a whole.
 
-Its probability is the product of its tokens'. The text that stays closes everything that it opened.
-If only a closer is unsure, or the words cannot stand, a lower limit lets the line or block finish.
+A line's probability is the product of its tokens'. Its beginning is told while it is sure. The rest
+follows if the whole line is likely enough, and so does each later line, by its own probability.
+What is told closes everything that it opened, and a line goes on until it does.
 """
 
 import math
@@ -11,10 +12,6 @@ from dataclasses import dataclass, field
 from engine.text.brackets import balance
 from engine.text.lines import Written, last_line
 
-# Shares of the limit to end a line. On ten typed traces 29 % were wrong; with 0.6 for both, 36 %.
-_CLOSING_SHARE = 0.6  # if a closer or a sign inside open brackets is unsure
-_CUT_SHARE = 0.8  # if the words cannot stand
-_FINISHING = re.compile(r" *[)\]}>\"'`;:,\n]")  # begins a token that finishes the text before it
 _BLOCK = re.compile(r"\{[ \t]*\n")
 # A line that ends so needs more: an operator or one of these words.
 _JOINT = re.compile(
@@ -33,52 +30,57 @@ _HALF_HEADER = re.compile(
 
 @dataclass(slots=True)
 class ConfidenceRule:
-    """Keeps the product of the tokens' probabilities at least at `min_confidence`, 0 to 1."""
+    """Judges each token of a text. The probabilities are within 0 and 1."""
 
-    min_confidence: float
+    min_confidence: float  # of the sure beginning
+    min_line: float  # of a line as a whole, at most `min_confidence`
     before: str = ""  # the cursor's line up to the cursor
-    sure: str | None = None  # the text that stays, once the product has fallen
-    _log_prob: float = field(default=0.0, init=False)  # of the text so far
-    _is_open: bool = field(default=False, init=False)  # `sure` ends before something open
-    _share: float = field(default=1.0, init=False)  # of the limit, once the product has fallen
+    end: int | None = None  # of the text that stays, once a token is unsure or a line is whole
+    told: int = 0  # characters to show as soon as they are final
+    _log_prob: float = field(default=0.0, init=False)  # of the line so far
+    _is_open: bool = field(default=False, init=False)  # the text ends before something open
 
     def ends(self, written: Written, delta: str, log_prob: float) -> bool:
-        """Add a token's text and log-probability; return whether the text ends, as `sure`."""
-        self._log_prob += log_prob
-        if self.sure is not None:
-            self._close(written.text)
-            return not self._is_at_least(self._share * self.min_confidence)
-        if self._is_at_least(self.min_confidence):
-            return False
-        is_whole = delta.startswith("\n") or not written.lines
-        end = _cut(written.text, delta) if is_whole else written.line_start
-        self.sure = self._standing(written.text[:end])
-        self._is_open = not written.lines and self._opens(written.text[:end])
-        is_blank = not self.sure.strip()
-        if not written.lines and (self._is_open or is_blank) and _FINISHING.match(delta):
-            self._share = _CLOSING_SHARE
-        elif not is_blank and self._is_cut(self.sure):
-            self._share = _CUT_SHARE
-        return not self._is_at_least(self._share * self.min_confidence)
+        """Add a token's text and log-probability; return whether the text ends, at `end`.
 
-    def is_finished(self, written: Written) -> bool:
-        """Whether the unsure line is finished by this line end; extends `sure` to it."""
-        if self.sure is None:
-            return False
-        self.sure = self._standing(written.text)
-        return not self._is_cut(written.text)
+        A line end says nothing about its own line, but may be an unlikely start of the next.
+        """
+        if delta.startswith("\n") and written.growing is not None:
+            self.end_line(written.text)
+        self._log_prob += log_prob
+        if self.end is not None:
+            self._close(written.text)
+        elif not self._is_at_least(self.min_confidence):
+            self._fall(written, delta)
+        return not self._is_at_least(self.min_line)
+
+    def end_line(self, text: str) -> None:
+        """Extend what stays by the line that `text` ends with, unless it goes on below."""
+        if not self._is_cut(text):
+            self.end = self.told = len(text.rstrip())
+            self._log_prob, self._is_open = 0.0, False
+        elif self.end is None:
+            self.told = self._standing(text)
 
     def held(self, written: Written) -> int:
         """Number of characters that stay, whatever follows."""
-        if self.sure is not None:
-            return len(self.sure)
+        if self.end is not None:
+            return min(self.end, len(written.text))
         end = written.line_start if written.lines else word_start(written.text)
-        return len(self._standing(written.text[:end]))
+        return self._standing(written.text[:end])
+
+    def _fall(self, written: Written, delta: str) -> None:
+        """Let the text stay up to the first unsure token, in a later line up to that line."""
+        is_whole = delta.startswith("\n") or not written.lines
+        end = _cut(written.text, delta) if is_whole else written.line_start
+        self.end = self.told = self._standing(written.text[:end])
+        self._is_open = not written.lines and self._opens(written.text[:end])
 
     def _close(self, text: str) -> None:
-        """Extend `sure` once all is closed that was open where the text became unsure."""
-        if self._is_open and not self._opens(text):
-            self.sure, self._is_open = text.rstrip(" \t"), False
+        """Extend what stays once all is closed that was open where the text became unsure."""
+        if self._is_open and not self._is_cut(text):
+            self.end = self.told = len(text.rstrip())
+            self._is_open = False
 
     def _opens(self, text: str) -> bool:
         return any(start >= len(self.before) for start in _opened(self.before + text))
@@ -86,12 +88,12 @@ class ConfidenceRule:
     def _is_at_least(self, limit: float) -> bool:
         return limit == 0 or self._log_prob >= math.log(limit)  # false for NaN
 
-    def _standing(self, text: str) -> str:
-        """The text up to its first open bracket or quote; braces of blocks may stay open."""
+    def _standing(self, text: str) -> int:
+        """The end of the text before its first open bracket or quote; blocks may stay open."""
         around, own = self.before + text, len(self.before)
         opened = (start for start in _opened(around) if not _BLOCK.match(around, start))
         first = min((start for start in opened if start >= own), default=len(around))
-        return around[own:first].rstrip(" \t")
+        return len(around[own:first].rstrip())
 
     def _is_cut(self, text: str) -> bool:
         """Whether the text ends in a string, a block of its own or an unfinished statement."""

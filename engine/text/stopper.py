@@ -41,7 +41,10 @@ class Stopper:
         self._suffix = suffix
         self._suffix_rule = SuffixRule.of(prefix, suffix if rules.suffix else "")
         self._indentation_rule = IndentationRule.of(prefix, suffix)
-        self._confidence_rule = ConfidenceRule(rules.min_confidence, last_line(prefix))
+        least = rules.min_confidence
+        self._confidence_rule = ConfidenceRule(
+            least, min(least, rules.min_line_confidence), last_line(prefix)
+        )
         self._rejoin_rule = RejoinRule.of(copied if rules.rejoins else "")
         self._clock = clock
         self._began: float | None = None  # at the first token, as the prompt's time does not count
@@ -69,16 +72,28 @@ class Stopper:
             held = min(held, repetition_held(seen))
         return len(self.text[:held].rstrip())
 
+    @property
+    def told(self) -> int:
+        """Characters of `text` to show once they are stable, as the rest may be dropped."""
+        return self._confidence_rule.told
+
+    @property
+    def may_drop(self) -> bool:
+        """Whether the text behind the stable part may turn out to be too unlikely."""
+        return self._confidence_rule.end is not None
+
     def push(self, delta: str, log_prob: float = 0.0) -> Stop | None:
         """Add a token's text and natural log-probability; return a Stop if the completion ends."""
         self._num_tokens += 1
-        rule = self._confidence_rule
-        if rule.ends(self._written, delta, log_prob):
-            return self._unsure(rule.sure or "")
+        rule = self._confidence_rule if self._rules.min_confidence else None
+        if rule is not None and rule.ends(self._written, delta, log_prob):
+            return self._unsure(rule.end or 0)
         if self._began is None:
             self._began = self._clock()
         for piece in pieces(delta):
             self._written.push(piece)
+            if rule is not None and piece.endswith("\n") and piece != "\n":
+                rule.end_line(self.text)
             stop = self._string_end(len(piece)) or self._rejoined() or self._judge()
             if stop is not None:
                 return stop
@@ -88,14 +103,16 @@ class Stopper:
 
     def finish(self, reason: FinishReason) -> Stop:
         """End for a reason outside the text, which counts as a line end."""
-        sure = self._confidence_rule.sure
-        if sure is not None and reason not in _MODELS_ENDS:
-            return self._unsure(sure)
-        return self._ended(reason, self.text)
+        end = self._confidence_rule.end
+        if end is None or reason in _MODELS_ENDS:
+            return self._ended(reason, self.text)
+        is_cancelled = reason is FinishReason.CANCELLED
+        return self._unsure(end, reason if is_cancelled else FinishReason.UNSURE)
 
-    def _unsure(self, sure: str) -> Stop:
-        reason, text = self._ended(FinishReason.UNSURE, sure)
-        return Stop(reason, self._without_blank_end(text))
+    def _unsure(self, end: int, reason: FinishReason = FinishReason.UNSURE) -> Stop:
+        """End with the text that stays, and the line end behind it."""
+        end += self.text.startswith("\n", end)
+        return Stop(reason, self._without_blank_end(self._ended(reason, self.text[:end]).text))
 
     def _string_end(self, num_new: int) -> Stop | None:
         """End before one of the caller's strings, without the text that repeats the suffix."""
@@ -135,15 +152,14 @@ class Stopper:
 
     def _judge_line_end(self) -> Stop | None:
         text, rules = self.text, self._rules
-        is_awaited = rules.single_line or self._confidence_rule.is_finished(self._written)
-        if is_awaited and text.strip():
+        if rules.single_line and text.strip():
             return Stop(FinishReason.LINE, self._without_overlap(text).rstrip())
         if _blank_lines(text) > rules.max_blank_lines:
             return Stop(FinishReason.BLANK_LINES, self._without_overlap(text))
         if not text.strip():
             return None
         self._has_whole_line = self._has_whole_line or not _is_unfinished(text)
-        return Stop(FinishReason.TIME, text) if self._is_late else None
+        return self.finish(FinishReason.TIME) if self._is_late else None
 
     @property
     def _is_late(self) -> bool:

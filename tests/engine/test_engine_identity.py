@@ -93,8 +93,8 @@ def test_every_lookahead_writes_the_plain_text(engine, layout, sampling):
 def test_a_text_is_as_sure_with_lookahead_as_without(engine, min_confidence, sampling):
     """Bit for bit by our own forward; a library's rounds otherwise beside other rows."""
     rounding = 0.0 if engine.info.dtype == "int8" else 1e-4
-    rules = msgspec.structs.replace(RULES, min_confidence=min_confidence)
-    request = replace(ask("line", sampling), stop=rules)
+    limits = {"min_confidence": min_confidence, "min_line_confidence": min_confidence**1.5}
+    request = replace(ask("line", sampling), stop=msgspec.structs.replace(RULES, **limits))
     plain = complete(engine, request, "off")
     for lookahead in LOOKAHEADS:
         ahead = complete(engine, request, lookahead)

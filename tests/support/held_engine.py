@@ -30,10 +30,10 @@ _ECHO_STEP_S = 0.002  # long enough to interrupt a completion in its middle
 class HeldEngine(ServedEngine):
     """Writes `words`, one a step; a step waits for `permits` if a test sets `is_held`.
 
-    Calls `before_word` with each word's place, so that a test can interfere.
+    A word may be a whole chunk, which tells what is sure. Calls `before_word` with each word's place, so that a test can interfere.
     """
 
-    words: tuple[str, ...] = ("one ", "two ", "three")
+    words: tuple[str | Chunk, ...] = ("one ", "two ", "three")
     is_held: bool = False
     ending: FinishReason = FinishReason.END_TOKEN
     edit: EditOutcome | None = None  # what its words are, if an edit is requested
@@ -78,8 +78,9 @@ class HeldEngine(ServedEngine):
             if cancelled():
                 reason = FinishReason.CANCELLED
                 break
-            said += word
-            on_chunk(Chunk(word))
+            chunk = word if isinstance(word, Chunk) else Chunk(word)
+            said += chunk.text
+            on_chunk(chunk)
             yield
         self.ended.append(reason)
         shown = tuple(buffer.path for buffer in request.open_buffers)

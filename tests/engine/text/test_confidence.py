@@ -1,24 +1,48 @@
-"""A text ends before the word that makes it too improbable as a whole."""
+"""A text begins with what is sure, and goes on by lines that are likely as a whole."""
 
 import math
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from engine.config import StopRules
-from engine.request import FinishReason
+from engine.growing_text import GrowingText
+from engine.request import Chunk, CompletionRequest, FinishReason
 from engine.text.stopper import Stop, Stopper
 
 PREFIX, SUFFIX = "def total(xs):\n    ", "\n"
+RULES = StopRules(min_confidence=0.5, min_line_confidence=0.3)
 
 
 def pushed(
-    *tokens: tuple[str, float], prefix: str = PREFIX, suffix: str = SUFFIX, limit: float = 0.5
+    *tokens: tuple[str, float], prefix: str = PREFIX, suffix: str = SUFFIX, rules: StopRules = RULES
 ) -> Stop | None:
     """What ends a text with the last of these tokens, each with its probability."""
-    stopper = Stopper(StopRules(min_confidence=limit), prefix, suffix)
+    stopper = Stopper(rules, prefix, suffix)
     for text, probability in tokens[:-1]:
         assert stopper.push(text, math.log(probability)) is None
     return stopper.push(tokens[-1][0], math.log(tokens[-1][1]))
+
+
+def stages(*tokens: tuple[str, float], prefix: str = PREFIX, suffix: str = SUFFIX) -> list[str]:
+    """What is shown of a text, each time that there is more, and at the end."""
+    shown, text = list[str](), ""
+
+    def take(chunk: Chunk) -> None:
+        nonlocal text
+        text += chunk.text
+        if chunk.is_sure:
+            shown.append(text)
+
+    growing = GrowingText(CompletionRequest(prefix, suffix, stop=RULES), take)
+    for token, probability in tokens:
+        if not growing.is_ended:
+            growing.grow(token, math.log(probability))
+        growing.send()
+    assert growing.text.startswith(text)
+    is_news = growing.is_ended and [growing.text] != shown[-1:]
+    return [*shown, growing.text] if is_news else shown
 
 
 UNSURE = {
@@ -53,7 +77,7 @@ UNSURE = {
 
 @pytest.mark.parametrize(("tokens", "text"), UNSURE.values(), ids=UNSURE)
 def test_the_text_ends_before_what_makes_it_too_improbable(tokens, text):
-    assert pushed(*tokens) == (FinishReason.UNSURE, text)
+    assert stages(*tokens, (" never", 1e-3))[-1] == text
 
 
 @pytest.mark.parametrize("opened", ["(", "[", "{", '"', "([", "(f(a)["])
@@ -69,23 +93,79 @@ def test_what_was_open_before_the_cursor_may_stay_open():
 
 @pytest.mark.parametrize("sign", [",", ";", ")", '"'])
 def test_no_unsure_sign_is_added_where_the_text_has_nothing_open(sign):
-    assert pushed(("rows", 0.9), (sign, 0.5)) == (FinishReason.UNSURE, "rows")
+    assert stages(("rows", 0.9), (sign, 0.5), (" never", 1e-3)) == ["rows"]
 
 
 @pytest.mark.parametrize("begun", ["for row in", "if err", "x =", "throw", "a +", "while (a)"])
 def test_a_statement_that_cannot_end_so_is_finished_if_that_is_likely_enough(begun):
-    stop = pushed((begun, 0.9), (" rows", 0.5), (";", 0.97), ("\n", 0.97))
-    assert stop == (FinishReason.LINE, f"{begun} rows;")
+    told = stages((begun, 0.9), (" rows", 0.5), (";", 0.97), ("\n", 0.97))
+    assert told == [begun, f"{begun} rows;"]
+
+
+GROWING = {
+    "the first line is told at its end": (
+        [("a = 1", 0.9), ("\n", 0.9), ("    b = 2", 0.9), ("\n", 0.9)],
+        ["a = 1", "a = 1\n    b = 2"],
+    ),
+    "the sure beginning, then its line": (
+        [("a = f(x", 0.9), (".y", 0.5), (")", 0.9), ("\n", 0.9), ("    b", 0.1)],
+        ["a = f", "a = f(x.y)"],
+    ),
+    "nothing is sure, and the line is likely": (
+        [("a", 0.4), (" = 1", 0.9), ("\n", 0.9), ("    b", 0.1)],
+        ["a = 1"],
+    ),
+    "the line is not likely": (
+        [("a = f", 0.9), ("(x", 0.5), (".y", 0.5)],
+        ["a = f"],
+    ),
+    "each later line by its own probability": (
+        [("a = 1\n", 0.6), ("    b = 2\n", 0.4), ("    c = 3\n", 0.4), ("    d", 0.2)],
+        ["a = 1", "a = 1\n    b = 2", "a = 1\n    b = 2\n    c = 3"],
+    ),
+    "a line end is judged with the line behind it": (
+        [("a = 1", 0.4), ("\n", 0.4), ("    b", 0.7)],
+        ["a = 1"],
+    ),
+    "a line with open brackets goes on below": (
+        [("a = f(\n", 0.4), ("        x,\n", 0.9), ("    )\n", 0.9), ("    b", 0.1)],
+        ["a = f(\n        x,\n    )"],
+    ),
+    "a call that is unsure inside is told with its closer": (
+        [("a = f(", 0.9), ("x", 0.5), (")", 0.9), (" +", 0.9), (" y", 0.1)],
+        ["a = f", "a = f(x)"],
+    ),
+}
+
+
+@pytest.mark.parametrize(("tokens", "told"), GROWING.values(), ids=GROWING)
+def test_what_is_shown_grows_by_what_is_likely_as_a_whole(tokens, told):
+    assert [one.rstrip() for one in stages(*tokens)] == told
 
 
 def test_a_line_of_which_only_closers_are_unsure_is_finished():
-    stop = pushed(("return f(a", 0.9), (")", 0.5), (";", 0.9), ("\n", 0.9))
-    assert stop == (FinishReason.LINE, "return f(a);")
+    told = stages(("return f(a", 0.9), (")", 0.5), (";", 0.9), ("\n", 0.9))
+    assert told == ["return f", "return f(a)", "return f(a);"]
 
 
 def test_a_block_that_a_header_opens_is_finished_with_it():
-    stop = pushed(("if (a)", 0.9), (" {", 0.5), ("\n", 0.98), ("  b();\n", 0.98), ("}\n", 0.98))
-    assert stop == (FinishReason.LINE, "if (a) {\n  b();\n}")
+    told = stages(("if (a)", 0.9), (" {", 0.5), ("\n", 0.98), ("  b();\n", 0.98), ("}\n", 0.98))
+    assert told == ["if (a)", "if (a) {\n  b();\n}"]
+
+
+def test_what_may_be_dropped_is_told_apart():
+    told = list[Chunk]()
+    growing = GrowingText(CompletionRequest(PREFIX, SUFFIX, stop=RULES), told.append)
+    for token, probability in (("a = f", 0.9), ("(x", 0.5), (".y", 0.3)):
+        growing.grow(token, math.log(probability))
+        growing.send()
+    assert told == [Chunk("a ="), Chunk(" f", is_sure=True, unsure="(x"), Chunk("")]
+
+
+def test_what_the_text_behind_the_cursor_may_repeat_is_told_once_it_is_known_not_to():
+    tokens = [("a = 1\n", 0.9), ("    return", 0.9), (" result\n", 0.9), ("    b = 2\n", 0.9)]
+    told = stages(*tokens, suffix="\n    return result\n")
+    assert told == ["a = 1"]
 
 
 def test_what_stays_above_the_limit_goes_on():
@@ -106,4 +186,46 @@ def test_only_whole_words_are_streamed():
 
 
 def test_without_a_limit_no_probability_matters():
-    assert pushed(("a\n", 1e-20), ("    b\n", 1e-20), limit=0.0) is None
+    assert pushed(("a\n", 1e-20), ("    b\n", 1e-20), rules=StopRules()) is None
+
+
+LINES = ["    ", "\n", "\n\n", "    return result\n", "a = 1\n", "f() {\n", "}\n", "if x:\n", "("]
+WORDS = ["x", "return", " result", "}", ")", "", "urn", "else", '"', " ="]
+TOKENS = st.lists(
+    st.tuples(st.sampled_from([*WORDS, *LINES]), st.sampled_from([1.0, 0.9, 0.6, 0.1])), max_size=30
+)
+
+
+@given(TOKENS, st.data(), st.lists(st.sampled_from(WORDS + LINES), max_size=4).map("".join))
+@settings(max_examples=100, deadline=None)
+def test_what_is_told_begins_the_text_however_the_tokens_come_together(tokens, data, suffix):
+    told = list[Chunk]()
+    growing = GrowingText(CompletionRequest("f(x):\n    ", suffix, stop=RULES), told.append)
+    for token, probability in tokens:
+        growing.grow(token, math.log(probability))
+        if growing.is_ended:
+            break
+        if data.draw(st.booleans()):
+            growing.send()
+    growing.finish(data.draw(st.sampled_from([FinishReason.END_TOKEN, FinishReason.TIME])))
+    assert "".join(chunk.text for chunk in told) == growing.text
+    text = ""
+    for chunk in told:
+        text += chunk.text
+        assert not chunk.is_sure or text == text.rstrip()
+
+
+@given(TOKENS, st.data())
+@settings(max_examples=100, deadline=None)
+def test_the_text_is_the_same_however_the_tokens_come_together(tokens, data):
+    texts = set()
+    for sends in ([True] * len(tokens), [data.draw(st.booleans()) for _ in tokens]):
+        growing = GrowingText(CompletionRequest(PREFIX, SUFFIX, stop=RULES), lambda _: None)
+        for (token, probability), is_sent in zip(tokens, sends, strict=True):
+            if not growing.is_ended:
+                growing.grow(token, math.log(probability))
+            if is_sent:
+                growing.send()
+        growing.finish(FinishReason.END_TOKEN)
+        texts.add(growing.text)
+    assert len(texts) == 1

@@ -164,10 +164,11 @@ RULES = st.builds(
     single_line=st.booleans(),
     max_tokens=st.integers(1, 40),
     min_confidence=st.sampled_from([0.0, 0.5]),
+    min_line_confidence=st.sampled_from([0.3, 1.0]),
     strings=st.sampled_from([(), ("\n\n",), ("x}", "= 1\nx")]),
 )
 SURE, UNSURE = -0.001, -9.0  # of a token: forty sure ones do not make a text unsure
-LOG_PROBS = st.sampled_from([SURE] * 20 + [UNSURE])
+LOG_PROBS = st.sampled_from([SURE] * 20 + [-0.8, UNSURE])  # and one that only a whole line bears
 TOKENS = st.lists(st.tuples(PIECES, LOG_PROBS), max_size=40)
 
 

@@ -147,13 +147,13 @@ def test_a_host_that_cannot_be_started_is_a_failure_with_its_last_words(
     [
         ({"token": "another"}, "does not carry this host's token", "foregram stop"),
         (
-            {"refusal": (426, Problem("wrong_protocol", "this host speaks protocol 4, not 3"))},
-            "speaks protocol 4, not 3",
+            {"refusal": (426, Problem("wrong_protocol", "this host speaks protocol 5, not 4"))},
+            "speaks protocol 5, not 4",
             "a host of this version",
         ),
         (
-            {"status": msgspec.structs.replace(READY, protocol=4)},
-            "speaks protocol 4, not 3",
+            {"status": msgspec.structs.replace(READY, protocol=5)},
+            "speaks protocol 5, not 4",
             "a host of this version",
         ),
         (
