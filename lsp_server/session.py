@@ -49,7 +49,7 @@ class Session:
         self.workspace = Workspace(documents, loaded.settings, permissions)
         self.files = WorkspaceFiles(self.workspace, self._indexed)
         self.link = HostLink(self.workspace, self.files, self._find, self._watch)
-        self.completer = InlineCompleter(self.workspace, self.link)
+        self.completer = InlineCompleter(self.workspace, self.link, status.has_more)
         self.answers = AnswerLog(self.workspace, self.link, self.files)
         host, proposals = HostEdits(self.workspace, self.link), Proposals(self.link)
         self.asked_edits = AskedEdits(self.workspace, host)
@@ -178,6 +178,7 @@ class Session:
         """Note an edit. A new line may move the prompt, so the host prefills it ahead."""
         self._retry.typed()
         self._edited.add(uri)
+        self.completer.changed(uri)
         self.asked_edits.stop(uri, DOCUMENT_CHANGED)
         self.files.edited(uri, changes)
         self.next_edits.changed(uri, changes)

@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 
@@ -12,7 +13,7 @@ from engine.host.protocol import Position
 from lsp_server.completion.in_flight import LOOK_S, InFlightCompletion
 from lsp_server.completion.item import inline_item
 from lsp_server.completion.plan import Plan
-from lsp_server.completion.suggestions import Suggestion, SuggestionCache
+from lsp_server.completion.suggestions import PlacedSuggestion, Suggestion, SuggestionCache
 from lsp_server.documents.anchor import Anchor
 from lsp_server.documents.cells_around import ALONE, cells_around
 from lsp_server.documents.document import Snapshot
@@ -32,9 +33,13 @@ _PREFILL = StopRules(max_tokens=0)
 class InlineCompleter:
     """Answers from memory or the host, which writes one completion per document and one ahead."""
 
-    def __init__(self, workspace: Workspace, link: HostLink) -> None:
+    def __init__(
+        self, workspace: Workspace, link: HostLink, has_more: Callable[[str, int], None]
+    ) -> None:
+        """`has_more` is called with a document and its version, once more than it shows is there."""
         self._workspace = workspace
         self._link = link
+        self._has_more = has_more
         self.cache = SuggestionCache()
         self.places = Places()
         self._running: dict[str, InFlightCompletion] = {}  # by document
@@ -63,9 +68,10 @@ class InlineCompleter:
             if found is Reason.HOST_FAILED and not self._workspace.is_outdated(anchor):
                 return self._workspace.permissions.refusal(anchor.document) or found
             return found
-        if self._workspace.settings.speculate and silence is None:
-            # Unlike `call_soon`, `call_later` lets the answer go out first.
-            asyncio.get_running_loop().call_later(0, self._prefetch, anchor, found[0])
+        if (running := self._matching(anchor)) is not None:
+            running.served = anchor
+        # Unlike `call_soon`, `call_later` lets the answer go out first.
+        asyncio.get_running_loop().call_later(0, self._prefetch, anchor, found[0])
         shown = found if anchor.is_invoked else found[:1]
         line_end = self._workspace.line_end(anchor.document)
         return [inline_item(anchor, one, line_end) for one in shown]
@@ -101,6 +107,12 @@ class InlineCompleter:
         if isinstance(snapshot, Reason):
             return snapshot
         return self._workspace.permissions.refusal(snapshot) or self._silence(snapshot)
+
+    def changed(self, uri: str) -> None:
+        """Note an edit: what runs on needs another request, of which the text still matches."""
+        for one in (self._running.get(uri), self._ahead):
+            if one is not None and one.served is not None:
+                one.doubt()
 
     def forget(self, uri: str) -> None:
         """Forget a closed document."""
@@ -200,8 +212,12 @@ class InlineCompleter:
         return None
 
     def _prefetch(self, anchor: Anchor, shown: Suggestion) -> None:
-        """Complete in the background the text as it will be once `shown` is accepted."""
-        if self._workspace.is_outdated(anchor):
+        """Complete in the background the text as it will be once `shown` is accepted.
+
+        While `shown` may become longer, the host has no time for that.
+        """
+        is_wanted = self._workspace.settings.speculate and self._silence(anchor.document) is None
+        if not is_wanted or self._workspace.is_outdated(anchor) or self._matching(anchor):
             return
         anchor = anchor.accepting(shown.text, shown.replaced_chars_after_cursor)
         if self.cache.suggestions(anchor):
@@ -219,7 +235,21 @@ class InlineCompleter:
         plan = Plan.at(anchor, self.places, self._workspace.settings, is_ahead=is_ahead)
         events = self._link.complete(anchor, plan.stop, sampling, is_prefetch=is_ahead)
         rest_s = LOOK_S if is_ahead and self._link.search.is_shared else 0.0
-        return InFlightCompletion(plan, events, self.cache.remember, rest_s)
+        return InFlightCompletion(
+            plan, events, self._take_news, self._workspace.is_outdated, rest_s
+        )
+
+    def _take_news(self, one: InFlightCompletion) -> None:
+        """Remember a longer part and tell the client; at the end, have the host go on behind it."""
+        served = one.served
+        if one.end is None and one.part is not None:
+            self.cache.remember(one.part)
+        if served is None or self._workspace.is_outdated(served):
+            return
+        if one.end is None:
+            self._has_more(served.document.uri, served.document.version)
+        elif isinstance(one.end, PlacedSuggestion) and (found := self.cache.suggestions(served)):
+            self._prefetch(served, found[0])
 
     async def _read(self, anchor: Anchor) -> None:
         with suppress(HostGoneError, HostRefusedError):

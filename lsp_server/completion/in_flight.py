@@ -9,7 +9,7 @@ from dataclasses import replace
 from engine.host.protocol import CompleteEvent
 from engine.request import Chunk, Done
 from lsp_server.completion.plan import Plan
-from lsp_server.completion.suggestions import PlacedSuggestion, Suggestion, line_hashes
+from lsp_server.completion.suggestions import HashOf, PlacedSuggestion, Suggestion, line_hashes
 from lsp_server.documents.anchor import Anchor
 from lsp_server.host.client import HostGoneError, HostRefusedError
 from lsp_server.reasons import Reason, host_reason
@@ -22,25 +22,32 @@ LOOK_S = 0.2
 
 
 class InFlightCompletion:
-    """A completion from the host's `events`, cancelled when no request waits for it.
+    """A completion from the host's `events`, shown in parts that each begin with the former.
 
-    It calls the host once a request waits or `rest_s` seconds have passed.
+    It calls the host once a request waits or `rest_s` seconds have passed. It goes on after its
+    first answer, and is cancelled when the document no longer has the text that it continues.
     """
 
     def __init__(
         self,
         plan: Plan,
         events: AsyncGenerator[CompleteEvent],
-        remember: Callable[[PlacedSuggestion], None],
+        news: Callable[["InFlightCompletion"], None],
+        is_outdated: Callable[[Anchor], bool],
         rest_s: float = 0.0,
     ) -> None:
+        """`news` is called when `part` has become longer, and once it ended."""
         self.anchor = plan.anchor
         self.place = PlacedSuggestion.at(plan.anchor)
+        self.part: PlacedSuggestion | None = None  # what there is to show so far
+        self.served: Anchor | None = None  # of the last request that got a part of its text
         self.end: PlacedSuggestion | Reason | None = None  # None while it runs
         self._plan = plan
         self._events = events
-        self._remember = remember
+        self._news = news
+        self._is_outdated = is_outdated
         self._text = ""
+        self._unsure = ""  # may follow `_text`
         self._changed = asyncio.Event()
         self._rest_s = rest_s
         self._wanted = asyncio.Event()
@@ -54,30 +61,44 @@ class InFlightCompletion:
         return self._fits(self.place.typed_until(anchor))
 
     async def outcome(self, anchor: Anchor) -> Suggestion | Reason:
-        """Wait for the end, or until the user's text differs; return what is left at `anchor`."""
+        """Wait for text to show at `anchor`, the end, or until the user's text differs."""
         typed = self.place.typed_until(anchor)
+        hash_of = line_hashes(anchor.snapshot.lines)
         self._num_waiting += 1
         self._wanted.set()
         try:
-            while self.end is None and self._fits(typed):
+            while (rest := self._rest_at(anchor, hash_of)) is None:
+                if self.end is not None or not self._fits(typed):
+                    return self.end if isinstance(self.end, Reason) else Reason.SUPERSEDED
                 await self._changed.wait()
         finally:
             self._num_waiting -= 1
-            if self._num_waiting == 0 and self.end is None:
-                asyncio.get_running_loop().call_later(_GRACE_S, self._end_if_unwanted)
-        if not isinstance(self.end, PlacedSuggestion):
-            return self.end or Reason.SUPERSEDED
-        return self.end.rest_at(anchor, line_hashes(anchor.snapshot.lines)) or Reason.SUPERSEDED
+            self.doubt()
+        self.served = anchor
+        return rest
+
+    def doubt(self) -> None:
+        """End it in a moment, unless a request of the document's present state has joined."""
+        if self.end is None:
+            asyncio.get_running_loop().call_later(_GRACE_S, self._end_if_unwanted)
 
     def cancel(self) -> None:
         """Cancel the completion at once."""
         self._task.cancel()
 
+    def _rest_at(self, anchor: Anchor, hash_of: HashOf) -> Suggestion | None:
+        return self.part.rest_at(anchor, hash_of) if self.part is not None else None
+
     def _fits(self, typed: str | None) -> bool:
-        return typed is not None and (self._text.startswith(typed) or typed.startswith(self._text))
+        if typed is None:
+            return False
+        shown = self.part.suggestion.text if self.part is not None else ""
+        text = self._text + self._unsure
+        return typed.startswith(text) or any(one.startswith(typed) for one in (text, shown))
 
     def _end_if_unwanted(self) -> None:
-        if self._num_waiting == 0:
+        is_seen = self.served is not None and not self._is_outdated(self.served)
+        if not is_seen and self._num_waiting == 0:
             self.cancel()
 
     async def _run(self) -> None:
@@ -92,11 +113,15 @@ class InFlightCompletion:
         if isinstance(event, Chunk):
             if not self._text:
                 self._plan.judge.prepare()  # in parallel with the host
-            self._text += event.text
+            self._text, self._unsure = self._text + event.text, event.unsure
+            if event.is_sure:
+                self._extend(self._plan.beginning(self._text, event.id))
             self._wake()
         elif isinstance(event, Done):
             made = self._plan.suggestion(event)
-            self._finish(made if isinstance(made, Reason) else replace(self.place, suggestion=made))
+            self._extend(made)
+            reason = made if isinstance(made, Reason) else Reason.SUPERSEDED
+            self._finish(self.part or reason)
         else:
             self._finish(host_reason(event.code))
 
@@ -113,13 +138,21 @@ class InFlightCompletion:
                 _LOG.error("a completion could not be finished", exc_info=error)
                 self._finish(Reason.HOST_FAILED)
 
+    def _extend(self, made: Suggestion | Reason) -> None:
+        """Show a longer text; one that changes what is shown is dropped."""
+        if isinstance(made, Reason):
+            return
+        shown = self.part.suggestion.text if self.part is not None else ""
+        if made.text != shown and made.text.startswith(shown):
+            self.part = replace(self.place, suggestion=made)
+            self._news(self)
+
     def _finish(self, end: PlacedSuggestion | Reason) -> None:
         if self.end is None:
             self.end = end
             del self._plan  # it holds large syntax trees
-            if isinstance(end, PlacedSuggestion):
-                self._remember(end)
             self._wake()
+            self._news(self)
 
     def _wake(self) -> None:
         self._changed.set()

@@ -34,6 +34,9 @@ class LineJudge:
         """Count the open brackets and quotes around the cursor."""
         _ = self._was, self._text
 
+    def begin(self) -> None:
+        """Begin to judge another text at the same cursor."""
+
     @cached_property
     def _was(self) -> Balance:
         return balance(self._before + self._rest, self._signs)

@@ -37,13 +37,17 @@ _JOINTS = (*",.=+-*/%&|^<?", "=>", "->")  # more text has to follow these
 _TOKEN = re.compile(r"\w+|[^\w\s]")
 
 
-def process(text: str, judge: LineJudge) -> Suggestion | Reason:
-    """Trim and mend a finished completion, or return why nothing is shown. Line ends stay LF."""
+def process(text: str, judge: LineJudge, *, is_finished: bool = True) -> Suggestion | Reason:
+    """Trim and mend a completion, or return why nothing is shown. Line ends stay LF.
+
+    While the host writes on, a text that breaks code is not cut, but waits for the rest.
+    """
     context = judge.context
     made = _trimmed(text, context)
     if isinstance(made, Reason) or context.is_free(made.text):
         return made
-    made = _unbroken(made, judge)
+    judge.begin()
+    made = _unbroken(made, judge, is_finished=is_finished)
     return made if isinstance(made, Reason) else _unless_worthless(made, context)
 
 
@@ -94,11 +98,13 @@ def _unless_worthless(made: Suggestion, context: CursorContext) -> Suggestion | 
     return Reason.BRACKET_ONLY if _BRACKETS_ONLY.fullmatch(text) else made
 
 
-def _unbroken(made: Suggestion, judge: LineJudge) -> Suggestion | Reason:
-    """Cut `made` back to the longest beginning that breaks no code."""
+def _unbroken(made: Suggestion, judge: LineJudge, *, is_finished: bool) -> Suggestion | Reason:
+    """Cut a finished text back to the longest beginning that breaks no code."""
     context = judge.context
     if judge.accepts(made.text, made.replaced_chars_after_cursor):
         return made
+    if not is_finished:
+        return Reason.BREAKS_CODE
     by_tokens = (
         isinstance(judge, SyntaxJudge) or context.rest.strip() or context.language_id in READERS
     )

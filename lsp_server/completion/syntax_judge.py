@@ -38,12 +38,15 @@ class SyntaxJudge(LineJudge):
         super().__init__(context)
         self._line, self._lead = line, lead
         self._with_text = cache(line.with_text)  # some texts are tried twice
-        self._bytes_left = _PATIENCE
-        self._is_first = True
+        self.begin()
 
     def prepare(self) -> None:
         """Find the faults around the cursor, which takes most of the time."""
         _ = self._baseline
+
+    def begin(self) -> None:
+        """Take patience anew."""
+        self._bytes_left, self._is_first = _PATIENCE, True
 
     def accepts(self, text: str, replaced: int) -> bool:
         """Whether the insertion adds no fault; a statement begun at a line's end may stay open."""

@@ -33,6 +33,7 @@ class Connected:
     documents: Documents
     link: HostLink
     completer: InlineCompleter
+    more: list[tuple[str, int]]  # documents and versions of which more text is there
     version: int = 1
     before: str = ""  # the text up to the cursor
 
@@ -86,8 +87,9 @@ async def connected(
 
     async with running_host(folder, engine, load=load) as host:
         link = link_of(workspace, find)
-        completer = InlineCompleter(workspace, link)
+        more = list[tuple[str, int]]()
+        completer = InlineCompleter(workspace, link, lambda *told: more.append(told))
         link.search.begin()
-        yield Connected(engine, host, workspace.documents, link, completer)
+        yield Connected(engine, host, workspace.documents, link, completer, more)
         completer.stop_all()
         await link.leave()

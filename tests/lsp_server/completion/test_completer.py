@@ -11,7 +11,7 @@ from lsprotocol import types
 from engine.errors import DeviceLostError
 from engine.host.protocol import Position
 from engine.host.quotas import Quotas
-from engine.request import FinishReason
+from engine.request import Chunk, FinishReason
 from lsp_server.reasons import Reason
 from tests.support.connected import URI, connected, texts_of
 from tests.support.editor import behind
@@ -118,6 +118,79 @@ async def test_what_follows_is_asked_for_once_however_many_keys_are_typed_along(
             await asyncio.sleep(0.005)
     assert len(engine.requests) == 2
     assert engine.ended == [FinishReason.END_TOKEN] * 2
+
+
+SURE = (Chunk("return items", is_sure=True, unsure="["), Chunk("[0]"))
+
+
+async def test_the_sure_beginning_is_shown_and_the_client_hears_of_the_rest(tmp_path):
+    engine = HeldEngine(SURE, is_held=True)
+    async with editing(tmp_path, engine) as editor:
+        first = editor.ask()
+        engine.permits.release()
+        (item,) = await first
+        assert item.insert_text == "return items"
+        assert editor.more == []
+        engine.permits.release()
+        while not editor.more:
+            await asyncio.sleep(0.005)
+        assert editor.more == [(URI, editor.version)]
+        (longer,) = await editor.ask()
+        assert longer.insert_text == "return items[0]"
+        assert longer.command == item.command
+    assert len(engine.requests) == 1
+
+
+async def test_who_types_along_gets_the_rest_without_being_told(tmp_path):
+    engine = HeldEngine(SURE, is_held=True)
+    async with editing(tmp_path, engine) as editor:
+        engine.permits.release()
+        await editor.ask()
+        editor.type("return ")
+        engine.permits.release()
+        while not engine.ended:
+            await asyncio.sleep(0.005)
+        await asyncio.sleep(0.05)
+        assert editor.more == []
+        assert await editor.texts() == ["items[0]"]
+    assert len(engine.requests) == 1
+
+
+async def test_an_accepted_beginning_is_continued_by_what_runs(tmp_path):
+    engine = HeldEngine(SURE, is_held=True)
+    async with editing(tmp_path, engine) as editor:
+        engine.permits.release()
+        assert await editor.texts() == ["return items"]
+        editor.type("return items")
+        asked = editor.ask()
+        await asyncio.sleep(0.05)
+        assert not asked.done()
+        engine.permits.release()
+        assert texts_of(await asked) == ["[0]"]
+    assert len(engine.requests) == 1
+
+
+async def test_what_follows_an_accept_begins_behind_the_longest_text(tmp_path):
+    engine = HeldEngine(SURE, is_held=True)
+    async with editing(tmp_path, engine, speculate=True) as editor:
+        engine.permits.release()
+        await editor.ask()
+        await editor.begun()
+        engine.permits.release(9)
+        await editor.begun()  # ahead of the user
+    assert engine.requests[1].prefix == "def total(items):\n    return items[0]"
+
+
+async def test_an_edit_that_no_request_follows_ends_what_goes_on(tmp_path):
+    engine = HeldEngine(SURE, is_held=True)
+    async with editing(tmp_path, engine) as editor:
+        engine.permits.release()
+        await editor.ask()
+        editor.type("x")
+        editor.completer.changed(URI)
+        while not engine.ended:
+            await asyncio.sleep(0.005)
+    assert engine.ended == [FinishReason.CANCELLED]
 
 
 async def test_an_explicit_request_gets_several_the_greedy_one_first(tmp_path):

@@ -118,7 +118,7 @@ class Seat:
             self.log, workspace, WorkspaceFiles(workspace, nothing), self._find, self._note
         )
         self._link.search.patience_s = _READY_S
-        self._completer = InlineCompleter(workspace, self._link)
+        self._completer = InlineCompleter(workspace, self._link, nothing)
         self._completer.places = _PlacesByText()
 
     @property
