@@ -14,7 +14,7 @@ Contract of `Runner.run(embeddings, step)`:
 numba compiles it for the machine that it runs on, without a compiler, once.
 """
 
-from kernels.cpu_forward.packing import Linear, pack
+from kernels.cpu_forward.packing import Linear, layout, pack
 from kernels.cpu_forward.processor import host_unit
 from kernels.cpu_forward.runner import Runner, slot_width
 from kernels.cpu_forward.state import ForwardInput, Matrix, Model
@@ -30,6 +30,7 @@ __all__ = [
     "Model",
     "Runner",
     "host_unit",
+    "layout",
     "pack",
     "slot_width",
 ]

@@ -1,8 +1,5 @@
 """How 8-bit weights lie in memory: panel after panel, in the order in which a product reads them."""
 
-from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
-from itertools import repeat
 from typing import NamedTuple
 
 import numpy as np
@@ -38,29 +35,25 @@ def empty(shape: tuple[int, ...], dtype: type) -> np.ndarray:
     return whole
 
 
-def pack(layers: Sequence[Linear], *, paired: bool = False) -> Matrix:
-    """Lay out the same linear of all layers. With `paired`, panels of the two halves alternate.
+def layout() -> str:
+    """Name the layout of this processor's `pack`: weights packed for another one are no use here."""
+    return f"panels of {PANEL}, groups of {GROUP}, offset {host_unit().offset}"
 
-    Raises ValueError for layers of several shapes.
+
+def pack(linear: Linear, *, paired: bool = False) -> Matrix:
+    """Lay out one layer. With `paired`, panels of the two halves alternate.
+
+    Raises ValueError for a scale or a bias of another size.
     """
-    outputs, inputs = layers[0].weight.shape
-    for one in layers:
-        rows = [len(held) for held in (one.scale, one.bias) if held is not None]
-        if one.weight.shape != (outputs, inputs) or set(rows) != {outputs}:
-            raise ValueError(f"a layer of {one.weight.shape} and {rows} beside {outputs, inputs}")
+    outputs, inputs = linear.weight.shape
+    rows = [len(held) for held in (linear.scale, linear.bias) if held is not None]
+    if set(rows) != {outputs}:
+        raise ValueError(f"scale and bias of {rows} outputs beside {outputs}")
     order, offset = _order(outputs, paired=paired), np.uint8(host_unit().offset)
-    codes = empty(
-        (len(layers), len(order) // PANEL, padded(inputs, GROUP) // 4, PANEL, 4), np.uint8
-    )
-    with ThreadPoolExecutor(max_workers=2) as packers:  # memory is what limits them
-        list(
-            packers.map(
-                _pack_codes, [one.weight for one in layers], repeat(order), repeat(offset), codes
-            )
-        )
-    scale = np.stack([_ordered(one.scale, order) for one in layers])
-    bias = np.stack([_ordered(one.bias, order) for one in layers])
-    return Matrix(codes, scale, bias)
+    codes = np.empty((len(order) // PANEL, padded(inputs, GROUP) // 4, PANEL, 4), np.uint8)
+    _pack_codes(linear.weight, order, offset, codes)
+    scale, bias = _ordered(linear.scale, order), _ordered(linear.bias, order)
+    return Matrix(codes[None], scale[None], bias[None])
 
 
 def _order(outputs: int, *, paired: bool) -> np.ndarray:

@@ -19,6 +19,9 @@ class Runner:
     def __init__(self, model: Model, hidden_size: int, max_rows: int, num_threads: int) -> None:
         """Raises ValueError for matrices that are not of the model's sizes: none would be noticed."""
         _check_sizes(model, hidden_size)
+        # The pass is compiled for weights that it may not write.
+        kinds = ("qkv", "o", "gate_up", "down", "head")
+        model = model._replace(**{kind: getattr(model, kind).unwritable for kind in kinds})
         self._model = model
         self._max_rows = max_rows
         self._buffers = _new_buffers(model, hidden_size, max_rows)
@@ -79,9 +82,13 @@ def _check_sizes(model: Model, hidden_size: int) -> None:
         (model.head, 1, model.head.scale.shape[1], hidden_size),
     ):
         panels, quarters = padded(outputs, PANEL) // PANEL, padded(inputs, GROUP) // 4
-        if len(matrix.codes) < layers or matrix.codes.shape[1:3] != (panels, quarters):
+        wanted = (panels, quarters, PANEL, 4), (panels * PANEL,), (panels * PANEL,)
+        if any(len(held) < layers for held in matrix) or wanted != tuple(
+            held.shape[1:] for held in matrix
+        ):
             raise ValueError(
-                f"codes of {matrix.codes.shape} for {outputs} outputs of {inputs} inputs"
+                f"codes of {matrix.codes.shape}, scales of {matrix.scale.shape} and biases of "
+                f"{matrix.bias.shape} for {layers} layers with {outputs} outputs of {inputs} inputs"
             )
 
 

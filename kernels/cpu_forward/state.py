@@ -16,6 +16,14 @@ class Matrix(NamedTuple):
     scale: np.ndarray
     bias: np.ndarray
 
+    @property
+    def unwritable(self) -> "Matrix":
+        """The same memory, which may be mapped from a file, for reading alone."""
+        views = [held.view() for held in self]
+        for view in views:
+            view.flags.writeable = False
+        return Matrix(*views)
+
 
 class Model(NamedTuple):
     """Shapes and weights. The norms' weights are folded into the matrices behind them.

@@ -9,6 +9,7 @@ from engine.model.cpu.float_qwen2 import FloatQwen2
 from engine.model.cpu.int8_qwen2 import Int8Qwen2
 from engine.model.loading.packing import PACKERS, pack_own_forms
 from engine.model.model_config import ModelConfig
+from tests.support.packed import packed_arrays
 from tests.support.tiny_models import tiny_model
 
 # The shapes of Qwen2.5-Coder 0.5B, 1.5B, 7B and 14B, and of Seed-Coder-8B, with smaller heads. Last
@@ -31,9 +32,9 @@ def own_qwen2(reference: transformers.PreTrainedModel, quantization: str) -> Flo
         exact = {name: weight.double() for name, weight in weights.items()}
         tensors = dict(pack_own_forms(config, exact.__getitem__, dtype=torch.float64))
         return FloatQwen2(config, tensors, quantization)
-    tensors = dict(PACKERS[quantization](config, weights.__getitem__))
     if quantization == "int8":
-        return Int8Qwen2(config, tensors)
+        return Int8Qwen2(config, packed_arrays(config, weights.__getitem__))
+    tensors = dict(PACKERS[quantization](config, weights.__getitem__))
     return FloatQwen2(config, tensors, quantization)
 
 

@@ -12,23 +12,22 @@ from engine.model.eager import EagerModel, Logits
 from engine.model.model_config import ModelConfig
 from engine.model.token_tree import MAX_ROWS
 from engine.progress import Progress, shown_if_long
-from kernels.cpu_forward import BLOCK, ForwardInput, Linear, Matrix, Model, Runner, pack, slot_width
+from kernels.cpu_forward import BLOCK, ForwardInput, Matrix, Model, Runner, slot_width
 
 
 class Int8Qwen2(EagerModel):
-    """An int8 model, packed by `engine.model.loading.packing.pack_int8`."""
+    """An int8 model, packed by `pack_int8` for this processor; its weights are used where they lie."""
 
     device = "cpu"
     dtype_name = "int8"
 
-    def __init__(self, config: ModelConfig, tensors: Mapping[str, torch.Tensor]) -> None:
+    def __init__(self, config: ModelConfig, arrays: Mapping[str, np.ndarray]) -> None:
         self.config = config
         self.vocab_size = config.vocab_size
         self.max_context = config.max_position
-        # A numpy view, since torch operations release the interpreter lock and wait to regain it.
-        self._embedding = tensors["embedding"].numpy()
+        self._embedding = arrays["embedding"]
         self._rotary = Rotary(config, np.dtype(np.float32))
-        self.weights = _read_model(config, tensors)
+        self.weights = _model(config, arrays)
         # Allocating in each step would cost more than writing the logits.
         self._logits = np.empty((MAX_ROWS, config.vocab_size), np.float32)
         self._peaks = np.empty((MAX_ROWS, -(-config.vocab_size // BLOCK)), np.float32)
@@ -64,12 +63,11 @@ class Int8Qwen2(EagerModel):
         return Logits(torch.from_numpy(work.logits), work.peaks)
 
 
-def _read_model(config: ModelConfig, tensors: Mapping[str, torch.Tensor]) -> Model:
-    def matrix(part: str, *, paired: bool = False) -> Matrix:
-        names = [f"layers.{layer}.{part}" for layer in range(config.num_layers)]
-        return pack([_linear(tensors, name) for name in names], paired=paired)
+def _model(config: ModelConfig, arrays: Mapping[str, np.ndarray]) -> Model:
+    def matrix(kind: str) -> Matrix:
+        return Matrix(*(arrays[f"{kind}.{field}"] for field in Matrix._fields))
 
-    head = pack([_linear(tensors, "head")])
+    head = matrix("head")
     if not 0 <= head.scale.shape[1] - config.vocab_size < BLOCK:
         raise ModelCorruptError(
             f"the model's head does not fit its {config.vocab_size} tokens; load the model anew"
@@ -82,16 +80,7 @@ def _read_model(config: ModelConfig, tensors: Mapping[str, torch.Tensor]) -> Mod
         epsilon=config.rms_norm_eps,
         qkv=matrix("qkv"),
         o=matrix("o"),
-        gate_up=matrix("gate_up", paired=True),
+        gate_up=matrix("gate_up"),
         down=matrix("down"),
         head=head,
-    )
-
-
-def _linear(tensors: Mapping[str, torch.Tensor], name: str) -> Linear:
-    bias = tensors.get(f"{name}.bias")
-    return Linear(
-        weight=tensors[f"{name}.weight"].numpy(),
-        scale=tensors[f"{name}.scale"].numpy(),
-        bias=None if bias is None else bias.numpy(),
     )

@@ -7,15 +7,18 @@ orthogonal matrices rotate the residual stream and the heads' values (QuaRot, ar
 The next matrices absorb norm weights, as only a norm without weights commutes with a rotation.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 
+import numpy as np
 import torch
 
 from engine.model.model_config import ModelConfig
+from kernels.cpu_forward import Linear, Matrix, pack
 from kernels.weight import Weight, stacked
 
 Read = Callable[[str], torch.Tensor]  # Hugging Face name -> float32 tensor
+# A name that comes again goes on with the same tensor, along its first dimension.
 NamedTensor = tuple[str, torch.Tensor]
 OwnForm = Callable[[str], Weight | None]  # Hugging Face name -> the matrix in its file's form
 FILE_FORMS = "file"  # the quantization of `pack_own_forms`
@@ -27,30 +30,64 @@ _RESIDUAL_SEED, _HEAD_SEED = 1, 2
 
 
 def pack_int8(config: ModelConfig, read: Read) -> Iterator[NamedTensor]:
-    """Yield `embedding` float16, and linears: `.weight` int8 [out, in], `.scale` [out], `.bias`."""
-    rotation = _orthogonal(config.hidden_size, _RESIDUAL_SEED)
-    head_rotation = _orthogonal(config.head_dim, _HEAD_SEED)
-    yield "embedding", _rotate_inputs(read("model.embed_tokens.weight"), rotation).half()
-    for layer in range(config.num_layers):
-        hf, own = f"model.layers.{layer}", f"layers.{layer}"
-        norm = read(f"{hf}.input_layernorm.weight")
-        parts = [read(f"{hf}.self_attn.{part}_proj.weight") * norm for part in "qkv"]
-        parts[2] = _rotate_head_outputs(parts[2], head_rotation)
-        yield from _quantized(f"{own}.qkv", _rotate_inputs(torch.cat(parts), rotation))
-        if config.qkv_bias:
-            biases = [read(f"{hf}.self_attn.{part}_proj.bias") for part in "qkv"]
-            biases[2] = _rotate_head_outputs(biases[2][:, None], head_rotation)[:, 0]
-            yield f"{own}.qkv.bias", torch.cat(biases)
-        out = read(f"{hf}.self_attn.o_proj.weight")
-        heads = out.view(len(out), -1, config.head_dim) @ head_rotation
-        yield from _quantized(f"{own}.o", rotation.T @ heads.reshape(out.shape))
-        norm = read(f"{hf}.post_attention_layernorm.weight")
-        gate_up = torch.cat([read(f"{hf}.mlp.{part}_proj.weight") for part in ("gate", "up")])
-        yield from _quantized(f"{own}.gate_up", _rotate_inputs(gate_up * norm, rotation))
-        yield from _quantized(f"{own}.down", rotation.T @ read(f"{hf}.mlp.down_proj.weight"))
-    head = "model.embed_tokens" if config.tie_word_embeddings else "lm_head"
-    normed = read(f"{head}.weight") * read("model.norm.weight")
-    yield from _quantized("head", _rotate_inputs(normed, rotation))
+    """Yield `embedding` float16, and for each kind of linear the arrays of a `Matrix`.
+
+    They are `qkv.codes`, `qkv.scale`, `qkv.bias` and so on, in the layout of this processor.
+    """
+    rotated = _Rotated(config, read)
+    yield from rotated.embedding()
+    layers = [f"model.layers.{layer}" for layer in range(config.num_layers)]
+    yield from _laid_out("qkv", map(rotated.qkv, layers))
+    yield from _laid_out("o", map(rotated.o, layers))
+    yield from _laid_out("gate_up", map(rotated.gate_up, layers), paired=True)
+    yield from _laid_out("down", map(rotated.down, layers))
+    yield from _laid_out("head", [rotated.head()])
+
+
+class _Rotated:
+    """A model's linears by their layer's name, in 8 bits, around rotated activations."""
+
+    def __init__(self, config: ModelConfig, read: Read) -> None:
+        self._config, self._read = config, read
+        self._rotation = _orthogonal(config.hidden_size, _RESIDUAL_SEED)
+        self._of_head = _orthogonal(config.head_dim, _HEAD_SEED)
+
+    def embedding(self) -> Iterator[NamedTensor]:
+        for rows in self._read("model.embed_tokens.weight").split(_ROWS):
+            yield "embedding", (rows @ self._rotation).half()
+
+    def qkv(self, layer: str) -> Linear:
+        names, norm = [f"{layer}.self_attn.{part}_proj" for part in "qkv"], self._norm(layer)
+        weights = [self._read(f"{name}.weight") * norm for name in names]
+        weights[2] = _rotate_head_outputs(weights[2], self._of_head)
+        bias = None
+        if self._config.qkv_bias:
+            biases = [self._read(f"{name}.bias") for name in names]
+            biases[2] = _rotate_head_outputs(biases[2][:, None], self._of_head)[:, 0]
+            bias = torch.cat(biases)
+        return _quantized([_rotate_inputs(torch.cat(weights), self._rotation)], bias)
+
+    def o(self, layer: str) -> Linear:
+        out = self._read(f"{layer}.self_attn.o_proj.weight")
+        heads = out.view(len(out), -1, self._config.head_dim) @ self._of_head
+        return _quantized([self._rotation.T @ heads.reshape(out.shape)])
+
+    def gate_up(self, layer: str) -> Linear:
+        norm = self._norm(layer, "post_attention")
+        both = torch.cat([self._read(f"{layer}.mlp.{part}_proj.weight") for part in ("gate", "up")])
+        return _quantized([_rotate_inputs(both * norm, self._rotation)])
+
+    def down(self, layer: str) -> Linear:
+        return _quantized([self._rotation.T @ self._read(f"{layer}.mlp.down_proj.weight")])
+
+    def head(self) -> Linear:
+        is_tied = self._config.tie_word_embeddings
+        weight = self._read("model.embed_tokens.weight" if is_tied else "lm_head.weight")
+        norm = self._read("model.norm.weight")
+        return _quantized((rows * norm) @ self._rotation for rows in weight.split(_ROWS))
+
+    def _norm(self, layer: str, place: str = "input") -> torch.Tensor:
+        return self._read(f"{layer}.{place}_layernorm.weight")
 
 
 def pack_own_forms(
@@ -112,8 +149,29 @@ def _rotate_head_outputs(weight: torch.Tensor, rotation: torch.Tensor) -> torch.
     return (rotation.T @ heads).reshape(weight.shape)
 
 
-def _quantized(name: str, weight: torch.Tensor) -> Iterator[NamedTensor]:
-    """Quantise `weight` in place: a copy of a head of 150,000 rows would take half a GB."""
-    scale = torch.maximum(weight.amax(dim=1), -weight.amin(dim=1)).clamp_min(1e-12) / WEIGHT_LEVELS
-    yield f"{name}.weight", weight.div_(scale[:, None]).round_().to(torch.int8)
-    yield f"{name}.scale", scale
+def _laid_out(
+    kind: str, layers: Iterable[Linear], *, paired: bool = False
+) -> Iterator[NamedTensor]:
+    """Yield the codes layer by layer, then the scales and biases of all."""
+    small = []
+    for linear in layers:
+        packed = pack(linear, paired=paired)
+        small.append(packed._replace(codes=packed.codes[:0]))
+        yield f"{kind}.codes", torch.from_numpy(packed.codes)
+    whole = Matrix(*map(np.concatenate, zip(*small, strict=True)))
+    yield f"{kind}.scale", torch.from_numpy(whole.scale)
+    yield f"{kind}.bias", torch.from_numpy(whole.bias)
+
+
+def _quantized(parts: Iterable[torch.Tensor], bias: torch.Tensor | None = None) -> Linear:
+    """Quantise a matrix that comes in parts, each in place: whole, a head would take a GB more."""
+    codes, scales = list[np.ndarray](), list[np.ndarray]()
+    for rows in parts:
+        scale = torch.maximum(rows.amax(dim=1), -rows.amin(dim=1)).clamp_min(1e-12) / WEIGHT_LEVELS
+        codes.append(rows.div_(scale[:, None]).round_().to(torch.int8).numpy())
+        scales.append(scale.numpy())
+    return Linear(
+        weight=np.concatenate(codes),
+        scale=np.concatenate(scales),
+        bias=None if bias is None else bias.numpy(),
+    )

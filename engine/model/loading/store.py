@@ -13,7 +13,8 @@ from filelock import FileLock
 
 from engine.errors import CacheError, ConfigurationError, ModelCorruptError
 from engine.model.loading.catalog import LocatedModel, check_source, on_disk
-from engine.model.loading.converted_model import ConvertedModel, convert
+from engine.model.loading.conversion import convert
+from engine.model.loading.converted_model import ConvertedModel
 from engine.model.loading.gguf_model import GgufModel
 from engine.model.loading.packing import FILE_FORMS, PACKERS
 from engine.model.model_config import ModelConfig
@@ -21,7 +22,7 @@ from engine.offline_parts import EmbeddedModel
 from engine.progress import Progress
 from engine.shared_lock import shared_lock
 
-_VERSION = "v5"  # increased whenever the files change, so that old folders do not match
+_VERSION = "v6"  # increased whenever the files change, so that old folders do not match
 _GIGABYTE = 1e9  # bytes; decimal, as in other messages
 _BYTES_PER_WEIGHT = {"int8": 1, "bfloat16": 2, "float32": 4, FILE_FORMS: 1.1}
 _SLACK_BYTES = 64 << 20  # tokenizer, scales, header

@@ -10,7 +10,6 @@ from engine.errors import ModelCorruptError
 from engine.model.causal_lm import CacheSlot, CausalModel, prefill
 from engine.model.cpu.int8_qwen2 import Int8Qwen2
 from engine.model.loading.catalog import on_disk
-from engine.model.loading.packing import PACKERS
 from engine.model.model_config import ModelConfig
 from engine.model.token_tree import TokenTree
 from engine.model.tokenizer import Tokenizer
@@ -20,6 +19,7 @@ from kernels.cpu_forward import BLOCK
 from kernels.cpu_forward.processor import host_unit
 from tests.support.greedy import reference_logits
 from tests.support.own_qwen2 import own_qwen2
+from tests.support.packed import packed_arrays
 from tests.support.steps import logits_of, read
 from tests.support.tiny_models import assembled, tiny_model
 from tests.support.trees import PROMPT, assert_close, expected_logits, path_to, random_tree
@@ -45,10 +45,10 @@ def test_refuses_a_head_that_has_not_a_row_for_each_token():
     """Its scores would be written behind the room for them."""
     reference = tiny_model("qwen2", 1)
     config = ModelConfig.from_hugging_face(reference.config.to_dict())
-    tensors = dict(PACKERS["int8"](config, reference.state_dict().__getitem__))
+    arrays = packed_arrays(config, reference.state_dict().__getitem__)
     for size in (config.vocab_size - BLOCK, config.vocab_size + BLOCK):
         with pytest.raises(ModelCorruptError, match=f"does not fit its {size} tokens"):
-            Int8Qwen2(replace(config, vocab_size=size), tensors)
+            Int8Qwen2(replace(config, vocab_size=size), arrays)
 
 
 @pytest.fixture(scope="module")

@@ -266,7 +266,7 @@ def test_a_kept_conversion_whose_shapes_were_changed_is_made_anew_with_one_sente
     assert isinstance(kept, ConvertedModel)
     manifest = kept.folder / "manifest.json"
     content = manifest.read_bytes()
-    manifest.write_bytes(content.replace(b'"shape":[64]', b'"shape":[46]', 1))
+    manifest.write_bytes(content.replace(b'"shape":[', b'"shape":[1', 1))
     assert manifest.read_bytes() != content
     with pytest.raises(ModelCorruptError, match="is damaged: its sum is not the known one"):
         ConvertedModel.load(kept.folder)

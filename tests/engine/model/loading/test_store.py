@@ -22,6 +22,7 @@ from engine.model.loading.packing import PACKERS
 from engine.model.loading.store import obtain
 from engine.offline_parts import OFFLINE_MODELS
 from engine.progress import Progress
+from tests.support.packed import packed_tensors
 from tests.support.said import Said
 from tests.support.tiny_gguf import write_tiny_gguf
 
@@ -51,7 +52,7 @@ def _entries(cache: Path) -> list[str]:
 def test_a_converted_model_holds_what_packing_makes(cache, gguf, quantization):
     model = _obtain(cache, gguf, quantization)
     source = GgufModel(gguf.path)
-    packed = dict(PACKERS[quantization](source.config, source.read))
+    packed = packed_tensors(quantization, source.config, source.read)
     loaded = model.tensors()
     assert loaded.keys() == packed.keys()
     assert all(torch.equal(loaded[name], tensor) for name, tensor in packed.items())
@@ -166,7 +167,7 @@ def test_a_disk_that_fills_up_on_the_way_leaves_nothing(cache, gguf, monkeypatch
     def full(*_: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr("engine.model.loading.converted_model._write", full)
+    monkeypatch.setattr("engine.model.loading.conversion._write", full)
     with pytest.raises(CacheError, match="No space left on device"):
         obtain(cache, gguf, "int8", told)
     assert _entries(cache) == []
@@ -263,3 +264,19 @@ def test_two_processes_convert_once_between_them(cache, gguf, processes):
 def _line(process: subprocess.Popen[str]) -> str:
     assert process.stdout is not None
     return process.stdout.readline().strip()
+
+
+def test_weights_packed_for_another_processor_are_packed_anew(cache, gguf, monkeypatch):
+    model = _obtain(cache, gguf)
+    told = Said()
+    monkeypatch.setattr("engine.model.loading.converted_model.layout", lambda: "of another one")
+    other = obtain(cache, gguf, "int8", told)
+    assert (model.folder, "of another one") == (other.folder, other.layout)
+    assert told.tasks == ["converting tiny to int8, once on this machine"]
+    assert "packed for another processor" in told.sentences[0]
+
+
+def test_processes_share_the_weights_of_the_cpu(cache: Path, gguf: GgufModel) -> None:
+    """They are mapped for reading: none can change what others read."""
+    with pytest.raises(ValueError, match="read-only"):
+        _obtain(cache, gguf).arrays()["embedding"][0] = 1
