@@ -120,8 +120,8 @@ class Stopper:
         if cut is None:
             return None
         text = self.text[:cut]
-        text = text[: self._suffix_rule.overlap(Written.of(text + "\n"))]
-        return self._ended(FinishReason.STOP_STRING, text)
+        repeat = self._suffix_rule.overlap(Written.of(text + "\n"))
+        return self._ended(*_stop(FinishReason.STOP_STRING, text, repeat))
 
     def _rejoined(self) -> Stop | None:
         rest = self._rejoin_rule.rest(self.text) if self._written.at_line_end else ""
@@ -133,7 +133,7 @@ class Stopper:
             cut = self._suffix_rule.cut(Written.of(text + "\n"))
             if cut is None and reason in _MODELS_ENDS:
                 cut = self._suffix_rule.word_overlap(text)
-            text = text[:cut]
+            return _stop(reason, text, cut)
         return Stop(reason, text)
 
     def _judge(self) -> Stop | None:
@@ -143,7 +143,7 @@ class Stopper:
         if rules.repetition and (cut := repetition_cut(seen)) is not None:
             return Stop(FinishReason.REPETITION, self._without_blank_end(text[:cut]))
         if (cut := self._block_end()) is not None:
-            return Stop(FinishReason.INDENTATION, self._without_overlap(text[:cut]))
+            return self._stop_line(FinishReason.INDENTATION, text[:cut])
         return self._judge_line_end() if seen.at_line_end else None
 
     def _block_end(self) -> int | None:
@@ -153,9 +153,10 @@ class Stopper:
     def _judge_line_end(self) -> Stop | None:
         text, rules = self.text, self._rules
         if rules.single_line and text.strip():
-            return Stop(FinishReason.LINE, self._without_overlap(text).rstrip())
+            reason, text = self._stop_line(FinishReason.LINE, text)
+            return Stop(reason, text.rstrip())
         if _blank_lines(text) > rules.max_blank_lines:
-            return Stop(FinishReason.BLANK_LINES, self._without_overlap(text))
+            return self._stop_line(FinishReason.BLANK_LINES, text)
         if not text.strip():
             return None
         self._has_whole_line = self._has_whole_line or not _is_unfinished(text)
@@ -169,15 +170,23 @@ class Stopper:
         patience = 1 if self._has_whole_line else _PATIENCE
         return self._clock() - self._began >= patience * limit_ms / 1000
 
-    def _without_overlap(self, text: str) -> str:
-        """Drop the text that repeats the suffix, or else the blank lines before it."""
+    def _stop_line(self, reason: FinishReason, text: str) -> Stop:
+        """End without the text that repeats the suffix, or else the blank lines before it."""
         cut = self._suffix_rule.overlap(Written.of(text))
-        return text[:cut] if cut < len(text) else self._without_blank_end(text)
+        if cut < len(text):
+            return _stop(reason, text, cut)
+        return Stop(reason, self._without_blank_end(text))
 
     def _without_blank_end(self, text: str) -> str:
         kept = text.rstrip()
         needs_line_end = self._suffix and not self._suffix.startswith(("\n", "\r"))
         return kept + "\n" if needs_line_end and "\n" in text[len(kept) :] else kept
+
+
+def _stop(reason: FinishReason, text: str, cut: int | None) -> Stop:
+    """End at `cut`, where the suffix's repeat begins: a text that only repeats it has reached it."""
+    is_repeat = bool(text.strip()) and not text[:cut].strip()
+    return Stop(FinishReason.SUFFIX if is_repeat else reason, text[:cut])
 
 
 def _is_unfinished(text: str) -> bool:

@@ -45,6 +45,24 @@ def test_each_rule_ends_the_text_where_it_is_whole(text, reason, kept):
     assert stop_of(text) == (reason, kept)
 
 
+@pytest.mark.parametrize(
+    ("text", "rules"),
+    [
+        ("\n    return result\n", {}),
+        ("\n    return result;", {"strings": (";",)}),
+        ("\n    return result", {"max_tokens": 2}),
+    ],
+)
+def test_a_text_that_only_repeats_the_suffix_has_reached_it(text, rules):
+    assert stop_of(text, **rules) == (FinishReason.SUFFIX, "")
+
+
+def test_a_text_that_the_model_ends_with_the_suffix_has_reached_it():
+    stopper = Stopper(StopRules(), PREFIX, SUFFIX)
+    assert feed(stopper, "\n    return result") is None
+    assert stopper.finish(FinishReason.END_TOKEN) == (FinishReason.SUFFIX, "")
+
+
 def test_characters_written_again_and_again_stop():
     assert stop_of("x = [" + "0, " * 100).reason is FinishReason.REPETITION
 
