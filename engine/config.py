@@ -90,6 +90,7 @@ class Sampling(Message, frozen=True):
 
     temperature: float = 0.0
     seed: int = 0
+    avoids_suffix: bool = False  # the text begins with another word than the text after the cursor
 
     def __post_init__(self) -> None:
         _check_range("temperature", self.temperature, 10)

@@ -14,7 +14,7 @@ from engine.growing_text import GrowingText
 from engine.learning import Learning
 from engine.model.causal_lm import CausalModel, LoadedModel
 from engine.model.chat_template import chat_prompt, has_chat_template
-from engine.model.constraint import healed_start
+from engine.model.constraint import Constraint, healed_start
 from engine.model.prompt import Prompt, build_prompt
 from engine.model.raw_prompt import check_length, raw_prompt
 from engine.model.token_tree import MAX_ROWS
@@ -23,6 +23,7 @@ from engine.prompt_cache import CacheLease, PromptCache
 from engine.request import ChatMessage, ClosedBuffers, CompletionRequest, EditTask
 from engine.sequence import Completion, Sequence
 from engine.snippets import Neighbours
+from engine.text.suffix import repeats
 
 _DECODED_TOKENS = 256  # written tokens that every slot has room for at least
 _REMEMBERED_CHARS = 40  # per workspace and prompt token, several times a token's length
@@ -212,6 +213,11 @@ class Engine(ServedEngine):
             self._prompts.forget(closed)
         return lease
 
+    def _start(self, request: CompletionRequest, prompt: Prompt) -> Constraint | None:
+        avoided = repeats(request.prefix, request.suffix) if request.sampling.avoids_suffix else ()
+        unlike = tuple(text.encode() for text in avoided)
+        return healed_start(prompt.dropped, self.model.tokenizer.vocabulary, unlike)
+
     def _most_tokens(self, prompt: Prompt) -> int:
         return self.model.causal_lm.max_context - len(prompt.ids)
 
@@ -223,7 +229,7 @@ class Engine(ServedEngine):
                 slot=lease.slot,
                 drafter=drafter,
                 sampling=request.sampling,
-                constraint=healed_start(prompt.dropped, self.model.tokenizer.vocabulary),
+                constraint=self._start(request, prompt),
                 current=prompt.ids[-1],
                 context=self._drafters.context(prompt),
                 max_tokens=min(request.stop.max_tokens, self._most_tokens(prompt)),

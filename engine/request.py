@@ -175,6 +175,7 @@ class Cost(Message, frozen=True):
     repository_tokens: int = 0  # prompt tokens that show files which are not open
     repository: tuple[str, ...] = ()  # the paths of these files
     queue_ms: float = 0.0  # waiting time before it began
+    avoids_suffix: bool = False  # another text only repeated what stands after the cursor
 
     @property
     def without_names(self) -> Self:
@@ -226,3 +227,8 @@ class Done(Message, frozen=True, tag="done", omit_defaults=True):
     log_probs: tuple[float, ...] = ()  # natural logarithms, at temperature 1
     id: str = ""  # of the completion, for feedback
     edit: EditOutcome | None = None  # if the request was for an edit
+
+    @property
+    def is_repeat(self) -> bool:
+        """Whether there is no text, as it would only repeat what stands after the cursor."""
+        return self.finish_reason is FinishReason.SUFFIX and not self.text

@@ -157,6 +157,7 @@ class Sequence:
             num_open=len(self.request.open_buffers),
             repository_tokens=prompt.repository_tokens,
             repository=prompt.repository,
+            avoids_suffix=self.request.sampling.avoids_suffix,
         )
         return Done(
             text.text,

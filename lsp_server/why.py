@@ -20,7 +20,7 @@ from engine.request import Cost, Done
 from lsp_server.documents.document import Snapshot
 from lsp_server.documents.file_path import possible_paths
 from lsp_server.host.link import HostLink
-from lsp_server.reasons import LASTING, WITHDRAWN, Reason
+from lsp_server.reasons import ANOTHER, LASTING, WITHDRAWN, Reason
 from lsp_server.workspace import Workspace
 from lsp_server.workspace_files import WorkspaceFiles
 
@@ -174,6 +174,8 @@ def prompt_summary(cost: Cost, trouble: str = "") -> str:
     if num_found := len(cost.repository):
         files = f"{num_found} {'file' if num_found == 1 else 'files'} of the repository"
         parts.append(f"{cost.repository_tokens:,} from {files}{_listed(cost.repository)}")
+    if cost.avoids_suffix:
+        parts.append(ANOTHER)
     if trouble:
         parts.append(f"the repository: {printable(trouble)}")
     return "; ".join(parts)

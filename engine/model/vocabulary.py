@@ -2,7 +2,7 @@
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from itertools import accumulate
 
@@ -90,6 +90,18 @@ class Vocabulary:
             end = bisect_left(self._sorted, remaining[:length] + b"\0", first)
             pieces.append(self._sorted_ids[first:end])
         return np.sort(np.concatenate(pieces))
+
+    def ids_within(self, text: bytes) -> Iterator[int]:
+        """Yield ids of text tokens that begin `text`, white space at their ends aside."""
+        for place in np.flatnonzero(self._first_bytes == text[0]).tolist():
+            if text.startswith(self._sorted[place].strip()):
+                yield int(self._sorted_ids[place])
+
+    @cached_property
+    def _first_bytes(self) -> np.ndarray:
+        """int16, as `_sorted`: the first byte that is no white space; -1 where there is none."""
+        words = (one.lstrip() for one in self._sorted)
+        return np.array([one[0] if one else -1 for one in words], np.int16)
 
     def id_of(self, token: str) -> int | None:
         """Return the id of a token by its name in the vocabulary."""

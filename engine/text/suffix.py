@@ -10,7 +10,7 @@ from itertools import islice
 from typing import Self
 
 from engine.text.brackets import BLOCK_OPENERS, num_open
-from engine.text.lines import Line, Written, filled_lines, squeeze
+from engine.text.lines import Line, Written, filled_lines, last_line, squeeze
 
 LETTERS = 5  # letters and digits that a line needs to be evidence by itself
 _MOST_LINES = 4  # of evidence; shifted lines need one more
@@ -173,6 +173,17 @@ class SuffixRule:
             if not line.text[column].isspace() and self.words[0].startswith(words):
                 return self._place(line, column, text)
         return len(text)
+
+
+def repeats(prefix: str, suffix: str) -> tuple[str, ...]:
+    """Return how texts go on that repeat the first line after the cursor, white space aside."""
+    first = next(filled_lines(suffix[:_SEEN_CHARS]), None)
+    if first is None:
+        return ()
+    line, begun = first.text.strip(), last_line(prefix).strip()
+    # The cursor's line may have begun like it.
+    rest = line.removeprefix(begun).strip() if first.start else ""
+    return tuple(dict.fromkeys(filter(None, (line, rest))))
 
 
 def _tail_of(text: str, words: str) -> int:

@@ -19,7 +19,7 @@ from engine.completer import ServedEngine
 from engine.errors import InputError
 from engine.host.protocol import Position
 from engine.memory import peak_resident_bytes
-from engine.request import Buffer, CompletionRequest, FinishReason
+from engine.request import Buffer, CompletionRequest, Done, FinishReason
 from engine.text.lines import last_line
 from lsp_server.cli.completion_report import (
     CompletionReport,
@@ -40,7 +40,7 @@ from lsp_server.privacy.hidden_files import HiddenFiles
 from lsp_server.privacy.permissions import Permissions
 from lsp_server.privacy.secret_texts import SecretLines
 from lsp_server.prompt.syntax import Places
-from lsp_server.reasons import Reason
+from lsp_server.reasons import REPEATING, Reason
 from lsp_server.settings import Settings
 
 
@@ -148,7 +148,11 @@ def complete(
     """Run `request`; `shown` picks what to show of its text. Ctrl-C ends it within a step."""
     with _interrupt_as_flag() as interrupted:
         result = engine.complete(request, cancelled=interrupted)
-    said = shown(result.text) if result.text else Suggestion("")
+        said = _said(result, shown)
+        if said in REPEATING:
+            sampling = structs.replace(request.sampling, avoids_suffix=True)
+            result = engine.complete(replace(request, sampling=sampling), cancelled=interrupted)
+            said = _said(result, shown)
     reason, made = (said, Suggestion("")) if isinstance(said, Reason) else (None, said)
     return CompletionReport(
         text=made.text.replace("\n", source.line_end),
@@ -158,6 +162,12 @@ def complete(
         engine=engine.info,
         peak_memory_mb=peak_resident_bytes() / 2**20,
     )
+
+
+def _said(result: Done, shown: Callable[[str], Suggestion | Reason]) -> Suggestion | Reason:
+    if result.is_repeat:
+        return Reason.ONLY_REPEATS_NEXT_LINES
+    return shown(result.text) if result.text else Suggestion("")
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from rich.text import Text
 from engine.completer import EngineInfo
 from engine.request import Done, FinishReason
 from lsp_server.cli.messages import visible
-from lsp_server.reasons import Reason
+from lsp_server.reasons import ANOTHER, Reason
 
 CONTEXT_LINES = 5  # lines shown on each side of the cursor
 _ENDINGS = {
@@ -59,7 +59,8 @@ class CompletionReport:
     def summary(self) -> str:
         """One line: cost, model, ending."""
         ending = self.ending if self.text else f"nothing to insert: {self.ending}"
-        return f"{self.figures} · {ending}"
+        another = (ANOTHER,) if self.result.cost.avoids_suffix else ()
+        return " · ".join((self.figures, *another, ending))
 
     @property
     def figures(self) -> str:

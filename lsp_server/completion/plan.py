@@ -78,7 +78,8 @@ class Plan:
             return Reason.SUPERSEDED
         is_unsure = done.finish_reason == FinishReason.UNSURE
         if not done.text:
-            return Reason.UNSURE if is_unsure else Reason.MODEL_SAID_NOTHING
+            silence = Reason.UNSURE if is_unsure else Reason.MODEL_SAID_NOTHING
+            return Reason.ONLY_REPEATS_NEXT_LINES if done.is_repeat else silence
         made = process(done.text, self.judge)
         if isinstance(made, Reason):
             # An unsure text that was cut may not parse, or be too short.

@@ -170,15 +170,23 @@ def test_tells_the_drafter_what_became_of_its_draft(case, nodes):
 @settings(max_examples=40, deadline=None)
 @given(
     case=CASES,
-    owed=st.sampled_from([b"ret", b" se", b"    ", b"imp", "é".encode()[:1], b"zq(x"]),
+    owed=st.sampled_from([b"", b"ret", b" se", b"    ", b"imp", "é".encode()[:1], b"zq(x"]),
+    repeats=st.booleans(),
     nodes=st.integers(1, 40),
     truth=TRUTHS,
 )
-def test_keeps_to_the_bytes_that_the_cursor_cut_off(case, owed, nodes, truth):
-    """Healing masks drafted rows as it masks plain ones."""
-    start = healed_start(owed, vocabulary())
+def test_keeps_to_what_the_cursor_cut_off_and_avoids_another_text(
+    case, owed, repeats, nodes, truth
+):
+    """Drafted rows are masked as plain ones are."""
+    free = case.decode(Drafter(), healed_start(owed, vocabulary()))
+    said = b"".join(map(vocabulary().bytes_of, text_of(free)))[len(owed) :].strip()
+    avoided = (said,) if repeats and said else ()
+    start = healed_start(owed, vocabulary(), avoided)
     plain = text_of(case.decode(Drafter(), start))
-    assert b"".join(map(vocabulary().bytes_of, plain)).startswith(owed)
+    written = b"".join(map(vocabulary().bytes_of, plain))
+    assert written.startswith(owed)
+    assert not avoided or written[len(owed) :].strip()[:1] != said[:1]
     steps = case.decode(case.adversary(plain, nodes, truth), start)
     assert text_of(steps)[:NUM_TOKENS] == plain
 

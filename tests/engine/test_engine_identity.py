@@ -43,7 +43,10 @@ SAMPLINGS = [
     Sampling(),
     Sampling(temperature=0.8, seed=1),
     Sampling(1.2, seed=2),
+    Sampling(avoids_suffix=True),
+    Sampling(0.8, seed=1, avoids_suffix=True),
 ]
+NAMES = ["greedy", "seeded", "hot", "greedy, unlike the suffix", "seeded, unlike the suffix"]
 RULES = StopRules.verbatim(40)
 
 
@@ -76,7 +79,7 @@ def complete(engine: Engine, request: CompletionRequest, lookahead: str) -> Done
 
 
 @pytest.mark.parametrize("layout", ["line", "psm"])
-@pytest.mark.parametrize("sampling", SAMPLINGS, ids=["greedy", "seeded", "hot"])
+@pytest.mark.parametrize("sampling", SAMPLINGS, ids=NAMES)
 def test_every_lookahead_writes_the_plain_text(engine, layout, sampling):
     """Whatever the drafters have learned from the completions before."""
     request = ask(layout, sampling)
@@ -88,7 +91,7 @@ def test_every_lookahead_writes_the_plain_text(engine, layout, sampling):
         assert (ahead.text, ahead.finish_reason) == (plain.text, plain.finish_reason)
 
 
-@pytest.mark.parametrize("sampling", SAMPLINGS, ids=["greedy", "seeded", "hot"])
+@pytest.mark.parametrize("sampling", SAMPLINGS, ids=NAMES)
 @pytest.mark.parametrize("min_confidence", [1e-60, 1e-30, 1e-12, 1e-5])
 def test_a_text_is_as_sure_with_lookahead_as_without(engine, min_confidence, sampling):
     """Bit for bit by our own forward; a library's rounds otherwise beside other rows."""
@@ -103,10 +106,11 @@ def test_a_text_is_as_sure_with_lookahead_as_without(engine, min_confidence, sam
         assert (ahead.text, ahead.finish_reason) == (plain.text, plain.finish_reason)
 
 
-def test_the_text_is_plain_at_any_cursor(engine):
+@pytest.mark.parametrize("avoids_suffix", [False, True])
+def test_the_text_is_plain_at_any_cursor(engine, avoids_suffix):
     """At the file's start there is nothing to draft from."""
     for cursor in [0, 1, *range(3, len(CODE), 17)]:
-        request = ask("line", Sampling(), cursor)
+        request = ask("line", Sampling(avoids_suffix=avoids_suffix), cursor)
         plain = complete(engine, request, "off")
         for lookahead in ("auto", "general"):
             assert complete(engine, request, lookahead).token_ids == plain.token_ids, cursor

@@ -49,6 +49,11 @@ def test_where_nothing_is_known_it_says_so_and_makes_no_folder(folder, shown):
     assert not folder.exists()
 
 
+def test_a_second_text_is_told_with_its_cause(folder, shown):
+    prompt(Cost(8, 8, 8, 812, 790, 1.0, 1.0, {}, avoids_suffix=True)).write(folder, "one")
+    assert "first text only repeated what follows the cursor, so another was written" in shown()
+
+
 def test_the_last_prompt_is_told_with_its_files(folder, shown):
     alone = Cost(8, 8, 8, 812, 790, 1.0, 1.0, {})
     shows = replace(alone, neighbour_tokens=301, neighbours=("models.py", "\x1b[31m"), num_open=3)

@@ -30,10 +30,12 @@ _ECHO_STEP_S = 0.002  # long enough to interrupt a completion in its middle
 class HeldEngine(ServedEngine):
     """Writes `words`, one a step; a step waits for `permits` if a test sets `is_held`.
 
-    A word may be a whole chunk, which tells what is sure. Calls `before_word` with each word's place, so that a test can interfere.
+    Asked to avoid the suffix, it writes `others`. A word may be a whole chunk, which tells what is
+    sure. Calls `before_word` with each word's place, so that a test can interfere.
     """
 
     words: tuple[str | Chunk, ...] = ("one ", "two ", "three")
+    others: tuple[str | Chunk, ...] | None = None
     is_held: bool = False
     ending: FinishReason = FinishReason.END_TOKEN
     edit: EditOutcome | None = None  # what its words are, if an edit is requested
@@ -70,8 +72,10 @@ class HeldEngine(ServedEngine):
     ) -> Generator[None, None, Done]:
         self.requests.append(request)
         self.began.release()
-        said, reason = "", self.ending
-        for place, word in enumerate(self.words):
+        said, words, reason = "", self.words, self.ending
+        if request.sampling.avoids_suffix and self.others is not None:
+            words, reason = self.others, FinishReason.END_TOKEN
+        for place, word in enumerate(words):
             self.before_word(place)
             while self.is_held and not cancelled() and not self.permits.acquire(timeout=0.01):
                 pass
@@ -91,6 +95,7 @@ class HeldEngine(ServedEngine):
             num_open=len(shown),
             repository_tokens=7 * len(request.repository),
             repository=tuple(one.path for one in request.repository),
+            avoids_suffix=request.sampling.avoids_suffix,
         )
         return Done(said, reason, cost, (1, 2, 3), edit=self.edit if request.edit else None)
 

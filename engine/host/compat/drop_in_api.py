@@ -4,6 +4,7 @@ import secrets
 import time
 import uuid
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
@@ -84,15 +85,21 @@ class TextRequest:
         """Start the completion. Raises InputError, ConfigurationError and RefusalError at once."""
         client = f"drop-in\0{principal}"
         request = self._completion(client)
-        return CompletionJob(
-            service=service,
-            principal=principal,
-            client=client,
-            document=uuid.uuid4().hex,  # so that no request supersedes another
-            make=lambda: request,
-            is_prefetch=self.is_prefetch,
-            is_patient=bool(self.messages),
-        ).events()
+
+        def events_of(request: CompletionRequest) -> AsyncGenerator[CompleteEvent]:
+            return CompletionJob(
+                service=service,
+                principal=principal,
+                client=client,
+                document=uuid.uuid4().hex,  # so that no request supersedes another
+                make=lambda: request,
+                is_prefetch=self.is_prefetch,
+                is_patient=bool(self.messages),
+            ).events()
+
+        sampling = msgspec.structs.replace(request.sampling, avoids_suffix=True)
+        another = replace(request, sampling=sampling)
+        return _answered(events_of(request), lambda: events_of(another))
 
     def _completion(self, client: str) -> CompletionRequest:
         seed = secrets.randbits(63) if self.seed is None else self.seed & _GREATEST_SEED
@@ -118,6 +125,22 @@ class TextRequest:
             copied=self.copied,
             tells_tokens=self.tells_tokens,
         )
+
+
+async def _answered(
+    events: AsyncGenerator[CompleteEvent], others: Callable[[], AsyncGenerator[CompleteEvent]]
+) -> AsyncGenerator[CompleteEvent]:
+    """Yield the events; of a text that only repeats the suffix, which has no chunks, the others."""
+    async with aclosing(events):
+        async for event in events:
+            if isinstance(event, Done) and event.is_repeat:
+                break
+            yield event
+        else:
+            return
+    async with aclosing(others()) as events:
+        async for event in events:
+            yield event
 
 
 def _lf(text: str) -> str:

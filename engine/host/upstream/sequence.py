@@ -54,6 +54,12 @@ class UpstreamSequence:
 
     async def run(self) -> None:
         """Generate until the text ends. Never raises; cancelling it ends the text."""
+        sampling = self.request.sampling
+        if sampling.avoids_suffix and not sampling.temperature:  # it would write the same again
+            self._text.finish(FinishReason.SUFFIX)
+            self.close()
+            self.is_done = True
+            return
         try:
             try:
                 await self._generate()
@@ -180,4 +186,5 @@ class UpstreamSequence:
             num_open=len(self.request.open_buffers),
             repository_tokens=prompt.repository_tokens,
             repository=prompt.repository,
+            avoids_suffix=self.request.sampling.avoids_suffix,
         )

@@ -52,6 +52,41 @@ def test_any_walk_along_allowed_tokens_pays_what_is_owed(remaining, data):
     assert text.startswith(remaining)
 
 
+_AVOIDED = st.lists(
+    st.sampled_from([b"return x", b"}", b"def f():", "été".encode()]), min_size=1, max_size=2
+).map(tuple)
+
+
+@given(_REMAINING, _AVOIDED, st.data())
+def test_any_walk_begins_unlike_what_it_avoids(remaining, avoided, data):
+    constraint, text = healed_start(remaining, VOCABULARY, avoided), b""
+    while constraint is not None and len(text) < len(remaining) + 20:
+        spelled = st.sampled_from(constraint.allowed_ids.tolist())
+        token_id = data.draw(spelled)
+        constraint, text = constraint.after(token_id), text + VOCABULARY.bytes_of(token_id)
+    assert text.startswith(remaining)
+    assert not text[len(remaining) :].strip().startswith(avoided)
+
+
+@pytest.mark.parametrize("owed", [b"", b"  ", b" retu", b"x."])
+def test_no_token_begins_what_is_avoided_however_it_is_cut(owed):
+    constraint = healed_start(owed, VOCABULARY, (b"rn x", b"return x", b"}"))
+    allowed = [one for one in range(len(VOCABULARY)) if constraint.allows(one)]
+    assert constraint.allowed_ids.tolist() == allowed
+    texts = {VOCABULARY.bytes_of(one).strip() for one in allowed}
+    assert texts.isdisjoint(
+        {b"r", b"re", b"return", b"return x", b"}"} if not owed else {b"return"}
+    )
+
+
+def test_white_space_puts_off_what_is_avoided_and_another_word_ends_it():
+    (blank,) = (one for one in range(len(VOCABULARY)) if VOCABULARY.bytes_of(one) == b"\n")
+    (word,) = (one for one in range(len(VOCABULARY)) if VOCABULARY.bytes_of(one) == b"d")
+    constraint = healed_start(b"", VOCABULARY, (b"}",))
+    assert constraint.after(blank) is constraint
+    assert constraint.after(word) is None
+
+
 def test_nothing_owed_is_no_constraint():
     assert healed_start(b"", VOCABULARY) is None
 

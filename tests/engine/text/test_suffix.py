@@ -3,7 +3,7 @@
 import pytest
 
 from engine.text.lines import Written
-from engine.text.suffix import SuffixRule
+from engine.text.suffix import SuffixRule, repeats
 
 PREFIX = "def area(shape):\n    width = shape.width\n"
 SHORT = "    else:\n        width = 2\n"
@@ -110,3 +110,17 @@ def test_the_rest_of_the_file_is_read_only_once_a_line_repeats_one_behind_the_cu
     assert "_lines" not in vars(rule)
     assert rule.cut(Written.of("    height = 1\n    return width * height\n")) is not None
     assert "_lines" in vars(rule)
+
+
+@pytest.mark.parametrize(
+    ("prefix", "suffix", "starts"),
+    [
+        ("f(", ")\n\n    g()\n", (")",)),
+        ("x = 1\n    ", "\n\n\n    return x  \n", ("return x",)),
+        ("x = 1\n    ret", "\n    return x\n", ("return x", "urn x")),
+        ("x = 1", "\n  \n", ()),
+        ("x = 1", "", ()),
+    ],
+)
+def test_a_repeat_begins_like_the_next_line_or_goes_on_like_it(prefix, suffix, starts):
+    assert repeats(prefix, suffix) == starts

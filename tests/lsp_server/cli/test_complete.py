@@ -14,7 +14,7 @@ from lsp_server.cli.complete import complete, open_buffers, refuse_hidden
 from lsp_server.cli.completion_report import print_json, print_plain
 from lsp_server.cli.source_file import SourceFile
 from lsp_server.privacy.hidden_files import HiddenFiles
-from lsp_server.reasons import HIDING, Reason
+from lsp_server.reasons import ANOTHER, HIDING, Reason
 from tests.support.held_engine import HeldEngine
 
 FIELDS = (
@@ -62,6 +62,14 @@ def test_a_pipe_gets_the_completion_alone_with_the_files_own_line_ends(capsys):
 def test_an_empty_completion_says_why(reason):
     report = complete(HeldEngine((), ending=reason), REQUEST, source())
     assert f"nothing to insert: {report.ending}" in report.summary
+
+
+def test_where_a_text_only_repeats_what_follows_another_one_is_shown():
+    engine = HeldEngine((), ending=FinishReason.SUFFIX, others=("return 1",))
+    report = complete(engine, REQUEST, source())
+    assert report.text == "return 1"
+    assert ANOTHER in report.summary
+    assert [one.sampling.avoids_suffix for one in engine.requests] == [False, True]
 
 
 @pytest.mark.parametrize("reason", sorted(HIDING - {Reason.LINE_TOO_LONG}))

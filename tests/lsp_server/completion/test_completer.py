@@ -325,6 +325,7 @@ WRITTEN = [
     pytest.param((), END, Reason.MODEL_SAID_NOTHING, id="nothing"),
     pytest.param((")",), END, Reason.BRACKET_ONLY, id="a bracket"),
     pytest.param(("try:", "\n"), END, Reason.BREAKS_CODE, id="half a statement"),
+    pytest.param((), FinishReason.SUFFIX, Reason.ONLY_REPEATS_NEXT_LINES, id="a repeat"),
     pytest.param((), UNSURE, Reason.UNSURE, id="nothing sure"),
     pytest.param(("=",), UNSURE, Reason.UNSURE, id="a few sure characters"),
     pytest.param(("()",), UNSURE, Reason.BRACKET_ONLY, id="sure brackets"),
@@ -507,6 +508,28 @@ async def test_what_was_asked_for_does_not_come_again_by_itself_but_to_who_types
         assert [one.stop.min_confidence for one in engine.requests] == [0.0, 0.5]
         editor.type(TEXT[0])
         assert await editor.texts() == [TEXT[1:]]
+
+
+REPEATS = [((), FinishReason.SUFFIX), (("x = 1",), END)]
+
+
+@pytest.mark.parametrize(("words", "ending"), REPEATS)
+async def test_who_asks_gets_another_text_where_the_first_only_repeats_what_follows(
+    tmp_path, words, ending
+):
+    engine = HeldEngine(words, ending=ending, others=WORDS)
+    async with connected(tmp_path, engine, num_candidates=1, speculate=False) as editor:
+        editor.open("|\nx = 1\n")
+        assert await editor.ask() is Reason.ONLY_REPEATS_NEXT_LINES
+        assert await editor.texts(invoked=True) == [TEXT]
+    assert [one.sampling.avoids_suffix for one in engine.requests] == [False, False, True]
+
+
+async def test_another_text_that_repeats_as_well_is_the_last(tmp_path):
+    engine = HeldEngine((), ending=FinishReason.SUFFIX)
+    async with editing(tmp_path, engine, num_candidates=1) as editor:
+        assert await editor.ask(invoked=True) is Reason.ONLY_REPEATS_NEXT_LINES
+    assert len(engine.requests) == 2
 
 
 async def test_a_request_that_waits_for_what_another_asked_for_gets_its_own(tmp_path):

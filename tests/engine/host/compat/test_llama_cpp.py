@@ -128,6 +128,16 @@ async def test_an_answer_has_the_text_and_its_cost(tmp_path):
     assert answer["generation_settings"]["n_ctx"] == INFO.context_len
 
 
+@pytest.mark.parametrize("is_streamed", [False, True])
+async def test_where_a_text_only_repeats_what_follows_another_one_is_written(tmp_path, is_streamed):
+    engine = HeldEngine((), ending=FinishReason.SUFFIX, others=("urn 1",))
+    async with running_host(tmp_path, engine, apis=APIS) as host:
+        response = await host.client.post("/infill", json=AROUND | {"stream": is_streamed})
+    told = events(response.text) if is_streamed else [response.json()]
+    assert "".join(one["content"] for one in told) == "urn 1"
+    assert [one.sampling.avoids_suffix for one in engine.requests] == [False, True]
+
+
 async def test_other_files_reach_prompt_and_pool_as_open_ones_do(tmp_path):
     engine = HeldEngine()
     async with running_host(tmp_path, engine, apis=APIS) as host:

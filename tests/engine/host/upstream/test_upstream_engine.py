@@ -114,6 +114,15 @@ def test_a_prompt_is_the_models_own_with_other_files_before_it():
     assert (result.cost.neighbours, result.cost.repository) == (("orders.py",), ("db.py",))
 
 
+def test_an_upstream_that_would_write_the_same_again_is_not_asked():
+    request = replace(REQUEST, sampling=Sampling(avoids_suffix=True))
+    with serving(answer=lambda _: said(" x")) as (upstream, engine):
+        assert completed(engine, request)[0].is_repeat
+        assert upstream.bodies == []
+        drawn = replace(request, sampling=Sampling(0.8, avoids_suffix=True))
+        assert completed(engine, drawn)[0].text
+
+
 def test_what_one_principal_has_written_speeds_up_no_other():
     """vLLM looks a prompt's beginning up among those with the same salt."""
     principals = ("", "ada", "ada", "bob")
