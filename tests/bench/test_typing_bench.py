@@ -58,6 +58,13 @@ def test_another_one_types_with_the_same_model(bench, capsys):
     assert "against" in capsys.readouterr().out
 
 
+def test_sides_with_other_models_and_slower_steps_take_its_place(bench, capsys):
+    quick, slow = bench("--sides", "offline:1", "1.5b:2.5")
+    assert (quick.name, slow.name) == ("offline:1", "1.5b:2.5")
+    assert slow.environ["FOREGRAM_MODEL"] == "1.5b"
+    assert slow.program[-1] == "2.5"
+
+
 def test_a_host_elsewhere_is_not_typed_beside(bench):
     with pytest.raises(ConfigurationError, match="host of its own"):
         bench(host_url="http://127.0.0.1:8012")

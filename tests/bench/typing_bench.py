@@ -10,7 +10,7 @@ from contextlib import AsyncExitStack, ExitStack, contextmanager
 from pathlib import Path
 
 from engine.errors import ConfigurationError
-from engine.model_names import DEFAULT_MODEL
+from engine.model_names import SMALLEST_MODEL
 from lsp_server.cli import command_parser
 from lsp_server.cli.terminal import ProgressBars, print_figures, tracked
 from lsp_server.settings import Settings
@@ -23,6 +23,7 @@ from tests.bench.simulated.typing_figures import typing_json, typing_table
 from tests.bench.simulated.typist import Typist
 
 # A folder in which `python -m lsp_server`, which it may start, does not mean this checkout.
+_SLOWED = str(Path(__file__).with_name("slowed.py"))
 _ELSEWHERE = ("sh", "-c", 'cd / && exec "$0" "$@"')
 
 
@@ -33,6 +34,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--model NAME": "the model of the hosts that are started",
         "--against PATH": "another foregram, as of an older checkout, beside which the same is typed "
         "in turn",
+        "--sides MODEL:FACTOR ...": "instead of `foregram`: each with its model, whose steps take FACTOR "
+        "times as long",
         "--seed SEED =1": "the person's pace; 1 by default",
         "--typos P =0": "the share of letters and digits that are typed wrong and then deleted",
         "--closes": "the editor beside foregram closes brackets and quotes",
@@ -47,9 +50,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def bench(arguments: argparse.Namespace, settings: Settings) -> None:
     if settings.host_url is not None:
         raise ConfigurationError("bench typing needs a host of its own: unset FOREGRAM_HOST_URL")
+    if arguments.compare:
+        arguments.model = arguments.model or settings.model or SMALLEST_MODEL
     traces = load_traces(arguments.file, arguments.count)
     with ExitStack() as stack:
-        peers = [stack.enter_context(_llama_cpp(arguments, settings))] if arguments.compare else []
+        peers = [stack.enter_context(_llama_cpp(arguments))] if arguments.compare else []
         runs = asyncio.run(_typed(arguments, settings, traces, peers))
     print_figures(arguments, typing_json(runs, arguments.seed), typing_table(runs))
 
@@ -60,26 +65,38 @@ async def _typed(
     traces: Sequence[Trace],
     peers: Sequence[Side],
 ) -> Mapping[str, Sequence[AssistedTrace]]:
-    environ = {**os.environ, **model_variable(arguments.model)}
-    programs = {"foregram": [sys.executable, "-m", "lsp_server"]}
-    if arguments.against is not None:
-        programs["against"] = [*_ELSEWHERE, str(arguments.against.absolute())]
     async with AsyncExitStack() as stack:
         sides: list[Side] = [
             await stack.enter_async_context(
                 foregram_side(name, program, settings, environ, closes=arguments.closes)
             )
-            for name, program in programs.items()
+            for name, program, environ in _programs(arguments)
         ]
         typist = Typist(arguments.seed, typos=arguments.typos)
         return await take_turns([*sides, *peers], tracked(traces, "traces"), typist)
 
 
+def _programs(
+    arguments: argparse.Namespace,
+) -> Iterator[tuple[str, Sequence[str], Mapping[str, str]]]:
+    """Yield name, program and environment of each foregram."""
+    environ = {**os.environ, **model_variable(arguments.model)}
+    for side in arguments.sides:
+        model, _, factor = side.rpartition(":")
+        yield side, [sys.executable, "-P", _SLOWED, factor], {**environ, **model_variable(model)}
+    if not arguments.sides:
+        yield "foregram", [sys.executable, "-m", "lsp_server"], environ
+    if arguments.against is not None:
+        yield "against", [*_ELSEWHERE, str(arguments.against.absolute())], environ
+
+
 @contextmanager
-def _llama_cpp(arguments: argparse.Namespace, settings: Settings) -> Iterator[LlamaVimSide]:
+def _llama_cpp(arguments: argparse.Namespace) -> Iterator[LlamaVimSide]:
     program = arguments.llama_server or shutil.which("llama-server")
     if program is None:
         raise ConfigurationError("there is no llama-server: name one with --llama-server")
-    model = arguments.model or settings.model or DEFAULT_MODEL
-    with gguf_file(model, ProgressBars()) as file, llama_vim_side(Path(program), file) as side:
+    with (
+        gguf_file(arguments.model, ProgressBars()) as file,
+        llama_vim_side(Path(program), file) as side,
+    ):
         yield side
