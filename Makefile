@@ -64,13 +64,13 @@ $(READY): pyproject.toml | $(BIN)/python
 	$(say) "step 3 of 3: a model of 491 MB, checked by its hashes, a minute or two"
 	@$(BIN)/python -m lsp_server models install offline
 	@touch $@
-	$(say) "ready; 'make demo' shows a completion, 'make vsix' builds the VS Code extension, '$(BIN)/foregram doctor --cards' tells which models fit which GPU"
+	$(say) "ready; 'make demo' shows a completion, 'make vsix' builds the VS Code extension, '$(BIN)/foregram doctor --cards' tells which models fit which GPU, '$(BIN)/foregram setup' installs the best model for this machine"
 
 demo: $(READY)
 	$(say) "without lookahead first; the first start converts the model, a minute or two"
-	$(BIN)/foregram complete $(DEMO)/inventory.py:57 --open $(DEMO)/orders.py --lookahead off
+	$(BIN)/foregram complete $(DEMO)/inventory.py:57 --model offline --open $(DEMO)/orders.py --lookahead off
 	$(say) "and with it"
-	$(BIN)/foregram complete $(DEMO)/inventory.py:57 --open $(DEMO)/orders.py
+	$(BIN)/foregram complete $(DEMO)/inventory.py:57 --model offline --open $(DEMO)/orders.py
 
 # Three processes, a file each: on two cores, tests wait a third of the time. tests/conftest.py orders.
 PYTEST := $(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder

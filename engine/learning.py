@@ -20,6 +20,7 @@ from engine.drafting.pool.expansion import prior_acceptance
 from engine.drafting.recycler import RECYCLER_PRIOR
 from engine.drafting.window import WINDOW_PRIOR
 from engine.model.causal_lm import CausalModel, StepInput, prefill, run_step
+from engine.model.cpu.speed import PROBED_CONTEXT, PROBED_ROWS
 from engine.model.token_tree import MAX_ROWS, TokenTree
 from engine.progress import Progress, shown
 
@@ -28,8 +29,6 @@ _SWEEP_ROUNDS = 3  # timings of each row count; the fastest counts, as noise onl
 _SWEPT_CONTEXT = 512  # tokens behind which steps are timed; prompts hold up to 1024
 _BRANCH = 4  # rows of a branch: real drafts have about four
 _SWEEP_LIMIT = 4.0  # stop at the row count that costs this many one-row steps
-_PROBED_CONTEXT = 16  # tokens; a start has no time to fill more
-_PROBED_ROWS = 8  # of the wider probe, as wide steps alone may have been slow at the sweep
 _AGREEMENT = 1.35  # factor within which times agree; it grows with each sweep
 _MOST_SWEEPS = 1000  # 1.35 to this power is still a float
 _LOG = logging.getLogger("foregram.learning")
@@ -47,8 +46,8 @@ class Probe(msgspec.Struct, frozen=True):
     @classmethod
     def take(cls, model: CausalModel) -> Self:
         """Time two steps of each width, and keep the faster: noise only ever adds."""
-        timer = StepTimer(model, _PROBED_CONTEXT)
-        return cls(*(min(timer.ms(rows) for _ in range(2)) for rows in (1, _PROBED_ROWS)))
+        timer = StepTimer(model, PROBED_CONTEXT)
+        return cls(*(min(timer.ms(rows) for _ in range(2)) for rows in (1, PROBED_ROWS)))
 
     def quicker(self, other: "Probe") -> "Probe":
         """Return the faster times of both."""
@@ -90,6 +89,20 @@ def fresh_tables() -> AcceptanceTables:
             "line": AcceptanceTable(LINE_PRIOR),
         }
     )
+
+
+def machine_key(fingerprint: str, device: str, dtype_name: str, threads: int) -> str:
+    """A file name made of all that step costs and acceptance depend on."""
+    parts = [fingerprint[:16], device, dtype_name, f"{threads}-threads"]
+    return "-".join(parts).replace(":", "-")
+
+
+def known_probe_ms(folder: Path, key: str) -> float | None:
+    """Return the time of the wider probe as a sweep of this key knows it; None without a sweep."""
+    kept = read_kept(folder / f"{key}.json", _Kept)
+    if kept is None:
+        return None
+    return min(kept.swept.many_ms, kept.swept.costs.get(PROBED_ROWS, math.inf))
 
 
 @dataclass(frozen=True, slots=True)

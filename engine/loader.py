@@ -1,15 +1,17 @@
 """Loads a model by name into an engine that knows the machine's step costs."""
 
+from functools import partial
 from pathlib import Path
 
 import torch
 
+from engine.cpu_choice import choose
 from engine.drafting.budget import StepCost
 from engine.engine import PROMPT_TOKENS, Engine
-from engine.learning import Learning
-from engine.model.causal_lm import LoadedModel
+from engine.learning import Learning, machine_key
 from engine.model.loader import load_model
 from engine.model.token_tree import MAX_ROWS
+from engine.model_names import AUTO_MODEL
 from engine.progress import Progress, shown_if_long
 
 _ENTER_MS = 600.0  # to read the new tokens after an Enter: the text behind the cursor
@@ -31,11 +33,19 @@ def load_engine(
     progress = progress or Progress()
     if threads is not None:
         torch.set_num_threads(threads)
+    num_threads = torch.get_num_threads()
     loaded = load_model(
-        model, cache_folder, progress, quantization=dtype, device_name=device, kv_bytes=kv_bytes
+        model or AUTO_MODEL,
+        cache_folder,
+        progress,
+        quantization=dtype,
+        device_name=device,
+        kv_bytes=kv_bytes,
+        choose_for_cpu=partial(choose, cache_folder, num_threads, progress),
     )
-    key = _machine_key(loaded)
-    learning = Learning.load(cache_folder / "learned", key, loaded.causal_lm, progress)
+    causal_lm = loaded.causal_lm
+    key = machine_key(loaded.fingerprint, causal_lm.device, causal_lm.dtype_name, num_threads)
+    learning = Learning.load(cache_folder / "learned", key, causal_lm, progress)
     prompt_tokens = prompt_tokens or affordable_prompt(learning.budget.cost)
     engine = Engine(loaded, learning, prompt_tokens, kv_bytes)
     shown_if_long(progress, "compiling what drafts text, once on this machine", engine.compile)
@@ -47,10 +57,3 @@ def affordable_prompt(cost: StepCost) -> int:
     # Coarse, as prompts laid out for other budgets share no cached keys.
     affordable = _ENTER_PART * _ENTER_MS / cost.ms(MAX_ROWS) * MAX_ROWS
     return int(2 ** min(13, max(10, int(affordable).bit_length() - 1)))
-
-
-def _machine_key(model: LoadedModel) -> str:
-    """A file name made of all that step costs and acceptance depend on."""
-    causal_lm = model.causal_lm
-    parts = [causal_lm.device, causal_lm.dtype_name, f"{torch.get_num_threads()}-threads"]
-    return "-".join([model.fingerprint[:16], *parts]).replace(":", "-")

@@ -1,6 +1,7 @@
 """The memory use of this process."""
 
 import ctypes
+import os
 import resource
 import sys
 from collections.abc import Callable
@@ -9,17 +10,22 @@ from pathlib import Path
 
 _M_ARENA_MAX = -8  # of glibc's malloc.h
 _ARENAS = 2  # of all threads together; glibc's default is up to eight per core
-_STATUS = Path("/proc/self/status")
+_STATUS, _ALL = Path("/proc/self/status"), Path("/proc/meminfo")
 
 
 def resident_bytes() -> int:
     """Return the resident memory; on macOS, which has no file for it, the peak."""
-    return _status_bytes("VmRSS") or _peak_by_usage()
+    return _file_bytes(_STATUS, "VmRSS") or _peak_by_usage()
 
 
 def peak_resident_bytes() -> int:
     """Return the peak of the resident memory so far."""
-    return _status_bytes("VmHWM") or _peak_by_usage()
+    return _file_bytes(_STATUS, "VmHWM") or _peak_by_usage()
+
+
+def available_bytes() -> int:
+    """Return the memory that programs can still take; on macOS, half of all there is."""
+    return _file_bytes(_ALL, "MemAvailable") or _half_of_all()
 
 
 def return_free_memory() -> bool:
@@ -41,9 +47,13 @@ def _malloc_trim() -> Callable[[int], int] | None:
     return getattr(ctypes.CDLL(None), "malloc_trim", None)
 
 
-def _status_bytes(name: str) -> int:
+def _half_of_all() -> int:
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
+
+
+def _file_bytes(file: Path, name: str) -> int:
     try:
-        lines = _STATUS.read_text().splitlines()
+        lines = file.read_text().splitlines()
     except OSError:
         return 0
     return next((1024 * int(line.split()[1]) for line in lines if line.startswith(name)), 0)

@@ -10,10 +10,10 @@ from engine.errors import ConfigurationError
 
 NameKind = Literal["auto", "embedded", "alias", "path", "hub", "unknown"]
 
-DEFAULT_MODEL = "offline"
-AUTO_MODEL = "auto"  # a model that this machine runs well
+AUTO_MODEL = "auto"  # by default: the model that helps most on this machine
+SMALLEST_MODEL = "offline"
 EMBEDDED = {  # by alias, the names in reports
-    DEFAULT_MODEL: "Qwen2.5-Coder-0.5B-Instruct",
+    SMALLEST_MODEL: "Qwen2.5-Coder-0.5B-Instruct",
     "offline-1.5b": "Qwen2.5-Coder-1.5B-Instruct",
 }
 _QWEN = {
@@ -92,7 +92,7 @@ def is_same(one: str, other: str) -> bool:
 def title_of(name: str) -> str:
     """Return the model's name for a sentence."""
     if name == AUTO_MODEL:
-        return "the model that fits this machine"
+        return "the best model for this machine"
     if kind_of(name) == "path":
         path = Path(name)
         return printable(path.stem if path.suffix == ".gguf" else path.name)

@@ -7,15 +7,15 @@ from typing import Any, Literal
 import msgspec
 
 from engine.errors import ConfigurationError, ModelNotFoundError
-from engine.model_names import AUTO_MODEL, DEFAULT_MODEL, kind_of, near_names, path_of
+from engine.model_names import AUTO_MODEL, SMALLEST_MODEL, kind_of, near_names, path_of
 from engine.offline_parts import OFFLINE_MODELS, find_parts
 from lsp_server.setting_layers import Layer, model_name
 
 _TYPED = Layer("what was typed", {})
 _OFFERED = {
-    DEFAULT_MODEL: "0.5B Instruct as installed: downloads nothing, takes 1.7 GB of memory",
+    AUTO_MODEL: "the default: what this machine runs well; on a CPU, of the installed models",
+    SMALLEST_MODEL: "0.5B Instruct, from packages of 0.5 GB: the quickest",
     "offline-1.5b": "1.5B Instruct, from packages of 1.1 GB: better, and slower",
-    AUTO_MODEL: "the best that this machine's GPU runs well; without one, offline",
     "0.5b": "0.5B base, made to fill in code: downloads 1.0 GB",
     "1.5b": "downloads 3.1 GB, for a fast CPU or a GPU",
     "sweep-0.5b": "Sweep's model for next edits: downloads 0.5 GB",
@@ -78,7 +78,7 @@ def check_name(typed: str) -> dict[str, Any]:
 
 def check_model(model: str | None) -> Check:
     """Check whether the settings' model exists, without loading it."""
-    name = model or DEFAULT_MODEL
+    name = model or AUTO_MODEL
     kind = kind_of(name)
     if kind == "embedded":
         known = OFFLINE_MODELS[name]
@@ -88,8 +88,7 @@ def check_model(model: str | None) -> Check:
             return failure("model", error)
         return Check("model", "ok", f"{name}: {known.name}, all {len(parts)} parts are installed")
     if kind == "auto":
-        what = "auto: by this machine's GPU and its memory, as `foregram doctor --cards` shows"
-        return Check("model", "ok", what)
+        return Check("model", "ok", "auto: by this machine's speed and its memory")
     if kind == "path":
         return _at(path_of(name))
     what = f"{name} is looked up on the Hugging Face hub when the host loads it"

@@ -1,10 +1,12 @@
 """Load a model by name: find it, convert it once, and put it on a device."""
 
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from engine.errors import ConfigurationError
 from engine.model.causal_lm import CausalModel, LoadedModel
+from engine.model.cpu.fit import SMALLEST, Choice
 from engine.model.cpu.float_qwen2 import FloatQwen2
 from engine.model.cpu.int8_qwen2 import Int8Qwen2
 from engine.model.device import GPU_QUANTIZATIONS, DeviceChoice, DeviceUnfitError, gpu_quantization
@@ -16,7 +18,7 @@ from engine.model.loading.folder_model import FolderModel
 from engine.model.loading.packing import FILE_FORMS
 from engine.model.loading.store import obtain
 from engine.model.tokenizer import Tokenizer
-from engine.model_names import AUTO_MODEL, DEFAULT_MODEL
+from engine.model_names import AUTO_MODEL
 from engine.progress import Progress
 
 _CPU_DEFAULT, _TRANSFORMERS_DEFAULT = "int8", "float32"
@@ -24,20 +26,21 @@ _STORED_FOR_GPU = "bfloat16"  # the GPU quantizes it to fp8 or int4 in seconds
 
 
 def load_model(
-    spec: str | None,  # None: the embedded model; `auto`: one that the machine runs well
+    spec: str,  # `auto`: one that the machine runs well
     cache_folder: Path,
     progress: Progress,
     *,
     quantization: str | None = None,  # a value of the setting `dtype`; None: the device's fastest
     device_name: str = "auto",
     kv_bytes: int | None = None,  # reserved for keys and values on a GPU; None derives it
+    choose_for_cpu: Callable[[], Choice] = lambda: SMALLEST,  # what `auto` is without a GPU
 ) -> LoadedModel:
     """Find, convert and load a model. Raises ForegramError."""
 
     def loaded(choice: DeviceChoice) -> LoadedModel:
-        name, dtype = spec or DEFAULT_MODEL, quantization
+        name, dtype, hint = spec, quantization, ""
         if spec == AUTO_MODEL:
-            name, dtype = picked(choice, quantization)
+            name, dtype, hint = _automatic(choice, quantization, choose_for_cpu)
             progress.tell(f"model auto: {name}, in {dtype or _CPU_DEFAULT}")
         located = locate(name, progress)
         model = prepared(located, _stored_as(located, dtype, choice), cache_folder, progress)
@@ -52,7 +55,7 @@ def load_model(
             where = f"{choice.name}, by transformers"
         return LoadedModel(
             name=model.name,
-            where=where,
+            where="; ".join(filter(None, (where, hint))),
             fingerprint=model.fingerprint,
             fim=find_fim_format(tokenizer.vocabulary, model.name),
             causal_lm=causal_lm,
@@ -67,6 +70,17 @@ def load_model(
             raise
         progress.tell(f"{error}; the CPU runs it")
         return loaded(DeviceChoice.cpu(str(error)))
+
+
+def _automatic(
+    choice: DeviceChoice, dtype: str | None, choose_for_cpu: Callable[[], Choice]
+) -> tuple[str, str | None, str]:
+    """Return the model's name, its dtype, and a hint at a better one."""
+    if not choice.is_cpu:
+        return *picked(choice, dtype), ""
+    # Floats take two to four times as long as the rule for processors assumes.
+    best = choose_for_cpu() if dtype in (None, _CPU_DEFAULT) else SMALLEST
+    return best.model.name, dtype, best.hint
 
 
 def prepared(

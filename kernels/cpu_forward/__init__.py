@@ -14,6 +14,7 @@ Contract of `Runner.run(embeddings, step)`:
 numba compiles it for the machine that it runs on, without a compiler, once.
 """
 
+from kernels.cpu_forward.blank import blank_model
 from kernels.cpu_forward.packing import Linear, layout, pack
 from kernels.cpu_forward.processor import host_unit
 from kernels.cpu_forward.runner import Runner, slot_width
@@ -29,6 +30,7 @@ __all__ = [
     "Matrix",
     "Model",
     "Runner",
+    "blank_model",
     "host_unit",
     "layout",
     "pack",

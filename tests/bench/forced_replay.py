@@ -24,7 +24,7 @@ from engine.model.gpu.step_graphs import warm_up
 from engine.model.loading.folder_model import FolderModel
 from engine.model.token_tree import TokenTree, verify
 from engine.model.tokenizer import Tokenizer
-from engine.model_names import DEFAULT_MODEL
+from engine.model_names import SMALLEST_MODEL
 from engine.progress import Progress, counted
 from engine.request import CompletionRequest
 from tests.support.prepared import engine_of, prepare
@@ -153,6 +153,6 @@ def measure_replays(
 def read_tokenizer(folder: Path | None, cache_folder: Path, progress: Progress) -> Tokenizer:
     """Read a folder's tokenizer, or the embedded model's if None. Raises ForegramError."""
     if folder is None:
-        model = prepare(DEFAULT_MODEL, "int8", cache_folder, progress)
+        model = prepare(SMALLEST_MODEL, "int8", cache_folder, progress)
         return Tokenizer(model.tokenizer_document())
     return Tokenizer(FolderModel(folder, folder.name).tokenizer_document())

@@ -31,7 +31,7 @@ from engine.model.loading.folder_model import FolderModel
 from engine.model.loading.packing import FILE_FORMS
 from engine.model.token_tree import MAX_ROWS, TokenTree
 from engine.model.tokenizer import Tokenizer
-from engine.model_names import DEFAULT_MODEL
+from engine.model_names import SMALLEST_MODEL
 from engine.progress import Progress
 from kernels.operations import PORTABLE
 from kernels.weight import Quantization, Weight
@@ -54,7 +54,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def bench(arguments: argparse.Namespace, settings: Settings) -> None:
     items = load_replay_items(arguments.file, arguments.count)
     figures = measure_quantizations(
-        arguments.model or settings.model or DEFAULT_MODEL,
+        arguments.model or settings.model or SMALLEST_MODEL,
         items,
         DeviceChoice.of(arguments.device or settings.device),
         settings.cache_folder,

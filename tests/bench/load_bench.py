@@ -17,7 +17,7 @@ from engine.errors import ConfigurationError, InputError
 from engine.host.principals import METRICS_NAME
 from engine.host.protocol import Status
 from engine.host.runtime import new_secret
-from engine.model_names import DEFAULT_MODEL
+from engine.model_names import SMALLEST_MODEL
 from lsp_server.cli import command_parser
 from lsp_server.cli.command_parser import positive
 from lsp_server.cli.terminal import print_figures, tracked
@@ -181,7 +181,7 @@ def _own_model(
         write_random_model(Path(model), traces)
         (folder / "cache").mkdir()
     else:
-        model = found_anywhere(arguments.model or settings.model or DEFAULT_MODEL)
+        model = found_anywhere(arguments.model or settings.model or SMALLEST_MODEL)
         share_models(settings.cache_folder, folder / "cache")
     options = ["--model", model, "--cache-folder", str(folder / "cache")]
     return [*options, *_TINY_OPTIONS] if arguments.tiny else options

@@ -23,7 +23,7 @@ from engine.bench.report import (
 from engine.bench.task_sets import ReplayItem, load_replay_items
 from engine.engine import Engine
 from engine.errors import ConfigurationError
-from engine.model_names import DEFAULT_MODEL
+from engine.model_names import SMALLEST_MODEL
 from engine.request import CompletionRequest, Cost
 from lsp_server.cli import command_parser
 from lsp_server.cli.arguments import REPLAY
@@ -63,7 +63,7 @@ def bench(arguments: argparse.Namespace, settings: Settings) -> None:
         bench_replay(arguments, settings)
         return
     items, wanted = load_replay_items(arguments.file, arguments.count), decoding(arguments)
-    model = arguments.model or settings.model or DEFAULT_MODEL
+    model = arguments.model = arguments.model or settings.model or SMALLEST_MODEL
     with (
         closing(load_engine(arguments, settings, ProgressBars())) as engine,
         llama_cpp_peer(model, arguments.llama_server) as peer,

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from engine.errors import ConfigurationError
-from engine.model_names import DEFAULT_MODEL
+from engine.model_names import SMALLEST_MODEL
 from engine.progress import Progress
 from tests.bench import llama_cpp
 
@@ -82,7 +82,7 @@ def test_says_what_to_install_for_the_wheel(monkeypatch):
 @pytest.mark.model
 def test_the_wheel_decodes_the_embedded_model_from_token_ids():
     pytest.importorskip("xllamacpp", reason="the extra `test` is not installed")
-    with llama_cpp.gguf_file(DEFAULT_MODEL, Progress()) as file:
+    with llama_cpp.gguf_file(SMALLEST_MODEL, Progress()) as file:
         peer = llama_cpp.wheel(file, context=64)
         run = peer.decode([750, 912, 2877, 11, 293, 982], 8)
         assert run.tokens == 7

@@ -28,7 +28,7 @@ def _cache(cache_folder, monkeypatch):
 @pytest.mark.model
 @pytest.mark.timeout(400)  # the first start on a machine converts the model
 def test_completes_a_hole_of_a_real_file_on_the_offline_model():
-    options = ("--json", "--open", DEMO / "orders.py", "--max-tokens", 48)
+    options = ("--model", "offline", "--json", "--open", DEMO / "orders.py", "--max-tokens", 48)
     command = [*COMMAND, "complete", HOLE, *map(str, options)]
     result = subprocess.run(command, capture_output=True, check=False)
     assert result.returncode == 0, result.stderr.decode()

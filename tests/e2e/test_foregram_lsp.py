@@ -46,6 +46,7 @@ def runtime(tmp_path_factory):
 @pytest.fixture(autouse=True)
 def _environment(runtime, cache_folder, monkeypatch):
     monkeypatch.setenv("FOREGRAM_CACHE", str(cache_folder))
+    monkeypatch.setenv("FOREGRAM_MODEL", "offline")
     monkeypatch.setenv("FOREGRAM_RUNTIME", str(runtime.path))
 
 

@@ -20,7 +20,7 @@ ASKED = ChatMessage("user", f"Add type hints. Write only the code.\n\n```python\
 
 @pytest.fixture(scope="module")
 def engine(cache_folder):
-    found = load_engine(cache_folder=cache_folder)
+    found = load_engine(cache_folder, "offline")
     yield found
     found.close()
 

@@ -86,7 +86,7 @@ def test_what_cannot_be_asked_is_refused(tiny, tmp_path):
 @pytest.mark.model
 @pytest.mark.timeout(400)  # the first start on a machine converts the model
 def test_the_offline_model_changes_what_is_asked_and_nothing_else(cache_folder):
-    engine = load_engine(cache_folder)
+    engine = load_engine(cache_folder, "offline")
     request = replace(ASKED, suffix=TOTAL + BELOW, stop=StopRules(max_tokens=4096))
     done = engine.complete(request)
     plain = engine.complete(replace(request, lookahead=Lookahead.parse("off")))

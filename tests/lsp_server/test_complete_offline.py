@@ -30,7 +30,7 @@ class KeptOpen:
 
 @pytest.fixture(scope="module")
 def engine(cache_folder):
-    return KeptOpen(load_engine(cache_folder=cache_folder))
+    return KeptOpen(load_engine(cache_folder, "offline"))
 
 
 @pytest.fixture

@@ -14,6 +14,7 @@ import httpx2
 import msgspec
 
 from engine.host.protocol import SyncRequest
+from engine.model_names import SMALLEST_MODEL
 from tests.support.polling import until
 from tests.support.served_host import local_client
 
@@ -42,7 +43,7 @@ def own_home(cache_folder: Path | None = None) -> Iterator[dict[str, str]]:
 @contextmanager
 def ready_host(environ: Mapping[str, str]) -> Iterator[None]:
     """Run a host on the offline model, once it is loaded; a new machine converts it first."""
-    _run("doctor", "--start", environ=environ)
+    _run("doctor", "--start", environ={**environ, "FOREGRAM_MODEL": SMALLEST_MODEL})
     try:
         yield
     finally:

@@ -14,7 +14,7 @@ from engine.model.device import (
 )
 from engine.model.gpu.memory_plan import MemoryPlan, weight_bytes
 from engine.model.model_config import QWEN_SHAPES, ModelConfig
-from engine.model_names import DEFAULT_MODEL
+from engine.model_names import SMALLEST_MODEL
 from kernels.weight import BYTES_OF_WEIGHT
 
 _GIGA, _GIBIBYTE = 1e9, 1 << 30
@@ -115,11 +115,9 @@ def pick(card: Card, dtype: str | None = None) -> Fit | None:
 
 
 def picked(choice: DeviceChoice, dtype: str | None) -> tuple[str, str | None]:
-    """Return the model's name and dtype for the chosen device."""
-    if choice.is_cpu:
-        return DEFAULT_MODEL, dtype
+    """Return the model's name and dtype for a GPU; the smallest one if nothing fits."""
     fit = pick(Card.of(choice), dtype)
-    return (fit.model, fit.form) if fit else (DEFAULT_MODEL, dtype)
+    return (fit.model, fit.form) if fit else (SMALLEST_MODEL, dtype)
 
 
 def _weight_bytes(config: ModelConfig, form: HeldForm) -> int:

@@ -45,6 +45,17 @@ def hub_folder(repository: str, progress: Progress) -> Path:
     return folder
 
 
+def is_downloaded(repository: str) -> bool:
+    """Whether the cache holds all of a repository, so that `hub_folder` needs no network."""
+    from huggingface_hub import constants  # noqa: PLC0415 - see above
+
+    stored = f"models--{repository.replace('/', '--')}"
+    if not (Path(constants.HF_HUB_CACHE) / stored).exists():  # spares the import of the client
+        return False
+    folder = _cached_snapshot(repository, _FILES)
+    return folder is not None and _is_whole(folder)
+
+
 def hub_gguf(name: str, progress: Progress) -> Path:
     """Return `owner/name[:tag][@revision]`'s file. Raises ModelNotFoundError, ModelCorruptError."""
     (repository, tag), revision = gguf_tag(name), pinned(name)[1]

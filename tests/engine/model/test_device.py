@@ -249,6 +249,6 @@ def test_memory_that_intels_driver_does_not_tell_is_estimated(gpus, intel, monke
 def test_a_form_of_the_other_kind_of_machine_is_refused(gpus, tmp_path):
     gpus(1)
     with pytest.raises(ConfigurationError, match="int8 is for the CPU; a GPU holds bfloat16, fp8"):
-        load_model(None, tmp_path, Progress(), quantization="int8", device_name="cuda")
+        load_model("offline", tmp_path, Progress(), quantization="int8", device_name="cuda")
     with pytest.raises(ConfigurationError, match="int4 is for a GPU, and the model runs on the"):
-        load_model(None, tmp_path, Progress(), quantization="int4", device_name="cpu")
+        load_model("offline", tmp_path, Progress(), quantization="int4", device_name="cpu")

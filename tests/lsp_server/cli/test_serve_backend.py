@@ -20,7 +20,7 @@ def backend(*options, model=None):
 
 
 def test_the_hosts_own_model_is_what_options_or_settings_name():
-    assert backend()[1] == "offline"
+    assert backend()[1] == "auto"
     assert backend(model="1.5b")[1] == "1.5b"
     assert backend("--model", "3b", model="1.5b")[1] == "3b"
 

@@ -104,7 +104,7 @@ def test_the_rules_end_it_as_they_end_our_own(upstream):
 
 def test_most_greedy_text_is_what_our_own_engine_writes(upstream, model, cache_folder):
     """The weights are quantised differently (int8 here, Q4_K_M there), so not all of it is."""
-    own = load_engine(cache_folder=cache_folder)
+    own = load_engine(cache_folder, "offline")
     same = []
     with closing(own):
         for place, (prefix, suffix) in PLACES.items():

@@ -75,11 +75,6 @@ def test_a_slow_card_gets_the_smallest_and_a_tiny_one_nothing():
     assert pick(Card("", 1, 1000.0, 1 << 30)) is None
 
 
-def test_a_machine_without_a_gpu_gets_the_offline_model():
-    assert picked(DeviceChoice.cpu("there is none"), None) == ("offline", None)
-    assert picked(DeviceChoice.cpu("there is none"), "float32") == ("offline", "float32")
-
-
 @pytest.mark.parametrize(
     ("told", "bandwidth"),
     [({"memory_clock_rate": 10_501_000, "memory_bus_width": 384}, 1.008e12), ({}, 272e9)],

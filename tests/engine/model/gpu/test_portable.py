@@ -12,6 +12,7 @@ from engine.errors import ConfigurationError
 from engine.learning import Learning
 from engine.model import loader
 from engine.model.causal_lm import StepInput, prefill, run_step
+from engine.model.cpu.fit import Choice, CpuModel
 from engine.model.device import DeviceChoice, DeviceUnfitError
 from engine.model.gpu import loading
 from engine.model.gpu.buffers import Outputs, StepShape
@@ -132,14 +133,13 @@ def test_a_device_that_torch_cannot_run_it_on_is_passed_over_or_named(
 
 def test_where_the_gpu_is_passed_over_the_model_is_the_cpus(folder, tmp_path, gpu, monkeypatch):
     """Not the large one that was picked for the GPU."""
-
-    def pick(choice, dtype):
-        return (folder, dtype) if choice.is_cpu else (large, "bfloat16")
-
     large = str(save_model(tiny_model("qwen2", 2), tmp_path / "large"))
-    monkeypatch.setattr(loader, "picked", pick)
+    monkeypatch.setattr(loader, "picked", lambda choice, dtype: (large, "bfloat16"))
     monkeypatch.setattr(loading, "run_step", fail_to_run)
-    loaded = load_model("auto", tmp_path, Progress(), device_name="auto")
+    small = Choice(CpuModel(folder, "0.5b", 0.0, most_ms=0.0))
+    loaded = load_model(
+        "auto", tmp_path, Progress(), device_name="auto", choose_for_cpu=lambda: small
+    )
     assert (loaded.name, loaded.causal_lm.dtype_name) == ("model", "int8")
 
 

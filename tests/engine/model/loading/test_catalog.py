@@ -13,7 +13,7 @@ from engine.model.loading.catalog import locate, on_disk
 from engine.model.loading.converted_model import ConvertedModel
 from engine.model.loading.folder_model import FolderModel
 from engine.model.loading.gguf_model import GgufModel
-from engine.model_names import DEFAULT_MODEL, HUB_ALIASES, holds_gguf
+from engine.model_names import HUB_ALIASES, SMALLEST_MODEL, holds_gguf
 from engine.offline_parts import EmbeddedModel
 from engine.progress import Progress
 from tests.support.int4_folder import quantize_folder
@@ -43,7 +43,7 @@ def hub_requests(monkeypatch: pytest.MonkeyPatch, folder: Path) -> list[str]:
 
 
 def test_the_default_is_embedded() -> None:
-    located = locate(DEFAULT_MODEL)
+    located = locate(SMALLEST_MODEL)
     assert isinstance(located, EmbeddedModel)
     assert located.name == "Qwen2.5-Coder-0.5B-Instruct"
 
