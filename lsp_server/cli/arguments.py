@@ -209,6 +209,13 @@ _COMMANDS = (
         "doctor:show_doctor",
     ),
     Command(
+        "setup",
+        "say which model helps most on this machine, and install it after asking",
+        "--yes",
+        {"--yes": "do not ask"},
+        "setup:set_up",
+    ),
+    Command(
         "models",
         "list, install and remove models, with what each holds on disk and in memory",
         "install offline-1.5b",

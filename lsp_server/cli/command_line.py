@@ -141,5 +141,6 @@ _KEEPERS = (
     "lsp",
     "models",
     "serve",
+    "setup",
 )  # these write into the cache
 _TOLERANT = ("doctor", "lsp", "serve")  # these report wrong settings and use the rest

@@ -41,13 +41,23 @@ Q8_0 and Q4_K_M are forms of a model's file, the others values of dtype.
 The floor is how long reading takes: the weights, and the keys and values of 2,048 tokens, at the
 bandwidth that the card's maker states. No step takes less; `foregram bench gpu` measures how much more.
 """
+
+
+def _check_model(settings: Settings) -> Check:
+    try:
+        from lsp_server.cli.setup import check_choice
+    except (ImportError, OSError):  # torch's own check says more
+        return check_model(settings.model)
+    return check_choice(settings)
+
+
 _Examine = Callable[[Settings], Check | None]
 _WHERE_A_MODEL_RUNS: dict[str, _Examine] = {  # skipped where a remote host runs the model
     "torch": machine_checks.check_torch,
     "processor": machine_checks.check_processor,
     "device": lambda settings: check_gpu(settings.device),
     "kernels": machine_checks.check_kernels,
-    "model": lambda settings: check_model(settings.model),
+    "model": _check_model,
 }
 _EVERYWHERE: dict[str, _Examine] = {
     "cache": machine_checks.check_cache,

@@ -16,6 +16,7 @@ from lsp_server.cli.machine_checks import (
     check_repository,
     check_torch,
 )
+from lsp_server.cli.setup import check_choice
 from lsp_server.model_choice import check_model, check_name, failure
 from lsp_server.settings import Settings
 
@@ -52,9 +53,9 @@ def test_a_numba_that_cannot_be_loaded_and_a_missing_torch_are_failures(settings
     assert check_torch(settings).state == "failed"
 
 
-def test_an_embedded_model_that_is_not_installed_names_the_command(monkeypatch):
+def test_an_embedded_model_that_is_not_installed_names_the_command(monkeypatch, settings):
     monkeypatch.setattr("engine.offline_parts.distribution", gone)
-    check = check_model(None)
+    check = check_choice(settings)
     assert check.state == "failed"
     assert check.advice == "run foregram models install offline"
 

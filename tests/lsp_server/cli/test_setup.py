@@ -1,0 +1,132 @@
+"""`foregram setup`: the choice for this machine with its costs, and its installation after asking."""
+
+import argparse
+import io
+from types import SimpleNamespace
+
+import msgspec
+import pytest
+
+from engine.errors import CacheError, ConfigurationError, ModelNotFoundError
+from engine.host.protocol import Status
+from engine.model.cpu.fit import CpuMachine
+from lsp_server.cli import command_line, setup
+from lsp_server.host.client import ProbeResult
+from lsp_server.model_choice import Check
+from lsp_server.settings import load_settings
+
+FAST = CpuMachine(6e9, 20.0)
+CHOSEN = "offline-1.5b"
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+@pytest.fixture
+def settings(tmp_path):
+    return msgspec.structs.replace(
+        load_settings(environ={}).required(), cache_folder=tmp_path, device="cpu"
+    )
+
+
+@pytest.fixture
+def installed(monkeypatch):
+    """The models that are installed, which `setup` may add to; the machine is a fast one."""
+    names = ["offline"]
+
+    async def host_status(_settings):
+        return ProbeResult("absent")
+
+    monkeypatch.setattr(setup, "host_status", host_status)
+    monkeypatch.setattr(setup, "Installed", lambda: names)
+    monkeypatch.setattr(setup, "install", names.append)
+    monkeypatch.setattr(setup, "measured_machine", lambda *_: FAST)
+    monkeypatch.setattr(setup, "known_machine", lambda *_: FAST)
+    return names
+
+
+def set_up(settings, *, yes=False):
+    return setup.set_up(argparse.Namespace(yes=yes), settings)
+
+
+def test_one_screen_says_what_is_chosen_what_it_costs_and_how_to_take_another(
+    settings, installed, capsys
+):
+    set_up(settings, yes=True)
+    shown = capsys.readouterr().out
+    lines = shown.splitlines()
+    assert len(lines) < 15
+    assert max(map(len, lines)) <= 100
+    (chosen,) = (line.split() for line in lines if line.startswith("* offline"))
+    assert chosen[1:4] == [CHOSEN, "1.1", "GB"]
+    assert chosen[-4:] == ["31", "ms", "0.1", "s"]
+    assert "foregram models install NAME" in shown
+    assert installed == ["offline", CHOSEN]
+
+
+@pytest.mark.parametrize(("answer", "status"), [("y\n", 0), ("n\n", 1), ("", 1)])
+def test_at_a_terminal_it_asks(settings, installed, answer, status, monkeypatch):
+    monkeypatch.setattr("sys.stdin", Terminal(answer))
+    assert set_up(settings) == status
+    assert (CHOSEN in installed) == (status == 0)
+
+
+def test_elsewhere_it_only_says_what_it_would_do(settings, installed, monkeypatch, capsys):
+    monkeypatch.setattr("sys.stdin", io.StringIO("y\n"))
+    assert set_up(settings) == 0
+    assert installed == ["offline"]
+    assert "foregram setup --yes" in capsys.readouterr().err
+
+
+def test_what_is_installed_stays_as_it_is(settings, installed, capsys):
+    installed.append(CHOSEN)
+    assert set_up(settings) == 0
+    assert installed == ["offline", CHOSEN]
+    assert capsys.readouterr().out.endswith(f"{CHOSEN} is installed\n")
+
+
+def test_a_setting_that_names_another_model_is_told(settings, installed, capsys):
+    set_up(msgspec.structs.replace(settings, model="offline"), yes=True)
+    assert "the setting `model` is offline: remove it" in capsys.readouterr().out
+
+
+def test_the_memory_of_the_host_that_runs_counts_as_free(settings, installed, monkeypatch, capsys):
+    async def host_status(_settings):
+        return ProbeResult("status", Status(1, "0.1.0", "ready", 42, 1.0, memory_mb=4096.0))
+
+    monkeypatch.setattr(setup, "host_status", host_status)
+    set_up(settings, yes=True)
+    assert capsys.readouterr().out.startswith("10.3 GB of memory are free")
+
+
+def test_too_little_disk_is_a_sentence(settings, installed, monkeypatch):
+    monkeypatch.setattr("shutil.disk_usage", lambda folder: SimpleNamespace(free=1e9))
+    with pytest.raises(CacheError, match=r"takes 3\.0 GB of disk, and 1\.0 GB are free at"):
+        set_up(settings, yes=True)
+
+
+def test_a_failed_download_is_a_sentence(settings, installed, monkeypatch, capsys):
+    def fails(name):
+        raise ModelNotFoundError("pip install failed: ERROR: no network")
+
+    monkeypatch.setattr(setup, "install", fails)
+    monkeypatch.setattr(command_line, "_settings", lambda command: settings)
+    assert command_line.main(["setup", "--yes"]) == 3
+    assert capsys.readouterr().err.endswith("foregram: pip install failed: ERROR: no network\n")
+
+
+def test_a_model_on_another_machine_is_set_up_there(settings):
+    remote = msgspec.structs.replace(settings, host_url="https://gpu:8012")
+    with pytest.raises(ConfigurationError, match="runs at https://gpu:8012"):
+        set_up(remote)
+
+
+def test_the_doctor_names_the_model_and_a_better_one(settings, installed, monkeypatch):
+    monkeypatch.setattr(setup, "check_model", lambda name: Check("model", "ok", f"{name}: whole"))
+    check = setup.check_choice(settings)
+    assert check.what.startswith("auto: offline: whole; ")
+    assert check.what.endswith(f"{CHOSEN} would save more keys here: `foregram setup` installs it")
+    named = setup.check_choice(msgspec.structs.replace(settings, model="offline"))
+    assert named.what == "offline: whole"
