@@ -5,7 +5,6 @@ import asyncio
 import shutil
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import msgspec
 import torch
@@ -47,7 +46,8 @@ def set_up(arguments: argparse.Namespace, settings: Settings) -> int:
         )
         return 0
     machine, there = _measured(settings), Installed()
-    wanted = machine.choose([model.name for model in CPU_MODELS]).model
+    room = min(shutil.disk_usage(one).free for one in (sys.prefix, settings.cache_folder))
+    wanted = machine.choose([m.name for m in CPU_MODELS if m.name in there or m.disk < room]).model
     sys.stdout.writelines(_screen(machine, wanted, there))
     if settings.model not in (None, AUTO_MODEL):
         told = f"the setting `model` is {settings.model}: remove it, and the best model is taken"
@@ -55,7 +55,13 @@ def set_up(arguments: argparse.Namespace, settings: Settings) -> int:
     if wanted.name in there:
         sys.stdout.write(f"{wanted.name} is installed\n")
         return 0
-    return _installed(wanted, settings, is_agreed=arguments.yes)
+    if wanted.disk > room:
+        needed, left = wanted.disk / _GIGA, room / _GIGA
+        raise CacheError(
+            f"{wanted.name} takes {needed:.1f} GB of disk, and {left:.1f} GB are free; make room in "
+            f"{sys.prefix} and {settings.cache_folder}"
+        )
+    return _installed(wanted, is_agreed=arguments.yes)
 
 
 def check_choice(settings: Settings) -> Check:
@@ -94,13 +100,7 @@ def _screen(machine: CpuMachine, wanted: CpuModel, there: Installed) -> Iterator
     yield _LEGEND
 
 
-def _installed(wanted: CpuModel, settings: Settings, *, is_agreed: bool) -> int:
-    for folder in (Path(sys.prefix), settings.cache_folder):
-        if (free := shutil.disk_usage(folder).free) < wanted.disk:
-            raise CacheError(
-                f"{wanted.name} takes {wanted.disk / _GIGA:.1f} GB of disk, and {free / _GIGA:.1f} "
-                f"GB are free at {folder}; make room"
-            )
+def _installed(wanted: CpuModel, *, is_agreed: bool) -> int:
     if not is_agreed and not sys.stdin.isatty():
         note("nothing was installed: `foregram setup --yes` does it without asking")
         return 0

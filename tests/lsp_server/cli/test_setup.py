@@ -41,6 +41,7 @@ def installed(monkeypatch):
 
     monkeypatch.setattr(setup, "host_status", host_status)
     monkeypatch.setattr(setup, "Installed", lambda: names)
+    monkeypatch.setattr("shutil.disk_usage", lambda folder: SimpleNamespace(free=1e12))
     monkeypatch.setattr(setup, "install", names.append)
     monkeypatch.setattr(setup, "measured_machine", lambda *_: FAST)
     monkeypatch.setattr(setup, "known_machine", lambda *_: FAST)
@@ -101,9 +102,13 @@ def test_the_memory_of_the_host_that_runs_counts_as_free(settings, installed, mo
     assert capsys.readouterr().out.startswith("10.3 GB of memory are free")
 
 
-def test_too_little_disk_is_a_sentence(settings, installed, monkeypatch):
+def test_a_model_for_which_the_disk_has_no_room_is_not_chosen(settings, installed, monkeypatch):
+    monkeypatch.setattr("shutil.disk_usage", lambda folder: SimpleNamespace(free=2e9))
+    assert set_up(settings, yes=True) == 0
+    assert installed == ["offline"]
+    installed.clear()
     monkeypatch.setattr("shutil.disk_usage", lambda folder: SimpleNamespace(free=1e9))
-    with pytest.raises(CacheError, match=r"takes 3\.0 GB of disk, and 1\.0 GB are free at"):
+    with pytest.raises(CacheError, match=r"takes 1\.1 GB of disk, and 1\.0 GB are free; make room"):
         set_up(settings, yes=True)
 
 
