@@ -4,6 +4,8 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 
+from engine.text.brackets import PARTNERS, balance
+from engine.text.lines import last_line, leading_space
 from engine.text.repetition import unrepeated
 from lsp_server.completion.cursor_context import CursorContext
 from lsp_server.completion.indenting import indented
@@ -20,6 +22,7 @@ from lsp_server.completion.overlap import (
 from lsp_server.completion.suggestions import Suggestion
 from lsp_server.completion.syntax_judge import SyntaxJudge
 from lsp_server.completion.trimming import in_scope
+from lsp_server.prompt.place import opens_block
 from lsp_server.reasons import Reason
 
 Step = Callable[[str, CursorContext], str]
@@ -108,11 +111,26 @@ def _unbroken(made: Suggestion, judge: LineJudge, *, is_finished: bool) -> Sugge
     by_tokens = (
         isinstance(judge, SyntaxJudge) or context.rest.strip() or context.language_id in READERS
     )
-    for text in _beginnings(made.text, by_tokens=bool(by_tokens)):
-        for replaced in _replacements(text, context):
-            if judge.accepts(text, replaced):
-                return Suggestion(text, replaced)
+    for beginning in _beginnings(made.text, by_tokens=bool(by_tokens)):
+        for text in (beginning, *_closed(beginning, context)):
+            for replaced in _replacements(text, context):
+                if judge.accepts(text, replaced):
+                    return Suggestion(text, replaced)
     return Reason.BREAKS_CODE
+
+
+def _closed(text: str, context: CursorContext) -> Iterator[str]:
+    """Yield a text of several lines with the ends of the block that it stops in."""
+    around = context.before + text
+    found = balance(around, context.comment_signs)
+    starts = [start for start in found.starts if start >= len(context.before)]
+    if "\n" not in text or found.quote or not starts or not opens_block(around[: starts[-1] + 1]):
+        return
+    for start in reversed(starts):
+        closer = PARTNERS[around[start]]
+        space = leading_space(last_line(around[:start]))
+        text += f"\n{space}{closer}" if closer == "}" else closer
+    yield from (text, f"{text};")
 
 
 def _beginnings(text: str, *, by_tokens: bool) -> Iterator[str]:

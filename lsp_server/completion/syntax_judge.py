@@ -106,8 +106,15 @@ class SyntaxJudge(LineJudge):
         if baseline.closers or baseline.num_here:  # a string or a comment may be open
             yield from self._missing_ends
         yield from [body] if is_python else filter(None, map(_with_statement_end, closers))
+        if self._is_unread:
+            yield ";"
         if self._is_begun:  # perhaps an unfinished header
             yield from (closer + (":" if is_python else "") + body for closer in closers)
+
+    @property
+    def _is_unread(self) -> bool:
+        """Whether the user has begun the line, and the grammar cannot read the text yet."""
+        return bool(self._before.strip() and self._edited("").faults)
 
     def _stays_unfinished(self, text: str) -> bool:
         """Whether no name at the cursor finishes the statement, and `text` may be continued."""

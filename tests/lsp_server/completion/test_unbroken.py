@@ -112,6 +112,10 @@ def test_what_breaks_the_code_is_cut_off(language_id, text, answer, kept):
         ("javascript", "const f = (a) |\nlet b = 1;\n", "=> (a ? `b", Reason.BREAKS_CODE),
         ("c", "void f() {\n  |\n", "if (x)", Reason.BREAKS_CODE),
         ("java", "class A {\n  |\n", "void f(int a)", Reason.BREAKS_CODE),
+        # Only its semicolon is missing.
+        ("java", "class A {\n  void f() {\n    it|\n  }\n}\n", "ems.addAll(more)", None),
+        ("cpp", "void f() {\n    Item |\n}\n", "item = items", None),
+        ("java", "class A {\n  void f() {\n    |\n  }\n}\n", "a.b()", Reason.BREAKS_CODE),
     ],
 )
 def test_a_header_is_shown_up_to_its_block_where_its_user_has_begun_it(
@@ -119,6 +123,24 @@ def test_a_header_is_shown_up_to_its_block_where_its_user_has_begun_it(
 ):
     made = shown(at(text, language_id), answer)
     assert getattr(made, "text", made) == (shown_text or answer)
+
+
+@pytest.mark.parametrize(
+    ("language_id", "text", "answer", "end"),
+    [
+        ("go", "func f() {\n\t|\n}\n", "if a {\n\t\tb()", "\n\t}"),
+        ("go", "func f() {\n\tif |\n}\n", "a {\n\t\tb()", "\n\t}"),
+        (
+            "java",
+            "class A {\n  void f() {\n    |\n  }\n}\n",
+            "run(new Job() {\n      void go() {\n        end();",
+            "\n      }\n    });",
+        ),
+        ("javascript", "function f() {\n  |\n}\n", "a((b) => {\n    c();", "\n  })"),
+    ],
+)
+def test_a_text_that_stops_in_its_block_gets_the_blocks_end(language_id, text, answer, end):
+    assert shown(at(text, language_id), answer).text == answer + end
 
 
 @pytest.mark.parametrize(
