@@ -33,6 +33,7 @@ _BENCHMARKS = {  # by name: purpose, and an example of arguments
         "record what is suggested where a script is the model, and compare with a recording",
         "src --count 2000 --against before.jsonl",
     ),
+    "syntax": ("tell whether files parse once suggestions are accepted", "insertions.jsonl"),
     "lsp": ("measure what an editor sees of the language server", "--model offline"),
     "typing": (
         "measure what a simulated person gains who types real insertions",

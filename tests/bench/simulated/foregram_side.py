@@ -13,6 +13,7 @@ import msgspec
 
 from engine.host.runtime import RuntimeFolder
 from engine.model_names import kind_of, path_of
+from lsp_server.language_names import language_of_file
 from lsp_server.reasons import HOST_TROUBLES
 from lsp_server.settings import Settings
 from tests.bench.simulated.foregram_sitting import ForegramSitting
@@ -143,9 +144,9 @@ def _open(shown: Editor, trace: Trace, uris: Mapping[str, str]) -> None:
     for path, uri in uris.items():
         if path != trace.path:
             shown.uri = uri
-            shown.open_around("", texts[path])
+            shown.open_around("", texts[path], language_of_file(path))
     shown.uri = uris[trace.path]
-    shown.open_around(trace.before, trace.suffix)
+    shown.open_around(trace.before, trace.suffix, language_of_file(trace.path))
     focused = {"textDocument": {"uri": shown.uri}}
     shown.client.protocol.notify("textDocument/didFocus", focused)
 
