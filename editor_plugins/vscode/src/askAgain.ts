@@ -1,12 +1,14 @@
 /**
- * Ghost text for what the server had to leave unanswered while there was no model: when the server
- * says that it is ready, the editor asks again at the place where the cursor stands then.
+ * Ghost text that comes without a key. When the server says that it is ready, the editor asks again
+ * at the place where the cursor stands then. When it says that a suggestion has become longer, the
+ * longer one takes the place of the one on the screen.
  */
 
 import * as vscode from "vscode";
 import type { LanguageClientOptions } from "vscode-languageclient/node";
 
-import { cursorOf, isOurs } from "./documents";
+import type { ForegramClient } from "./client";
+import { cursorOf, DOCUMENTS, isOurs } from "./documents";
 import type { Feedback } from "./feedback";
 import type { Preferences } from "./preferences";
 
@@ -21,13 +23,22 @@ interface Offered {
   readonly position: vscode.Position;
 }
 
+/** The version of a document for which there is longer text. */
+export interface MoreText {
+  readonly uri: string;
+  readonly version: number;
+}
+
 export class AskAgain implements vscode.Disposable {
   private readonly disposable: vscode.Disposable;
   private isOwed = false; // no text of ours was looked at when the server was ready
   private isAsking = false;
   private offered: Offered | undefined;
+  private dismissed: Offered | undefined;
 
   constructor(
+    private readonly client: () => ForegramClient | undefined,
+    private readonly extensionId: string,
     private readonly preferences: Preferences,
     private readonly feedback: Feedback,
   ) {
@@ -62,15 +73,34 @@ export class AskAgain implements vscode.Disposable {
   async ask(): Promise<void> {
     const { activeTextEditor: editor, state } = vscode.window;
     this.isOwed = !state.focused || editor === undefined || !isOurs(editor.document);
-    if (editor === undefined || this.isOwed || !this.isWanted(editor)) {
+    if (editor !== undefined && !this.isOwed && this.isWanted(editor)) {
+      await this.trigger();
+    }
+  }
+
+  /** Replaces what is on the screen at this version of a document. */
+  async showMore({ uri, version }: MoreText): Promise<void> {
+    const editor = vscode.window.activeTextEditor;
+    const isThere = editor?.document.uri.toString() === uri && editor.document.version === version;
+    if (!isThere || !this.isOffered(editor) || this.offered === this.dismissed) {
       return;
     }
-    this.isAsking = true;
+    // VS Code asks twice at one place only a provider that is new to it, and else leaves the shorter
+    // text first of two. Versions that ignore the arguments go on showing the shorter one.
+    const again = vscode.languages.registerInlineCompletionItemProvider(DOCUMENTS, {
+      provideInlineCompletionItems: (...asked) => this.client()?.complete(...asked),
+    });
     try {
-      await vscode.commands.executeCommand("editor.action.inlineSuggest.trigger");
+      await this.trigger({ providerId: `${this.extensionId}:*`, explicit: false });
     } finally {
-      this.isAsking = false;
+      again.dispose();
     }
+  }
+
+  /** Takes the ghost text away, so that no longer one brings it back. */
+  async dismiss(): Promise<void> {
+    this.dismissed = this.offered;
+    await vscode.commands.executeCommand("editor.action.inlineSuggest.hide");
   }
 
   /** Whether what was offered here is on the screen, or was dismissed. */
@@ -79,6 +109,15 @@ export class AskAgain implements vscode.Disposable {
     const { offered } = this;
     const isIts = offered?.document === document && offered.version === document.version;
     return isIts && cursorOf(editor)?.isEqual(offered.position) === true;
+  }
+
+  private async trigger(how?: object): Promise<void> {
+    this.isAsking = true;
+    try {
+      await vscode.commands.executeCommand("editor.action.inlineSuggest.trigger", how);
+    } finally {
+      this.isAsking = false;
+    }
   }
 
   private isWanted(editor: vscode.TextEditor): boolean {

@@ -30,6 +30,8 @@ const NO_PROGRESS: StaticFeature = {
   clear: () => undefined,
 };
 
+type Completions = ReturnType<vscode.InlineCompletionItemProvider["provideInlineCompletionItems"]>;
+
 export interface ClientChoices {
   readonly command: ServerCommand;
   readonly output: vscode.LogOutputChannel;
@@ -83,6 +85,15 @@ export class ForegramClient extends LanguageClient {
     } finally {
       clearTimeout(timer);
     }
+  }
+
+  /** The completions of a place, as VS Code gets them. */
+  complete(
+    document: vscode.TextDocument,
+    ...asked: [vscode.Position, vscode.InlineCompletionContext, vscode.CancellationToken]
+  ): Completions {
+    const feature = this.getFeature("textDocument/inlineCompletion");
+    return feature?.getProvider(document)?.provideInlineCompletionItems(document, ...asked);
   }
 
   /** The answer of a command of the server; undefined where it knows no such command, or fails. */

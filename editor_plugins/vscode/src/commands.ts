@@ -2,6 +2,7 @@
 
 import * as vscode from "vscode";
 
+import type { AskAgain } from "./askAgain";
 import type { AskedEdits } from "./askedEdits";
 import type { Locator } from "./command";
 import type { Feedback } from "./feedback";
@@ -44,6 +45,7 @@ export class Commands {
     private readonly log: Log,
     private readonly askedEdits: AskedEdits,
     private readonly nextEdits: NextEdits,
+    private readonly askAgain: AskAgain,
   ) {}
 
   get table(): Readonly<Record<string, () => unknown>> {
@@ -51,6 +53,7 @@ export class Commands {
     return {
       menu: () => showMenu(preferences, remedies, status.shown),
       trigger: () => executeCommand("editor.action.inlineSuggest.trigger"),
+      dismiss: () => this.askAgain.dismiss(),
       acceptWord: () => feedback.acceptPart("editor.action.inlineSuggest.acceptNextWord"),
       acceptLine: () => feedback.acceptPart("editor.action.inlineSuggest.acceptNextLine"),
       nextCandidate: () => executeCommand("editor.action.inlineSuggest.showNext"),

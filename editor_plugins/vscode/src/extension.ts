@@ -28,7 +28,7 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
   const preferences = new Preferences(context);
   const status = new StatusItem(preferences);
   const feedback = new Feedback(() => server?.running);
-  const askAgain = new AskAgain(preferences, feedback);
+  const askAgain = new AskAgain(() => server?.running, context.extension.id, preferences, feedback);
   const edits = new AskedEdits(() => server?.running);
   const nextEdits = new NextEdits(
     () => server?.running,
@@ -48,11 +48,12 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
       }
     },
     askAgain: () => void askAgain.ask(),
+    showMore: (more) => void askAgain.showMore(more),
     alarm: (message, remedies) => void commands.alarm(message, remedies),
   });
   const documents = new ReportDocuments();
   const around = [locator, preferences, status, feedback, installer, documents, log] as const;
-  const commands = new Commands(started, ...around, edits, nextEdits);
+  const commands = new Commands(started, ...around, edits, nextEdits, askAgain);
   server = started;
   context.subscriptions.push(output, documents, status, feedback, askAgain, started, installer);
   context.subscriptions.push(edits, nextEdits);

@@ -2,6 +2,7 @@
 
 import * as vscode from "vscode";
 
+import type { MoreText } from "./askAgain";
 import { ForegramClient, type ClientChoices } from "./client";
 import type { Locator, ServerCommand } from "./command";
 import { CRASH_LIMIT, Crashes } from "./crashes";
@@ -21,6 +22,7 @@ export interface Surroundings {
   initializationOptions(): Promise<object>;
   started(): void;
   readonly askAgain: () => void;
+  readonly showMore: (more: MoreText) => void;
   alarm(message: string, remedies: readonly Remedy[]): void;
 }
 
@@ -133,6 +135,7 @@ export class Server implements vscode.Disposable {
       this.heed(status);
     });
     client.onNotification("foregram/askAgain", this.around.askAgain);
+    client.onNotification("foregram/moreText", this.around.showMore);
     this.starting = client;
     try {
       await client.start();

@@ -121,6 +121,15 @@ local function ask_again()
   end
 end
 
+--- A longer text takes the place of the one that is on the screen, or awaited.
+local function show_more(params)
+  local buf = vim.api.nvim_get_current_buf()
+  local is_same = vim.lsp.util.buf_versions[buf] == params.version
+  if is_same and vim.uri_from_bufnr(buf) == params.uri and is_typing(buf) and actions.may_grow(buf) then
+    actions.ask(M.get(), buf, request.AUTOMATIC)
+  end
+end
+
 local function attached(client, buf)
   if not given_up then
     M.attached_buffers[buf] = true
@@ -177,6 +186,11 @@ local function client_config(root)
         end
       end,
       ["foregram/askAgain"] = ask_again,
+      ["foregram/moreText"] = function(_, params)
+        vim.schedule(function() -- after the shorter text, which may be on its way to the screen
+          show_more(params)
+        end)
+      end,
     },
     on_init = initialized,
     on_attach = attached,

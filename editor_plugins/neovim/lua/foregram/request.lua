@@ -27,6 +27,11 @@ function M.cancel(buf)
   end
 end
 
+--- Whether an answer is awaited in a buffer.
+function M.is_pending(buf)
+  return pending[buf] ~= nil
+end
+
 --- Whether a request was made here, not by Neovim.
 function M.is_ours(client_id, request_id)
   for _, request in pairs(pending) do
