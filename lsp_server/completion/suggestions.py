@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import NamedTuple, Self
 
-from engine.text.brackets import balance
+from engine.text.brackets import CLOSERS, balance
 from lsp_server.documents.anchor import Anchor
 
 _MOST_ITEMS = 250  # completions; Copilot keeps 100, and an explicit request adds several
@@ -72,7 +72,8 @@ class PlacedSuggestion:
         rest: str | None = text[len(typed) :]
         replaced = self._replaced(typed, anchor, hash_of)
         if replaced is None:
-            rest, replaced = self._before_closing_line(typed, anchor, hash_of), 0
+            closing = self._closing_line(typed, anchor, hash_of)
+            rest, replaced = closing and _before(text[len(typed) :], closing), 0
         if rest is None or hash_of(0, self.line) != self.above:
             return None
         return Suggestion(rest, replaced, completion_id)
@@ -80,9 +81,10 @@ class PlacedSuggestion:
     def typed_until(self, later: Anchor) -> str | None:
         """Return the text typed here before `later`; None after any other change."""
         typed, hash_of = self._typed(later), line_hashes(later.snapshot.lines)
-        if typed is None or self._replaced(typed, later, hash_of) is None:
+        if typed is None or hash_of(0, self.line) != self.above:
             return None
-        return typed if hash_of(0, self.line) == self.above else None
+        is_below = self._replaced(typed, later, hash_of) is not None
+        return typed if is_below or self._closing_line(typed, later, hash_of) else None
 
     def _typed(self, later: Anchor) -> str | None:
         """Return the text between this place and `later`, if the line before it is unchanged."""
@@ -101,24 +103,24 @@ class PlacedSuggestion:
             return None
         after = snapshot.rest_of_line(position)
         text, replaced, _ = self.suggestion
-        for overtyped in range(replaced + 1):
+        num_closers = len(self.rest) - len(self.rest.lstrip(CLOSERS))
+        for overtyped in range(max(replaced, num_closers) + 1):
             if after == self.rest[overtyped:] and _contains(typed, self.rest[:overtyped]):
-                return replaced - overtyped
+                return max(0, replaced - overtyped)
         added = balance(typed).closers
         if after != added + self.rest:
             return None
         return replaced + len(added) if _contains(text[len(typed) :], added) else 0
 
-    def _before_closing_line(self, typed: str, anchor: Anchor, hash_of: HashOf) -> str | None:
-        """Drop the last line if the editor has inserted it, at Enter between brackets."""
+    def _closing_line(self, typed: str, anchor: Anchor, hash_of: HashOf) -> str | None:
+        """Return the closers that the editor has moved to a line below, at Enter between brackets."""
         lines, position = anchor.snapshot.lines, anchor.position
-        below, (text, replaced, _) = position.line + 1, self.suggestion
-        inner, _, last = text[len(typed) :].rpartition("\n")
-        if not inner.strip() or lines[position.line][position.character :] or below >= len(lines):
+        below, replaced = position.line + 1, self.suggestion.replaced_chars_after_cursor
+        if lines[position.line][position.character :] or below >= len(lines):
             return None
-        closing = balance(typed).closers + self.rest[replaced:]
-        is_same = lines[below].strip() == last.strip() == closing.strip() != ""
-        return inner if is_same and hash_of(below + 1, len(lines)) == self.below else None
+        closing = (balance(typed).closers + self.rest[replaced:]).strip()
+        is_same = lines[below].strip() == closing and hash_of(below + 1, len(lines)) == self.below
+        return closing if is_same and closing else None
 
 
 class SuggestionCache:
@@ -164,6 +166,14 @@ class SuggestionCache:
     @property
     def _num_chars(self) -> int:
         return sum(len(written.suggestion.text) for written, _ in self._kept.values())
+
+
+def _before(text: str, closing: str) -> str | None:
+    """Return the text before its line `closing`; None if there is no such line, or nothing before."""
+    first, *others = text.split("\n")
+    number = next((at for at, line in enumerate(others) if line.strip() == closing), None)
+    inner = "\n".join((first, *others[:number]))
+    return inner if number is not None and inner.strip() else None
 
 
 def _contains(text: str, closers: str) -> bool:

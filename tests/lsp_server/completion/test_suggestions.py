@@ -51,6 +51,7 @@ TYPED = [
     ("f(|)", '"a")', 1, 'f("|")', 'a")', 2),
     ("f()|\nz", " {\n  a();\n}", 0, "f() {|}\nz", "\n  a();\n}", 1),
     ("f()|\nz", " {\n  a();\n}", 0, "f() {\n  |\n}\nz", "a();", 0),  # Enter between brackets
+    ("f()|\nz", " {\n  a();\n}\n\ng();", 0, "f() {\n  |\n}\nz", "a();", 0),
 ]
 
 
@@ -59,6 +60,22 @@ def test_the_rest_is_answered(made, text, covers, now, left, replaced):
     cache = SuggestionCache()
     remember(cache, made, text, covers)
     assert rests(cache, now) == [(left, replaced)]
+
+
+@pytest.mark.parametrize(
+    ("begun", "now", "typed"),
+    [
+        ("f(|)", "f(a|)", "a"),
+        ("f(|)", "f(a)|", "a)"),  # typed over the closer
+        ("f([|])", "f([a])|", "a])"),
+        ("f(|)\nz", "f({\n  |\n})\nz", "{\n  "),  # Enter between brackets
+        ("f|", "f(a|)", "(a"),  # the editor has closed it
+        ("f(|)", "f(a|", None),
+        ("f(|)", "f({\n  |\n}]", None),
+    ],
+)
+def test_closers_of_the_editor_and_those_typed_over_end_no_running_completion(begun, now, typed):
+    assert PlacedSuggestion.at(at_bar(begun)).typed_until(at_bar(now)) == typed
 
 
 @pytest.mark.parametrize(
