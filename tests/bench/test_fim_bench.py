@@ -10,9 +10,12 @@ from engine.request import CompletionRequest
 from tests.bench import fim_bench
 from tests.bench.__main__ import main
 from tests.bench.fim_bench import fim_figures, run_fim
+from tests.bench.published_fim import published_request, published_score
 from tests.bench.scoring import edit_similarity, score
 from tests.bench.tasks import FimTask, load_fim_tasks
+from tests.support.byte_tokenizer import own_tokenizer
 from tests.support.replayed import ScriptedEngine, result
+from tests.support.tiny_models import save_model, tiny_model
 
 LINE_ROW = {
     "name": "one",
@@ -65,7 +68,7 @@ def test_another_form_is_an_error_that_names_the_line(tmp_path):
 def test_what_is_written_is_scored_by_language():
     tasks = [FimTask.from_row(row) for row in (BLOCK_ROW, BLOCK_ROW, LINE_ROW)]
     engine = ScriptedEngine(lambda _request: result("return x + 1"))
-    figures = fim_figures(run_fim(engine.complete, tasks, CompletionRequest("", "")))
+    figures = fim_figures(run_fim(engine, tasks, CompletionRequest("", "")))
     python, other = figures["py"], figures["js"]
     assert (python.tasks, python.exact_match, python.pass_at_1) == (2, 1.0, 1.0)
     assert (other.tasks, other.exact_match, other.pass_at_1) == (1, 0.0, None)
@@ -82,6 +85,35 @@ def test_prints_one_object_with_scores(tmp_path, monkeypatch, capsys):
     assert answer["tasks"][0]["edit_similarity"] == 0.0
     assert main(["fim", path]) == 0
     assert "edit similarity" in capsys.readouterr().out
+
+
+def test_as_published_the_text_is_the_same_with_lookahead(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("FOREGRAM_CACHE", str(tmp_path / "cache"))
+    folder = save_model(tiny_model("qwen2", max_position_embeddings=4096), tmp_path / "model")
+    path = str(written(tmp_path / "set.gz", [LINE_ROW, LINE_ROW]))
+    options = ["--published", "--model", str(folder), "--dtype", "float32"]
+    assert main(["fim", path, *options, "--json"]) == 0
+    figures = json.loads(capsys.readouterr().out)["languages"]["js"]
+    assert (figures["tasks"], figures["speed"]["identical"]) == (2, 1.0)
+    assert main(["fim", path, *options]) == 0
+    assert "100.0%" in capsys.readouterr().out
+
+
+def test_a_published_prompt_has_the_end_before_the_hole_and_the_beginning_behind_it():
+    task = FimTask.from_row(LINE_ROW | {"prompt": "abc" * 1000, "suffix": "xyz" * 400})
+    request = published_request(task, own_tokenizer(), CompletionRequest("", ""))
+    before, behind = ("abc" * 1000)[-1472:], ("xyz" * 400)[:512]
+    assert request.prefix == f"<|fim_prefix|>{before}<|fim_suffix|>{behind}<|fim_middle|>"
+    assert request.is_raw
+    assert request.stop.max_tokens == 64
+
+
+@pytest.mark.parametrize(
+    ("said", "is_exact"),
+    [("  x + 1", True), ("\nx + 1\ny", True), (" \n x + 1", True), ("\n\nx + 1", False)],
+)
+def test_as_published_one_empty_line_may_come_first(said, is_exact):
+    assert published_score(LINE, said).is_exact is is_exact
 
 
 @pytest.mark.parametrize("said", ["x + 1", "\n\n   x + 1  \nmore", "  x + 1"])
