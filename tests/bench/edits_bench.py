@@ -31,7 +31,7 @@ from tests.bench.llama_cpp import Peer
 from tests.bench.oracle import Oracle
 from tests.bench.oracle_bench import load_items
 from tests.bench.recorded_edits import verdict
-from tests.bench.replay_bench import add_peer_options, check_peer_options, llama_cpp_peer
+from tests.bench.replay_bench import add_peer_options, check_peer_options, llama_cpp_peers
 
 _OPTIONS = {
     "file PATH": "scenarios with recordings (FILE.jsonl.gz), or a folder of wheels with functions to "
@@ -55,7 +55,10 @@ def bench(arguments: argparse.Namespace, settings: Settings) -> None:
         closing(load_engine(arguments, settings, ProgressBars())) as engine,
         ExitStack() as stack,
     ):
-        peers = dict(_peers(arguments, settings, stack))
+        peers: Mapping[str, Peer] = {}
+        if arguments.compare:
+            model = arguments.model or SMALLEST_MODEL
+            peers = stack.enter_context(llama_cpp_peers(model, arguments.llama_server))
         runs = [*run_edits(engine, tracked(items[: arguments.count], "edits"), wanted, peers)]
         setting = Setting(engine.info, wanted)
         forced = Oracle(engine.model.tokenizer, _NODES).scores(
@@ -79,17 +82,6 @@ def _read(path: Path) -> tuple[Sequence[EditItem], dict[str, Counter[str]]]:
         return asked_edits(path), {}
     scenarios = read_rows(path, Scenario.of, "scenario")
     return [item for one in scenarios for item in one.items], verdicts(scenarios)
-
-
-def _peers(
-    arguments: argparse.Namespace, settings: Settings, stack: ExitStack
-) -> Iterator[tuple[str, Peer]]:
-    """Yield llama.cpp, plain and drafting, if it is to be compared; `stack` closes it."""
-    model = arguments.model or SMALLEST_MODEL
-    if arguments.compare:
-        for name, is_drafting in (("llama.cpp", False), ("its ngram-mod", True)):
-            peer = llama_cpp_peer(model, arguments.llama_server, is_drafting=is_drafting)
-            yield name, stack.enter_context(peer)
 
 
 def verdicts(scenarios: Iterable[Scenario]) -> dict[str, Counter[str]]:

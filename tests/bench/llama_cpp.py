@@ -22,6 +22,16 @@ from engine.progress import Progress
 from engine.request import Cost
 from tests.support.ports import free_port
 
+# How llama.cpp drafts, by the name in reports: flags of its server. The others keep its defaults.
+SPECULATIONS: Mapping[str, Mapping[str, str]] = {
+    "llama.cpp": {"--spec-type": "none"},
+    "ngram-mod": {"--spec-type": "ngram-mod"},
+    "ngram-simple": {
+        "--spec-type": "ngram-simple",
+        "--spec-ngram-simple-size-n": "3",
+        "--spec-ngram-simple-size-m": "8",
+    },
+}
 _SILENT, _TELLING = -1, "4"  # levels of llama.cpp's log
 _LOADING_S, _ANSWER_S = 120.0, 600.0
 _POLL_S = 0.1
@@ -32,7 +42,7 @@ class Peer:
     """A llama.cpp with the weights of our model.
 
     `decode` greedily writes a number of tokens behind the prompt's ids, whatever they are. `build`
-    names its build, and the processor features in use.
+    names its build, the processor features in use, and its flags.
     """
 
     decode: Callable[[Sequence[int], int], Cost]
@@ -51,11 +61,11 @@ def gguf_file(model: str, progress: Progress) -> Iterator[Path]:
         yield located.path
 
 
-def wheel(model: Path, context: int, *, is_drafting: bool = False) -> Peer:
+def wheel(model: Path, context: int) -> Peer:
     """Load a .gguf file for `context` tokens in this process, with the xllamacpp wheel.
 
-    It may draft by llama.cpp's own `ngram-mod`. Its threads sleep between runs, so they do not disturb the others' times. Raises
-    ConfigurationError without the wheel (extra `test`).
+    It drafts nothing. Its threads sleep between runs, so they do not disturb the others' times.
+    Raises ConfigurationError without the wheel (extra `test`).
     """
     try:
         xllamacpp: Any = import_module("xllamacpp")
@@ -71,9 +81,8 @@ def wheel(model: Path, context: int, *, is_drafting: bool = False) -> Peer:
     parameters.cpuparams_batch.n_threads = torch.get_num_threads()
     parameters.cache_ram_mib = 0
     parameters.verbosity = _SILENT
-    if is_drafting:
-        kinds = xllamacpp.common_speculative_type
-        parameters.speculative.types = [kinds.COMMON_SPECULATIVE_TYPE_NGRAM_MOD]
+    kinds = xllamacpp.common_speculative_type
+    parameters.speculative.types = [kinds.COMMON_SPECULATIVE_TYPE_NONE]
     server = xllamacpp.Server(parameters)
 
     def decode(prompt_ids: Sequence[int], num_tokens: int) -> Cost:
@@ -118,19 +127,19 @@ def started(program: Path, model: Path, options: Mapping[str, str]) -> Iterator[
 
 
 @contextmanager
-def server(
-    program: Path, model: Path, context: int, *, is_drafting: bool = False
-) -> Iterator[Peer]:
-    """Run the llama-server `program` until the block ends, as `wheel`. Raises as `started` does."""
-    options = {"-c": str(context), "--cache-ram": "0"}
-    if is_drafting:
-        options["--spec-type"] = "ngram-mod"
+def server(program: Path, model: Path, context: int, flags: Mapping[str, str]) -> Iterator[Peer]:
+    """Run the llama-server `program` until the block ends, as `wheel`, with one of `SPECULATIONS`.
+
+    Raises as `started` does.
+    """
+    options = {"-c": str(context), "--cache-ram": "0", **flags}
     with started(program, model, options) as running:
 
         def decode(prompt_ids: Sequence[int], num_tokens: int) -> Cost:
             return _run_of(_ask(f"{running.url}/completion", _request(prompt_ids, num_tokens)))
 
-        yield Peer(decode, running.build)
+        told = " ".join(word for option in flags.items() for word in option)
+        yield Peer(decode, f"{running.build}; {told}")
 
 
 def _wait_until_ready(url: str, process: "Popen[bytes]", log: Path) -> str:

@@ -2,7 +2,7 @@
 
 import argparse
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -66,13 +66,20 @@ def bench(arguments: argparse.Namespace, settings: Settings) -> None:
     model = arguments.model = arguments.model or settings.model or SMALLEST_MODEL
     with (
         closing(load_engine(arguments, settings, ProgressBars())) as engine,
-        llama_cpp_peer(model, arguments.llama_server) as peer,
+        llama_cpp_peers(model, arguments.llama_server) as peers,
     ):
-        runs, compared = run_beside(engine, peer, tracked(items, "items"), wanted)
+        runs, compared = run_beside(engine, peers, tracked(items, "items"), wanted)
         setting = Setting(engine.info, wanted)
-    figures = {kind: peer_figures(some) for kind, some in compared.items()}
-    told = replay_json(runs, setting) | {"llama.cpp": plain(figures), "build": peer.build}
-    print_figures(arguments, told, Group(replay_tables(runs, setting), _table(peer, figures)))
+    figures = {
+        name: {kind: peer_figures(some) for kind, some in kinds.items()}
+        for name, kinds in compared.items()
+    }
+    builds = {name: peer.build for name, peer in peers.items()}
+    told = replay_json(runs, setting) | {"peers": plain(figures), "builds": builds}
+    print_figures(arguments, told, Group(replay_tables(runs, setting), _table(builds, figures)))
+
+
+Compared = dict[str, list[tuple[Cost, Cost]]]  # ours and a peer's, by kind of item
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,19 +91,24 @@ class PeerFigures:
 
 
 def run_beside(
-    engine: Engine, peer: Peer, items: Iterable[ReplayItem], wanted: CompletionRequest
-) -> tuple[dict[str, list[Measured]], dict[str, list[tuple[Cost, Cost]]]]:
-    """Measure items like the product; by kind also our and the peer's cost for as many tokens.
+    engine: Engine,
+    peers: Mapping[str, Peer],
+    items: Iterable[ReplayItem],
+    wanted: CompletionRequest,
+) -> tuple[dict[str, list[Measured]], dict[str, Compared]]:
+    """Measure items like the product; by peer also our and its costs for as many tokens.
 
-    The peer's first token belongs to its prefill, so it is never asked for a single one.
+    A peer's first token belongs to its prefill, so it is never asked for a single one.
     """
     runs: dict[str, list[Measured]] = {}
-    compared: dict[str, list[tuple[Cost, Cost]]] = {}
+    compared: dict[str, Compared] = {name: {} for name in peers}
     for item, run in measure(engine, items, partial(request_for, decoding=wanted)):
         runs.setdefault(item.kind, []).append(run)
         if (tokens := run.on.cost.tokens) > 1:
             ids = engine.laid_out(request_for(item, wanted))[0].ids
-            compared.setdefault(item.kind, []).append((run.on.cost, peer.decode(ids, tokens)))
+            for name, peer in peers.items():
+                costs = run.on.cost, peer.decode(ids, tokens)
+                compared[name].setdefault(item.kind, []).append(costs)
     return runs, compared
 
 
@@ -105,22 +117,27 @@ def peer_figures(compared: Sequence[tuple[Cost, Cost]]) -> PeerFigures:
     return PeerFigures(theirs, ours.over(theirs))
 
 
-def _table(peer: Peer, figures: Mapping[str, PeerFigures]) -> Table:
+def _table(builds: Mapping[str, str], figures: Mapping[str, Mapping[str, PeerFigures]]) -> Table:
     numbers = ("tokens/s", "ms p50", "ms p95", "on / this")
-    table = figure_table(["llama.cpp"], numbers, title="beside llama.cpp", caption=peer.build)
-    for kind, one in figures.items():
-        table.add_row(kind, *speed_cells(one.speed), f"{one.on_over_peer:.2f}")
+    caption = "\n".join(f"{name}: {build}" for name, build in builds.items())
+    table = figure_table(["peer", "kind"], numbers, title="beside llama.cpp", caption=caption)
+    for name, kinds in figures.items():
+        for kind, one in kinds.items():
+            table.add_row(name, kind, *speed_cells(one.speed), f"{one.on_over_peer:.2f}")
     return table
 
 
 @contextmanager
-def llama_cpp_peer(
-    model: str, program: Path | None, *, is_drafting: bool = False
-) -> Iterator[Peer]:
-    """Yield llama.cpp with a model's weights: a server of one's own, or the wheel's."""
-    with llama_cpp.gguf_file(model, ProgressBars()) as file:
+def llama_cpp_peers(model: str, program: Path | None) -> Iterator[Mapping[str, Peer]]:
+    """Yield llama.cpp with a model's weights: the server `program` once for each way to draft.
+
+    Without one it is the wheel's, which drafts nothing.
+    """
+    with llama_cpp.gguf_file(model, ProgressBars()) as file, ExitStack() as stack:
         if program is None:
-            yield llama_cpp.wheel(file, _CONTEXT, is_drafting=is_drafting)
-        else:
-            with llama_cpp.server(program, file, _CONTEXT, is_drafting=is_drafting) as peer:
-                yield peer
+            yield {"llama.cpp": llama_cpp.wheel(file, _CONTEXT)}
+            return
+        yield {
+            name: stack.enter_context(llama_cpp.server(program, file, _CONTEXT, flags))
+            for name, flags in llama_cpp.SPECULATIONS.items()
+        }

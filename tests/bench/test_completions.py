@@ -1,7 +1,7 @@
 """Benchmarks of completions: options reach them, reports reach stdout."""
 
 import json
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 
 import pytest
 
@@ -49,19 +49,38 @@ def test_a_peer_stands_beside_the_engine_in_the_replay_of_the_product(
     words = ["replay", str(replay_path), "--compare", "llama-cpp", "--json"]
     assert main(words) == 0
     answer = json.loads(capsys.readouterr().out)
-    assert answer["build"] == "build 1"
-    assert answer["llama.cpp"]["edit"]["speed"]["ms_per_token_p50"] == 20.0
-    assert answer["llama.cpp"]["edit"]["on_over_peer"] == 4.0
+    assert answer["builds"] == {"llama.cpp": "build 1"}
+    peers = answer["peers"]["llama.cpp"]
+    assert peers["edit"]["speed"]["ms_per_token_p50"] == 20.0
+    assert peers["edit"]["on_over_peer"] == 4.0
     assert asked == [(tuple(b"x%d = " % number), 8) for _ in range(2) for number in range(3)]
     assert main(words[:-1]) == 0
     assert "beside llama.cpp" in capsys.readouterr().out
 
 
+def test_a_server_of_ones_own_runs_once_for_each_way_to_draft(
+    engine, replay_path, monkeypatch, capsys
+):
+    @contextmanager
+    def server(program, model, context, flags):
+        yield llama_cpp.Peer(lambda _, tokens: result(tokens=tokens - 1).cost, str(flags))
+
+    monkeypatch.setattr(llama_cpp, "gguf_file", lambda *_: nullcontext("model.gguf"))
+    monkeypatch.setattr(llama_cpp, "server", server)
+    asked = ["--compare", "llama-cpp", "--llama-server", "x", "--json"]
+    assert main(["replay", str(replay_path), *asked]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert list(answer["peers"]) == ["llama.cpp", "ngram-mod", "ngram-simple"]
+    assert answer["builds"]["llama.cpp"] == "{'--spec-type': 'none'}"
+    assert answer["builds"]["ngram-simple"].endswith("'--spec-ngram-simple-size-m': '8'}")
+
+
 def test_a_peer_is_not_asked_where_nothing_was_written():
     peer = llama_cpp.Peer(lambda *_: pytest.fail("it was asked"), "build 1")
     engine = ScriptedEngine(lambda request: result("", tokens=0, steps=1))
-    _, compared = run_beside(engine, peer, [replay_item("a = 1")], CompletionRequest("", ""))
-    assert compared == {}
+    peers = {"llama.cpp": peer}
+    _, compared = run_beside(engine, peers, [replay_item("a = 1")], CompletionRequest("", ""))
+    assert compared == {"llama.cpp": {}}
 
 
 @pytest.fixture

@@ -56,8 +56,9 @@ def program(folder: Path, text: str) -> Path:
 
 
 def test_a_server_of_ones_own_says_its_build_and_decodes(tmp_path):
-    with llama_cpp.server(program(tmp_path, SERVER), Path("model.gguf"), 64) as peer:
-        assert peer.build == "server, build b77-abc, SSE3 AVX2 F16C"
+    flags = {"--spec-type": "ngram-mod"}
+    with llama_cpp.server(program(tmp_path, SERVER), Path("model.gguf"), 64, flags) as peer:
+        assert peer.build == "server, build b77-abc, SSE3 AVX2 F16C; --spec-type ngram-mod"
         run = peer.decode([1, 2, 3], 8)
         assert (run.tokens, run.decode_ms) == (7, 20.0)
         with pytest.raises(ConfigurationError, match=r"llama\.cpp refuses: it exceeds the context"):
@@ -68,7 +69,7 @@ def test_a_server_that_does_not_start_says_why(tmp_path):
     broken = program(tmp_path, "raise SystemExit('unknown argument: -np')")
     with (
         pytest.raises(ConfigurationError, match="does not start: unknown argument: -np"),
-        llama_cpp.server(broken, Path("model.gguf"), 64),
+        llama_cpp.server(broken, Path("model.gguf"), 64, {}),
     ):
         pass
 
