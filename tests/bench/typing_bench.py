@@ -6,7 +6,7 @@ import os
 import shutil
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AsyncExitStack, ExitStack, contextmanager
+from contextlib import AsyncExitStack, ExitStack
 from pathlib import Path
 
 from engine.errors import ConfigurationError
@@ -16,7 +16,7 @@ from lsp_server.cli.terminal import ProgressBars, print_figures, tracked
 from lsp_server.settings import Settings
 from tests.bench.llama_cpp import gguf_file
 from tests.bench.simulated.foregram_side import foregram_side, model_variable
-from tests.bench.simulated.llama_vim.side import LlamaVimSide, llama_vim_side
+from tests.bench.simulated.llama_side import PLUGINS, LlamaSide, llama_side
 from tests.bench.simulated.sides import AssistedTrace, Side, take_turns
 from tests.bench.simulated.traces import Trace, load_traces
 from tests.bench.simulated.typing_figures import typing_json, typing_table
@@ -43,7 +43,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "by default",
     }
     command_parser.add_options(parser, options | command_parser.JSON)
-    peer = "also type beside llama.cpp's server on the same weights, asked as llama.vim asks"
+    peer = "also type beside llama.cpp's server on the same weights, asked as its plugins ask"
     parser.add_argument("--compare", choices=("llama-cpp",), help=peer)
 
 
@@ -54,7 +54,7 @@ def bench(arguments: argparse.Namespace, settings: Settings) -> None:
         arguments.model = arguments.model or settings.model or SMALLEST_MODEL
     traces = load_traces(arguments.file, arguments.count)
     with ExitStack() as stack:
-        peers = [stack.enter_context(_llama_cpp(arguments))] if arguments.compare else []
+        peers = _llama_cpp(arguments, stack) if arguments.compare else []
         runs = asyncio.run(_typed(arguments, settings, traces, peers))
     print_figures(arguments, typing_json(runs, arguments.seed), typing_table(runs))
 
@@ -90,13 +90,9 @@ def _programs(
         yield "against", [*_ELSEWHERE, str(arguments.against.absolute())], environ
 
 
-@contextmanager
-def _llama_cpp(arguments: argparse.Namespace) -> Iterator[LlamaVimSide]:
+def _llama_cpp(arguments: argparse.Namespace, stack: ExitStack) -> list[LlamaSide]:
     program = arguments.llama_server or shutil.which("llama-server")
     if program is None:
         raise ConfigurationError("there is no llama-server: name one with --llama-server")
-    with (
-        gguf_file(arguments.model, ProgressBars()) as file,
-        llama_vim_side(Path(program), file) as side,
-    ):
-        yield side
+    file = stack.enter_context(gguf_file(arguments.model, ProgressBars()))
+    return [stack.enter_context(llama_side(Path(program), file, name)) for name in PLUGINS]

@@ -138,7 +138,7 @@ async def test_what_a_request_fails_with_ends_the_sitting(unbegun, server):
     await unbegun.begin()
     server.refusal = httpx2.Response(500, json={})
     watched(unbegun)
-    while unbegun._job is not None:
+    while unbegun._jobs:
         await asyncio.sleep(0)
     with pytest.raises(ServerError, match="status 500"):
         unbegun.press(Action("key", "r"))
