@@ -49,6 +49,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def bench(arguments: argparse.Namespace, settings: Settings) -> None:
     check_peer_options(arguments)
+    if arguments.compare:
+        arguments.model = arguments.model or settings.model or SMALLEST_MODEL
     items, recorded = _read(arguments.file)
     wanted = CompletionRequest("", "", lookahead=Lookahead.parse(arguments.lookahead), stop=_WHOLE)
     with (
@@ -57,8 +59,8 @@ def bench(arguments: argparse.Namespace, settings: Settings) -> None:
     ):
         peers: Mapping[str, Peer] = {}
         if arguments.compare:
-            model = arguments.model or SMALLEST_MODEL
-            peers = stack.enter_context(llama_cpp_peers(model, arguments.llama_server))
+            peer = llama_cpp_peers(arguments.model, arguments.llama_server)
+            peers = stack.enter_context(peer)
         runs = [*run_edits(engine, tracked(items[: arguments.count], "edits"), wanted, peers)]
         setting = Setting(engine.info, wanted)
         forced = Oracle(engine.model.tokenizer, _NODES).scores(
