@@ -26,6 +26,7 @@ class EngineUsage:
     """Memory that an engine holds for one principal."""
 
     pool_tokens: int = 0  # of texts that drafts come from
+    draft_bytes: int = 0  # memory of these texts and of what is learned for drafts
     kv_bytes: int = 0  # memory of the cached prompts
 
 

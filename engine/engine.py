@@ -102,8 +102,11 @@ class Engine(ServedEngine):
 
     def usage_of(self, principal: str = "") -> EngineUsage:
         """Return the memory of one principal, or of all if unnamed. Safe from any thread."""
+        states = self._drafters.states
         return EngineUsage(
-            self._drafters.states.pool_tokens(principal), self._prompts.num_bytes(principal)
+            pool_tokens=states.pool_tokens(principal),
+            draft_bytes=states.num_bytes(principal),
+            kv_bytes=self._prompts.num_bytes(principal),
         )
 
     def check_can_edit(self, task: EditTask) -> None:

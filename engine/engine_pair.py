@@ -32,7 +32,11 @@ class EnginePair(ServedEngine):
     def usage_of(self, principal: str = "") -> EngineUsage:
         """Return the memory of both models for one principal, or for all if unnamed."""
         each = [one.usage_of(principal) for one in self._loaded]
-        return EngineUsage(sum(one.pool_tokens for one in each), sum(one.kv_bytes for one in each))
+        return EngineUsage(
+            pool_tokens=sum(one.pool_tokens for one in each),
+            draft_bytes=sum(one.draft_bytes for one in each),
+            kv_bytes=sum(one.kv_bytes for one in each),
+        )
 
     def check_can_edit(self, task: EditTask) -> None:
         """Raise NoChatTemplateError if neither follows instructions. Safe from any thread."""

@@ -18,6 +18,11 @@ def resident_bytes() -> int:
     return _file_bytes(_STATUS, "VmRSS") or _peak_by_usage()
 
 
+def mapped_bytes() -> int:
+    """Return the part that is mapped from files and shared with other processes; 0 on macOS."""
+    return _status_bytes("RssFile")
+
+
 def peak_resident_bytes() -> int:
     """Return the peak of the resident memory so far."""
     return _file_bytes(_STATUS, "VmHWM") or _peak_by_usage()

@@ -63,8 +63,17 @@ class DraftStates:
 
     def pool_tokens(self, principal: str = "") -> int:
         """Count the tokens in one principal's pools, or in all if unnamed. Safe from any thread."""
+        return sum(len(one.pool) for one in self._of(principal))
+
+    def num_bytes(self, principal: str = "") -> int:
+        """Return the memory of these pools and of their recyclers. Safe from any thread."""
+        states = self._of(principal)
+        recyclers = {one.recycler for one in states}  # a principal's states share one
+        return sum(one.num_bytes for one in [*(state.pool for state in states), *recyclers])
+
+    def _of(self, principal: str) -> list[DraftState]:
         states = list(self._states)
-        return sum(len(one.pool) for one in states if not principal or one.principal == principal)
+        return [one for one in states if not principal or one.principal == principal]
 
     @contextmanager
     def take(self, workspace: str, principal: str = "") -> Iterator[DraftState]:

@@ -31,6 +31,11 @@ class Recycler:
         """Tokens that the table knows."""
         return len(self._next)
 
+    @property
+    def num_bytes(self) -> int:
+        """Memory of the table."""
+        return self._next.nbytes
+
     def update(self, token_ids: np.ndarray, top_ids: np.ndarray) -> None:
         """Take the top tokens int [rows, width], best first, of the rows that hold `token_ids`.
 

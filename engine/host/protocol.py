@@ -200,7 +200,9 @@ class Status(Message, frozen=True):
     num_other_clients: int = 0  # excluding the one in `?client=`
     num_buffers: int = 0
     pool_tokens: int = 0
+    draft_bytes: int = 0
     kv_bytes: int = 0
+    mapped_bytes: int = 0  # of the memory, shared with other processes: weights and programs
     memory_mb: float = 0.0
     last_prompt: Cost | None = None  # names no file, as it may be another client's
     lost: tuple[str, ...] = ()  # phrases: features missing because another program generates

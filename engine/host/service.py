@@ -33,7 +33,7 @@ from engine.host.protocol import (
 from engine.host.quotas import QuotaKeeper
 from engine.host.request_builder import request_builder
 from engine.job import Dropped, Job
-from engine.memory import resident_bytes
+from engine.memory import mapped_bytes, resident_bytes
 from engine.progress import Progress
 from engine.request import Chunk, CompletionRequest, Cost, Done, EditOutcome, FinishReason
 from engine.scheduler import Scheduler
@@ -116,7 +116,9 @@ class CompletionService:
             ),
             num_buffers=own["buffers"],
             pool_tokens=own["pool_tokens"],
+            draft_bytes=own["draft_bytes"],
             kv_bytes=own["kv_bytes"],
+            mapped_bytes=own["mapped_bytes"],
             memory_mb=own["memory_bytes"] / 1e6,
             last_prompt=self.clients.last_prompt(principal),
             lost=shown.lost,
@@ -129,14 +131,17 @@ class CompletionService:
         buffers, load = self.buffers.usage_of(principal), self.scheduler.load_of(principal)
         engine = self.engine_thread.engine
         usage = engine.usage_of(principal) if engine else EngineUsage()
+        held = buffers.num_bytes + usage.draft_bytes + usage.kv_bytes
         return {
             "running": load.running,
             "waiting": load.waiting,
             "clients": buffers.clients,
             "buffers": buffers.buffers,
             "pool_tokens": usage.pool_tokens,
+            "draft_bytes": usage.draft_bytes,
             "kv_bytes": usage.kv_bytes,
-            "memory_bytes": buffers.num_bytes + usage.kv_bytes if principal else resident_bytes(),
+            "mapped_bytes": 0 if principal else mapped_bytes(),
+            "memory_bytes": held if principal else resident_bytes(),
         }
 
 

@@ -103,12 +103,22 @@ def _table(status: Status, endpoint: str, settings: Settings) -> Table:
         "clients": f"{status.num_clients}, {_counted(status.num_buffers, 'buffer')}",
         "last prompt": prompt_summary(status.last_prompt) if status.last_prompt else "",
         "pool": f"{status.pool_tokens:,} tokens",
-        "memory": f"{status.memory_mb:,.0f} MB, of it {status.kv_bytes / 2**20:,.0f} MB of KV cache",
+        "memory": _memory(status),
     }
     for name, value in rows.items():
         if value:
             table.add_row(name, Text(visible(value)))
     return table
+
+
+def _memory(status: Status) -> str:
+    whole = 1e6 * status.memory_mb
+    parts = {"keys and values": status.kv_bytes, "drafts": status.draft_bytes}
+    if status.mapped_bytes:  # a host on macOS does not know
+        parts = {"mapped weights and programs": status.mapped_bytes, **parts}
+    parts["rest"] = max(0, whole - sum(parts.values()))
+    told = ", ".join(f"{name} {amount / 1e6:,.0f}" for name, amount in parts.items() if amount)
+    return f"{status.memory_mb:,.0f} MB ({told})"
 
 
 def _state(status: Status) -> str:

@@ -58,6 +58,11 @@ class NgramPool:
         return self._log.length
 
     @property
+    def num_bytes(self) -> int:
+        """Memory of what is in use."""
+        return self._log.num_bytes
+
+    @property
     def wasteful(self) -> bool:
         """True when a third of the log is dead: `compact` in a quiet moment."""
         return 2 * len(self) > 3 * self._num_tokens.total() + (1 << 12)

@@ -79,6 +79,13 @@ class TokenLog:
         """Slots left."""
         return self.capacity - self.length
 
+    @property
+    def num_bytes(self) -> int:
+        """Memory of the slots in use, and of the heads."""
+        rows = self.tokens, self.sources, self._links.before1, self._links.before4
+        heads = self._links.head1.nbytes + self._links.head4.nbytes
+        return self.length * sum(row.itemsize for row in rows) + heads
+
     def clear(self) -> None:
         """Forget all."""
         self._links.head1.fill(-1)

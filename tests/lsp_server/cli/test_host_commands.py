@@ -18,7 +18,14 @@ from lsp_server.host.address import HostError
 from lsp_server.host.client import ProbeResult
 from lsp_server.host.daemon import ensure_host
 
-STATUS = Status(1, "0.1.0", "ready", 42, 3661.5, model="0.5b", kv_bytes=2**20, pool_tokens=1234)
+STATUS = Status(
+    *(1, "0.1.0", "ready", 42, 3661.5),
+    model="0.5b",
+    pool_tokens=1234,
+    kv_bytes=1_000_000,
+    mapped_bytes=600_000_000,
+    memory_mb=900.0,
+)
 
 
 @pytest.fixture
@@ -48,7 +55,16 @@ def tells(status, monkeypatch):
 @pytest.mark.parametrize(
     ("changes", "parts"),
     [
-        ({}, ["ready", "0.5b", "42, up 1:01:01", "1,234 tokens", "1 MB of KV cache"]),
+        (
+            {},
+            [
+                "ready",
+                "0.5b",
+                "42, up 1:01:01",
+                "1,234 tokens",
+                "900 MB (mapped weights and programs 600, keys and values 1, rest 299)",
+            ],
+        ),
         (
             {"device": "cuda:0", "place": "GeForce RTX 2080, by PyTorch: it has 7.5"},
             ["device cuda:0, GeForce RTX 2080, by PyTorch: it has 7.5"],
