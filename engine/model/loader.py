@@ -131,7 +131,7 @@ def _placed(
     if choice.is_cpu:
         if model.quantization != _CPU_DEFAULT:
             return FloatQwen2(model.config, model.tensors(), model.quantization)
-        own = Int8Qwen2(model.config, model.arrays())
+        own = Int8Qwen2(model.config, model.arrays(), model.rows("embedding"))
         own.compile(progress)
         return own
     from engine.model.gpu import loading  # noqa: PLC0415 - Triton, on GPUs only

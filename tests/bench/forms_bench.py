@@ -153,7 +153,7 @@ def _on_cpu(model: str, cache_folder: Path, progress: Progress) -> Iterator[_Qua
     loaded = load_model(model, cache_folder, progress, quantization="int8", device_name="cpu")
     own = loaded.causal_lm
     assert isinstance(own, Int8Qwen2)
-    yield own.dtype_name, own.weights.num_bytes + own._embedding.nbytes, own
+    yield own.dtype_name, own.weights.num_bytes + 2 * own.vocab_size * own.config.hidden_size, own
 
 
 def quantization_json(figures: Sequence[QuantizationFigures]) -> Mapping[str, Any]:

@@ -33,7 +33,8 @@ def own_qwen2(reference: transformers.PreTrainedModel, quantization: str) -> Flo
         tensors = dict(pack_own_forms(config, exact.__getitem__, dtype=torch.float64))
         return FloatQwen2(config, tensors, quantization)
     if quantization == "int8":
-        return Int8Qwen2(config, packed_arrays(config, weights.__getitem__))
+        arrays = packed_arrays(config, weights.__getitem__)
+        return Int8Qwen2(config, arrays, arrays["embedding"])
     tensors = dict(PACKERS[quantization](config, weights.__getitem__))
     return FloatQwen2(config, tensors, quantization)
 

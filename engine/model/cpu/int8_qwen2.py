@@ -1,6 +1,7 @@
 """Qwen2 with 8-bit weights on the CPU, around the compiled forward pass."""
 
 from collections.abc import Mapping
+from typing import Protocol
 
 import numpy as np
 import torch
@@ -14,6 +15,16 @@ from engine.model.token_tree import MAX_ROWS
 from engine.progress import Progress, shown_if_long
 from kernels.cpu_forward import BLOCK, ForwardInput, Matrix, Model, Runner, slot_width
 
+_ROOM = 16  # rows that the room for logits grows by, 10 MB
+
+
+class Rows(Protocol):
+    """A table of embeddings float16, as an array or on disk."""
+
+    def __getitem__(self, rows: np.ndarray, /) -> np.ndarray:
+        """Return the rows of these numbers."""
+        ...
+
 
 class Int8Qwen2(EagerModel):
     """An int8 model, packed by `pack_int8` for this processor; its weights are used where they lie."""
@@ -21,16 +32,16 @@ class Int8Qwen2(EagerModel):
     device = "cpu"
     dtype_name = "int8"
 
-    def __init__(self, config: ModelConfig, arrays: Mapping[str, np.ndarray]) -> None:
+    def __init__(
+        self, config: ModelConfig, arrays: Mapping[str, np.ndarray], embedding: Rows
+    ) -> None:
         self.config = config
         self.vocab_size = config.vocab_size
         self.max_context = config.max_position
-        self._embedding = arrays["embedding"]
+        self._embedding = embedding
         self._rotary = Rotary(config, np.dtype(np.float32))
         self.weights = _model(config, arrays)
-        # Allocating in each step would cost more than writing the logits.
-        self._logits = np.empty((MAX_ROWS, config.vocab_size), np.float32)
-        self._peaks = np.empty((MAX_ROWS, -(-config.vocab_size // BLOCK)), np.float32)
+        self._logits = self._peaks = np.empty((0, 0), np.float32)
         threads = torch.get_num_threads()
         self.runner = Runner(self.weights, config.hidden_size, MAX_ROWS, threads)
 
@@ -47,6 +58,7 @@ class Int8Qwen2(EagerModel):
         tree, slot = step.tree, step.slot
         cosines, sines = self._rotary.at(tree.depths + slot.length)
         num_scored = tree.num_rows if step.has_head else 0
+        self._make_room(num_scored)
         work = ForwardInput(
             num_rows=tree.num_rows,
             length=slot.length,
@@ -61,6 +73,13 @@ class Int8Qwen2(EagerModel):
         embeddings = self._embedding[tree.token_ids]
         self.runner.run(embeddings, work)
         return Logits(torch.from_numpy(work.logits), work.peaks)
+
+    def _make_room(self, rows: int) -> None:
+        """Have room for the logits of so many rows: new room at each step would cost more."""
+        if len(self._logits) < rows:
+            rows = -(-rows // _ROOM) * _ROOM
+            self._logits = np.empty((rows, self.vocab_size), np.float32)
+            self._peaks = np.empty((rows, -(-self.vocab_size // BLOCK)), np.float32)
 
 
 def _model(config: ModelConfig, arrays: Mapping[str, np.ndarray]) -> Model:

@@ -2,6 +2,7 @@
 
 import hashlib
 import mmap
+import os
 from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -63,6 +64,26 @@ class Stamp(msgspec.Struct, frozen=True):
             raise ModelCorruptError(f"{path} is damaged: its sum is not the known one")
 
 
+class RowsOnDisk:
+    """A table in a file, of which steps want a row here and there.
+
+    Were it mapped, each row would bring 64 KB of its neighbours into this process's memory.
+    """
+
+    def __init__(self, path: Path, place: Place) -> None:
+        self._file, self._start = path.open("rb"), place.start
+        self._shape, self._dtype = place.shape, np.dtype(place.dtype)
+
+    def __getitem__(self, rows: np.ndarray) -> np.ndarray:
+        """Return the rows of these numbers. Raises ModelCorruptError if the file lacks them."""
+        found = np.empty((len(rows), *self._shape[1:]), self._dtype)
+        size = found[0].nbytes
+        for row, number in zip(found, rows.tolist(), strict=True):
+            if os.preadv(self._file.fileno(), [row], self._start + number * size) != size:
+                raise ModelCorruptError(f"{self._file.name} became shorter; start the host anew")
+        return found
+
+
 class ConvertedModel(msgspec.Struct, frozen=True, omit_defaults=True):
     """A model that our forward passes can run. The manifest holds its fields."""
 
@@ -110,6 +131,13 @@ class ConvertedModel(msgspec.Struct, frozen=True, omit_defaults=True):
             raise ModelCorruptError(f"{path} cannot be read: {error}") from error
         self.files[WEIGHTS].check(path)  # another process may have replaced the folder
         return {name: one.within(weights, np.dtype(one.dtype)) for name, one in self.places.items()}
+
+    def rows(self, name: str) -> RowsOnDisk:
+        """Return a table to read rows of. Raises ModelCorruptError."""
+        try:
+            return RowsOnDisk(self.folder / WEIGHTS, self.places[name])
+        except OSError as error:
+            raise ModelCorruptError(f"{self.folder / WEIGHTS} cannot be read: {error}") from error
 
     def tensors(self) -> "dict[str, torch.Tensor]":
         """Map the weights for torch, as copies if they are written."""
