@@ -20,7 +20,7 @@ def resident_bytes() -> int:
 
 def mapped_bytes() -> int:
     """Return the part that is mapped from files and shared with other processes; 0 on macOS."""
-    return _status_bytes("RssFile")
+    return _file_bytes(_STATUS, "RssFile")
 
 
 def peak_resident_bytes() -> int:

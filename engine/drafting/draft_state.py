@@ -69,7 +69,7 @@ class DraftStates:
         """Return the memory of these pools and of their recyclers. Safe from any thread."""
         states = self._of(principal)
         recyclers = {one.recycler for one in states}  # a principal's states share one
-        return sum(one.num_bytes for one in [*(state.pool for state in states), *recyclers])
+        return sum(one.pool.num_bytes for one in states) + sum(one.num_bytes for one in recyclers)
 
     def _of(self, principal: str) -> list[DraftState]:
         states = list(self._states)

@@ -116,7 +116,7 @@ def _memory(status: Status) -> str:
     parts = {"keys and values": status.kv_bytes, "drafts": status.draft_bytes}
     if status.mapped_bytes:  # a host on macOS does not know
         parts = {"mapped weights and programs": status.mapped_bytes, **parts}
-    parts["rest"] = max(0, whole - sum(parts.values()))
+    parts["rest"] = max(0, int(whole) - sum(parts.values()))
     told = ", ".join(f"{name} {amount / 1e6:,.0f}" for name, amount in parts.items() if amount)
     return f"{status.memory_mb:,.0f} MB ({told})"
 

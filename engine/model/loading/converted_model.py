@@ -6,6 +6,7 @@ import os
 from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
+from weakref import finalize
 
 import msgspec
 import numpy as np
@@ -71,16 +72,17 @@ class RowsOnDisk:
     """
 
     def __init__(self, path: Path, place: Place) -> None:
-        self._file, self._start = path.open("rb"), place.start
-        self._shape, self._dtype = place.shape, np.dtype(place.dtype)
+        self._path, self._file = path, os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        finalize(self, os.close, self._file)
+        self._start, self._shape, self._dtype = place.start, place.shape, np.dtype(place.dtype)
 
     def __getitem__(self, rows: np.ndarray) -> np.ndarray:
         """Return the rows of these numbers. Raises ModelCorruptError if the file lacks them."""
         found = np.empty((len(rows), *self._shape[1:]), self._dtype)
         size = found[0].nbytes
         for row, number in zip(found, rows.tolist(), strict=True):
-            if os.preadv(self._file.fileno(), [row], self._start + number * size) != size:
-                raise ModelCorruptError(f"{self._file.name} became shorter; start the host anew")
+            if os.preadv(self._file, [row], self._start + number * size) != size:
+                raise ModelCorruptError(f"{self._path} became shorter; start the host anew")
         return found
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 import torch
 from filelock import FileLock
@@ -280,3 +281,17 @@ def test_processes_share_the_weights_of_the_cpu(cache: Path, gguf: GgufModel) ->
     """They are mapped for reading: none can change what others read."""
     with pytest.raises(ValueError, match="read-only"):
         _obtain(cache, gguf).arrays()["embedding"][0] = 1
+
+
+def test_single_rows_are_read_from_the_disk(cache: Path, gguf: GgufModel) -> None:
+    model = _obtain(cache, gguf)
+    numbers = np.array([7, 0, 7])
+    assert np.array_equal(model.rows("embedding")[numbers], model.arrays()["embedding"][numbers])
+
+
+def test_a_file_that_became_shorter_gives_no_row(cache: Path, gguf: GgufModel) -> None:
+    model = _obtain(cache, gguf)
+    rows = model.rows("embedding")
+    os.truncate(model.folder / "weights.bin", 100)
+    with pytest.raises(ModelCorruptError, match="became shorter"):
+        rows[np.array([7])]
