@@ -49,6 +49,13 @@ class Connected:
         self.documents.change(uri, self.version, [change])
         self.before += text
 
+    def erase(self) -> None:
+        """Delete the character before the cursor."""
+        self.version += 1
+        end, self.before = behind(self.before), self.before[:-1]
+        change = types.TextDocumentContentChangePartial(types.Range(behind(self.before), end), "")
+        self.documents.change(URI, self.version, [change])
+
     def ask(self, uri: str = URI, **options: Any) -> asyncio.Task[Answer]:
         kinds = types.InlineCompletionTriggerKind
         kind = kinds.Invoked if options.pop("invoked", False) else kinds.Automatic

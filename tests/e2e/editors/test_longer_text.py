@@ -33,8 +33,12 @@ def window(code, script):
         (opened.folder / "shop.py").write_text("total = 0\n")
         opened.open("shop.py")
         opened.press("End")
-        opened.type(" ")
-        opened.until(lambda: opened.ghost() or opened.type(" "), "ghost text")
+
+        def is_shown() -> bool:
+            opened.type(" ")  # VS Code does not always ask for the first keys in a window
+            return bool(opened.ghost())
+
+        opened.until(is_shown, "ghost text")
         opened.wait_for_ghost()
         yield opened
 

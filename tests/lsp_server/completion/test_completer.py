@@ -156,6 +156,20 @@ async def test_who_types_along_gets_the_rest_without_being_told(tmp_path):
     assert len(engine.requests) == 1
 
 
+async def test_text_that_was_typed_along_is_back_once_a_typo_is_deleted(tmp_path):
+    engine = HeldEngine(SURE, is_held=True)
+    async with editing(tmp_path, engine) as editor:
+        engine.permits.release()
+        await editor.ask()
+        editor.type("ret")
+        editor.type("x")
+        overtaken = editor.ask()
+        editor.erase()
+        assert await editor.texts() == ["urn items"]
+        overtaken.cancel()
+    assert len(engine.requests) <= 2
+
+
 async def test_an_accepted_beginning_is_continued_by_what_runs(tmp_path):
     engine = HeldEngine(SURE, is_held=True)
     async with editing(tmp_path, engine) as editor:
