@@ -25,7 +25,7 @@ class _Baseline(NamedTuple):
     """The faults around the cursor with the best filling."""
 
     is_torn: bool  # no filling mends the text, nor does removing the cursor's block
-    faults: frozenset[Fault]  # in other lines, whatever is inserted
+    faults: frozenset[Fault]  # in other lines, whatever is inserted or if the line were blank
     num_here: int  # faults in the cursor's own line
     closers: str
     is_python: bool  # Python reads the statements
@@ -158,6 +158,9 @@ class SyntaxJudge(LineJudge):
                 num_best, num_here, best_closers = len(edited.faults), edited.num_here, closers
             if self._is_late or (not num_best and is_python):
                 break
+        # As where braces above are not closed yet.
+        if not self.context.rest.strip() and self._edited("").faults:
+            faults |= self._line.with_text("").faults_around
         self._bytes_left = left
         is_torn = bool(num_best and without.faults)
         return _Baseline(is_torn, faults, num_here, best_closers, is_python)

@@ -192,6 +192,9 @@ def test_what_cannot_be_cut_to_something_whole_is_not_shown():
         ("javascript", "function area() {\n  |\n\nfunction next() {\n}\n", "return 1;\n}"),
         ("javascript", "function f() {\n  if (a) {\n    throw new E('No v|\n}\n", "iew"),
         ("cpp", "void f() {\n  iter->Seek(k|\n  g();\n}\n", "ey"),
+        # The block above is open, and so is the tag; one brace is only a character.
+        ("rust", "fn f() {\n    g('}');\n    if a {\n        |\n}\n", "b();"),
+        ("typescriptreact", "function f() {\n  return (\n    <A\n      |\n}\n", "{...b}"),
         ("cpp", "void f() {\n  if (a) {\n    iter->Seek(k|\n}\n", "ey"),
     ],
 )
