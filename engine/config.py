@@ -111,7 +111,10 @@ class StopRules(Message, frozen=True):
     single_line: bool = False
     time_limit_ms: int | None = None  # judged at line ends only
     min_confidence: float = 0.0  # least probability of the sure beginning; 0 sets no limit
-    min_line_confidence: float = 1.0  # likewise of a whole line; never above `min_confidence`
+    min_line_confidence: float = 1.0  # of the whole first line, with which it goes on below that
+    min_later_confidence: float = (
+        1.0  # of each later line; with `min_confidence` alone, one is told
+    )
     strings: tuple[str, ...] = ()  # the text ends before the first of these
     min_indent: int = 0  # characters of white space; a later line with fewer ends the text
     drops_blank: bool = True  # a text of white space alone becomes empty
@@ -122,6 +125,7 @@ class StopRules(Message, frozen=True):
         _check_range("time_limit_ms", self.time_limit_ms or 0, _MOST_MS)
         _check_range("min_confidence", self.min_confidence, 1)
         _check_range("min_line_confidence", self.min_line_confidence, 1)
+        _check_range("min_later_confidence", self.min_later_confidence, 1)
         if len(self.strings) > _MAX_STOP_STRINGS:
             raise ConfigurationError(
                 f"stop has {len(self.strings)} strings, more than {_MAX_STOP_STRINGS}"

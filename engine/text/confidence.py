@@ -33,11 +33,13 @@ class ConfidenceRule:
     """Judges each token of a text. The probabilities are within 0 and 1."""
 
     min_confidence: float  # of the sure beginning
-    min_line: float  # of a line as a whole, at most `min_confidence`
+    min_line: float  # of the whole first line, if its beginning alone is sure
+    min_later: float  # of each later line
     before: str = ""  # the cursor's line up to the cursor
     end: int | None = None  # of the text that stays, once a token is unsure or a line is whole
     told: int = 0  # characters to show as soon as they are final
     _log_prob: float = field(default=0.0, init=False)  # of the line so far
+    _is_later: bool = field(default=False, init=False)  # it is not the first line
     _is_open: bool = field(default=False, init=False)  # the text ends before something open
 
     def ends(self, written: Written, delta: str, log_prob: float) -> bool:
@@ -50,15 +52,17 @@ class ConfidenceRule:
         self._log_prob += log_prob
         if self.end is not None:
             self._close(written.text)
-        elif not self._is_at_least(self.min_confidence):
+        elif self._is_at_least(self.min_confidence):
+            return False
+        else:
             self._fall(written, delta)
-        return not self._is_at_least(self.min_line)
+        return not self._is_at_least(self.min_later if self._is_later else self.min_line)
 
     def end_line(self, text: str) -> None:
         """Extend what stays by the line that `text` ends with, unless it goes on below."""
         if not self._is_cut(text):
             self.end = self.told = len(text.rstrip())
-            self._log_prob, self._is_open = 0.0, False
+            self._log_prob, self._is_open, self._is_later = 0.0, False, True
         elif self.end is None:
             self.told = self._standing(text)
 

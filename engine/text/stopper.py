@@ -41,10 +41,8 @@ class Stopper:
         self._suffix = suffix
         self._suffix_rule = SuffixRule.of(prefix, suffix if rules.suffix else "")
         self._indentation_rule = IndentationRule.of(prefix, suffix)
-        least = rules.min_confidence
-        self._confidence_rule = ConfidenceRule(
-            least, min(least, rules.min_line_confidence), last_line(prefix)
-        )
+        limits = rules.min_confidence, rules.min_line_confidence, rules.min_later_confidence
+        self._confidence_rule = ConfidenceRule(*limits, last_line(prefix))
         self._rejoin_rule = RejoinRule.of(copied if rules.rejoins else "")
         self._clock = clock
         self._began: float | None = None  # at the first token, as the prompt's time does not count

@@ -57,7 +57,11 @@ def decoding(arguments: argparse.Namespace) -> CompletionRequest:
         layout=arguments.layout,
         lookahead=Lookahead.parse(arguments.lookahead),
         sampling=Sampling(temperature=arguments.temperature, seed=arguments.seed),
-        stop=StopRules(max_tokens=arguments.max_tokens, min_confidence=arguments.min_confidence),
+        stop=StopRules(
+            max_tokens=arguments.max_tokens,
+            min_confidence=arguments.min_confidence,
+            min_later_confidence=arguments.min_confidence,
+        ),
     )
 
 

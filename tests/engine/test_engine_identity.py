@@ -96,7 +96,8 @@ def test_every_lookahead_writes_the_plain_text(engine, layout, sampling):
 def test_a_text_is_as_sure_with_lookahead_as_without(engine, min_confidence, sampling):
     """Bit for bit by our own forward; a library's rounds otherwise beside other rows."""
     rounding = 0.0 if engine.info.dtype == "int8" else 1e-4
-    limits = {"min_confidence": min_confidence, "min_line_confidence": min_confidence**1.5}
+    names = "min_confidence", "min_line_confidence", "min_later_confidence"
+    limits = {name: min_confidence**power for name, power in zip(names, (1, 1.5, 1.2), strict=True)}
     request = replace(ask("line", sampling), stop=msgspec.structs.replace(RULES, **limits))
     plain = complete(engine, request, "off")
     for lookahead in LOOKAHEADS:

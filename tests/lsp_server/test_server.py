@@ -10,6 +10,7 @@ from engine.errors import ModelNotFoundError
 from engine.host import app
 from engine.host.bodies import decoded
 from engine.host.buffers import ClientId
+from engine.request import Chunk
 from tests.support.held_engine import HeldEngine
 from tests.support.running_host import engine_after
 from tests.support.served_editor import served
@@ -241,6 +242,30 @@ async def test_a_prompt_is_read_where_the_cursor_rests_in_a_document_that_is_edi
 def ours(**more):
     """What one of our plugins sends to start with."""
     return {"editorInfo": {"name": "test", "version": "1"}, "asksAgain": True, **more}
+
+
+@pytest.mark.parametrize("asks_again", [True, False])
+async def test_a_plugin_that_asks_again_hears_that_a_suggestion_has_become_longer(
+    tmp_path, asks_again
+):
+    engine = HeldEngine((Chunk("return items", is_sure=True), "[0]"), is_held=True)
+    options = ours(asksAgain=asks_again)
+    async with served(tmp_path, engine, options=options) as (shown, _):
+        told = list[tuple[str, int]]()
+        shown.on_more_text = lambda *news: told.append(news)
+        shown.open(SOURCE)
+        engine.permits.release()
+        (item,) = await shown.items()
+        engine.permits.release()
+        while not engine.ended:
+            await asyncio.sleep(0.005)
+        (longer,) = await shown.items()
+        while longer.insert_text == item.insert_text:
+            (longer,) = await shown.items()
+        assert (item.insert_text, longer.insert_text) == ("return items", "return items[0]")
+        assert longer.command == item.command
+        await shown.run("foregram.why")
+    assert told == ([(shown.uri, shown.version)] if asks_again else [])
 
 
 async def test_the_state_is_never_that_of_another_document(tmp_path):

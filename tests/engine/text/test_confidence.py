@@ -12,7 +12,7 @@ from engine.request import Chunk, CompletionRequest, FinishReason
 from engine.text.stopper import Stop, Stopper
 
 PREFIX, SUFFIX = "def total(xs):\n    ", "\n"
-RULES = StopRules(min_confidence=0.5, min_line_confidence=0.3)
+RULES = StopRules(min_confidence=0.5, min_line_confidence=0.3, min_later_confidence=0.4)
 
 
 def pushed(
@@ -120,7 +120,7 @@ GROWING = {
         ["a = f"],
     ),
     "each later line by its own probability": (
-        [("a = 1\n", 0.6), ("    b = 2\n", 0.4), ("    c = 3\n", 0.4), ("    d", 0.2)],
+        [("a = 1\n", 0.6), ("    b = 2\n", 0.5), ("    c = 3\n", 0.5), ("    d", 0.35)],
         ["a = 1", "a = 1\n    b = 2", "a = 1\n    b = 2\n    c = 3"],
     ),
     "a line end is judged with the line behind it": (

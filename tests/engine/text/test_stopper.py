@@ -183,6 +183,7 @@ RULES = st.builds(
     max_tokens=st.integers(1, 40),
     min_confidence=st.sampled_from([0.0, 0.5]),
     min_line_confidence=st.sampled_from([0.3, 1.0]),
+    min_later_confidence=st.sampled_from([0.3, 1.0]),
     strings=st.sampled_from([(), ("\n\n",), ("x}", "= 1\nx")]),
 )
 SURE, UNSURE = -0.001, -9.0  # of a token: forty sure ones do not make a text unsure
