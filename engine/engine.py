@@ -29,7 +29,7 @@ _DECODED_TOKENS = 256  # written tokens that every slot has room for at least
 _REMEMBERED_CHARS = 40  # per workspace and prompt token, several times a token's length
 _EDIT_CHARS = 3  # per prompt token, of what an edit's prompt shows besides its block
 PROMPT_TOKENS = 1024  # the fewest of `affordable_prompt`; 7b reads as many in 51 ms on an H200
-_KV_BYTES = 512 * 1024 * 1024  # of cached prompts: 21,000 tokens of 0.5b in float32
+_KV_BYTES = 256 * 1024 * 1024  # of cached prompts: ten of 1024 tokens by 0.5b, four by 1.5b
 
 
 def step(model: CausalModel, running: Collection[Sequence]) -> None:

@@ -1,12 +1,16 @@
 """The memory use of this process."""
 
 import ctypes
+import mmap
 import os
 import resource
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
+
+import numpy as np
 
 _M_ARENA_MAX = -8  # of glibc's malloc.h
 _ARENAS = 2  # of all threads together; glibc's default is up to eight per core
@@ -39,6 +43,21 @@ def return_free_memory() -> bool:
     if trim is not None:
         trim(0)  # takes milliseconds, while other threads run
     return trim is not None
+
+
+def sparse_zeros(shape: int | tuple[int, ...], dtype: type[np.generic]) -> np.ndarray:
+    """Zeros, at least one, whose pages take memory only once they are written to.
+
+    `np.zeros` clears memory that was used before, all of it, and asks for pages of 2 MiB.
+    """
+    size = int(np.prod(shape)) * np.dtype(dtype).itemsize
+    if not hasattr(mmap, "MAP_PRIVATE"):  # Windows
+        return np.frombuffer(mmap.mmap(-1, size), dtype).reshape(shape)
+    pages = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    if hasattr(mmap, "MADV_NOHUGEPAGE"):
+        with suppress(OSError):  # a system without them
+            pages.madvise(mmap.MADV_NOHUGEPAGE)
+    return np.frombuffer(pages, dtype).reshape(shape)
 
 
 def use_few_arenas() -> None:

@@ -82,3 +82,25 @@ def test_a_process_does_not_count_the_memory_of_the_one_that_started_it():
 def test_where_the_system_does_not_tell_memory_is_the_peak(tmp_path, monkeypatch):
     monkeypatch.setattr("engine.memory._STATUS", tmp_path / "none")
     assert resident_bytes() == peak_resident_bytes() > 10_000_000
+
+
+@only_linux
+def test_sparse_zeros_take_what_is_written_to_also_after_others_were_freed():
+    script = """
+import numpy as np
+from engine.memory import resident_bytes, sparse_zeros
+for _ in range(2):  # glibc then takes arrays of this size from memory that was used
+    used = [np.ones(10**6, np.int32) for _ in range(20)]
+del used
+before = resident_bytes()
+held = [sparse_zeros(10**6, np.int32) for _ in range(20)]
+assert not any(one[::1000].any() for one in held[:2]), "they are zeros"
+held[0][:1000] = 1
+after = resident_bytes()
+del held
+print(before, after, resident_bytes())
+"""
+    told = subprocess.check_output([sys.executable, "-c", script])
+    before, held, after = map(int, told.split())
+    assert held - before < 20_000_000
+    assert after - before < 2_000_000

@@ -3,9 +3,7 @@
 It takes 13 bytes a token, and the heads of its chains.
 """
 
-import mmap
 from collections.abc import Sequence
-from contextlib import suppress
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -26,6 +24,7 @@ from engine.drafting.pool.chains import (
 )
 from engine.drafting.pool.expansion import MAX_NODES, PENDING, expand, read
 from engine.drafting.tree import EMPTY_DRAFT, Draft, blank, cut
+from engine.memory import sparse_zeros
 from kernels.compiled import njit
 
 MIN_HEAD_BITS, MAX_HEAD_BITS = 12, 22  # the heads start small
@@ -180,21 +179,6 @@ class TokenLog:
             *log, self._found, found, limit, depth, table.probs, self._pending, draft
         )
         return cut(draft, written)
-
-
-def sparse_zeros(count: int, dtype: type[np.generic]) -> np.ndarray:
-    """`count` zeros, at least one, whose pages take memory only once they are written to.
-
-    `np.zeros` clears memory that was used before, all of it, and asks for pages of 2 MiB.
-    """
-    size = count * np.dtype(dtype).itemsize
-    if not hasattr(mmap, "MAP_PRIVATE"):  # Windows
-        return np.frombuffer(mmap.mmap(-1, size), dtype)
-    pages = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-    if hasattr(mmap, "MADV_NOHUGEPAGE"):
-        with suppress(OSError):  # a system without them
-            pages.madvise(mmap.MADV_NOHUGEPAGE)
-    return np.frombuffer(pages, dtype)
 
 
 def pick(

@@ -6,6 +6,7 @@ from typing import Self
 import numpy as np
 import torch
 
+from engine.memory import sparse_zeros
 from engine.model.model_config import ModelConfig
 from kernels.cpu_forward import SLOTS
 
@@ -36,10 +37,15 @@ class KVSlot:
         """`width` is at least the size of a head; attention may need padding."""
         slots = -(-capacity // SLOTS) * SLOTS
         shape = (config.num_layers, config.num_kv_heads, slots, width)
-        self.keys, self.values = torch.zeros(shape, dtype=dtype), torch.zeros(shape, dtype=dtype)
-        self.num_bytes = self.keys.nbytes + self.values.nbytes
+        of_numpy = np.float64 if dtype == torch.float64 else np.float32
+        self.keys, self.values = (torch.from_numpy(sparse_zeros(shape, of_numpy)) for _ in range(2))
         self.capacity = capacity
-        self.length = 0
+        self.length = self._most = 0  # tokens: committed now, and ever
+
+    @property
+    def num_bytes(self) -> int:
+        """Return the memory of the places that were ever used: no other takes any."""
+        return (self.keys.nbytes + self.values.nbytes) // self.keys.shape[2] * self._most
 
     def commit(self, rows: Sequence[int]) -> None:
         """Keep the path `rows` of the last step. Rows ascend, so each only moves down."""
@@ -49,6 +55,7 @@ class KVSlot:
             for held in (self.keys, self.values):
                 held[:, :, target] = held[:, :, source]
         self.length += len(rows)
+        self._most = max(self._most, self.length)
 
     def truncate(self, length: int) -> None:
         """Forget everything from position `length` on."""
@@ -59,3 +66,4 @@ class KVSlot:
         self.keys[:, :, :length] = other.keys[:, :, :length]
         self.values[:, :, :length] = other.values[:, :, :length]
         self.length = length
+        self._most = max(self._most, length)

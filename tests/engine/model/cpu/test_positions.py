@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
+import torch
 
-from engine.model.cpu.positions import Rotary
+from engine.model.cpu.positions import KVSlot, Rotary
 from engine.model.model_config import ModelConfig
 from tests.support.tiny_models import tiny_model
 
@@ -18,3 +19,12 @@ def test_a_position_has_its_angles_however_far_the_tables_reach(positions):
     angles = np.array(positions)[:, None] * config.rope_theta**-steps
     assert np.allclose(cosines, np.cos(angles), rtol=0, atol=1e-12)
     assert np.allclose(sines, np.sin(angles), rtol=0, atol=1e-12)
+
+
+def test_a_slot_takes_the_memory_of_the_most_tokens_that_it_ever_held():
+    config = ModelConfig.from_hugging_face(tiny_model("qwen2").config.to_dict())
+    slot = KVSlot(config, 1000, torch.float32, 16)
+    assert slot.num_bytes == 0
+    slot.commit(range(10))
+    slot.truncate(2)
+    assert slot.num_bytes == 10 * 2 * 4 * 16 * config.num_layers * config.num_kv_heads
