@@ -89,6 +89,13 @@ def is_same(one: str, other: str) -> bool:
     return HUB_ALIASES.get(one, one) == HUB_ALIASES.get(other, other)
 
 
+def serves(wanted: str, requested: str, running: str) -> bool:
+    """Whether a host that was asked for `requested`, and runs `running`, has the wanted model."""
+    if requested not in ("", AUTO_MODEL) or wanted == requested:
+        return is_same(wanted, requested)
+    return running.rpartition("/")[2] == title_of(wanted)
+
+
 def title_of(name: str) -> str:
     """Return the model's name for a sentence."""
     if name == AUTO_MODEL:

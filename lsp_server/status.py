@@ -11,7 +11,7 @@ from lsprotocol import types
 from msgspec.structs import replace
 
 from engine.host.protocol import Status
-from engine.model_names import AUTO_MODEL, is_same, printable, title_of
+from engine.model_names import printable, serves, title_of
 from lsp_server.host.search import LinkReport
 from lsp_server.reasons import CHOOSE_MODEL, HIDING, Reason, Remedy, host_reason, host_remedy
 from lsp_server.settings import Settings
@@ -213,10 +213,7 @@ class StatusLine:
     def _is_wanted(self, status: Status) -> bool:
         if not self._wanted or self._is_remote:
             return True
-        requested = status.requested_model
-        if requested not in ("", AUTO_MODEL) or self._wanted == requested:
-            return is_same(self._wanted, requested)
-        return status.model.rpartition("/")[2] == title_of(self._wanted)
+        return serves(self._wanted, status.requested_model, status.model)
 
     def _with_remedy(self, state: _State) -> _State:
         wanted = title_of(self._wanted)

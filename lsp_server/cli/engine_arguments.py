@@ -4,7 +4,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from engine.config import Lookahead, Sampling, StopRules
-from engine.model_names import ALIASES, AUTO_MODEL, EMBEDDED, HUB_ALIASES
+from engine.model_names import ALIASES, AUTO_MODEL, serves
 from engine.progress import Progress
 from engine.request import CompletionRequest
 from lsp_server.cli.command_parser import Options
@@ -76,14 +76,9 @@ def load_host_engine(
     if edit_model is None:
         return engine
     model = arguments.model or settings.model or AUTO_MODEL
-    if edit_model == model or (model == AUTO_MODEL and _is(edit_model, engine.info.model)):
+    if serves(edit_model, model, engine.info.model):
         return EnginePair(engine, engine)
     return EnginePair(engine, load_engine(arguments, settings, progress, edit_model))
-
-
-def _is(name: str, loaded: str) -> bool:
-    """Whether an alias means the model that was loaded under this name."""
-    return loaded in (EMBEDDED.get(name), HUB_ALIASES.get(name))
 
 
 def load_engine(

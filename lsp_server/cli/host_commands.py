@@ -14,7 +14,7 @@ from rich.text import Text
 
 from engine.host.protocol import Status
 from engine.host.runtime import RuntimeFolder
-from engine.model_names import AUTO_MODEL, is_same, title_of
+from engine.model_names import serves, title_of
 from lsp_server.cli.messages import agreed, note, visible
 from lsp_server.host.address import HostError, host_address
 from lsp_server.host.client import host_status
@@ -132,9 +132,9 @@ def _model(status: Status, settings: Settings) -> str:
     requested = status.requested_model
     running = " ".join(filter(None, (status.model or title_of(requested), status.dtype)))
     wanted = settings.model
-    if settings.host_url is not None or not (requested and wanted) or is_same(requested, wanted):
+    if settings.host_url is not None or not (requested and wanted):
         return running
-    if requested == AUTO_MODEL and status.model.rpartition("/")[2] == title_of(wanted):
+    if serves(wanted, requested, status.model):
         return running
     return f"{running} (the settings name {title_of(wanted)}; `foregram stop` makes room for it)"
 

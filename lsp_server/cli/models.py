@@ -21,8 +21,8 @@ from engine.model_names import (
     EMBEDDED,
     HUB_ALIASES,
     gguf_tag,
-    is_same,
     kind_of,
+    serves,
     title_of,
     why_unknown,
 )
@@ -87,8 +87,7 @@ def _listed(settings: Settings) -> Iterator[str]:
         name = _NAMES.get(title, title)
         model = OFFLINE_MODELS.get(name)
         packages = installed_bytes(model) if model else 0
-        asked, runs_as = (status.requested_model, status.model) if status else ("", "")
-        runs = runs_as and (is_same(asked, name) or runs_as == title)
+        runs = status and status.model and serves(name, status.requested_model, status.model)
         amounts = {
             "on disk": packages + sum(map(disk_use, folders.get(title, []))),
             "of memory": int(status.memory_mb * 2**20) if status and runs else 0,

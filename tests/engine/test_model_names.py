@@ -12,6 +12,7 @@ from engine.model_names import (
     kind_of,
     near_names,
     path_of,
+    serves,
     title_of,
     why_unknown,
 )
@@ -65,6 +66,14 @@ def test_a_gguf_file_of_the_hub_is_known_by_its_repository_or_a_tag() -> None:
 def test_an_alias_is_the_model_that_it_stands_for() -> None:
     assert is_same("1.5b", "Qwen/Qwen2.5-Coder-1.5B")
     assert not is_same("offline", "0.5b")
+
+
+@pytest.mark.parametrize("wanted", ["offline", "auto"])
+def test_a_host_of_the_best_model_serves_those_that_want_that_model(wanted) -> None:
+    assert serves(wanted, "auto", "Qwen2.5-Coder-0.5B-Instruct")
+    assert not serves("1.5b", "auto", "Qwen2.5-Coder-0.5B-Instruct")
+    assert not serves(wanted, "1.5b", "Qwen2.5-Coder-0.5B-Instruct")
+    assert serves("1.5b", "Qwen/Qwen2.5-Coder-1.5B", "")
 
 
 @pytest.mark.parametrize(

@@ -94,11 +94,13 @@ def test_the_status_is_a_table_for_people(stub, monkeypatch, capsys, changes, pa
     assert [part for part in parts if part not in shown] == []
 
 
+@pytest.mark.parametrize("requested", ["Qwen/Qwen2.5-Coder-0.5B", "auto"])
 @pytest.mark.parametrize(("wanted", "is_said"), [("1.5b", True), ("0.5b", False), (None, False)])
 def test_the_status_says_where_the_settings_name_another_model(
-    stub, monkeypatch, capsys, wanted, is_said
+    stub, monkeypatch, capsys, wanted, is_said, requested
 ):
-    status = msgspec.structs.replace(STATUS, requested_model="Qwen/Qwen2.5-Coder-0.5B")
+    asked = {"requested_model": requested, "model": "Qwen/Qwen2.5-Coder-0.5B"}
+    status = msgspec.structs.replace(STATUS, **asked)
     shown = shown_status(status, stub, monkeypatch, capsys, model=wanted)
     assert ("the settings name Qwen2.5-Coder-1.5B" in " ".join(shown.split())) is is_said
 
