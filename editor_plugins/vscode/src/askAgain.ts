@@ -7,7 +7,7 @@
 import * as vscode from "vscode";
 import type { LanguageClientOptions } from "vscode-languageclient/node";
 
-import type { ForegramClient } from "./client";
+import type { Completions, ForegramClient } from "./client";
 import { cursorOf, DOCUMENTS, isOurs } from "./documents";
 import type { Feedback } from "./feedback";
 import type { Preferences } from "./preferences";
@@ -21,12 +21,17 @@ interface Offered {
   readonly document: vscode.TextDocument;
   readonly version: number;
   readonly position: vscode.Position;
+  readonly context: vscode.InlineCompletionContext;
 }
 
 /** The version of a document for which there is longer text. */
 export interface MoreText {
   readonly uri: string;
   readonly version: number;
+}
+
+function itemsOf(answer: Completions): readonly vscode.InlineCompletionItem[] {
+  return Array.isArray(answer) ? answer : (answer?.items ?? []);
 }
 
 export class AskAgain implements vscode.Disposable {
@@ -59,11 +64,12 @@ export class AskAgain implements vscode.Disposable {
     const triggerKind = this.isAsking
       ? vscode.InlineCompletionTriggerKind.Automatic
       : context.triggerKind;
-    const answer = await next(document, position, { ...context, triggerKind }, token);
-    const items = Array.isArray(answer) ? answer : (answer?.items ?? []);
+    const asked = { ...context, triggerKind };
+    const answer = await next(document, position, asked, token);
+    const items = itemsOf(answer);
     if (!token.isCancellationRequested) {
-      this.offered =
-        items.length > 0 ? { document, version: document.version, position } : undefined;
+      const { version } = document;
+      this.offered = items.length > 0 ? { document, version, position, context: asked } : undefined;
       this.feedback.noteOffered(items, document, position);
     }
     return answer;
@@ -81,14 +87,22 @@ export class AskAgain implements vscode.Disposable {
   /** Replaces what is on the screen at this version of a document. */
   async showMore({ uri, version }: MoreText): Promise<void> {
     const editor = vscode.window.activeTextEditor;
+    const { offered } = this;
     const isThere = editor?.document.uri.toString() === uri && editor.document.version === version;
-    if (!isThere || !this.isOffered(editor) || this.offered === this.dismissed) {
+    if (!isThere || offered === undefined || !this.mayGrow(editor, offered)) {
+      return;
+    }
+    const { document, position, context } = offered;
+    const never = new vscode.CancellationTokenSource().token;
+    const longer = await this.client()?.complete(document, position, context, never);
+    if (itemsOf(longer).length === 0 || !this.mayGrow(editor, offered)) {
       return;
     }
     // VS Code asks twice at one place only a provider that is new to it, and else leaves the shorter
     // text first of two. Versions that ignore the arguments go on showing the shorter one.
     const again = vscode.languages.registerInlineCompletionItemProvider(DOCUMENTS, {
-      provideInlineCompletionItems: (...asked) => this.client()?.complete(...asked),
+      provideInlineCompletionItems: (asked) =>
+        asked === document && asked.version === version ? longer : undefined,
     });
     try {
       await this.trigger({ providerId: `${this.extensionId}:*`, explicit: false });
@@ -109,6 +123,11 @@ export class AskAgain implements vscode.Disposable {
     const { offered } = this;
     const isIts = offered?.document === document && offered.version === document.version;
     return isIts && cursorOf(editor)?.isEqual(offered.position) === true;
+  }
+
+  private mayGrow(editor: vscode.TextEditor, offered: Offered): boolean {
+    const isInvoked = offered.context.triggerKind === vscode.InlineCompletionTriggerKind.Invoke;
+    return !isInvoked && this.isOffered(editor) && offered !== this.dismissed;
   }
 
   private async trigger(how?: object): Promise<void> {

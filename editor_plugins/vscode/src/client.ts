@@ -30,7 +30,8 @@ const NO_PROGRESS: StaticFeature = {
   clear: () => undefined,
 };
 
-type Completions = ReturnType<vscode.InlineCompletionItemProvider["provideInlineCompletionItems"]>;
+export type Completions =
+  vscode.InlineCompletionItem[] | vscode.InlineCompletionList | null | undefined;
 
 export interface ClientChoices {
   readonly command: ServerCommand;
@@ -88,10 +89,10 @@ export class ForegramClient extends LanguageClient {
   }
 
   /** The completions of a place, as VS Code gets them. */
-  complete(
+  async complete(
     document: vscode.TextDocument,
     ...asked: [vscode.Position, vscode.InlineCompletionContext, vscode.CancellationToken]
-  ): Completions {
+  ): Promise<Completions> {
     const feature = this.getFeature("textDocument/inlineCompletion");
     return feature?.getProvider(document)?.provideInlineCompletionItems(document, ...asked);
   }
