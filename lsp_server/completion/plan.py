@@ -21,7 +21,9 @@ from lsp_server.settings import Settings
 _FEWEST_SHOWN = 3  # characters; shorter suggestions distract
 # A whole line needs a share of `min_confidence`: on two kits of places, 0.6 left the best files.
 _LINE_SHARE = 0.6
-_LATER = 0.7  # probability of each later line, or `min_confidence` if that is higher
+# Probability of each later line, unless `min_confidence` is higher. In simulated typing of 23
+# traces, 0.5 made 41 instead of 34 % of the shown characters wrong and saved no key.
+_LATER = 0.7
 
 
 @dataclass(frozen=True, slots=True)
