@@ -1,12 +1,13 @@
 """How much memory this process takes."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from engine.memory import peak_resident_bytes, resident_bytes
+from engine.memory import available_bytes, peak_resident_bytes, resident_bytes
 
 only_linux = pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="only Linux tells")
 
@@ -104,3 +105,8 @@ print(before, after, resident_bytes())
     before, held, after = map(int, told.split())
     assert held - before < 20_000_000
     assert after - before < 2_000_000
+
+
+def test_no_more_memory_is_available_than_the_machine_has():
+    total = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    assert 0 < available_bytes() < total

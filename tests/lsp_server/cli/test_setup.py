@@ -6,10 +6,12 @@ from types import SimpleNamespace
 
 import msgspec
 import pytest
+import torch
 
 from engine.errors import CacheError, ConfigurationError, ModelNotFoundError
 from engine.host.protocol import Status
 from engine.model.cpu.fit import CpuMachine
+from engine.model.device import DeviceChoice
 from lsp_server.cli import command_line, setup
 from lsp_server.host.client import ProbeResult
 from lsp_server.model_choice import Check
@@ -126,6 +128,15 @@ def test_a_model_on_another_machine_is_set_up_there(settings):
     remote = msgspec.structs.replace(settings, host_url="https://gpu:8012")
     with pytest.raises(ConfigurationError, match="runs at https://gpu:8012"):
         set_up(remote)
+
+
+def test_on_a_gpu_the_model_for_its_memory_is_named(settings, installed, monkeypatch, capsys):
+    gpu = DeviceChoice(torch.device("cuda", 0), "A GPU")
+    monkeypatch.setattr(DeviceChoice, "of", lambda name: gpu)
+    monkeypatch.setattr(setup, "picked", lambda device, dtype: ("7b", "fp8"))
+    assert set_up(settings) == 0
+    assert capsys.readouterr().out.startswith("A GPU: 7b is the best model for its memory\n")
+    assert installed == ["offline"]
 
 
 def test_the_doctor_names_the_model_and_a_better_one(settings, installed, monkeypatch):
