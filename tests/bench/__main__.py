@@ -39,6 +39,10 @@ _BENCHMARKS = {  # by name: purpose, and an example of arguments
         "measure what a simulated person gains who types real insertions",
         "insertions.jsonl --count 10",
     ),
+    "thresholds": (
+        "compare limits of confidence by a person who types beside recorded answers",
+        "insertions.jsonl --count 20 --recordings recorded.jsonl",
+    ),
     "load": (
         "measure a host while ever more simulated people type at once",
         "--local --people 1,4,16 --duration 30",
