@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol, Self
 
 import numpy as np
-import torch
 
 from engine.config import Sampling
 from engine.model.fim import FimFormat
@@ -69,7 +68,7 @@ class StepOutput:
     top_tokens: Callable[[], np.ndarray]
     ms: float
     step_rows: int  # rows computed in `ms`, those of other sequences included
-    logits: torch.Tensor | None = None  # float32 [rows, vocab] on the CPU, if requested
+    logits: np.ndarray | None = None  # float32 [rows, vocab], if requested
 
 
 class Flight(Protocol):

@@ -1,4 +1,4 @@
-"""Steps of a model that computes on the host: one after the other, when their outputs are wanted."""
+"""Steps of a model that are computed one after the other, when their outputs are wanted."""
 
 import time
 from abc import ABC, abstractmethod
@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-import torch
-from torch.nn import functional
 
 from engine.model.causal_lm import NUM_TOP, Allowed, StepInput, StepOutput, check_room
 from engine.model.sampling import choose, log_probs
@@ -23,7 +21,7 @@ class Logits(NamedTuple):
     `peaks` float32 [rows, vocab / BLOCK, rounded up] are the largest of each block, where known.
     """
 
-    values: torch.Tensor
+    values: np.ndarray
     peaks: np.ndarray | None = None
 
 
@@ -45,8 +43,7 @@ class EagerFlight:
             return None
         tree = step.tree
         values, top = logits.values, top_tokens(logits, NUM_TOP)
-        is_likeliest = step.sampling.temperature == 0.0 and step.allowed is None
-        if is_likeliest and values.device.type == "cpu":  # on a GPU equals have no order
+        if step.sampling.temperature == 0.0 and step.allowed is None:
             chosen = np.ascontiguousarray(top[:, 0])  # what `choose` would say
         else:
             chosen = choose(values, step.slot.length + 1 + tree.depths, step.sampling, step.allowed)
@@ -58,7 +55,7 @@ class EagerFlight:
             top_tokens=lambda: top,
             ms=1000 * (time.perf_counter() - began),
             step_rows=tree.num_rows,
-            logits=values.clone() if step.wants_logits else None,
+            logits=values.copy() if step.wants_logits else None,
         )
 
 
@@ -82,7 +79,7 @@ class EagerModel(ABC):
 
 
 def _on_path(
-    logits: torch.Tensor, path: np.ndarray, chosen: np.ndarray, allowed: Allowed | None
+    logits: np.ndarray, path: np.ndarray, chosen: np.ndarray, allowed: Allowed | None
 ) -> np.ndarray:
     """float32 [rows]: nan for all other rows."""
     found = np.full(len(chosen), np.nan, np.float32)
@@ -92,19 +89,12 @@ def _on_path(
 
 def top_tokens(logits: Logits, width: int) -> np.ndarray:
     """Ids int64 [rows, width] of the largest logits, best first, equals by id."""
-    values = logits.values
-    if values.device.type != "cpu":
-        return torch.topk(values, width, dim=-1).indices.cpu().numpy()
-    peaks = _peaks(values) if logits.peaks is None else logits.peaks
+    values, peaks = logits
+    if peaks is None:
+        peaks = np.maximum.reduceat(values, range(0, values.shape[1], BLOCK), axis=1)
     top = np.zeros((len(values), width), np.int64)
-    _fill(np.ascontiguousarray(values.numpy()), peaks, top, np.empty(width, np.float32))
+    _fill(values, peaks, top, np.empty(width, np.float32))
     return top
-
-
-def _peaks(values: torch.Tensor) -> np.ndarray:
-    whole = functional.pad(values, (0, -values.shape[1] % BLOCK), value=float("-inf"))
-    peaks: np.ndarray = whole.unflatten(1, (-1, BLOCK)).amax(dim=2).numpy()
-    return peaks
 
 
 @njit("void(float32[::1], int64, int64, int64[::1], float32[::1])", cache=True)

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 import numpy as np
-import torch
 
 from engine.config import Sampling
 from engine.model.causal_lm import Allowed
@@ -24,7 +23,7 @@ _LANES = 64
 
 
 def choose(
-    logits: torch.Tensor,
+    logits: np.ndarray,
     positions: Sequence[int] | np.ndarray,
     sampling: Sampling,
     allowed: Allowed | None = None,
@@ -33,13 +32,12 @@ def choose(
 
     `positions` [rows] are absolute: the place in the sequence that each drawn token will have.
     """
-    rows = logits.contiguous().cpu().numpy()
-    ids_of = allowed if allowed is not None else [None] * len(rows)
+    ids_of = allowed if allowed is not None else [None] * len(logits)
     drawn = (
         _choose_row(row, int(position), sampling, ids)
-        for row, position, ids in zip(rows, positions, ids_of, strict=True)
+        for row, position, ids in zip(logits, positions, ids_of, strict=True)
     )
-    return np.fromiter(drawn, np.int64, len(rows))
+    return np.fromiter(drawn, np.int64, len(logits))
 
 
 def _choose_row(
@@ -135,30 +133,22 @@ def _draw(values: np.ndarray, ids: np.ndarray, first: int, scale: float, key: np
 
 
 def log_probs(
-    logits: torch.Tensor, rows: np.ndarray, chosen: np.ndarray, allowed: Allowed | None = None
+    logits: np.ndarray, rows: np.ndarray, chosen: np.ndarray, allowed: Allowed | None = None
 ) -> np.ndarray:
     """float32 [len(rows)]: of the ids that rows of `logits` [all rows, vocab] have `chosen`.
 
     `rows` and `chosen` int64 [len(rows)]; the probability is among the `allowed` ids. Each row is
     summed by itself in one order, so the bits are those of plain decoding.
     """
-    values, places = _on_host(logits, rows)
     found = np.empty(len(rows), np.float32)
     if allowed is None:
-        _among_all(values, places, chosen, found)
+        _among_all(logits, rows, chosen, found)
         return found
-    for i, (place, row) in enumerate(zip(places.tolist(), rows.tolist(), strict=True)):
+    for i, row in enumerate(rows.tolist()):
         ids = allowed[row]
-        among = values[place] if ids is None else values[place, ids]
-        found[i] = values[place, chosen[i]] - np.float32(log_sum_exp(among))
+        among = logits[row] if ids is None else logits[row, ids]
+        found[i] = logits[row, chosen[i]] - np.float32(log_sum_exp(among))
     return found
-
-
-def _on_host(logits: torch.Tensor, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """float32 [any rows, vocab], and which are `rows`; of what is there already no copy is made."""
-    if logits.device.type == "cpu" and logits.dtype == torch.float32:
-        return logits.contiguous().numpy(), rows
-    return logits[torch.from_numpy(rows)].float().cpu().numpy(), np.arange(len(rows))
 
 
 @njit("float64(float32[::1], float32)", fastmath={"contract"}, error_model="numpy", cache=True)

@@ -207,8 +207,9 @@ def _read(model: CausalModel, texts: Iterable[Sequence[int]]) -> tuple[torch.Ten
         for start in range(0, len(text) - 1, MAX_ROWS):
             piece = text[start : min(start + MAX_ROWS, len(text) - 1)]
             step = StepInput(slot, TokenTree.chain(piece), wants_logits=True)
-            logits = run_step(model, step).logits
-            assert logits is not None
+            found = run_step(model, step).logits
+            assert found is not None
+            logits = torch.from_numpy(found)
             slot.commit(range(len(piece)))
             following = torch.tensor(text[start + 1 : start + 1 + len(piece)])
             losses.append(torch.nn.functional.cross_entropy(logits, following, reduction="none"))

@@ -8,7 +8,6 @@ from typing import Any
 from zlib import crc32
 
 import numpy as np
-import torch
 
 from engine.engine import Engine
 from engine.model.causal_lm import StepInput
@@ -68,7 +67,7 @@ class ScriptedModel(EagerModel):
     def _forward(self, step: StepInput) -> Logits:
         tree, held = step.tree, step.slot.token_ids
         step.slot.rows = tree.token_ids.tolist()
-        values = torch.zeros(tree.num_rows, self.vocab_size)
+        values = np.zeros((tree.num_rows, self.vocab_size), np.float32)
         paths: list[list[int]] = []
         for row, (token, parent) in enumerate(
             zip(step.slot.rows, tree.parents.tolist(), strict=True)

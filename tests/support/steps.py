@@ -18,7 +18,7 @@ def logits_of(model: CausalModel, slot: Any, tree: TokenTree) -> torch.Tensor:
     """Return the logits of every row, float32 [rows, vocab]; nothing is committed yet."""
     logits = run_step(model, StepInput(slot, tree, wants_logits=True)).logits
     assert logits is not None
-    return logits
+    return torch.from_numpy(logits)
 
 
 def logits_behind(model: CausalModel, prompt: Sequence[int], tree: TokenTree) -> torch.Tensor:

@@ -6,6 +6,7 @@ Reference, also of the tests: `modeling_qwen2.py` and `modeling_llama.py` of tra
 
 from collections.abc import Mapping
 
+import numpy as np
 import torch
 from torch.nn import functional
 
@@ -32,8 +33,8 @@ class FloatQwen2(EagerModel):
         self._tensors = tensors
         # Float64 weights exist only in tests, as exact arithmetic.
         held_as = tensors["embedding"].dtype
-        self._dtype = torch.float64 if held_as == torch.float64 else torch.float32
-        self._rotary = Rotary(config, torch.empty(0, dtype=self._dtype).numpy().dtype)
+        self._dtype = np.dtype("float64" if held_as == torch.float64 else "float32")
+        self._rotary = Rotary(config, self._dtype)
 
     def new_slot(self, capacity: int) -> KVSlot:
         """Return an empty slot for `capacity` tokens."""
@@ -48,7 +49,8 @@ class FloatQwen2(EagerModel):
         cosines, sines = (
             torch.from_numpy(table)[:, None] for table in self._rotary.at(tree.depths + slot.length)
         )
-        x = self._tensors["embedding"][torch.from_numpy(tree.token_ids)].to(self._dtype)  # [R, H]
+        x = self._tensors["embedding"][torch.from_numpy(tree.token_ids)]  # [R, H]
+        x = x.double() if self._dtype == np.float64 else x.float()
         for layer in range(self.config.num_layers):
             name = f"layers.{layer}"
             heads = self._linear(f"{name}.qkv", self._norm(x, f"{name}.qkv"))
@@ -58,8 +60,8 @@ class FloatQwen2(EagerModel):
             gate, up = pairs.chunk(2, dim=-1)
             x = x + self._linear(f"{name}.down", functional.silu(gate) * up)
         if not step.has_head:
-            return Logits(x)
-        return Logits(self._linear("head", self._norm(x, "head")).float())
+            return Logits(x.numpy())
+        return Logits(self._linear("head", self._norm(x, "head")).float().numpy())
 
     def _attend(
         self, heads: torch.Tensor, kv: KVSlot, layer: int, mask: torch.Tensor, angles: Angles
@@ -68,12 +70,13 @@ class FloatQwen2(EagerModel):
         heads = heads.view(rows, c.num_heads + 2 * c.num_kv_heads, c.head_dim)
         rotated = _rotate(heads[:, : c.num_heads + c.num_kv_heads], *angles)
         end = kv.length + rows
-        kv.keys[layer, :, kv.length : end] = rotated[:, c.num_heads :].transpose(0, 1)
-        kv.values[layer, :, kv.length : end] = heads[:, -c.num_kv_heads :].transpose(0, 1)
+        keys, values = torch.from_numpy(kv.keys[layer]), torch.from_numpy(kv.values[layer])
+        keys[:, kv.length : end] = rotated[:, c.num_heads :].transpose(0, 1)
+        values[:, kv.length : end] = heads[:, -c.num_kv_heads :].transpose(0, 1)
         out = functional.scaled_dot_product_attention(
             rotated[None, :, : c.num_heads].transpose(1, 2),
-            kv.keys[None, layer, :, :end],
-            kv.values[None, layer, :, :end],
+            keys[None, :, :end],
+            values[None, :, :end],
             attn_mask=mask,
             enable_gqa=True,
         )

@@ -52,7 +52,7 @@ class Int8Qwen2(EagerModel):
 
     def new_slot(self, capacity: int) -> KVSlot:
         """Return an empty slot for `capacity` tokens."""
-        return KVSlot(self.config, capacity, torch.float32, slot_width(self.config.head_dim))
+        return KVSlot(self.config, capacity, np.dtype(np.float32), slot_width(self.config.head_dim))
 
     def _forward(self, step: StepInput) -> Logits:
         tree, slot = step.tree, step.slot
@@ -65,14 +65,14 @@ class Int8Qwen2(EagerModel):
             sees=tree.ancestors,
             cosines=cosines,
             sines=sines,
-            keys=slot.keys.numpy(),
-            values=slot.values.numpy(),
+            keys=slot.keys,
+            values=slot.values,
             logits=self._logits[:num_scored],
             peaks=self._peaks[:num_scored],
         )
         embeddings = self._embedding[tree.token_ids]
         self.runner.run(embeddings, work)
-        return Logits(torch.from_numpy(work.logits), work.peaks)
+        return Logits(work.logits, work.peaks)
 
     def _make_room(self, rows: int) -> None:
         """Have room for the logits of so many rows: new room at each step would cost more."""

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from typing import Self
 
 import numpy as np
-import torch
 
 from engine.memory import sparse_zeros
 from engine.model.model_config import ModelConfig
@@ -33,12 +32,11 @@ class Rotary:
 class KVSlot:
     """Keys and values, float [layers, kv heads, slots, width]. Steps write from `length` on."""
 
-    def __init__(self, config: ModelConfig, capacity: int, dtype: torch.dtype, width: int) -> None:
+    def __init__(self, config: ModelConfig, capacity: int, dtype: np.dtype, width: int) -> None:
         """`width` is at least the size of a head; attention may need padding."""
         slots = -(-capacity // SLOTS) * SLOTS
         shape = (config.num_layers, config.num_kv_heads, slots, width)
-        of_numpy = np.float64 if dtype == torch.float64 else np.float32
-        self.keys, self.values = (torch.from_numpy(sparse_zeros(shape, of_numpy)) for _ in range(2))
+        self.keys, self.values = (sparse_zeros(shape, dtype.type) for _ in range(2))
         self.capacity = capacity
         self.length = self._most = 0  # tokens: committed now, and ever
 
@@ -50,7 +48,7 @@ class KVSlot:
     def commit(self, rows: Sequence[int]) -> None:
         """Keep the path `rows` of the last step. Rows ascend, so each only moves down."""
         if list(rows) != list(range(len(rows))):
-            source = torch.tensor(rows) + self.length
+            source = np.array(rows) + self.length
             target = slice(self.length, self.length + len(rows))
             for held in (self.keys, self.values):
                 held[:, :, target] = held[:, :, source]

@@ -136,7 +136,7 @@ def _output(launched: _Launched, index: int, ms: float) -> StepOutput:
 
 
 def _choose_constrained(
-    step: StepInput, logits: torch.Tensor, chosen: np.ndarray, found: np.ndarray
+    step: StepInput, logits: np.ndarray, chosen: np.ndarray, found: np.ndarray
 ) -> None:
     """Overwrite the choices and log-probs `found` of constrained rows: the device ignores those."""
     allowed = _allowed(step)
@@ -146,9 +146,10 @@ def _choose_constrained(
     found[rows] = log_probs(logits, np.arange(len(rows)), chosen[rows], ids)
 
 
-def _logits(launched: _Launched, rows: np.ndarray) -> torch.Tensor:
-    """Return the logits, float32 [len(rows), vocab], on the CPU."""
+def _logits(launched: _Launched, rows: np.ndarray) -> np.ndarray:
+    """Return the logits, float32 [len(rows), vocab]."""
     held = launched.launch.memory.logits
     if held is None:
         raise ValueError("a step of this shape leaves no logits")
-    return held[torch.from_numpy(rows).to(held.device)].cpu()
+    logits: np.ndarray = held[torch.from_numpy(rows).to(held.device)].cpu().numpy()
+    return logits

@@ -11,17 +11,17 @@ from hypothesis import strategies as st
 from engine.config import Sampling
 from engine.model.sampling import choose, log_probs, log_sum_exp, noise_keys
 
-SMALL = torch.tensor([[2.0, 0.5, 1.5, -1.0, 1.0, 0.0]])
+SMALL = np.array([[2.0, 0.5, 1.5, -1.0, 1.0, 0.0]], np.float32)
 MANY = 10_000
 
 
-LOGITS = 4 * torch.randn(5, 1_003, generator=torch.Generator().manual_seed(3))
+LOGITS = 4 * torch.randn(5, 1_003, generator=torch.Generator().manual_seed(3)).numpy()
 
 
-def draws(logits: torch.Tensor, sampling: Sampling, allowed: list[int] | None = None) -> np.ndarray:
+def draws(logits: np.ndarray, sampling: Sampling, allowed: list[int] | None = None) -> np.ndarray:
     """How often each id is drawn at MANY positions."""
     ids = None if allowed is None else [np.array(allowed)] * MANY
-    drawn = choose(logits.expand(MANY, -1).contiguous(), np.arange(MANY), sampling, ids)
+    drawn = choose(logits.repeat(MANY, axis=0), np.arange(MANY), sampling, ids)
     return np.bincount(drawn, minlength=logits.shape[1])
 
 
@@ -32,21 +32,21 @@ def chi_square(counts: np.ndarray, probabilities: np.ndarray) -> float:
     return float(((counts - expected)[seen] ** 2 / expected[seen]).sum())
 
 
-def law(logits: torch.Tensor, temperature: float, kept: list[int]) -> np.ndarray:
-    masked = torch.full_like(logits[0], -math.inf)
+def law(logits: np.ndarray, temperature: float, kept: list[int]) -> np.ndarray:
+    masked = np.full_like(logits[0], -math.inf)
     masked[kept] = logits[0, kept]
-    return torch.softmax(masked.double() / temperature, 0).numpy()
+    return torch.from_numpy(masked).double().div(temperature).softmax(dim=0).numpy()
 
 
 def test_greedy_takes_the_largest_and_the_lowest_id_of_equals():
-    logits = torch.zeros(3, 152_000)
+    logits = np.zeros((3, 152_000), np.float32)
     logits[0, [7, 70_000]] = 5.0
     logits[1, 151_999] = 1.0
     assert choose(logits, [0, 1, 2], Sampling()).tolist() == [7, 151_999, 0]
 
 
 def test_greedy_keeps_to_the_allowed_ids_of_each_row():
-    logits = torch.tensor([[9.0, 1.0, 1.0, 0.0]] * 2)
+    logits = np.array([[9.0, 1.0, 1.0, 0.0]] * 2, np.float32)
     assert choose(logits, [0, 1], Sampling(), [np.array([1, 2, 3]), None]).tolist() == [1, 0]
 
 
@@ -67,14 +67,14 @@ def test_a_constraint_that_leaves_one_id_decides():
 
 
 def test_what_cannot_come_is_never_drawn():
-    logits = SMALL.clone()
+    logits = SMALL.copy()
     logits[0, [0, 4]] = -math.inf
     counts = draws(logits, Sampling(5.0))
     assert counts[[0, 4]].sum() == 0
 
 
 def test_seeds_and_positions_give_independent_noise():
-    flat = torch.zeros(1000, 1000)
+    flat = np.zeros((1000, 1000), np.float32)
     one = choose(flat, np.arange(1000), Sampling(1.0, seed=1))
     two = choose(flat, np.arange(1000), Sampling(1.0, seed=2))
     later = choose(flat, np.arange(1000) + 1, Sampling(1.0, seed=1))
@@ -92,7 +92,7 @@ def test_seeds_and_positions_give_independent_noise():
 @settings(max_examples=100, deadline=None)
 def test_a_row_draws_the_same_alone_and_among_others(seed, vocab, temperature, data):
     generator = torch.Generator().manual_seed(seed % 2**31)
-    logits = 4 * torch.randn(7, vocab, generator=generator)
+    logits = 4 * torch.randn(7, vocab, generator=generator).numpy()
     positions = data.draw(st.lists(st.integers(0, 10**6), min_size=7, max_size=7))
     sampling = Sampling(temperature, seed)
     together = choose(logits, positions, sampling)
@@ -104,7 +104,7 @@ def test_a_row_draws_the_same_alone_and_among_others(seed, vocab, temperature, d
 @settings(max_examples=100, deadline=None)
 def test_the_quick_test_never_changes_the_winner(seed, position):
     """Skipping ids that cannot win gives what noise on all ids gives."""
-    logits = 3 * torch.randn(1, 300, generator=torch.Generator().manual_seed(position))
+    logits = 3 * torch.randn(1, 300, generator=torch.Generator().manual_seed(position)).numpy()
     everywhere = [
         float(logits[0, i]) / 0.7 + _noise_by_definition(seed, position, i) for i in range(300)
     ]
@@ -151,14 +151,14 @@ def test_keys_are_even_bits():
 
 def test_they_are_the_logarithms_of_the_softmax():
     rows, chosen = np.array([0, 3, 4]), np.array([17, 1_002, 0])
-    expected = LOGITS.double().log_softmax(dim=1)[torch.from_numpy(rows), torch.from_numpy(chosen)]
+    expected = torch.from_numpy(LOGITS).double().log_softmax(dim=1).numpy()[rows, chosen]
     assert log_probs(LOGITS, rows, chosen).tolist() == pytest.approx(expected.tolist(), abs=2e-6)
 
 
 def test_a_constraint_shares_out_the_probability_among_the_ids_that_it_leaves():
     allowed = [np.array([3, 9, 40]), None, None, None, None]
     (found,) = log_probs(LOGITS, np.array([0]), np.array([9]), allowed)
-    expected = LOGITS[0, [3, 9, 40]].double().log_softmax(dim=0)[1]
+    expected = torch.from_numpy(LOGITS[0, [3, 9, 40]]).double().log_softmax(dim=0)[1]
     assert found == pytest.approx(expected.item(), abs=2e-6)
 
 

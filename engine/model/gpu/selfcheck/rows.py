@@ -258,7 +258,9 @@ def _answer(arena: KVArena, step: StepInput, output: StepOutput) -> StepAnswer:
         "keys": arena.keys[:, :, at].permute(2, 0, 1, 3).cpu(),
         "values": arena.values[:, :, at].permute(2, 0, 1, 3).cpu(),
     }
-    return answer if output.logits is None else answer | {LOGITS: output.logits}
+    if output.logits is not None:
+        answer[LOGITS] = torch.from_numpy(output.logits)
+    return answer
 
 
 def rows_of(answer: StepAnswer, rows: Sequence[int]) -> StepAnswer:

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-import torch
 
 from engine.model.cpu.positions import KVSlot, Rotary
 from engine.model.model_config import ModelConfig
@@ -23,7 +22,7 @@ def test_a_position_has_its_angles_however_far_the_tables_reach(positions):
 
 def test_a_slot_takes_the_memory_of_the_most_tokens_that_it_ever_held():
     config = ModelConfig.from_hugging_face(tiny_model("qwen2").config.to_dict())
-    slot = KVSlot(config, 1000, torch.float32, 16)
+    slot = KVSlot(config, 1000, np.dtype(np.float32), 16)
     assert slot.num_bytes == 0
     slot.commit(range(10))
     slot.truncate(2)
