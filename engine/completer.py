@@ -18,6 +18,7 @@ class EngineInfo:
     context_len: int = 0  # tokens of prompt and answer together
     has_chat: bool = False  # it answers messages, by the model's own template
     edit_model: str = ""  # that proposes next edits, if it is another one
+    threads: int = 1  # that compute on the CPU
     place: str = ""  # a sentence on device and backend, why not a better one, and findings
 
 

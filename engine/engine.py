@@ -97,6 +97,7 @@ class Engine(ServedEngine):
             model.dtype_name,
             context_len=model.max_context,
             has_chat=self._has_chat,
+            threads=self.model.threads,
             place=self.model.place,
         )
 

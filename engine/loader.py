@@ -3,12 +3,11 @@
 from functools import partial
 from pathlib import Path
 
-import torch
-
 from engine.cpu_choice import choose
 from engine.drafting.budget import StepCost
 from engine.engine import PROMPT_TOKENS, Engine
 from engine.learning import Learning, machine_key
+from engine.model.cpu.threads import default_threads
 from engine.model.loader import load_model
 from engine.model.token_tree import MAX_ROWS
 from engine.model_names import AUTO_MODEL
@@ -31,15 +30,14 @@ def load_engine(
 ) -> Engine:
     """Load the model, converting it if need be, and measure its steps. Raises ForegramError."""
     progress = progress or Progress()
-    if threads is not None:
-        torch.set_num_threads(threads)
-    num_threads = torch.get_num_threads()
+    num_threads = threads or default_threads()
     loaded = load_model(
         model or AUTO_MODEL,
         cache_folder,
         progress,
         quantization=dtype,
         device_name=device,
+        threads=num_threads,
         kv_bytes=kv_bytes,
         choose_for_cpu=partial(choose, cache_folder, num_threads, progress),
     )

@@ -4,10 +4,10 @@ import os
 import platform
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from importlib.metadata import version
 from typing import Any
 
 import msgspec
-import torch
 from rich.console import Group
 from rich.table import Table
 
@@ -31,7 +31,7 @@ class Setting:
         """Return one line for a table's caption."""
         engine, stop = self.engine, self.decoding.stop
         return (
-            f"{engine.model} {engine.dtype} on {engine.device}, {torch.get_num_threads()} threads of "
+            f"{engine.model} {engine.dtype} on {engine.device}, {engine.threads} threads of "
             f"{_machine()}; lookahead {self._lookahead}, layout {self.decoding.layout}, at most "
             f"{stop.max_tokens} tokens, temperature {self.decoding.sampling.temperature:g}"
             + (f", confidence {stop.min_confidence:g}" if stop.min_confidence else "")
@@ -61,7 +61,7 @@ class Setting:
             "lookahead": self._lookahead,
             **msgspec.structs.asdict(self.decoding.sampling),
             **msgspec.structs.asdict(self.decoding.stop),
-            "threads": torch.get_num_threads(),
+            "threads": self.engine.threads,
             "machine": _machine(),
             "load": round(_load(), 2),
         }
@@ -147,4 +147,4 @@ def _load() -> float:
 
 
 def _machine() -> str:
-    return f"{platform.machine()} {platform.system()}, torch {torch.__version__}"
+    return f"{platform.machine()} {platform.system()}, torch {version('torch')}"

@@ -4,7 +4,6 @@ import statistics
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-import torch
 from rich.table import Table
 
 from engine.bench.report import figure_table
@@ -38,7 +37,7 @@ def measure_steps(model: CausalModel, contexts: Iterable[int]) -> Iterator[StepM
 
 def steps_table(times: Sequence[StepMedian], engine: EngineInfo) -> Table:
     """Return a table with a row for each step."""
-    where = f"{engine.model} {engine.dtype} on {engine.device}, {torch.get_num_threads()} threads"
+    where = f"{engine.model} {engine.dtype} on {engine.device}, {engine.threads} threads"
     columns = ["context", "rows"], ["step"]
     table = figure_table(*columns, title="a step's time", caption=f"{where}; ms, medians")
     for one in times:

@@ -120,6 +120,7 @@ class LoadedModel:
     tokenizer: Tokenizer
     fim: FimFormat
     where: str = ""  # names the device, and says why no better one was chosen
+    threads: int = 1  # of the CPU, as the user or the machine has them
 
     @property
     def place(self) -> str:

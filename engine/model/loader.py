@@ -1,4 +1,9 @@
-"""Load a model by name: find it, convert it once, and put it on a device."""
+"""Load a model by name: find it, convert it once, and put it on a device.
+
+An int8 model on the CPU needs no torch. What loads it is imported where it is needed.
+"""
+
+# ruff: noqa: PLC0415 - torch takes seconds and 200 MB; transformers and Triton more
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -7,11 +12,10 @@ from pathlib import Path
 from engine.errors import ConfigurationError
 from engine.model.causal_lm import CausalModel, LoadedModel
 from engine.model.cpu.fit import SMALLEST, Choice
-from engine.model.cpu.float_qwen2 import FloatQwen2
 from engine.model.cpu.int8_qwen2 import Int8Qwen2
-from engine.model.device import GPU_QUANTIZATIONS, DeviceChoice, DeviceUnfitError, gpu_quantization
+from engine.model.cpu.threads import default_threads
+from engine.model.device import DeviceChoice, DeviceUnfitError
 from engine.model.fim import find_fim_format
-from engine.model.gpu.fit import picked
 from engine.model.loading.catalog import LocatedModel, locate
 from engine.model.loading.converted_model import ConvertedModel
 from engine.model.loading.folder_model import FolderModel
@@ -23,6 +27,7 @@ from engine.progress import Progress
 
 _CPU_DEFAULT, _TRANSFORMERS_DEFAULT = "int8", "float32"
 _STORED_FOR_GPU = "bfloat16"  # the GPU quantizes it to fp8 or int4 in seconds
+_FOR_GPU_ALONE = ("fp8", "int4")
 
 
 def load_model(
@@ -32,6 +37,7 @@ def load_model(
     *,
     quantization: str | None = None,  # a value of the setting `dtype`; None: the device's fastest
     device_name: str = "auto",
+    threads: int | None = None,  # that compute on the CPU; None: one per core
     kv_bytes: int | None = None,  # reserved for keys and values on a GPU; None derives it
     choose_for_cpu: Callable[[], Choice] = lambda: SMALLEST,  # what `auto` is without a GPU
 ) -> LoadedModel:
@@ -44,8 +50,14 @@ def load_model(
             progress.tell(f"model auto: {name}, in {dtype or _CPU_DEFAULT}")
         located = locate(name, progress)
         model = prepared(located, _stored_as(located, dtype, choice), cache_folder, progress)
-        with ThreadPoolExecutor(max_workers=1) as beside:  # torch releases the interpreter lock
-            placed = beside.submit(_placed, model, dtype, choice, kv_bytes, cache_folder, progress)
+
+        def place() -> CausalModel:
+            if choice.is_cpu:
+                return _on_cpu(model, dtype, num_threads, progress)
+            return _on_gpu(model, dtype, choice, kv_bytes, cache_folder, progress)
+
+        with ThreadPoolExecutor(max_workers=1) as beside:  # much of both runs without the lock
+            placed = beside.submit(place)
             tokenizer = Tokenizer(model.tokenizer_document())
         causal_lm = placed.result()
         # Larger ids would read beyond the embedding.
@@ -60,8 +72,10 @@ def load_model(
             fim=find_fim_format(tokenizer.vocabulary, model.name),
             causal_lm=causal_lm,
             tokenizer=tokenizer,
+            threads=num_threads,
         )
 
+    num_threads = threads or default_threads()
     choice = DeviceChoice.of(device_name)  # fail early: finding the model may need the hub
     try:
         return loaded(choice)
@@ -77,6 +91,8 @@ def _automatic(
 ) -> tuple[str, str | None, str]:
     """Return the model's name, its dtype, and a hint at a better one."""
     if not choice.is_cpu:
+        from engine.model.gpu.fit import picked
+
         return *picked(choice, dtype), ""
     # Floats take two to four times as long as the rule for processors assumes.
     best = choose_for_cpu() if dtype in (None, _CPU_DEFAULT) else SMALLEST
@@ -99,9 +115,11 @@ def prepared(
 def _stored_as(located: LocatedModel, dtype: str | None, choice: DeviceChoice) -> str:
     """Return the form kept on disk. Raises ConfigurationError if the device cannot run `dtype`."""
     if choice.is_cpu:
-        if dtype in GPU_QUANTIZATIONS and dtype != _STORED_FOR_GPU:
+        if dtype in _FOR_GPU_ALONE:
             raise ConfigurationError(f"dtype {dtype} is for a GPU, and the model runs on the CPU")
         return dtype or _CPU_DEFAULT
+    from engine.model.accelerators import gpu_quantization
+
     gpu_quantization(dtype)
     if choice.has_kernels:
         return _STORED_FOR_GPU if dtype else FILE_FORMS
@@ -114,7 +132,24 @@ def _stored_as(located: LocatedModel, dtype: str | None, choice: DeviceChoice) -
     return _STORED_FOR_GPU
 
 
-def _placed(
+def _on_cpu(
+    model: ConvertedModel | FolderModel, dtype: str | None, threads: int, progress: Progress
+) -> CausalModel:
+    if isinstance(model, ConvertedModel) and model.quantization == _CPU_DEFAULT:
+        own = Int8Qwen2(model.config, model.arrays(), model.rows("embedding"), threads)
+        own.compile(progress)
+        return own
+    import torch
+
+    torch.set_num_threads(threads)
+    if isinstance(model, FolderModel):
+        return _by_transformers(model, dtype or _TRANSFORMERS_DEFAULT, "cpu")
+    from engine.model.cpu.float_qwen2 import FloatQwen2
+
+    return FloatQwen2(model.config, model.tensors(), model.quantization)
+
+
+def _on_gpu(
     model: ConvertedModel | FolderModel,
     dtype: str | None,
     choice: DeviceChoice,
@@ -123,18 +158,15 @@ def _placed(
     progress: Progress,
 ) -> CausalModel:
     if isinstance(model, FolderModel):
-        # transformers takes seconds to import
-        from engine.model.transformers.adapter import load_transformers_model  # noqa: PLC0415 - see above
-
-        dtype = dtype or (_TRANSFORMERS_DEFAULT if choice.is_cpu else _STORED_FOR_GPU)
-        return load_transformers_model(model.folder, dtype_name=dtype, device=str(choice.device))
-    if choice.is_cpu:
-        if model.quantization != _CPU_DEFAULT:
-            return FloatQwen2(model.config, model.tensors(), model.quantization)
-        own = Int8Qwen2(model.config, model.arrays(), model.rows("embedding"))
-        own.compile(progress)
-        return own
-    from engine.model.gpu import loading  # noqa: PLC0415 - Triton, on GPUs only
+        return _by_transformers(model, dtype or _STORED_FOR_GPU, choice.device)
+    from engine.model.accelerators import gpu_quantization
+    from engine.model.gpu.loading import load_qwen2
 
     quantization = gpu_quantization(dtype)
-    return loading.load_qwen2(model, choice, quantization, kv_bytes, progress, cache_folder)
+    return load_qwen2(model, choice, quantization, kv_bytes, progress, cache_folder)
+
+
+def _by_transformers(model: FolderModel, dtype: str, device: str) -> CausalModel:
+    from engine.model.transformers.adapter import load_transformers_model
+
+    return load_transformers_model(model.folder, dtype_name=dtype, device=device)

@@ -1,6 +1,5 @@
 """The GPU check. It runs this file as a process, as loading torch takes seconds and may fail."""
 
-import platform
 import shutil
 import subprocess
 import sys
@@ -9,11 +8,11 @@ from pathlib import Path
 import msgspec
 
 from engine.errors import ConfigurationError
+from engine.model.device import may_have_gpu
 from lsp_server.model_choice import Check, failure
 
 GPU_LIMIT_S = 60.0  # seconds for a process to load torch and answer
 NVIDIA_NODE = "/dev/nvidiactl"
-OTHER_NODES = ("/dev/dxg", "/dev/kfd", "/dev/dri")  # WSL's, AMD's, Intel's; torch may use none
 _PROBE = ("-m", "lsp_server.cli.gpu_check")
 _OUR_FOLDER = Path(__file__).parents[2]  # -m also finds an `engine` in the current folder
 _MOSTLY = 0.8  # share of a card's memory that is free while nothing large runs
@@ -26,8 +25,7 @@ def check_gpu(device: str) -> Check:
     if device == "cpu":
         return Check("device", "ok", "CPU, as device says")
     is_nvidia = shutil.which("nvidia-smi") is not None or Path(NVIDIA_NODE).exists()
-    may_be_any = platform.system() == "Darwin" or any(Path(one).exists() for one in OTHER_NODES)
-    if (is_nvidia or may_be_any) and (found := _asked(device)):
+    if (is_nvidia or may_have_gpu()) and (found := _asked(device)):
         return found
     if is_nvidia:
         return Check("device", "warning" if device == "auto" else "failed", _UNSEEN, _DRIVER)
@@ -56,7 +54,10 @@ def _asked(device: str) -> Check | None:
 
 def engine_check(device: str) -> Check | None:
     """Check the device that the engine chooses; None where torch sees no GPU. Loads torch."""
-    from engine.model.device import DeviceChoice, accelerators, hardware_lack, triton_lack
+    import torch
+
+    from engine.model.accelerators import accelerators, hardware_lack, triton_lack
+    from engine.model.device import DeviceChoice
     from engine.model.gpu.fit import Card, pick
 
     if not accelerators():
@@ -67,7 +68,7 @@ def engine_check(device: str) -> Check | None:
         return failure("device", error)
     if choice.is_cpu:
         return Check("device", "ok", f"CPU ({choice.why})")
-    lack = hardware_lack(choice.device)
+    lack = hardware_lack(torch.device(choice.device))
     if not lack and (missing := triton_lack()):
         slower = f"{choice.name}, by PyTorch and several times slower than by our kernels"
         why, _, advice = missing.rpartition(": ")

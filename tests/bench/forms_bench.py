@@ -17,9 +17,10 @@ from rich.table import Table
 
 from engine.bench.task_sets import ReplayItem, load_replay_items
 from engine.errors import ConfigurationError
+from engine.model.accelerators import GPU_QUANTIZATIONS
 from engine.model.causal_lm import CausalModel, StepInput, run_step
 from engine.model.cpu.int8_qwen2 import Int8Qwen2
-from engine.model.device import GPU_QUANTIZATIONS, DeviceChoice
+from engine.model.device import DeviceChoice
 from engine.model.gpu.embedding import Embedding
 from engine.model.gpu.loading import assemble, held_file_bytes, place_qwen2, require_widths
 from engine.model.gpu.memory_plan import weight_bytes
@@ -86,7 +87,7 @@ def measure_quantizations(
     progress: Progress,
 ) -> list[QuantizationFigures]:
     """Read the items in each quantization, bfloat16 first. Raises ForegramError."""
-    device = choice.device
+    device = torch.device(choice.device)
     if not choice.is_cpu and choice.kernel_lack:
         raise ConfigurationError(f"device {device}: {choice.kernel_lack}")
 

@@ -34,7 +34,7 @@ def own_qwen2(reference: transformers.PreTrainedModel, quantization: str) -> Flo
         return FloatQwen2(config, tensors, quantization)
     if quantization == "int8":
         arrays = packed_arrays(config, weights.__getitem__)
-        return Int8Qwen2(config, arrays, arrays["embedding"])
+        return Int8Qwen2(config, arrays, arrays["embedding"], torch.get_num_threads())
     tensors = dict(PACKERS[quantization](config, weights.__getitem__))
     return FloatQwen2(config, tensors, quantization)
 

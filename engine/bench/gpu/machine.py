@@ -14,7 +14,8 @@ from typing import Self
 import torch
 
 from engine.errors import ConfigurationError
-from engine.model.device import DeviceChoice, free_bytes
+from engine.model.accelerators import free_bytes
+from engine.model.device import DeviceChoice
 from engine.model.gpu.selfcheck.key import device_name, triton_version
 
 Work = Callable[[], object]
@@ -60,7 +61,7 @@ class Machine:
         choice = DeviceChoice.of("cuda")
         if choice.kernel_lack:
             raise ConfigurationError(f"device {choice.device}: {choice.kernel_lack}")
-        return cls(choice.device, torch.bfloat16, cuda_ms)
+        return cls(torch.device(choice.device), torch.bfloat16, cuda_ms)
 
     @classmethod
     def without_kernels(cls) -> Self | None:
@@ -68,7 +69,7 @@ class Machine:
         choice = DeviceChoice.of("auto")
         if choice.is_cpu or choice.has_kernels:
             return None
-        return cls(choice.device, torch.bfloat16, host_ms, has_kernels=False)
+        return cls(torch.device(choice.device), torch.bfloat16, host_ms, has_kernels=False)
 
     @property
     def is_gpu(self) -> bool:

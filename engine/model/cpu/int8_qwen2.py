@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from typing import Protocol
 
 import numpy as np
-import torch
 
 from engine.errors import ModelCorruptError
 from engine.model.causal_lm import StepInput
@@ -33,7 +32,7 @@ class Int8Qwen2(EagerModel):
     dtype_name = "int8"
 
     def __init__(
-        self, config: ModelConfig, arrays: Mapping[str, np.ndarray], embedding: Rows
+        self, config: ModelConfig, arrays: Mapping[str, np.ndarray], embedding: Rows, threads: int
     ) -> None:
         self.config = config
         self.vocab_size = config.vocab_size
@@ -42,7 +41,6 @@ class Int8Qwen2(EagerModel):
         self._rotary = Rotary(config, np.dtype(np.float32))
         self.weights = _model(config, arrays)
         self._logits = self._peaks = np.empty((0, 0), np.float32)
-        threads = torch.get_num_threads()
         self.runner = Runner(self.weights, config.hidden_size, MAX_ROWS, threads)
 
     def compile(self, progress: Progress) -> None:

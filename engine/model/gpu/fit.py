@@ -4,14 +4,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal, Self
 
+import torch
+
 from engine.errors import NoSpaceError
-from engine.model.device import (
+from engine.model.accelerators import (
     GPU_QUANTIZATIONS,
-    DeviceChoice,
     free_bytes,
     memory_bandwidth,
     total_bytes,
 )
+from engine.model.device import DeviceChoice
 from engine.model.gpu.memory_plan import MemoryPlan, weight_bytes
 from engine.model.model_config import QWEN_SHAPES, ModelConfig
 from engine.model_names import SMALLEST_MODEL
@@ -48,10 +50,11 @@ class Card:
     @classmethod
     def of(cls, choice: DeviceChoice) -> Self:
         """Describe the chosen GPU. If torch reports no bandwidth, assume that of a similar card."""
-        memory = total_bytes(choice.device) / _GIBIBYTE
+        device = torch.device(choice.device)
+        memory = total_bytes(device) / _GIBIBYTE
         like = min(PLANNED_CARDS, key=lambda card: abs(card.memory_gib - memory))
-        bandwidth = memory_bandwidth(choice.device) / _GIGA or like.memory_gb_s
-        return cls(choice.name, memory, bandwidth, free_bytes(choice.device), choice.has_kernels)
+        bandwidth = memory_bandwidth(device) / _GIGA or like.memory_gb_s
+        return cls(choice.name, memory, bandwidth, free_bytes(device), choice.has_kernels)
 
 
 # From the makers' data sheets, with no other program running.

@@ -9,8 +9,9 @@ import torch
 
 from engine.config import Sampling
 from engine.errors import ConfigurationError, NoSpaceError
+from engine.model.accelerators import free_bytes, made_current
 from engine.model.causal_lm import StepInput, prefill, run_step
-from engine.model.device import DeviceChoice, DeviceUnfitError, free_bytes, made_current
+from engine.model.device import DeviceChoice, DeviceUnfitError
 from engine.model.gpu.arena import KVArena
 from engine.model.gpu.forward import Forward
 from engine.model.gpu.launches import is_of_memory
@@ -48,7 +49,7 @@ def load_qwen2(
     require_widths(model.config, quantization)
     is_file = model.quantization == FILE_FORMS
     weights = held_file_bytes(model) if is_file else weight_bytes(model.config, quantization)
-    device = choice.device
+    device = torch.device(choice.device)
     plan = MemoryPlan.make(model.config, weights, free_bytes(device), kv_bytes)
     progress.tell(f"GPU memory: {plan}")
     given = (model.config, model.tensors(), quantization, plan.positions, device, progress)

@@ -2,6 +2,7 @@
 
 import importlib.util
 import shutil
+import sys
 from contextlib import contextmanager
 from types import SimpleNamespace
 
@@ -9,14 +10,9 @@ import pytest
 import torch
 
 from engine.errors import ConfigurationError
-from engine.model import device
-from engine.model.device import (
-    DeviceChoice,
-    free_bytes,
-    made_current,
-    memory_bandwidth,
-    triton_lack,
-)
+from engine.model import accelerators, device
+from engine.model.accelerators import free_bytes, made_current, memory_bandwidth, triton_lack
+from engine.model.device import DeviceChoice, may_have_gpu
 from engine.model.loader import load_model
 from engine.progress import Progress
 
@@ -43,9 +39,10 @@ BUILT = ["sm_75", "sm_80", "sm_86", "sm_90", "sm_100", "sm_120"]
 @pytest.fixture
 def gpus(monkeypatch):
     """The GPUs that torch can use: so many of Hopper's, or those that are given."""
+    monkeypatch.setattr(device, "may_have_gpu", lambda: True)
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: name)
     monkeypatch.setattr(shutil, "which", lambda name: name)
-    monkeypatch.setattr(device, "_has_headers", lambda: True)
+    monkeypatch.setattr(accelerators, "_has_headers", lambda: True)
 
     def have(found):
         there = [HOPPER] * found if isinstance(found, int) else found
@@ -99,7 +96,7 @@ def test_auto_takes_the_first_gpu_that_our_kernels_fit_or_else_the_first_and_say
 ):
     gpus(there)
     choice = DeviceChoice.of("auto")
-    assert str(choice.device) == device
+    assert choice.device == device
     assert choice.sentence.endswith(said)
 
 
@@ -108,7 +105,7 @@ def test_auto_takes_the_first_gpu_that_our_kernels_fit_or_else_the_first_and_say
 )
 def test_a_device_is_chosen_by_name(gpus, name, device):
     gpus(2)
-    assert str(DeviceChoice.of(name).device) == device
+    assert DeviceChoice.of(name).device == device
 
 
 @pytest.mark.parametrize(
@@ -136,9 +133,9 @@ def test_a_gpu_that_torch_has_no_code_for_is_refused_where_it_is_asked_for(gpus)
 
 def test_a_build_of_torch_with_code_for_later_gpus_takes_them(gpus, monkeypatch):
     gpus([gpu("NVIDIA Next", (13, 0), 232_448)])
-    assert DeviceChoice.of("auto").device.type == "cpu"
+    assert DeviceChoice.of("auto").device == "cpu"
     monkeypatch.setattr(torch.cuda, "get_arch_list", lambda: [*BUILT, "compute_120"])
-    assert DeviceChoice.of("auto").device.type == "cuda"
+    assert DeviceChoice.of("auto").device == "cuda:0"
 
 
 def test_a_gpu_of_amd_runs_pytorch(gpus, monkeypatch):
@@ -146,8 +143,8 @@ def test_a_gpu_of_amd_runs_pytorch(gpus, monkeypatch):
     monkeypatch.setattr(torch.cuda, "get_arch_list", lambda: ["gfx1100"])
     monkeypatch.setattr(torch.version, "hip", "6.4")
     choice = DeviceChoice.of("auto")
-    assert (choice.device.type, choice.kernel_lack) == (
-        "cuda",
+    assert (choice.device, choice.kernel_lack) == (
+        "cuda:0",
         "our kernels are for NVIDIA GPUs",
     )
 
@@ -166,9 +163,9 @@ def test_without_triton_or_what_it_compiles_with_a_gpu_runs_pytorch(
         monkeypatch.delenv("CC", raising=False)
         monkeypatch.setattr(shutil, "which", lambda name: None)
     else:
-        monkeypatch.setattr(device, "_has_headers", lambda: False)
+        monkeypatch.setattr(accelerators, "_has_headers", lambda: False)
     assert said in DeviceChoice.of("auto").sentence
-    assert DeviceChoice.of("auto").device.type == "cuda"
+    assert DeviceChoice.of("auto").device == "cuda:0"
 
 
 def test_the_compiler_is_one_that_triton_looks_for(gpus, monkeypatch):
@@ -226,14 +223,14 @@ def test_a_mac_has_a_gpu(gpus, monkeypatch):
     choice = DeviceChoice.of("auto")
     assert choice.sentence == "Apple M2's GPU, by PyTorch: our kernels are for NVIDIA GPUs"
     assert choice.device == DeviceChoice.of("mps").device
-    assert free_bytes(choice.device) == 11_000_000_000
+    assert free_bytes(torch.device(choice.device)) == 11_000_000_000
     monkeypatch.setattr(torch.mps, "recommended_max_memory", lambda: 2_000_000_000)
     assert DeviceChoice.of("auto").sentence.startswith("CPU (Apple M2's GPU has 2.0 GB")
 
 
 def test_intel_has_gpus(gpus, intel):
     gpus(0)
-    assert DeviceChoice.of("auto").device == DeviceChoice.of("xpu").device == torch.device("xpu", 0)
+    assert DeviceChoice.of("auto").device == DeviceChoice.of("xpu").device == "xpu:0"
     assert free_bytes(torch.device("xpu", 0)) == 11_000_000_000
 
 
@@ -244,6 +241,35 @@ def test_memory_that_intels_driver_does_not_tell_is_estimated(gpus, intel, monke
     monkeypatch.setattr(torch.xpu, "mem_get_info", fails)
     monkeypatch.setattr(torch.xpu, "memory_reserved", lambda device: 200_000_000)
     assert free_bytes(torch.device("xpu", 0)) == 7_000_000_000
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems name no devices so")
+@pytest.mark.parametrize(
+    ("built", "node", "expected"),
+    [
+        ({"cuda": "12.8"}, "nvidia0", True),
+        ({"cuda": "12.8"}, "nvhost-gpu", True),
+        ({"cuda": "12.8"}, "nvme0", False),
+        ({"cuda": "12.8"}, "dri/renderD128", False),
+        ({"cuda": None, "hip": "6.4"}, "kfd", True),
+        ({"xpu": "20250302"}, "dri/renderD128", True),
+        ({"xpu": "20250302"}, "dri/card0", False),
+        ({"cuda": None, "hip": None, "xpu": None}, "nvidia0", False),
+        ({}, "nvidia0", False),
+    ],
+)
+def test_a_gpu_may_be_there_where_torch_is_built_for_one_that_has_a_driver(
+    monkeypatch, tmp_path, built, node, expected
+):
+    (tmp_path / node).parent.mkdir(exist_ok=True)
+    (tmp_path / node).touch()
+    monkeypatch.setattr(device, "_DEVICES", tmp_path)
+    monkeypatch.setattr(device, "_torch_build", lambda: built)
+    assert may_have_gpu() == expected
+
+
+def test_the_build_of_torch_is_known_without_loading_it():
+    assert device._torch_build()["__version__"] == torch.__version__
 
 
 def test_a_form_of_the_other_kind_of_machine_is_refused(gpus, tmp_path):

@@ -63,7 +63,7 @@ class Host(Handler):
 def stub(monkeypatch):
     monkeypatch.setattr("shutil.which", lambda name: None)
     monkeypatch.setattr(gpu_check, "NVIDIA_NODE", "/nowhere")
-    monkeypatch.setattr(gpu_check, "OTHER_NODES", ())
+    monkeypatch.setattr(gpu_check, "may_have_gpu", lambda: False)
     with stub_host() as stub:
         model = stub.folder.path / "model"
         model.mkdir()

@@ -5,10 +5,9 @@ import subprocess
 import sys
 
 import pytest
-import torch
 
 from engine.errors import ConfigurationError
-from engine.model import device
+from engine.model import accelerators
 from engine.model.device import DeviceChoice
 from engine.model.gpu.fit import Card
 from lsp_server.cli import gpu_check
@@ -33,7 +32,7 @@ def gpu(monkeypatch):
 def no_nvidia(monkeypatch):
     monkeypatch.setattr("shutil.which", lambda name: None)
     monkeypatch.setattr(gpu_check, "NVIDIA_NODE", "/nowhere")
-    monkeypatch.setattr(gpu_check, "OTHER_NODES", ())
+    monkeypatch.setattr(gpu_check, "may_have_gpu", lambda: False)
 
 
 def test_the_engine_is_asked_in_a_process_of_its_own():
@@ -49,8 +48,8 @@ def chosen(monkeypatch):
     """What is found where the engine chooses a device, with so much of its memory free."""
 
     def chosen(kind, name, free=12_000_000_000, **known):
-        choice = DeviceChoice(torch.device(kind), name, **known)
-        monkeypatch.setattr(device, "accelerators", lambda: ["one"])
+        choice = DeviceChoice(kind, name, **known)
+        monkeypatch.setattr(accelerators, "accelerators", lambda: ["one"])
         monkeypatch.setattr(DeviceChoice, "of", lambda name: choice)
         card = Card(name, 12, 100, free, has_kernels=False)
         monkeypatch.setattr(Card, "of", lambda choice: card)
@@ -74,8 +73,8 @@ def test_a_gpu_is_named_with_what_our_kernels_lack_and_what_fits(chosen):
 
 
 def test_a_gpu_of_ours_says_so(chosen, monkeypatch):
-    monkeypatch.setattr(device, "hardware_lack", lambda one: "")
-    monkeypatch.setattr(device, "triton_lack", lambda: "")
+    monkeypatch.setattr(accelerators, "hardware_lack", lambda one: "")
+    monkeypatch.setattr(accelerators, "triton_lack", lambda: "")
     assert chosen("cuda", "H200").what.startswith("H200, by our kernels; 12.0 GB free")
 
 
@@ -89,8 +88,8 @@ def test_a_gpu_of_ours_says_so(chosen, monkeypatch):
 def test_a_gpu_whose_kernels_cannot_be_compiled_is_a_warning_with_its_way_out(
     chosen, monkeypatch, lack, advice
 ):
-    monkeypatch.setattr(device, "hardware_lack", lambda one: "")
-    monkeypatch.setattr(device, "triton_lack", lambda: f"{lack}: {advice}")
+    monkeypatch.setattr(accelerators, "hardware_lack", lambda one: "")
+    monkeypatch.setattr(accelerators, "triton_lack", lambda: f"{lack}: {advice}")
     check = chosen("cuda", "H200")
     assert (check.state, check.advice) == ("warning", advice)
     assert check.what.endswith(f": {lack}")
@@ -112,8 +111,7 @@ def test_an_unfit_gpu_is_fine_unless_it_is_asked_for(chosen, monkeypatch):
 @pytest.mark.parametrize(
     ("sign", "value", "state"),
     [
-        ("platform.system", lambda: "Darwin", "ok"),
-        ("lsp_server.cli.gpu_check.OTHER_NODES", ("/",), "ok"),
+        ("lsp_server.cli.gpu_check.may_have_gpu", lambda: True, "ok"),
         ("lsp_server.cli.gpu_check.NVIDIA_NODE", "/", "warning"),
     ],
 )

@@ -10,7 +10,7 @@ from pathlib import Path
 import torch
 
 import kernels
-from engine.model.device import name_of
+from engine.model.accelerators import name_of
 from engine.model.gpu.forward import Forward
 
 _DRIVER_LIMIT_S = 10.0  # seconds; without an answer, the system's version stands in

@@ -48,7 +48,7 @@ def test_refuses_a_head_that_has_not_a_row_for_each_token():
     arrays = packed_arrays(config, reference.state_dict().__getitem__)
     for size in (config.vocab_size - BLOCK, config.vocab_size + BLOCK):
         with pytest.raises(ModelCorruptError, match=f"does not fit its {size} tokens"):
-            Int8Qwen2(replace(config, vocab_size=size), arrays, arrays["embedding"])
+            Int8Qwen2(replace(config, vocab_size=size), arrays, arrays["embedding"], threads=1)
 
 
 @pytest.fixture(scope="module")

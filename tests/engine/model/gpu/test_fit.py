@@ -83,6 +83,6 @@ def test_a_gpus_bandwidth_is_its_own_or_that_of_a_card_of_its_size(monkeypatch, 
     gpu = SimpleNamespace(name="A GPU", total_memory=8 << 30, **told)
     monkeypatch.setattr(fit, "free_bytes", lambda device: 7_500_000_000)
     monkeypatch.setattr(torch.cuda, "get_device_properties", lambda index: gpu)
-    choice = DeviceChoice(torch.device("cuda", 0), "A GPU")
+    choice = DeviceChoice("cuda:0", "A GPU")
     assert Card.of(choice).memory_gb_s == pytest.approx(bandwidth / 1e9, rel=1e-3)
     assert picked(choice, None)[0] == "1.5b"

@@ -21,7 +21,7 @@ from tests.support.tiny_models import save_model, tiny_model
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
-GPU = DeviceChoice(torch.device("cpu"), "A GPU")
+GPU = DeviceChoice("cpu", "A GPU")
 
 
 @pytest.fixture

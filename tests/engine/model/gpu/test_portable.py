@@ -33,7 +33,7 @@ from tests.support.tiny_models import save_model, tiny_model
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 SAME = "the text is the same with lookahead and without"
-MAC = DeviceChoice(torch.device("cpu", 0), "A GPU", "our kernels are for NVIDIA GPUs")
+MAC = DeviceChoice("cpu:0", "A GPU", "our kernels are for NVIDIA GPUs")
 
 
 FEW = Extent((40, 125))
@@ -134,7 +134,7 @@ def test_a_device_that_torch_cannot_run_it_on_is_passed_over_or_named(
 def test_where_the_gpu_is_passed_over_the_model_is_the_cpus(folder, tmp_path, gpu, monkeypatch):
     """Not the large one that was picked for the GPU."""
     large = str(save_model(tiny_model("qwen2", 2), tmp_path / "large"))
-    monkeypatch.setattr(loader, "picked", lambda choice, dtype: (large, "bfloat16"))
+    monkeypatch.setattr("engine.model.gpu.fit.picked", lambda choice, dtype: (large, "bfloat16"))
     monkeypatch.setattr(loading, "run_step", fail_to_run)
     small = Choice(CpuModel(folder, "0.5b", 0.0, most_ms=0.0))
     loaded = load_model(
