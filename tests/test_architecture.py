@@ -41,6 +41,12 @@ def test_light_modules_load_nothing_heavy():
     assert fresh_interpreter(code) == ""
 
 
+def test_what_loads_a_model_for_the_cpu_needs_no_torch():
+    """It would take 200 MB of memory and seconds of each start."""
+    code = "import sys, engine.loader; print(*({'torch', 'transformers'} & sys.modules.keys()))"
+    assert fresh_interpreter(code) == ""
+
+
 def test_the_language_server_starts_without_the_repository_and_without_a_terminal():
     """What an index needs is loaded once a client is ready: no start waits for it."""
     later = {"filelock", "rich", "sqlite3", "lsp_server.repository.folder_index"}

@@ -17,9 +17,8 @@ from engine.model.cpu.threads import default_threads
 from engine.model.device import DeviceChoice, DeviceUnfitError
 from engine.model.fim import find_fim_format
 from engine.model.loading.catalog import LocatedModel, locate
-from engine.model.loading.converted_model import ConvertedModel
+from engine.model.loading.converted_model import FILE_FORMS, ConvertedModel
 from engine.model.loading.folder_model import FolderModel
-from engine.model.loading.packing import FILE_FORMS
 from engine.model.loading.store import obtain
 from engine.model.tokenizer import Tokenizer
 from engine.model_names import AUTO_MODEL

@@ -7,13 +7,12 @@ import sys
 from collections.abc import Iterator
 
 import msgspec
-import torch
 
 from engine.cpu_choice import Installed, known_machine, measured_machine
 from engine.errors import CacheError, ConfigurationError
 from engine.model.cpu.fit import CPU_MODELS, CpuMachine, CpuModel
+from engine.model.cpu.threads import default_threads
 from engine.model.device import DeviceChoice
-from engine.model.gpu.fit import picked
 from engine.model_names import AUTO_MODEL, kind_of
 from lsp_server.cli.messages import agreed, note, visible
 from lsp_server.cli.models import install
@@ -39,6 +38,8 @@ def set_up(arguments: argparse.Namespace, settings: Settings) -> int:
         raise ConfigurationError(f"the model runs at {settings.host_url}: set it up there")
     device = DeviceChoice.of(settings.device)
     if not device.is_cpu:
+        from engine.model.gpu.fit import picked  # noqa: PLC0415 - it loads torch
+
         name, _ = picked(device, settings.dtype)
         sys.stdout.write(visible(f"{device.name}: {name} is the best model for its memory\n"))
         sys.stdout.write(
@@ -76,7 +77,7 @@ def check_choice(settings: Settings) -> Check:
 
 
 def _threads(settings: Settings) -> int:
-    return settings.threads or torch.get_num_threads()
+    return settings.threads or default_threads()
 
 
 def _measured(settings: Settings) -> CpuMachine:

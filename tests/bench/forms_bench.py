@@ -27,9 +27,8 @@ from engine.model.gpu.memory_plan import weight_bytes
 from engine.model.gpu.qwen2 import GpuQwen2
 from engine.model.gpu.weights import GpuWeights
 from engine.model.loader import load_model
-from engine.model.loading.converted_model import ConvertedModel
+from engine.model.loading.converted_model import FILE_FORMS, ConvertedModel
 from engine.model.loading.folder_model import FolderModel
-from engine.model.loading.packing import FILE_FORMS
 from engine.model.token_tree import MAX_ROWS, TokenTree
 from engine.model.tokenizer import Tokenizer
 from engine.model_names import SMALLEST_MODEL

@@ -43,7 +43,8 @@ class KVSlot:
     @property
     def num_bytes(self) -> int:
         """Return the memory of the places that were ever used: no other takes any."""
-        return (self.keys.nbytes + self.values.nbytes) // self.keys.shape[2] * self._most
+        each = (self.keys.nbytes + self.values.nbytes) // self.keys.shape[2]
+        return int(each) * self._most
 
     def commit(self, rows: Sequence[int]) -> None:
         """Keep the path `rows` of the last step. Rows ascend, so each only moves down."""

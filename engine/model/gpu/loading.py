@@ -20,8 +20,7 @@ from engine.model.gpu.qwen2 import GpuQwen2
 from engine.model.gpu.selfcheck.first_load import settle
 from engine.model.gpu.step_graphs import READ_BUCKETS, StepGraphs, warm_up
 from engine.model.gpu.weights import GpuWeights
-from engine.model.loading.converted_model import ConvertedModel
-from engine.model.loading.packing import FILE_FORMS
+from engine.model.loading.converted_model import FILE_FORMS, ConvertedModel
 from engine.model.model_config import ModelConfig
 from engine.model.token_tree import MAX_ROWS, TokenTree
 from engine.progress import Progress, shown

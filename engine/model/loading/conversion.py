@@ -9,6 +9,7 @@ import torch
 
 from engine.model.loading.catalog import ModelFiles
 from engine.model.loading.converted_model import (
+    FILE_FORMS,
     MANIFEST,
     TOKENIZER,
     WEIGHTS,
@@ -17,7 +18,7 @@ from engine.model.loading.converted_model import (
     Stamp,
     layout_of,
 )
-from engine.model.loading.packing import FILE_FORMS, PACKERS, NamedTensor, pack_own_forms
+from engine.model.loading.packing import PACKERS, NamedTensor, pack_own_forms
 from engine.model.tokenizer import Tokenizer
 from engine.progress import Progress, shown
 from kernels.weight import Weight

@@ -19,6 +19,7 @@ from kernels.cpu_forward import layout
 if TYPE_CHECKING:
     import torch
 
+FILE_FORMS = "file"  # the quantization of matrices as a model's file has them
 MANIFEST = "manifest.json"
 WEIGHTS = "weights.bin"
 INT8 = "int8"  # the quantization of the CPU's own forward pass

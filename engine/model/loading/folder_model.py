@@ -1,22 +1,27 @@
 """A model in a Hugging Face folder: config.json, tokenizer.json and safetensors files."""
 
+# ruff: noqa: PLC0415 - torch is imported to convert the model, not to know it
+
 import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import torch
 from safetensors import SafetensorError, safe_open
 
 from engine.errors import ModelCorruptError, UnsupportedModelError
 from engine.model.loading.chat_files import folder_chat, read_json, with_chat
-from engine.model.loading.int4_checkpoint import PARTS, Int4Matrix, unpacked_shape
 from engine.model.model_config import OWN_ARCHITECTURES, ModelConfig, is_int4
 from engine.model.tokenizer import TokenizerDocument
 from engine.model_names import printable
-from kernels.weight import Weight
+
+if TYPE_CHECKING:
+    import torch
+
+    from engine.model.loading.int4_checkpoint import Int4Matrix
+    from kernels.weight import Weight
 
 _DTYPES = ("F64", "F32", "F16", "BF16")
 _SAMPLE = 1 << 20  # bytes at either end of a file, which stand for all of it
@@ -71,8 +76,10 @@ class FolderModel:
         document = TokenizerDocument.read(text, tuple(one for one in ends if type(one) is int))
         return with_chat(document, *folder_chat(self.folder))
 
-    def read(self, name: str) -> torch.Tensor:
+    def read(self, name: str) -> "torch.Tensor":
         """Read one weight into a new float32 tensor."""
+        import torch
+
         if (matrix := self._int4_matrix(name)) is not None:
             return matrix.dense()
         return self._stored(name).to(torch.float32, copy=True)
@@ -82,7 +89,7 @@ class FolderModel:
         """Whether a GPU can read matrices in the file's form."""
         return bool(self._quantization)
 
-    def own_form(self, name: str) -> Weight | None:
+    def own_form(self, name: str) -> "Weight | None":
         """Return a matrix of GPTQ or AWQ in groups of 128; None for others."""
         matrix = self._int4_matrix(name)
         return None if matrix is None else matrix.own_form()
@@ -100,11 +107,15 @@ class FolderModel:
             raise ModelCorruptError(
                 f"the tensor {name} of {self.folder} is of the type {dtype}, which is not read"
             )
-        return unpacked_shape(self._quantization, shape) if packed else shape
+        if not packed:
+            return shape
+        from engine.model.loading.int4_checkpoint import unpacked_shape
+
+        return unpacked_shape(self._quantization, shape)
 
     def _packed(self, name: str) -> str | None:
         """Return the name of a matrix's four-bit codes; None if it is not quantized."""
-        packed = f"{name.removesuffix('.weight')}.{PARTS[0]}"
+        packed = f"{name.removesuffix('.weight')}.qweight"
         return packed if self._quantization and packed in self._file_of else None
 
     def _file(self, name: str) -> Any:  # noqa: ANN401 - safetensors has no types
@@ -112,13 +123,15 @@ class FolderModel:
             raise ModelCorruptError(f"{self.folder} lacks the tensor {name}")
         return self._file_of[name]
 
-    def _stored(self, name: str) -> torch.Tensor:
+    def _stored(self, name: str) -> "torch.Tensor":
         tensor: torch.Tensor = self._file(name).get_tensor(name)
         return tensor
 
-    def _int4_matrix(self, name: str) -> Int4Matrix | None:
+    def _int4_matrix(self, name: str) -> "Int4Matrix | None":
         if self._packed(name) is None:
             return None
+        from engine.model.loading.int4_checkpoint import PARTS, Int4Matrix
+
         names = {part: f"{name.removesuffix('.weight')}.{part}" for part in PARTS}
         parts = {part: self._stored(own) for part, own in names.items() if own in self._file_of}
         try:

@@ -1,23 +1,26 @@
 """A Qwen2 or Llama model in a GGUF file, read by the tensor names of a Hugging Face folder."""
 
+# ruff: noqa: PLC0415 - torch is imported to convert the model, not to know it
+
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
-
-import torch
+from typing import TYPE_CHECKING, Any
 
 from engine.errors import ModelCorruptError, UnsupportedModelError
 from engine.model.loading.chat_files import gguf_chat, with_chat
 from engine.model.loading.folder_model import fingerprint_of
-from engine.model.loading.gguf_blocks import has_own_form, own_form
 from engine.model.loading.gguf_file import GgufFile, parts_of
 from engine.model.loading.gguf_tokenizer import tokenizer_document
 from engine.model.model_config import ModelConfig
 from engine.model.tokenizer import TokenizerDocument
 from engine.model_names import printable
-from kernels.weight import Weight
+
+if TYPE_CHECKING:
+    import torch
+
+    from kernels.weight import Weight
 
 _ARCHITECTURES = ("qwen2", "llama")
 _BLOCK_NAMES = {
@@ -79,8 +82,10 @@ class GgufModel:
         metadata = self._file.metadata
         return with_chat(tokenizer_document(metadata), *gguf_chat(metadata))
 
-    def read(self, name: str) -> torch.Tensor:
+    def read(self, name: str) -> "torch.Tensor":
         """Decode one weight into a new float32 tensor."""
+        import torch
+
         tensor = torch.from_numpy(self._file.read(_gguf_name(name)))
         return self._in_halves(name, tensor) if self._architecture == "llama" else tensor
 
@@ -95,18 +100,24 @@ class GgufModel:
     @property
     def has_own_forms(self) -> bool:
         """Whether a GPU can read the blocks of some matrix directly."""
+        from engine.model.loading.gguf_blocks import has_own_form
+
         tensors = self._file.tensors.values()
         return any(has_own_form(one.kind, one.shape[-1]) for one in tensors if len(one.shape) > 1)
 
-    def own_form(self, name: str) -> Weight | None:
+    def own_form(self, name: str) -> "Weight | None":
         """Return a matrix in the file's blocks; None if a GPU cannot read their kind."""
+        import torch
+
+        from engine.model.loading.gguf_blocks import own_form
+
         tensor = self._file.tensor(_gguf_name(name))
         weight = own_form(tensor.kind, torch.from_numpy(tensor.stored.copy()))
         if weight is None or self._architecture != "llama":
             return weight
         return weight.reordered(lambda matrix: self._in_halves(name, matrix))
 
-    def _in_halves(self, name: str, matrix: torch.Tensor) -> torch.Tensor:
+    def _in_halves(self, name: str, matrix: "torch.Tensor") -> "torch.Tensor":
         """Undo llama.cpp's reordering of a Llama's queries and keys."""
         if ".q_proj." in name:
             return _halved(matrix, self.config.num_heads)
@@ -175,7 +186,7 @@ def _deviations(
         yield "biases"
 
 
-def _halved(weight: torch.Tensor, num_heads: int) -> torch.Tensor:
+def _halved(weight: "torch.Tensor", num_heads: int) -> "torch.Tensor":
     """Put a head's outputs in the order of halves, undoing `permute` of `convert_hf_to_gguf.py`."""
     pairs = weight.view(num_heads, -1, 2, weight.shape[1])
     return pairs.transpose(1, 2).reshape(weight.shape)

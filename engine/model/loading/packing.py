@@ -21,7 +21,6 @@ Read = Callable[[str], torch.Tensor]  # Hugging Face name -> float32 tensor
 # A name that comes again goes on with the same tensor, along its first dimension.
 NamedTensor = tuple[str, torch.Tensor]
 OwnForm = Callable[[str], Weight | None]  # Hugging Face name -> the matrix in its file's form
-FILE_FORMS = "file"  # the quantization of `pack_own_forms`
 Packer = Callable[[ModelConfig, Read], Iterator[NamedTensor]]
 
 WEIGHT_LEVELS = 127  # the largest code of int8; -128 is not used, so codes are symmetric

@@ -13,10 +13,8 @@ from filelock import FileLock
 
 from engine.errors import CacheError, ConfigurationError, ModelCorruptError
 from engine.model.loading.catalog import LocatedModel, check_source, on_disk
-from engine.model.loading.conversion import convert
-from engine.model.loading.converted_model import ConvertedModel
+from engine.model.loading.converted_model import FILE_FORMS, ConvertedModel
 from engine.model.loading.gguf_model import GgufModel
-from engine.model.loading.packing import FILE_FORMS, PACKERS
 from engine.model.model_config import ModelConfig
 from engine.offline_parts import EmbeddedModel
 from engine.progress import Progress
@@ -32,8 +30,8 @@ def obtain(
     folder: Path, located: LocatedModel, quantization: str, progress: Progress
 ) -> ConvertedModel:
     """Return the model, after converting it into `folder` if needed. Raises ForegramError."""
-    if quantization not in PACKERS and quantization != FILE_FORMS:
-        known = ", ".join(sorted(PACKERS))
+    if quantization not in _BYTES_PER_WEIGHT:
+        known = ", ".join(sorted(_BYTES_PER_WEIGHT.keys() - {FILE_FORMS}))
         raise ConfigurationError(f"dtype {quantization!r} is none of {known}")
     fingerprint = located.fingerprint
     entry = folder / f"{_stem(located)}-{quantization}-{_VERSION}"
@@ -53,6 +51,8 @@ def obtain(
 def _convert(
     located: LocatedModel, fingerprint: str, quantization: str, entry: Path, progress: Progress
 ) -> None:
+    from engine.model.loading.conversion import convert  # noqa: PLC0415 - it loads torch
+
     with _draft_folder(entry) as draft:
         if isinstance(located, EmbeddedModel):
             _check_space(entry.parent, located.name, located.num_bytes)

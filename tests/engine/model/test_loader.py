@@ -11,11 +11,10 @@ from transformers.modeling_gguf_pytorch_utils import LlamaTensorProcessor
 from engine.errors import ModelCorruptError, UnsupportedModelError
 from engine.model.cpu.float_qwen2 import FloatQwen2
 from engine.model.loader import load_model
-from engine.model.loading.converted_model import ConvertedModel
+from engine.model.loading.converted_model import FILE_FORMS, ConvertedModel
 from engine.model.loading.folder_model import FolderModel
 from engine.model.loading.gguf_file import GgufFile
 from engine.model.loading.gguf_model import GgufModel
-from engine.model.loading.packing import FILE_FORMS
 from engine.progress import Progress
 from tests.support.byte_tokenizer import VOCAB_SIZE
 from tests.support.greedy import reference_logits

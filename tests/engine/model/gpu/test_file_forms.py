@@ -10,8 +10,8 @@ from triton import knobs
 from engine.model.causal_lm import StepInput, prefill, run_step
 from engine.model.cpu.float_qwen2 import FloatQwen2
 from engine.model.gpu.loading import place_qwen2
+from engine.model.loading.converted_model import FILE_FORMS
 from engine.model.loading.gguf_model import GgufModel
-from engine.model.loading.packing import FILE_FORMS
 from engine.model.loading.store import obtain
 from engine.model.token_tree import TokenTree
 from engine.progress import Progress

@@ -10,7 +10,6 @@ from engine.config import Sampling
 from engine.drafting.budget import Budget, StepCost
 from engine.errors import ConfigurationError
 from engine.learning import Learning
-from engine.model import loader
 from engine.model.causal_lm import StepInput, prefill, run_step
 from engine.model.cpu.fit import Choice, CpuModel
 from engine.model.device import DeviceChoice, DeviceUnfitError

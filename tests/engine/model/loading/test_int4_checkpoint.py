@@ -6,8 +6,8 @@ from safetensors.torch import load_file, save_file
 
 from engine.errors import ModelCorruptError
 from engine.model.gpu.weights import GpuWeights
+from engine.model.loading.converted_model import FILE_FORMS
 from engine.model.loading.folder_model import FolderModel
-from engine.model.loading.packing import FILE_FORMS
 from engine.model.loading.store import obtain
 from engine.progress import Progress
 from tests.support.int4_folder import quantize_folder
