@@ -62,7 +62,8 @@ def _halves(traces: Sequence[Trace]) -> Mapping[str, frozenset[str]]:
     """Divide traces by package, so that limits are judged on packages that they do not come from."""
     packages = sorted({_package(one) for one in traces})
     chosen = frozenset(one.id for one in traces if packages.index(_package(one)) % 2 == 0)
-    return {"one half": chosen, "the other": frozenset(one.id for one in traces) - chosen}
+    others = frozenset(one.id for one in traces) - chosen
+    return {"one half": chosen} | ({"the other": others} if others else {})
 
 
 def _package(trace: Trace) -> str:
