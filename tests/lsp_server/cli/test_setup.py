@@ -6,7 +6,6 @@ from types import SimpleNamespace
 
 import msgspec
 import pytest
-import torch
 
 from engine.errors import CacheError, ConfigurationError, ModelNotFoundError
 from engine.host.protocol import Status
@@ -131,9 +130,9 @@ def test_a_model_on_another_machine_is_set_up_there(settings):
 
 
 def test_on_a_gpu_the_model_for_its_memory_is_named(settings, installed, monkeypatch, capsys):
-    gpu = DeviceChoice(torch.device("cuda", 0), "A GPU")
+    gpu = DeviceChoice("cuda:0", "A GPU")
     monkeypatch.setattr(DeviceChoice, "of", lambda name: gpu)
-    monkeypatch.setattr(setup, "picked", lambda device, dtype: ("7b", "fp8"))
+    monkeypatch.setattr("engine.model.gpu.fit.picked", lambda device, dtype: ("7b", "fp8"))
     assert set_up(settings) == 0
     assert capsys.readouterr().out.startswith("A GPU: 7b is the best model for its memory\n")
     assert installed == ["offline"]
