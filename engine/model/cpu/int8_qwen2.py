@@ -17,7 +17,7 @@ from kernels.cpu_forward import BLOCK, ForwardInput, Matrix, Model, Runner, slot
 _ROOM = 16  # rows that the room for logits grows by, 10 MB
 
 
-class Rows(Protocol):
+class EmbeddingRows(Protocol):
     """A table of embeddings float16, as an array or on disk."""
 
     def __getitem__(self, rows: np.ndarray, /) -> np.ndarray:
@@ -32,7 +32,11 @@ class Int8Qwen2(EagerModel):
     dtype_name = "int8"
 
     def __init__(
-        self, config: ModelConfig, arrays: Mapping[str, np.ndarray], embedding: Rows, threads: int
+        self,
+        config: ModelConfig,
+        arrays: Mapping[str, np.ndarray],
+        embedding: EmbeddingRows,
+        threads: int,
     ) -> None:
         self.config = config
         self.vocab_size = config.vocab_size

@@ -14,8 +14,8 @@ from engine.model.loading.converted_model import (
     TOKENIZER,
     WEIGHTS,
     ConvertedModel,
-    Place,
-    Stamp,
+    KnownFile,
+    TensorPlace,
     layout_of,
 )
 from engine.model.loading.packing import PACKERS, NamedTensor, pack_own_forms
@@ -61,7 +61,7 @@ def convert(
     total = config.num_parameters * _FLOAT_BYTES
     with shown(progress, task, total), (folder / WEIGHTS).open("wb") as file:
         places = _write(tensors, file)
-    files = {file: Stamp.of(folder / file) for file in (WEIGHTS, TOKENIZER)}
+    files = {file: KnownFile.of(folder / file) for file in (WEIGHTS, TOKENIZER)}
     document = msgspec.structs.replace(document, plain="")
     model = ConvertedModel(
         name,
@@ -77,9 +77,9 @@ def convert(
 
 
 @torch.inference_mode()
-def _write(tensors: Iterable[NamedTensor], file: BinaryIO) -> dict[str, Place]:
+def _write(tensors: Iterable[NamedTensor], file: BinaryIO) -> dict[str, TensorPlace]:
     """Write the tensors one after the other; parts of one tensor become one."""
-    places = dict[str, Place]()
+    places = dict[str, TensorPlace]()
     for name, part in tensors:
         if place := places.get(name):
             shape = (place.shape[0] + len(part), *place.shape[1:])
@@ -87,6 +87,6 @@ def _write(tensors: Iterable[NamedTensor], file: BinaryIO) -> dict[str, Place]:
         else:
             file.write(bytes(-file.tell() % _ALIGNMENT))
             dtype = str(part.dtype).removeprefix("torch.")
-            places[name] = Place(dtype, tuple(part.shape), file.tell())
+            places[name] = TensorPlace(dtype, tuple(part.shape), file.tell())
         file.write(part.contiguous().reshape(-1).view(torch.uint8).numpy().data)
     return places

@@ -26,7 +26,7 @@ INT8 = "int8"  # the quantization of the CPU's own forward pass
 TOKENIZER = "tokenizer.json"  # without special tokens, which cost half a second per start
 
 
-class Place(msgspec.Struct, frozen=True):
+class TensorPlace(msgspec.Struct, frozen=True):
     """Where a tensor lies among the weights."""
 
     dtype: str
@@ -39,7 +39,7 @@ class Place(msgspec.Struct, frozen=True):
         return weights[self.start : end].view(dtype).reshape(self.shape)
 
 
-class Stamp(msgspec.Struct, frozen=True):
+class KnownFile(msgspec.Struct, frozen=True):
     """What is known of a file."""
 
     bytes: int
@@ -72,7 +72,7 @@ class RowsOnDisk:
     Were it mapped, each row would bring 64 KB of its neighbours into this process's memory.
     """
 
-    def __init__(self, path: Path, place: Place) -> None:
+    def __init__(self, path: Path, place: TensorPlace) -> None:
         self._path, self._file = path, os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         finalize(self, os.close, self._file)
         self._start, self._shape, self._dtype = place.start, place.shape, np.dtype(place.dtype)
@@ -95,8 +95,8 @@ class ConvertedModel(msgspec.Struct, frozen=True, omit_defaults=True):
     quantization: str
     config: ModelConfig
     document: TokenizerDocument  # without the tokenizer's text
-    places: dict[str, Place]
-    files: dict[str, Stamp]
+    places: dict[str, TensorPlace]
+    files: dict[str, KnownFile]
     layout: str = ""  # of int8 weights, which lie as one kind of processor wants them
     blake2b: str = ""  # sum of the manifest without it; compiled code trusts the shapes
     folder: Path = Path()  # known when it is loaded
