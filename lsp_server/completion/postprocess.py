@@ -120,11 +120,13 @@ def _unbroken(made: Suggestion, judge: LineJudge, *, is_finished: bool) -> Sugge
 
 
 def _closed(text: str, context: CursorContext) -> Iterator[str]:
-    """Yield a text of several lines with the ends of the block that it stops in."""
+    """Yield a text of several lines with the ends of the block that it stops in, if that has text."""
     around = context.before + text
     found = balance(around, context.comment_signs)
     starts = [start for start in found.starts if start >= len(context.before)]
     if "\n" not in text or found.quote or not starts or not opens_block(around[: starts[-1] + 1]):
+        return
+    if not around[starts[-1] + 1 :].strip():
         return
     for start in reversed(starts):
         closer = PARTNERS[around[start]]

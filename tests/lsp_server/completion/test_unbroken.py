@@ -74,6 +74,8 @@ AREA = "def area(self):\n    |\n\n\ndef other():\n    pass\n"
             "case 1:\n    b();\n  case 2: {\n    c();",
             "case 1:\n    b();",
         ),
+        ("go", "func f() {\n\t|\n}\n", "a := b()\n\tif a {", "a := b()"),
+        ("go", "func f() {\n\t|\n}\n", "a := b()\n\tif a {\n", "a := b()"),
         (
             "go",
             "func add(a int|) int {\n\treturn a\n}\n",
