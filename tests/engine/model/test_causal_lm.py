@@ -86,7 +86,8 @@ def test_a_copied_beginning_reads_like_text_from_scratch(pair, held):
         read(model, slot, [5, 6])[0], reference_logits(reference, [*PROMPT[:20], 5, 6])[-1]
     )
     assert source.length == len(PROMPT)
-    assert slot.num_bytes >= source.num_bytes > 0
+    most = max(held, 22)  # tokens that the slot ever held
+    assert slot.num_bytes * len(PROMPT) >= source.num_bytes * most > 0
 
 
 @pytest.mark.parametrize(

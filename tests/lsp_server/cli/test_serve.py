@@ -1,10 +1,13 @@
 """What `foregram serve` makes of options and settings, and what it leaves behind; no model runs."""
 
+from types import SimpleNamespace
+
 import pytest
 
 from engine.errors import ConfigurationError
 from engine.host.engine_thread import EngineThread
 from engine.host.runtime import RuntimeFolder
+from engine.model_names import title_of
 from engine.scheduler import Scheduler
 from lsp_server.cli import serve as module
 from lsp_server.cli.arguments import build_parser
@@ -37,11 +40,16 @@ class EndingServer:
 @pytest.fixture
 def served(monkeypatch, tmp_path):
     loaded = []
+
+    def load(**options):
+        loaded.append(options)
+        return SimpleNamespace(info=SimpleNamespace(model=title_of(options["model"] or "offline")))
+
     monkeypatch.setattr(module, "CompletionService", LoadedService)
     monkeypatch.setattr(module, "HostServer", EndingServer)
     monkeypatch.setattr(module, "become_host", lambda: None)
     monkeypatch.setattr(module, "kept_for_good", lambda load: load)
-    monkeypatch.setattr("engine.loader.load_engine", lambda **options: loaded.append(options))
+    monkeypatch.setattr("engine.loader.load_engine", load)
     environ = {"HOME": str(tmp_path), "FOREGRAM_THREADS": "7", "FOREGRAM_CACHE": "/cache"}
     environ["FOREGRAM_RUNTIME"] = str(tmp_path / "run")
     settings = load_settings(environ=environ).required()

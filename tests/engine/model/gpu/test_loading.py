@@ -39,7 +39,7 @@ def free(monkeypatch):
     def have(num_bytes):
         monkeypatch.setattr(torch.cuda, "mem_get_info", lambda _: (num_bytes, 0))
 
-    monkeypatch.setattr("engine.model.device._has_headers", lambda: True)
+    monkeypatch.setattr("engine.model.accelerators._has_headers", lambda: True)
     have(1_000_000_000)
     return have
 
