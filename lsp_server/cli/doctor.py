@@ -46,9 +46,10 @@ bandwidth that the card's maker states. No step takes less; `foregram bench gpu`
 def _check_model(settings: Settings) -> Check:
     try:
         from lsp_server.cli.setup import check_choice
+
+        return check_choice(settings)  # it loads torch where there may be a GPU
     except (ImportError, OSError):  # torch's own check says more
         return check_model(settings.model)
-    return check_choice(settings)
 
 
 _Examine = Callable[[Settings], Check | None]

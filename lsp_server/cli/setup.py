@@ -38,13 +38,7 @@ def set_up(arguments: argparse.Namespace, settings: Settings) -> int:
         raise ConfigurationError(f"the model runs at {settings.host_url}: set it up there")
     device = DeviceChoice.of(settings.device)
     if not device.is_cpu:
-        from engine.model.gpu.fit import picked  # noqa: PLC0415 - it loads torch
-
-        name, _ = picked(device, settings.dtype)
-        sys.stdout.write(visible(f"{device.name}: {name} is the best model for its memory\n"))
-        sys.stdout.write(
-            f"the host fetches it at its start, `foregram models install {name}` now\n"
-        )
+        sys.stdout.writelines(_on_gpu(device, settings.dtype))
         return 0
     machine, there = _measured(settings), Installed()
     room = min(shutil.disk_usage(one).free for one in (sys.prefix, settings.cache_folder))
@@ -63,6 +57,14 @@ def set_up(arguments: argparse.Namespace, settings: Settings) -> int:
             f"{sys.prefix} and {settings.cache_folder}"
         )
     return _installed(wanted, is_agreed=arguments.yes)
+
+
+def _on_gpu(device: DeviceChoice, dtype: str | None) -> Iterator[str]:
+    from engine.model.gpu.fit import picked  # noqa: PLC0415 - it loads torch
+
+    name, _ = picked(device, dtype)
+    yield visible(f"{device.name}: {name} is the best model for its memory\n")
+    yield f"the host fetches it at its start, `foregram models install {name}` now\n"
 
 
 def check_choice(settings: Settings) -> Check:

@@ -123,6 +123,17 @@ def test_without_a_host_there_is_a_hint_and_nothing_has_failed(stub, examined):
     assert stub.starts == []
 
 
+def test_a_torch_that_cannot_be_loaded_hides_no_model(stub, examined, monkeypatch):
+    """It is loaded where there may be a GPU: `auto` is then judged by its name alone."""
+
+    def broken(name):
+        raise OSError("libtorch.so: cannot open shared object file")
+
+    monkeypatch.setattr("engine.model.device.DeviceChoice.of", broken)
+    found, _ = examined(FOREGRAM_MODEL="auto")
+    assert found["model"]["state"] == "ok"
+
+
 def test_a_host_is_started_only_when_asked_for(stub, examined, monkeypatch):
     monkeypatch.setattr(doctor, "LOAD_LIMIT_S", 0.0)
     monkeypatch.setattr("lsp_server.host.daemon.serve_command", lambda *_: stub.command())
