@@ -6,7 +6,6 @@ An int8 model on the CPU needs no torch. What loads it is imported where it is n
 # ruff: noqa: PLC0415 - torch takes seconds and 200 MB; transformers and Triton more
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from engine.errors import ConfigurationError
@@ -49,16 +48,11 @@ def load_model(
             progress.tell(f"model auto: {name}, in {dtype or _CPU_DEFAULT}")
         located = locate(name, progress)
         model = prepared(located, _stored_as(located, dtype, choice), cache_folder, progress)
-
-        def place() -> CausalModel:
-            if choice.is_cpu:
-                return _on_cpu(model, dtype, num_threads, progress)
-            return _on_gpu(model, dtype, choice, kv_bytes, cache_folder, progress)
-
-        with ThreadPoolExecutor(max_workers=1) as beside:  # much of both runs without the lock
-            placed = beside.submit(place)
-            tokenizer = Tokenizer(model.tokenizer_document())
-        causal_lm = placed.result()
+        tokenizer = Tokenizer(model.tokenizer_document())
+        if choice.is_cpu:
+            causal_lm = _on_cpu(model, dtype, num_threads, progress)
+        else:
+            causal_lm = _on_gpu(model, dtype, choice, kv_bytes, cache_folder, progress)
         # Larger ids would read beyond the embedding.
         tokenizer = tokenizer.within(causal_lm.vocab_size)
         where = choice.sentence
