@@ -14,9 +14,9 @@ from lsp_server.feedback import PlaceParams, read
 from lsp_server.host.client import host_status
 
 
-def accepted(server: ForegramServer, completion_id: str) -> None:
-    """Record that a whole completion was accepted."""
-    server.session.accepted(completion_id)
+def accepted(server: ForegramServer, completion_id: str, end: int | None = None) -> None:
+    """Record that a completion was accepted up to `end`, all that was shown of it."""
+    server.session.accepted(completion_id, end)
 
 
 async def edit(server: ForegramServer, *arguments: object) -> dict[str, Any] | None:

@@ -6,6 +6,7 @@ import msgspec
 from lsprotocol import types
 
 from engine.errors import InputError
+from lsp_server.documents.line_buffer import to_code_points
 
 _Read = TypeVar("_Read", bound=msgspec.Struct)
 
@@ -15,7 +16,7 @@ class _Command(msgspec.Struct, frozen=True):
 
 
 class Item(msgspec.Struct, frozen=True, rename="camel"):
-    """An item as the server sent it; its command carries the completion's id."""
+    """An item as the server sent it; its command carries the completion's id, and where it ends."""
 
     insert_text: Any = ""
     command: _Command | None = None
@@ -25,6 +26,14 @@ class Item(msgspec.Struct, frozen=True, rename="camel"):
         """The id of the item's completion."""
         first = self.command.arguments[0] if self.command and self.command.arguments else None
         return first if isinstance(first, str) else None
+
+    def end_of(self, utf16_len: int) -> int:
+        """Where the first so many UTF-16 units of the item's text end in its completion."""
+        text, arguments = str(self.insert_text), self.command.arguments if self.command else ()
+        taken = to_code_points(text, utf16_len)
+        if len(arguments) < 2 or not isinstance(arguments[1], int):
+            return taken
+        return arguments[1] - len(text[taken:].replace("\r\n", "\n"))
 
 
 class ItemParams(msgspec.Struct, frozen=True, rename="camel"):

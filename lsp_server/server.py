@@ -14,7 +14,6 @@ from lsprotocol import types
 from lsp_server.commands import COMMANDS
 from lsp_server.connection import CONFIGURATION, SECTION, ForegramServer
 from lsp_server.documents.document import Snapshot
-from lsp_server.documents.line_buffer import to_code_points
 from lsp_server.edits.code_actions import KINDS, code_actions
 from lsp_server.edits.messages import InlineEditParams
 from lsp_server.feedback import ItemParams, PlaceParams, read
@@ -72,8 +71,8 @@ def partly_accepted(server: ForegramServer, params: object) -> None:
     """Record a partial acceptance, whose length the client counts in UTF-16 units."""
     message = read(params, ItemParams)
     if completion_id := message.item.completion_id:
-        length = to_code_points(str(message.item.insert_text), message.accepted_length)
-        server.session.accepted(completion_id, length)
+        end = message.item.end_of(message.accepted_length)
+        server.session.accepted(completion_id, end, "partly_accepted")
 
 
 async def focused(server: ForegramServer, params: object) -> None:

@@ -35,6 +35,7 @@ from lsp_server.workspace_files import WorkspaceFiles
 
 INITIAL = "initializationOptions"
 _OWN = f"foregram.toml and the environment, and from {INITIAL} when an editor starts foregram"
+_LONGEST = 2**31 - 1  # code points of a completion that a client may name
 _PAUSE_S = 0.3  # seconds without a key before deferred work starts
 _INVOKED = types.InlineCompletionTriggerKind.Invoked
 
@@ -242,12 +243,13 @@ class Session:
         if former != completion_id:
             self.link.tell(completion_id, "shown")
 
-    def accepted(self, completion_id: str, length: int | None = None) -> None:
+    def accepted(
+        self, completion_id: str, length: int | None, kind: FeedbackKind = "accepted"
+    ) -> None:
         """Report a completion as accepted: its first `length` code points, or all of it."""
         self._shown = ""
         self.next_edits.history.accepted()
-        kind: FeedbackKind = "accepted" if length is None else "partly_accepted"
-        self.link.tell(completion_id, kind, length)
+        self.link.tell(completion_id, kind, length and min(max(length, 0), _LONGEST))
 
     async def looked_at(self, uri: str) -> None:
         """Prepare the host for a document that the user turns to."""

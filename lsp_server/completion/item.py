@@ -25,7 +25,9 @@ def inline_item(
             document.client_position(Position(edit.line, edit.start)),
             document.client_position(Position(edit.line, end)),
         ),
-        command=types.Command("Accept completion", ACCEPT_COMMAND, arguments=[rest.completion_id]),
+        command=types.Command(
+            "Accept completion", ACCEPT_COMMAND, arguments=[rest.completion_id, rest.end]
+        ),
     )
 
 

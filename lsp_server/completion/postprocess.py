@@ -93,7 +93,7 @@ def _after(steps: Iterable[tuple[Step, Reason]], text: str, context: CursorConte
 
 
 def _unless_worthless(made: Suggestion, context: CursorContext) -> Suggestion | Reason:
-    text, replaced, _ = made
+    text, replaced = made.text, made.replaced_chars_after_cursor
     if not text.strip():
         return Reason.BLANK
     if text.rstrip() == context.rest[:replaced].rstrip():

@@ -22,6 +22,12 @@ class Suggestion(NamedTuple):
     text: str
     replaced_chars_after_cursor: int = 0
     completion_id: str = ""
+    begun: int = 0  # characters of the completion that stand before the cursor already
+
+    @property
+    def end(self) -> int:
+        """Where the text ends in its completion."""
+        return self.begun + len(self.text)
 
 
 def line_hashes(lines: tuple[str, ...]) -> HashOf:
@@ -61,7 +67,7 @@ class PlacedSuggestion:
 
     def rest_at(self, anchor: Anchor, hash_of: HashOf) -> Suggestion | None:
         """Return the text left to type at `anchor`, if the text around it still matches."""
-        text, _, completion_id = self.suggestion
+        text, completion_id = self.suggestion.text, self.suggestion.completion_id
         if anchor.position.line - self.line > text.count("\n"):
             return None
         typed = self._typed(anchor)
@@ -76,7 +82,7 @@ class PlacedSuggestion:
             rest, replaced = closing and _before(text[len(typed) :], closing), 0
         if rest is None or hash_of(0, self.line) != self.above:
             return None
-        return Suggestion(rest, replaced, completion_id)
+        return Suggestion(rest, replaced, completion_id, len(typed))
 
     def typed_until(self, later: Anchor) -> str | None:
         """Return the text typed here before `later`; None after any other change."""
@@ -102,7 +108,7 @@ class PlacedSuggestion:
         if hash_of(position.line + 1, len(snapshot.lines)) != self.below:
             return None
         after = snapshot.rest_of_line(position)
-        text, replaced, _ = self.suggestion
+        text, replaced = self.suggestion.text, self.suggestion.replaced_chars_after_cursor
         num_closers = len(self.rest) - len(self.rest.lstrip(CLOSERS))
         for overtyped in range(max(replaced, num_closers) + 1):
             if after == self.rest[overtyped:] and _contains(typed, self.rest[:overtyped]):

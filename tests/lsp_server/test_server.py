@@ -178,6 +178,47 @@ async def test_what_becomes_of_completions_is_counted_with_the_next_request(tmp_
         assert f'foregram_feedback_total{{kind="{kind}"}} {count}.0' in page
 
 
+async def test_what_is_counted_of_an_accept_was_on_the_screen(tmp_path):
+    """The running completion may have become longer meanwhile, and some of it is typed or taken."""
+    engine = HeldEngine((Chunk("return items", is_sure=True), "[0]", "\n    "), is_held=True)
+    async with served(tmp_path, engine, options={"lineEnds": "document"}) as (shown, host):
+        shown.open(SOURCE.replace("\n", "\r\n"))
+        engine.permits.release()
+        (item,) = await shown.items()
+        engine.permits.release(9)
+        while not engine.ended:
+            await asyncio.sleep(0.005)
+        shown.type("re")
+        (rest,) = await shown.items()
+        told = [("didPartiallyAcceptCompletion", rest, 4, 6), ("", item, 0, 12), ("", rest, 0, 15)]
+        for method, one, length, counted in told:
+            if method:
+                plain = {
+                    "insertText": one.insert_text,
+                    "command": {"arguments": [*one.command.arguments]},
+                }
+                shown.client.protocol.notify(
+                    f"textDocument/{method}", {"item": plain, "acceptedLength": length}
+                )
+            else:
+                await shown.run("foregram.accept", *one.command.arguments)
+            shown.type("x = 1\n    ")
+            engine.permits.release(9)
+            await shown.items()
+            page = (await host.client.get("/metrics")).text
+            assert f"foregram_accepted_characters_total {counted}.0" in page
+
+
+@pytest.mark.parametrize("end", [-1, 0, 2**70])
+async def test_no_end_that_a_client_names_harms_the_next_request(tmp_path, end):
+    async with served(tmp_path, HeldEngine(WORDS)) as (shown, _):
+        shown.open(SOURCE)
+        (item,) = await shown.items()
+        await shown.run("foregram.accept", item.command.arguments[0], end)
+        shown.type("x = 1\n    ")
+        assert await shown.items()
+
+
 @pytest.mark.parametrize("params", [{}, {"item": 3}, {"item": {"command": "x"}}, [], None])
 async def test_a_malformed_message_is_named_in_the_log_and_harms_nothing(tmp_path, params):
     async with served(tmp_path, HeldEngine(WORDS)) as (shown, _):
@@ -263,7 +304,8 @@ async def test_a_plugin_that_asks_again_hears_that_a_suggestion_has_become_longe
         while longer.insert_text == item.insert_text:
             (longer,) = await shown.items()
         assert (item.insert_text, longer.insert_text) == ("return items", "return items[0]")
-        assert longer.command == item.command
+        assert [one.command.arguments[1] for one in (item, longer)] == [12, 15]
+        assert longer.command.arguments[0] == item.command.arguments[0]
         await shown.run("foregram.why")
     assert told == ([(shown.uri, shown.version)] if asks_again else [])
 

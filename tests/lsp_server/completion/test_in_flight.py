@@ -109,7 +109,7 @@ async def test_what_is_sure_is_answered_at_once_and_the_rest_to_who_asks_again(s
     script.put_nowait(Chunk("me", id="1", is_sure=True, unsure="(y"))
     assert await first == Suggestion(" = some", 0, "1")
     script.put_nowait(done(" = some(y)"))
-    assert await running.outcome(at_end_of("x = some")) == Suggestion("(y)", 0, "1")
+    assert await running.outcome(at_end_of("x = some")) == Suggestion("(y)", 0, "1", len(" = some"))
     assert await running.outcome(at_end_of("x")) == Suggestion(" = some(y)", 0, "1")
     assert told == [" = some", " = some(y)", running.end]
 

@@ -21,7 +21,10 @@ def item(lines: str, column: int, rest: Suggestion, selected: SpanEdit | None = 
     made = inline_item(anchor, rest, **options)
     span = made.range
     assert span.start.line == span.end.line == cursor.line
-    assert (made.command.command, made.command.arguments) == ("foregram.accept", ["id-1"])
+    assert (made.command.command, made.command.arguments) == (
+        "foregram.accept",
+        ["id-1", rest.end],
+    )
     assert made.filter_text is None
     return made.insert_text, span.start.character, span.end.character
 

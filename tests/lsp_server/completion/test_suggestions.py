@@ -130,7 +130,7 @@ def test_a_completion_keeps_its_id():
     cache = SuggestionCache()
     remember(cache, "x = |", "foo(a)")
     there = at_bar("x = fo|")
-    assert cache.suggestions(there) == [Suggestion("o(a)", 0, "id foo(a)")]
+    assert cache.suggestions(there) == [Suggestion("o(a)", 0, "id foo(a)", 2)]
 
 
 def test_completions_expire(monkeypatch):
