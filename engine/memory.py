@@ -12,6 +12,8 @@ from pathlib import Path
 
 import numpy as np
 
+from engine import container
+
 _M_ARENA_MAX = -8  # of glibc's malloc.h
 _ARENAS = 2  # of all threads together; glibc's default is up to eight per core
 _STATUS, _ALL = Path("/proc/self/status"), Path("/proc/meminfo")
@@ -34,7 +36,8 @@ def peak_resident_bytes() -> int:
 
 def available_bytes() -> int:
     """Return the memory that programs can still take; on macOS, half of all there is."""
-    return _file_bytes(_ALL, "MemAvailable") or _half_of_all()
+    free = _file_bytes(_ALL, "MemAvailable") or _half_of_all()
+    return max(0, int(min(free, container.memory_left())))
 
 
 def return_free_memory() -> bool:
