@@ -15,6 +15,7 @@ from engine.text.repetition import repetition_cut, repetition_held
 from engine.text.suffix import SuffixRule
 
 _MODELS_ENDS = (FinishReason.END_TOKEN, FinishReason.FIM_TOKEN)
+_MOST_BEFORE = 2000  # characters before the cursor, whose brackets are counted at each token
 _PATIENCE = 1.5  # times the limit, for a text that is useless as it stands; 2 feels slow
 
 
@@ -42,7 +43,7 @@ class Stopper:
         self._suffix_rule = SuffixRule.of(prefix, suffix if rules.suffix else "")
         self._indentation_rule = IndentationRule.of(prefix, suffix)
         limits = rules.min_confidence, rules.min_line_confidence, rules.min_later_confidence
-        self._confidence_rule = ConfidenceRule(*limits, last_line(prefix))
+        self._confidence_rule = ConfidenceRule(*limits, last_line(prefix)[-_MOST_BEFORE:])
         self._rejoin_rule = RejoinRule.of(copied if rules.rejoins else "")
         self._clock = clock
         self._began: float | None = None  # at the first token, as the prompt's time does not count

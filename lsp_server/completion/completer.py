@@ -111,7 +111,7 @@ class InlineCompleter:
     def changed(self, uri: str) -> None:
         """Note an edit: what runs on needs another request, of which the text still matches."""
         for one in (self._running.get(uri), self._ahead):
-            if one is not None and one.served is not None:
+            if one is not None and one.served is not None and one.served.document.uri == uri:
                 one.doubt()
 
     def forget(self, uri: str) -> None:

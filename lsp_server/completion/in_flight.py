@@ -52,6 +52,7 @@ class InFlightCompletion:
         self._rest_s = rest_s
         self._wanted = asyncio.Event()
         self._num_waiting = 0
+        self._doubt: asyncio.TimerHandle | None = None  # when it ends, if it is not wanted
         self._task = asyncio.create_task(self._run())
         # A task cancelled before it starts never runs, so `_run` cannot report its end.
         self._task.add_done_callback(self._ended)
@@ -78,9 +79,10 @@ class InFlightCompletion:
         return rest
 
     def doubt(self) -> None:
-        """End it in a moment, unless a request of the document's present state has joined."""
-        if self.end is None:
-            asyncio.get_running_loop().call_later(_GRACE_S, self._end_if_unwanted)
+        """End it in a moment, unless a request of the document's present state joins until then."""
+        if self._doubt is not None:
+            self._doubt.cancel()
+        self._doubt = asyncio.get_running_loop().call_later(_GRACE_S, self._end_if_unwanted)
 
     def cancel(self) -> None:
         """Cancel the completion at once."""

@@ -30,6 +30,11 @@ export interface MoreText {
   readonly version: number;
 }
 
+function isSamePlace(one: Offered, other: Offered | undefined): boolean {
+  const isIts = one.document === other?.document && one.version === other.version;
+  return isIts && one.position.isEqual(other.position);
+}
+
 function itemsOf(answer: Completions): readonly vscode.InlineCompletionItem[] {
   return Array.isArray(answer) ? answer : (answer?.items ?? []);
 }
@@ -127,7 +132,7 @@ export class AskAgain implements vscode.Disposable {
 
   private mayGrow(editor: vscode.TextEditor, offered: Offered): boolean {
     const isInvoked = offered.context.triggerKind === vscode.InlineCompletionTriggerKind.Invoke;
-    return !isInvoked && this.isOffered(editor) && offered !== this.dismissed;
+    return !isInvoked && this.isOffered(editor) && !isSamePlace(offered, this.dismissed);
   }
 
   private async trigger(how?: object): Promise<void> {

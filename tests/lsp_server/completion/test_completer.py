@@ -137,7 +137,7 @@ async def test_the_sure_beginning_is_shown_and_the_client_hears_of_the_rest(tmp_
         assert editor.more == [(URI, editor.version)]
         (longer,) = await editor.ask()
         assert longer.insert_text == "return items[0]"
-        assert longer.command == item.command
+        assert longer.command.arguments[0] == item.command.arguments[0]
     assert len(engine.requests) == 1
 
 
@@ -205,6 +205,46 @@ async def test_an_edit_that_no_request_follows_ends_what_goes_on(tmp_path):
         while not engine.ended:
             await asyncio.sleep(0.005)
     assert engine.ended == [FinishReason.CANCELLED]
+
+
+async def test_each_key_gives_its_request_the_whole_grace(tmp_path, monkeypatch):
+    monkeypatch.setattr("lsp_server.completion.in_flight._GRACE_S", 0.6)
+    engine = HeldEngine(SURE, is_held=True)
+    async with editing(tmp_path, engine) as editor:
+        engine.permits.release()
+        await editor.ask()
+        for key in "re":
+            editor.type(key)
+            editor.completer.changed(URI)
+            await asyncio.sleep(0.4)
+            assert await editor.texts()
+        engine.permits.release()
+        while not engine.ended:
+            await asyncio.sleep(0.005)
+    assert engine.ended == [FinishReason.END_TOKEN]
+
+
+async def test_an_edit_of_another_document_ends_nothing(tmp_path, monkeypatch):
+    monkeypatch.setattr("lsp_server.completion.in_flight._GRACE_S", 0.05)
+    engine = HeldEngine(("return items",))
+    async with editing(tmp_path, engine, speculate=True) as editor:
+        await editor.ask()
+        engine.words, engine.is_held = (Chunk("[index]", is_sure=True), "[0]"), True
+        await editor.begun()
+        await editor.begun()
+        editor.type("return items")
+        asked = editor.ask()  # joins what was begun ahead
+        engine.permits.release()
+        assert texts_of(await asked) == ["[index]"]
+        await asyncio.sleep(0.2)
+        editor.type("[")
+        editor.completer.changed("file:///shop/b.py")
+        await asyncio.sleep(0.2)
+        assert len(engine.ended) == 1
+        editor.completer.changed(URI)
+        while len(engine.ended) < 2:
+            await asyncio.sleep(0.005)
+    assert engine.ended[1] is FinishReason.CANCELLED
 
 
 async def test_an_explicit_request_gets_several_the_greedy_one_first(tmp_path):

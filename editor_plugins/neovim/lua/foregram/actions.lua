@@ -97,9 +97,14 @@ function M.has_ghost_text()
   return backend.current(vim.api.nvim_get_current_buf()) ~= nil
 end
 
---- Whether a longer text may come in place of the one that is shown or awaited in a buffer.
+--- Whether a longer text may come in place of the one that is shown or awaited in a buffer. What
+--- the user asked for is awaited still.
 function M.may_grow(buf)
-  return request.is_pending(buf) or backend.current(buf) ~= nil and backend.count(buf) == 1
+  local kind = request.pending_kind(buf)
+  if kind then
+    return kind == request.AUTOMATIC
+  end
+  return backend.current(buf) ~= nil and backend.count(buf) == 1
 end
 
 --- Do it, now: keys.lua sees to the undo steps around it.

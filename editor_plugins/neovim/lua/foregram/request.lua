@@ -27,9 +27,9 @@ function M.cancel(buf)
   end
 end
 
---- Whether an answer is awaited in a buffer.
-function M.is_pending(buf)
-  return pending[buf] ~= nil
+--- What kind of request awaits its answer in a buffer; nil if none does.
+function M.pending_kind(buf)
+  return pending[buf] and pending[buf].kind
 end
 
 --- Whether a request was made here, not by Neovim.
@@ -48,7 +48,7 @@ function M.ask(client, buf, kind, on_answer)
   local place, former = Suggestion.place(buf), pending[buf]
   local params = vim.lsp.util.make_position_params(0, client.offset_encoding)
   params.context = { triggerKind = kind }
-  local request = { client_id = client.id }
+  local request = { client_id = client.id, kind = kind }
   pending[buf] = request
   local _, id = client:request(M.METHOD, params, function(err, result)
     if pending[buf] ~= request then
