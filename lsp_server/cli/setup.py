@@ -4,7 +4,7 @@ import argparse
 import asyncio
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 
 import msgspec
 
@@ -23,12 +23,11 @@ from lsp_server.settings import Settings
 
 KEPT = 1  # exit status if the user says no
 _GIGA = 1e9
-_HEAD = (
-    f"  {'model':<13} {'to fetch':>9} {'on disk':>8} {'memory':>8} {'a step':>8} {'a line':>8}\n"
-)
+_HEAD = f"  {'model':<13} {'to fetch':>9} {'on disk':>8} {'memory':>8} {'a line':>7}\n"
 _LEGEND = """\
-* helps most here: the largest model that fits into memory and is quick enough to type with
-Take another: `foregram models install NAME`, then `model = "NAME"` in foregram.toml.
+* helps most here: the largest model that fits into memory and is fast enough while you type
+A line is about how long the model takes to write one.
+To take another: `foregram models install NAME`, then `model = "NAME"` in foregram.toml.
 """
 
 
@@ -42,19 +41,20 @@ def set_up(arguments: argparse.Namespace, settings: Settings) -> int:
         return 0
     machine, there = _measured(settings), Installed()
     room = min(shutil.disk_usage(one).free for one in (sys.prefix, settings.cache_folder))
-    wanted = machine.choose([m.name for m in CPU_MODELS if m.name in there or m.disk < room]).model
-    sys.stdout.writelines(_screen(machine, wanted, there))
+    fits = [one.name for one in CPU_MODELS if one.name in there or one.most_disk < room]
+    wanted = machine.choose(fits).model
+    sys.stdout.writelines(_screen(machine, wanted, there, fits))
     if settings.model not in (None, AUTO_MODEL):
         told = f"the setting `model` is {settings.model}: remove it, and the best model is taken"
         sys.stdout.write(visible(f"{told}\n"))
     if wanted.name in there:
         sys.stdout.write(f"{wanted.name} is installed\n")
         return 0
-    if wanted.disk > room:
-        needed, left = wanted.disk / _GIGA, room / _GIGA
+    if wanted.most_disk > room:
+        needed, left = wanted.most_disk / _GIGA, room / _GIGA
         raise CacheError(
-            f"{wanted.name} takes {needed:.1f} GB of disk, and {left:.1f} GB are free; make room in "
-            f"{sys.prefix} and {settings.cache_folder}"
+            f"{wanted.name} takes up to {needed:.1f} GB of disk while it is installed, and "
+            f"{left:.1f} GB are free; make room in {sys.prefix} and {settings.cache_folder}"
         )
     return _installed(wanted, is_agreed=arguments.yes)
 
@@ -64,7 +64,7 @@ def _on_gpu(device: DeviceChoice, dtype: str | None) -> Iterator[str]:
 
     name, _ = picked(device, dtype)
     yield visible(f"{device.name}: {name} is the best model for its memory\n")
-    yield f"the host fetches it at its start, `foregram models install {name}` now\n"
+    yield f"the host fetches it when it starts; `foregram models install {name}` fetches it now\n"
 
 
 def check_choice(settings: Settings) -> Check:
@@ -72,7 +72,8 @@ def check_choice(settings: Settings) -> Check:
     is_auto = kind_of(settings.model or AUTO_MODEL) == "auto"
     if not is_auto or not DeviceChoice.of(settings.device).is_cpu:
         return check_model(settings.model)
-    choice = known_machine(settings.cache_folder, _threads(settings)).choose(Installed())
+    machine = _without_host(known_machine(settings.cache_folder, _threads(settings)), settings)
+    choice = machine.choose(Installed())
     check = check_model(choice.model.name)
     told = "; ".join(filter(None, (f"auto: {check.what}", choice.hint)))
     return msgspec.structs.replace(check, what=told)
@@ -83,23 +84,34 @@ def _threads(settings: Settings) -> int:
 
 
 def _measured(settings: Settings) -> CpuMachine:
-    """Return this machine without our own host, which a better one would replace."""
-    note("timing steps of this processor")
+    note("measuring how fast this processor is")
     machine = measured_machine(settings.cache_folder, _threads(settings), ProgressBars())
+    return _without_host(machine, settings)
+
+
+def _without_host(machine: CpuMachine, settings: Settings) -> CpuMachine:
+    """Return the machine without our own host, which a better one would replace."""
     status = asyncio.run(host_status(settings)).status
-    return machine._replace(free=machine.free + (status.memory_mb * 2**20 if status else 0))
+    if status is None:
+        return machine
+    own = status.memory_mb * 1e6 - status.mapped_bytes  # mapped files count as free already
+    return machine._replace(free=machine.free + own)
 
 
-def _screen(machine: CpuMachine, wanted: CpuModel, there: Installed) -> Iterator[str]:
-    yield f"{machine.free / _GIGA:.1f} GB of memory are free\n"
+def _screen(
+    machine: CpuMachine, wanted: CpuModel, there: Installed, fits: Container[str]
+) -> Iterator[str]:
+    are = "are free" if sys.platform == "linux" else "count as free: half of all"
+    yield f"{machine.free / _GIGA:.1f} GB of memory {are}\n"
     yield _HEAD
     for model in CPU_MODELS:
         sizes = [f"{size / _GIGA:.1f} GB" for size in (model.fetched, model.disk, model.memory)]
         sizes[0] = "-" if model.name in there else sizes[0]
-        step, line = model.step_ms(machine.ms_per_gb), model.line_ms(machine.ms_per_gb)
-        mark, why = "*" if model == wanted else " ", machine.lack(model) or model.hindrance
-        row = f"{mark} {model.name:<13} {sizes[0]:>9} {sizes[1]:>8} {sizes[2]:>8}"
-        yield f"{row} {step:5.0f} ms {line / 1000:6.1f} s  {why}".rstrip() + "\n"
+        line = model.line_ms(machine.ms_per_gb) / 1000
+        room = "" if model.name in fits else f"needs {model.most_disk / _GIGA:.1f} GB of free disk"
+        mark, why = "*" if model == wanted else " ", machine.lack(model) or model.hindrance or room
+        row = f"{mark} {model.name:<13} {sizes[0]:>9} {sizes[1]:>8} {sizes[2]:>8} {line:5.1f} s"
+        yield f"{row}  {why}".rstrip() + "\n"
     yield _LEGEND
 
 
@@ -110,5 +122,7 @@ def _installed(wanted: CpuModel, *, is_agreed: bool) -> int:
     if not is_agreed and not agreed(f"Install {wanted.name}, {wanted.fetched / _GIGA:.1f} GB?"):
         return KEPT
     install(wanted.name)
-    sys.stdout.write(f"{wanted.name} is installed; the next host takes it (`foregram stop`)\n")
+    sys.stdout.write(
+        f"{wanted.name} is installed; a host that runs takes it after `foregram stop`\n"
+    )
     return 0

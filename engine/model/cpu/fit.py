@@ -4,12 +4,13 @@ A larger model is right more often, and comes later. `python -m tests.bench typi
 offline:1 offline-1.5b:1 ...` types beside several, with steps that take so many times as long.
 """
 
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass
+from math import isfinite
 from typing import NamedTuple
 
 from engine.model.model_config import QWEN_SHAPES
-from engine.model_names import SMALLEST_MODEL
+from engine.model_names import EMBEDDED, SMALLEST_MODEL
 
 _GIGA = 1e9
 _SPARE_BYTES = 1e9  # left to the editor and to all else
@@ -43,7 +44,14 @@ class CpuModel:
     @property
     def disk(self) -> float:
         """Return the room of its files, converted ones included."""
-        return self.fetched + _PACKED * self.weights
+        config = QWEN_SHAPES[self.shape]
+        embedding = 2 * config.vocab_size * config.hidden_size
+        return self.fetched + self.weights + embedding
+
+    @property
+    def most_disk(self) -> float:
+        """Return the room that it takes while a host converts it: packages are joined first."""
+        return self.disk + (self.fetched if self.name in EMBEDDED else 0)
 
     def step_ms(self, ms_per_gb: float) -> float:
         """Return the time of a step on a machine of this speed."""
@@ -65,20 +73,14 @@ CPU_MODELS = (
 
 
 class Choice(NamedTuple):
-    """The model that a host takes, and one that would help more if it were installed."""
+    """The model that a host takes."""
 
     model: CpuModel
-    better: CpuModel | None = None
-
-    @property
-    def hint(self) -> str:
-        """Return a sentence about the better model; empty without one."""
-        if self.better is None:
-            return ""
-        return f"{self.better.name} would save more keys here: `foregram setup` installs it"
+    hint: str = ""  # a sentence about one that it does not take, but might
 
 
 SMALLEST = Choice(CPU_MODELS[0])
+_LARGEST_FIRST = [model for model in reversed(CPU_MODELS) if not model.hindrance]
 
 
 class CpuMachine(NamedTuple):
@@ -92,15 +94,22 @@ class CpuMachine(NamedTuple):
         needed = model.memory + _SPARE_BYTES
         if needed > self.free:
             return f"needs {needed / _GIGA:.1f} GB of free memory"
-        return "too slow" if model.step_ms(self.ms_per_gb) > model.most_ms else ""
+        if model.step_ms(self.ms_per_gb) <= model.most_ms:
+            return ""
+        return "is too slow here" if isfinite(self.ms_per_gb) else "is timed when a host starts"
 
     def choose(self, installed: Container[str]) -> Choice:
         """Return the best installed model; the smallest if none of them helps here."""
-        model = next((one for one in self._best() if one.name in installed), SMALLEST.model)
-        wanted = next(self._best(), SMALLEST.model)
-        return Choice(model, None if wanted == model else wanted)
+        there = [model for model in _LARGEST_FIRST if model.name in installed]
+        wanted = next(self._helpful(_LARGEST_FIRST), SMALLEST.model)
+        packaged = [model for model in there if model.name in EMBEDDED]
+        model = next(self._helpful(there), (packaged or [SMALLEST.model])[-1])
+        largest = (there or [model])[0]
+        if wanted != model:
+            hint = f"{wanted.name} would save more keys here: `foregram setup` installs it"
+        else:
+            hint = f"{largest.name} {self.lack(largest)}" if largest != model else ""
+        return Choice(model, hint)
 
-    def _best(self) -> Iterator[CpuModel]:
-        for model in reversed(CPU_MODELS):
-            if not model.hindrance and not self.lack(model):
-                yield model
+    def _helpful(self, models: Iterable[CpuModel]) -> Iterator[CpuModel]:
+        return (model for model in models if not self.lack(model))

@@ -8,6 +8,7 @@ import sys
 import threading
 from contextlib import contextmanager
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import msgspec
@@ -64,6 +65,7 @@ def stub(monkeypatch):
     monkeypatch.setattr("shutil.which", lambda name: None)
     monkeypatch.setattr(gpu_check, "NVIDIA_NODE", "/nowhere")
     monkeypatch.setattr(gpu_check, "may_have_gpu", lambda: False)
+    monkeypatch.setattr("shutil.disk_usage", lambda folder: SimpleNamespace(free=1e12))
     with stub_host() as stub:
         model = stub.folder.path / "model"
         model.mkdir()

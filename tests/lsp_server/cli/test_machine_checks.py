@@ -2,6 +2,7 @@
 
 import sys
 from importlib.metadata import PackageNotFoundError
+from types import SimpleNamespace
 
 import pytest
 
@@ -74,7 +75,10 @@ def test_a_model_of_the_hub_shows_when_it_is_loaded():
 
 
 @pytest.mark.parametrize("check", [check_cache, check_repository])
-def test_a_folder_that_is_not_there_yet_is_fine_and_not_made(check, settings, tmp_path):
+def test_a_folder_that_is_not_there_yet_is_fine_and_not_made(
+    check, settings, tmp_path, monkeypatch
+):
+    monkeypatch.setattr("shutil.disk_usage", lambda folder: SimpleNamespace(free=1e12))
     assert check(settings).state == "ok"
     assert list(tmp_path.iterdir()) == []
 
