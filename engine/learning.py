@@ -25,6 +25,7 @@ from engine.model.token_tree import MAX_ROWS, TokenTree
 from engine.progress import Progress, shown
 
 _ROW_COUNTS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)
+_MORE_PROBES = 3  # before a sweep, which takes seconds; each probe takes 0.3 s of a start
 _SWEEP_ROUNDS = 3  # timings of each row count; the fastest counts, as noise only adds
 _SWEPT_CONTEXT = 512  # tokens behind which steps are timed; prompts hold up to 1024
 _BRANCH = 4  # rows of a branch: real drafts have about four
@@ -45,9 +46,9 @@ class Probe(msgspec.Struct, frozen=True):
 
     @classmethod
     def take(cls, model: CausalModel) -> Self:
-        """Time two steps of each width, and keep the faster: noise only ever adds."""
+        """Time a step of each width."""
         timer = StepTimer(model, PROBED_CONTEXT)
-        return cls(*(min(timer.ms(rows) for _ in range(2)) for rows in (1, PROBED_ROWS)))
+        return cls(timer.ms(1), timer.ms(PROBED_ROWS))
 
     def quicker(self, other: "Probe") -> "Probe":
         """Return the faster times of both."""
@@ -147,14 +148,14 @@ class Learning:
 
 
 def _up_to_date(known: SweptCosts | None, model: CausalModel, progress: Progress) -> SweptCosts:
-    """Return the known costs, or sweep if there are none or two probes find them outdated."""
-    probe = Probe.take(model)
-    if known is not None and known.is_outdated_by(probe):
-        probe = probe.quicker(Probe.take(model))
-    if known is not None and not known.is_outdated_by(probe):
-        return known
-    num_sweeps = 1 if known is None else min(known.num_sweeps + 1, _MOST_SWEEPS)
-    return SweptCosts(probe.one_ms, probe.many_ms, _sweep(model, progress), num_sweeps)
+    """Return the known costs, or sweep if there are none or all probes find them outdated."""
+    probe, left = Probe.take(model), _MORE_PROBES
+    while known is None or known.is_outdated_by(probe):
+        if not left:
+            num_sweeps = 1 if known is None else min(known.num_sweeps + 1, _MOST_SWEEPS)
+            return SweptCosts(probe.one_ms, probe.many_ms, _sweep(model, progress), num_sweeps)
+        probe, left = probe.quicker(Probe.take(model)), left - 1
+    return known
 
 
 class StepTimer:

@@ -20,6 +20,7 @@ from engine.scheduler import Scheduler
 STOPPING = Problem("stopping", "the host is stopping")
 _JOIN_S = 10.0  # seconds the thread has to end its step and save what it learned
 _PAUSES_S = (10.0, 60.0, 300.0)  # seconds before each retry of a failed load; the last repeats
+_NEW_OBJECTS = 100_000  # between two scans while loading; to compile leaves much garbage
 _log = logging.getLogger("foregram.host")
 
 
@@ -179,7 +180,12 @@ def kept_for_good(load: Callable[[Progress], ServedEngine]) -> Callable[[Progres
     """Wrap `load` so that the garbage collector skips its 300,000 objects; a scan takes 0.15 s."""
 
     def loaded(progress: Progress) -> ServedEngine:
-        engine = load(progress)
+        usual = gc.get_threshold()
+        gc.set_threshold(_NEW_OBJECTS)  # else it scans them again and again while they are made
+        try:
+            engine = load(progress)
+        finally:
+            gc.set_threshold(*usual)
         gc.collect()  # freezing would keep the garbage of loading
         gc.freeze()
         return engine
