@@ -29,7 +29,7 @@ _DECODED_TOKENS = 256  # written tokens that every slot has room for at least
 _REMEMBERED_CHARS = 40  # per workspace and prompt token, several times a token's length
 _EDIT_CHARS = 3  # per prompt token, of what an edit's prompt shows besides its block
 PROMPT_TOKENS = 1024  # the fewest of `affordable_prompt`; 7b reads as many in 51 ms on an H200
-_KV_BYTES = 256 * 1024 * 1024  # of cached prompts: ten of 1024 tokens by 0.5b, four by 1.5b
+_KV_PROMPTS = 5  # kept, by a small model: a key in one of so many files reads only what is new
 
 
 def step(model: CausalModel, running: Collection[Sequence]) -> None:
@@ -63,14 +63,14 @@ class Engine(ServedEngine):
         model: LoadedModel,
         learning: Learning,
         prompt_tokens: int = PROMPT_TOKENS,
-        kv_bytes: int | None = None,  # of cached prompts, unless the model reserves memory
+        kv_bytes: int | None = None,  # of cached prompts; a model may have reserved less
     ) -> None:
         causal_lm = model.causal_lm
         self.max_sequences = causal_lm.max_sequences
         self.model = model
         self._learning = learning
         self._prompt_tokens = min(prompt_tokens, causal_lm.max_context // 2)
-        kv_bytes = causal_lm.reserved_bytes or kv_bytes or _KV_BYTES
+        kv_bytes = kv_bytes or causal_lm.kv_bytes(_KV_PROMPTS * self._prompt_tokens)
         self._neighbours = Neighbours(lambda text: len(model.tokenizer.encode(text)))
         # Most of a prompt is unchanged since the last key; encoding all of it takes 10 ms.
         most_chars = _REMEMBERED_CHARS * self._prompt_tokens

@@ -89,7 +89,6 @@ class CausalModel(Protocol):
     row_buckets: tuple[int, ...]  # rows that steps are padded to, ascending; empty: no padding
     most_rows: int  # most rows of a step with drafts that keep the text of plain decoding
     max_sequences: int  # most sequences that share a forward pass
-    reserved_bytes: int  # memory reserved for all slots; 0 if each slot allocates its own
 
     @property
     def checked(self) -> str:
@@ -99,6 +98,10 @@ class CausalModel(Protocol):
     @property
     def most_read_rows(self) -> int:
         """Return the most rows of a step without a head: 128, or more where that reads faster."""
+        ...
+
+    def kv_bytes(self, tokens: int) -> int:
+        """Return the memory to keep prompts of so many tokens in, or what all slots share."""
         ...
 
     def new_slot(self, capacity: int) -> CacheSlot:

@@ -14,6 +14,8 @@ from engine.model.token_tree import MAX_ROWS, verify
 from kernels.compiled import njit
 from kernels.cpu_forward import BLOCK
 
+_KV_BYTES = 256 * 1024 * 1024  # four prompts of 1024 tokens by 1.5b
+
 
 class Logits(NamedTuple):
     """Of the rows of a step, good until the model's next forward: `values` float32 [rows, vocab].
@@ -65,8 +67,11 @@ class EagerModel(ABC):
     row_buckets: tuple[int, ...] = ()
     most_rows = most_read_rows = MAX_ROWS
     max_sequences = 1
-    reserved_bytes = 0
     checked = ""
+
+    def kv_bytes(self, tokens: int) -> int:  # noqa: ARG002 - not every model knows
+        """Return the most memory to keep prompts in."""
+        return _KV_BYTES
 
     def begin(self, steps: Sequence[StepInput]) -> EagerFlight:
         """Check that the steps' rows have room; the work is done when their outputs are wanted."""

@@ -52,6 +52,10 @@ class Int8Qwen2(EagerModel):
         task = "compiling for this processor, once on this machine, about half a minute"
         shown_if_long(progress, task, self.runner.compile)
 
+    def kv_bytes(self, tokens: int) -> int:
+        """Return the memory that such prompts take, up to what any model's may."""
+        return min(super().kv_bytes(tokens), tokens * self.new_slot(1).token_bytes)
+
     def new_slot(self, capacity: int) -> KVSlot:
         """Return an empty slot for `capacity` tokens."""
         return KVSlot(self.config, capacity, np.dtype(np.float32), slot_width(self.config.head_dim))

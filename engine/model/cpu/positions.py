@@ -43,8 +43,12 @@ class KVSlot:
     @property
     def num_bytes(self) -> int:
         """Return the memory of the places that were ever used: no other takes any."""
-        each = (self.keys.nbytes + self.values.nbytes) // self.keys.shape[2]
-        return int(each) * self._most
+        return self.token_bytes * self._most
+
+    @property
+    def token_bytes(self) -> int:
+        """Return the memory of one token."""
+        return int(self.keys.nbytes + self.values.nbytes) // int(self.keys.shape[2])
 
     def commit(self, rows: Sequence[int]) -> None:
         """Keep the path `rows` of the last step. Rows ascend, so each only moves down."""

@@ -85,7 +85,6 @@ class GpuQwen2:
         self.vocab_size, self.max_context = config.vocab_size, config.max_position
         self.device, self.dtype_name = str(graphs.device), dtype_name
         self.graphs, self.arena = graphs, graphs.forward.arena
-        self.reserved_bytes = self.arena.keys.nbytes + self.arena.values.nbytes
         self._flight = GpuFlight(graphs, ())
         self._num_beside = 0  # sequences of the latest flight, less one
 
@@ -98,6 +97,10 @@ class GpuQwen2:
     def most_read_rows(self) -> int:
         """Return the most rows of a prompt's piece: 128 if other sequences would have to wait."""
         return ROW_BUCKETS[-1] if self._num_beside > 0 else self.graphs.sizes.read_rows[-1]
+
+    def kv_bytes(self, tokens: int) -> int:  # noqa: ARG002 - it is reserved
+        """Return the memory that all slots share."""
+        return self.arena.keys.nbytes + self.arena.values.nbytes
 
     def new_slot(self, capacity: int) -> GpuSlot:
         """Reserve room for `capacity` tokens. Raises NoSpaceError."""

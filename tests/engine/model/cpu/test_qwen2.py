@@ -151,3 +151,11 @@ def test_the_offline_model_has_the_reference_logits(offline):
     assert_close(read(model, slot, prompt)[0], reference_logits(reference, prompt)[-1])
     tree = random_tree(np.random.default_rng(8), 6, 2000)
     assert_close(logits_of(model, slot, tree), expected_logits(reference, prompt, tree))
+
+
+def test_a_small_model_keeps_prompts_in_what_they_take_and_a_large_one_in_what_any_may(packed):
+    model, _ = packed
+    slot = model.new_slot(100)
+    slot.commit(range(100))
+    assert model.kv_bytes(100) == slot.num_bytes
+    assert model.kv_bytes(10**9) == 256 * 1024 * 1024

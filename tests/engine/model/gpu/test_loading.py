@@ -69,7 +69,7 @@ def test_the_plan_is_told_and_then_the_model_is_there(model, free):
         "compiling the GPU's steps",
     ]
     assert verdict == loaded.checked
-    assert loaded.reserved_bytes > 0
+    assert loaded.kv_bytes(1) > 0
 
 
 @pytest.mark.parametrize(
