@@ -90,7 +90,12 @@ class Sampling(Message, frozen=True):
 
     temperature: float = 0.0
     seed: int = 0
-    avoids_suffix: bool = False  # the text begins with another word than the text after the cursor
+    avoids_suffix: bool = False  # the text begins, with another word than the text after the cursor
+
+    @property
+    def another(self) -> Self:
+        """The sampling of another text, where the first was empty or only repeated the suffix."""
+        return msgspec.structs.replace(self, avoids_suffix=True)
 
     def __post_init__(self) -> None:
         _check_range("temperature", self.temperature, 10)

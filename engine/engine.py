@@ -218,8 +218,9 @@ class Engine(ServedEngine):
         return lease
 
     def _start(self, request: CompletionRequest, prompt: Prompt) -> Constraint | None:
-        avoided = repeats(request.prefix, request.suffix) if request.sampling.avoids_suffix else ()
-        unlike = tuple(text.encode() for text in avoided)
+        unlike = None
+        if request.sampling.avoids_suffix:
+            unlike = tuple(one.encode() for one in repeats(request.prefix, request.suffix))
         return healed_start(prompt.dropped, self.model.tokenizer.vocabulary, unlike)
 
     def _most_tokens(self, prompt: Prompt) -> int:

@@ -175,7 +175,7 @@ class Cost(Message, frozen=True):
     repository_tokens: int = 0  # prompt tokens that show files which are not open
     repository: tuple[str, ...] = ()  # the paths of these files
     queue_ms: float = 0.0  # waiting time before it began
-    avoids_suffix: bool = False  # another text only repeated what stands after the cursor
+    avoids_suffix: bool = False  # the first text was empty or only repeated the suffix
 
     @property
     def without_names(self) -> Self:

@@ -148,10 +148,12 @@ HOST_TROUBLES = frozenset(
 )
 WITHDRAWN = frozenset({Reason.CANCELLED, Reason.SUPERSEDED})  # no one waits for the answer
 LASTING = frozenset({Reason.NEXT_EDITS_OFF, Reason.NO_EDIT_MODEL})  # they hold at every line
-REPEATING = frozenset(  # an explicit request then asks for a text with another beginning
-    {Reason.ONLY_REPEATS_NEXT_LINES, Reason.ONLY_REPEATS_REST}
+TRIED_AGAIN = frozenset(  # an explicit request then asks for a text with another beginning
+    {Reason.MODEL_SAID_NOTHING, Reason.ONLY_REPEATS_NEXT_LINES, Reason.ONLY_REPEATS_REST}
 )
-ANOTHER = "the first text only repeated what follows the cursor, so another was written"
+ANOTHER = (
+    "the first text was empty or only repeated what follows the cursor, so another was written"
+)
 _OF_HOSTS = {  # by a host's failure code or state (`LinkState`)
     "cancelled": Reason.SUPERSEDED,
     "device_lost": Reason.DEVICE_LOST,

@@ -12,12 +12,13 @@ from engine.model.vocabulary import Vocabulary
 class Constraint:
     """How a text begins: first with `owed`, the bytes dropped before the cursor (token healing).
 
-    Behind those and white space, no token begins one of the texts `unlike`.
+    Behind those and white space, no token begins one of the texts `unlike`, if these are given, nor
+    ends the text.
     """
 
     owed: bytes
     vocabulary: Vocabulary
-    unlike: tuple[bytes, ...] = ()
+    unlike: tuple[bytes, ...] | None = None
 
     @cached_property
     def allowed_ids(self) -> np.ndarray:
@@ -40,12 +41,12 @@ class Constraint:
         if not self.owed and not token.strip():
             return self
         is_begun = bool(token[len(self.owed) :].strip())
-        unlike = () if is_begun else self.unlike
+        unlike = None if is_begun else self.unlike
         return healed_start(self.owed[len(token) :], self.vocabulary, unlike)
 
     @cached_property
     def _refused(self) -> list[bytes]:
-        return [(self.owed + text).strip() for text in self.unlike]
+        return [(self.owed + text).strip() for text in self.unlike or ()]
 
     def _fits(self, token: bytes) -> bool:
         return bool(token) and (token.startswith(self.owed) or self.owed.startswith(token))
@@ -56,7 +57,7 @@ class Constraint:
 
 
 def healed_start(
-    owed: bytes, vocabulary: Vocabulary, unlike: tuple[bytes, ...] = ()
+    owed: bytes, vocabulary: Vocabulary, unlike: tuple[bytes, ...] | None = None
 ) -> Constraint | None:
     """Return the constraint of a text behind a prompt that `owed` was dropped from, if any."""
-    return Constraint(owed, vocabulary, unlike) if owed or unlike else None
+    return Constraint(owed, vocabulary, unlike) if owed or unlike is not None else None

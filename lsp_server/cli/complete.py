@@ -31,7 +31,7 @@ from lsp_server.cli.engine_arguments import decoding, load_engine
 from lsp_server.cli.messages import INTERRUPTED, note
 from lsp_server.cli.source_file import Location, SourceFile
 from lsp_server.cli.terminal import ProgressBars
-from lsp_server.completion.plan import Plan
+from lsp_server.completion.plan import SILENCES, Plan
 from lsp_server.completion.postprocess import process
 from lsp_server.completion.suggestions import Suggestion
 from lsp_server.documents.anchor import Anchor
@@ -40,7 +40,7 @@ from lsp_server.privacy.hidden_files import HiddenFiles
 from lsp_server.privacy.permissions import Permissions
 from lsp_server.privacy.secret_texts import SecretLines
 from lsp_server.prompt.syntax import Places
-from lsp_server.reasons import REPEATING, Reason
+from lsp_server.reasons import TRIED_AGAIN, Reason
 from lsp_server.settings import Settings
 
 
@@ -149,9 +149,9 @@ def complete(
     with _interrupt_as_flag() as interrupted:
         result = engine.complete(request, cancelled=interrupted)
         said = _said(result, shown)
-        if said in REPEATING:
-            sampling = structs.replace(request.sampling, avoids_suffix=True)
-            result = engine.complete(replace(request, sampling=sampling), cancelled=interrupted)
+        if said in TRIED_AGAIN and request.edit is None:
+            request = replace(request, sampling=request.sampling.another)
+            result = engine.complete(request, cancelled=interrupted)
             said = _said(result, shown)
     reason, made = (said, Suggestion("")) if isinstance(said, Reason) else (None, said)
     return CompletionReport(
@@ -165,9 +165,9 @@ def complete(
 
 
 def _said(result: Done, shown: Callable[[str], Suggestion | Reason]) -> Suggestion | Reason:
-    if result.is_repeat:
-        return Reason.ONLY_REPEATS_NEXT_LINES
-    return shown(result.text) if result.text else Suggestion("")
+    if not result.text:
+        return SILENCES.get(result.finish_reason, Suggestion(""))
+    return shown(result.text)
 
 
 @contextmanager

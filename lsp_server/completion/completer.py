@@ -20,7 +20,7 @@ from lsp_server.documents.document import Snapshot
 from lsp_server.host.client import HostGoneError, HostRefusedError
 from lsp_server.host.link import HostLink
 from lsp_server.prompt.syntax import Places
-from lsp_server.reasons import HOST_TROUBLES, REPEATING, WITHDRAWN, Reason, host_reason
+from lsp_server.reasons import HOST_TROUBLES, TRIED_AGAIN, WITHDRAWN, Reason, host_reason
 from lsp_server.workspace import Workspace
 
 _LONGEST_LINE = 100_000  # characters; longer lines are not written by hand
@@ -184,9 +184,10 @@ class InlineCompleter:
         """Request several completions while that is quick, as some turn out to be equal."""
         began, wanted = time.monotonic(), self._workspace.settings.num_candidates
         outcome = await self._begun(anchor)
-        if is_repeat := outcome in REPEATING:
-            sampling = Sampling(self._workspace.settings.temperature, avoids_suffix=True)
-            outcome = await self._begun(anchor, sampling)
+        if is_another := outcome in TRIED_AGAIN:
+            sampling = Sampling(self._workspace.settings.temperature).another
+            another = await self._begun(anchor, sampling)
+            outcome = outcome if another in TRIED_AGAIN else another
         best = self.cache.suggestions(anchor)[:1]
         for number in range(1, 2 * wanted - 1):
             count = len(_distinct(self.cache.suggestions(anchor)))
@@ -194,7 +195,7 @@ class InlineCompleter:
             is_over = outcome in HOST_TROUBLES | WITHDRAWN or outcome is Reason.QUOTA
             if is_over or is_late or count >= wanted:
                 break
-            await self._begun(anchor, Sampling(_VARIETY, number, is_repeat))
+            await self._begun(anchor, Sampling(_VARIETY, number, is_another))
         for one in best:
             self.cache.prefer(one.completion_id)
         found = _distinct(self.cache.suggestions(anchor))

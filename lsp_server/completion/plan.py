@@ -25,6 +25,13 @@ _LINE_SHARE = 0.6
 # traces, 0.5 made 41 instead of 34 % of the shown characters wrong and saved no key.
 _LATER = 0.7
 
+SILENCES = {  # why a text is empty
+    FinishReason.END_TOKEN: Reason.MODEL_SAID_NOTHING,
+    FinishReason.FIM_TOKEN: Reason.MODEL_SAID_NOTHING,
+    FinishReason.SUFFIX: Reason.ONLY_REPEATS_NEXT_LINES,
+    FinishReason.UNSURE: Reason.UNSURE,
+}
+
 
 @dataclass(frozen=True, slots=True)
 class Plan:
@@ -70,11 +77,7 @@ class Plan:
 
     def beginning(self, text: str, completion_id: str) -> Suggestion | Reason:
         """Return what to show of a text that the host goes on with, or why to wait for more."""
-        made = process(text, self.judge, is_finished=False)
-        if isinstance(made, Reason):
-            return made
-        is_short = len(made.text.strip()) < _FEWEST_SHOWN
-        return Reason.UNSURE if is_short else made._replace(completion_id=completion_id)
+        return _shown(process(text, self.judge, is_finished=False), completion_id)
 
     def suggestion(self, done: Done) -> Suggestion | Reason:
         """Return the part of the host's text worth showing, or why there is none."""
@@ -82,12 +85,17 @@ class Plan:
             return Reason.SUPERSEDED
         is_unsure = done.finish_reason == FinishReason.UNSURE
         if not done.text:
-            silence = Reason.UNSURE if is_unsure else Reason.MODEL_SAID_NOTHING
-            return Reason.ONLY_REPEATS_NEXT_LINES if done.is_repeat else silence
+            return SILENCES.get(done.finish_reason, Reason.MODEL_SAID_NOTHING)
         made = process(done.text, self.judge)
-        if isinstance(made, Reason):
-            # An unsure text that was cut may not parse, or be too short.
-            return Reason.UNSURE if is_unsure and made is Reason.BREAKS_CODE else made
-        if is_unsure and len(made.text.strip()) < _FEWEST_SHOWN:
+        if is_unsure and made is Reason.BREAKS_CODE:  # a text that was cut may not parse
             return Reason.UNSURE
-        return made._replace(completion_id=done.id)
+        return _shown(made, done.id, _FEWEST_SHOWN if is_unsure else 0)
+
+
+def _shown(
+    made: Suggestion | Reason, completion_id: str, fewest: int = _FEWEST_SHOWN
+) -> Suggestion | Reason:
+    if isinstance(made, Reason):
+        return made
+    is_short = len(made.text.strip()) < fewest
+    return Reason.UNSURE if is_short else made._replace(completion_id=completion_id)

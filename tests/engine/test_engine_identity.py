@@ -107,11 +107,14 @@ def test_a_text_is_as_sure_with_lookahead_as_without(engine, min_confidence, sam
         assert (ahead.text, ahead.finish_reason) == (plain.text, plain.finish_reason)
 
 
-@pytest.mark.parametrize("avoids_suffix", [False, True])
-def test_the_text_is_plain_at_any_cursor(engine, avoids_suffix):
+@pytest.mark.parametrize(
+    ("avoids_suffix", "has_suffix"), [(False, True), (True, True), (True, False)]
+)
+def test_the_text_is_plain_at_any_cursor(engine, avoids_suffix, has_suffix):
     """At the file's start there is nothing to draft from."""
     for cursor in [0, 1, *range(3, len(CODE), 17)]:
         request = ask("line", Sampling(avoids_suffix=avoids_suffix), cursor)
+        request = request if has_suffix else replace(request, suffix="")
         plain = complete(engine, request, "off")
         for lookahead in ("auto", "general"):
             assert complete(engine, request, lookahead).token_ids == plain.token_ids, cursor

@@ -97,8 +97,7 @@ class TextRequest:
                 is_patient=bool(self.messages),
             ).events()
 
-        sampling = msgspec.structs.replace(request.sampling, avoids_suffix=True)
-        another = replace(request, sampling=sampling)
+        another = replace(request, sampling=request.sampling.another)
         return _answered(events_of(request), lambda: events_of(another))
 
     def _completion(self, client: str) -> CompletionRequest:

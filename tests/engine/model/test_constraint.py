@@ -87,6 +87,17 @@ def test_white_space_puts_off_what_is_avoided_and_another_word_ends_it():
     assert constraint.after(word) is None
 
 
+def test_a_text_that_must_not_be_empty_begins_before_it_ends():
+    constraint = healed_start(b"", VOCABULARY, ())
+    ids = range(len(VOCABULARY))
+    assert constraint.allowed_ids.tolist() == [one for one in ids if constraint.allows(one)]
+    assert {one for one in ids if not constraint.allows(one)} >= {*VOCABULARY.end_ids}
+    assert VOCABULARY.end_ids
+    for one in constraint.allowed_ids.tolist():
+        is_blank = not VOCABULARY.bytes_of(one).strip()
+        assert constraint.after(one) is (constraint if is_blank else None)
+
+
 def test_nothing_owed_is_no_constraint():
     assert healed_start(b"", VOCABULARY) is None
 

@@ -64,8 +64,9 @@ def test_an_empty_completion_says_why(reason):
     assert f"nothing to insert: {report.ending}" in report.summary
 
 
-def test_where_a_text_only_repeats_what_follows_another_one_is_shown():
-    engine = HeldEngine((), ending=FinishReason.SUFFIX, others=("return 1",))
+@pytest.mark.parametrize("ending", [FinishReason.SUFFIX, FinishReason.END_TOKEN])
+def test_where_a_text_is_empty_or_repeats_what_follows_another_one_is_shown(ending):
+    engine = HeldEngine((), ending=ending, others=("return 1",))
     report = complete(engine, REQUEST, source())
     assert report.text == "return 1"
     assert ANOTHER in report.summary

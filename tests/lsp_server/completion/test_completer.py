@@ -579,6 +579,18 @@ async def test_who_asks_gets_another_text_where_the_first_only_repeats_what_foll
     assert [one.sampling.avoids_suffix for one in engine.requests] == [False, False, True]
 
 
+async def test_who_asks_gets_another_text_where_the_model_ended_at_once(tmp_path):
+    engine = HeldEngine((), others=WORDS)
+    async with editing(tmp_path, engine, num_candidates=1, speculate=False) as editor:
+        assert await editor.ask() is Reason.MODEL_SAID_NOTHING
+        assert await editor.texts(invoked=True) == [TEXT]
+        engine.others, engine.ending = None, FinishReason.SUFFIX
+        editor.type("x = 1\n    ")
+        assert await editor.ask(invoked=True) is Reason.ONLY_REPEATS_NEXT_LINES
+    avoids = [one.sampling.avoids_suffix for one in engine.requests]
+    assert avoids == [False, False, True, False, True]
+
+
 async def test_another_text_that_repeats_as_well_is_the_last(tmp_path):
     engine = HeldEngine((), ending=FinishReason.SUFFIX)
     async with editing(tmp_path, engine, num_candidates=1) as editor:
