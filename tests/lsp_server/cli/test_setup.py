@@ -96,8 +96,9 @@ def test_a_setting_that_names_another_model_is_told(settings, installed, capsys)
 
 def test_the_memory_of_the_host_that_runs_counts_as_free(settings, installed, monkeypatch, capsys):
     async def host_status(_settings):
-        held = {"memory_mb": 4000.0, "mapped_bytes": 1_500_000_000}  # which count as free already
-        return ProbeResult("status", Status(1, "0.1.0", "ready", 42, 1.0, **held))
+        status = Status(1, "0.1.0", "ready", 42, 1.0, memory_mb=4000.0)
+        mapped = msgspec.structs.replace(status, mapped_bytes=1_500_000_000)  # is free already
+        return ProbeResult("status", mapped)
 
     monkeypatch.setattr(setup, "host_status", host_status)
     set_up(settings, yes=True)
