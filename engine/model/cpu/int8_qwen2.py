@@ -15,6 +15,7 @@ from engine.progress import Progress, shown_if_long
 from kernels.cpu_forward import BLOCK, ForwardInput, Matrix, Model, Runner, slot_width
 
 _ROOM = 16  # rows that the room for logits grows by, 10 MB
+_KEPT_ROWS = 64  # of a larger room, which few steps need, no more is kept
 
 
 class EmbeddingRows(Protocol):
@@ -82,7 +83,7 @@ class Int8Qwen2(EagerModel):
 
     def _make_room(self, rows: int) -> None:
         """Have room for the logits of so many rows: new room at each step would cost more."""
-        if len(self._logits) < rows:
+        if len(self._logits) < rows or rows <= _KEPT_ROWS < len(self._logits):
             rows = -(-rows // _ROOM) * _ROOM
             self._logits = np.empty((rows, self.vocab_size), np.float32)
             self._peaks = np.empty((rows, -(-self.vocab_size // BLOCK)), np.float32)

@@ -125,7 +125,7 @@ def test_bits_stay_equal_step_after_step(packed):
     slot, plain = model.new_slot(1024), model.new_slot(1024)
     prefill(model, slot, PROMPT)
     prefill(model, plain, PROMPT)
-    for num_rows in (16, 33, 7, 64, 2, 20):
+    for num_rows in (16, 33, 7, 64, 2, 100, 20):
         tree = random_tree(rng, num_rows, model.vocab_size)
         logits = logits_of(model, slot, tree)
         path = path_to(tree, int(tree.depths.argmax()))
