@@ -260,7 +260,7 @@ class Session:
             self.completer.prefill(uri)
 
     def rested(self, uri: str, position: types.Position) -> None:
-        """Prefill the prompt where the cursor rests, if the user has edited this document."""
+        """Complete ahead where the cursor rests, if the user has edited this document."""
         if self._prefetches and uri in self._edited:
             self.completer.rested(uri, position)
 

@@ -76,8 +76,13 @@ class InlineCompleter:
         line_end = self._workspace.line_end(anchor.document)
         return [inline_item(anchor, one, line_end) for one in shown]
 
-    def prefill(self, uri: str, position: Position | None = None) -> None:
-        """Have the host read the prompt at a position, by default that of the last completion."""
+    def prefill(
+        self, uri: str, position: Position | None = None, *, is_written: bool = False
+    ) -> None:
+        """Have the host read the prompt at a position, by default that of the last completion.
+
+        With `is_written` it completes there, too, for a first key that begins its text.
+        """
         position = position or self._last_positions.get(uri)
         snapshot = self._workspace.documents.snapshot(uri)
         if not isinstance(snapshot, Snapshot) or position is None:
@@ -88,18 +93,23 @@ class InlineCompleter:
         if is_busy or not is_there or self.left_alone(uri) is not None:
             return
         anchor = Anchor.of(snapshot, position, cells_around(self._workspace.documents, snapshot))
-        if self._matching(anchor) is None:  # a completion ahead would have read the prompt
-            if self._prefill is not None:
-                self._prefill.cancel()
-            self._prefill = asyncio.create_task(self._read(anchor))
+        if self._matching(anchor) is not None:  # it has read the prompt
+            return
+        if is_written and not self._link.search.is_shared:
+            self._stop_ahead()
+            self._ahead = self._started(anchor, is_prefetch=True)
+            return
+        if self._prefill is not None:
+            self._prefill.cancel()
+        self._prefill = asyncio.create_task(self._read(anchor))
 
     def rested(self, uri: str, position: types.Position) -> None:
-        """Prefill the prompt at the cursor, unless the last completion was there."""
+        """Complete ahead at the cursor, unless the last completion was there."""
         snapshot = self._workspace.documents.snapshot(uri)
         if isinstance(snapshot, Snapshot) and position.line < len(snapshot.lines):
             there = snapshot.position(position)
             if there != self._last_positions.get(uri):
-                self.prefill(uri, there)
+                self.prefill(uri, there, is_written=True)
 
     def left_alone(self, uri: str) -> Reason | None:
         """Return why a document gets no automatic suggestions; None if it does."""
@@ -231,13 +241,18 @@ class InlineCompleter:
         has_failed = ahead is not None and ahead.end in HOST_TROUBLES | WITHDRAWN | {Reason.QUOTA}
         if ahead is None or has_failed or ahead.place.typed_until(anchor) != "":
             self._stop_ahead()
-            self._ahead = self._started(anchor, is_ahead=True)
+            self._ahead = self._started(anchor, is_prefetch=True, is_ahead=True)
 
     def _started(
-        self, anchor: Anchor, sampling: Sampling | None = None, *, is_ahead: bool = False
+        self,
+        anchor: Anchor,
+        sampling: Sampling | None = None,
+        *,
+        is_prefetch: bool = False,
+        is_ahead: bool = False,
     ) -> InFlightCompletion:
         plan = Plan.at(anchor, self.places, self._workspace.settings, is_ahead=is_ahead)
-        events = self._link.complete(anchor, plan.stop, sampling, is_prefetch=is_ahead)
+        events = self._link.complete(anchor, plan.stop, sampling, is_prefetch=is_prefetch)
         rest_s = LOOK_S if is_ahead and self._link.search.is_shared else 0.0
         return InFlightCompletion(
             plan, events, self._take_news, self._workspace.is_outdated, rest_s

@@ -69,7 +69,7 @@ export class Feedback implements vscode.Disposable {
   };
 
   /**
-   * Where the cursor rests, so that the prompt of that place is read before a key is typed there.
+   * Where the cursor rests, so that what follows is computed before a key is typed there.
    * VS Code itself asks for ghost text behind keys alone.
    */
   private async tellCursor(editor: vscode.TextEditor): Promise<void> {

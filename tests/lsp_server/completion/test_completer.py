@@ -641,6 +641,35 @@ async def test_an_engine_that_breaks_says_so_and_the_next_request_is_served(tmp_
         assert not editor.link.failure
 
 
+async def test_the_first_key_where_the_cursor_rested_is_answered_from_memory(tmp_path):
+    engine = HeldEngine(WORDS)
+    async with editing(tmp_path, engine, speculate=True) as editor:
+        await editor.link.search.ready()
+        editor.completer.rested(URI, behind(editor.before))
+        while not engine.ended:
+            await asyncio.sleep(0.005)
+        editor.type(TEXT[0])
+        assert await editor.texts() == [TEXT[1:]]
+    assert engine.requests[0].prefix == "def total(items):\n    "
+    assert len(engine.ended) == 1
+
+
+async def test_another_key_than_what_was_written_there_is_asked_for_at_once(tmp_path):
+    engine = HeldEngine(WORDS, is_held=True)
+    async with editing(tmp_path, engine, speculate=True) as editor:
+        await editor.link.search.ready()
+        editor.completer.rested(URI, behind(editor.before))
+        await editor.begun()
+        engine.permits.release()
+        editor.type("x = ")
+        asked = editor.ask()
+        await editor.begun()
+        engine.is_held = False
+        assert await asked
+    assert engine.ended[0] is FinishReason.CANCELLED
+    assert engine.requests[1].prefix.endswith("x = ")
+
+
 async def test_a_new_line_is_read_before_it_is_asked_for(tmp_path):
     engine = HeldEngine(WORDS)
     async with editing(tmp_path, engine) as editor:
