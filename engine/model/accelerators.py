@@ -10,9 +10,7 @@ from typing import Any
 
 import torch
 
-from engine.errors import ConfigurationError
 from kernels.device_limits import LEAST_CAPABILITY, LEAST_SHARED_BYTES
-from kernels.weight import Quantization
 
 _LEAST_MEMORY = 3.5e9  # bytes that `auto` requires: the smallest model, CUDA itself and a cache
 # Bytes per second by a word of the device's name, from data sheets. Apple: the first chip of each
@@ -31,16 +29,6 @@ _INTEL_BANDWIDTHS = {
     "": 80e9,
 }
 _INTEL_PART = 0.6  # part of a GPU's memory assumed free when its driver does not report it
-GPU_QUANTIZATIONS: dict[str, Quantization] = {"bfloat16": "float", "fp8": "fp8", "int4": "int4"}
-
-
-def gpu_quantization(wanted: str | None) -> Quantization:
-    """Return how our kernels store weights; None means bfloat16. Raises ConfigurationError."""
-    if wanted is not None and wanted not in GPU_QUANTIZATIONS:
-        raise ConfigurationError(
-            f"dtype {wanted} is for the CPU; a GPU holds {', '.join(GPU_QUANTIZATIONS)}"
-        )
-    return GPU_QUANTIZATIONS[wanted or "bfloat16"]
 
 
 def accelerators() -> list[torch.device]:

@@ -15,6 +15,7 @@ from engine.model.cpu.int8_qwen2 import Int8Qwen2
 from engine.model.cpu.threads import default_threads
 from engine.model.device import DeviceChoice, DeviceUnfitError
 from engine.model.fim import find_fim_format
+from engine.model.gpu.quantization import GPU_QUANTIZATIONS, gpu_quantization
 from engine.model.loading.catalog import LocatedModel, locate
 from engine.model.loading.converted_model import FILE_FORMS, ConvertedModel
 from engine.model.loading.folder_model import FolderModel
@@ -25,7 +26,6 @@ from engine.progress import Progress
 
 _CPU_DEFAULT, _TRANSFORMERS_DEFAULT = "int8", "float32"
 _STORED_FOR_GPU = "bfloat16"  # the GPU quantizes it to fp8 or int4 in seconds
-_FOR_GPU_ALONE = ("fp8", "int4")
 
 
 def load_model(
@@ -108,11 +108,9 @@ def prepared(
 def _stored_as(located: LocatedModel, dtype: str | None, choice: DeviceChoice) -> str:
     """Return the form kept on disk. Raises ConfigurationError if the device cannot run `dtype`."""
     if choice.is_cpu:
-        if dtype in _FOR_GPU_ALONE:
+        if dtype in GPU_QUANTIZATIONS.keys() - {_STORED_FOR_GPU}:
             raise ConfigurationError(f"dtype {dtype} is for a GPU, and the model runs on the CPU")
         return dtype or _CPU_DEFAULT
-    from engine.model.accelerators import gpu_quantization
-
     gpu_quantization(dtype)
     if choice.has_kernels:
         return _STORED_FOR_GPU if dtype else FILE_FORMS
@@ -152,7 +150,6 @@ def _on_gpu(
 ) -> CausalModel:
     if isinstance(model, FolderModel):
         return _by_transformers(model, dtype or _STORED_FOR_GPU, choice.device)
-    from engine.model.accelerators import gpu_quantization
     from engine.model.gpu.loading import load_qwen2
 
     quantization = gpu_quantization(dtype)

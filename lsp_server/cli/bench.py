@@ -15,7 +15,7 @@ from engine.bench.measured import run_replay
 from engine.bench.report import Setting, plain, replay_json, replay_tables
 from engine.bench.step import CONTEXTS, measure_steps, steps_table
 from engine.bench.task_sets import load_replay_items
-from engine.model.accelerators import gpu_quantization
+from engine.model.gpu.quantization import gpu_quantization
 from lsp_server.cli.engine_arguments import decoding, load_engine
 from lsp_server.cli.terminal import ProgressBars, print_figures, tracked
 from lsp_server.settings import Settings

@@ -17,13 +17,13 @@ from rich.table import Table
 
 from engine.bench.task_sets import ReplayItem, load_replay_items
 from engine.errors import ConfigurationError
-from engine.model.accelerators import GPU_QUANTIZATIONS
 from engine.model.causal_lm import CausalModel, StepInput, run_step
 from engine.model.cpu.int8_qwen2 import Int8Qwen2
 from engine.model.device import DeviceChoice
 from engine.model.gpu.embedding import Embedding
 from engine.model.gpu.loading import assemble, held_file_bytes, place_qwen2, require_widths
 from engine.model.gpu.memory_plan import weight_bytes
+from engine.model.gpu.quantization import GPU_QUANTIZATIONS
 from engine.model.gpu.qwen2 import GpuQwen2
 from engine.model.gpu.weights import GpuWeights
 from engine.model.loader import load_model

@@ -14,8 +14,8 @@ from engine.bench.gpu.run import Sections, Sizes, bandwidth, of_each
 from engine.bench.gpu.shapes import Shape, parse_shapes, trusted_model
 from engine.bench.gpu.steps import SPARE, packed_launch
 from engine.bench.task_sets import load_replay_items
-from engine.model.accelerators import gpu_quantization
 from engine.model.gpu.forward import Forward, StepMemory
+from engine.model.gpu.quantization import gpu_quantization
 from engine.progress import Progress, counted
 from kernels.operations import OPERATIONS
 from kernels.weight import Weight

@@ -7,14 +7,10 @@ from typing import Literal, Self
 import torch
 
 from engine.errors import NoSpaceError
-from engine.model.accelerators import (
-    GPU_QUANTIZATIONS,
-    free_bytes,
-    memory_bandwidth,
-    total_bytes,
-)
+from engine.model.accelerators import free_bytes, memory_bandwidth, total_bytes
 from engine.model.device import DeviceChoice
 from engine.model.gpu.memory_plan import MemoryPlan, weight_bytes
+from engine.model.gpu.quantization import GPU_QUANTIZATIONS
 from engine.model.model_config import QWEN_SHAPES, ModelConfig
 from engine.model_names import SMALLEST_MODEL
 from kernels.weight import BYTES_OF_WEIGHT
