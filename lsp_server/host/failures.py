@@ -15,6 +15,10 @@ from engine.host.runtime import HostRecord, RuntimeFolder
 
 # Pauses in seconds before a restart after the first crash, the second and so on.
 _PAUSES = ((0.0, ""), (60.0, "a minute"), (300.0, "five minutes"), (3600.0, "an hour"))
+_CAUSES = {
+    signal.SIGKILL: ", as systems do when memory runs out",
+    signal.SIGBUS: ", as where its model's file is cut short",
+}
 _LAST_WORDS = 3  # last lines of the log quoted in a message
 
 
@@ -65,9 +69,8 @@ def failure_sentence(folder: RuntimeFolder, record: HostRecord) -> str:
 def note_signal(folder: RuntimeFolder, host: subprocess.Popen[bytes]) -> None:
     """Wait for a host's end, and log a signal that killed it, as it could not log that itself."""
     number = -host.wait()
-    cause = ", as systems do when memory runs out" if number == signal.SIGKILL else ""
     with suppress(OSError, ValueError):  # the folder is gone, or no known signal ended it
-        line = f"the host was killed by {signal.Signals(number).name}{cause}\n"
+        line = f"the host was killed by {signal.Signals(number).name}{_CAUSES.get(number, '')}\n"
         with folder.log.opened() as log:
             log.write(line.encode())
 

@@ -23,7 +23,7 @@ from lsp_server.host import daemon
 from lsp_server.host.address import HostError, host_address
 from lsp_server.host.client import host_status
 from lsp_server.host.daemon import ensure_host, serve_command, stop_host
-from lsp_server.host.failures import boot_s
+from lsp_server.host.failures import boot_s, note_signal
 from tests.support.polling import until
 
 
@@ -160,6 +160,15 @@ def test_a_person_who_asks_gets_one_more_start_at_once(stub):
 def test_a_host_that_was_killed_cannot_say_so_and_its_log_does(stub):
     with pytest.raises(HostError, match="killed by SIGKILL, as systems do when memory runs out"):
         ensure(stub, "--kill")
+
+
+def test_of_a_host_whose_model_was_cut_short_the_log_says_that(stub):
+    """Reading a mapped page behind the end of its file kills a process."""
+    reads = "f.truncate(9000); held = mmap.mmap(f.fileno(), 0); f.truncate(0); held[0]"
+    code = f"import mmap, tempfile; f = tempfile.TemporaryFile(); {reads}"
+    note_signal(stub.folder, subprocess.Popen([sys.executable, "-c", code]))
+    (line,) = stub.folder.log.read(1)
+    assert line == "the host was killed by SIGBUS, as where its model's file is cut short"
 
 
 def test_status_says_why_there_is_no_host(stub, capsys):
