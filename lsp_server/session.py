@@ -85,7 +85,7 @@ class Session:
         loaded = load_settings(self._command_line, *self._options.values())
         if loaded.settings != self.settings:
             self._wanted_at = boot_s()
-            self.completer.cache.clear()  # it holds suggestions made with the old settings
+            self.completer.stop_all()
         self.workspace.settings, self.problems = loaded.settings, loaded.problems
         self._judge_anew()
 

@@ -95,7 +95,8 @@ class InlineCompleter:
         anchor = Anchor.of(snapshot, position, cells_around(self._workspace.documents, snapshot))
         if self._matching(anchor) is not None:  # it has read the prompt
             return
-        if is_written and not self._link.search.is_shared:
+        is_known = is_written and bool(self.cache.suggestions(anchor))
+        if is_written and not is_known and not self._link.search.is_shared:
             self._stop_ahead()
             self._ahead = self._started(anchor, is_prefetch=True)
             return
@@ -132,7 +133,8 @@ class InlineCompleter:
         self._stop(uri)
 
     def stop_all(self) -> None:
-        """Cancel all completions."""
+        """Cancel all completions, and drop what was written: other settings make it otherwise."""
+        self.cache.clear()
         for uri in list(self._running):
             self._stop(uri)
         self._stop_ahead()

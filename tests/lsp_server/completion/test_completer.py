@@ -611,12 +611,14 @@ async def test_a_request_that_waits_for_what_another_asked_for_gets_its_own(tmp_
 
 
 async def test_other_settings_show_nothing_that_the_former_ones_made(tmp_path):
-    engine = HeldEngine(WORDS)
+    engine = HeldEngine(SURE, is_held=True)
     async with editing(tmp_path, engine, speculate=False) as editor:
-        assert await editor.texts() == [TEXT]
-        editor.completer.cache.clear()
-        engine.words = ("pass",)
+        engine.permits.release()
+        assert await editor.texts() == ["return items"]
+        editor.completer.stop_all()
+        engine.words, engine.is_held = ("pass",), False
         assert await editor.texts() == ["pass"]
+    assert engine.ended == [FinishReason.CANCELLED, FinishReason.END_TOKEN]
 
 
 async def test_a_stump_is_no_alternative_to_what_it_begins(tmp_path):
