@@ -95,14 +95,14 @@ class InlineCompleter:
         anchor = Anchor.of(snapshot, position, cells_around(self._workspace.documents, snapshot))
         if self._matching(anchor) is not None:  # it has read the prompt
             return
-        is_known = is_written and bool(self.cache.suggestions(anchor))
-        if is_written and not is_known and not self._link.search.is_shared:
+        is_written = is_written and not self._link.search.is_shared
+        if is_written and not self.cache.suggestions(anchor):
             self._stop_ahead()
             self._ahead = self._started(anchor, is_prefetch=True)
-            return
-        if self._prefill is not None:
-            self._prefill.cancel()
-        self._prefill = asyncio.create_task(self._read(anchor))
+        else:
+            if self._prefill is not None:
+                self._prefill.cancel()
+            self._prefill = asyncio.create_task(self._read(anchor))
 
     def rested(self, uri: str, position: types.Position) -> None:
         """Complete ahead at the cursor, unless the last completion was there."""
