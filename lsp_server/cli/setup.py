@@ -25,7 +25,7 @@ KEPT = 1  # exit status if the user says no
 _GIGA = 1e9
 _HEAD = f"  {'model':<13} {'to fetch':>9} {'on disk':>8} {'memory':>8} {'a line':>7}\n"
 _LEGEND = """\
-* helps most here: the largest model that fits into memory and is fast enough while you type
+* helps most here: the largest model that fits and is fast enough while you type, else the smallest
 A line is about how long the model takes to write one.
 To take another: `foregram models install NAME`, then `model = "NAME"` in foregram.toml.
 """

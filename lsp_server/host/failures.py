@@ -15,7 +15,7 @@ from engine.host.runtime import HostRecord, RuntimeFolder
 
 # Pauses in seconds before a restart after the first crash, the second and so on.
 _PAUSES = ((0.0, ""), (60.0, "a minute"), (300.0, "five minutes"), (3600.0, "an hour"))
-_CAUSES = {
+_CAUSES: dict[int, str] = {
     signal.SIGKILL: ", as systems do when memory runs out",
     signal.SIGBUS: ", as where its model's file is cut short",
 }
