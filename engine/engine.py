@@ -3,6 +3,7 @@
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from typing import NamedTuple, Unpack
 from weakref import WeakSet
 
@@ -23,12 +24,14 @@ from engine.prompt_cache import CacheLease, PromptCache
 from engine.request import ChatMessage, ClosedBuffers, CompletionRequest, EditTask
 from engine.sequence import Completion, Sequence
 from engine.snippets import Neighbours
+from engine.standing_prompt import StandingPrompt
 from engine.text.suffix import repeats
 
 _DECODED_TOKENS = 256  # written tokens that every slot has room for at least
 _REMEMBERED_CHARS = 40  # per workspace and prompt token, several times a token's length
 _EDIT_CHARS = 3  # per prompt token, of what an edit's prompt shows besides its block
 PROMPT_TOKENS = 1024  # the fewest of `affordable_prompt`; 7b reads as many in 51 ms on an H200
+_FELT_MS = 100.0  # milliseconds by which a prompt that was read before has to be quicker
 _KV_PROMPTS = 5  # kept, by a small model: a key in one of so many files reads only what is new
 
 
@@ -53,6 +56,7 @@ class LaidOut(NamedTuple):
     prompt: Prompt
     request: CompletionRequest  # with the text around the cursor, where drafts come from
     edit: LaidOutEdit | None = None
+    next_rows: int = 0  # of a piece, if it is read for later, beside the document's present prompt
 
 
 class Engine(ServedEngine):
@@ -135,10 +139,36 @@ class Engine(ServedEngine):
             path=request.path,
             snippets=lambda room: self._neighbours.snippets(request, room),
         )
-        return LaidOut(prompt, request)
+        grown = self._grown(request)
+        if grown is None or not self._is_quicker(grown, prompt, request.principal):
+            return LaidOut(prompt, request)
+        if request.stop.max_tokens:
+            return LaidOut(grown, request)
+        return LaidOut(prompt, request, next_rows=self._felt_rows)
+
+    def _grown(self, request: CompletionRequest) -> Prompt | None:
+        """Return the document's latest prompt with what was typed since, if it can go on."""
+        tokenizer = self._tokenizers.of(request)
+        standing = self._prompts.standing(request.principal)
+        grown = (one.grown(request, tokenizer, self._prompt_tokens) for one in standing)
+        return next(filter(None, grown), None)
+
+    def _is_quicker(self, one: Prompt, other: Prompt, principal: str) -> bool:
+        """Whether a user would feel that there is less to read of one prompt than of another."""
+        unread = (self._prompts.unread(prompt.ids, principal) for prompt in (other, one))
+        cost = self._learning.budget.cost
+        return (next(unread) - next(unread)) * cost.ms(MAX_ROWS) / MAX_ROWS > _FELT_MS
+
+    @property
+    def _felt_rows(self) -> int:
+        """Rows of a step that a user who types on would hardly wait for."""
+        cost, rows = self._learning.budget.cost, MAX_ROWS
+        while rows > 16 and cost.ms(rows) > _FELT_MS:
+            rows //= 2
+        return rows
 
     def _laid_out_edit(self, request: CompletionRequest, edit: LaidOutEdit) -> LaidOut:
-        prompt, raw, _ = self.laid_out(edit.as_raw(request))
+        prompt, raw, *_ = self.laid_out(edit.as_raw(request))
         prompt = replace(prompt, neighbours=edit.shown_paths)
         # Drafts come from the document itself, which the pool then holds for completions, too.
         return LaidOut(prompt, replace(raw, prefix=request.prefix, suffix=request.suffix), edit)
@@ -171,13 +201,13 @@ class Engine(ServedEngine):
 
         Raises what `laid_out` raises.
         """
-        prompt, request, edit = self.laid_out(request)
+        prompt, request, edit, next_rows = self.laid_out(request)
         text = GrowingText(request, calls["on_chunk"])
         sequence = Sequence(
             request=request,
             prompt=prompt,
             completion=Completion(self.model, text, owed=len(prompt.dropped)),
-            lease=self._lease,
+            lease=partial(self._lease, next_rows=next_rows),
             decoding=self._decoding if request.stop.max_tokens else None,
             is_cancelled=calls["is_cancelled"],
             on_end=calls["on_end"],
@@ -204,14 +234,20 @@ class Engine(ServedEngine):
         """Save the learned costs and tables for the next start."""
         self._learning.save()
 
-    def _lease(self, one: Sequence) -> CacheLease | None:
+    def _lease(self, one: Sequence, *, next_rows: int) -> CacheLease | None:
         """Lease a slot for the prompt without its last token, which the first step reads."""
         request, prompt = one.request, one.prompt
         wanted = max(request.stop.max_tokens, _DECODED_TOKENS)
         room = min(wanted, self._most_tokens(prompt)) + MAX_ROWS
         others = (*prompt.neighbours, *prompt.repository)
         lease = self._prompts.lease(
-            request.cache_key, prompt.ids[:-1], room, others, request.principal
+            request.cache_key,
+            prompt.ids[:-1],
+            room,
+            others,
+            request.principal,
+            StandingPrompt.of(prompt, request),
+            next_rows,
         )
         for closed in one.closed:
             self._prompts.forget(closed)

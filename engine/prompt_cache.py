@@ -3,7 +3,7 @@
 import math
 import time
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -11,16 +11,18 @@ from engine.common_start import common_start
 from engine.errors import NoSpaceError
 from engine.model.causal_lm import CacheSlot, CausalModel, piece_rows
 from engine.request import ClosedBuffers
+from engine.standing_prompt import StandingPrompt
 
 _PRESENT_S = 600.0  # seconds that a principal keeps its share of the memory after its last prompt
 _CAPACITY_STEP = 512  # tokens that slots grow by, as else each longer prompt needs a new slot
 
 
 class CacheKey(NamedTuple):
-    """The principal and the key of a document's prompt."""
+    """The principal and the key of a document's prompt; `is_spare`: of its next layout."""
 
     principal: str
     key: str
+    is_spare: bool = False
 
 
 @dataclass(slots=True, eq=False)
@@ -29,6 +31,7 @@ class _Entry:
     used_at: float = 0.0
     held: list[int] = field(default_factory=list)  # tokens that the slot holds, perhaps fewer
     neighbours: frozenset[str] = frozenset()  # paths of the files shown in them
+    standing: StandingPrompt | None = None
     is_leased: bool = False
     is_unwanted: bool = False  # forgets what it holds once it is idle
 
@@ -39,7 +42,7 @@ class CacheLease:
 
     token_ids: Sequence[int]
     reused: int
-    _model: CausalModel
+    _most_rows: int
     _entry: _Entry
 
     @property
@@ -51,7 +54,7 @@ class CacheLease:
     def unread(self) -> Sequence[int]:
         """The next piece of the prompt to read; empty at its end."""
         start = self.slot.length
-        rows = piece_rows(len(self.token_ids) - start, self._model.most_read_rows)
+        rows = piece_rows(len(self.token_ids) - start, self._most_rows)
         return self.token_ids[start : start + rows]
 
     def commit_read(self, num_tokens: int) -> None:
@@ -71,7 +74,7 @@ class CacheLease:
         """Release the slot."""
         self._entry.is_leased = False
         if self._entry.is_unwanted:
-            self._entry.held, self._entry.is_unwanted = [], False
+            self._entry.held, self._entry.standing, self._entry.is_unwanted = [], None, False
 
 
 class PromptCache:
@@ -119,18 +122,33 @@ class PromptCache:
         room: int,  # tokens behind `token_ids`
         neighbours: Collection[str] = (),  # paths of the files in the prompt
         principal: str = "",
+        standing: StandingPrompt | None = None,
+        next_rows: int = 0,  # of a piece, to read the document's next layout beside the present one
     ) -> CacheLease | None:
         """Lease a slot; None while the memory is in use. Raises NoSpaceError if it is too small."""
+        cache_key = CacheKey(principal, key, next_rows > 0)
         try:
-            entry, kept = self._begin(
-                CacheKey(principal, key), list(token_ids), len(token_ids) + room
-            )
+            entry, kept = self._begin(cache_key, list(token_ids), len(token_ids) + room)
         except NoSpaceError:
             if not any(entry.is_leased for entry in self._entries.values()):
                 raise
             return None
         entry.is_leased, entry.neighbours = True, frozenset(neighbours)
-        return CacheLease(token_ids, kept, self._model, entry)
+        entry.standing = None if cache_key.is_spare else standing
+        return CacheLease(token_ids, kept, next_rows or self._model.most_read_rows, entry)
+
+    def standing(self, principal: str = "") -> Iterator[StandingPrompt]:
+        """Yield the prompts for which a principal's slots were leased, the latest first."""
+        for key, entry in reversed(self._entries.items()):
+            is_its_own = key.principal == principal and not entry.is_unwanted
+            if is_its_own and entry.standing is not None:
+                yield entry.standing
+
+    def unread(self, token_ids: Sequence[int], principal: str = "") -> int:
+        """Count the tokens of a prompt behind the longest beginning in its principal's slots."""
+        ids = list(token_ids)
+        longest = self._longest(principal, ids)
+        return len(ids) - (common_start(self._entries[longest].held, ids) if longest else 0)
 
     def _of(self, principal: str) -> list[tuple[CacheKey, _Entry]]:
         return [one for one in self._entries.items() if one[0].principal == principal]

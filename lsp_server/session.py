@@ -7,12 +7,11 @@ from typing import Any
 
 from lsprotocol import types
 
-from engine.host.protocol import FeedbackKind, Position
+from engine.host.protocol import FeedbackKind
 from lsp_server.completion.completer import InlineCompleter
 from lsp_server.documents.document import Snapshot
 from lsp_server.documents.documents import Documents
 from lsp_server.documents.file_path import file_path
-from lsp_server.documents.line_buffer import LineBuffer
 from lsp_server.edits.asked_edits import AskedEdits
 from lsp_server.edits.host_edits import HostEdits
 from lsp_server.edits.next_edits import NextEdits
@@ -117,6 +116,8 @@ class Session:
         self.workspace.permissions = Permissions(folders, self.settings, former)
         self.files.enter(folders)
         self._begin(self._retract())
+        if self._prefetches:
+            self.completer.paused(uri)
 
     async def complete(self, params: types.InlineCompletionParams) -> types.InlineCompletionList:
         """Return ghost text at a position, or note why there is none."""
@@ -176,7 +177,7 @@ class Session:
             self._begin(self.next_edits.follow(uri))
 
     def changed(self, uri: str, changes: Sequence[types.TextDocumentContentChangeEvent]) -> None:
-        """Note an edit. A new line may move the prompt, so the host prefills it ahead."""
+        """Note an edit."""
         self._retry.typed()
         self._edited.add(uri)
         self.completer.changed(uri)
@@ -186,14 +187,6 @@ class Session:
         if (pause := self._pauses.pop(uri, None)) is not None:
             pause.cancel()
         self._pause(uri, _PAUSE_S)
-        last = changes[-1] if changes else None
-        if not isinstance(last, types.TextDocumentContentChangePartial) or not self._prefetches:
-            return
-        *above, line = LineBuffer(last.text).lines
-        if above:
-            row = last.range.start.line + len(above)
-            prefill = partial(self.completer.prefill, uri, Position(row, len(line)))
-            self._when_judged(prefill)
 
     def _pause(self, uri: str, delay_s: float) -> None:
         loop = asyncio.get_running_loop()
@@ -260,9 +253,9 @@ class Session:
             self.completer.prefill(uri)
 
     def rested(self, uri: str, position: types.Position) -> None:
-        """Complete ahead where the cursor rests, if the user has edited this document."""
-        if self._prefetches and uri in self._edited:
-            self.completer.rested(uri, position)
+        """Complete ahead where the cursor rests; in a document not edited yet, prefill alone."""
+        if self._prefetches:
+            self.completer.rested(uri, position, is_written=uri in self._edited)
 
     async def leave(self) -> None:
         """End the session and release everything."""

@@ -13,9 +13,10 @@ CrossCodeEval and RepoEval, which name other files in comments.
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import PurePosixPath
+from typing import Self
 
 from engine.config import Layout
 from engine.model.fim import FimFormat
@@ -44,6 +45,20 @@ _Neighbour = tuple[Snippet, list[int]]  # another file, and its tokens in the pr
 
 
 @dataclass(frozen=True, slots=True)
+class Frame:
+    """What stays of a prompt while text is typed at its end: the tokens around that text."""
+
+    head: tuple[int, ...]
+    lead: str  # before the text
+    start: int  # of the text, in characters of the prefix
+    tail: tuple[int, ...]
+
+    def filled(self, tokenizer: TextCodec, prefix: str) -> tuple[int, ...]:
+        """Return all tokens, for a `prefix` that is the same up to `start`."""
+        return (*self.head, *tokenizer.encode(self.lead + prefix[self.start :]), *self.tail)
+
+
+@dataclass(frozen=True, slots=True)
 class Prompt:
     """Token ids, and the text before the cursor as drafting and token healing need it."""
 
@@ -55,6 +70,19 @@ class Prompt:
     neighbour_tokens: int = 0
     repository: tuple[str, ...] = ()  # paths of included files that are not open
     repository_tokens: int = 0
+    frame: Frame | None = None  # None if its text cannot grow
+
+    def grown(self, tokenizer: TextCodec, frame: Frame, prefix: str) -> Self:
+        """Return this prompt, whose `frame` it is, for a prefix that is the same up to its text."""
+        partial = cut_piece(prefix)
+        head = prefix.removesuffix(partial)
+        return replace(
+            self,
+            ids=frame.filled(tokenizer, head),
+            dropped=_bytes(partial),
+            partial=_bytes(partial),
+            context_ids=tuple(tokenizer.encode(_tail(head))),
+        )
 
 
 def build_prompt(
@@ -80,14 +108,16 @@ def build_prompt(
     head = prefix.removesuffix(partial)
     dropped = partial if layout == "line" else ""
     room = budget_tokens - len(tokenizer.start_ids) - _FIM_TOKENS - len(files)
-    window = cut_window(
-        tokenizer, prefix.removesuffix(dropped), suffix, room, suffix_first=fim.family.suffix_first
-    )
-    laid_out = _lay_out(tokenizer, fim, files, window, layout, _num_above(prefix))
+    before = prefix.removesuffix(dropped)
+    window = cut_window(tokenizer, before, suffix, room, suffix_first=fim.family.suffix_first)
+    frame = _frame(tokenizer, fim, files, window, layout, _num_above(prefix))
+    ids = frame.filled(tokenizer, window.prefix)
+    frame = replace(frame, start=frame.start + len(before) - len(window.prefix))
+    may_grow = layout == "line" and before.endswith(window.prefix)
     opened, num_opened = _counted(neighbours, is_open=True)
     others, num_others = _counted(neighbours, is_open=False)
     return Prompt(
-        ids=(*tokenizer.start_ids, *laid_out),
+        ids=ids,
         dropped=_bytes(dropped),
         partial=_bytes(partial),
         context_ids=tuple(tokenizer.encode(_tail(head))),
@@ -95,6 +125,7 @@ def build_prompt(
         neighbour_tokens=num_opened,
         repository=others,
         repository_tokens=num_others,
+        frame=frame if may_grow else None,
     )
 
 
@@ -109,25 +140,25 @@ def _counted(neighbours: Sequence[_Neighbour], *, is_open: bool) -> tuple[tuple[
     return tuple(dict(some)), sum(count for _, count in some)
 
 
-def _lay_out(
+def _frame(
     tokenizer: TextCodec,
     fim: FimFormat,
     files: list[int],
     window: Window,
     layout: Layout,
     num_above: int,
-) -> tuple[int, ...]:
+) -> Frame:
+    """Lay out all but the text at the end; `start` counts from the window's."""
     after = (fim.suffix_id, *window.suffix_ids)
     middle = () if fim.middle_id is None else (fim.middle_id,)
+    lead, first = fim.family.prefix_lead, tokenizer.start_ids
     if fim.family.suffix_first:
-        before = tokenizer.encode(fim.family.prefix_lead + window.prefix)
-        if fim.family.comments_paths:
-            return (*after, fim.prefix_id, *files, *before, *middle)
-        return (*files, *after, fim.prefix_id, *before, *middle)
+        is_inner = fim.family.comments_paths
+        around = (*after, fim.prefix_id, *files) if is_inner else (*files, *after, fim.prefix_id)
+        return Frame((*first, *around), lead, 0, middle)
     start = len(window.prefix) if layout == "psm" else _line_start(window.prefix, num_above)
-    before = tokenizer.encode(fim.family.prefix_lead + window.prefix[:start])
-    line = tokenizer.encode(window.prefix[start:])
-    return (*files, fim.prefix_id, *before, *after, *middle, *line)
+    before = tokenizer.encode(lead + window.prefix[:start])
+    return Frame((*first, *files, fim.prefix_id, *before, *after, *middle), "", start, ())
 
 
 def _num_above(prefix: str) -> int:

@@ -46,6 +46,7 @@ class InlineCompleter:
         self._ahead: InFlightCompletion | None = None
         self._prefill: asyncio.Task[None] | None = None
         self._last_positions: dict[str, Position] = {}  # by document
+        self._resting = ""  # a document that waits for a prefill
 
     async def answer(
         self, params: types.InlineCompletionParams
@@ -104,13 +105,28 @@ class InlineCompleter:
                 self._prefill.cancel()
             self._prefill = asyncio.create_task(self._read(anchor))
 
-    def rested(self, uri: str, position: types.Position) -> None:
-        """Complete ahead at the cursor, unless the last completion was there."""
+    def paused(self, uri: str) -> None:
+        """Prefill the prompt as it is laid out now, once no completion runs, for later keys."""
+        if uri in self._last_positions and not self._link.reads_quickly:
+            self._resting = uri
+            self._prefill_next()
+
+    def _prefill_next(self) -> None:
+        running = (self._running.get(self._resting), self._ahead)
+        if self._resting and all(one is None or one.end is not None for one in running):
+            uri, self._resting = self._resting, ""
+            self.prefill(uri)
+
+    def rested(self, uri: str, position: types.Position, *, is_written: bool) -> None:
+        """Prefill the prompt at the cursor, unless the last completion was there.
+
+        `is_written`: also complete it.
+        """
         snapshot = self._workspace.documents.snapshot(uri)
         if isinstance(snapshot, Snapshot) and position.line < len(snapshot.lines):
             there = snapshot.position(position)
             if there != self._last_positions.get(uri):
-                self.prefill(uri, there, is_written=True)
+                self.prefill(uri, there, is_written=is_written)
 
     def left_alone(self, uri: str) -> Reason | None:
         """Return why a document gets no automatic suggestions; None if it does."""
@@ -121,6 +137,7 @@ class InlineCompleter:
 
     def changed(self, uri: str) -> None:
         """Note an edit: what runs on needs another request, of which the text still matches."""
+        self._resting = ""
         for one in (self._running.get(uri), self._ahead):
             if one is not None and one.served is not None and one.served.document.uri == uri:
                 one.doubt()
@@ -265,6 +282,8 @@ class InlineCompleter:
         served = one.served
         if one.end is None and one.part is not None:
             self.cache.remember(one.part)
+        if one.end is not None:
+            asyncio.get_running_loop().call_soon(self._prefill_next)
         if served is None or self._workspace.is_outdated(served):
             return
         if one.end is None:

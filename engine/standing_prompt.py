@@ -1,0 +1,47 @@
+"""A prompt that goes on while text is typed at its end, as all before that has been read."""
+
+from dataclasses import dataclass
+from typing import Self
+
+from engine.model.prompt import Frame, Prompt
+from engine.model.prompt_window import TextCodec
+from engine.request import CompletionRequest
+
+_GROWTH = 1.25  # times the usual length that it grows to; a new layout is read at the next pause
+
+
+@dataclass(frozen=True, slots=True)
+class StandingPrompt:
+    """The latest prompt of a document, and the texts that it was made for."""
+
+    prompt: Prompt
+    frame: Frame
+    prefix: str
+    suffix: str
+    path: str
+    workspace: str
+
+    @classmethod
+    def of(cls, prompt: Prompt, request: CompletionRequest) -> Self | None:
+        """Return the prompt of a request; None if text cannot be added at its end."""
+        if prompt.frame is None:
+            return None
+        place = request.prefix, request.suffix, request.path, request.workspace
+        return cls(prompt, prompt.frame, *place)
+
+    def grown(
+        self, request: CompletionRequest, tokenizer: TextCodec, usual_tokens: int
+    ) -> Prompt | None:
+        """Return this prompt with what was typed since; None after any other change."""
+        start = self.frame.start
+        is_same = (
+            request.layout == "line"
+            and (self.path, self.workspace) == (request.path, request.workspace)
+            and self.suffix == request.suffix
+            and len(request.prefix) >= start
+            and self.prefix[:start] == request.prefix[:start]
+        )
+        if not is_same:
+            return None
+        grown = self.prompt.grown(tokenizer, self.frame, request.prefix)
+        return grown if len(grown.ids) <= _GROWTH * usual_tokens else None
