@@ -116,8 +116,6 @@ class Session:
         self.workspace.permissions = Permissions(folders, self.settings, former)
         self.files.enter(folders)
         self._begin(self._retract())
-        if self._prefetches:
-            self.completer.paused(uri)
 
     async def complete(self, params: types.InlineCompletionParams) -> types.InlineCompletionList:
         """Return ghost text at a position, or note why there is none."""
@@ -200,6 +198,8 @@ class Session:
         self._begin(self._send_ahead(uri))
         self._begin(self.next_edits.follow(uri))
         self._begin(self._retract())
+        if self._prefetches:
+            self.completer.paused(uri)
 
     def _when_judged(self, then: Callable[[], None]) -> None:
         async def judge() -> None:

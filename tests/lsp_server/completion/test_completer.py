@@ -647,7 +647,7 @@ async def test_the_first_key_where_the_cursor_rested_is_answered_from_memory(tmp
     engine = HeldEngine(WORDS)
     async with editing(tmp_path, engine, speculate=True) as editor:
         await editor.link.search.ready()
-        editor.completer.rested(URI, behind(editor.before))
+        editor.completer.rested(URI, behind(editor.before), is_written=True)
         while not engine.ended:
             await asyncio.sleep(0.005)
         editor.type(TEXT[0])
@@ -660,7 +660,7 @@ async def test_another_key_than_what_was_written_there_is_asked_for_at_once(tmp_
     engine = HeldEngine(WORDS, is_held=True)
     async with editing(tmp_path, engine, speculate=True) as editor:
         await editor.link.search.ready()
-        editor.completer.rested(URI, behind(editor.before))
+        editor.completer.rested(URI, behind(editor.before), is_written=True)
         await editor.begun()
         engine.permits.release()
         editor.type("x = ")
