@@ -8,6 +8,7 @@ import pytest
 from engine.errors import NoSpaceError
 from engine.prompt_cache import PromptCache
 from engine.request import ClosedBuffers
+from engine.standing_prompt import StandingPrompt
 
 
 class CountingSlot:
@@ -336,3 +337,63 @@ def test_where_memory_is_reserved_a_prompt_waits_before_it_takes_anothers_share(
     del theirs
     assert enter(cache, "more", [3], principal="eve").reused == 0
     assert cache.num_bytes("ada") == mine.slot.num_bytes
+
+
+def test_tokens_behind_the_longest_beginning_that_its_principal_has_read_are_unread(cache):
+    assert cache.unread([1, 2, 9]) == 3
+    visit(cache, "a", [1, 2, 3])
+    visit(cache, "b", [1, 7], "eve")
+    assert cache.unread([1, 2, 9]) == 1
+    assert cache.unread([1, 2, 9], "eve") == 2
+    assert cache.unread([1, 2, 3]) == 0
+
+
+def stood(cache, principal=""):
+    return [one.path for one in cache.standing(principal)]
+
+
+def leave_standing(cache, key, token_ids, neighbours=(), principal="", **how):
+    """Read a prompt that can go on, and release its slot."""
+    one = StandingPrompt(*(None,) * 2, "", "", path=key, workspace="")
+    lease = cache.lease(key, token_ids, 10, neighbours, principal, one, **how)
+    read_on(lease)
+    return lease
+
+
+def test_the_prompts_that_can_go_on_are_its_principals_the_latest_first(cache):
+    for key, principal in (("a", ""), ("b", ""), ("a", ""), ("c", "eve")):
+        leave_standing(cache, key, [1], principal=principal).close()
+    assert stood(cache) == ["a", "b"]
+    visit(cache, "b", [1])
+    assert stood(cache) == ["a"]
+
+
+@pytest.mark.parametrize("is_leased", [False, True])
+def test_the_prompt_of_a_closed_file_and_one_that_shows_it_do_not_go_on(model, is_leased):
+    cache = PromptCache(model, 10_000)
+    shown = {"shop\0a": ["b.py"], "shop\0b": [], "shop\0c": []}
+    leases = [leave_standing(cache, key, [1], paths) for key, paths in shown.items()]
+    for one in leases[: 0 if is_leased else 3]:
+        one.close()
+    cache.forget(closed({"shop\0b"}, {"b.py"}))
+    assert stood(cache) == ["shop\0c"]
+    for one in leases:
+        one.close()
+    assert stood(cache) == ["shop\0c"]
+
+
+def test_the_next_layout_is_read_in_short_pieces_beside_the_present_one(cache, model):
+    leave_standing(cache, "a", [1, 2, 3]).close()
+    leave_standing(cache, "a", [1, *range(50)], next_rows=16).close()
+    assert stood(cache) == ["a"]
+    present, spare = model.slots
+    assert present.held == [1, 2, 3]
+    assert [len(piece) for piece in spare.pieces] == [16, 16, 16, 2]
+    assert visit(cache, "a", [1, *range(50)]) == (present, 51)
+
+
+def test_the_next_layout_of_a_closed_file_is_forgotten_too(model):
+    cache = PromptCache(model, 10_000)
+    leave_standing(cache, "shop\0a", [1, 2, 3], next_rows=16).close()
+    cache.forget(closed({"shop\0a"}))
+    assert cache.unread([1, 2, 3]) == 3
