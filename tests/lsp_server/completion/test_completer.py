@@ -683,3 +683,57 @@ async def test_a_new_line_is_read_before_it_is_asked_for(tmp_path):
             await asyncio.sleep(0.005)
     assert engine.requests[1].prefix == "def total(items):\n    x = 1\n    "
     assert len(engine.ended) == 1  # nothing was written for it
+
+
+@pytest.fixture
+def slow_host(monkeypatch):
+    monkeypatch.setattr("lsp_server.host.link._MOMENT_MS", 0.0)
+
+
+def prefills(engine):
+    return [one.prefix for one in engine.requests if not one.stop.max_tokens]
+
+
+@pytest.mark.usefixtures("slow_host")
+async def test_who_pauses_gets_the_prompt_read_once_the_running_completion_has_ended(tmp_path):
+    engine = HeldEngine(WORDS, is_held=True)
+    async with editing(tmp_path, engine) as editor:
+        asked = editor.ask()
+        await editor.begun()
+        editor.completer.paused(URI)
+        await asyncio.sleep(0.05)
+        assert prefills(engine) == []
+        engine.is_held = False
+        await asked
+        while not prefills(engine):
+            await asyncio.sleep(0.005)
+    assert prefills(engine) == ["def total(items):\n    "]
+    assert engine.ended == [FinishReason.END_TOKEN]
+
+
+@pytest.mark.usefixtures("slow_host")
+async def test_who_types_on_before_its_end_gets_no_prompt_read_for_the_pause(tmp_path):
+    engine = HeldEngine(WORDS, is_held=True)
+    async with editing(tmp_path, engine) as editor:
+        asked = editor.ask()
+        await editor.begun()
+        editor.completer.paused(URI)
+        editor.type("r")
+        editor.completer.changed(URI)
+        engine.is_held = False
+        await asked
+        while not engine.ended:
+            await asyncio.sleep(0.005)
+        await asyncio.sleep(0.05)
+    assert prefills(engine) == []
+
+
+async def test_a_quick_host_reads_no_prompt_at_a_pause(tmp_path):
+    engine = HeldEngine(WORDS)
+    async with editing(tmp_path, engine) as editor:
+        await editor.ask()
+        while not editor.link.reads_quickly:
+            await asyncio.sleep(0.005)
+        editor.completer.paused(URI)
+        await asyncio.sleep(0.05)
+    assert prefills(engine) == []
