@@ -4,8 +4,8 @@ Layout `psm` is the model's own. Layout `line` adds token healing: it drops the 
 cursor, whose tokens may differ from those of the whole word, and the answer must begin with it. If
 the model reads the prefix first, `line` also moves the current line behind the middle token, and
 the lines above it back to a multiple of 16, but for the first 16 lines. So typing changes only the
-end of the prompt, and the suffix is read again only every 16 lines. In training, too, a middle
-begins anywhere.
+end of the prompt, and its suffix moves only every 16 lines. Where reading is slow, `Prompt.grown`
+puts that off. In training, too, a middle begins anywhere.
 
 Other files precede this one as in training. Seed-Coder publishes no format, but it was evaluated on
 CrossCodeEval and RepoEval, which name other files in comments.

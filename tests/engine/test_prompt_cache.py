@@ -354,7 +354,8 @@ def stood(cache, principal=""):
 
 def leave_standing(cache, key, token_ids, neighbours=(), principal="", **how):
     """Read a prompt that can go on, and release its slot."""
-    one = StandingPrompt(*(None,) * 2, "", "", path=key, workspace="")
+    unused: Any = None
+    one = StandingPrompt(unused, unused, "", "", path=key, workspace="")
     lease = cache.lease(key, token_ids, 10, neighbours, principal, one, **how)
     read_on(lease)
     return lease

@@ -36,8 +36,17 @@ def model(request):
 
 def built(model, request, budget=LONG):
     shown = [Snippet("b.py", "rate = 3\n", is_open=True)]
-    place = request.prefix, request.suffix, request.layout, budget
-    return build_prompt(*model, *place, path=request.path, snippets=lambda _room: shown)
+    tokenizer, fim = model
+    return build_prompt(
+        tokenizer,
+        fim,
+        request.prefix,
+        request.suffix,
+        request.layout,
+        budget,
+        path=request.path,
+        snippets=lambda _room: shown,
+    )
 
 
 def standing(model, request=ASKED, budget=LONG):
