@@ -259,7 +259,9 @@ async def test_a_document_that_is_looked_at_again_is_read_where_it_was_completed
     assert (again.prefix, again.suffix) == (first.prefix, first.suffix)
 
 
-async def test_a_prompt_is_read_where_the_cursor_rests_in_a_document_that_is_edited(tmp_path):
+async def test_a_prompt_is_read_where_the_cursor_rests_and_completed_once_the_document_is_edited(
+    tmp_path,
+):
     engine = HeldEngine(("",))
     async with served(tmp_path, engine, options={"speculate": True}) as (shown, _):
         shown.open("x = 1\ny = 2\n|")
@@ -269,7 +271,11 @@ async def test_a_prompt_is_read_where_the_cursor_rests_in_a_document_that_is_edi
             cursor = {"textDocument": {"uri": shown.uri}, "position": where}
             shown.client.protocol.notify("foregram/cursor", cursor)
 
-        rest(0, 5)  # a person who only reads pays nothing
+        while not engine.requests:  # at first there is no host yet
+            rest(0, 5)  # for a person who only reads, nothing is written
+            await asyncio.sleep(0.05)
+        engine.requests, (seen, *_) = [], engine.requests
+        assert (seen.prefix, seen.stop.max_tokens) == ("x = 1", 0)
         shown.type("z")
         await shown.items()
         rest(2, 1)  # as the editor tells behind a key: this is read
@@ -278,6 +284,7 @@ async def test_a_prompt_is_read_where_the_cursor_rests_in_a_document_that_is_edi
         while len(engine.requests) < 2:
             await asyncio.sleep(0.005)
     assert [one.prefix for one in engine.requests] == ["x = 1\ny = 2\nz", "x = 1\ny = 2"]
+    assert all(one.stop.max_tokens for one in engine.requests)
 
 
 def ours(**more):
