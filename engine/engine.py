@@ -139,25 +139,29 @@ class Engine(ServedEngine):
             path=request.path,
             snippets=lambda room: self._neighbours.snippets(request, room),
         )
-        grown = self._grown(request)
-        if grown is None or not self._is_quicker(grown, prompt, request.principal):
+        grown = self._quicker(prompt, request)
+        if grown is None:
             return LaidOut(prompt, request)
         if request.stop.max_tokens:
             return LaidOut(grown, request)
         return LaidOut(prompt, request, next_rows=self._felt_rows)
 
+    def _quicker(self, prompt: Prompt, request: CompletionRequest) -> Prompt | None:
+        """Return the document's latest prompt, grown, if a user would feel the time that it saves."""
+        unread_ms = self._unread_ms(prompt, request)
+        grown = self._grown(request) if unread_ms > _FELT_MS else None
+        is_felt = grown is not None and unread_ms - self._unread_ms(grown, request) > _FELT_MS
+        return grown if is_felt else None
+
     def _grown(self, request: CompletionRequest) -> Prompt | None:
-        """Return the document's latest prompt with what was typed since, if it can go on."""
         tokenizer = self._tokenizers.of(request)
         standing = self._prompts.standing(request.principal)
         grown = (one.grown(request, tokenizer, self._prompt_tokens) for one in standing)
         return next(filter(None, grown), None)
 
-    def _is_quicker(self, one: Prompt, other: Prompt, principal: str) -> bool:
-        """Whether a user would feel that there is less to read of one prompt than of another."""
-        unread = (self._prompts.unread(prompt.ids, principal) for prompt in (other, one))
+    def _unread_ms(self, prompt: Prompt, request: CompletionRequest) -> float:
         cost = self._learning.budget.cost
-        return (next(unread) - next(unread)) * cost.ms(MAX_ROWS) / MAX_ROWS > _FELT_MS
+        return self._prompts.unread(prompt.ids, request.principal) * cost.ms(MAX_ROWS) / MAX_ROWS
 
     @property
     def _felt_rows(self) -> int:

@@ -156,6 +156,8 @@ class PromptCache:
     def _begin(self, key: CacheKey, token_ids: list[int], capacity: int) -> tuple[_Entry, int]:
         """Copy the longest held beginning of `token_ids` into the key's slot."""
         longest = self._longest(key.principal, token_ids)
+        if longest == key._replace(is_spare=True) and not self._entries[longest].is_leased:
+            self._entries[key] = self._entries.pop(longest)
         entry = self._fitting(key, capacity) or self._made(key, capacity, longest)
         longest = self._longest(key.principal, token_ids)  # making room may have evicted it
         source = None if longest is None else self._entries[longest]

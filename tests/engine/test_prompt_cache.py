@@ -390,7 +390,8 @@ def test_the_next_layout_is_read_in_short_pieces_beside_the_present_one(cache, m
     present, spare = model.slots
     assert present.held == [1, 2, 3]
     assert [len(piece) for piece in spare.pieces] == [16, 16, 16, 2]
-    assert visit(cache, "a", [1, *range(50)]) == (present, 51)
+    assert visit(cache, "a", [1, *range(50)]) == (spare, 51)  # it takes the other's place
+    assert cache.num_bytes() == spare.num_bytes
 
 
 def test_the_next_layout_of_a_closed_file_is_forgotten_too(model):
