@@ -243,15 +243,16 @@ async def test_a_host_that_has_lost_a_cell_is_given_it_again(tmp_path):
     assert prompt(engine) == ("import os\n\ny = ", "")
 
 
-async def test_after_an_enter_in_a_cell_its_prompt_is_read_ahead(tmp_path):
+async def test_where_the_cursor_rests_in_a_cell_its_prompt_is_read_ahead(tmp_path):
     engine = HeldEngine()
     async with connected(tmp_path, engine, speculate=True) as client:
         client.open(a="import os", b="x = 1")
         await client.complete("b")
         client.edit("b", 5, 5, "\n")
+        where = {"line": 1, "character": 0}
+        client.notify("foregram/cursor", textDocument={"uri": uri("b")}, position=where)
         read = partial(until, lambda: prompt(engine) == ("import os\n\nx = 1\n", ""), "a prompt")
         await asyncio.to_thread(read)
-        assert engine.requests[-1].stop.max_tokens == 0
 
 
 async def test_the_repository_is_asked_with_the_whole_notebook(tmp_path):

@@ -236,7 +236,7 @@ async def test_a_large_paste_leads_to_no_edit_and_an_accepted_suggestion_does(tm
         await opened(shown)
         shown.replace(types.Position(4, 0), types.Position(4, 0), "print()\n" * 9)
         assert await reason_of(shown) == "bulk_edit"
-        await shown.run("foregram.accept", "its id")
+        await shown.run("foregram.accept", "its id", 3)
         assert await edits(shown)
 
 
