@@ -198,6 +198,7 @@ class Session:
         self._begin(self._send_ahead(uri))
         self._begin(self.next_edits.follow(uri))
         self._begin(self._retract())
+        self._begin(self.link.report())
         if self._prefetches:
             self.completer.paused(uri)
 

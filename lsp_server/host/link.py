@@ -37,7 +37,7 @@ _Outcome = TypeVar("_Outcome")
 _Build = Callable[..., CompleteRequest]  # takes arguments known only when the request goes out
 _Edit = Callable[[], EditTask | None]
 _ATTEMPTS = 3  # a host may have forgotten the documents, or been replaced
-_LEAVE_S = 1.0  # seconds to send the feedback that is left
+_REPORT_S = 1.0  # seconds to send the feedback that is left
 _WATCH_S = 3.0  # seconds between status checks while a request has no answer
 _ACCEPT_S = 1.0  # seconds that a cancelled request may take to be accepted
 _MOMENT_MS = 300.0  # milliseconds in which a quick host reads a whole prompt
@@ -161,17 +161,21 @@ class HostLink:
         await asyncio.sleep(error.retry_after_s)
 
     def tell(self, completion_id: str, kind: FeedbackKind, length: int | None = None) -> None:
-        """Tell with the next request what became of a completion; `length` in code points."""
+        """Note what became of a completion, for the next request; `length` in code points."""
         self._feedback.append(Feedback(self.client_id, completion_id, kind, length))
 
-    async def leave(self) -> None:
-        """Send the remaining feedback and have the host close all documents."""
+    async def report(self) -> None:
+        """Send the feedback that no request has taken yet."""
         client = self.search.client
         with suppress(HostGoneError, TimeoutError):
-            async with asyncio.timeout(_LEAVE_S):
+            async with asyncio.timeout(_REPORT_S):
                 while client is not None and self._feedback:
                     with suppress(HostRefusedError):  # the host has forgotten that completion
                         await client.send(self._feedback.popleft())
+
+    async def leave(self) -> None:
+        """Send the remaining feedback and have the host close all documents."""
+        await self.report()
         await self.documents.leave()
         await self.search.leave()
 

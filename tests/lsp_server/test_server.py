@@ -178,6 +178,16 @@ async def test_what_becomes_of_completions_is_counted_with_the_next_request(tmp_
         assert f'foregram_feedback_total{{kind="{kind}"}} {count}.0' in page
 
 
+async def test_an_accept_with_no_request_behind_it_is_counted_at_the_next_pause(tmp_path):
+    async with served(tmp_path, HeldEngine(WORDS)) as (shown, host):
+        shown.open(SOURCE)
+        (item,) = await shown.items()
+        await shown.run("foregram.accept", *item.command.arguments)
+        shown.type(item.insert_text)
+        while 'kind="accepted"} 1.0' not in (await host.client.get("/metrics")).text:
+            await asyncio.sleep(0.005)
+
+
 async def test_what_is_counted_of_an_accept_was_on_the_screen(tmp_path):
     """The running completion may have become longer meanwhile, and some of it is typed or taken."""
     engine = HeldEngine((Chunk("return items", is_sure=True), "[0]", "\n    "), is_held=True)

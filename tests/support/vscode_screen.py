@@ -41,15 +41,19 @@ READER = r"""
     (line) => line.filter((piece) => piece[0]).map((piece) => piece[1]).join('')).join('\n');
   const preview = () => lines().map(
     (line) => line.map((piece) => piece[1]).join('')).join('\n');
-  function watch(pause) {
-    const seen = { polls: 0, gaps: 0, previews: [] };
-    const timer = setInterval(() => {
-      seen.polls += 1;
+  // A message sent from a frame arrives once that is painted: no one sees what changes in between.
+  function watch() {
+    const seen = { frames: 0, gaps: 0, previews: [] };
+    const painted = new MessageChannel();
+    painted.port1.onmessage = () => {
+      seen.frames += 1;
       if (!ghost()) seen.gaps += 1;
       const now = preview();
       if (seen.previews[seen.previews.length - 1] !== now) seen.previews.push(now);
-    }, pause);
-    window.foregramTest.end = () => { clearInterval(timer); return seen; };
+      requestAnimationFrame(() => painted.port2.postMessage(null));
+    };
+    painted.port2.postMessage(null);
+    window.foregramTest.end = () => { painted.port1.close(); return seen; };
   }
   window.foregramTest = { lines, ghost, preview, watch };
 })();
@@ -128,10 +132,10 @@ class NextEdit:
 
 @dataclass(frozen=True)
 class Watched:
-    """A record of the screen, polled every 20 ms."""
+    """A record of the frames that were painted."""
 
-    polls: int
-    gaps: int  # polls without any ghost text
+    frames: int
+    gaps: int  # frames without any ghost text
     previews: tuple[str, ...]  # the texts with their ghost text, in order
 
 

@@ -159,11 +159,11 @@ class Window:
 
     def type_watched(self, text: str, *, pause_ms: float = 80) -> Watched:
         """Press the keys of a text, and return a record of the screen meanwhile."""
-        self.page.evaluate("() => foregramTest.watch(20)")
+        self.page.evaluate("() => foregramTest.watch()")
         self.type(text, pause_ms=pause_ms)
         self._pause(1.0)  # a late answer may still remove the ghost text
         seen = self.page.evaluate("() => foregramTest.end()")
-        return Watched(seen["polls"], seen["gaps"], tuple(seen["previews"]))
+        return Watched(seen["frames"], seen["gaps"], tuple(seen["previews"]))
 
     def screen(self) -> Screen:
         return read_screen(self.page)

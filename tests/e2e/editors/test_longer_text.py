@@ -1,6 +1,9 @@
 """Ghost text that grows: a longer one takes the place of the shorter one, which never goes away."""
 
+from contextlib import suppress
+
 import pytest
+from playwright.sync_api import TimeoutError as PageTimeout
 
 from tests.support.neovim import ALL_WAYS
 from tests.support.polling import until
@@ -36,6 +39,8 @@ def window(code, script):
 
         def is_shown() -> bool:
             opened.type(" ")  # VS Code does not always ask for the first keys in a window
+            with suppress(PageTimeout):
+                opened.page.wait_for_function("() => foregramTest.ghost()", timeout=3000)
             return bool(opened.ghost())
 
         opened.until(is_shown, "ghost text")
@@ -50,7 +55,7 @@ def wait_for_all_messages(script, window):
 
 
 def test_vscode_lengthens_what_it_shows_and_never_takes_it_away(window, script):
-    window.page.evaluate("() => foregramTest.watch(5)")
+    window.page.evaluate("() => foregramTest.watch()")
     has_more(script)
     window.until(lambda: "print" in window.ghost(), "the longer text")
     has_more(script, f"{WHOLE}\nend()")

@@ -46,7 +46,7 @@ def test_typing_along_never_takes_the_ghost_text_away(at):
         seen = window.wait_for_ghost()
         typed = seen.ghost[:16]
         watched = window.type_watched(typed)
-        assert watched.polls > len(typed)
+        assert watched.frames > len(typed)
         assert watched.gaps == 0
         assert set(watched.previews) == {seen.preview}
         assert window.ghost() == seen.ghost[len(typed) :]

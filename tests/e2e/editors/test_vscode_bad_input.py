@@ -148,7 +148,7 @@ def test_a_read_only_editor_takes_no_key_and_shows_no_ghost_text(code):
         asked = window.type_watched("s")
         for watched in (typed, asked):
             assert watched.previews == (LOOP.text,)
-            assert watched.gaps == watched.polls > 20
+            assert watched.gaps == watched.frames > 20
         assert window.status() == ready
         assert not own_messages(window)
 

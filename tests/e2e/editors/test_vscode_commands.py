@@ -19,7 +19,7 @@ def test_completion_is_switched_off_and_on_everywhere(code):
         window.command("foregram: Turn On or Off Everywhere")
         window.wait_for_status("circle-slash", saying="Suggestions are off")
         watched = window.type_watched("tot")
-        assert watched.gaps == watched.polls
+        assert watched.gaps == watched.frames
         assert code.server.settings()["foregram.enable"] is False
         assert not (window.folder / ".vscode").exists()
         window.command("foregram: Turn On or Off Everywhere")

@@ -49,7 +49,7 @@ def test_one_server_completes_in_files_of_all_folders(window, environ):
 def test_the_ignore_file_of_one_folder_holds_for_this_folder_alone(window):
     put_caret(window, "draft_toys.py")
     watched = window.type_watched("total")
-    assert watched.gaps == watched.polls
+    assert watched.gaps == watched.frames
     window.wait_for_status("circle-slash", saying=Reason.IGNORED_FILE.sentence)
     put_caret(window, "draft_books.py")
     window.type("total")
