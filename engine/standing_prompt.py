@@ -33,13 +33,14 @@ class StandingPrompt:
         self, request: CompletionRequest, tokenizer: TextCodec, usual_tokens: int
     ) -> Prompt | None:
         """Return this prompt with what was typed since; None after any other change."""
-        start = self.frame.start
         is_same = (
             request.layout == "line"
             and (self.path, self.workspace) == (request.path, request.workspace)
             and self.suffix == request.suffix
-            and len(request.prefix) >= start
-            and self.prefix[:start] == request.prefix[:start]
+            and request.prefix.startswith(self.prefix[: self.frame.start])
+            # A file that is no longer offered may be closed, ignored or secret by now.
+            and {one.path for one in request.open_buffers}.issuperset(self.prompt.neighbours)
+            and {one.path for one in request.repository}.issuperset(self.prompt.repository)
         )
         if not is_same:
             return None

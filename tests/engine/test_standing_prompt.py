@@ -6,13 +6,19 @@ import pytest
 
 from engine.model.fim import find_fim_format
 from engine.model.prompt import build_prompt
-from engine.request import CompletionRequest, Snippet
+from engine.request import Buffer, CompletionRequest, Snippet
 from engine.standing_prompt import StandingPrompt
 from tests.support.byte_tokenizer import CONTROL_TOKENS, MELLUM_TOKENS, own_tokenizer
 
 ABOVE = "import os\n\n\n" + "".join(f"def f{number}(): ...\n" for number in range(17))
+SHOWN = Snippet("b.py", "rate = 3\n", is_open=True), Snippet("c.py", "tax = 2\n")
 ASKED = CompletionRequest(
-    prefix=f"{ABOVE}x = ", suffix="\nprint(x)\n", path="a.py", workspace="shop"
+    prefix=f"{ABOVE}x = ",
+    suffix="\nprint(x)\n",
+    path="a.py",
+    open_buffers=(Buffer("b.py", "rate = 3\n"),),
+    repository=SHOWN[1:],
+    workspace="shop",
 )
 LONG = 1000
 TYPED = ["", "y", "call(first, se", "1\n", "f1()\n\nif x:\n    x += " + "1\n" * 20 + "x"]
@@ -23,6 +29,8 @@ CHANGES = {
     "another workspace": {"workspace": "mill"},
     "above the text": {"prefix": ASKED.prefix.replace("os", "re")},
     "up to above the text": {"prefix": "import os\n"},
+    "a shown file is closed": {"open_buffers": ()},
+    "a shown file may not be shown": {"repository": ()},
     "another layout": {"layout": "psm"},
     "too much text": {"prefix": ASKED.prefix + "long, " * LONG},
 }
@@ -35,7 +43,6 @@ def model(request):
 
 
 def built(model, request, budget=LONG):
-    shown = [Snippet("b.py", "rate = 3\n", is_open=True)]
     tokenizer, fim = model
     return build_prompt(
         tokenizer,
@@ -45,7 +52,7 @@ def built(model, request, budget=LONG):
         request.layout,
         budget,
         path=request.path,
-        snippets=lambda _room: shown,
+        snippets=lambda _room: SHOWN,
     )
 
 
