@@ -114,8 +114,7 @@ class InlineCompleter:
     def _prefill_next(self) -> None:
         running = (self._running.get(self._resting), self._ahead)
         if self._resting and all(one is None or one.end is not None for one in running):
-            uri, self._resting = self._resting, ""
-            self.prefill(uri)
+            self.prefill(self._resting)
 
     def rested(self, uri: str, position: types.Position, *, is_written: bool) -> None:
         """Prefill the prompt at the cursor, unless the last completion was there.
@@ -295,6 +294,8 @@ class InlineCompleter:
         with suppress(HostGoneError, HostRefusedError):
             async for _ in self._link.complete(anchor, _PREFILL, is_prefetch=True):
                 pass
+        if self._resting == anchor.document.uri:  # one that was cancelled is begun again
+            self._resting = ""
 
     def _stop(self, uri: str) -> None:
         if (former := self._running.pop(uri, None)) is not None:

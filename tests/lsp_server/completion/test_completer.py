@@ -710,6 +710,33 @@ async def test_who_pauses_gets_the_prompt_read_once_the_running_completion_has_e
 
 
 @pytest.mark.usefixtures("slow_host")
+async def test_a_prompt_whose_reading_made_way_for_writing_ahead_is_read_then(
+    tmp_path, monkeypatch
+):
+    engine, read = HeldEngine(WORDS, is_held=True), []
+    async with editing(tmp_path, engine, speculate=True) as editor:
+        complete = editor.link.complete
+
+        async def slowly(anchor, stop, *others, **how):
+            if not stop.max_tokens:
+                await asyncio.sleep(0.1)
+                read.append(len(engine.ended))
+            async for event in complete(anchor, stop, *others, **how):
+                yield event
+
+        monkeypatch.setattr(editor.link, "complete", slowly)
+        asked = editor.ask()
+        await editor.begun()
+        editor.completer.paused(URI)
+        engine.is_held = False
+        await asked
+        async with asyncio.timeout(10):
+            while not read:
+                await asyncio.sleep(0.005)
+    assert read == [2]
+
+
+@pytest.mark.usefixtures("slow_host")
 async def test_who_types_on_before_its_end_gets_no_prompt_read_for_the_pause(tmp_path):
     engine = HeldEngine(WORDS, is_held=True)
     async with editing(tmp_path, engine) as editor:
