@@ -74,6 +74,7 @@ class Snippet(Message, frozen=True):
     """Whole lines of another file that the model may read before the file at the cursor."""
 
     path: Annotated[str, Meta(max_length=1024)]
+    # Empty for a file that an earlier request showed: what a prompt has of it may stay there.
     text: Annotated[str, Meta(max_length=MAX_SNIPPET_CHARS)]
     is_open: bool = False  # else it comes from the repository's index
 

@@ -185,7 +185,7 @@ def _present(snippets: Sequence[Snippet], buffers: Sequence[Buffer]) -> tuple[Sn
     held: dict[str, frozenset[str]] = {}  # lines by path, of which there may be several snippets
     present = []
     for one in snippets:
-        if len(one.path) > MOST_PATH_CHARS:
+        if not one.text or len(one.path) > MOST_PATH_CHARS:
             continue
         text = one.text
         if one.path in texts:

@@ -32,7 +32,10 @@ class StandingPrompt:
     def grown(
         self, request: CompletionRequest, tokenizer: TextCodec, usual_tokens: int
     ) -> Prompt | None:
-        """Return this prompt with what was typed since; None after any other change."""
+        """Return this prompt with what was typed since; None after another change of its document.
+
+        Other files keep the text that it shows of them, as long as the request offers them.
+        """
         is_same = (
             request.layout == "line"
             and (self.path, self.workspace) == (request.path, request.workspace)

@@ -23,7 +23,7 @@ from lsp_server.repository import definitions, source_text, store
 from lsp_server.repository.cursor_view import CursorView
 from lsp_server.repository.index_updates import IndexUpdates
 from lsp_server.repository.indexer import IndexJob, IndexReport
-from lsp_server.repository.retrieval import KeptChoices, Retrieval
+from lsp_server.repository.retrieval import KeptChoices, Retrieval, SentExcerpts
 from lsp_server.repository.store import Excerpt, Stamp, Store, StoreError
 from lsp_server.settings import Settings
 
@@ -57,7 +57,7 @@ class FolderIndex:
         chosen = settings.allow_secret_files, settings.repository_globs or ()
         job = IndexJob(str(folder), str(self._path), *chosen)
         self._files, self._sent_files = job.files(), job.files()  # each for a thread of its own
-        self._choices = KeptChoices()
+        self._choices, self._sent = KeptChoices(), SentExcerpts()
         self._retrieval: Retrieval | None = None
         self._identity: tuple[int, int] | None = None  # device and inode of the file opened last
         self._loop = asyncio.get_running_loop()
@@ -73,15 +73,21 @@ class FolderIndex:
         return self._trouble or self.updates.problem
 
     async def shown(self, uri: str, view: CursorView, *, is_quick: bool) -> tuple[Snippet, ...]:
-        """Return the best snippets to send, or the last if late. `is_quick`: see `KeptChoices`."""
+        """Return the best snippets to send, or the last if late. `is_quick`: see `KeptChoices`.
+
+        Behind them, without text, stand files sent earlier that may still be shown.
+        """
         answer = partial(self._answer, uri, view, is_quick=is_quick)
         found = await self._questions.in_time(uri, answer)
         last = self._choices.last(uri) if found is None else found
-        fitting = [one for one in last[:MAX_SNIPPETS] if len(one.path) <= _LONGEST_PATH]
-        judged: Sequence[Excerpt] | None = fitting
-        if fitting:
-            judged = await self._judgements.in_time(uri, partial(self._sendable, fitting))
+        fitting = [one for one in last if len(one.path) <= _LONGEST_PATH]
+        wanted = [*fitting, *self._sent.earlier(uri, fitting)][:MAX_SNIPPETS]
+        judged: Sequence[Excerpt] | None = wanted
+        if wanted:
+            judged = await self._judgements.in_time(uri, partial(self._sendable, wanted))
         self.is_late = found is None or judged is None
+        if judged is not None:
+            self._sent.note(uri, judged)
         return tuple(Snippet(one.path, one.text) for one in judged or ())
 
     def close(self) -> None:

@@ -16,6 +16,7 @@ from lsp_server.repository.store import Excerpt, Stamp, Store
 _TIERS = (1_000, 2_000)  # characters of definitions in each tier
 _MOST_FILES = 6  # files in a tier
 _MOST_DOCUMENTS = 32  # documents whose last choice is kept
+_MOST_SENT = 24  # files, about three choices: a prompt goes on over that many
 _MOST_CHARS = 6_000  # characters shown in all, 5.9 for each of the 1,024 tokens that they may take
 
 
@@ -134,6 +135,26 @@ class KeptChoices:
         self._kept[document] = _Choice(place, names, chosen)
         if len(self._kept) > _MOST_DOCUMENTS:
             del self._kept[next(iter(self._kept))]
+
+
+class SentExcerpts:
+    """What was sent for each document lately, without its text: a prompt may show it still."""
+
+    def __init__(self) -> None:
+        self._sent: dict[str, list[Excerpt]] = {}  # by document, the newest last
+
+    def earlier(self, document: str, chosen: Sequence[Excerpt]) -> list[Excerpt]:
+        """Return those of other files than the chosen ones, the latest first."""
+        paths = {one.path for one in chosen}
+        return [one for one in self._sent.get(document, ()) if one.path not in paths]
+
+    def note(self, document: str, sent: Sequence[Excerpt]) -> None:
+        """Keep one excerpt of each file that was sent, best those of the latest choice."""
+        self._sent.pop(document, None)
+        by_path = {one.path: one._replace(text="") for one in sent}
+        self._sent[document] = list(by_path.values())[:_MOST_SENT]
+        if len(self._sent) > _MOST_DOCUMENTS:
+            del self._sent[next(iter(self._sent))]
 
 
 def _is_news(chosen: Sequence[Excerpt], kept: Sequence[Excerpt]) -> bool:

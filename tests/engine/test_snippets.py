@@ -276,6 +276,12 @@ def test_what_it_shows_of_an_open_file_is_what_stands_there_now_and_stands_there
     assert all("    rows: list[Row]" not in one.text for one in rest)
 
 
+def test_nothing_is_shown_of_a_file_that_is_offered_without_text():
+    (snippet,) = in_repository("def f(a): ...\n")
+    asked = replace(request(), repository=(Snippet(snippet.path, ""), snippet))
+    assert related(asked, 400) == related(replace(asked, repository=(snippet,)), 400)
+
+
 def test_nothing_is_shown_by_the_repository_of_an_open_file_longer_than_any_in_it():
     (snippet,) = in_repository("def f(a): ...\n")
     short, huge = (Buffer(snippet.path, snippet.text * number) for number in (1, 100_000))

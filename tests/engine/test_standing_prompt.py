@@ -93,6 +93,12 @@ def test_it_does_not_go_on_after_another_change(change):
     assert standing(model).grown(replace(ASKED, **change), tokenizer, LONG) is None
 
 
+def test_it_goes_on_with_a_file_that_is_no_longer_best_as_long_as_it_is_offered(model):
+    offered = Snippet("d.py", "fee = 1\n"), Snippet("c.py", "")
+    grown = standing(model).grown(replace(ASKED, repository=offered), model[0], LONG)
+    assert grown == built(model, ASKED)
+
+
 def test_it_goes_on_in_a_file_of_which_it_shows_the_end_alone(model):
     asked = replace(ASKED, prefix="# the beginning\n" * LONG + ASKED.prefix)
     request = replace(asked, prefix=asked.prefix + "y")

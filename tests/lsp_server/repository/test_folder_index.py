@@ -114,6 +114,24 @@ async def test_what_changes_is_followed_and_what_becomes_ignored_is_gone(work, t
         assert set(await found(index)) >= {"store.py"}
 
 
+async def test_what_was_sent_is_offered_still_until_it_changes_or_becomes_ignored(work, tmp_path):
+    """A prompt that goes on shows it."""
+    for name in ("rates", "taxes"):
+        (work / f"{name}.py").write_text(f"def load_{name}(number: int): ...\n")
+    async with entered(work, tmp_path) as index:
+        await index.updates.done()
+        for name, expected in (("rates", {"rates.py"}), ("taxes", {"rates.py", "taxes.py"})):
+            view = CursorView("cart.py", [f"from {name} import load_{name}", f"load_{name}("], [""])
+            snippets: tuple[Snippet, ...] = ()
+            while not snippets or index.trouble:
+                snippets = await index.shown("file:///c", view, is_quick=True)
+            assert {one.path for one in snippets} >= expected
+        assert [one.text for one in snippets if one.path == "rates.py"] == [""]
+        (work / ".gitignore").write_text("rates.py\n")
+        left = await index.shown("file:///c", view, is_quick=True)
+        assert "rates.py" not in {one.path for one in left}
+
+
 async def test_an_index_that_a_question_finds_damaged_is_made_anew(work, tmp_path):
     """No file has changed, so no job would notice."""
     async with indexed(work, tmp_path) as index:
