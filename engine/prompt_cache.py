@@ -158,6 +158,7 @@ class PromptCache:
         longest = self._longest(key.principal, token_ids)
         if longest == key._replace(is_spare=True) and not self._entries[longest].is_leased:
             self._entries[key] = self._entries.pop(longest)
+            longest = key
         entry = self._fitting(key, capacity) or self._made(key, capacity, longest)
         longest = self._longest(key.principal, token_ids)  # making room may have evicted it
         source = None if longest is None else self._entries[longest]

@@ -41,6 +41,7 @@ _REPORT_S = 1.0  # seconds to send the feedback that is left
 _WATCH_S = 3.0  # seconds between status checks while a request has no answer
 _ACCEPT_S = 1.0  # seconds that a cancelled request may take to be accepted
 _MOMENT_MS = 300.0  # milliseconds in which a quick host reads a whole prompt
+_TELLING_PART = 0.1  # of a prompt: a GPU reads three tokens in the time of a hundred
 ANY_LENGTH = StopRules()
 _SHORT_WAIT_S = 2.0  # longest pause in seconds that a request waits out after a 429
 _PAST = Problem("superseded", "the host holds a newer state of the document")
@@ -55,6 +56,7 @@ class HostLink:
         self, workspace: Workspace, files: WorkspaceFiles, find: FindHost, watch: Watch
     ) -> None:
         self.last: tuple[str, Done] | None = None  # URI and result of the last completion
+        self.reads_quickly = False  # the host reads a whole prompt in a moment, as far as is known
         self.quota = ""  # the host's last message about this user's quota
         self.failure = ""  # the host's message if the last completion failed
         self.client_id = uuid.uuid4().hex  # of this server
@@ -69,15 +71,6 @@ class HostLink:
         """Leave the host and search for another."""
         await self.documents.leave()
         await self.search.restart()
-
-    @property
-    def reads_quickly(self) -> bool:
-        """Whether the host reads a whole prompt in a moment, judging by the last completion."""
-        if self.last is None:
-            return False
-        cost = self.last[1].cost
-        num_read = max(cost.prompt_tokens - cost.reused_tokens, 1)
-        return cost.prefill_ms / num_read * cost.prompt_tokens < _MOMENT_MS
 
     async def complete(
         self,
@@ -138,8 +131,15 @@ class HostLink:
 
     def _note(self, event: CompleteEvent, anchor: Anchor | None) -> None:
         self.failure = event.message if isinstance(event, Failed) else ""
-        if isinstance(event, Done) and anchor is not None:
+        if not isinstance(event, Done):
+            return
+        if anchor is not None:
             self.last = anchor.document.uri, event
+        cost = event.cost
+        num_read = cost.prompt_tokens - cost.reused_tokens
+        if num_read >= _TELLING_PART * cost.prompt_tokens:
+            parts = cost.prompt_tokens / max(num_read, 1)
+            self.reads_quickly = parts * cost.prefill_ms < _MOMENT_MS
 
     async def _watch(self, client: HostClient) -> None:
         """Leave a host that hangs; one that is merely slow still answers status requests."""
