@@ -37,8 +37,9 @@ def decoded(content: bytes, kind: type[_Kind]) -> _Kind:
         whole = _HALF.sub(lambda match: rb"\ufffd" if match[1] else match[0], content)
         if whole != content:
             return decoded(whole, kind)
-        reason = "the body is not UTF-8" if isinstance(error, UnicodeDecodeError) else str(error)
-        raise InputError(reason) from error
+        # msgspec 0.23 raises the same error for bytes that are not UTF-8 as for other faults.
+        is_text = content.decode(errors="ignore").encode() == content
+        raise InputError(str(error) if is_text else "the body is not UTF-8") from error
     except RecursionError as error:
         raise InputError("the body is nested too deeply") from error
 

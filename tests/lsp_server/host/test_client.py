@@ -159,7 +159,7 @@ async def test_a_host_that_is_not_there_is_gone(tmp_path):
         (STREAM + piece(CHUNK + CHUNK[:7]), "RemoteProtocolError"),
         (STREAM + piece(CHUNK) + piece(b'{"type":"news"}\n') + piece(b""), "news"),
         (STREAM + piece(CHUNK) + piece(b"\xff\n") + piece(b""), "DecodeError"),
-        (STREAM + piece(CHUNK) + piece(CHUNK.replace(b"one", b"\xff")) + piece(b""), "Unicode"),
+        (STREAM + piece(CHUNK) + piece(CHUNK.replace(b"one", b"\xff")) + piece(b""), "(?i)utf-8"),
         (STREAM + piece(CHUNK) + piece(b"[" * 90_000 + b"\n") + piece(b""), "stopped answering"),
         (STREAM + piece(CHUNK) + piece(CHUNK[:-4]) + piece(b""), "truncated"),
         (STREAM + piece(CHUNK) + piece(b""), "in the middle"),  # whole, but for its end
