@@ -137,9 +137,9 @@ class HostLink:
             self.last = anchor.document.uri, event
         cost = event.cost
         num_read = cost.prompt_tokens - cost.reused_tokens
-        if num_read >= _TELLING_PART * cost.prompt_tokens:
-            parts = cost.prompt_tokens / max(num_read, 1)
-            self.reads_quickly = parts * cost.prefill_ms < _MOMENT_MS
+        if num_read >= max(_TELLING_PART * cost.prompt_tokens, 1):
+            whole_ms = cost.prefill_ms * cost.prompt_tokens / num_read
+            self.reads_quickly = whole_ms < _MOMENT_MS
 
     async def _watch(self, client: HostClient) -> None:
         """Leave a host that hangs; one that is merely slow still answers status requests."""

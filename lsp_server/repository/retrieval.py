@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Sequence
 from functools import cache
 from itertools import chain
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from engine.text.lines import STEADY_LINES, last_anchor
 from lsp_server.repository.chunk_search import ChunkSearch
@@ -13,9 +13,10 @@ from lsp_server.repository.definitions import Definition
 from lsp_server.repository.source_files import SourceFiles
 from lsp_server.repository.store import Excerpt, Stamp, Store
 
+_Kept = TypeVar("_Kept")
 _TIERS = (1_000, 2_000)  # characters of definitions in each tier
 _MOST_FILES = 6  # files in a tier
-_MOST_DOCUMENTS = 32  # documents whose last choice is kept
+_MOST_DOCUMENTS = 32  # documents of which something is kept
 _MOST_SENT = 24  # files, about three choices: a prompt goes on over that many
 _MOST_CHARS = 6_000  # characters shown in all, 5.9 for each of the 1,024 tokens that they may take
 
@@ -131,10 +132,7 @@ class KeptChoices:
         chosen: Sequence[Excerpt] = retrieval.shown(view)
         if kept is not None and not _is_news(chosen, kept.shown):
             chosen = kept.shown
-        self._kept.pop(document, None)
-        self._kept[document] = _Choice(place, names, chosen)
-        if len(self._kept) > _MOST_DOCUMENTS:
-            del self._kept[next(iter(self._kept))]
+        _keep(self._kept, document, _Choice(place, names, chosen))
 
 
 class SentExcerpts:
@@ -149,12 +147,17 @@ class SentExcerpts:
         return [one for one in self._sent.get(document, ()) if one.path not in paths]
 
     def note(self, document: str, sent: Sequence[Excerpt]) -> None:
-        """Keep one excerpt of each file that was sent, best those of the latest choice."""
-        self._sent.pop(document, None)
+        """Keep what was sent, the latest choice first: one excerpt of each file."""
         by_path = {one.path: one._replace(text="") for one in sent}
-        self._sent[document] = list(by_path.values())[:_MOST_SENT]
-        if len(self._sent) > _MOST_DOCUMENTS:
-            del self._sent[next(iter(self._sent))]
+        _keep(self._sent, document, list(by_path.values())[:_MOST_SENT])
+
+
+def _keep(kept: dict[str, _Kept], document: str, one: _Kept) -> None:
+    """Keep it as the document's newest; beyond `_MOST_DOCUMENTS` the oldest goes."""
+    kept.pop(document, None)
+    kept[document] = one
+    if len(kept) > _MOST_DOCUMENTS:
+        del kept[next(iter(kept))]
 
 
 def _is_news(chosen: Sequence[Excerpt], kept: Sequence[Excerpt]) -> bool:
