@@ -30,9 +30,10 @@ from engine.text.suffix import repeats
 _DECODED_TOKENS = 256  # written tokens that every slot has room for at least
 _REMEMBERED_CHARS = 40  # per workspace and prompt token, several times a token's length
 _EDIT_CHARS = 3  # per prompt token, of what an edit's prompt shows besides its block
-PROMPT_TOKENS = 1024  # the fewest of `affordable_prompt`; 7b reads as many in 51 ms on an H200
+PROMPT_TOKENS = 1024  # the fewest of a `PromptSizes`; 7b reads as many in 51 ms on an H200
 _FELT_MS = 100.0  # milliseconds by which a prompt that was read before has to be quicker
 _KV_PROMPTS = 5  # kept, by a small model: a key in one of so many files reads only what is new
+_KV_LAYOUTS = 2.75  # largest prompts, one of them grown: a document's present and next one, and more
 
 
 def step(model: CausalModel, running: Collection[Sequence]) -> None:
@@ -48,6 +49,17 @@ def step(model: CausalModel, running: Collection[Sequence]) -> None:
         for one in steps:
             if not one.is_done:
                 one.fail(error)
+
+
+class PromptSizes(NamedTuple):
+    """Tokens of a prompt: the most, and where reading them takes long, of the first one."""
+
+    most: int = PROMPT_TOKENS
+    first: int = PROMPT_TOKENS
+
+    def within(self, context: int) -> "PromptSizes":
+        """Return sizes that leave half of a context to the answer."""
+        return PromptSizes(*(min(one, context // 2) for one in self))
 
 
 class LaidOut(NamedTuple):
@@ -66,23 +78,24 @@ class Engine(ServedEngine):
         self,
         model: LoadedModel,
         learning: Learning,
-        prompt_tokens: int = PROMPT_TOKENS,
+        sizes: PromptSizes = PromptSizes(),  # noqa: B008 - it cannot change
         kv_bytes: int | None = None,  # of cached prompts; a model may have reserved less
     ) -> None:
         causal_lm = model.causal_lm
         self.max_sequences = causal_lm.max_sequences
         self.model = model
         self._learning = learning
-        self._prompt_tokens = min(prompt_tokens, causal_lm.max_context // 2)
-        kv_bytes = kv_bytes or causal_lm.kv_bytes(_KV_PROMPTS * self._prompt_tokens)
+        self._sizes = sizes.within(causal_lm.max_context)
+        kept = max(_KV_PROMPTS * self._sizes.first, _KV_LAYOUTS * self._sizes.most)
+        kv_bytes = kv_bytes or causal_lm.kv_bytes(int(kept))
         self._neighbours = Neighbours(lambda text: len(model.tokenizer.encode(text)))
         # Most of a prompt is unchanged since the last key; encoding all of it takes 10 ms.
-        most_chars = _REMEMBERED_CHARS * self._prompt_tokens
+        most_chars = _REMEMBERED_CHARS * self._sizes.most
         self._tokenizers = PerWorkspace(lambda: model.tokenizer.remembering(most_chars))
         self._prompts = PromptCache(causal_lm, kv_bytes)
         self._drafters = Drafters(model.tokenizer, causal_lm.vocab_size, learning)
         self._edits = EditLayout(
-            model.name, model.tokenizer, self.chat_prompt, _EDIT_CHARS * self._prompt_tokens
+            model.name, model.tokenizer, self.chat_prompt, _EDIT_CHARS * self._sizes.first
         )
         self._has_chat = has_chat_template(model.tokenizer)
         self._under_way = WeakSet[Sequence]()
@@ -129,34 +142,43 @@ class Engine(ServedEngine):
             most = model.causal_lm.max_context - 1
             raw = raw_prompt(model.tokenizer, model.fim, request.prefix, most)
             return LaidOut(raw.prompt, replace(request, prefix=raw.prefix, suffix=raw.suffix))
-        prompt = build_prompt(
+        prompt = self._prompt(request, self._sizes.most)
+        return self._laid_out_sooner(prompt, request) or LaidOut(prompt, request)
+
+    def _prompt(self, request: CompletionRequest, most_tokens: int) -> Prompt:
+        return build_prompt(
             self._tokenizers.of(request),
-            model.fim,
+            self.model.fim,
             request.prefix,
             request.suffix,
             request.layout,
-            self._prompt_tokens,
+            most_tokens,
             path=request.path,
             snippets=lambda room: self._neighbours.snippets(request, room),
         )
-        grown = self._quicker(prompt, request)
-        if grown is None:
-            return LaidOut(prompt, request)
-        if request.stop.max_tokens:
-            return LaidOut(grown, request)
-        return LaidOut(prompt, request, next_rows=self._felt_rows)
 
-    def _quicker(self, prompt: Prompt, request: CompletionRequest) -> Prompt | None:
-        """Return the document's latest prompt, grown, if a user would feel the time that it saves."""
+    def _laid_out_sooner(self, prompt: Prompt, request: CompletionRequest) -> LaidOut | None:
+        """Lay out what is read sooner than `prompt` by a time that a user would feel, if anything.
+
+        That is the document's latest prompt, grown, or else a smaller one. While it has one, a
+        prefill reads `prompt` beside it.
+        """
         unread_ms = self._unread_ms(prompt, request)
-        grown = self._grown(request) if unread_ms > _FELT_MS else None
-        is_felt = grown is not None and unread_ms - self._unread_ms(grown, request) > _FELT_MS
-        return grown if is_felt else None
+        if unread_ms <= _FELT_MS:
+            return None
+        grown = self._grown(request)
+        if grown is not None and unread_ms - self._unread_ms(grown, request) > _FELT_MS:
+            is_next = not request.stop.max_tokens
+            rows = self._felt_rows if is_next else 0
+            return LaidOut(prompt if is_next else grown, request, next_rows=rows)
+        first = self._prompt(request, self._sizes.first)
+        is_felt = unread_ms - self._unread_ms(first, request) > _FELT_MS
+        return LaidOut(first, request) if is_felt else None
 
     def _grown(self, request: CompletionRequest) -> Prompt | None:
         tokenizer = self._tokenizers.of(request)
         standing = self._prompts.standing(request.principal)
-        grown = (one.grown(request, tokenizer, self._prompt_tokens) for one in standing)
+        grown = (one.grown(request, tokenizer, self._sizes.most) for one in standing)
         return next(filter(None, grown), None)
 
     def _unread_ms(self, prompt: Prompt, request: CompletionRequest) -> float:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from engine.cpu_choice import choose
 from engine.drafting.budget import StepCost
-from engine.engine import PROMPT_TOKENS, Engine
+from engine.engine import PROMPT_TOKENS, Engine, PromptSizes
 from engine.learning import Learning, machine_key
 from engine.model.cpu.threads import default_threads
 from engine.model.loader import load_model
@@ -13,8 +13,9 @@ from engine.model.token_tree import MAX_ROWS
 from engine.model_names import AUTO_MODEL
 from engine.progress import Progress, shown_if_long
 
-_ENTER_MS = 600.0  # to read the new tokens after an Enter: the text behind the cursor
-_ENTER_PART = 4  # that text is a quarter of a full prompt
+_FIRST_MS = 2400.0  # of reading a prompt, of which a quarter is new after an Enter
+_PAUSE_MS = 15_000.0  # of reading the next one meanwhile
+_MOST_IN_PAUSES = 2048  # tokens, by memory: a cache holds two such prompts
 
 
 def load_engine(
@@ -44,14 +45,22 @@ def load_engine(
     causal_lm = loaded.causal_lm
     key = machine_key(loaded.fingerprint, causal_lm.device, causal_lm.dtype_name, num_threads)
     learning = Learning.load(cache_folder / "learned", key, causal_lm, progress)
-    prompt_tokens = prompt_tokens or affordable_prompt(learning.budget.cost)
-    engine = Engine(loaded, learning, prompt_tokens, kv_bytes)
+    given = PromptSizes(prompt_tokens, prompt_tokens) if prompt_tokens else None
+    engine = Engine(loaded, learning, given or prompt_sizes(learning.budget.cost), kv_bytes)
     shown_if_long(progress, "compiling what drafts text, once on this machine", engine.compile)
     return engine
 
 
-def affordable_prompt(cost: StepCost) -> int:
-    """Return the tokens of a prompt that keeps up with typing: a power of two, 1024 to 8192."""
-    # Coarse, as prompts laid out for other budgets share no cached keys.
-    affordable = _ENTER_PART * _ENTER_MS / cost.ms(MAX_ROWS) * MAX_ROWS
-    return int(2 ** min(13, max(10, int(affordable).bit_length() - 1)))
+def prompt_sizes(cost: StepCost) -> PromptSizes:
+    """Return the tokens that are read while a person types on, and those while one pauses."""
+    first, most = (_tokens_read(cost, ms) for ms in (_FIRST_MS, _PAUSE_MS))
+    return PromptSizes(max(first, min(most, _MOST_IN_PAUSES)), first)
+
+
+def _tokens_read(cost: StepCost, ms: float) -> int:
+    """Return what is read in a time: a power of two, 1024 to 8192.
+
+    Coarse, as prompts laid out for other sizes share no cached keys.
+    """
+    tokens = ms / cost.ms(MAX_ROWS) * MAX_ROWS
+    return int(2 ** min(13, max(10, int(tokens).bit_length() - 1)))

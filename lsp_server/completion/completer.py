@@ -98,6 +98,7 @@ class InlineCompleter:
             return
         is_written = is_written and not self._link.search.is_shared
         if is_written and not self.cache.suggestions(anchor):
+            self._last_positions[uri], self._resting = position, uri
             self._stop_ahead()
             self._ahead = self._started(anchor, is_prefetch=True)
         else:
@@ -291,9 +292,13 @@ class InlineCompleter:
             self._prefetch(served, found[0])
 
     async def _read(self, anchor: Anchor) -> None:
+        """Have the prompt read; where that takes long, then also the larger one for later."""
         with suppress(HostGoneError, HostRefusedError):
-            async for _ in self._link.complete(anchor, _PREFILL, is_prefetch=True):
-                pass
+            for _ in range(2):
+                async for _event in self._link.complete(anchor, _PREFILL, is_prefetch=True):
+                    pass
+                if self._link.reads_quickly or self._workspace.is_outdated(anchor):
+                    break
         if self._resting == anchor.document.uri:  # one that was cancelled is begun again
             self._resting = ""
 

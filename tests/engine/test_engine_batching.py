@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from engine.config import Lookahead, Sampling, StopRules
-from engine.engine import Engine
+from engine.engine import Engine, PromptSizes
 from engine.learning import Learning
 from engine.model.gpu.flight import GpuFlight
 from engine.model.loader import load_model
@@ -46,7 +46,7 @@ def engine_of(reference, folder, positions):
     )
     model = replace(model, causal_lm=gpu_qwen2(reference, positions=positions))
     learning = Learning.load(folder / "learned", "key", model.causal_lm, Progress())
-    return Engine(model, learning, prompt_tokens=256)
+    return Engine(model, learning, PromptSizes(256, 256))
 
 
 @pytest.fixture

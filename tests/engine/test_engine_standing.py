@@ -7,6 +7,7 @@ import pytest
 
 from engine.config import Lookahead, StopRules
 from engine.drafting.budget import StepCost
+from engine.engine import Engine, PromptSizes
 from engine.loader import load_engine
 from engine.model.token_tree import MAX_ROWS
 from engine.request import Buffer, ClosedBuffers, CompletionRequest, FinishReason
@@ -97,3 +98,32 @@ def test_a_closed_neighbour_is_in_no_later_prompt(engine):
     engine.forget(ClosedBuffers("client\0shop", *names, "shop\0", keys))
     for request in (replace(PREFILL, open_buffers=()), replace(TYPED, open_buffers=())):
         assert engine.complete(request).cost.neighbours == ()
+
+
+LONG = replace(FIRST, prefix="def one(items):\n    return items\n\n\n" * 4 + FIRST.prefix)
+SIZES = PromptSizes(most=250, first=120)
+SLOWISH = StepCost({1: 10.0, MAX_ROWS: 1000.0})  # milliseconds: a few tokens are read unnoticed
+
+
+def test_where_steps_are_slow_a_small_prompt_comes_first_and_a_prefill_reads_a_larger_one(loaded):
+    loaded._learning.budget.cost = SLOWISH
+    engine = Engine(loaded.model, loaded._learning, SIZES)
+    assert engine.complete(LONG).cost.prompt_tokens <= SIZES.first
+    engine.complete(replace(LONG, stop=StopRules(max_tokens=0)))
+    cost = engine.complete(replace(LONG, prefix=LONG.prefix + "r")).cost
+    assert SIZES.first < cost.reused_tokens
+    assert cost.prompt_tokens - cost.reused_tokens < 4
+
+
+def test_a_prefill_of_a_new_document_reads_the_small_prompt_before_the_larger_one(loaded):
+    loaded._learning.budget.cost = SLOWISH
+    engine = Engine(loaded.model, loaded._learning, SIZES)
+    prefill = replace(LONG, stop=StopRules(max_tokens=0))
+    small, large = (engine.complete(prefill).cost.prompt_tokens for _ in range(2))
+    assert small <= SIZES.first < large <= SIZES.most
+
+
+def test_where_steps_are_quick_the_larger_prompt_is_read_at_once(loaded):
+    loaded._learning.budget.cost = QUICK
+    engine = Engine(loaded.model, loaded._learning, SIZES)
+    assert engine.complete(LONG).cost.prompt_tokens > SIZES.first

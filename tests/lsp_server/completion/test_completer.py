@@ -687,7 +687,7 @@ async def test_a_new_line_is_read_before_it_is_asked_for(tmp_path):
 
 @pytest.fixture
 def slow_host(monkeypatch):
-    monkeypatch.setattr("lsp_server.host.link._MOMENT_MS", 0.0)
+    monkeypatch.setattr("lsp_server.host.link._MOMENT_MS", float("-inf"))
 
 
 def prefills(engine):
@@ -705,8 +705,20 @@ async def test_who_pauses_gets_the_prompt_read_once_the_running_completion_has_e
         await asked
         while not prefills(engine):
             await asyncio.sleep(0.005)
-    assert prefills(engine) == ["def total(items):\n    "]
+    assert prefills(engine)[0] == "def total(items):\n    "
     assert engine.ended == [FinishReason.END_TOKEN]
+
+
+@pytest.mark.usefixtures("slow_host")
+async def test_a_slow_host_reads_the_prompt_for_now_and_then_the_one_for_later(tmp_path):
+    engine = HeldEngine(WORDS)
+    async with editing(tmp_path, engine) as editor:
+        await editor.ask()
+        editor.completer.paused(URI)
+        async with asyncio.timeout(10):
+            while len(prefills(engine)) < 2:
+                await asyncio.sleep(0.005)
+        assert len(set(prefills(engine))) == 1
 
 
 @pytest.mark.usefixtures("slow_host")
