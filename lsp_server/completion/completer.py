@@ -118,14 +118,16 @@ class InlineCompleter:
             self.prefill(self._resting)
 
     def rested(self, uri: str, position: types.Position, *, is_written: bool) -> None:
-        """Prefill the prompt at the cursor, unless the last completion was there.
+        """Prefill the prompt at the cursor; `is_written`: also complete it.
 
-        `is_written`: also complete it.
+        Where the last completion was, only a slow host reads anything: the next layout.
         """
         snapshot = self._workspace.documents.snapshot(uri)
         if isinstance(snapshot, Snapshot) and position.line < len(snapshot.lines):
             there = snapshot.position(position)
-            if there != self._last_positions.get(uri):
+            if there == self._last_positions.get(uri):
+                self.paused(uri)
+            else:
                 self.prefill(uri, there, is_written=is_written)
 
     def left_alone(self, uri: str) -> Reason | None:

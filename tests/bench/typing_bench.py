@@ -38,6 +38,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "times as long",
         "--seed SEED =1": "the person's pace; 1 by default",
         "--typos P =0": "the share of letters and digits that are typed wrong and then deleted",
+        "--rest SECONDS =20": "the most that the person rests before the first key, while foregram reads "
+        "the text; 20 by default",
         "--closes": "the editor beside foregram closes brackets and quotes",
         "--llama-server PATH": "the llama.cpp to compare with; the llama-server that a shell finds "
         "by default",
@@ -68,7 +70,14 @@ async def _typed(
     async with AsyncExitStack() as stack:
         sides: list[Side] = [
             await stack.enter_async_context(
-                foregram_side(name, program, settings, environ, closes=arguments.closes)
+                foregram_side(
+                    name,
+                    program,
+                    settings,
+                    environ,
+                    closes=arguments.closes,
+                    rest_s=arguments.rest,
+                )
             )
             for name, program, environ in _programs(arguments)
         ]

@@ -39,6 +39,7 @@ class ForegramSide:
     settings: Settings  # the runtime folder belongs to this side alone
     environ: Mapping[str, str]
     closes: bool = False  # whether the editor closes brackets
+    rest_s: float = 0.0  # the most that a person rests before typing, while the host prepares
     process_ids: list[int] = field(default_factory=list)  # the host's
 
     @asynccontextmanager
@@ -58,6 +59,7 @@ class ForegramSide:
                 sitting = ForegramSitting(
                     shown, trace, self.settings, self.process_ids, self.closes
                 )
+                await sitting.rest(self.rest_s)
                 await sitting.begin()
                 yield sitting
 
@@ -87,6 +89,7 @@ async def foregram_side(
     environ: Mapping[str, str],
     *,
     closes: bool = False,
+    rest_s: float = 0.0,
 ) -> AsyncIterator[ForegramSide]:
     """Yield a side whose host starts with the first sitting and ends with the block.
 
@@ -102,7 +105,7 @@ async def foregram_side(
             "FOREGRAM_RUNTIME": str(own.runtime_folder),
             "FOREGRAM_CACHE": str(own.cache_folder),
         }
-        side = ForegramSide(name, program, own, {**environ, **folders}, closes)
+        side = ForegramSide(name, program, own, {**environ, **folders}, closes, rest_s)
         try:
             yield side
         finally:

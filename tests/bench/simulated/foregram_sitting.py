@@ -23,6 +23,7 @@ from tests.support.editor import Editor, ignored, utf16_len
 _FROM_MEMORY_S = 0.005  # seconds; a faster answer was computed before
 _INACCURATE_S = 0.05  # seconds by which the host's times may differ from ours
 _IDLE_S, _POLL_S = 3.0, 0.05
+_CALM_POLLS = 10  # in a row that find the host idle, as a request may follow another
 _FEW_REASONS = 40  # fewer than the hundred that the server keeps
 _COUNTERS = ("tokens_total", "prefill_seconds_sum", "decode_seconds_sum")
 
@@ -51,6 +52,15 @@ class ForegramSitting:
     _empty: Counter[str] = field(default_factory=Counter)
     _last_reason_s: float = 0.0
     _before: Effort = field(default_factory=Effort)
+
+    async def rest(self, most_s: float) -> None:
+        """Let the cursor rest until the host has nothing more to prepare, at most `most_s`."""
+        where = {"textDocument": {"uri": self.editor.uri}, "position": self.editor.position}
+        self.editor.client.protocol.notify("foregram/cursor", where)
+        calm, deadline = 0, time.monotonic() + most_s
+        while calm < _CALM_POLLS and time.monotonic() < deadline:
+            await asyncio.sleep(_POLL_S)
+            calm = calm + 1 if await self._is_idle() else 0
 
     async def begin(self) -> None:
         await self._count_reasons()
@@ -216,11 +226,12 @@ class ForegramSitting:
     async def _until_idle(self) -> None:
         """Wait until the host is idle, as it counts requests at their ends."""
         deadline = time.monotonic() + _IDLE_S
-        while time.monotonic() < deadline:
-            status = (await host_status(self.settings)).status
-            if status is None or not status.num_running + status.num_waiting:
-                return
+        while time.monotonic() < deadline and not await self._is_idle():
             await asyncio.sleep(_POLL_S)
+
+    async def _is_idle(self) -> bool:
+        status = (await host_status(self.settings)).status
+        return status is None or not status.num_running + status.num_waiting
 
     def _begin(self, work: Coroutine[None, None, None]) -> None:
         task = asyncio.ensure_future(work)
