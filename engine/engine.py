@@ -33,7 +33,7 @@ _EDIT_CHARS = 3  # per prompt token, of what an edit's prompt shows besides its 
 PROMPT_TOKENS = 1024  # the fewest of a `PromptSizes`; 7b reads as many in 51 ms on an H200
 _FELT_MS = 100.0  # milliseconds by which a prompt that was read before has to be quicker
 _KV_PROMPTS = 5  # kept, by a small model: a key in one of so many files reads only what is new
-_KV_LAYOUTS = 2.75  # largest prompts, one of them grown: a document's present and next one, and more
+_KV_LAYOUTS = 2.75  # largest prompts: a document's, which has grown, its next one, and more
 
 
 def step(model: CausalModel, running: Collection[Sequence]) -> None:
@@ -62,6 +62,9 @@ class PromptSizes(NamedTuple):
         return PromptSizes(*(min(one, context // 2) for one in self))
 
 
+USUAL_SIZES = PromptSizes()
+
+
 class LaidOut(NamedTuple):
     """A request as the model reads it."""
 
@@ -78,7 +81,7 @@ class Engine(ServedEngine):
         self,
         model: LoadedModel,
         learning: Learning,
-        sizes: PromptSizes = PromptSizes(),  # noqa: B008 - it cannot change
+        sizes: PromptSizes = USUAL_SIZES,
         kv_bytes: int | None = None,  # of cached prompts; a model may have reserved less
     ) -> None:
         causal_lm = model.causal_lm

@@ -152,7 +152,7 @@ class ForegramServer(DocumentServer):
         )
         await self.session.workspace.look()
         # Clients also send `Invoked` as a word begins: it counts only where nothing comes by itself.
-        is_silent = self.session.completer.left_alone(uri) in SILENCING
+        is_silent = self.session.workspace.left_alone(uri) in SILENCING
         kind = _KINDS.Invoked if is_invoked and is_silent else _KINDS.Automatic
         context = types.InlineCompletionContext(kind)
         inline = types.InlineCompletionParams(context, params.text_document, params.position)

@@ -144,7 +144,7 @@ class Session:
     def why_here(self, uri: str, line: int | None) -> dict[str, Any]:
         """Return a document's empty answers, newest first, and why it would get none now."""
         answers = notable([one for one in self.answers.kept if one.uri == uri])
-        reason = self.completer.left_alone(uri)
+        reason = self.workspace.left_alone(uri)
         if reason is None and self.link.search.state != "ready":
             reason = host_reason(self.link.search.state)
         now = None if reason is None else self.answers.explained(uri, reason, line).shown()
@@ -160,7 +160,7 @@ class Session:
 
     def _look_at(self, uri: str, *, is_another: bool) -> None:
         if uri == self._focused:
-            reason = self.completer.left_alone(uri) if uri else None
+            reason = self.workspace.left_alone(uri) if uri else None
             self._status.looks_at(reason, is_another=is_another)
 
     def refresh(self, uris: Iterable[str] | None = None) -> None:
@@ -200,7 +200,7 @@ class Session:
         self._begin(self._retract())
         self._begin(self.link.report())
         if self._prefetches:
-            self.completer.paused(uri)
+            self.completer.ahead.paused(uri)
 
     def _when_judged(self, then: Callable[[], None]) -> None:
         async def judge() -> None:
@@ -251,12 +251,12 @@ class Session:
         self.files.look()
         await self._send_ahead(uri)
         if self._prefetches:
-            self.completer.prefill(uri)
+            self.completer.ahead.prefill(uri)
 
     def rested(self, uri: str, position: types.Position) -> None:
         """Complete ahead where the cursor rests; in a document not edited yet, prefill alone."""
         if self._prefetches:
-            self.completer.rested(uri, position, is_written=uri in self._edited)
+            self.completer.ahead.rested(uri, position, is_written=uri in self._edited)
 
     async def leave(self) -> None:
         """End the session and release everything."""
@@ -277,7 +277,7 @@ class Session:
     async def _send_ahead(self, uri: str) -> None:
         await self.workspace.look()
         snapshot = self.workspace.documents.snapshot(uri)
-        if isinstance(snapshot, Snapshot) and self.completer.left_alone(uri) is None:
+        if isinstance(snapshot, Snapshot) and self.workspace.left_alone(uri) is None:
             await self.link.documents.bring(snapshot)
 
     async def _retract(self) -> None:

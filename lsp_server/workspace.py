@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from lsp_server.documents.anchor import Anchor
+from lsp_server.documents.cells_around import ALONE, cells_around
 from lsp_server.documents.document import Snapshot
 from lsp_server.documents.documents import Documents
 from lsp_server.privacy.permissions import Permissions
@@ -25,6 +26,20 @@ class Workspace:
     async def look(self) -> None:
         """Judge the open documents, off the event loop if that may take long."""
         await self.permissions.look(self.documents.snapshots())
+
+    def left_alone(self, uri: str) -> Reason | None:
+        """Return why a document gets no automatic suggestions; None if it does."""
+        snapshot = self.documents.snapshot(uri)
+        if isinstance(snapshot, Reason):
+            return snapshot
+        return self.permissions.refusal(snapshot) or self.silence(snapshot)
+
+    def silence(self, snapshot: Snapshot) -> Reason | None:
+        """Return why a document is completed only on request; a new cell is no empty file."""
+        reason = self.permissions.silence(snapshot)
+        if reason is not Reason.EMPTY_FILE:
+            return reason
+        return reason if cells_around(self.documents, snapshot) == ALONE else None
 
     def is_outdated(self, anchor: Anchor) -> bool:
         """Whether the document has changed since `anchor`."""

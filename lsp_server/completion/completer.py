@@ -3,31 +3,26 @@
 import asyncio
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import replace
 
 from lsprotocol import types
 
-from engine.config import Sampling, StopRules
-from engine.host.protocol import Position
+from engine.config import Sampling
+from lsp_server.completion.ahead import Ahead
 from lsp_server.completion.in_flight import LOOK_S, InFlightCompletion
 from lsp_server.completion.item import inline_item
 from lsp_server.completion.plan import Plan
 from lsp_server.completion.suggestions import PlacedSuggestion, Suggestion, SuggestionCache
 from lsp_server.documents.anchor import Anchor
-from lsp_server.documents.cells_around import ALONE, cells_around
-from lsp_server.documents.document import Snapshot
-from lsp_server.host.client import HostGoneError, HostRefusedError
+from lsp_server.documents.cells_around import cells_around
 from lsp_server.host.link import HostLink
 from lsp_server.prompt.syntax import Places
 from lsp_server.reasons import HOST_TROUBLES, TRIED_AGAIN, WITHDRAWN, Reason, host_reason
 from lsp_server.workspace import Workspace
 
-_LONGEST_LINE = 100_000  # characters; longer lines are not written by hand
 _VARIETY = 0.8  # temperature of all candidates but the first
 _THIRD_S = 3.0  # seconds after which a third candidate is not requested
 _SECOND_S = 10.0  # seconds after which a second candidate is not requested; the user waits
-_PREFILL = StopRules(max_tokens=0)
 
 
 class InlineCompleter:
@@ -43,10 +38,7 @@ class InlineCompleter:
         self.cache = SuggestionCache()
         self.places = Places()
         self._running: dict[str, InFlightCompletion] = {}  # by document
-        self._ahead: InFlightCompletion | None = None
-        self._prefill: asyncio.Task[None] | None = None
-        self._last_positions: dict[str, Position] = {}  # by document
-        self._resting = ""  # a document that waits for a prefill
+        self.ahead = Ahead(workspace, link, self.cache, self)
 
     async def answer(
         self, params: types.InlineCompletionParams
@@ -55,8 +47,8 @@ class InlineCompleter:
         anchor = await self._anchor(params)
         if isinstance(anchor, Reason):
             return anchor
-        self._last_positions[anchor.document.uri] = anchor.position
-        silence = self._silence(anchor.document)
+        self.ahead.note(anchor)
+        silence = self._workspace.silence(anchor.document)
         if silence is not None and anchor.is_invoked:
             anchor = replace(anchor, is_invoked=False, is_guess=True)
         found: list[Suggestion] | Reason = self.cache.suggestions(anchor)
@@ -69,78 +61,18 @@ class InlineCompleter:
             if found is Reason.HOST_FAILED and not self._workspace.is_outdated(anchor):
                 return self._workspace.permissions.refusal(anchor.document) or found
             return found
-        if (running := self._matching(anchor)) is not None:
+        if (running := self.matching(anchor)) is not None:
             running.served = anchor
         # Unlike `call_soon`, `call_later` lets the answer go out first.
-        asyncio.get_running_loop().call_later(0, self._prefetch, anchor, found[0])
+        asyncio.get_running_loop().call_later(0, self.ahead.follow, anchor, found[0])
         shown = found if anchor.is_invoked else found[:1]
         line_end = self._workspace.line_end(anchor.document)
         return [inline_item(anchor, one, line_end) for one in shown]
 
-    def prefill(
-        self, uri: str, position: Position | None = None, *, is_written: bool = False
-    ) -> None:
-        """Have the host read the prompt at a position, by default that of the last completion.
-
-        With `is_written` it completes there, too, for a first key that begins its text.
-        """
-        position = position or self._last_positions.get(uri)
-        snapshot = self._workspace.documents.snapshot(uri)
-        if not isinstance(snapshot, Snapshot) or position is None:
-            return
-        running = self._running.get(uri)
-        is_busy = running is not None and running.end is None
-        is_there = position.line < len(snapshot.lines) and not _is_long(snapshot, position.line)
-        if is_busy or not is_there or self.left_alone(uri) is not None:
-            return
-        anchor = Anchor.of(snapshot, position, cells_around(self._workspace.documents, snapshot))
-        if self._matching(anchor) is not None:  # it has read the prompt
-            return
-        is_written = is_written and not self._link.search.is_shared
-        if is_written and not self.cache.suggestions(anchor):
-            self._last_positions[uri], self._resting = position, uri
-            self._stop_ahead()
-            self._ahead = self._started(anchor, is_prefetch=True)
-        else:
-            if self._prefill is not None:
-                self._prefill.cancel()
-            self._prefill = asyncio.create_task(self._read(anchor))
-
-    def paused(self, uri: str) -> None:
-        """Prefill the prompt as it is laid out now, once no completion runs, for later keys."""
-        if uri in self._last_positions and not self._link.reads_quickly:
-            self._resting = uri
-            self._prefill_next()
-
-    def _prefill_next(self) -> None:
-        running = (self._running.get(self._resting), self._ahead)
-        if self._resting and all(one is None or one.end is not None for one in running):
-            self.prefill(self._resting)
-
-    def rested(self, uri: str, position: types.Position, *, is_written: bool) -> None:
-        """Prefill the prompt at the cursor; `is_written`: also complete it.
-
-        Where the last completion was, only a slow host reads anything: the next layout.
-        """
-        snapshot = self._workspace.documents.snapshot(uri)
-        if isinstance(snapshot, Snapshot) and position.line < len(snapshot.lines):
-            there = snapshot.position(position)
-            if there == self._last_positions.get(uri):
-                self.paused(uri)
-            else:
-                self.prefill(uri, there, is_written=is_written)
-
-    def left_alone(self, uri: str) -> Reason | None:
-        """Return why a document gets no automatic suggestions; None if it does."""
-        snapshot = self._workspace.documents.snapshot(uri)
-        if isinstance(snapshot, Reason):
-            return snapshot
-        return self._workspace.permissions.refusal(snapshot) or self._silence(snapshot)
-
     def changed(self, uri: str) -> None:
         """Note an edit: what runs on needs another request, of which the text still matches."""
-        self._resting = ""
-        for one in (self._running.get(uri), self._ahead):
+        self.ahead.typed()
+        for one in (self._running.get(uri), self.ahead.completion):
             if one is not None and one.served is not None and one.served.document.uri == uri:
                 one.doubt()
 
@@ -148,7 +80,7 @@ class InlineCompleter:
         """Forget a closed document."""
         self.cache.forget(uri)
         self.places.forget(uri)
-        self._last_positions.pop(uri, None)
+        self.ahead.forget(uri)
         self._stop(uri)
 
     def stop_all(self) -> None:
@@ -156,7 +88,7 @@ class InlineCompleter:
         self.cache.clear()
         for uri in list(self._running):
             self._stop(uri)
-        self._stop_ahead()
+        self.ahead.stop()
 
     async def _anchor(self, params: types.InlineCompletionParams) -> Anchor | Reason:
         documents, row = self._workspace.documents, params.position.line
@@ -166,20 +98,13 @@ class InlineCompleter:
         await self._workspace.look()
         if documents.snapshot(document.uri) is not document:
             return Reason.SUPERSEDED
-        if _is_long(document, row):  # first, because the other checks would read the line
+        if document.is_long(row):  # first, because the other checks would read the line
             return Reason.LINE_TOO_LONG
         if (reason := self._workspace.permissions.refusal(document)) is not None:
             return reason
         if not 0 <= row < len(document.lines):
             return Reason.BAD_POSITION
         return Anchor.at(params, document, cells_around(documents, document))
-
-    def _silence(self, snapshot: Snapshot) -> Reason | None:
-        """Return why a document is completed only on request; a new cell is no empty file."""
-        reason = self._workspace.permissions.silence(snapshot)
-        if reason is not Reason.EMPTY_FILE:
-            return reason
-        return reason if cells_around(self._workspace.documents, snapshot) == ALONE else None
 
     async def _ask(self, anchor: Anchor) -> list[Suggestion] | Reason:
         """Wait for a host and complete; if it dies halfway, try the next one once."""
@@ -202,7 +127,7 @@ class InlineCompleter:
         """Return the outcome of a matching running completion; None if a new one must begin."""
         if wait_ms := self._workspace.settings.debounce_ms:
             await asyncio.sleep(wait_ms / 1000)
-        while (running := self._matching(anchor)) is not None:
+        while (running := self.matching(anchor)) is not None:
             outcome = await running.outcome(anchor)
             # Meanwhile the user may have typed all of it, or something else.
             is_its_own = running.anchor == anchor and not running.anchor.is_invoked
@@ -237,34 +162,22 @@ class InlineCompleter:
         if self._workspace.is_outdated(anchor):
             return Reason.SUPERSEDED
         self._stop(anchor.document.uri)
-        running = self._running[anchor.document.uri] = self._started(anchor, sampling)
+        running = self._running[anchor.document.uri] = self.started(anchor, sampling)
         return await running.outcome(anchor)
 
-    def _matching(self, anchor: Anchor) -> InFlightCompletion | None:
-        for one in (self._running.get(anchor.document.uri), self._ahead):
+    def is_busy(self, uri: str) -> bool:
+        """Whether the host writes a completion that was asked for in a document."""
+        running = self._running.get(uri)
+        return running is not None and running.end is None
+
+    def matching(self, anchor: Anchor) -> InFlightCompletion | None:
+        """Return a running completion that still fits, also one ahead."""
+        for one in (self._running.get(anchor.document.uri), self.ahead.completion):
             if one and one.end is None and one.may_serve(anchor):
                 return one
         return None
 
-    def _prefetch(self, anchor: Anchor, shown: Suggestion) -> None:
-        """Complete in the background the text as it will be once `shown` is accepted.
-
-        While `shown` may become longer, the host has no time for that.
-        """
-        is_wanted = self._workspace.settings.speculate and self._silence(anchor.document) is None
-        if not is_wanted or self._workspace.is_outdated(anchor) or self._matching(anchor):
-            return
-        anchor = anchor.accepting(shown.text, shown.replaced_chars_after_cursor)
-        if self.cache.suggestions(anchor):
-            return
-        ahead = self._ahead
-        # Typing along the shown text leads to the same text in another version.
-        has_failed = ahead is not None and ahead.end in HOST_TROUBLES | WITHDRAWN | {Reason.QUOTA}
-        if ahead is None or has_failed or ahead.place.typed_until(anchor) != "":
-            self._stop_ahead()
-            self._ahead = self._started(anchor, is_prefetch=True, is_ahead=True)
-
-    def _started(
+    def started(
         self,
         anchor: Anchor,
         sampling: Sampling | None = None,
@@ -272,6 +185,7 @@ class InlineCompleter:
         is_prefetch: bool = False,
         is_ahead: bool = False,
     ) -> InFlightCompletion:
+        """Start a completion; `is_ahead`: of text that is not in the document."""
         plan = Plan.at(anchor, self.places, self._workspace.settings, is_ahead=is_ahead)
         events = self._link.complete(anchor, plan.stop, sampling, is_prefetch=is_prefetch)
         rest_s = LOOK_S if is_ahead and self._link.search.is_shared else 0.0
@@ -285,35 +199,18 @@ class InlineCompleter:
         if one.end is None and one.part is not None:
             self.cache.remember(one.part)
         if one.end is not None:
-            asyncio.get_running_loop().call_soon(self._prefill_next)
+            asyncio.get_running_loop().call_soon(self.ahead.go_on)
         if served is None or self._workspace.is_outdated(served):
             return
         if one.end is None:
             self._has_more(served.document.uri, served.document.version)
         elif isinstance(one.end, PlacedSuggestion) and (found := self.cache.suggestions(served)):
-            self._prefetch(served, found[0])
-
-    async def _read(self, anchor: Anchor) -> None:
-        """Have the prompt read; where that takes long, then also the larger one for later."""
-        with suppress(HostGoneError, HostRefusedError):
-            for _ in range(2):
-                async for _event in self._link.complete(anchor, _PREFILL, is_prefetch=True):
-                    pass
-                if self._link.reads_quickly or self._workspace.is_outdated(anchor):
-                    break
-        if self._resting == anchor.document.uri:  # one that was cancelled is begun again
-            self._resting = ""
+            self.ahead.follow(served, found[0])
 
     def _stop(self, uri: str) -> None:
         if (former := self._running.pop(uri, None)) is not None:
             former.cancel()
-        self._stop_ahead()
-
-    def _stop_ahead(self) -> None:
-        for one in (self._ahead, self._prefill):
-            if one is not None:
-                one.cancel()
-        self._ahead = self._prefill = None
+        self.ahead.stop()
 
 
 def _distinct(found: list[Suggestion]) -> list[Suggestion]:
@@ -321,7 +218,3 @@ def _distinct(found: list[Suggestion]) -> list[Suggestion]:
         return any(other.text != one.text and other.text.startswith(one.text) for other in found)
 
     return found[:1] + [one for one in found[1:] if not is_beginning(one)]
-
-
-def _is_long(snapshot: Snapshot, row: int) -> bool:
-    return len(snapshot.line(row)) > _LONGEST_LINE

@@ -18,6 +18,8 @@ from lsp_server.reasons import Reason
 ContentChanges = Sequence[types.TextDocumentContentChangeEvent]
 WholeDocument = types.TextDocumentContentChangeWholeDocument
 
+_LONGEST_LINE = 100_000  # characters; longer lines are not written by hand
+
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
@@ -34,6 +36,10 @@ class Snapshot:
     def line(self, number: int) -> str:
         """Line `number` from 0 without its end; "" outside the text."""
         return self.lines[number] if 0 <= number < len(self.lines) else ""
+
+    def is_long(self, number: int) -> bool:
+        """Whether a line is longer than any that is written by hand."""
+        return len(self.line(number)) > _LONGEST_LINE
 
     def position(self, client: types.Position) -> Position:
         """Convert a client's position, clamped to the text."""

@@ -9,7 +9,7 @@ from zlib import crc32
 
 import numpy as np
 
-from engine.engine import Engine
+from engine.engine import Engine, PromptSizes
 from engine.model.causal_lm import StepInput
 from engine.model.eager import EagerModel, Logits
 from engine.model.tokenizer import Tokenizer
@@ -115,8 +115,8 @@ def scripted_engine(folder: Path) -> tuple[Engine, ScriptedModel]:
     """Return an engine with a scripted model. It learns in `folder`, which should be empty."""
     tokenizer = own_tokenizer()
     model = ScriptedModel(tokenizer)
-    bounds = {"prompt_tokens": _PROMPT_TOKENS}
-    return engine_of("scripted", model, tokenizer, folder, Progress(), **bounds), model
+    sizes = PromptSizes(_PROMPT_TOKENS, _PROMPT_TOKENS)
+    return engine_of("scripted", model, tokenizer, folder, Progress(), sizes), model
 
 
 def _sureness(text: bytes) -> float:

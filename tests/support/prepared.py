@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from engine.engine import Engine
+from engine.engine import USUAL_SIZES, Engine, PromptSizes
 from engine.learning import Learning
 from engine.model.causal_lm import CausalModel, LoadedModel
 from engine.model.fim import find_fim_format
@@ -27,9 +27,9 @@ def engine_of(
     tokenizer: Tokenizer,
     folder: Path,
     progress: Progress,
-    **bounds: int,
+    sizes: PromptSizes = USUAL_SIZES,
 ) -> Engine:
     """Make an engine that learns into `folder`, which should be empty."""
     fim = find_fim_format(tokenizer.vocabulary, name)
     loaded = LoadedModel(name, "0" * 16, causal_lm, tokenizer, fim)
-    return Engine(loaded, Learning.load(folder, name, causal_lm, progress), **bounds)
+    return Engine(loaded, Learning.load(folder, name, causal_lm, progress), sizes)

@@ -476,7 +476,7 @@ async def test_by_itself_nothing_is_written_there_and_who_asks_gets_it(
         uri = "file:///shop/notes"
         editor.open(text, uri, language)
         assert await editor.ask(uri) is reason
-        editor.completer.prefill(uri, Position(0, 0))
+        editor.completer.ahead.prefill(uri, Position(0, 0))
         await editor.link.search.ready()
         assert engine.requests == []
         assert await editor.texts(uri=uri, invoked=True)
@@ -534,7 +534,7 @@ async def test_a_line_that_nobody_has_written_is_let_alone_and_its_neighbours_ar
         began = time.thread_time()
         editor.type(";")
         assert await editor.ask() is Reason.LINE_TOO_LONG
-        editor.completer.prefill(URI, Position(1, 3))
+        editor.completer.ahead.prefill(URI, Position(1, 3))
         assert time.thread_time() - began < 0.5
         assert editor.engine.requests == []
         assert await editor.texts(position=types.Position(0, 10))
@@ -647,7 +647,7 @@ async def test_the_first_key_where_the_cursor_rested_is_answered_from_memory(tmp
     engine = HeldEngine(WORDS)
     async with editing(tmp_path, engine, speculate=True) as editor:
         await editor.link.search.ready()
-        editor.completer.rested(URI, behind(editor.before), is_written=True)
+        editor.completer.ahead.rested(URI, behind(editor.before), is_written=True)
         while not engine.ended:
             await asyncio.sleep(0.005)
         editor.type(TEXT[0])
@@ -660,7 +660,7 @@ async def test_another_key_than_what_was_written_there_is_asked_for_at_once(tmp_
     engine = HeldEngine(WORDS, is_held=True)
     async with editing(tmp_path, engine, speculate=True) as editor:
         await editor.link.search.ready()
-        editor.completer.rested(URI, behind(editor.before), is_written=True)
+        editor.completer.ahead.rested(URI, behind(editor.before), is_written=True)
         await editor.begun()
         engine.permits.release()
         editor.type("x = ")
@@ -678,7 +678,7 @@ async def test_a_new_line_is_read_before_it_is_asked_for(tmp_path):
         await editor.ask()
         editor.type("x = 1\n    ")
         cursor = editor.documents.snapshot(URI).position(behind(editor.before))
-        editor.completer.prefill(URI, cursor)
+        editor.completer.ahead.prefill(URI, cursor)
         while len(engine.requests) < 2:
             await asyncio.sleep(0.005)
     assert engine.requests[1].prefix == "def total(items):\n    x = 1\n    "
@@ -700,7 +700,7 @@ async def test_who_pauses_gets_the_prompt_read_once_the_running_completion_has_e
     async with editing(tmp_path, engine) as editor:
         asked = editor.ask()
         await editor.begun()
-        editor.completer.paused(URI)
+        editor.completer.ahead.paused(URI)
         engine.is_held = False
         await asked
         while not prefills(engine):
@@ -714,11 +714,25 @@ async def test_a_slow_host_reads_the_prompt_for_now_and_then_the_one_for_later(t
     engine = HeldEngine(WORDS)
     async with editing(tmp_path, engine) as editor:
         await editor.ask()
-        editor.completer.paused(URI)
+        editor.completer.ahead.paused(URI)
         async with asyncio.timeout(10):
             while len(prefills(engine)) < 2:
                 await asyncio.sleep(0.005)
         assert len(set(prefills(engine))) == 1
+
+
+@pytest.mark.usefixtures("slow_host")
+async def test_a_slow_host_reads_the_next_layout_where_the_cursor_rests_behind_a_completion(
+    tmp_path,
+):
+    engine = HeldEngine(WORDS)
+    async with editing(tmp_path, engine) as editor:
+        await editor.ask()
+        editor.completer.ahead.rested(URI, behind(editor.before), is_written=True)
+        async with asyncio.timeout(10):
+            while not prefills(engine):
+                await asyncio.sleep(0.005)
+    assert len(engine.ended) == 1  # nothing is written again
 
 
 @pytest.mark.usefixtures("slow_host")
@@ -740,7 +754,7 @@ async def test_a_prompt_whose_reading_made_way_for_writing_ahead_is_read_then(
         monkeypatch.setattr(editor.link, "complete", slowly)
         asked = editor.ask()
         await editor.begun()
-        editor.completer.paused(URI)
+        editor.completer.ahead.paused(URI)
         engine.is_held = False
         await asked
         async with asyncio.timeout(10):
@@ -754,7 +768,7 @@ async def test_who_types_on_before_its_end_gets_no_prompt_read_for_the_pause(tmp
     async with editing(tmp_path, engine) as editor:
         asked = editor.ask()
         await editor.begun()
-        editor.completer.paused(URI)
+        editor.completer.ahead.paused(URI)
         editor.type("r")
         editor.completer.changed(URI)
         engine.is_held = False
@@ -769,7 +783,7 @@ async def test_a_quick_host_reads_no_prompt_at_a_pause(tmp_path):
         await editor.ask()
         while not editor.link.reads_quickly:
             await asyncio.sleep(0.005)
-        editor.completer.paused(URI)
+        editor.completer.ahead.paused(URI)
         editor.type("r")
         await editor.ask()  # a prefill would have come before
     assert prefills(engine) == []
