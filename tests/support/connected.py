@@ -9,6 +9,7 @@ from typing import Any
 
 from lsprotocol import types
 
+from engine.request import Chunk
 from lsp_server.completion.completer import InlineCompleter
 from lsp_server.documents.documents import Documents
 from lsp_server.host.address import HostAddress
@@ -23,6 +24,10 @@ from tests.support.running_host import RunningHost, running_host
 from tests.support.workspaces import link_of
 
 URI = "file:///shop/a.py"
+SOURCE = "def total(items):\n    |\n"
+WORDS = ("return ", "sum(", "items", ")")  # an engine's
+TEXT = "return sum(items)"
+SURE = (Chunk("return items", is_sure=True, unsure="["), Chunk("[0]"))
 Answer = list[types.InlineCompletionItem] | Reason
 
 
@@ -100,3 +105,11 @@ async def connected(
         yield Connected(engine, host, workspace.documents, link, completer, more)
         completer.stop_all()
         await link.leave()
+
+
+@asynccontextmanager
+async def editing(folder: Path, engine: HeldEngine, **options: Any) -> AsyncIterator[Connected]:
+    """An editor with `SOURCE` open."""
+    async with connected(folder, engine, **options) as editor:
+        editor.open(SOURCE)
+        yield editor
