@@ -33,7 +33,6 @@ _EDIT_CHARS = 3  # per prompt token, of what an edit's prompt shows besides its 
 PROMPT_TOKENS = 1024  # the fewest of a `PromptSizes`; 7b reads as many in 51 ms on an H200
 _FELT_MS = 100.0  # milliseconds by which a prompt that was read before has to be quicker
 _KV_PROMPTS = 5  # kept, by a small model: a key in one of so many files reads only what is new
-_KV_LAYOUTS = 2.75  # largest prompts: a document's, which has grown, its next one, and more
 
 
 def step(model: CausalModel, running: Collection[Sequence]) -> None:
@@ -89,8 +88,7 @@ class Engine(ServedEngine):
         self.model = model
         self._learning = learning
         self._sizes = sizes.within(causal_lm.max_context)
-        kept = max(_KV_PROMPTS * self._sizes.first, _KV_LAYOUTS * self._sizes.most)
-        kv_bytes = kv_bytes or causal_lm.kv_bytes(int(kept))
+        kv_bytes = kv_bytes or causal_lm.kv_bytes(_KV_PROMPTS * self._sizes.first)
         self._neighbours = Neighbours(lambda text: len(model.tokenizer.encode(text)))
         # Most of a prompt is unchanged since the last key; encoding all of it takes 10 ms.
         most_chars = _REMEMBERED_CHARS * self._sizes.most

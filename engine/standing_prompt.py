@@ -7,7 +7,7 @@ from engine.model.prompt import Frame, Prompt
 from engine.model.prompt_window import TextCodec
 from engine.request import CompletionRequest
 
-_GROWTH = 1.25  # times the usual length that it grows to; a new layout is read at the next pause
+_GROWTH = 256  # tokens beyond a new layout's most that it grows by; that is read at the next pause
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class StandingPrompt:
         return cls(prompt, prompt.frame, *place)
 
     def grown(
-        self, request: CompletionRequest, tokenizer: TextCodec, usual_tokens: int
+        self, request: CompletionRequest, tokenizer: TextCodec, most_tokens: int
     ) -> Prompt | None:
         """Return this prompt with what was typed since; None after another change of its document.
 
@@ -48,4 +48,4 @@ class StandingPrompt:
         if not is_same:
             return None
         grown = self.prompt.grown(tokenizer, self.frame, request.prefix)
-        return grown if len(grown.ids) <= _GROWTH * usual_tokens else None
+        return grown if len(grown.ids) <= most_tokens + _GROWTH else None

@@ -108,12 +108,8 @@ def test_it_goes_on_in_a_file_of_which_it_shows_the_end_alone(model):
     assert standing(model, asked).grown(changed, model[0], LONG) is None
 
 
-def test_it_grows_by_a_quarter_of_the_usual_length(model):
-    one = standing(model)
-    num_tokens = len(one.prompt.ids)
-    assert one.grown(ASKED, model[0], round(num_tokens / 1.24))
-    assert one.grown(ASKED, model[0], round(num_tokens / 1.26)) is None
-
-
-def test_the_prompt_of_the_layout_that_models_know_never_goes_on(model):
-    assert standing(model, replace(ASKED, layout="psm")) is None
+def test_it_grows_by_256_tokens_beyond_the_longest_layout(model):
+    typed = replace(ASKED, prefix=ASKED.prefix + "x = 1\n" * 100)
+    num_tokens = len(standing(model).grown(typed, model[0], LONG).ids)
+    assert standing(model).grown(typed, model[0], num_tokens - 256)
+    assert standing(model).grown(typed, model[0], num_tokens - 257) is None
