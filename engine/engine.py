@@ -161,20 +161,26 @@ class Engine(ServedEngine):
     def _laid_out_sooner(self, prompt: Prompt, request: CompletionRequest) -> LaidOut | None:
         """Lay out what is read sooner than `prompt` by a time that a user would feel, if anything.
 
-        That is the document's latest prompt, grown, or else a smaller one. While it has one, a
-        prefill reads `prompt` beside it.
+        Once that is read, a prefill reads `prompt` beside it.
         """
         unread_ms = self._unread_ms(prompt, request)
         if unread_ms <= _FELT_MS:
             return None
-        grown = self._grown(request)
-        if grown is not None and unread_ms - self._unread_ms(grown, request) > _FELT_MS:
-            is_next = not request.stop.max_tokens
-            rows = self._felt_rows if is_next else 0
-            return LaidOut(prompt if is_next else grown, request, next_rows=rows)
-        first = self._prompt(request, self._sizes.first)
-        is_felt = unread_ms - self._unread_ms(first, request) > _FELT_MS
-        return LaidOut(first, request) if is_felt else None
+        for sooner in self._sooner(request):
+            left_ms = self._unread_ms(sooner, request)
+            if unread_ms - left_ms <= _FELT_MS:
+                continue
+            if request.stop.max_tokens or left_ms > _FELT_MS:
+                return LaidOut(sooner, request)
+            return LaidOut(prompt, request, next_rows=self._felt_rows)
+        return None
+
+    def _sooner(self, request: CompletionRequest) -> Iterator[Prompt]:
+        """Yield the document's latest prompt, grown, and then a first one."""
+        if (grown := self._grown(request)) is not None:
+            yield grown
+        if self._sizes.first < self._sizes.most:
+            yield self._prompt(request, self._sizes.first)
 
     def _grown(self, request: CompletionRequest) -> Prompt | None:
         tokenizer = self._tokenizers.of(request)

@@ -5,6 +5,7 @@ import time
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import NamedTuple
 
 from engine.common_start import common_start
@@ -44,6 +45,7 @@ class CacheLease:
     reused: int
     _most_rows: int
     _entry: _Entry
+    _trim: Callable[[], None]
 
     @property
     def slot(self) -> CacheSlot:
@@ -75,6 +77,7 @@ class CacheLease:
         self._entry.is_leased = False
         if self._entry.is_unwanted:
             self._entry.held, self._entry.standing, self._entry.is_unwanted = [], None, False
+        self._trim()
 
 
 class PromptCache:
@@ -135,7 +138,8 @@ class PromptCache:
             return None
         entry.is_leased, entry.neighbours = True, frozenset(neighbours)
         entry.standing = None if cache_key.is_spare else standing
-        return CacheLease(token_ids, kept, next_rows or self._model.most_read_rows, entry)
+        most_rows = next_rows or self._model.most_read_rows
+        return CacheLease(token_ids, kept, most_rows, entry, partial(self._trim, cache_key))
 
     def standing(self, principal: str = "") -> Iterator[StandingPrompt]:
         """Yield the prompts for which a principal's slots were leased, the latest first."""
@@ -208,11 +212,15 @@ class PromptCache:
         entry.used_at = self._clock()
         self._entries[key] = entry
         self._entries.move_to_end(key)
+        self._trim(key)
+
+    def _trim(self, key: CacheKey) -> None:
+        """Evict idle slots beyond the memory, but not that of `key`; its document's go last."""
         while self.num_bytes() > self._max_bytes:
-            others = [one for one in self._evictable(key.principal) if one != key]
-            if not others:
+            idle = [one for one in self._evictable(key.principal) if one != key]
+            if not idle:
                 break
-            del self._entries[others[0]]
+            del self._entries[next((one for one in idle if one[:2] != key[:2]), idle[0])]
 
     def _evictable(self, principal: str) -> list[CacheKey]:
         """Idle slots to evict for `principal`: its own and those of principals beyond their share.

@@ -12,7 +12,7 @@ from engine.host.buffers import ClientBuffers, ClientId, HeldBuffer, spliced, sp
 from engine.host.protocol import MAX_CELL_CHARS, CompleteRequest
 from engine.request import ClosedBuffers, CompletionRequest
 
-_KINDS = ("", "next", "edit")  # of prompts: usual ones, with an overlay, for edits
+_KINDS = ("", "edit")  # of prompts: of completions, and for edits
 _GAP = "\n\n"  # separates cells
 _HEADING = re.compile("^#{1,6} +")  # a Markdown heading; its signs look odd in a comment
 
@@ -96,9 +96,7 @@ def _workspace(client: str, workspace: str) -> str:
 
 
 def _kind(message: CompleteRequest) -> str:
-    if message.edit is not None:
-        return "edit"
-    return "next" if message.overlay else ""
+    return "edit" if message.edit is not None else ""
 
 
 def _cache_key(workspace: str, held: HeldBuffer, kind: str) -> str:

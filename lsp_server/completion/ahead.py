@@ -7,7 +7,8 @@ from typing import Protocol
 from lsprotocol import types
 
 from engine.config import StopRules
-from engine.host.protocol import Position
+from engine.host.protocol import CompleteEvent, Position
+from engine.request import Done, FinishReason
 from lsp_server.completion.in_flight import InFlightCompletion
 from lsp_server.completion.suggestions import Suggestion, SuggestionCache
 from lsp_server.documents.anchor import Anchor
@@ -83,7 +84,7 @@ class Ahead:
 
     def paused(self, uri: str) -> None:
         """Have a slow host read the prompt as it is laid out now, once no completion runs."""
-        if uri in self._positions and not self._link.reads_quickly:
+        if uri in self._positions:
             self._resting = uri
             self.go_on()
 
@@ -101,10 +102,10 @@ class Ahead:
                 self.prefill(uri, there, is_written=is_written)
 
     def go_on(self) -> None:
-        """Read what waits for it, unless the host still writes."""
-        uri, writes = self._resting, self.completion is not None and self.completion.end is None
-        if uri and not writes:
-            self.prefill(uri)
+        """Read what waits for it, if the host is slow and does not write."""
+        is_writing = self.completion is not None and self.completion.end is None
+        if self._resting and not is_writing and not self._link.reads_quickly:
+            self.prefill(self._resting)
 
     def follow(self, anchor: Anchor, shown: Suggestion) -> None:
         """Complete the text as it will be once `shown` is accepted.
@@ -125,13 +126,15 @@ class Ahead:
         if former is None or has_failed or former.place.typed_until(anchor) != "":
             self._write(anchor, is_ahead=True)
 
-    def typed(self) -> None:
-        """Wait for another pause."""
+    def end_rest(self) -> None:
+        """Read no layout for later, until another pause."""
         self._resting = ""
 
     def forget(self, uri: str) -> None:
         """Forget a closed document."""
         self._positions.pop(uri, None)
+        if self._resting == uri:
+            self.end_rest()
 
     def stop(self) -> None:
         """Cancel what runs."""
@@ -148,12 +151,15 @@ class Ahead:
         """Have the prompt read; where that takes long, then also the larger one for later."""
         with suppress(HostGoneError, HostRefusedError):
             for _ in range(2):
-                async for _event in self._link.complete(anchor, _PREFILL, is_prefetch=True):
-                    pass
+                event: CompleteEvent | None = None
+                async for one in self._link.complete(anchor, _PREFILL, is_prefetch=True):
+                    event = one
+                if not (isinstance(event, Done) and event.finish_reason is FinishReason.PREFILLED):
+                    return  # it made way, and is begun again behind a completion
                 if self._link.reads_quickly or self._workspace.is_outdated(anchor):
                     break
-        if self._resting == anchor.document.uri:  # one that was cancelled is begun again
-            self._resting = ""
+        if self._resting == anchor.document.uri:
+            self.end_rest()
 
     def _stop_reading(self) -> None:
         if self._reading is not None:

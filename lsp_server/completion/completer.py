@@ -71,7 +71,7 @@ class InlineCompleter:
 
     def changed(self, uri: str) -> None:
         """Note an edit: what runs on needs another request, of which the text still matches."""
-        self.ahead.typed()
+        self.ahead.end_rest()
         for one in (self._running.get(uri), self.ahead.completion):
             if one is not None and one.served is not None and one.served.document.uri == uri:
                 one.doubt()
@@ -86,6 +86,7 @@ class InlineCompleter:
     def stop_all(self) -> None:
         """Cancel all completions, and drop what was written: other settings make it otherwise."""
         self.cache.clear()
+        self.ahead.end_rest()  # or what is cancelled would have it read
         for uri in list(self._running):
             self._stop(uri)
         self.ahead.stop()

@@ -17,7 +17,7 @@ from tests.support.tiny_models import save_model, tiny_model
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 MODELS = {"prefix first": ("qwen2", CONTROL_TOKENS), "suffix first": ("llama", MELLUM_TOKENS)}
-QUICK, SLOW = StepCost({1: 0.001, MAX_ROWS: 0.002}), StepCost({1: 1000.0, MAX_ROWS: 100_000.0})
+QUICK, SLOW = StepCost({1: 0.001, MAX_ROWS: 0.002}), StepCost({1: 10.0, MAX_ROWS: 1000.0})
 NEAR = Buffer("b.py", "def total(orders):\n    return sum(orders)\n", key="file:///b.py")
 NEARER = Buffer("c.py", "def total(items):\n    return sum(items)\n", key="file:///c.py")
 FIRST = CompletionRequest(
@@ -102,11 +102,10 @@ def test_a_closed_neighbour_is_in_no_later_prompt(engine):
 
 LONG = replace(FIRST, prefix="def one(items):\n    return items\n\n\n" * 4 + FIRST.prefix)
 SIZES = PromptSizes(most=250, first=120)
-SLOWISH = StepCost({1: 10.0, MAX_ROWS: 1000.0})  # milliseconds: a few tokens are read unnoticed
 
 
 def test_where_steps_are_slow_a_small_prompt_comes_first_and_a_prefill_reads_a_larger_one(loaded):
-    loaded._learning.budget.cost = SLOWISH
+    loaded._learning.budget.cost = SLOW
     engine = Engine(loaded.model, loaded._learning, SIZES)
     assert engine.complete(LONG).cost.prompt_tokens <= SIZES.first
     engine.complete(replace(LONG, stop=StopRules(max_tokens=0)))
@@ -116,7 +115,7 @@ def test_where_steps_are_slow_a_small_prompt_comes_first_and_a_prefill_reads_a_l
 
 
 def test_a_prefill_of_a_new_document_reads_the_small_prompt_before_the_larger_one(loaded):
-    loaded._learning.budget.cost = SLOWISH
+    loaded._learning.budget.cost = SLOW
     engine = Engine(loaded.model, loaded._learning, SIZES)
     prefill = replace(LONG, stop=StopRules(max_tokens=0))
     small, large = (engine.complete(prefill).cost.prompt_tokens for _ in range(2))

@@ -113,3 +113,7 @@ def test_it_grows_by_256_tokens_beyond_the_longest_layout(model):
     num_tokens = len(standing(model).grown(typed, model[0], LONG).ids)
     assert standing(model).grown(typed, model[0], num_tokens - 256)
     assert standing(model).grown(typed, model[0], num_tokens - 257) is None
+
+
+def test_the_prompt_of_the_layout_that_models_know_never_goes_on(model):
+    assert standing(model, replace(ASKED, layout="psm")) is None

@@ -59,7 +59,8 @@ class ForegramSide:
                 sitting = ForegramSitting(
                     shown, trace, self.settings, self.process_ids, self.closes
                 )
-                await sitting.rest(self.rest_s)
+                if self.rest_s:
+                    await sitting.rest(self.rest_s)
                 await sitting.begin()
                 yield sitting
 

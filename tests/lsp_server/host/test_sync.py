@@ -105,7 +105,7 @@ async def test_a_neighbour_into_which_a_key_is_pasted_leaves_the_host(tmp_path, 
             await asyncio.sleep(0.005)
         assert engine.forgotten[0].keys == {B}
         assert engine.forgotten[0].paths == {"b.py"}
-        keys = {f"\0{B}\0{kind}" for kind in ("", "edit", "next")}
+        keys = {f"\0{B}\0{kind}" for kind in ("", "edit")}
         assert engine.forgotten[0].cache_keys == keys
 
 
