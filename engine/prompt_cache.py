@@ -211,7 +211,9 @@ class PromptCache:
     def _place(self, key: CacheKey, entry: _Entry) -> None:
         entry.used_at = self._clock()
         self._entries[key] = entry
-        self._entries.move_to_end(key)
+        for one in (key._replace(is_spare=True), key):
+            if one in self._entries:
+                self._entries.move_to_end(one)
         self._trim(key)
 
     def _trim(self, key: CacheKey) -> None:

@@ -394,6 +394,17 @@ def test_the_next_layout_is_read_in_short_pieces_beside_the_present_one(cache, m
     assert cache.num_bytes() == spare.num_bytes
 
 
+def test_prompts_of_other_documents_go_before_both_of_a_document(model):
+    cache = PromptCache(model, 3 * 512)
+    leave_standing(cache, "a", [1, 2, 3]).close()
+    leave_standing(cache, "a", [1, *range(50)], next_rows=16).close()
+    for key in ("b", "c"):
+        leave_standing(cache, key, [7, 8]).close()
+        leave_standing(cache, "a", [1, 2, 3]).close()
+    assert stood(cache) == ["a", "c"]
+    assert visit(cache, "a", [1, *range(50)])[1] == 51
+
+
 def test_the_next_layout_of_a_closed_file_is_forgotten_too(model):
     cache = PromptCache(model, 10_000)
     leave_standing(cache, "shop\0a", [1, 2, 3], next_rows=16).close()

@@ -5,6 +5,7 @@ import asyncio
 import pytest
 
 from engine.request import FinishReason
+from lsp_server.reasons import Reason
 from tests.support.connected import SURE, TEXT, URI, WORDS, editing
 from tests.support.editor import behind
 from tests.support.held_engine import HeldEngine
@@ -192,6 +193,34 @@ async def test_a_quick_host_reads_no_prompt_at_a_pause(tmp_path):
         while not editor.link.reads_quickly:
             await asyncio.sleep(0.005)
         editor.completer.ahead.paused(URI)
+        editor.type("r")
+        await editor.ask()  # a prefill would have come before
+    assert prefills(engine) == []
+
+
+async def test_a_quick_host_reads_nothing_behind_a_text_that_it_wrote_where_the_cursor_rested(
+    tmp_path,
+):
+    engine = HeldEngine(WORDS)
+    async with editing(tmp_path, engine, speculate=True) as editor:
+        editor.link.reads_quickly = True
+        editor.completer.ahead.rested(URI, behind(editor.before), is_written=True)
+        while not engine.ended:
+            await asyncio.sleep(0.005)
+        assert await editor.texts() == [TEXT]  # a prefill would have come before
+    assert prefills(engine) == []
+
+
+@pytest.mark.usefixtures("slow_host")
+async def test_nothing_is_read_once_all_completions_are_stopped(tmp_path):
+    engine = HeldEngine(WORDS, is_held=True)
+    async with editing(tmp_path, engine) as editor:
+        asked = editor.ask()
+        await editor.begun()
+        editor.completer.ahead.paused(URI)
+        editor.completer.stop_all()
+        engine.is_held = False
+        assert isinstance(await asked, Reason)
         editor.type("r")
         await editor.ask()  # a prefill would have come before
     assert prefills(engine) == []
