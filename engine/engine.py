@@ -32,7 +32,7 @@ _REMEMBERED_CHARS = 40  # per workspace and prompt token, several times a token'
 _EDIT_CHARS = 3  # per prompt token, of what an edit's prompt shows besides its block
 PROMPT_TOKENS = 1024  # the fewest of a `PromptSizes`; 7b reads as many in 51 ms on an H200
 _FELT_MS = 100.0  # milliseconds by which a prompt that was read before has to be quicker
-_KV_PROMPTS = 6  # kept, by a small model: a large one, and of another file one and its next
+_KV_PROMPTS = 5  # kept, by a small model: a key in one of so many files reads only what is new
 
 
 def step(model: CausalModel, running: Collection[Sequence]) -> None:

@@ -7,7 +7,6 @@ from engine.cpu_choice import choose
 from engine.drafting.budget import StepCost
 from engine.engine import PROMPT_TOKENS, Engine, PromptSizes
 from engine.learning import Learning, machine_key
-from engine.memory import release_freed
 from engine.model.cpu.threads import default_threads
 from engine.model.loader import load_model
 from engine.model.token_tree import MAX_ROWS
@@ -49,7 +48,6 @@ def load_engine(
     given = PromptSizes(prompt_tokens, prompt_tokens) if prompt_tokens else None
     engine = Engine(loaded, learning, given or prompt_sizes(learning.budget.cost), kv_bytes)
     shown_if_long(progress, "compiling what drafts text, once on this machine", engine.compile)
-    release_freed()
     return engine
 
 

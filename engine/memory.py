@@ -90,10 +90,3 @@ def _peak_by_usage() -> int:
     # On Linux this includes the parent's memory when it started this process.
     unit = 1 if sys.platform == "darwin" else 1024
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
-
-
-def release_freed() -> None:
-    """Have the C library return freed memory to the system: a load leaves it 70 MB."""
-    if sys.platform == "linux":
-        with suppress(AttributeError):  # glibc alone has it
-            ctypes.CDLL(None).malloc_trim(0)

@@ -14,7 +14,7 @@ from engine.model.token_tree import MAX_ROWS, verify
 from kernels.compiled import njit
 from kernels.cpu_forward import BLOCK
 
-_KV_BYTES = 320 * 1024 * 1024  # 5,850 tokens of 1.5b
+_KV_BYTES = 240 * 1024 * 1024  # 4,388 tokens of 1.5b: two prompts of 2048 and what is typed
 
 
 class Logits(NamedTuple):

@@ -158,4 +158,4 @@ def test_a_small_model_keeps_prompts_in_what_they_take_and_a_large_one_in_what_a
     slot = model.new_slot(100)
     slot.commit(range(100))
     assert model.kv_bytes(100) == slot.num_bytes
-    assert model.kv_bytes(10**9) == 320 * 1024 * 1024
+    assert model.kv_bytes(10**9) == 240 * 1024 * 1024
