@@ -161,7 +161,7 @@ class Engine(ServedEngine):
     def _laid_out_sooner(self, prompt: Prompt, request: CompletionRequest) -> LaidOut | None:
         """Lay out what is read sooner than `prompt` by a time that a user would feel, if anything.
 
-        Once that is read, a prefill reads `prompt` beside it.
+        Once that is read, a prefill reads `prompt` beside it, where there is room.
         """
         unread_ms = self._unread_ms(prompt, request)
         if unread_ms <= _FELT_MS:
@@ -170,10 +170,17 @@ class Engine(ServedEngine):
             left_ms = self._unread_ms(sooner, request)
             if unread_ms - left_ms <= _FELT_MS:
                 continue
-            if request.stop.max_tokens or left_ms > _FELT_MS:
+            if (
+                request.stop.max_tokens
+                or left_ms > _FELT_MS
+                or not self._fits_next(prompt, request)
+            ):
                 return LaidOut(sooner, request)
             return LaidOut(prompt, request, next_rows=self._felt_rows)
         return None
+
+    def _fits_next(self, prompt: Prompt, request: CompletionRequest) -> bool:
+        return self._prompts.fits_next(request.cache_key, len(prompt.ids), request.principal)
 
     def _sooner(self, request: CompletionRequest) -> Iterator[Prompt]:
         """Yield the document's latest prompt, grown, and then a first one."""

@@ -15,6 +15,7 @@ from engine.request import ClosedBuffers
 from engine.standing_prompt import StandingPrompt
 
 _PRESENT_S = 600.0  # seconds that a principal keeps its share of the memory after its last prompt
+_LATELY_S = 120.0  # seconds in which a user may come back to another file and find its prompt read
 _CAPACITY_STEP = 512  # tokens that slots grow by, as else each longer prompt needs a new slot
 
 
@@ -153,6 +154,20 @@ class PromptCache:
         ids = list(token_ids)
         longest = self._longest(principal, ids)
         return len(ids) - (common_start(self._entries[longest].held, ids) if longest else 0)
+
+    def fits_next(self, key: str, num_tokens: int, principal: str = "") -> bool:
+        """Whether a document's next layout leaves room for prompts of others used lately."""
+        present = self._entries.get(CacheKey(principal, key))
+        if present is None:
+            return False
+        wanted = num_tokens * present.slot.num_bytes / max(1, len(present.held))
+        lately = self._clock() - _LATELY_S
+        kept = sum(
+            entry.slot.num_bytes
+            for other, entry in self._entries.items()
+            if entry is present or (other[:2] != (principal, key) and entry.used_at >= lately)
+        )
+        return kept + wanted <= self._max_bytes
 
     def _of(self, principal: str) -> list[tuple[CacheKey, _Entry]]:
         return [one for one in self._entries.items() if one[0].principal == principal]

@@ -394,6 +394,19 @@ def test_the_next_layout_is_read_in_short_pieces_beside_the_present_one(cache, m
     assert cache.num_bytes() == spare.num_bytes
 
 
+def test_the_next_layout_fits_where_no_other_document_was_used_lately(model):
+    now = 0.0
+    cache = PromptCache(model, 3 * 512, clock=lambda: now)
+    leave_standing(cache, "a", [*range(400)]).close()
+    assert cache.fits_next("a", 600)
+    assert not cache.fits_next("a", 1000)
+    leave_standing(cache, "b", [7, 8]).close()
+    assert not cache.fits_next("a", 600)
+    now = 121.0
+    assert cache.fits_next("a", 600)
+    assert not cache.fits_next("c", 1)  # it has no present one
+
+
 def test_prompts_of_other_documents_go_before_both_of_a_document(model):
     cache = PromptCache(model, 3 * 512)
     leave_standing(cache, "a", [1, 2, 3]).close()

@@ -62,8 +62,8 @@ class CpuModel:
         return _STEPS_OF_A_LINE * self.step_ms(ms_per_gb)
 
 
-# Where a step of offline-1.5b takes 100 ms, it saves 70 % of the keys, and offline 67 %; where other
-# work takes the cores, 59 and 53 %. Above twice that time nothing is known, nor of larger models.
+# Where a step of offline-1.5b takes 60 ms, it saves 64 % of the keys, and offline 60 %. Where it takes
+# more than 200 ms nothing is known, nor of larger models.
 CPU_MODELS = (
     CpuModel(SMALLEST_MODEL, "0.5b", 0.5e9, most_ms=float("inf")),
     CpuModel("offline-1.5b", "1.5b", 1.1e9, most_ms=200),
