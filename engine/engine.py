@@ -51,7 +51,7 @@ def step(model: CausalModel, running: Collection[Sequence]) -> None:
 
 
 class PromptSizes(NamedTuple):
-    """Tokens of a prompt: the most, and where reading them takes long, of the first one."""
+    """Tokens of a prompt: the most, and where reading them takes long, those of a file's first."""
 
     most: int = PROMPT_TOKENS
     first: int = PROMPT_TOKENS
