@@ -170,17 +170,11 @@ class Engine(ServedEngine):
             left_ms = self._unread_ms(sooner, request)
             if unread_ms - left_ms <= _FELT_MS:
                 continue
-            if (
-                request.stop.max_tokens
-                or left_ms > _FELT_MS
-                or not self._fits_next(prompt, request)
-            ):
+            later = request.cache_key, len(prompt.ids), request.principal
+            if request.stop.max_tokens or left_ms > _FELT_MS or not self._prompts.fits_next(*later):
                 return LaidOut(sooner, request)
             return LaidOut(prompt, request, next_rows=self._felt_rows)
         return None
-
-    def _fits_next(self, prompt: Prompt, request: CompletionRequest) -> bool:
-        return self._prompts.fits_next(request.cache_key, len(prompt.ids), request.principal)
 
     def _sooner(self, request: CompletionRequest) -> Iterator[Prompt]:
         """Yield the document's latest prompt, grown, and then a first one."""

@@ -157,6 +157,7 @@ class PromptCache:
 
     def fits_next(self, key: str, num_tokens: int, principal: str = "") -> bool:
         """Whether a document's next layout leaves room for prompts of others used lately."""
+        spare = CacheKey(principal, key, is_spare=True)
         present = self._entries.get(CacheKey(principal, key))
         if present is None:
             return False
@@ -165,7 +166,7 @@ class PromptCache:
         kept = sum(
             entry.slot.num_bytes
             for other, entry in self._entries.items()
-            if entry is present or (other[:2] != (principal, key) and entry.used_at >= lately)
+            if other != spare and (entry is present or entry.used_at >= lately)
         )
         return kept + wanted <= self._max_bytes
 
@@ -226,18 +227,18 @@ class PromptCache:
     def _place(self, key: CacheKey, entry: _Entry) -> None:
         entry.used_at = self._clock()
         self._entries[key] = entry
-        for one in (key._replace(is_spare=True), key):
+        for one in (key._replace(is_spare=not key.is_spare), key):
             if one in self._entries:
                 self._entries.move_to_end(one)
         self._trim(key)
 
     def _trim(self, key: CacheKey) -> None:
-        """Evict idle slots beyond the memory, but not that of `key`; its document's go last."""
+        """Evict idle slots beyond the memory, but not that of `key`."""
         while self.num_bytes() > self._max_bytes:
             idle = [one for one in self._evictable(key.principal) if one != key]
             if not idle:
                 break
-            del self._entries[next((one for one in idle if one[:2] != key[:2]), idle[0])]
+            del self._entries[idle[0]]
 
     def _evictable(self, principal: str) -> list[CacheKey]:
         """Idle slots to evict for `principal`: its own and those of principals beyond their share.

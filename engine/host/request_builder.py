@@ -48,7 +48,7 @@ def request_builder(
             # The host takes open files from their buffers instead.
             repository=tuple(replace(one, is_open=False) for one in message.repository),
             workspace=_workspace(message.client, message.workspace),
-            cache_key=_cache_key(message.workspace, held, _kind(message)),
+            cache_key=_cache_key(message.workspace, held, "edit" if is_edit else ""),
             layout=message.layout,
             lookahead=lookahead,
             sampling=message.sampling,
@@ -93,10 +93,6 @@ def _cell_text(held: HeldBuffer, sign: str) -> str:
 
 def _workspace(client: str, workspace: str) -> str:
     return f"{client}\0{workspace}"
-
-
-def _kind(message: CompleteRequest) -> str:
-    return "edit" if message.edit is not None else ""
 
 
 def _cache_key(workspace: str, held: HeldBuffer, kind: str) -> str:
