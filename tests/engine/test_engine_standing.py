@@ -122,6 +122,13 @@ def test_a_prefill_of_a_new_document_reads_the_small_prompt_before_the_larger_on
     assert small <= SIZES.first < large <= SIZES.most
 
 
+def test_where_memory_is_short_no_larger_prompt_is_read(loaded):
+    loaded._learning.budget.cost = SLOW
+    engine = Engine(loaded.model, loaded._learning, SIZES, kv_bytes=1)
+    prefill = replace(LONG, stop=StopRules(max_tokens=0))
+    assert all(engine.complete(prefill).cost.prompt_tokens <= SIZES.first for _ in range(3))
+
+
 def test_where_steps_are_quick_the_larger_prompt_is_read_at_once(loaded):
     loaded._learning.budget.cost = QUICK
     engine = Engine(loaded.model, loaded._learning, SIZES)

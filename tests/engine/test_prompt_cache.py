@@ -394,6 +394,23 @@ def test_the_next_layout_is_read_in_short_pieces_beside_the_present_one(cache, m
     assert cache.num_bytes() == spare.num_bytes
 
 
+def test_the_next_layout_takes_the_place_of_a_later_document_before_the_present_ones(model):
+    cache = PromptCache(model, 2 * 512)
+    for key in ("a", "b"):
+        leave_standing(cache, key, [1, 2, 3]).close()
+    leave_standing(cache, "a", [1, *range(50)], next_rows=16).close()
+    assert stood(cache) == ["a"]
+
+
+def test_what_was_read_makes_room_as_soon_as_its_slot_is_left(model, monkeypatch):
+    monkeypatch.setattr(CountingSlot, "num_bytes", property(lambda slot: slot.length))
+    cache = PromptCache(model, 100)
+    for key in ("a", "b"):
+        leave_standing(cache, key, [ord(key), *range(59)]).close()
+    assert stood(cache) == ["b"]
+    assert cache.num_bytes() == 60
+
+
 def test_the_next_layout_fits_where_no_other_document_was_used_lately(model):
     now = 0.0
     cache = PromptCache(model, 3 * 512, clock=lambda: now)

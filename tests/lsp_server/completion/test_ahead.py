@@ -103,6 +103,14 @@ def prefills(engine):
     return [one.prefix for one in engine.requests if not one.stop.max_tokens]
 
 
+async def prefilled(engine, count):
+    """Wait for so many prefills, and return the texts before their cursors."""
+    async with asyncio.timeout(10):
+        while len(prefills(engine)) < count:
+            await asyncio.sleep(0.005)
+    return prefills(engine)
+
+
 @pytest.mark.usefixtures("slow_host")
 async def test_who_pauses_gets_the_prompt_read_once_the_running_completion_has_ended(tmp_path):
     engine = HeldEngine(WORDS, is_held=True)
@@ -112,9 +120,7 @@ async def test_who_pauses_gets_the_prompt_read_once_the_running_completion_has_e
         editor.completer.ahead.paused(URI)
         engine.is_held = False
         await asked
-        while not prefills(engine):
-            await asyncio.sleep(0.005)
-    assert prefills(engine)[0] == "def total(items):\n    "
+        assert await prefilled(engine, 2) == ["def total(items):\n    "] * 2
     assert engine.ended == [FinishReason.END_TOKEN]
 
 
@@ -124,10 +130,7 @@ async def test_a_slow_host_reads_the_prompt_for_now_and_then_the_one_for_later(t
     async with editing(tmp_path, engine) as editor:
         await editor.ask()
         editor.completer.ahead.paused(URI)
-        async with asyncio.timeout(10):
-            while len(prefills(engine)) < 2:
-                await asyncio.sleep(0.005)
-        assert len(set(prefills(engine))) == 1
+        assert len(set(await prefilled(engine, 2))) == 1
 
 
 @pytest.mark.usefixtures("slow_host")
@@ -138,9 +141,7 @@ async def test_a_slow_host_reads_the_next_layout_where_the_cursor_rests_behind_a
     async with editing(tmp_path, engine) as editor:
         await editor.ask()
         editor.completer.ahead.rested(URI, behind(editor.before), is_written=True)
-        async with asyncio.timeout(10):
-            while not prefills(engine):
-                await asyncio.sleep(0.005)
+        assert await prefilled(engine, 1)
     assert len(engine.ended) == 1  # nothing is written again
 
 
@@ -212,15 +213,15 @@ async def test_a_quick_host_reads_nothing_behind_a_text_that_it_wrote_where_the_
 
 
 @pytest.mark.usefixtures("slow_host")
-async def test_nothing_is_read_once_all_completions_are_stopped(tmp_path):
-    engine = HeldEngine(WORDS, is_held=True)
+async def test_nothing_is_read_once_all_completions_are_stopped(tmp_path, monkeypatch):
+    engine, begun = HeldEngine(WORDS, is_held=True), list[str]()
     async with editing(tmp_path, engine) as editor:
         asked = editor.ask()
         await editor.begun()
-        editor.completer.ahead.paused(URI)
+        editor.completer.ahead.paused(URI)  # waits for the completion
+        monkeypatch.setattr(editor.completer.ahead, "prefill", begun.append)
         editor.completer.stop_all()
         engine.is_held = False
         assert isinstance(await asked, Reason)
-        editor.type("r")
-        await editor.ask()  # a prefill would have come before
-    assert prefills(engine) == []
+        await asyncio.sleep(0)  # when its end is told
+    assert begun == []
