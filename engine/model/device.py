@@ -12,6 +12,7 @@ from engine.config import check_device_name
 from engine.errors import ConfigurationError
 
 _NONE = "no GPU found"
+INSTALL_TORCH = "pip install 'foregram[gpu]'"
 _FIRST = {"cuda": "cuda:0", "xpu": "xpu:0"}
 _DEVICES = Path("/dev")
 # What a driver leaves there, by the builds of torch that use it. dxg: in Windows' Linux.
@@ -65,7 +66,8 @@ class DeviceChoice:
         if name == "cpu":
             return cls.cpu("device says so")
         if name == "auto":
-            return cls._best() if may_have_gpu() else cls.cpu(_NONE)
+            return cls._best() if may_have_gpu() else cls.cpu(gpu_without_torch() or _NONE)
+        require_torch(f"device {name}")
         from engine.model import accelerators as torch_gpus  # noqa: PLC0415 - it loads torch
 
         device = _FIRST.get(name, name)
@@ -95,8 +97,29 @@ class DeviceChoice:
         return cls.cpu(next(iter(unfit.values()), _NONE))
 
 
+def require_torch(what: str) -> None:
+    """Raise ConfigurationError if PyTorch and transformers are not installed."""
+    if not has_torch():
+        raise ConfigurationError(f"{what} needs PyTorch, which is not installed: {INSTALL_TORCH}")
+
+
+def has_torch() -> bool:
+    """Whether PyTorch and transformers are installed; neither is loaded."""
+    return all(map(importlib.util.find_spec, ("torch", "transformers")))
+
+
+def gpu_without_torch() -> str:
+    """Say how an NVIDIA GPU of this machine can be used; empty if PyTorch is there, or no GPU."""
+    there = any(any(_DEVICES.glob(node)) for node in _NODES["cuda"])
+    if not there or has_torch():
+        return ""
+    return f"an NVIDIA GPU is here, which needs PyTorch: {INSTALL_TORCH}"
+
+
 def may_have_gpu() -> bool:
     """Whether torch might find a GPU, by its build and what drivers leave; torch is not loaded."""
+    if not has_torch():
+        return False
     if sys.platform != "linux":
         return sys.platform != "darwin" or platform.machine() == "arm64"
     built = _torch_build()

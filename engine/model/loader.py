@@ -13,7 +13,7 @@ from engine.model.causal_lm import CausalModel, LoadedModel
 from engine.model.cpu.fit import SMALLEST, Choice
 from engine.model.cpu.int8_qwen2 import Int8Qwen2
 from engine.model.cpu.threads import default_threads
-from engine.model.device import DeviceChoice, DeviceUnfitError
+from engine.model.device import DeviceChoice, DeviceUnfitError, require_torch
 from engine.model.fim import find_fim_format
 from engine.model.gpu.quantization import GPU_QUANTIZATIONS, gpu_quantization
 from engine.model.loading.catalog import LocatedModel, locate
@@ -97,11 +97,14 @@ def prepared(
 ) -> ConvertedModel | FolderModel:
     """Return a converted copy, or a folder that only transformers runs. Raises ForegramError."""
     if isinstance(located, FolderModel) and located.lack:
+        require_torch(f"{located.name}, which {located.lack},")
         slower = "transformers runs it, slower than our own forward pass would"
         progress.tell(f"{located.name} {located.lack}: {slower}")
         return located
     if quantization == FILE_FORMS and not located.has_own_forms:
         quantization = _STORED_FOR_GPU
+    if quantization != _CPU_DEFAULT:
+        require_torch(f"dtype {quantization}")
     return obtain(cache_folder / "models", located, quantization, progress)
 
 

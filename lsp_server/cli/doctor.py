@@ -14,6 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from engine.errors import ForegramError
+from engine.model.device import INSTALL_TORCH
 from lsp_server.cli import host_checks, machine_checks
 from lsp_server.cli.gpu_check import check_gpu
 from lsp_server.cli.messages import visible
@@ -88,7 +89,10 @@ def _show_cards(*, as_json: bool) -> int:
         with Console(stderr=True).status("computing"):
             from engine.model.gpu.fit import PLANNED_CARDS, fits, pick
     except (ImportError, OSError) as error:  # OSError: from torch's own libraries
-        problem = f"which models fit needs torch, which cannot be loaded: {visible(str(error))}"
+        problem = (
+            "to tell which models fit needs PyTorch, which cannot be loaded: "
+            f"{visible(str(error))}; {INSTALL_TORCH} installs it"
+        )
         sys.stdout.write("[]\n" if as_json else f"{problem}\n")
         return SICK
     cards = {

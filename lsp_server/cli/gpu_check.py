@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 
 from engine.errors import ConfigurationError
-from engine.model.device import may_have_gpu
+from engine.model.device import gpu_without_torch, may_have_gpu
 from lsp_server.model_choice import Check, failure
 
 GPU_LIMIT_S = 60.0  # seconds for a process to load torch and answer
@@ -24,6 +24,9 @@ def check_gpu(device: str) -> Check:
     """Check which GPU the engine uses, or why it uses none; `device` is the setting."""
     if device == "cpu":
         return Check("device", "ok", "CPU, as device says")
+    if lack := gpu_without_torch():
+        what, _, advice = lack.partition(": ")
+        return Check("device", "warning" if device == "auto" else "failed", what, f"run: {advice}")
     is_nvidia = shutil.which("nvidia-smi") is not None or Path(NVIDIA_NODE).exists()
     if (is_nvidia or may_have_gpu()) and (found := _asked(device)):
         return found

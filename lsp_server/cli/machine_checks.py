@@ -4,10 +4,11 @@ import platform
 import shutil
 import sys
 import tempfile
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import version
 from pathlib import Path
 
 from engine.host.runtime import RuntimeFolder
+from engine.model.device import has_torch
 from engine.model.gpu.selfcheck.verdict import kept_verdicts
 from lsp_server.model_choice import Check
 from lsp_server.settings import Settings
@@ -17,11 +18,10 @@ _INSTALL = f"run: {sys.executable} -m pip install --upgrade foregram"
 
 
 def check_torch(_settings: Settings) -> Check:
-    """Check that torch is installed."""
-    try:
-        return Check("torch", "ok", version("torch"))
-    except PackageNotFoundError:
-        return Check("torch", "failed", "not installed, so no model can run here", _INSTALL)
+    """Tell which PyTorch is installed."""
+    return Check(
+        "torch", "ok", version("torch") if has_torch() else "not installed: a GPU needs it"
+    )
 
 
 def check_processor(_settings: Settings) -> Check:

@@ -127,7 +127,7 @@ def install(name: str) -> None:
     if kind == "unknown":
         raise InputError(why_unknown(name))
     if kind != "embedded":
-        from engine.model.loading.catalog import locate  # noqa: PLC0415 - it loads torch
+        from engine.model.loading.catalog import locate  # noqa: PLC0415 - it loads the readers of models
 
         locate(name, ProgressBars())
         return

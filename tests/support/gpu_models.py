@@ -5,7 +5,7 @@ import transformers
 
 from engine.model.gpu.loading import place_qwen2
 from engine.model.gpu.qwen2 import GpuQwen2
-from engine.model.loading.packing import pack_own_forms
+from engine.model.loading.float_packing import pack_own_forms
 from engine.model.model_config import ModelConfig
 from engine.progress import Progress
 from kernels.operations import Operations

@@ -10,7 +10,7 @@ from engine.errors import ConfigurationError
 from engine.model.gpu.launches import can_start_early
 from engine.model.gpu.loading import place_qwen2
 from engine.model.gpu.qwen2 import GpuQwen2
-from engine.model.loading.packing import pack_own_forms
+from engine.model.loading.float_packing import pack_own_forms
 from engine.model.model_config import QWEN_SHAPES, ModelConfig
 from engine.progress import Progress
 from kernels.operations import Operations, operations_for
@@ -44,7 +44,7 @@ def parse_shapes(text: str, quantization: Quantization) -> tuple[Shape, ...]:
 
 
 class RandomTensors(Mapping[str, torch.Tensor]):
-    """The tensors of `packing`'s float variants, each drawn on the device on access."""
+    """The tensors of `float_packing`, each drawn on the device on access."""
 
     def __init__(self, config: ModelConfig, machine: Machine) -> None:
         self._machine = machine

@@ -116,7 +116,7 @@ def place_qwen2(
     dtype: torch.dtype = torch.bfloat16,
     operations: Operations | None = None,
 ) -> GpuQwen2:
-    """Place tensors of `packing`'s float variants, with a cache of `positions` tokens."""
+    """Place tensors of `float_packing`, with a cache of `positions` tokens."""
     with shown(progress, "placing the weights", config.num_layers):
         weights = GpuWeights.place(
             config, tensors, quantization, dtype, device, lambda: progress.advance(1)

@@ -59,7 +59,7 @@ class GpuWeights:
         device: torch.device,
         on_layer: Callable[[], None] = lambda: None,
     ) -> Self:
-        """Move tensors that `packing` made for GPUs to `device`, a layer at a time.
+        """Move tensors that `float_packing` made for GPUs to `device`, a layer at a time.
 
         Matrices in a form of the file keep it. An unquantized embedding is in `dtype`, like a head
         that shares it in quantization `float`. All else is packed in `quantization`. An embedding
@@ -125,7 +125,7 @@ def head_quantization(quantization: Quantization) -> Quantization:
 
 @dataclass(frozen=True, slots=True)
 class _Source:
-    """Tensors made by `packing`, moved to a device on access."""
+    """Tensors made by `float_packing`, moved to a device on access."""
 
     tensors: Mapping[str, torch.Tensor]
     dtype: torch.dtype

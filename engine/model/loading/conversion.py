@@ -1,15 +1,16 @@
 """Writes a model for our forward passes: each weight is read, packed and written in turn."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 import msgspec
-import torch
+import numpy as np
 
 from engine.model.loading.catalog import ModelFiles
 from engine.model.loading.converted_model import (
     FILE_FORMS,
+    INT8,
     MANIFEST,
     TOKENIZER,
     WEIGHTS,
@@ -18,10 +19,12 @@ from engine.model.loading.converted_model import (
     TensorPlace,
     layout_of,
 )
-from engine.model.loading.packing import PACKERS, NamedTensor, pack_own_forms
+from engine.model.loading.int8_packing import NamedArray, Read, pack_int8
 from engine.model.tokenizer import Tokenizer
 from engine.progress import Progress, shown
-from kernels.weight import Weight
+
+if TYPE_CHECKING:
+    from kernels.weight import Weight
 
 _FLOAT_BYTES = 4  # of a weight in float32, in which progress is counted
 _ALIGNMENT = 64  # bytes; aligns mapped tensors for vector instructions
@@ -31,7 +34,7 @@ def convert(
     source: ModelFiles,
     name: str,
     fingerprint: str,
-    quantization: str,  # a key of `PACKERS`, or `FILE_FORMS`
+    quantization: str,  # int8, float32, bfloat16 or `FILE_FORMS`
     folder: Path,
     progress: Progress,
 ) -> None:
@@ -41,26 +44,22 @@ def convert(
     Tokenizer(document)  # raises before the weights are read, which takes longer
     (folder / TOKENIZER).write_text(document.plain, "utf-8")
 
-    def read(tensor_name: str) -> torch.Tensor:
+    def read(tensor_name: str) -> np.ndarray:
         tensor = source.read(tensor_name)
-        progress.advance(tensor.numel() * _FLOAT_BYTES)
+        progress.advance(tensor.size * _FLOAT_BYTES)
         return tensor
 
-    def own_form(tensor_name: str) -> Weight | None:
-        weight = source.own_form(tensor_name)
-        if weight is not None:
-            progress.advance(weight.num_outputs * weight.num_inputs * _FLOAT_BYTES)
-        return weight
-
+    task = f"converting {name} to {quantization}, once on this machine"
     if quantization == FILE_FORMS:
         task = f"laying out {name} for the GPU, once on this machine"
-        tensors = pack_own_forms(config, read, own_form)
-    else:
-        task = f"converting {name} to {quantization}, once on this machine"
-        tensors = PACKERS[quantization](config, read)
+    parts = (
+        pack_int8(config, read)
+        if quantization == INT8
+        else _floats(source, quantization, read, progress)
+    )
     total = config.num_parameters * _FLOAT_BYTES
     with shown(progress, task, total), (folder / WEIGHTS).open("wb") as file:
-        places = _write(tensors, file)
+        places = _write(parts, file)
     files = {file: KnownFile.of(folder / file) for file in (WEIGHTS, TOKENIZER)}
     document = msgspec.structs.replace(document, plain="")
     model = ConvertedModel(
@@ -76,17 +75,31 @@ def convert(
     (folder / MANIFEST).write_bytes(msgspec.json.encode(model.summed()))
 
 
-@torch.inference_mode()
-def _write(tensors: Iterable[NamedTensor], file: BinaryIO) -> dict[str, TensorPlace]:
+def _floats(
+    source: ModelFiles, quantization: str, read: Read, progress: Progress
+) -> Iterator[NamedArray]:
+    from engine.model.loading.float_packing import pack_floats  # noqa: PLC0415 - it loads torch
+
+    def own_form(tensor_name: str) -> "Weight | None":
+        weight = source.own_form(tensor_name) if quantization == FILE_FORMS else None
+        if weight is not None:
+            progress.advance(weight.num_outputs * weight.num_inputs * _FLOAT_BYTES)
+        return weight
+
+    dtype = "bfloat16" if quantization == FILE_FORMS else quantization
+    return pack_floats(source.config, read, own_form, dtype)
+
+
+def _write(parts: Iterable[NamedArray], file: BinaryIO) -> dict[str, TensorPlace]:
     """Write the tensors one after the other; parts of one tensor become one."""
     places = dict[str, TensorPlace]()
-    for name, part in tensors:
-        if place := places.get(name):
-            shape = (place.shape[0] + len(part), *place.shape[1:])
-            places[name] = msgspec.structs.replace(place, shape=shape)
-        else:
-            file.write(bytes(-file.tell() % _ALIGNMENT))
-            dtype = str(part.dtype).removeprefix("torch.")
-            places[name] = TensorPlace(dtype, tuple(part.shape), file.tell())
-        file.write(part.contiguous().reshape(-1).view(torch.uint8).numpy().data)
+    with np.errstate(all="ignore"):  # a damaged file may contain any numbers
+        for name, part in parts:
+            if place := places.get(name):
+                shape = (place.shape[0] + len(part), *place.shape[1:])
+                places[name] = msgspec.structs.replace(place, shape=shape)
+            else:
+                file.write(bytes(-file.tell() % _ALIGNMENT))
+                places[name] = TensorPlace(str(part.dtype), part.shape, file.tell())
+            file.write(np.ascontiguousarray(part).reshape(-1).view(np.uint8).data)
     return places

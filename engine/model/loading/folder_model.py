@@ -1,7 +1,5 @@
 """A model in a Hugging Face folder: config.json, tokenizer.json and safetensors files."""
 
-# ruff: noqa: PLC0415 - torch is imported to convert the model, not to know it
-
 import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -9,18 +7,18 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import ml_dtypes  # noqa: F401 - has numpy know bfloat16, by which safetensors names it
+import numpy as np
 from safetensors import SafetensorError, safe_open
 
 from engine.errors import ModelCorruptError, UnsupportedModelError
 from engine.model.loading.chat_files import folder_chat, read_json, with_chat
+from engine.model.loading.int4_checkpoint import PARTS, Int4Matrix, unpacked_shape
 from engine.model.model_config import OWN_ARCHITECTURES, ModelConfig, is_int4
 from engine.model.tokenizer import TokenizerDocument
 from engine.model_names import printable
 
 if TYPE_CHECKING:
-    import torch
-
-    from engine.model.loading.int4_checkpoint import Int4Matrix
     from kernels.weight import Weight
 
 _DTYPES = ("F64", "F32", "F16", "BF16")
@@ -76,13 +74,11 @@ class FolderModel:
         document = TokenizerDocument.read(text, tuple(one for one in ends if type(one) is int))
         return with_chat(document, *folder_chat(self.folder))
 
-    def read(self, name: str) -> "torch.Tensor":
-        """Read one weight into a new float32 tensor."""
-        import torch
-
+    def read(self, name: str) -> np.ndarray:
+        """Read one weight into a new float32 array."""
         if (matrix := self._int4_matrix(name)) is not None:
             return matrix.dense()
-        return self._stored(name).to(torch.float32, copy=True)
+        return self._stored(name).astype(np.float32)
 
     @property
     def has_own_forms(self) -> bool:
@@ -109,8 +105,6 @@ class FolderModel:
             )
         if not packed:
             return shape
-        from engine.model.loading.int4_checkpoint import unpacked_shape
-
         return unpacked_shape(self._quantization, shape)
 
     def _packed(self, name: str) -> str | None:
@@ -123,20 +117,18 @@ class FolderModel:
             raise ModelCorruptError(f"{self.folder} lacks the tensor {name}")
         return self._file_of[name]
 
-    def _stored(self, name: str) -> "torch.Tensor":
-        tensor: torch.Tensor = self._file(name).get_tensor(name)
+    def _stored(self, name: str) -> np.ndarray:
+        tensor: np.ndarray = self._file(name).get_tensor(name)
         return tensor
 
-    def _int4_matrix(self, name: str) -> "Int4Matrix | None":
+    def _int4_matrix(self, name: str) -> Int4Matrix | None:
         if self._packed(name) is None:
             return None
-        from engine.model.loading.int4_checkpoint import PARTS, Int4Matrix
-
         names = {part: f"{name.removesuffix('.weight')}.{part}" for part in PARTS}
         parts = {part: self._stored(own) for part, own in names.items() if own in self._file_of}
         try:
             return Int4Matrix.unpack(self._quantization, parts)
-        except (LookupError, RuntimeError, ValueError) as error:
+        except (LookupError, ValueError) as error:
             raise ModelCorruptError(f"{name} of {self.folder} is garbled: {error}") from error
 
     @cached_property
@@ -152,7 +144,7 @@ class FolderModel:
         found: dict[str, Any] = {}
         for path in paths:
             try:
-                file: Any = safe_open(path, framework="pt")
+                file: Any = safe_open(path, framework="np")
             except (SafetensorError, OSError) as error:
                 raise ModelCorruptError(f"{path} cannot be read: {error}") from error
             found |= dict.fromkeys(file.keys(), file)

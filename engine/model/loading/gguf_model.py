@@ -1,12 +1,14 @@
 """A Qwen2 or Llama model in a GGUF file, read by the tensor names of a Hugging Face folder."""
 
-# ruff: noqa: PLC0415 - torch is imported to convert the model, not to know it
+# ruff: noqa: PLC0415 - torch is imported to lay the model out for a GPU, not to read it
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from engine.errors import ModelCorruptError, UnsupportedModelError
 from engine.model.loading.chat_files import gguf_chat, with_chat
@@ -18,8 +20,6 @@ from engine.model.tokenizer import TokenizerDocument
 from engine.model_names import printable
 
 if TYPE_CHECKING:
-    import torch
-
     from kernels.weight import Weight
 
 _ARCHITECTURES = ("qwen2", "llama")
@@ -82,12 +82,10 @@ class GgufModel:
         metadata = self._file.metadata
         return with_chat(tokenizer_document(metadata), *gguf_chat(metadata))
 
-    def read(self, name: str) -> "torch.Tensor":
-        """Decode one weight into a new float32 tensor."""
-        import torch
-
-        tensor = torch.from_numpy(self._file.read(_gguf_name(name)))
-        return self._in_halves(name, tensor) if self._architecture == "llama" else tensor
+    def read(self, name: str) -> np.ndarray:
+        """Decode one weight into a new float32 array."""
+        weight = self._file.read(_gguf_name(name))
+        return self._in_halves(name, weight) if self._architecture == "llama" else weight
 
     def has(self, name: str) -> bool:
         """Whether the model has this weight."""
@@ -115,9 +113,13 @@ class GgufModel:
         weight = own_form(tensor.kind, torch.from_numpy(tensor.stored.copy()))
         if weight is None or self._architecture != "llama":
             return weight
-        return weight.reordered(lambda matrix: self._in_halves(name, matrix))
 
-    def _in_halves(self, name: str, matrix: "torch.Tensor") -> "torch.Tensor":
+        def halved(matrix: torch.Tensor) -> torch.Tensor:
+            return torch.from_numpy(self._in_halves(name, matrix.numpy()))
+
+        return weight.reordered(halved)
+
+    def _in_halves(self, name: str, matrix: np.ndarray) -> np.ndarray:
         """Undo llama.cpp's reordering of a Llama's queries and keys."""
         if ".q_proj." in name:
             return _halved(matrix, self.config.num_heads)
@@ -186,7 +188,7 @@ def _deviations(
         yield "biases"
 
 
-def _halved(weight: "torch.Tensor", num_heads: int) -> "torch.Tensor":
+def _halved(weight: np.ndarray, num_heads: int) -> np.ndarray:
     """Put a head's outputs in the order of halves, undoing `permute` of `convert_hf_to_gguf.py`."""
-    pairs = weight.view(num_heads, -1, 2, weight.shape[1])
-    return pairs.transpose(1, 2).reshape(weight.shape)
+    pairs = weight.reshape(num_heads, -1, 2, weight.shape[1])
+    return pairs.swapaxes(1, 2).reshape(weight.shape)

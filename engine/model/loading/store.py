@@ -13,6 +13,7 @@ from filelock import FileLock
 
 from engine.errors import CacheError, ConfigurationError, ModelCorruptError
 from engine.model.loading.catalog import LocatedModel, check_source, on_disk
+from engine.model.loading.conversion import convert
 from engine.model.loading.converted_model import FILE_FORMS, ConvertedModel
 from engine.model.loading.gguf_model import GgufModel
 from engine.model.model_config import ModelConfig
@@ -20,7 +21,7 @@ from engine.offline_parts import EmbeddedModel
 from engine.progress import Progress
 from engine.shared_lock import shared_lock
 
-_VERSION = "v6"  # increased whenever the files change, so that old folders do not match
+_VERSION = "v7"  # increased whenever the files change, so that old folders do not match
 _GIGABYTE = 1e9  # bytes; decimal, as in other messages
 _BYTES_PER_WEIGHT = {"int8": 1, "bfloat16": 2, "float32": 4, FILE_FORMS: 1.1}
 _SLACK_BYTES = 64 << 20  # tokenizer, scales, header
@@ -51,8 +52,6 @@ def obtain(
 def _convert(
     located: LocatedModel, fingerprint: str, quantization: str, entry: Path, progress: Progress
 ) -> None:
-    from engine.model.loading.conversion import convert  # noqa: PLC0415 - it loads torch
-
     with _draft_folder(entry) as draft:
         if isinstance(located, EmbeddedModel):
             _check_space(entry.parent, located.name, located.num_bytes)

@@ -14,7 +14,7 @@ from engine.model.gpu.buffers import Inputs, StepShape
 from engine.model.gpu.embedding import Embedding
 from engine.model.gpu.loading import assemble
 from engine.model.gpu.weights import GpuWeights
-from engine.model.loading.packing import pack_own_forms
+from engine.model.loading.float_packing import pack_own_forms
 from engine.model.model_config import ModelConfig
 from engine.model.token_tree import TokenTree
 from kernels.operations import PORTABLE
