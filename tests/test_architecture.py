@@ -2,7 +2,6 @@
 
 import ast
 import re
-import subprocess
 import sys
 import tomllib
 from pathlib import Path
@@ -10,18 +9,9 @@ from pathlib import Path
 from engine import VERSION
 from engine.offline_parts import OFFLINE_MODELS
 from lsp_server.prompt.grammars import GRAMMARS
+from tests.support.fresh_interpreter import ROOT, fresh_interpreter
 
-ROOT = Path(__file__).parents[1]
 HEAVY = ("gguf", "numba", "tokenizers", "torch", "transformers", "triton", "xllamacpp")
-
-
-def fresh_interpreter(code: str, folder: Path = ROOT) -> str:
-    """What `code` prints in an interpreter that has imported nothing."""
-    result = subprocess.run(
-        [sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, check=False
-    )
-    assert result.returncode == 0, result.stderr
-    return result.stdout.strip()
 
 
 LIGHT = (

@@ -90,8 +90,8 @@ def _show_cards(*, as_json: bool) -> int:
             from engine.model.gpu.fit import PLANNED_CARDS, fits, pick
     except (ImportError, OSError) as error:  # OSError: from torch's own libraries
         problem = (
-            "to tell which models fit needs PyTorch, which cannot be loaded: "
-            f"{visible(str(error))}; {INSTALL_TORCH} installs it"
+            f"which models fit needs PyTorch, which cannot be loaded: {visible(str(error))}; "
+            f"to install it: {INSTALL_TORCH}"
         )
         sys.stdout.write("[]\n" if as_json else f"{problem}\n")
         return SICK

@@ -7,7 +7,7 @@ import transformers
 
 from engine.model.cpu.float_qwen2 import FloatQwen2
 from engine.model.cpu.int8_qwen2 import Int8Qwen2
-from engine.model.loading.packing import PACKERS, pack_own_forms
+from engine.model.loading.float_packing import pack_own_forms
 from engine.model.model_config import ModelConfig
 from tests.support.packed import packed_arrays
 from tests.support.tiny_models import tiny_model
@@ -28,15 +28,17 @@ def own_qwen2(reference: transformers.PreTrainedModel, quantization: str) -> Flo
     """Pack the reference's weights as `quantization` says; `float64` stands for exact arithmetic."""
     config = ModelConfig.from_hugging_face(reference.config.to_dict())
     weights = reference.state_dict()
-    if quantization == "float64":
-        exact = {name: weight.double() for name, weight in weights.items()}
-        tensors = dict(pack_own_forms(config, exact.__getitem__, dtype=torch.float64))
-        return FloatQwen2(config, tensors, quantization)
     if quantization == "int8":
-        arrays = packed_arrays(config, weights.__getitem__)
+        arrays = packed_arrays("int8", config, lambda name: weights[name].numpy())
         return Int8Qwen2(config, arrays, arrays["embedding"], torch.get_num_threads())
-    tensors = dict(PACKERS[quantization](config, weights.__getitem__))
-    return FloatQwen2(config, tensors, quantization)
+    dtype = getattr(torch, quantization)
+    held = {
+        name: weight.to(torch.promote_types(dtype, torch.float32))
+        for name, weight in weights.items()
+    }
+    return FloatQwen2(
+        config, dict(pack_own_forms(config, held.__getitem__, dtype=dtype)), quantization
+    )
 
 
 def qwen2_pair(shape: str) -> tuple[FloatQwen2 | Int8Qwen2, Any]:

@@ -5,18 +5,17 @@ from collections.abc import Callable, Iterator
 import torch
 from ml_dtypes import bfloat16
 
-from engine.model.loading.int8_packing import NamedArray
-from engine.model.loading.int8_packing import Read as ReadArray
+from engine.model.loading.int8_packing import NamedArray, Read
 from engine.model.model_config import ModelConfig
 from kernels.weight import Weight, stacked
 
-Read = Callable[[str], torch.Tensor]  # Hugging Face name -> float32 tensor
+ReadTensor = Callable[[str], torch.Tensor]  # Hugging Face name -> float32 tensor
 OwnForm = Callable[[str], Weight | None]  # Hugging Face name -> the matrix in its file's form
 
 
 def pack_own_forms(
     config: ModelConfig,
-    read: Read,
+    read: ReadTensor,
     own_form: OwnForm = lambda _name: None,
     dtype: torch.dtype = torch.bfloat16,
 ) -> Iterator[tuple[str, torch.Tensor]]:
@@ -51,7 +50,7 @@ def pack_own_forms(
 
 
 def pack_floats(
-    config: ModelConfig, read: ReadArray, own_form: OwnForm, dtype: str
+    config: ModelConfig, read: Read, own_form: OwnForm, dtype: str
 ) -> Iterator[NamedArray]:
     """Yield the arrays of `pack_own_forms`."""
 

@@ -12,9 +12,11 @@ import torch
 from engine.errors import ConfigurationError
 from engine.model import accelerators, device
 from engine.model.accelerators import free_bytes, made_current, memory_bandwidth, triton_lack
-from engine.model.device import DeviceChoice, may_have_gpu
+from engine.model.device import DeviceChoice, gpu_without_torch, may_have_gpu
 from engine.model.loader import load_model
 from engine.progress import Progress
+from tests.support.tiny_gguf import write_tiny_gguf
+from tests.support.tiny_models import save_model, tiny_model
 
 
 def gpu(name, capability, shared=None, memory=24_000_000_000):
@@ -270,6 +272,31 @@ def test_a_gpu_may_be_there_where_torch_is_built_for_one_that_has_a_driver(
 
 def test_the_build_of_torch_is_known_without_loading_it():
     assert device._torch_build()["__version__"] == torch.__version__
+
+
+@pytest.mark.parametrize(("node", "is_nvidia"), [("nvidia0", True), ("kfd", False)])
+def test_without_torch_the_cpu_is_taken_and_an_nvidia_gpu_is_told_of(
+    monkeypatch, tmp_path, node, is_nvidia
+):
+    (tmp_path / node).touch()
+    monkeypatch.setattr(device, "_DEVICES", tmp_path)
+    assert gpu_without_torch() == ""
+    monkeypatch.setitem(sys.modules, "torch", None)
+    assert ("pip install 'foregram[gpu]'" in gpu_without_torch()) == is_nvidia
+    assert DeviceChoice.of("auto").sentence == f"CPU ({gpu_without_torch() or 'no GPU found'})"
+
+
+def test_what_needs_torch_says_so_where_it_is_not_installed(monkeypatch, tmp_path):
+    folder = save_model(tiny_model("mistral"), tmp_path / "mistral")
+    monkeypatch.setitem(sys.modules, "transformers", None)
+    lack = "needs PyTorch, which is not installed: pip install 'foregram\\[gpu\\]'"
+    with pytest.raises(ConfigurationError, match=f"device cuda {lack}"):
+        DeviceChoice.of("cuda")
+    path = write_tiny_gguf(tmp_path / "tiny.gguf")
+    with pytest.raises(ConfigurationError, match=f"dtype float32 {lack}"):
+        load_model(str(path), tmp_path, Progress(), quantization="float32", device_name="cpu")
+    with pytest.raises(ConfigurationError, match=f"mistral, which is a MistralFor.*, {lack}"):
+        load_model(str(folder), tmp_path, Progress(), device_name="cpu")
 
 
 def test_a_form_of_the_other_kind_of_machine_is_refused(gpus, tmp_path):

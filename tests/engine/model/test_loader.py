@@ -17,7 +17,9 @@ from engine.model.loading.gguf_file import GgufFile
 from engine.model.loading.gguf_model import GgufModel
 from engine.progress import Progress
 from tests.support.byte_tokenizer import VOCAB_SIZE
+from tests.support.fresh_interpreter import fresh_interpreter
 from tests.support.greedy import reference_logits
+from tests.support.int4_folder import quantize_folder
 from tests.support.mutated_models import GgufParts
 from tests.support.prepared import prepare
 from tests.support.said import Said
@@ -40,6 +42,29 @@ def test_a_file_in_fewer_bits_stays_as_it_is_where_a_gpu_reads_it_so(tmp_path: P
     assert prepare(str(path), FILE_FORMS, tmp_path, Progress()).quantization == FILE_FORMS
     folder = str(save_model(tiny_model("qwen2"), tmp_path / "whole"))
     assert prepare(folder, FILE_FORMS, tmp_path, Progress()).quantization == "bfloat16"
+
+
+_RUNS = """
+import sys
+sys.modules["torch"] = sys.modules["transformers"] = None
+from pathlib import Path
+from engine.model.loader import load_model
+from engine.progress import Progress
+loaded = load_model(sys.argv[1], Path(sys.argv[2]), Progress())
+print(loaded.causal_lm.dtype_name, loaded.where)
+"""
+
+
+@pytest.mark.parametrize("kind", ["a GGUF file", "a folder in bfloat16", "a folder of GPTQ"])
+def test_a_cpu_converts_and_runs_a_model_where_torch_is_not_installed(tmp_path, kind):
+    if kind == "a GGUF file":
+        path = write_tiny_gguf(tmp_path / "tiny.gguf")
+    else:
+        model = tiny_model("qwen2", 1, hidden_size=128, intermediate_size=256)
+        path = save_model(model.bfloat16(), tmp_path / "folder")
+        if kind == "a folder of GPTQ":
+            quantize_folder(path, "gptq")
+    assert fresh_interpreter(_RUNS, path, tmp_path).endswith("int8 CPU (no GPU found)")
 
 
 def test_another_architecture_stays_where_it_is(tmp_path: Path) -> None:
@@ -87,7 +112,7 @@ def test_the_queries_and_keys_of_a_llama_in_a_gguf_file_are_put_in_our_order(tmp
     processor = LlamaTensorProcessor(heads)
     for layer, part in product(range(LAYERS), "qk"):
         name = f"blk.{layer}.attn_{part}.weight"
-        tensor = source.read(f"model.layers.{layer}.self_attn.{part}_proj.weight").numpy()
+        tensor = source.read(f"model.layers.{layer}.self_attn.{part}_proj.weight")
         assert np.array_equal(tensor, processor.process(stored.read(name), name).weights)
         assert np.abs(tensor - written[name]).max() < 0.05  # what its few bits lose
 

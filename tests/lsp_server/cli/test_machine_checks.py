@@ -1,7 +1,7 @@
 """Checks of this machine, each against the fault that it is there for."""
 
 import sys
-from importlib.metadata import PackageNotFoundError
+from importlib.metadata import PackageNotFoundError, version
 from types import SimpleNamespace
 
 import pytest
@@ -18,7 +18,7 @@ from lsp_server.cli.machine_checks import (
     check_torch,
 )
 from lsp_server.cli.setup import check_choice
-from lsp_server.model_choice import check_model, check_name, failure
+from lsp_server.model_choice import Check, check_model, check_name, failure
 from lsp_server.settings import Settings
 
 
@@ -47,11 +47,15 @@ def test_the_processor_is_named_by_what_multiplies(settings, monkeypatch):
     assert "completions take many times as long" in check.what
 
 
-def test_a_numba_that_cannot_be_loaded_and_a_missing_torch_are_failures(settings, monkeypatch):
+def test_a_numba_that_cannot_be_loaded_is_a_failure(settings, monkeypatch):
     monkeypatch.setitem(sys.modules, "kernels.cpu_forward.processor", None)
     assert check_processor(settings).state == "failed"
-    monkeypatch.setattr(machine_checks, "version", gone)
-    assert check_torch(settings).state == "failed"
+
+
+def test_a_processor_needs_no_torch(settings, monkeypatch):
+    assert check_torch(settings).what == version("torch")
+    monkeypatch.setitem(sys.modules, "torch", None)
+    assert check_torch(settings) == Check("torch", "ok", "not installed: a GPU needs it")
 
 
 def test_an_embedded_model_that_is_not_installed_names_the_command(monkeypatch, settings):

@@ -45,7 +45,7 @@ def test_refuses_a_head_that_has_not_a_row_for_each_token():
     """Its scores would be written behind the room for them."""
     reference = tiny_model("qwen2", 1)
     config = ModelConfig.from_hugging_face(reference.config.to_dict())
-    arrays = packed_arrays(config, reference.state_dict().__getitem__)
+    arrays = packed_arrays("int8", config, lambda name: reference.state_dict()[name].numpy())
     for size in (config.vocab_size - BLOCK, config.vocab_size + BLOCK):
         with pytest.raises(ModelCorruptError, match=f"does not fit its {size} tokens"):
             Int8Qwen2(replace(config, vocab_size=size), arrays, arrays["embedding"], threads=1)
@@ -138,7 +138,7 @@ def offline(tmp_path_factory):
     """The offline model in float32 in both implementations, four of its layers."""
     folder = tmp_path_factory.mktemp("offline")
     source = on_disk(OFFLINE_MODELS["offline"], folder, Progress())
-    reference = assembled(OFFLINE, source.read)
+    reference = assembled(OFFLINE, lambda name: torch.from_numpy(source.read(name)))
     prompt = Tokenizer(source.tokenizer_document()).encode("def mean(values):\n    return sum(")
     return own_qwen2(reference, "float32"), reference, prompt
 
