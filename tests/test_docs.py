@@ -26,8 +26,8 @@ PARSERS = {"foregram": build_parser, "python -m tests.bench": bench_parser}
 EVERY_PAGE = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 
 
-def test_the_readme_has_at_most_1000_words():
-    assert len(README.read_text().split()) <= 1000
+def test_the_readme_has_at_most_800_words():
+    assert len(README.read_text().split()) <= 800
 
 
 def test_the_readme_says_how_long_a_file_may_be():

@@ -56,7 +56,7 @@ _SERVE: Options = {
     },
     "resources": {
         "--kv-budget MB": "memory for cached prompts",
-        "--threads N": "threads that torch uses",
+        "--threads N": "threads that compute on the CPU",
         "--prompt-tokens N": "the longest prompt",
         "--cache-folder DIR": "converted models, learned acceptance",
     },
