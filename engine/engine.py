@@ -86,7 +86,7 @@ class Engine(ServedEngine):
         causal_lm = model.causal_lm
         self.max_sequences = causal_lm.max_sequences
         self.model = model
-        self._learning = learning
+        self.learning = learning
         self._sizes = sizes.within(causal_lm.max_context)
         kv_bytes = kv_bytes or causal_lm.kv_bytes(_KV_PROMPTS * self._sizes.first)
         self._neighbours = Neighbours(lambda text: len(model.tokenizer.encode(text)))
@@ -190,13 +190,13 @@ class Engine(ServedEngine):
         return next(filter(None, grown), None)
 
     def _unread_ms(self, prompt: Prompt, request: CompletionRequest) -> float:
-        cost = self._learning.budget.cost
+        cost = self.learning.budget.cost
         return self._prompts.unread(prompt.ids, request.principal) * cost.ms(MAX_ROWS) / MAX_ROWS
 
     @property
     def _felt_rows(self) -> int:
         """Rows of a step that a user who types on would hardly wait for."""
-        cost, rows = self._learning.budget.cost, MAX_ROWS
+        cost, rows = self.learning.budget.cost, MAX_ROWS
         while rows > 16 and cost.ms(rows) > _FELT_MS:
             rows //= 2
         return rows
@@ -223,7 +223,7 @@ class Engine(ServedEngine):
 
     def step(self, running: Collection[Sequence]) -> None:
         """Run one pass for all of these."""
-        self._learning.budget.share_among(len(running))
+        self.learning.budget.share_among(len(running))
         step(self.model.causal_lm, running)
 
     def runs(self, one: Sequence) -> bool:
@@ -266,7 +266,7 @@ class Engine(ServedEngine):
 
     def close(self) -> None:
         """Save the learned costs and tables for the next start."""
-        self._learning.save()
+        self.learning.save()
 
     def _lease(self, one: Sequence, *, next_rows: int) -> CacheLease | None:
         """Lease a slot for the prompt without its last token, which the first step reads."""

@@ -21,6 +21,7 @@ from lsp_server.setting_layers import (
     default_cache_folder,
     environment_layer,
     file_layer,
+    settings_path,
 )
 
 Lines = Literal["auto", "single", "multi"]
@@ -178,6 +179,11 @@ def _unknown(
     if given not in (None, "") and str(given).lower() != str(value).lower():
         told = f"the setting {key} is gone, remove it: {meaning}"
         yield SettingsProblem(source, key, told, is_gone=True)
+
+
+def own_settings_path() -> Path:
+    """Return the path of the user's `foregram.toml`."""
+    return settings_path(os.environ)
 
 
 def variable_of(name: str) -> str:

@@ -75,7 +75,7 @@ class Budget:
     def __init__(self, cost: StepCost, most_rows: int = _MOST_ROWS) -> None:
         """`most_rows` is what a step may have, those of all sequences together."""
         self.cost = cost
-        self._most_rows = most_rows
+        self.most_rows = most_rows
         self.num_sequences = 1
         self._tokens = self._spent = 1.0  # one token for one step: plain decoding
 
@@ -95,7 +95,7 @@ class Budget:
         Whole trees for up to four sequences, short chains for up to sixteen, plain decoding beyond:
         together they stay within what a GPU verifies at nearly the cost of one row.
         """
-        num_rows = self._most_rows // self.num_sequences
+        num_rows = self.most_rows // self.num_sequences
         return max(0, num_rows - 1) if self.num_sequences <= _MOST_DRAFTING else 0
 
     def affordable(self, probs: np.ndarray) -> int:

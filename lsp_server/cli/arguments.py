@@ -86,6 +86,13 @@ _EDIT: Options = {
 }
 REPLAY_SET = {"file FILE.jsonl": "a replay set", "--count COUNT": "only the first COUNT items"}
 REPLAY: Options = {**REPLAY_SET, **MODEL, **decoding_options(max_tokens=64), **JSON}
+_TUNE: Options = {
+    "[folder DIR]": "a folder with a git history; by default this one",
+    "--minutes N =8": "stop measuring after so long; %(default)s by default",
+    "--yes": "write what is better without asking",
+    **MODEL,
+    **JSON,
+}
 _GPU = {
     "--shapes NAMES": "models with random weights: 0.5b,1.5b,7b,32b; all of them by default",
     "--dtype bfloat16|fp8|int4": "how weights are held; bfloat16 by default",
@@ -221,6 +228,13 @@ _COMMANDS = (
         "install offline-1.5b",
         _MODELS,
         "models:manage_models",
+    ),
+    Command(
+        "tune",
+        "find settings that are faster on this machine, by insertions from a git history",
+        "src --minutes 5",
+        _TUNE,
+        "tune:tune",
     ),
     Command(
         "uninstall",

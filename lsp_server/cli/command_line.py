@@ -143,5 +143,6 @@ _KEEPERS = (
     "models",
     "serve",
     "setup",
+    "tune",
 )  # these write into the cache
 _TOLERANT = ("doctor", "lsp", "serve")  # these report wrong settings and use the rest

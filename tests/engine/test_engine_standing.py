@@ -45,7 +45,7 @@ def loaded(request, tmp_path_factory):
 def engine(loaded):
     """An engine that has just completed `FIRST`, and that takes steps to be slow."""
     loaded.forget(ClosedBuffers.of_all(""))
-    loaded._learning.budget.cost = SLOW
+    loaded.learning.budget.cost = SLOW
     assert loaded.complete(FIRST).cost.neighbours == ("b.py",)
     return loaded
 
@@ -57,7 +57,7 @@ def test_where_steps_are_slow_only_the_typed_text_is_read_though_neighbours_chan
 
 
 def test_where_steps_are_quick_the_prompt_is_laid_out_anew(engine):
-    engine._learning.budget.cost = QUICK
+    engine.learning.budget.cost = QUICK
     cost = engine.complete(TYPED).cost
     assert cost.neighbours == ("b.py", "c.py")
     assert cost.prompt_tokens - cost.reused_tokens > 12
@@ -105,8 +105,8 @@ SIZES = PromptSizes(most=250, first=120)
 
 
 def test_where_steps_are_slow_a_small_prompt_comes_first_and_a_prefill_reads_a_larger_one(loaded):
-    loaded._learning.budget.cost = SLOW
-    engine = Engine(loaded.model, loaded._learning, SIZES)
+    loaded.learning.budget.cost = SLOW
+    engine = Engine(loaded.model, loaded.learning, SIZES)
     assert engine.complete(LONG).cost.prompt_tokens <= SIZES.first
     engine.complete(replace(LONG, stop=StopRules(max_tokens=0)))
     cost = engine.complete(replace(LONG, prefix=LONG.prefix + "r")).cost
@@ -115,21 +115,21 @@ def test_where_steps_are_slow_a_small_prompt_comes_first_and_a_prefill_reads_a_l
 
 
 def test_a_prefill_of_a_new_document_reads_the_small_prompt_before_the_larger_one(loaded):
-    loaded._learning.budget.cost = SLOW
-    engine = Engine(loaded.model, loaded._learning, SIZES)
+    loaded.learning.budget.cost = SLOW
+    engine = Engine(loaded.model, loaded.learning, SIZES)
     prefill = replace(LONG, stop=StopRules(max_tokens=0))
     small, large = (engine.complete(prefill).cost.prompt_tokens for _ in range(2))
     assert small <= SIZES.first < large <= SIZES.most
 
 
 def test_where_memory_is_short_no_larger_prompt_is_read(loaded):
-    loaded._learning.budget.cost = SLOW
-    engine = Engine(loaded.model, loaded._learning, SIZES, kv_bytes=1)
+    loaded.learning.budget.cost = SLOW
+    engine = Engine(loaded.model, loaded.learning, SIZES, kv_bytes=1)
     prefill = replace(LONG, stop=StopRules(max_tokens=0))
     assert all(engine.complete(prefill).cost.prompt_tokens <= SIZES.first for _ in range(3))
 
 
 def test_where_steps_are_quick_the_larger_prompt_is_read_at_once(loaded):
-    loaded._learning.budget.cost = QUICK
-    engine = Engine(loaded.model, loaded._learning, SIZES)
+    loaded.learning.budget.cost = QUICK
+    engine = Engine(loaded.model, loaded.learning, SIZES)
     assert engine.complete(LONG).cost.prompt_tokens > SIZES.first

@@ -1,0 +1,230 @@
+"""Which settings write real insertions faster here: one axis at a time, in turn with the default."""
+
+import math
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from statistics import fmean, stdev
+
+from engine.bench.measured import WARM_UP, request_for
+from engine.bench.task_sets import ReplayItem
+from engine.common_start import common_start
+from engine.config import PRESETS, Lookahead, StopRules
+from engine.engine import Engine, PromptSizes
+from engine.errors import ConfigurationError, ForegramError
+from engine.loader import prompt_sizes
+from engine.progress import Progress, shown
+from engine.request import ClosedBuffers, CompletionRequest, Done
+
+DECODING = CompletionRequest("", "", stop=StopRules(max_tokens=64))
+NUM_ITEMS = 18
+_NUM_TRIED, _NUM_SWEPT = 2, 6  # items of all variants, then of the better half; others confirm
+_WEIGHTS = {"threads": 1, "lookahead": 4, "rows": 2, "prompt_tokens": 2}  # shares of the time
+_COLD = ("threads", "prompt_tokens")  # what changes the time to read a prompt, too
+_NO_SETTING = ("rows",)
+_ROWS = (4, 8, 16, 32, 64)
+_KEY_MS = 140.0  # per character that a person types, as in `python -m tests.bench typing`
+_ERRORS = 2.6  # standard errors that hold 95 % of the means of six items, and more of more
+_ALL = ClosedBuffers.of_all("")
+_DRAFTS = ClosedBuffers(cache_scope="\0", is_all=True)  # no prompt's key begins so: they stay
+
+
+class TextChangedError(ForegramError):
+    """A setting that must not change the text changed it."""
+
+    code = "text_changed"
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """Settings to measure; None leaves one to foregram. `rows` is the most of a step."""
+
+    lookahead: str = "auto"
+    rows: int | None = None
+    threads: int | None = None
+    prompt_tokens: int | None = None
+
+
+DEFAULT = Variant()
+
+
+@dataclass(slots=True)
+class Compared:
+    """A variant beside the default, on the same items: above 1, it is faster."""
+
+    axis: str
+    variant: Variant
+    is_confirmed: bool = False  # on items that did not choose it
+    ratios: list[float] = field(default_factory=list)  # the default's time over this one's
+    steps: int = 0
+    tokens: int = 0
+
+    @property
+    def value(self) -> str | int:
+        """The setting's value."""
+        value: str | int = getattr(self.variant, self.axis)
+        return value
+
+    @property
+    def speed(self) -> float:
+        """Geometric mean of the ratios."""
+        return math.exp(fmean(map(math.log, self.ratios)))
+
+    @property
+    def noise(self) -> float:
+        """Relative error of `speed`; infinite for one item."""
+        if len(self.ratios) < 2:
+            return math.inf
+        error = stdev(map(math.log, self.ratios)) / math.sqrt(len(self.ratios))
+        return math.expm1(_ERRORS * error)
+
+    @property
+    def tokens_per_step(self) -> float:
+        """Tokens that a pass of the model wrote, on average."""
+        return self.tokens / max(self.steps, 1)
+
+    @property
+    def is_better(self) -> bool:
+        """Whether it is faster by more than its noise, on items that did not choose it."""
+        is_enough = self.is_confirmed and len(self.ratios) >= _NUM_SWEPT
+        return is_enough and self.speed > 1 + self.noise
+
+
+class Tuning:
+    """Compares variants with the default, until the time is over."""
+
+    def __init__(
+        self,
+        load: Callable[[int | None], Engine],  # with so many threads
+        items: Sequence[ReplayItem],
+        seconds: float,
+        progress: Progress,
+    ) -> None:
+        self.best = DEFAULT
+        self.compared: list[Compared] = []
+        self._load, self._items, self._progress = load, items, progress
+        self.engine = load(None)
+        self._engines = {(None, None): self.engine}
+        self._most_rows = self.engine.learning.budget.most_rows
+        self._seconds, self._until = seconds, math.inf
+
+    def run(self) -> None:
+        """Improve one axis after the other. Raises TextChangedError."""
+        begun, weights = time.monotonic(), dict(_WEIGHTS)
+        self.engine.complete(WARM_UP)
+        with shown(self._progress, "comparing settings", round(self._seconds)):
+            for axis in _WEIGHTS:
+                now = time.monotonic()
+                left = begun + self._seconds - now
+                self._until = now + left * weights[axis] / sum(weights.values())
+                del weights[axis]
+                self._improve(axis)
+
+    def _improve(self, axis: str) -> None:
+        """Sweep an axis, and take its best value if other items confirm it."""
+        swept = self._sweep(axis, self._values(axis))
+        if axis == "lookahead":
+            fixed = [one for one in swept if one.value in PRESETS]
+            if fixed:
+                around = neighbours(str(max(fixed, key=lambda one: one.speed).value))
+                swept += self._sweep(axis, around)
+        best = max(swept, key=lambda one: one.speed, default=None)
+        if best is None or best.speed <= 1:
+            return
+        final = Compared(axis, best.variant, is_confirmed=True)
+        self._measure([final], self._items[_NUM_SWEPT:])
+        if final.is_better and axis not in _NO_SETTING:
+            self.best = final.variant
+
+    def _sweep(self, axis: str, values: Iterable[str | int]) -> list[Compared]:
+        """Measure all values on two items, and the better half on four more."""
+        swept = [Compared(axis, replace(self.best, **{axis: value})) for value in values]
+        self._measure(swept, self._items[:_NUM_TRIED])
+        tried = sorted((one for one in swept if one.ratios), key=lambda one: -one.speed)
+        self._measure(tried[: -(-len(tried) // 2)], self._items[_NUM_TRIED:_NUM_SWEPT])
+        return tried
+
+    def _values(self, axis: str) -> Iterator[str | int]:
+        info, cost = self.engine.info, self.engine.learning.budget.cost
+        if axis == "lookahead":
+            yield from ("off", *PRESETS)
+        elif axis == "rows":
+            yield from (rows for rows in _ROWS if rows < self._most_rows)
+        elif axis == "prompt_tokens":
+            sizes = prompt_sizes(cost)
+            yield from sorted({sizes.first // 2, sizes.first, sizes.most, 2 * sizes.most})
+        elif (info.device, info.dtype) == ("cpu", "int8"):  # of floats, threads change the bits
+            most = os.cpu_count() or 1
+            yield from sorted({info.threads // 2, 2 * info.threads} & set(range(1, most + 1)))
+
+    def _measure(self, compared: Sequence[Compared], items: Sequence[ReplayItem]) -> None:
+        """Run the base and all of these on each item, in changing order, while there is time."""
+        self.compared += (one for one in compared if one not in self.compared)
+        item_s = 0.0
+        for number, item in enumerate(items if compared else ()):
+            begun = time.monotonic()
+            if begun + item_s > self._until:
+                break
+            arms: list[Compared | None] = [None, *compared]
+            turn = number % len(arms)
+            self._compare(compared[0].axis, arms[turn:] + arms[:turn], item)
+            item_s = time.monotonic() - begun
+            self._progress.advance(round(item_s))
+
+    def _compare(self, axis: str, arms: Sequence[Compared | None], item: ReplayItem) -> None:
+        runs = [self._run(axis, one.variant if one else self.best, item) for one in arms]
+        base_ms, base = runs[arms.index(None)]
+        for one, (ms, done) in zip(arms, runs, strict=True):
+            if one is None:
+                continue
+            if axis != "prompt_tokens" and (done.token_ids, done.text) != (
+                base.token_ids,
+                base.text,
+            ):
+                raise TextChangedError(f"{axis} {one.value} changed the text of {item.id}")
+            one.ratios.append(base_ms / ms)
+            one.steps += done.cost.steps
+            one.tokens += done.cost.tokens
+
+    def _run(self, axis: str, variant: Variant, item: ReplayItem) -> tuple[float, Done]:
+        """Return what counts of the time, in ms, and the result."""
+        engine = self._engine(variant)
+        engine.learning.budget.most_rows = variant.rows or self._most_rows
+        request = replace(request_for(item, DECODING), lookahead=Lookahead.parse(variant.lookahead))
+        engine.forget(_ALL if axis in _COLD else _DRAFTS)
+        if axis != "prompt_tokens":
+            done = engine.complete(request)
+            return done.cost.decode_ms + (axis in _COLD) * done.cost.prefill_ms, done
+        # A person comes to the place, rests while more is read, and types what the text lacks.
+        first_ms = engine.complete(replace(request, stop=StopRules(max_tokens=1))).cost.prefill_ms
+        engine.complete(replace(request, stop=StopRules(max_tokens=0)))
+        engine.forget(_DRAFTS)
+        done = engine.complete(request)
+        typed = len(item.target) - common_start(done.text, item.target)
+        return first_ms + done.cost.prefill_ms + done.cost.decode_ms + _KEY_MS * typed, done
+
+    def _engine(self, variant: Variant) -> Engine:
+        """Return an engine of these threads and this prompt; all share the model's weights."""
+        key = variant.threads, variant.prompt_tokens
+        if key not in self._engines and variant.prompt_tokens is None:
+            self._engines[key] = self._load(variant.threads)
+        elif key not in self._engines:
+            base = self._engine(replace(variant, prompt_tokens=None))
+            sizes = PromptSizes(variant.prompt_tokens, variant.prompt_tokens)
+            self._engines[key] = Engine(base.model, base.learning, sizes)
+        return self._engines[key]
+
+
+def neighbours(preset: str) -> Iterator[str]:
+    """Yield the W,N,G that halve or double one number of a preset, and are none themselves."""
+    numbers = PRESETS[preset]
+    for place, number in enumerate(numbers):
+        for changed in (number // 2, 2 * number):
+            wng = (*numbers[:place], changed, *numbers[place + 1 :])
+            try:
+                one = Lookahead("fixed", *wng)
+            except ConfigurationError:
+                continue
+            if wng not in PRESETS.values() and one.draft_len > 0:
+                yield ",".join(map(str, wng))

@@ -1,0 +1,148 @@
+"""Settings beside the default: what is taken, what is not, and that texts stay."""
+
+import time
+from dataclasses import replace
+from types import SimpleNamespace
+
+import pytest
+from msgspec import structs
+
+from engine.bench.measured import OFF, WARM_UP
+from engine.bench.tuning import (
+    _DRAFTS,
+    DEFAULT,
+    NUM_ITEMS,
+    TextChangedError,
+    Tuning,
+    Variant,
+    neighbours,
+)
+from engine.config import Lookahead
+from engine.drafting.budget import StepCost
+from engine.loader import load_engine
+from engine.progress import Progress
+from tests.support.held_engine import INFO
+from tests.support.replayed import FAST, SLOW, ScriptedEngine, replay_item
+from tests.support.tiny_models import save_model, tiny_model
+
+ITEMS = [replace(replay_item("    return 1"), id=str(number)) for number in range(NUM_ITEMS)]
+CODING = Lookahead.parse("coding")
+
+
+class TunedEngine(ScriptedEngine):
+    info = replace(INFO, device="cpu", dtype="int8", threads=2)
+
+    def __init__(self, script):
+        super().__init__(script)
+        budget = SimpleNamespace(most_rows=128, cost=StepCost({1: 1.0, 128: 100.0}))
+        self.learning, self.model = SimpleNamespace(budget=budget), None
+
+    def forget(self, closed):
+        pass
+
+
+def tuned(monkeypatch, script, seconds=60.0):
+    """Run with an engine for each number of threads; prompts of other sizes keep the default's."""
+    monkeypatch.setattr("engine.bench.tuning.Engine", lambda *_: engine)
+    monkeypatch.setattr("os.cpu_count", lambda: 4)
+    engine = TunedEngine(lambda request: script(request, engine, None))
+    engines = {None: engine}
+
+    def load(threads):
+        own = TunedEngine(lambda request: script(request, own, threads))
+        return engines.setdefault(threads, own)
+
+    tuning = Tuning(load, ITEMS, seconds, Progress())
+    tuning.run()
+    return tuning
+
+
+def test_what_is_faster_on_insertions_that_did_not_choose_it_is_taken(monkeypatch):
+    seen = []
+
+    def script(request, *_):
+        seen.append(request)
+        return FAST if request.lookahead == CODING else SLOW
+
+    tuning = tuned(monkeypatch, script)
+    assert tuning.best == Variant(lookahead="coding")
+    [final] = [one for one in tuning.compared if one.is_better]
+    assert (final.value, final.speed, len(final.ratios)) == ("coding", 2.0, NUM_ITEMS - 6)
+    assert seen[0] == WARM_UP
+
+
+def test_where_only_the_insertions_that_chose_it_were_faster_nothing_is_taken(monkeypatch):
+    runs = []
+
+    def script(request, *_):
+        runs.append(request.lookahead)
+        is_early = runs.count(CODING) <= 6
+        return FAST if request.lookahead == CODING and is_early else SLOW
+
+    tuning = tuned(monkeypatch, script)
+    assert tuning.best == DEFAULT
+    assert [one.value for one in tuning.compared if one.is_confirmed] == ["coding"]
+
+
+def test_a_gain_within_the_noise_is_not_taken(monkeypatch):
+    times = iter(range(10_000))
+
+    def script(request, *_):
+        if request.lookahead != CODING:
+            return SLOW
+        ms = 20.0 if next(times) % 2 else 200.0
+        return structs.replace(FAST, cost=structs.replace(FAST.cost, decode_ms=ms))
+
+    assert tuned(monkeypatch, script).best == DEFAULT
+
+
+def test_the_number_of_threads_counts_reading_and_is_kept_for_what_follows(monkeypatch):
+    read = structs.replace(SLOW, cost=structs.replace(SLOW.cost, prefill_ms=10.0))
+    wanted = []
+
+    def script(request, engine, threads):
+        wanted.append(threads)
+        return read if threads == 4 else SLOW
+
+    tuning = tuned(monkeypatch, script)
+    assert tuning.best == Variant(threads=4)
+    assert {one.value for one in tuning.compared if one.axis == "threads"} == {1, 4}
+
+
+def test_a_row_limit_that_is_faster_is_shown_and_not_taken(monkeypatch):
+    tuning = tuned(
+        monkeypatch,
+        lambda _, engine, __: FAST if engine.learning.budget.most_rows == 16 else SLOW,
+    )
+    assert [(one.axis, one.value) for one in tuning.compared if one.is_better] == [("rows", 16)]
+    assert tuning.best == DEFAULT
+
+
+def test_a_setting_that_changes_the_text_is_an_error(monkeypatch):
+    other = structs.replace(SLOW, token_ids=(1, 2))
+    with pytest.raises(TextChangedError, match="lookahead off changed the text of 0"):
+        tuned(monkeypatch, lambda request, *_: other if request.lookahead == OFF else SLOW)
+
+
+def test_no_insertion_begins_once_the_time_is_over(monkeypatch):
+    clock = iter(range(10_000))  # each look at it takes a second
+    monkeypatch.setattr(time, "monotonic", lambda: next(clock))
+    tuning = tuned(monkeypatch, lambda *_: SLOW, seconds=20.0)
+    assert 0 < sum(len(one.ratios) for one in tuning.compared) < 40
+    assert next(clock) < 40
+
+
+def test_around_a_recipe_each_number_is_halved_and_doubled():
+    assert list(neighbours("tensorrt")) == ["2,3,4", "8,3,4", "4,6,4", "4,3,2", "4,3,8"]
+
+
+@pytest.mark.usefixtures("one_thread")
+def test_between_two_settings_drafts_are_forgotten_and_the_prompt_stays(tmp_path):
+    model = save_model(tiny_model("qwen2"), tmp_path / "model")
+    engine = load_engine(tmp_path / "cache", str(model), threads=1)
+    first = engine.complete(WARM_UP)
+    engine.forget(_DRAFTS)
+    again = engine.complete(WARM_UP)
+    assert again.cost.reused_tokens == first.cost.prompt_tokens - 1
+    assert again.cost.steps == first.cost.steps
+    assert engine.complete(WARM_UP).cost.steps < first.cost.steps
