@@ -119,17 +119,13 @@ _IN_WORDS: dict[type[inspect.Type], str] = {
 }
 
 
-def settings_path(environ: Mapping[str, str]) -> Path:
-    """Return the path of the user's `foregram.toml`."""
-    if named := environ.get("FOREGRAM_CONFIG"):
-        return Path(named).expanduser()
-    folder = _ours(environ, "XDG_CONFIG_HOME", "Library/Application Support", ".config")
-    return folder / "foregram.toml"
-
-
 def file_layer(environ: Mapping[str, str], problems: list[SettingsProblem]) -> Layer:
     """Read the user's `foregram.toml`; without one, the layer is empty."""
-    path = settings_path(environ)
+    if named := environ.get("FOREGRAM_CONFIG"):
+        path = Path(named).expanduser()
+    else:
+        folder = _ours(environ, "XDG_CONFIG_HOME", "Library/Application Support", ".config")
+        path = folder / "foregram.toml"
     if not path.is_absolute():  # it may name a file of any repository
         wrong = "FOREGRAM_CONFIG is a relative path: write the whole path, from / or ~"
         problems.append(SettingsProblem(str(path), "", wrong))
@@ -137,7 +133,7 @@ def file_layer(environ: Mapping[str, str], problems: list[SettingsProblem]) -> L
     try:
         return Layer(str(path), tomllib.loads(path.read_text("utf-8")), folder=path.parent)
     except FileNotFoundError:
-        if environ.get("FOREGRAM_CONFIG"):
+        if named:
             problems.append(SettingsProblem(str(path), "", "there is no such file"))
     except (OSError, ValueError) as error:  # unreadable, not TOML or not UTF-8
         reason = getattr(error, "strerror", None) or error

@@ -21,7 +21,6 @@ from lsp_server.setting_layers import (
     default_cache_folder,
     environment_layer,
     file_layer,
-    settings_path,
 )
 
 Lines = Literal["auto", "single", "multi"]
@@ -181,9 +180,9 @@ def _unknown(
         yield SettingsProblem(source, key, told, is_gone=True)
 
 
-def own_settings_path() -> Path:
-    """Return the path of the user's `foregram.toml`."""
-    return settings_path(os.environ)
+def user_file() -> Layer:
+    """Return what stands in the user's `foregram.toml`; its path is the layer's source."""
+    return file_layer(os.environ, [])
 
 
 def variable_of(name: str) -> str:

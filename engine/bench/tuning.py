@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import fmean, stdev
+from typing import Any
 
 from engine.bench.measured import WARM_UP, request_for
 from engine.bench.task_sets import ReplayItem
@@ -105,7 +106,7 @@ class Tuning:
         self.compared: list[Compared] = []
         self._load, self._items, self._progress = load, items, progress
         self.engine = load(None)
-        self._engines = {(None, None): self.engine}
+        self._engines: dict[Variant, Engine] = {DEFAULT: self.engine}  # by threads and prompt
         self._most_rows = self.engine.learning.budget.most_rows
         self._seconds, self._until = seconds, math.inf
 
@@ -139,7 +140,8 @@ class Tuning:
 
     def _sweep(self, axis: str, values: Iterable[str | int]) -> list[Compared]:
         """Measure all values on two items, and the better half on four more."""
-        swept = [Compared(axis, replace(self.best, **{axis: value})) for value in values]
+        changes: list[dict[str, Any]] = [{axis: value} for value in values]
+        swept = [Compared(axis, replace(self.best, **change)) for change in changes]
         self._measure(swept, self._items[:_NUM_TRIED])
         tried = sorted((one for one in swept if one.ratios), key=lambda one: -one.speed)
         self._measure(tried[: -(-len(tried) // 2)], self._items[_NUM_TRIED:_NUM_SWEPT])
@@ -178,10 +180,8 @@ class Tuning:
         for one, (ms, done) in zip(arms, runs, strict=True):
             if one is None:
                 continue
-            if axis != "prompt_tokens" and (done.token_ids, done.text) != (
-                base.token_ids,
-                base.text,
-            ):
+            is_same = (done.token_ids, done.text) == (base.token_ids, base.text)
+            if axis != "prompt_tokens" and not is_same:
                 raise TextChangedError(f"{axis} {one.value} changed the text of {item.id}")
             one.ratios.append(base_ms / ms)
             one.steps += done.cost.steps
@@ -206,12 +206,12 @@ class Tuning:
 
     def _engine(self, variant: Variant) -> Engine:
         """Return an engine of these threads and this prompt; all share the model's weights."""
-        key = variant.threads, variant.prompt_tokens
-        if key not in self._engines and variant.prompt_tokens is None:
-            self._engines[key] = self._load(variant.threads)
-        elif key not in self._engines:
-            base = self._engine(replace(variant, prompt_tokens=None))
-            sizes = PromptSizes(variant.prompt_tokens, variant.prompt_tokens)
+        key = Variant(threads=variant.threads, prompt_tokens=variant.prompt_tokens)
+        if key not in self._engines and key.prompt_tokens is None:
+            self._engines[key] = self._load(key.threads)
+        elif key not in self._engines and key.prompt_tokens is not None:
+            base = self._engine(replace(key, prompt_tokens=None))
+            sizes = PromptSizes(key.prompt_tokens, key.prompt_tokens)
             self._engines[key] = Engine(base.model, base.learning, sizes)
         return self._engines[key]
 

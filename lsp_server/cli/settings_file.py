@@ -1,49 +1,51 @@
-"""The user's `foregram.toml` with other values: comments and all other lines stay."""
+"""Adds settings to the user's `foregram.toml`, after asking. What stands there stays."""
 
 import json
-import re
-import tomllib
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 
 from engine.errors import ConfigurationError
-from lsp_server.cli.changed_file import ChangedFile
+from lsp_server.cli.messages import agreed, note, visible
+from lsp_server.setting_layers import Layer
 
 
-def write_settings(path: Path, values: Mapping[str, str | int]) -> None:
-    """Set top-level values in a file, or make it. Raises ForegramError."""
+def toml_line(name: str, value: object) -> str:
+    """Return a setting as a line of TOML; strings, numbers, booleans and lists are as in JSON."""
+    return f"{name} = {json.dumps(value, ensure_ascii=False)}".replace("\x7f", "\\u007f") + "\n"
+
+
+def add_settings(file: Layer, values: Mapping[str, object], *, is_agreed: bool) -> bool:
+    """Write the values that `file` lacks; return whether nobody said no. Raises ForegramError."""
+    there = {_spelt(key): key for key in file.values}
+    for name in values:
+        if _spelt(name) in there:
+            sys.stdout.write(
+                visible(f"{file.source} says what {there[_spelt(name)]} is; it stays\n")
+            )
+    lines = [toml_line(*one) for one in values.items() if _spelt(one[0]) not in there]
+    if not lines:
+        sys.stdout.write(visible(f"nothing is to be written into {file.source}\n"))
+        return True
+    sys.stdout.write(visible(f"to be written into {file.source}:\n  {'  '.join(lines)}"))
+    if not is_agreed and not sys.stdin.isatty():
+        note("nothing was written: `--yes` does it without asking")
+        return True
+    if not is_agreed and not agreed("Write this?"):
+        return False
+    _write(Path(file.source), "".join(lines))
+    return True
+
+
+def _write(path: Path, lines: str) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.touch()
-        before = path.read_bytes()
+        before = path.read_text("utf-8") if path.exists() else ""
+        path.write_text(lines + before, "utf-8")  # first: what follows a table belongs to it
     except OSError as error:
         raise ConfigurationError(f"{path} cannot be written: {error.strerror}") from error
-    after = with_values(before.decode("utf-8"), values).encode()
-    ChangedFile(path, before, after).write()
 
 
-def with_values(text: str, values: Mapping[str, str | int]) -> str:
-    """Return TOML with these values. Raises ConfigurationError where lines do not show its keys."""
-    begin = re.search(r"^[ \t]*\[", text, re.MULTILINE)
-    head, tables = (text[: begin.start()], text[begin.start() :]) if begin else (text, "")
-    expected = tomllib.loads(text)
-    for name, value in values.items():
-        camel = re.sub("_(.)", lambda match: match[1].upper(), name)
-        expected.pop(camel, None)
-        expected[name] = value
-        line = f"{name} = {json.dumps(value)}"
-        known = re.compile(rf"^[ \t]*(?:{name}|{camel})[ \t]*=[^#\n]*?(?=[ \t]*(?:#|$))", re.M)
-        head, is_known = known.subn(line, head, count=1)
-        if not is_known:
-            head = f"{head.rstrip()}\n{line}\n".lstrip() + ("\n" if tables else "")
-    if _loaded(head + tables) != expected:
-        wanted = ", ".join(f"{name} = {json.dumps(value)}" for name, value in values.items())
-        raise ConfigurationError(f"the settings file has an unusual form: write {wanted} there")
-    return head + tables
-
-
-def _loaded(text: str) -> object:
-    try:
-        return tomllib.loads(text)
-    except ValueError:  # one key twice
-        return None
+def _spelt(name: str) -> str:
+    """Return a name in the one spelling of snake_case and camelCase."""
+    return name.replace("_", "").lower()

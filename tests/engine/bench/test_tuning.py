@@ -3,6 +3,7 @@
 import time
 from dataclasses import replace
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from msgspec import structs
@@ -30,27 +31,28 @@ CODING = Lookahead.parse("coding")
 
 
 class TunedEngine(ScriptedEngine):
-    info = replace(INFO, device="cpu", dtype="int8", threads=2)
+    """Answers by its script, which is also told the rows of a step and the threads."""
 
-    def __init__(self, script):
-        super().__init__(script)
+    info = replace(INFO, device="cpu", dtype="int8", threads=2)
+    model: Any = None
+
+    def __init__(self, script, threads):
         budget = SimpleNamespace(most_rows=128, cost=StepCost({1: 1.0, 128: 100.0}))
-        self.learning, self.model = SimpleNamespace(budget=budget), None
+        self.learning: Any = SimpleNamespace(budget=budget)
+        super().__init__(lambda request: script(request, budget.most_rows, threads))
 
     def forget(self, closed):
         pass
 
 
 def tuned(monkeypatch, script, seconds=60.0):
-    """Run with an engine for each number of threads; prompts of other sizes keep the default's."""
-    monkeypatch.setattr("engine.bench.tuning.Engine", lambda *_: engine)
+    """Run a tuning on four processors, where the size of a prompt changes nothing."""
+    engines: dict[int | None, TunedEngine] = {}
+    monkeypatch.setattr("engine.bench.tuning.Engine", lambda *_: engines[None])
     monkeypatch.setattr("os.cpu_count", lambda: 4)
-    engine = TunedEngine(lambda request: script(request, engine, None))
-    engines = {None: engine}
 
     def load(threads):
-        own = TunedEngine(lambda request: script(request, own, threads))
-        return engines.setdefault(threads, own)
+        return engines.setdefault(threads, TunedEngine(script, threads))
 
     tuning = Tuning(load, ITEMS, seconds, Progress())
     tuning.run()
@@ -98,22 +100,14 @@ def test_a_gain_within_the_noise_is_not_taken(monkeypatch):
 
 def test_the_number_of_threads_counts_reading_and_is_kept_for_what_follows(monkeypatch):
     read = structs.replace(SLOW, cost=structs.replace(SLOW.cost, prefill_ms=10.0))
-    wanted = []
-
-    def script(request, engine, threads):
-        wanted.append(threads)
-        return read if threads == 4 else SLOW
-
-    tuning = tuned(monkeypatch, script)
+    read_slowly = structs.replace(SLOW, cost=structs.replace(SLOW.cost, prefill_ms=100.0))
+    tuning = tuned(monkeypatch, lambda *told: read if told[-1] == 4 else read_slowly)
     assert tuning.best == Variant(threads=4)
     assert {one.value for one in tuning.compared if one.axis == "threads"} == {1, 4}
 
 
 def test_a_row_limit_that_is_faster_is_shown_and_not_taken(monkeypatch):
-    tuning = tuned(
-        monkeypatch,
-        lambda _, engine, __: FAST if engine.learning.budget.most_rows == 16 else SLOW,
-    )
+    tuning = tuned(monkeypatch, lambda _, most_rows, __: FAST if most_rows == 16 else SLOW)
     assert [(one.axis, one.value) for one in tuning.compared if one.is_better] == [("rows", 16)]
     assert tuning.best == DEFAULT
 

@@ -6,7 +6,7 @@ import json
 import pytest
 
 from engine.bench import tuning
-from engine.bench.tuning import Compared, Variant
+from engine.bench.tuning import Compared, Tuning, Variant
 from lsp_server.cli import command_line, tune
 from lsp_server.cli.messages import INTERRUPTED
 from tests.support.git_history import insertion_history
@@ -20,10 +20,11 @@ class Terminal(io.StringIO):
         return True
 
 
-class Measured(tune.Tuning):
+class Measured(Tuning):
     """Has found `coding` to be twice as fast, unless a test says otherwise."""
 
-    found, error = CODING, None
+    found = CODING
+    error: BaseException | None = None
 
     def __init__(self, _load, items, _seconds, _progress):
         assert len(items) == tuning.NUM_ITEMS
@@ -51,7 +52,7 @@ def written(tmp_path):
 
 def test_with_yes_what_is_better_is_written(run, tmp_path, capsys):
     assert run("--yes") == 0
-    assert written(tmp_path) == '# mine\nlookahead = "coding"\n'
+    assert written(tmp_path) == 'lookahead = "coding"\n# mine\n'
     shown = capsys.readouterr().out
     assert "2.00" in shown
     assert "faster by more than its noise: lookahead = 'coding'" in shown
@@ -70,7 +71,7 @@ def test_without_a_terminal_nothing_is_written(run, tmp_path, monkeypatch, capsy
     assert written(tmp_path) == "# mine\n"
     out, err = capsys.readouterr()
     answer = json.loads(out)
-    assert (answer["better"], answer["is_over"]) == ({"lookahead": "coding"}, True)
+    assert (answer["better"], answer["is_complete"]) == ({"lookahead": "coding"}, True)
     assert answer["compared"][0]["speed"] == 2.0
     assert "--yes" in err
 
