@@ -44,6 +44,7 @@ class ServedSequence(Protocol):
 
     is_done: bool  # it needs no more steps
     is_waiting: bool  # for memory that others hold
+    one_row_ms: float  # that a step without drafts takes here; 0 if unknown
 
     def result(self) -> Done:
         """Return the result. Raises the error that ended it."""

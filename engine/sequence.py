@@ -79,6 +79,7 @@ class Sequence:
     is_cancelled: Callable[[], bool]
     on_end: Callable[["Sequence"], None]  # when it is done or has failed
     outcome: Callable[[GrowingText], EditOutcome | None] | None = None  # if this is for an edit
+    one_row_ms: float = 0.0  # that a step without drafts took here when it began
     closed: list[ClosedBuffers] = field(default_factory=list)  # since it began
     is_done: bool = False
     is_waiting: bool = False  # for a slot

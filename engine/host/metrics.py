@@ -37,14 +37,18 @@ class Metrics:
         self._reused = self._counter("reused_prompt_tokens", "Of these, found in the KV cache")
         self._tokens = self._counter("tokens", "Generated tokens")
         self._steps = self._counter("steps", "Forward passes of decoding")
+        self._rows = self._counter("rows", "Rows of these: a token each, and all drafts")
         self._accepted = self._counter("accepted_tokens", "Tokens by who proposed them", "source")
+        self._plain = self._counter(
+            "plain_decode_seconds", "What these tokens would have taken, one a step; 0 if unknown"
+        )
         self._queue = self._histogram("queue_seconds", "Time before a completion began")
         self._prefill = self._histogram("prefill_seconds", "Time to read a prompt")
         self._decode = self._histogram("decode_seconds", "Time to write a completion")
         self._gauges: dict[str, Gauge] = {}
 
-    def count(self, reason: FinishReason, cost: Cost) -> None:
-        """Count a completion that ran."""
+    def count(self, reason: FinishReason, cost: Cost, one_row_ms: float = 0.0) -> None:
+        """Count a completion that ran, where a step without drafts takes `one_row_ms`."""
         self.count_request(reason if reason in _OUTCOMES else "completed")
         if reason is FinishReason.PREFILLED:
             return
@@ -52,6 +56,8 @@ class Metrics:
         self._reused.inc(cost.reused_tokens)
         self._tokens.inc(cost.tokens)
         self._steps.inc(cost.steps)
+        self._rows.inc(cost.rows)
+        self._plain.inc(cost.tokens * one_row_ms / 1000)
         for source, tokens in cost.accepted_by_source.items():
             self._accepted.labels(source).inc(tokens)
         self._queue.observe(cost.queue_ms / 1000)

@@ -236,7 +236,7 @@ class CompletionJob(Job):
             queue_ms=1000 * (self._began_at - self._queued_at),
             prefill_ms=1000 * (time.perf_counter() - self._began_at) - result.cost.decode_ms,
         )
-        self.service.metrics.count(result.finish_reason, cost)
+        self.service.metrics.count(result.finish_reason, cost, sequence.one_row_ms)
         self.told.tell(replace(result, id=self.id, cost=cost, token_ids=(), log_probs=()))
 
     def _fail(self, error: Exception) -> None:

@@ -126,6 +126,7 @@ class HeldSequence:
     on_end: Callable[["HeldSequence"], None]
     is_done: bool = False
     is_waiting: bool = False
+    one_row_ms: float = 4.0
     ended: Done | None = None
     error: Exception | None = None
 

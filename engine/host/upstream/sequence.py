@@ -39,6 +39,7 @@ class UpstreamSequence:
     on_end: Callable[["UpstreamSequence"], None]  # called when the text ends
     is_done: bool = False  # set once the upstream's work has ended, too
     is_waiting: bool = False
+    one_row_ms: float = 0.0  # unknown: the upstream tells of no steps
     error: Exception | None = None
     _prompt: Prompt = field(init=False)
     _text: GrowingText = field(init=False)

@@ -14,7 +14,7 @@ def lines(metrics: Metrics, **gauges: float) -> set[str]:
 
 def test_a_completion_is_counted_by_its_cost():
     metrics = Metrics()
-    metrics.count(FinishReason.SUFFIX, COST)
+    metrics.count(FinishReason.SUFFIX, COST, one_row_ms=25.0)
     metrics.count(FinishReason.SUFFIX, COST)
     assert lines(metrics) >= {
         'foregram_requests_total{outcome="completed"} 2.0',
@@ -22,6 +22,8 @@ def test_a_completion_is_counted_by_its_cost():
         "foregram_reused_prompt_tokens_total 180.0",
         "foregram_tokens_total 24.0",
         "foregram_steps_total 8.0",
+        "foregram_rows_total 32.0",
+        "foregram_plain_decode_seconds_total 0.3",
         'foregram_accepted_tokens_total{source="pool"} 14.0',
         'foregram_accepted_tokens_total{source="model"} 10.0',
         "foregram_queue_seconds_count 2.0",
