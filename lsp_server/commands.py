@@ -10,13 +10,15 @@ from lsp_server.completion.item import ACCEPT_COMMAND
 from lsp_server.connection import ForegramServer
 from lsp_server.edits.edit_command import EDIT_COMMAND
 from lsp_server.edits.messages import ACCEPT, IGNORE, REJECT
-from lsp_server.feedback import PlaceParams, read
+from lsp_server.feedback import Item, PlaceParams, read
 from lsp_server.host.client import host_status
 
 
-def accepted(server: ForegramServer, completion_id: str, end: int | None = None) -> None:
-    """Record that a completion was accepted up to `end`, all that was shown of it."""
-    server.session.accepted(completion_id, end)
+def accepted(server: ForegramServer, *arguments: object) -> None:
+    """Record that an item was accepted, all that was shown of it."""
+    item = read({"command": {"arguments": arguments}}, Item)
+    if item.completion_id:
+        server.session.accepted(item.completion_id, item.end, begun=item.begun)
 
 
 async def edit(server: ForegramServer, *arguments: object) -> dict[str, Any] | None:

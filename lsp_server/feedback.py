@@ -16,7 +16,7 @@ class _Command(msgspec.Struct, frozen=True):
 
 
 class Item(msgspec.Struct, frozen=True, rename="camel"):
-    """An item as the server sent it; its command carries the completion's id, and where it ends."""
+    """An item as the server sent it; its command carries the completion's id, its end and begin."""
 
     insert_text: Any = ""
     command: _Command | None = None
@@ -24,16 +24,30 @@ class Item(msgspec.Struct, frozen=True, rename="camel"):
     @property
     def completion_id(self) -> str | None:
         """The id of the item's completion."""
-        first = self.command.arguments[0] if self.command and self.command.arguments else None
+        first = self._argument(0)
         return first if isinstance(first, str) else None
+
+    @property
+    def end(self) -> int | None:
+        """Where the item's text ends in its completion, if known."""
+        second = self._argument(1)
+        return second if isinstance(second, int) else None
+
+    @property
+    def begun(self) -> int:
+        """Where the item's text begins in its completion; 0 if unknown."""
+        third = self._argument(2)
+        return third if isinstance(third, int) else 0
 
     def end_of(self, utf16_len: int) -> int:
         """Where the first so many UTF-16 units of the item's text end in its completion."""
-        text, arguments = str(self.insert_text), self.command.arguments if self.command else ()
+        text, end = str(self.insert_text), self.end
         taken = to_code_points(text, utf16_len)
-        if len(arguments) < 2 or not isinstance(arguments[1], int):
-            return taken
-        return arguments[1] - len(text[taken:].replace("\r\n", "\n"))
+        return taken if end is None else end - len(text[taken:].replace("\r\n", "\n"))
+
+    def _argument(self, place: int) -> object:
+        arguments = self.command.arguments if self.command else ()
+        return arguments[place] if place < len(arguments) else None
 
 
 class ItemParams(msgspec.Struct, frozen=True, rename="camel"):

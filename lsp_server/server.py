@@ -72,7 +72,7 @@ def partly_accepted(server: ForegramServer, params: object) -> None:
     message = read(params, ItemParams)
     if completion_id := message.item.completion_id:
         end = message.item.end_of(message.accepted_length)
-        server.session.accepted(completion_id, end, "partly_accepted")
+        server.session.accepted(completion_id, end, "partly_accepted", begun=message.item.begun)
 
 
 async def focused(server: ForegramServer, params: object) -> None:

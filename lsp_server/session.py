@@ -25,6 +25,7 @@ from lsp_server.host.search import LinkReport, Retry
 from lsp_server.privacy.permissions import Permissions
 from lsp_server.privacy.work_trees import IGNORE_FILES
 from lsp_server.reasons import HIDING, HOST_TROUBLES, Reason, host_reason
+from lsp_server.saved import Savings
 from lsp_server.setting_layers import Layer, SettingsProblem
 from lsp_server.settings import Settings, load_settings
 from lsp_server.status import StatusLine
@@ -54,6 +55,7 @@ class Session:
         host, proposals = HostEdits(self.workspace, self.link), Proposals(self.link)
         self.asked_edits = AskedEdits(self.workspace, host)
         self.next_edits = NextEdits(self.workspace, host, self.answers, proposals)
+        self.savings = Savings(lambda: self.settings.cache_folder)
         self._status = status
         self._retry = Retry(status.ask_again)
         self._command_line = command_line
@@ -139,7 +141,10 @@ class Session:
         is_about_document = reason is not None or params.context.trigger_kind is not _INVOKED
         if is_about_document and uri == self._focused:
             self._status.looks_at(reason)
-        return types.InlineCompletionList([] if isinstance(answer, Reason) else answer)
+        items = [] if isinstance(answer, Reason) else answer
+        if items and items[0].command and (arguments := items[0].command.arguments):
+            self.savings.offered(str(arguments[0]))
+        return types.InlineCompletionList(items)
 
     def why_here(self, uri: str, line: int | None) -> dict[str, Any]:
         """Return a document's empty answers, newest first, and why it would get none now."""
@@ -238,12 +243,23 @@ class Session:
             self.link.tell(completion_id, "shown")
 
     def accepted(
-        self, completion_id: str, length: int | None, kind: FeedbackKind = "accepted"
+        self,
+        completion_id: str,
+        length: int | None,
+        kind: FeedbackKind = "accepted",
+        *,
+        begun: int = 0,
     ) -> None:
-        """Report a completion as accepted: its first `length` code points, or all of it."""
+        """Report a completion as accepted: its first `length` code points, or all of it.
+
+        The user had typed the first `begun` of them.
+        """
         self._shown = ""
         self.next_edits.history.accepted()
-        self.link.tell(completion_id, kind, length and min(max(length, 0), _LONGEST))
+        end = length and min(max(length, 0), _LONGEST)
+        self.link.tell(completion_id, kind, end)
+        text = self.completer.cache.text_of(completion_id)
+        self.savings.accepted(completion_id, text[:end], begun)
 
     async def looked_at(self, uri: str) -> None:
         """Prepare the host for a document that the user turns to."""
@@ -269,6 +285,7 @@ class Session:
         self.next_edits.stop()
         self.next_edits.stop_ahead()
         await self.link.leave()
+        await self.savings.close()
 
     @property
     def _prefetches(self) -> bool:

@@ -26,6 +26,7 @@ _IN_CACHE = {
     "numba": "*/*.nb[ci]",
     "outcomes": "*.json",
     "repository": "*.sqlite*",
+    "saved": "days.*",
 }
 _MOST_SHOWN = 3  # paths; beyond that, their folders are shown instead
 _IN_RUNTIME = ("host.*", "lsp-token*", "token*", "why")  # lsp-token is of 0.1

@@ -26,7 +26,9 @@ def inline_item(
             document.client_position(Position(edit.line, end)),
         ),
         command=types.Command(
-            "Accept completion", ACCEPT_COMMAND, arguments=[rest.completion_id, rest.end]
+            "Accept completion",
+            ACCEPT_COMMAND,
+            arguments=[rest.completion_id, rest.end, rest.begun],
         ),
     )
 

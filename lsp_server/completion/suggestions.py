@@ -156,6 +156,11 @@ class SuggestionCache:
                 found.setdefault(rest.text, rest)
         return list(found.values())
 
+    def text_of(self, completion_id: str) -> str:
+        """Return all known text of a completion, "" if it is forgotten."""
+        kept = self._kept.get(completion_id)
+        return kept[0].suggestion.text if kept else ""
+
     def prefer(self, completion_id: str) -> None:
         """Put a completion before all others, as if it were the newest."""
         if (kept := self._kept.pop(completion_id, None)) is not None:

@@ -9,12 +9,13 @@ import re
 from dataclasses import dataclass, field
 from typing import Literal
 
+from lsp_server.saved import KEY
+
 Kind = Literal["key", "word", "line", "all", "slip", "erase"]
 
 READING_S = 0.3  # seconds of reading before ghost text is accepted
 _KEY_S, _LINE_START_S = 0.14, 0.5  # medians of seconds before a key
 _SPREAD = 0.4  # standard deviation of the logarithm of a key's interval
-_KEY = re.compile(r"\n[ \t]*|.")
 _WORD = re.compile(r"\s*(?:\w+|[^\w\s]+)")
 _LEAST_TAKEN = 2  # characters; typing a single one is as quick as accepting it
 _SLIPS = "qzjx"  # wrong characters
@@ -106,7 +107,7 @@ class Person:
         return len(text) >= _LEAST_TAKEN and self.rest.startswith(text)
 
     def _typed(self) -> str:
-        key = _KEY.match(self.rest)
+        key = KEY.match(self.rest)
         return key[0] if key else ""
 
     def _ends_word(self, length: int) -> bool:

@@ -17,7 +17,7 @@ MODEL = "models/tiny-01234567-int8-v5"
 OURS = (
     *(f"{MODEL}/weights.bin", "models/.tiny-01234567-int8-v5.lock"),
     "models/tiny-0123456789abcdef-int8-v3/manifest.json",
-    *("learned/0123-cpu.json", "learned/0123-cpu.npz", "outcomes/tiny.json"),
+    *("learned/0123-cpu.json", "learned/0123-cpu.npz", "outcomes/tiny.json", "saved/days.json"),
     *("repository/0123.sqlite", "repository/0123.sqlite.lock", "gpu-checks/0123.json"),
     *("numba/cpu_forward_0123/forward.nbi", "numba/cpu_forward_0123/forward.1.nbc"),
 )
@@ -61,7 +61,7 @@ def test_all_that_is_ours_goes_and_the_host_ends_first(stub, settings, environme
     assert environment.parent.exists()
     shown = capsys.readouterr().out
     assert f"3 MB  converted models: {settings.cache_folder}/models" in shown
-    assert f"8 MB  caches: {settings.cache_folder}/" in shown
+    assert f"9 MB  caches: {settings.cache_folder}/" in shown
 
 
 @pytest.mark.parametrize("name", ["models/llama-v3/weights", "repository/.git/HEAD", "learned/x"])

@@ -23,7 +23,7 @@ def item(lines: str, column: int, rest: Suggestion, selected: SpanEdit | None = 
     assert span.start.line == span.end.line == cursor.line
     assert (made.command.command, made.command.arguments) == (
         "foregram.accept",
-        ["id-1", rest.end],
+        ["id-1", rest.end, rest.begun],
     )
     assert made.filter_text is None
     return made.insert_text, span.start.character, span.end.character
