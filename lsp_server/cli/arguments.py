@@ -116,6 +116,8 @@ _WHY = {
     "[file FILE]": "only of this file",
     "-n --lines N =20": "only the last N lines; %(default)s by default",
 }
+_SAVED = {"--reset": "forget all of it"}
+_TOP = {"--once": "print the figures since the host's start, and end; so it is without a terminal"}
 _DOCTOR = {
     "--start": "start the host if none is running",
     "--cards": "print instead which models fit GPUs of 8 to 140 GB, and which one `auto` takes",
@@ -197,6 +199,20 @@ _COMMANDS = (
         "lsp", "run the language server for an editor", "--model 1.5b", _add_lsp, "lsp:serve_editor"
     ),
     Command("status", "show what the host is doing", "--json", JSON, "host_commands:show_status"),
+    Command(
+        "top",
+        "watch the host's speed, waits and memory until q or Ctrl-C",
+        "--once --json",
+        _TOP | JSON,
+        "top:show_top",
+    ),
+    Command(
+        "saved",
+        "show the keystrokes that suggestions saved, by day",
+        "--reset",
+        _SAVED | JSON,
+        "saved:show_saved",
+    ),
     Command(
         "stop",
         "stop the local host",

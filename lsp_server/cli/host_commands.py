@@ -17,8 +17,9 @@ from engine.host.runtime import RuntimeFolder
 from engine.model_names import serves, title_of
 from lsp_server.cli.messages import agreed, note, visible
 from lsp_server.host.address import HostError, host_address
-from lsp_server.host.client import host_status
+from lsp_server.host.client import ProbeResult, host_status
 from lsp_server.host.daemon import explained, stop_host, version_sentence
+from lsp_server.saved import Day, saved_days, today
 from lsp_server.settings import Settings
 from lsp_server.why import prompt_summary
 
@@ -30,14 +31,23 @@ FOLLOW_S = 0.2  # seconds between reads of the log: a reader notices no delay
 def show_status(arguments: argparse.Namespace, settings: Settings) -> int:
     """Print what the host is doing; return 1 if there is none."""
     answer = explained(settings, asyncio.run(host_status(settings)))
+    if answer.status is None:
+        return tell_absence(answer, as_json=arguments.json)
     if arguments.json:
-        shown = answer.status or {"state": answer.kind, "reason": answer.reason}
+        sys.stdout.write(msgspec.json.encode(answer.status).decode() + "\n")
+    else:
+        Console().print(status_table(answer.status, settings))
+    return 0
+
+
+def tell_absence(answer: ProbeResult, *, as_json: bool) -> int:
+    """Say why there is no host; return the exit status."""
+    if as_json:
+        shown = {"state": answer.kind, "reason": answer.reason}
         sys.stdout.write(msgspec.json.encode(shown).decode() + "\n")
-    elif answer.status:
-        Console().print(_table(answer.status, host_address(settings).endpoint, settings))
     else:
         note(answer.reason)
-    return 0 if answer.status else NO_HOST
+    return NO_HOST
 
 
 def stop(arguments: argparse.Namespace, settings: Settings) -> int:
@@ -88,7 +98,8 @@ def _follow(path: Path, begin: int) -> None:
                 time.sleep(FOLLOW_S)
 
 
-def _table(status: Status, endpoint: str, settings: Settings) -> Table:
+def status_table(status: Status, settings: Settings) -> Table:
+    """Return what a host is doing, and what its suggestions saved here today."""
     table = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
     other = version_sentence(status, is_remote=settings.host_url is not None)
     rows = {
@@ -96,7 +107,7 @@ def _table(status: Status, endpoint: str, settings: Settings) -> Table:
         "model": _model(status, settings),
         "device": f"{status.device}, {status.place}" if status.place else status.device,
         "without": "; ".join(status.lost),
-        "address": endpoint,
+        "address": host_address(settings).endpoint,
         "process": f"{status.pid}, up {timedelta(seconds=int(status.uptime_s))}",
         "version": f"{status.version}, protocol {status.protocol}{other and f'; {other}'}",
         "requests": f"{status.num_running} running, {status.num_waiting} waiting",
@@ -104,6 +115,7 @@ def _table(status: Status, endpoint: str, settings: Settings) -> Table:
         "last prompt": prompt_summary(status.last_prompt) if status.last_prompt else "",
         "pool": f"{status.pool_tokens:,} tokens",
         "memory": _memory(status),
+        "today": saved_days(settings.cache_folder).get(today(), Day()).sentence,
     }
     for name, value in rows.items():
         if value:

@@ -3,6 +3,7 @@
 import argparse
 import sys
 import time
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
@@ -19,13 +20,12 @@ _MINUTE_S, _HOUR_S = 60.0, 3600.0
 def show_why(arguments: argparse.Namespace, settings: Settings) -> int:
     """Print the last empty answers, the latest at the end."""
     kept, now, file = Kept.read_all(settings.runtime_folder), time.time(), arguments.file
-    found = [one for each in kept for one in each.answers if _is_about(one.uri, file)]
-    answers = notable(sorted(found, key=lambda one: one.time_s))[-arguments.lines :]
+    answers = latest(kept, arguments.lines, file)
     if arguments.json:
         shown = [answer.shown() for answer in answers]
         sys.stdout.write(msgspec.json.encode(shown).decode() + "\n")
         return 0
-    lines = [_line(answer, now) for answer in answers] or ["no empty answers are known"]
+    lines = [line_of(answer, now) for answer in answers] or ["no empty answers are known"]
     prompts = [one.prompt for one in kept if one.prompt and _is_about(one.prompt.uri, file)]
     if last := max(prompts, key=lambda one: one.time_s, default=None):
         name, age = shown_name(last.uri), _age(now - last.time_s)
@@ -35,7 +35,14 @@ def show_why(arguments: argparse.Namespace, settings: Settings) -> int:
     return 0
 
 
-def _line(answer: EmptyAnswer, now_s: float) -> str:
+def latest(kept: Iterable[Kept], number: int, file: Path | None = None) -> list[EmptyAnswer]:
+    """Return the last notable answers of all servers, the latest at the end."""
+    found = [one for each in kept for one in each.answers if _is_about(one.uri, file)]
+    return notable(sorted(found, key=lambda one: one.time_s))[-number:]
+
+
+def line_of(answer: EmptyAnswer, now_s: float) -> str:
+    """Return an answer for people."""
     clock = time.strftime("%H:%M:%S", time.localtime(answer.time_s))
     name = shown_name(answer.uri)
     where = name if answer.line is None else f"{name}:{answer.line}"

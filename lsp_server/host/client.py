@@ -103,6 +103,10 @@ class HostClient:
         except _ODD as error:
             raise HostRefusedError(_no_host(str(error))) from error
 
+    async def metrics(self) -> str:
+        """Return the host's metrics page."""
+        return (await self._request("/metrics")).decode("utf-8", "replace")
+
     async def sync(self, request: SyncRequest) -> None:
         """Send buffers to the host."""
         self._check_wait()
@@ -216,6 +220,18 @@ async def probe(address: HostAddress, client_id: str = "") -> ProbeResult:
         if error.problem.code == NO_HOST:
             reason = f"what listens on {address.endpoint} is not a completion host of this version"
         return ProbeResult("refused", reason=reason, code=error.problem.code)
+    finally:
+        await host.close()
+
+
+async def host_metrics(settings: Settings) -> str:
+    """Return the metrics page of the settings' host; "" if it is gone, or this token reads none."""
+    address = host_address(settings)
+    host = HostClient(address.client(), address.endpoint)
+    try:
+        return await host.metrics()
+    except (HostGoneError, HostRefusedError):
+        return ""
     finally:
         await host.close()
 
