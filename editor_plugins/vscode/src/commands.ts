@@ -67,6 +67,8 @@ export class Commands {
       toggleEverywhere: () => preferences.enableEverywhere(!preferences.isEnabledEverywhere),
       toggleLanguage: () => this.setLanguage(),
       showWhy: () => showWhy(this.server.running, status.shown, remedies, this.documents),
+      showSaved: () => this.print(["saved"]),
+      resetSaved: () => this.print(["saved", "--reset"]),
       restart: () => this.server.restart(),
       showLogs: () => this.showLogs(),
       doctor: () => this.print(["doctor"]),

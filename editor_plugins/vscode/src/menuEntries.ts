@@ -84,6 +84,7 @@ const TROUBLE: MenuEntry[] = [DOCTOR, RESTART, LOGS];
 const USE: MenuEntry[] = [
   { label: "$(sparkle) Suggest Now", command: "trigger" },
   { label: "$(question) Why No Suggestion?", command: "showWhy" },
+  { label: "$(graph) Show Saved Keystrokes", command: "showSaved" },
 ];
 const WHERE: MenuEntry = { label: "$(remote) Choose Where the Model Runs…", command: "chooseHost" };
 const LOCAL: MenuEntry[] = [{ label: "$(chip) Choose Model…", command: "chooseModel" }, WHERE];

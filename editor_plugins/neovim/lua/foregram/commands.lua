@@ -96,8 +96,8 @@ local function why()
   end
 end
 
-local function show_output(title, more)
-  return require("foregram.program").run({ title }, function(printed)
+local function show_output(title, more, option)
+  return require("foregram.program").run({ title, option }, function(printed)
     report.show(title, vim.list_extend(vim.split(printed, "\n"), more or {}))
   end)
 end
@@ -111,6 +111,14 @@ end
 local function doctor()
   if show_output("doctor") then
     report.show("doctor", { "Examining; this takes a moment." })
+  end
+end
+
+local function saved(argument)
+  if argument and argument ~= "reset" then
+    report.warn("say `:Foregram saved`, or `:Foregram saved reset`")
+  else
+    show_output("saved", nil, argument and "--reset")
   end
 end
 
@@ -168,6 +176,7 @@ M.subcommands = {
   next = act("next"),
   previous = act("previous"),
   restart = act("restart"),
+  saved = saved,
   snooze = snooze,
   start = act("start"),
   status = show_status,
@@ -178,7 +187,7 @@ M.subcommands = {
 }
 
 local takes_language = { disable = true, enable = true, toggle = true }
-local takes_argument = vim.tbl_extend("error", { model = true, snooze = true }, takes_language)
+local takes_argument = vim.tbl_extend("error", { model = true, saved = true, snooze = true }, takes_language)
 
 local function names()
   local sorted = vim.tbl_keys(M.subcommands)
@@ -210,6 +219,8 @@ end
 local function arguments_of(name)
   if name == "model" then
     return require("foregram.models").names()
+  elseif name == "saved" then
+    return { "reset" }
   end
   local language = vim.bo.filetype
   return takes_language[name] and language ~= "" and { language } or {}
