@@ -1,7 +1,9 @@
 """The command line: commands, options and their defaults. It runs nothing."""
 
 import argparse
+import sys
 from functools import partial
+from typing import NoReturn
 
 from engine import VERSION
 from lsp_server.cli.command_parser import (
@@ -122,13 +124,14 @@ _DOCTOR = {
     "--start": "start the host if none is running",
     "--cards": "print instead which models fit GPUs of 8 to 140 GB, and which one `auto` takes",
 }
+_COMPLETIONS = {"what bash|zsh|fish|man": "for which shell, or the manual page"}
 _MODELS = {
     "[action list|install|remove =list]": "list by default",
     "[name NAME]": "as the setting `model` takes it",
 }
 
 
-def build_parser() -> argparse.ArgumentParser:
+def build_parser() -> CommandParser:
     """Return the parser; it stores the command in `command`, a benchmark in `benchmark`."""
     parser = CommandParser(
         prog="foregram",
@@ -137,10 +140,19 @@ def build_parser() -> argparse.ArgumentParser:
         epilog="example:\n  foregram complete src/shop.py:41 --open src/orders.py\n\n"
         "Settings come from foregram.toml, FOREGRAM_* variables and options; see the README.",
     )
-    told = "print the version and exit"
-    parser.add_argument("--version", help=told, action="version", version=f"foregram {VERSION}")
+    told = "print the version with its commit, and exit"
+    parser.add_argument("--version", help=told, action=_PrintVersion, nargs=0)
     add_commands(parser, "command", _COMMANDS)
     return parser
+
+
+class _PrintVersion(argparse.Action):
+    def __call__(self, *_: object) -> NoReturn:
+        from engine.commit import commit
+
+        known = commit()
+        sys.stdout.write(f"foregram {VERSION}{known and f' ({known})'}\n")
+        raise SystemExit(0)
 
 
 def _add_lsp(parser: argparse.ArgumentParser) -> None:
@@ -251,6 +263,13 @@ _COMMANDS = (
         "src --minutes 5",
         _TUNE,
         "tune:tune",
+    ),
+    Command(
+        "completions",
+        "print what completes `foregram` itself in a shell, or its manual page",
+        "bash",
+        _COMPLETIONS,
+        "completions:print_completions",
     ),
     Command(
         "uninstall",

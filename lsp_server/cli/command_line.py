@@ -145,4 +145,9 @@ _KEEPERS = (
     "setup",
     "tune",
 )  # these write into the cache
-_TOLERANT = ("doctor", "lsp", "serve")  # these report wrong settings and use the rest
+_TOLERANT = (
+    "completions",
+    "doctor",
+    "lsp",
+    "serve",
+)  # these report wrong settings and use the rest

@@ -4,7 +4,7 @@ import argparse
 import re
 import reprlib
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
@@ -28,6 +28,15 @@ class CommandParser(argparse.ArgumentParser):
             deferred(self)
         elif deferred is not None:
             add_options(self, deferred)
+
+    def with_commands(self) -> "Iterator[CommandParser]":
+        """Yield this parser and those of all commands below, each with its options."""
+        self.add_now()
+        yield self
+        for action in self._actions:
+            if isinstance(action.choices, dict):
+                for command in action.choices.values():
+                    yield from command.with_commands()
 
     def parse_known_args(  # type: ignore[override]  # its overloads are of one function
         self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
@@ -68,7 +77,11 @@ def add_commands(
 ) -> None:
     """Let `parser` accept these commands of `package`, and store the name in the field `noun`."""
     group = parser.add_subparsers(
-        dest=noun, metavar=noun.upper(), required=True, parser_class=CommandParser
+        title=f"{noun}s",
+        dest=noun,
+        metavar=noun.upper(),
+        required=True,
+        parser_class=CommandParser,
     )
     for command in commands:
         added = group.add_parser(
@@ -126,4 +139,7 @@ def add_options(parser: argparse._ActionsContainer, options: Options) -> None:
             kind["choices"] = value.split("|")
         else:
             kind |= {"metavar": value, "type": _TYPES.get(value)}
-        parser.add_argument(*names, **kind)
+        added = parser.add_argument(*names, **kind)
+        if kind.get("type") is Path or value.startswith("FILE"):
+            what = "directory" if value == "DIR" else "file"
+            added.complete = what  # type: ignore[attr-defined]  # shtab reads it

@@ -10,6 +10,8 @@ import msgspec
 import pytest
 from msgspec import inspect
 
+import engine.commit
+from engine import VERSION
 from engine.config import PRESETS
 from lsp_server.cli.arguments import build_parser
 from lsp_server.setting_layers import expected
@@ -29,10 +31,6 @@ def commands_of(parser):
     return {name: one for action in actions for name, one in action.choices.items()}
 
 
-def all_parsers(parser):
-    return [parser, *(one for sub in commands_of(parser).values() for one in all_parsers(sub))]
-
-
 def options_of(*commands):
     parser = build_parser()
     for command in commands:
@@ -42,7 +40,7 @@ def options_of(*commands):
 
 
 EVERY_PARSER = pytest.mark.parametrize(
-    "parser", all_parsers(build_parser()), ids=lambda parser: parser.prog
+    "parser", list(build_parser().with_commands()), ids=lambda parser: parser.prog
 )
 
 
@@ -89,11 +87,15 @@ def test_the_readme_lists_every_setting_and_preset():
     assert all(f"`{preset}`" in README for preset in PRESETS)
 
 
-def test_the_version_is_printed(capsys):
+@pytest.mark.parametrize(
+    ("known", "printed"), [("0123456789ab", " (0123456789ab)\n"), ("", "\n")], ids=["", "unknown"]
+)
+def test_the_version_is_printed_with_the_commit_if_it_is_known(known, printed, capsys, monkeypatch):
+    monkeypatch.setattr(engine.commit, "commit", lambda: known)
     with pytest.raises(SystemExit) as exit_:
         build_parser().parse_args(["--version"])
     assert exit_.value.code == 0
-    assert capsys.readouterr().out.startswith("foregram 0.")
+    assert capsys.readouterr().out == f"foregram {VERSION}{printed}"
 
 
 def test_a_language_server_talks_in_one_place(capsys):
