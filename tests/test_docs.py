@@ -15,7 +15,7 @@ README = ROOT / "README.md"
 PLUGINS = ROOT / "editor_plugins"
 PAGES = [
     README,
-    ROOT / "CONTRIBUTING.md",
+    *(ROOT / name for name in ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")),
     *(ROOT / name / "README.md" for name in ("lsp_server", "engine", "engine/host", "kernels")),
     *(ROOT / name / "README.md" for name in ("engine/host/compat", "tests/bench")),
     *(PLUGINS / name for name in ("other_clients.md", "neovim/README.md", "vscode/README.md")),

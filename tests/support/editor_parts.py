@@ -216,9 +216,11 @@ _QUIET = ("--no-audit", "--no-fund", "--loglevel=error")
 _DEBIAN = {
     "chromium": ("chromium", "fonts-dejavu-core"),
     "emacs": ("emacs-nox",),
+    "fish": ("fish",),
     "openssl": ("openssl",),
     "patchelf": ("patchelf",),
     "tmux": ("tmux",),
+    "zsh": ("zsh",),
 }
 _VSIX = Path(__file__).parents[2] / "editor_plugins/vscode/foregram.vsix"
 _INSIDE = {  # the file that a test starts, or the folder it reads

@@ -20,7 +20,7 @@ class Terminal:
         output(*self._tmux, "send-keys", *names)
 
     def type(self, text: str) -> None:
-        output(*self._tmux, "send-keys", "-l", text)
+        output(*self._tmux, "send-keys", "-l", "--", text)
 
     @property
     def screen(self) -> str:
