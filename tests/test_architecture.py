@@ -39,7 +39,7 @@ def test_what_loads_a_model_for_the_cpu_needs_no_torch():
 
 def test_the_language_server_starts_without_the_repository_and_without_a_terminal():
     """What an index needs is loaded once a client is ready: no start waits for it."""
-    later = {"filelock", "rich", "sqlite3", "lsp_server.repository.folder_index"}
+    later = {"filelock", "rich", "shtab", "sqlite3", "lsp_server.repository.folder_index"}
     started = "lsp_server.cli.arguments, lsp_server.cli.lsp"
     code = f"import sys, {started}; print(*({later} & sys.modules.keys()))"
     assert fresh_interpreter(code) == ""

@@ -29,6 +29,7 @@ def _page(top: CommandParser, commands: list[CommandParser]) -> str:
 
 def _part(parser: CommandParser) -> str:
     parser.formatter_class = _PageFormatter
+    parser.color = False  # type: ignore[attr-defined]  # as Python 3.14 does for a terminal
     return parser.format_help().strip().replace("\n\n", "\n.PP\n")
 
 
