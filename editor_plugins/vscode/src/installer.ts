@@ -66,9 +66,8 @@ export class Installer implements vscode.Disposable {
       tell(`${objection ?? `${missing} on your PATH`}.`);
       return undefined;
     }
-    const hasGpu = onPath("nvidia-smi", process.env["PATH"] ?? "") !== undefined;
     if (wanted !== "") {
-      const steps = installSteps(python, this.environment, wanted, hasGpu);
+      const steps = installSteps(python, this.environment, wanted);
       return (await consents(steps, "install a package of your choice")) ? steps : undefined;
     }
     const brought = bundle(this.extensionFolder);
@@ -76,6 +75,7 @@ export class Installer implements vscode.Disposable {
       tell("This build of the extension brings no server: name one in foregram.server.package.");
       return undefined;
     }
+    const hasGpu = onPath("nvidia-smi", process.env["PATH"] ?? "") !== undefined;
     const steps = bundleSteps(python, this.environment, brought, hasGpu);
     return (await consents(steps, sizeOf(hasGpu))) ? steps : undefined;
   }
@@ -122,18 +122,14 @@ export class Installer implements vscode.Disposable {
     signal: AbortSignal,
   ): Promise<string | undefined> {
     this.output.info(`> ${asTyped(step)}`);
-    const attempt = async (args: readonly string[]): Promise<string | undefined> => {
-      const wrong: string[] = [];
-      const onLine = (line: string): void => {
-        this.output.info(line);
-        wrong.push(...[complaint(line)].flatMap((one) => one ?? []));
-        report(fetched(line) ?? step.title);
-      };
-      const ended = await run(step.program, args, { onLine, signal });
-      return ended.status === 0 ? undefined : (wrong.at(-1) ?? ended.lastLine);
+    const wrong: string[] = [];
+    const onLine = (line: string): void => {
+      this.output.info(line);
+      wrong.push(...[complaint(line)].flatMap((one) => one ?? []));
+      report(fetched(line) ?? step.title);
     };
-    const isDone = step.unless !== undefined && (await attempt(step.unless)) === undefined;
-    return isDone || signal.aborted ? undefined : attempt(step.args);
+    const ended = await run(step.program, step.args, { onLine, signal });
+    return ended.status === 0 ? undefined : (wrong.at(-1) ?? ended.lastLine);
   }
 
   dispose(): void {
