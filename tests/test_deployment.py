@@ -15,7 +15,9 @@ from pathlib import Path
 import msgspec
 import pytest
 import yaml
+from packaging.specifiers import SpecifierSet
 
+from engine import VERSION
 from engine.host.protocol import Feedback
 from engine.model_names import kind_of
 from lsp_server.cli.arguments import build_parser
@@ -129,15 +131,33 @@ def test_an_image_is_made_of_what_stands_in_the_repository():
     assert set(packages) <= {name for names in copied for name in names}
 
 
-def test_the_image_has_the_python_and_the_torch_of_the_project():
+def test_the_image_has_the_python_of_the_project():
     before = stages()[""].all("ARG")
     python = next(one for one in before if one.startswith("PYTHON=")).removeprefix("PYTHON=")
     least = PROJECT["requires-python"].removeprefix(">=")
     assert tuple(map(int, python.split("."))) >= tuple(map(int, least.split(".")))
-    locked = (ROOT / "editor_plugins/vscode/requirements/locked-torch.txt").read_text()
-    torch = re.search(r"^torch==\S+", locked, re.M)
-    assert torch
-    assert f"CPU_TORCH := {torch[0]}$" in (ROOT / "Makefile").read_text()
+
+
+@TARGETS
+def test_an_image_is_labelled_as_the_project(target):
+    label = shlex.split(stages()[target].last("LABEL"))
+    found = {name.rpartition(".")[2]: value for name, value in (one.split("=") for one in label)}
+    assert found.pop("description")
+    assert found == {
+        "title": PROJECT["name"],
+        "source": PROJECT["urls"]["Repository"],
+        "version": VERSION,
+        "licenses": PROJECT["license"],
+    }
+
+
+@pytest.mark.parametrize(("target", "has_torch"), [("cpu", False), ("cuda", True)])
+def test_only_the_image_for_gpus_has_torch(target, has_torch):
+    steps = " ".join(stages()[target].all("RUN"))
+    listed = re.findall(r"-r /requirements/(\S+)", steps)
+    folder = ROOT / "editor_plugins/vscode/requirements"
+    texts = [(folder / name).read_text() for name in listed]
+    assert any(re.search(r"^torch==", text, re.M) for text in texts) is has_torch
 
 
 @TARGETS
@@ -207,6 +227,24 @@ def test_the_unit_runs_a_command_that_is_there_with_its_credentials():
     assert environment["FOREGRAM_CACHE"].startswith(f"%C/{unit()['CacheDirectory'][0]}")
 
 
+def test_the_formula_installs_this_version_from_the_locked_requirements():
+    formula = (FOLDER / "foregram.rb").read_text()
+    said = dict(re.findall(r'^  (desc|homepage|license|url) "([^"]+)"', formula, re.M))
+    assert said["homepage"] == PROJECT["urls"]["Homepage"]
+    assert said["license"] == PROJECT["license"]
+    assert said["url"] == f"{PROJECT['urls']['Repository']}.git"
+    assert f'{said["url"]}", tag: "v{VERSION}"' in formula
+    assert len(said["desc"]) < 80
+    pythons = set(re.findall(r"python@?(3\.\d+)", formula))
+    assert len(pythons) == 1
+    assert pythons.pop() in SpecifierSet(PROJECT["requires-python"])
+    (listed,) = re.findall(r'"([\w/]+\.txt)"', formula)
+    assert (ROOT / listed).exists()
+    assert set(re.findall(r"bin/(\w+)", formula)) == set(PROJECT["scripts"])
+    (extra,) = re.findall(r"foregram\[(\w+)\]", formula)
+    assert extra in PROJECT["optional-dependencies"]
+
+
 async def test_the_dashboard_shows_metrics_that_the_host_counts(tmp_path):
     async with running_host(tmp_path, HeldEngine()) as host:
         events = [event async for event in host.complete(ask(buffer("a = ")))]
@@ -226,4 +264,5 @@ async def test_the_dashboard_shows_metrics_that_the_host_counts(tmp_path):
 @pytest.mark.parametrize("path", sorted(FOLDER.iterdir()), ids=lambda path: path.name)
 def test_no_address_of_a_machine_stands_in_a_file(path):
     addresses = re.findall(r"https?://[^\s\"']+", path.read_text())
-    assert set(addresses) <= {"https://127.0.0.1:8012/health"}
+    ours = PROJECT["urls"]["Repository"]
+    assert set(addresses) <= {"https://127.0.0.1:8012/health", ours, f"{ours}.git"}
