@@ -105,14 +105,11 @@ fix: $(READY)
 $(VSCODE)/node_modules/.package-lock.json: $(VSCODE)/package-lock.json
 	cd $(VSCODE) && npm ci --loglevel=error
 
-# VS Code takes pictures out of an extension's page unless they are on a server; the walkthrough has them.
 vsix: $(VSCODE)/node_modules/.package-lock.json | $(BIN)/python
 	rm -rf $(VSCODE)/server
 	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir $(VSCODE)/server .
-	cp LICENSE $(VSCODE)/LICENSE
-	mkdir -p $(VSCODE)/dist && sed '/^!\[/d' $(VSCODE)/README.md > $(VSCODE)/dist/README.md
-	cd $(VSCODE) && npm exec --loglevel=error -- vsce package --no-dependencies --readme-path dist/README.md \
-	    --allow-missing-repository --no-rewrite-relative-links --out foregram.vsix
+	cp LICENSE CHANGELOG.md $(VSCODE)/
+	cd $(VSCODE) && npm exec --loglevel=error -- vsce package --out foregram.vsix
 
 # For every platform at once: what every machine needs, and what it needs besides to run a model on a GPU.
 LOCKED := $(VSCODE)/requirements/locked
@@ -176,4 +173,4 @@ pictures: $(READY)
 	EDITOR_PICTURES=1 $(BIN)/python -m pytest -m editors tests/e2e/editors -k picture
 
 clean:
-	rm -rf $(VENV) .triton-* .editors $(VSIX) $(addprefix $(VSCODE)/,node_modules dist server LICENSE) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) .triton-* .editors $(VSIX) $(addprefix $(VSCODE)/,node_modules dist server LICENSE CHANGELOG.md) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -51,6 +51,7 @@ export class Commands {
   get table(): Readonly<Record<string, () => unknown>> {
     const { preferences, feedback, status, remedies, askedEdits, nextEdits } = this;
     return {
+      getStarted: () => executeCommand(OPEN_WALKTHROUGH, "foregram.foregram#start"),
       menu: () => showMenu(preferences, remedies, status.shown),
       trigger: () => executeCommand("editor.action.inlineSuggest.trigger"),
       dismiss: () => this.askAgain.dismiss(),
@@ -80,19 +81,6 @@ export class Commands {
       remove: () => this.remove(),
       snooze: () => this.snooze(),
     };
-  }
-
-  async offerToInstall(): Promise<void> {
-    const answer = await vscode.window.showWarningMessage(
-      "foregram needs its server, which is not installed yet.",
-      "Install…",
-      "Use an Existing Installation…",
-    );
-    if (answer === "Install…") {
-      await this.install();
-    } else if (answer !== undefined) {
-      await showSettings("foregram.server.command");
-    }
   }
 
   private async snooze(): Promise<void> {
@@ -250,4 +238,5 @@ export class Commands {
   }
 }
 
+const OPEN_WALKTHROUGH = "workbench.action.openWalkthrough";
 const STOP_HOST = ["stop", "--force"]; // who shares it has been thought of before

@@ -18,7 +18,10 @@ import { Preferences } from "./preferences";
 import { ReportDocuments } from "./reportDocuments";
 import { Server } from "./server";
 import { environmentOf, SECTION } from "./settings";
+import { isToBeSetUp } from "./status";
 import { StatusItem } from "./statusItem";
+
+const WELCOMED = "welcomed";
 
 let server: Server | undefined;
 
@@ -63,13 +66,21 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
   listen(context, preferences, started);
   await noteFolders(environment, preferences);
   await started.restart();
-  if (status.shown.remedy?.action === "install" && status.shown.state === "missing") {
-    void commands.offerToInstall();
+  if (isToBeSetUp(status.shown)) {
+    void welcome(context.globalState);
   }
 }
 
 export async function deactivate(): Promise<void> {
   await server?.stop();
+}
+
+/** Leads a person through the first steps, once. */
+async function welcome(memory: vscode.Memento): Promise<void> {
+  if (memory.get(WELCOMED) !== true) {
+    await memory.update(WELCOMED, true);
+    await vscode.commands.executeCommand("foregram.getStarted");
+  }
 }
 
 /**

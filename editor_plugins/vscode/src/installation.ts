@@ -52,7 +52,7 @@ export function bundle(extension: string): Bundle | undefined {
 
 /**
  * The commands for what came with the extension. Every file that is fetched has a hash that we know,
- * and none is a source archive, whose setup would run. Only an NVIDIA GPU needs torch.
+ * and none is a source archive, whose setup would run.
  */
 export function bundleSteps(
   python: string,

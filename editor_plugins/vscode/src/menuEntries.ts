@@ -92,7 +92,7 @@ const TOKEN: MenuEntry = { label: "$(key) Set the Remote Host's Token…", comma
 const REMOTE: MenuEntry[] = [WHERE, TOKEN];
 const SETTINGS: MenuEntry = { label: "$(gear) Open Settings", command: "openSettings" };
 const SETUP: MenuEntry[] = [
-  { label: "$(rocket) Get Started", remedy: { action: "getStarted", title: "" } },
+  { label: "$(rocket) Get Started", command: "getStarted" },
   {
     label: "$(folder-opened) Use an Existing Installation…",
     remedy: { action: "showCommandSetting", title: "" },

@@ -37,7 +37,6 @@ const COMMANDS: Readonly<Record<string, Action>> = {
     await vscode.commands.executeCommand("workbench.action.focusActiveEditorGroup"); // a button had it
     await vscode.commands.executeCommand("foregram.trigger");
   },
-  getStarted: command("workbench.action.openWalkthrough", "foregram.foregram#start"),
   saveFile: command("workbench.action.files.save"),
   allowFile: setting("foregram.allowSecretFiles"),
   restartServer: command("foregram.restart"),
@@ -45,8 +44,8 @@ const COMMANDS: Readonly<Record<string, Action>> = {
   showGhostTextSetting: setting("editor.inlineSuggest.enabled"),
 };
 
-function command(name: string, ...args: unknown[]): Action {
-  return () => vscode.commands.executeCommand(name, ...args);
+function command(name: string): Action {
+  return () => vscode.commands.executeCommand(name);
 }
 
 function setting(name: string): Action {

@@ -195,7 +195,7 @@ export class Server implements vscode.Disposable {
   }
 }
 
-const NOT_INSTALLED = "Server not installed. Click to install it";
+const NOT_INSTALLED = "Server not installed. Click to get started";
 const ELSEWHERE_MS = 1000; // between two looks at what another window installs
 const INSTALL: Remedy = { action: "install", title: "Install the Server…" };
 const UPDATE: Remedy = { action: "install", title: "Update" };

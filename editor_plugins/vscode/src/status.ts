@@ -59,6 +59,11 @@ const ICONS: Readonly<Record<Kind, string>> = {
   Inactive: "circle-slash",
 };
 
+/** Whether there is no server yet, and one can be installed. */
+export function isToBeSetUp({ state, remedy }: Status): boolean {
+  return state === "missing" && remedy?.action === "install";
+}
+
 export function isTrouble({ kind }: Status): boolean {
   return kind === "Error" || kind === "Warning";
 }

@@ -4,7 +4,15 @@ import * as vscode from "vscode";
 
 import { activeLanguage } from "./documents";
 import type { Preferences } from "./preferences";
-import { iconOf, isTrouble, labelOf, STARTING, statusToShow, type Status } from "./status";
+import {
+  iconOf,
+  isToBeSetUp,
+  isTrouble,
+  labelOf,
+  STARTING,
+  statusToShow,
+  type Status,
+} from "./status";
 
 export class StatusItem implements vscode.Disposable {
   private readonly item = vscode.window.createStatusBarItem(
@@ -18,7 +26,6 @@ export class StatusItem implements vscode.Disposable {
 
   constructor(private readonly preferences: Preferences) {
     this.item.name = "foregram";
-    this.item.command = "foregram.menu";
     this.disposable = vscode.Disposable.from(
       this.item,
       vscode.window.onDidChangeActiveTextEditor(() => {
@@ -51,6 +58,7 @@ export class StatusItem implements vscode.Disposable {
   private readonly draw = (): void => {
     const status = this.shown;
     this.item.text = `$(${iconOf(status)}) ${labelOf(status)}`;
+    this.item.command = isToBeSetUp(status) ? "foregram.getStarted" : "foregram.menu";
     this.item.tooltip = tooltipOf(status);
     this.item.accessibilityInformation = { label: `foregram: ${status.message}`, role: "button" };
     this.item.backgroundColor = isTrouble(status)

@@ -64,18 +64,23 @@ def shop(tmp_path):
     return folder
 
 
+def first_steps(window):
+    """The walkthrough, which takes the focus when it opens."""
+    shown = window.page.locator(".gettingStartedContainer")
+    shown.wait_for()
+    return shown
+
+
 def test_foregram_is_installed_with_consent_into_a_folder_of_the_extensions_own(code, shop):
     with code.window(shop) as window:
-        window.wait_for_status("warning", saying="not installed")
-        window.wait_for_message("foregram needs its server, which is not installed yet")
-        window.press_button("Install…")
+        first_steps(window).get_by_role("button", name="Install…").click()
         dialog = window.dialog()
         shown = dialog.text_content() or ""
         assert "-m venv --clear " in shown
         assert "--require-hashes --only-binary :all: -r " in shown
         assert "foregram-0.1.0-py3-none-any.whl" in shown
         dialog.locator(".monaco-button:has-text('Install')").click()
-        window.wait_for_status("loading", saying="Installing: Step 1 of 4")
+        window.wait_for_status("loading", saying="Installing: Step 1 of 3")
         window.command("foregram: Install or Update the Server…")  # shows how far it is
         assert not dialog.count()
         window.wait_until_ready()
@@ -91,7 +96,7 @@ def test_what_was_installed_can_be_removed_once_it_was_listed(code, shop, tmp_pa
     cache = tmp_path / "cache"
     settings = {"foregram.enable": False, "foregram.cacheFolder": str(cache)}
     with code.window(shop, settings | {"foregram.runtimeFolder": str(tmp_path / "run")}) as window:
-        window.wait_for_message("foregram needs its server, which is not installed yet")
+        first_steps(window)
         window.command("foregram: Install or Update the Server…")
         window.dialog().locator(".monaco-button:has-text('Install')").click()
         window.wait_for_status("circle-slash", saying="Suggestions are off", limit_s=120)
@@ -105,7 +110,7 @@ def test_what_was_installed_can_be_removed_once_it_was_listed(code, shop, tmp_pa
 def test_nothing_is_installed_without_consent_and_a_failure_says_why_and_leaves_nothing(code, shop):
     settings = {"foregram.server.package": "foregram-of-nobody"}
     with code.window(shop, settings) as window:
-        window.wait_for_message("foregram needs its server, which is not installed yet")
+        first_steps(window)
         window.command("foregram: Install or Update the Server…")
         window.dialog().locator(".monaco-button:has-text('Cancel')").click()
         window.wait_for_status("warning", saying="not installed")
@@ -126,11 +131,17 @@ def test_in_a_browser_without_a_machine_it_says_that_it_cannot_start_a_process(c
         window.wait_for_message("Remote-SSH")
 
 
-def test_the_walkthrough_leads_through_the_first_hour(code, shop):
+def test_the_first_steps_open_once_and_whenever_the_status_item_is_clicked(code, shop, tmp_path):
     with code.window(shop) as window:
+        assert "Install the server" in first_steps(window).text_content()
+    other = tmp_path / "other"
+    other.mkdir()
+    with code.window(other) as window:
         window.wait_for_status("warning", saying="not installed")
+        window.command("foregram: Menu")
+        window.pick("Use an Existing Installation…")
+        window.wait_for_settings("foregram.server.command")
+        window.press("Escape")
+        assert not window.page.locator(".gettingStartedContainer").count()
         window.click_status()
-        window.pick("Get Started")
-        steps = window.page.locator(".gettingStartedContainer .step-title")
-        window.until(lambda: steps.count() >= 4, "its steps")
-        assert "Install the server" in steps.first.text_content()
+        first_steps(window)

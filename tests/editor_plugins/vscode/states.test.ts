@@ -19,6 +19,7 @@ import {
 import { ReportTexts } from "../../../editor_plugins/vscode/src/reportTexts";
 import {
   iconOf,
+  isToBeSetUp,
   labelOf,
   STARTING,
   statusToShow,
@@ -60,6 +61,18 @@ test("the remedy stands on top of the menu, once", () => {
   const restart = { action: "restartServer", title: "Restart" };
   const ended = labels({ kind: "Error", message: "ended", remedy: restart });
   assert.equal(ended.filter((label) => /Restart/.test(label)).length, 1);
+});
+
+test("the first steps are for who has no server and can install one", () => {
+  const remedy = { action: "install", title: "Install the Server" };
+  const missing: Status = {
+    kind: "Warning",
+    state: "missing",
+    message: "not installed",
+  };
+  assert.ok(isToBeSetUp({ ...missing, remedy }));
+  assert.ok(!isToBeSetUp(missing)); // as on Windows
+  assert.ok(!isToBeSetUp({ ...READY, remedy }));
 });
 
 test("only what can be done in a state is offered in it", () => {
