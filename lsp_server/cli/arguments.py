@@ -125,6 +125,10 @@ _DOCTOR = {
     "--cards": "print instead which models fit GPUs of 8 to 140 GB, and which one `auto` takes",
 }
 _COMPLETIONS = {"what bash|zsh|fish|man": "for which shell, or the manual page"}
+_SETUP = {
+    "--yes": "do not ask",
+    "--from-continue FILE": "take over what Continue's config.yaml says of completion, instead",
+}
 _MODELS = {
     "[action list|install|remove =list]": "list by default",
     "[name NAME]": "as the setting `model` takes it",
@@ -245,9 +249,9 @@ _COMMANDS = (
     ),
     Command(
         "setup",
-        "say which model helps most on this machine, and install it after asking",
+        "install the model that helps most on this machine, after asking, and say what to do next",
         "--yes",
-        {"--yes": "do not ask"},
+        _SETUP,
         "setup:set_up",
     ),
     Command(

@@ -1,10 +1,11 @@
-"""`foregram setup`: which model helps most on this machine, what it costs, and its installation."""
+"""`foregram setup`: the model that helps most on this machine, or Continue's; then the editors."""
 
 import argparse
 import asyncio
 import shutil
 import sys
 from collections.abc import Container, Iterator
+from pathlib import Path
 
 import msgspec
 
@@ -14,12 +15,15 @@ from engine.model.cpu.fit import CPU_MODELS, CpuMachine, CpuModel
 from engine.model.cpu.threads import default_threads
 from engine.model.device import DeviceChoice
 from engine.model_names import AUTO_MODEL, kind_of
+from lsp_server.cli.continue_config import read_continue
+from lsp_server.cli.editors import next_steps
 from lsp_server.cli.messages import agreed, note, visible
 from lsp_server.cli.models import install
+from lsp_server.cli.settings_file import add_settings
 from lsp_server.cli.terminal import ProgressBars
 from lsp_server.host.client import host_status
 from lsp_server.model_choice import Check, check_model
-from lsp_server.settings import Settings
+from lsp_server.settings import Settings, user_file
 
 KEPT = 1  # exit status if the user says no
 _GIGA = 1e9
@@ -32,7 +36,29 @@ To take another: `foregram models install NAME`, then `model = "NAME"` in foregr
 
 
 def set_up(arguments: argparse.Namespace, settings: Settings) -> int:
-    """Show the choice for this machine, and install it if the user agrees. Raises ForegramError."""
+    """Install a model, or take Continue's settings; then tell the next steps. Raises ForegramError."""
+    if arguments.from_continue is not None:
+        status = _taken_over(arguments.from_continue, is_agreed=arguments.yes)
+    else:
+        status = _with_model(settings, is_agreed=arguments.yes)
+    if status == 0:
+        sys.stdout.writelines(next_steps())
+    return status
+
+
+def _taken_over(path: Path, *, is_agreed: bool) -> int:
+    parts = read_continue(path)
+    sys.stdout.writelines(visible(str(part)) for part in parts)
+    values = dict(setting for part in parts for setting in part.setting)
+    if not add_settings(user_file(), values, is_agreed=is_agreed):
+        return KEPT
+    command = f"models install {values['model']}" if "model" in values else "setup"
+    sys.stdout.write(visible(f"`foregram {command}` installs the model\n"))
+    return 0
+
+
+def _with_model(settings: Settings, *, is_agreed: bool) -> int:
+    """Show the choice for this machine, and install it if the user agrees."""
     if settings.host_url is not None:
         raise ConfigurationError(f"the model runs at {settings.host_url}: set it up there")
     device = DeviceChoice.of(settings.device)
@@ -56,7 +82,7 @@ def set_up(arguments: argparse.Namespace, settings: Settings) -> int:
             f"{wanted.name} takes up to {needed:.1f} GB of disk while it is installed, and "
             f"{left:.1f} GB are free; make room in {sys.prefix} and {settings.cache_folder}"
         )
-    return _installed(wanted, is_agreed=arguments.yes)
+    return _installed(wanted, is_agreed=is_agreed)
 
 
 def _on_gpu(device: DeviceChoice, dtype: str | None) -> Iterator[str]:

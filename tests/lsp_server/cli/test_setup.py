@@ -46,11 +46,12 @@ def installed(monkeypatch):
     monkeypatch.setattr(setup, "install", names.append)
     monkeypatch.setattr(setup, "measured_machine", lambda *_: FAST)
     monkeypatch.setattr(setup, "known_machine", lambda *_: FAST)
+    monkeypatch.setattr(setup, "next_steps", lambda: ["next: an editor\n"])
     return names
 
 
-def set_up(settings, *, yes=False):
-    return setup.set_up(argparse.Namespace(yes=yes), settings)
+def set_up(settings, *, yes=False, from_continue=None):
+    return setup.set_up(argparse.Namespace(yes=yes, from_continue=from_continue), settings)
 
 
 def test_one_screen_says_what_is_chosen_what_it_costs_and_how_to_take_another(
@@ -59,7 +60,8 @@ def test_one_screen_says_what_is_chosen_what_it_costs_and_how_to_take_another(
     set_up(settings, yes=True)
     shown = capsys.readouterr().out
     lines = shown.splitlines()
-    assert len(lines) < 15
+    assert len(lines) < 16
+    assert lines[-1] == "next: an editor"
     assert max(map(len, lines)) <= 100
     (chosen,) = (line.split() for line in lines if line.startswith("* offline"))
     assert chosen[1:6] == [CHOSEN, "1.1", "GB", "3.1", "GB"]
@@ -69,9 +71,10 @@ def test_one_screen_says_what_is_chosen_what_it_costs_and_how_to_take_another(
 
 
 @pytest.mark.parametrize(("answer", "status"), [("y\n", 0), ("n\n", 1), ("", 1)])
-def test_at_a_terminal_it_asks(settings, installed, answer, status, monkeypatch):
+def test_at_a_terminal_it_asks(settings, installed, answer, status, monkeypatch, capsys):
     monkeypatch.setattr("sys.stdin", Terminal(answer))
     assert set_up(settings) == status
+    assert ("next: an editor" in capsys.readouterr().out) == (status == 0)
     assert (CHOSEN in installed) == (status == 0)
 
 
@@ -86,7 +89,7 @@ def test_what_is_installed_stays_as_it_is(settings, installed, capsys):
     installed.append(CHOSEN)
     assert set_up(settings) == 0
     assert installed == ["offline", CHOSEN]
-    assert capsys.readouterr().out.endswith(f"{CHOSEN} is installed\n")
+    assert capsys.readouterr().out.endswith(f"{CHOSEN} is installed\nnext: an editor\n")
 
 
 def test_a_setting_that_names_another_model_is_told(settings, installed, capsys):
@@ -143,6 +146,31 @@ def test_on_a_gpu_the_model_for_its_memory_is_named(settings, installed, monkeyp
     assert set_up(settings) == 0
     assert capsys.readouterr().out.startswith("A GPU: 7b is the best model for its memory\n")
     assert installed == ["offline"]
+
+
+@pytest.fixture
+def continues(tmp_path, monkeypatch):
+    """Continue's configuration; `foregram.toml` is beside it."""
+    monkeypatch.setenv("FOREGRAM_CONFIG", str(tmp_path / "foregram.toml"))
+    path = tmp_path / "config.yaml"
+    path.write_text(
+        "models: [{provider: ollama, model: 'qwen2.5-coder:7b', roles: [autocomplete]}]"
+    )
+    return path
+
+
+def test_settings_of_continue_are_taken_over_instead(settings, installed, continues, capsys):
+    assert set_up(settings, yes=True, from_continue=continues) == 0
+    assert (continues.parent / "foregram.toml").read_text() == 'model = "7b"\n'
+    told = capsys.readouterr().out
+    assert told.endswith("`foregram models install 7b` installs the model\nnext: an editor\n")
+    assert installed == ["offline"]
+
+
+def test_a_no_leaves_the_settings_as_they_are(settings, installed, continues, monkeypatch):
+    monkeypatch.setattr("sys.stdin", Terminal("n\n"))
+    assert set_up(settings, from_continue=continues) == 1
+    assert not (continues.parent / "foregram.toml").exists()
 
 
 def test_the_doctor_names_the_model_and_a_better_one(settings, installed, monkeypatch):
