@@ -13,7 +13,7 @@ from engine.cpu_choice import Installed, known_machine, measured_machine
 from engine.errors import CacheError, ConfigurationError
 from engine.model.cpu.fit import CPU_MODELS, CpuMachine, CpuModel
 from engine.model.cpu.threads import default_threads
-from engine.model.device import DeviceChoice
+from engine.model.device import DeviceChoice, gpu_without_torch
 from engine.model_names import AUTO_MODEL, kind_of
 from lsp_server.cli.continue_config import read_continue
 from lsp_server.cli.editors import next_steps
@@ -65,6 +65,8 @@ def _with_model(settings: Settings, *, is_agreed: bool) -> int:
     if not device.is_cpu:
         sys.stdout.writelines(_on_gpu(device, settings.dtype))
         return 0
+    if told := gpu_without_torch():
+        sys.stdout.write(f"{told}, or uv tool install 'foregram[gpu]'; until then, on the CPU:\n")
     machine, there = _measured(settings), Installed()
     room = min(shutil.disk_usage(one).free for one in (sys.prefix, settings.cache_folder))
     fits = [one.name for one in CPU_MODELS if one.name in there or one.most_disk < room]

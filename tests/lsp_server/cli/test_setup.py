@@ -173,6 +173,14 @@ def test_a_no_leaves_the_settings_as_they_are(settings, installed, continues, mo
     assert not (continues.parent / "foregram.toml").exists()
 
 
+def test_a_gpu_that_only_lacks_pytorch_comes_first(settings, installed, monkeypatch, capsys):
+    monkeypatch.setattr(setup, "gpu_without_torch", lambda: "a GPU is here: pip install pytorch")
+    assert set_up(settings, yes=True) == 0
+    told = capsys.readouterr().out
+    assert told.startswith("a GPU is here: pip install pytorch, or uv tool install 'foregram[gpu]'")
+    assert CHOSEN in installed
+
+
 def test_the_doctor_names_the_model_and_a_better_one(settings, installed, monkeypatch):
     monkeypatch.setattr(setup, "check_model", lambda name: Check("model", "ok", f"{name}: whole"))
     check = setup.check_choice(settings)
