@@ -39,7 +39,7 @@ def test_a_command_that_is_not_there(scripted_neovim):
 @pytest.mark.parametrize("stays", [False, True], ids=["leaves", "stays"])
 def test_a_server_that_is_too_old_is_ended(scripted_neovim, script, stays):
     editor = scripted_neovim(version="0.0.9", stays=stays)
-    fails_with(editor, "is version 0.0.9, and the plugin needs 0.1.0", "pip install --upgrade")
+    fails_with(editor, "is version 0.0.9, and the plugin needs 0.1.0", "uv tool upgrade foregram")
     editor.until(lambda: editor.lua(CLIENTS) == 0, "the server's end")
     editor.type("ototal<Esc>")
     assert script.num_starts == 1

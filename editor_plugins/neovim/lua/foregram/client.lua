@@ -8,6 +8,7 @@ local next_edit = require("foregram.next_edit")
 local own = require("foregram.own")
 local process = require("foregram.process")
 local proposal = require("foregram.proposal")
+local remedies = require("foregram.remedies")
 local report = require("foregram.report")
 local request = require("foregram.request")
 local server_check = require("foregram.server_check")
@@ -33,13 +34,13 @@ own.may_ask = function()
 end
 
 --- The client from its start to its end, also while the server owes the answer to `initialize`.
-local function started()
+function M.started()
   return started_id and vim.lsp.get_client_by_id(started_id)
 end
 
 --- The client, once the server runs.
 function M.get()
-  local client = started()
+  local client = M.started()
   return client and client.initialized and client or nil
 end
 
@@ -182,7 +183,8 @@ local function client_config(root)
         local former = state.now.message
         state.take(status)
         if state.now.state == "failed" and state.now.message ~= former then
-          report.say(state.now.message .. "; `:Foregram restart` tries again", vim.log.levels.ERROR)
+          local sentence = ("%s; %s"):format(state.now.message, remedies.after_failure(state.now.remedy))
+          report.say(sentence, vim.log.levels.ERROR)
         end
       end,
       ["foregram/askAgain"] = ask_again,
@@ -212,7 +214,7 @@ function M.attach(buf)
     bufnr = buf,
     silent = true,
     reuse_client = function(client)
-      return client.name == M.NAME and not client:is_stopped()
+      return client.id == started_id and not client:is_stopped()
     end,
   })
   if id and id ~= started_id then
@@ -238,7 +240,7 @@ end
 function M.stop()
   given_up = STOPPED
   wants_restart = false
-  local client = started()
+  local client = M.started()
   if client then
     stop(client)
   end
@@ -247,14 +249,14 @@ end
 
 --- Start the server where it does not run; `only_stopped`: where it was stopped, not given up.
 function M.start(only_stopped)
-  if given_up == STOPPED or not only_stopped and (given_up or not started()) then
+  if given_up == STOPPED or not only_stopped and (given_up or not M.started()) then
     M.restart()
   end
 end
 
 --- End the server, if it runs, and start it.
 function M.restart()
-  local client = started()
+  local client = M.started()
   given_up = nil
   process.forget_crashes()
   if client then
@@ -267,7 +269,7 @@ end
 
 --- Neovim ends: some of its versions forget a server that has not answered `initialize`.
 function M.leave()
-  local client = started()
+  local client = M.started()
   if client and not client.initialized then
     client:stop(true)
   end

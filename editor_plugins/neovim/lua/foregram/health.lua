@@ -8,16 +8,13 @@ local function check_editor()
 end
 
 local function check_command(cmd)
-  local health = vim.health
-  local program = vim.fn.exepath(cmd[1])
-  if program == "" then
-    health.error(require("foregram.server_check").not_found(cmd[1]), {
-      "Install foregram: `python -m pip install .` in its folder.",
-      "Or name its place: `require('foregram').setup{ cmd = { '/path/to/foregram', 'lsp' } }`.",
-    })
+  local missing = require("foregram.server_check").missing(cmd)
+  if missing then
+    vim.health.error(missing)
   else
-    health.ok("command: " .. program)
+    vim.health.ok("command: " .. vim.fn.exepath(cmd[1]))
   end
+  return not missing
 end
 
 local function check_server()
@@ -33,7 +30,8 @@ local function check_server()
   local info = running.server_info or {}
   health.ok(("server %s, positions in %s"):format(info.version or "?", running.offset_encoding))
   if now.kind == "Error" then
-    health.error(now.message, "`:Foregram doctor` checks everything.")
+    local what = now.remedy and require("foregram.remedies").line(now.remedy, {})
+    health.error(now.message, what or "`:Foregram doctor` checks everything.")
   elseif now.kind == "Warning" then
     health.warn(now.message, "`:Foregram status` says what helps.")
   else
@@ -54,17 +52,32 @@ local function check_others()
   end
 end
 
+--- The language server without the plugin.
+local function check_enabled(name)
+  local health, builtin = vim.health, vim.lsp.inline_completion
+  health.ok(("`vim.lsp.enable('%s')`; keys and commands need `require('foregram').setup()`"):format(name))
+  local cmd = vim.lsp.config[name].cmd
+  local is_there = type(cmd) == "function" or check_command(cmd)
+  if is_there and builtin and not builtin.is_enabled() then
+    health.info("`vim.lsp.inline_completion.enable()` turns Neovim's ghost text on")
+  end
+end
+
 --- Examine the plugin.
 function M.check()
+  local client = require("foregram.client")
   vim.health.start("foregram")
-  if not require("foregram").is_set_up() then
-    vim.health.error("setup was not called", "Call `require('foregram').setup{}`.")
-    return
+  if require("foregram").is_set_up() then
+    check_editor()
+    if check_command(client.options.cmd) then
+      check_server()
+    end
+    check_others()
+  elseif vim.lsp.is_enabled(client.NAME) then
+    check_enabled(client.NAME)
+  else
+    vim.health.error("setup was not called", "Call `require('foregram').setup()`.")
   end
-  check_editor()
-  check_command(require("foregram.client").options.cmd)
-  check_server()
-  check_others()
 end
 
 return M

@@ -9,6 +9,20 @@ local function define_colours()
   require("foregram.change_drawing").define_colours()
 end
 
+--- The plugin's client takes the place of the one that `vim.lsp.enable("foregram")` starts.
+local function replace_enabled()
+  local client = require("foregram.client")
+  vim.lsp.config(client.NAME, {
+    cmd = client.options.cmd,
+    root_dir = function() end, -- starts none: it would have to call its second argument
+  })
+  for _, other in ipairs(vim.lsp.get_clients({ name = client.NAME, _uninitialized = true })) do
+    if other ~= client.started() then
+      other:stop(not other.initialized)
+    end
+  end
+end
+
 local function watch_buffers()
   local client = require("foregram.client")
   local feedback = require("foregram.feedback")
@@ -54,6 +68,7 @@ function M.setup(options)
   local config, problems = require("foregram.config").read(options)
   local client, actions = require("foregram.client"), require("foregram.actions")
   client.configure(config)
+  replace_enabled()
   problems[#problems + 1] = actions.choose(config.ghost_text)
   define_colours()
   require("foregram.keys").map_all(config.keymaps, require("foregram.questions").trigger)

@@ -5,10 +5,9 @@ local M = {}
 local WHAT = {
   allowFile = "name it in `allow_secret_files`, see `:help foregram-settings`",
   chooseHost = "set `host_url`, see `:help foregram-remote`",
-  chooseModel = "`:Foregram model NAME`",
+  chooseModel = "`foregram setup` in a terminal, or `:Foregram model NAME`",
   doctor = "`:Foregram doctor`",
   enable = "`:Foregram enable`",
-  install = "`python -m pip install foregram`, then `:Foregram restart`",
   openSettings = "see `:help foregram-settings`",
   reopenFile = "`:edit`",
   restart = "`foregram stop` in a terminal, then `:Foregram restart`",
@@ -29,6 +28,13 @@ function M.line(remedy, place)
     what = ("`%s` in insert mode"):format(place.trigger)
   end
   return what and ("%s: %s"):format(remedy.title, what) or remedy.title
+end
+
+--- What to do after the model failed, for the end of its sentence.
+function M.after_failure(remedy)
+  local needs_model = remedy and remedy.action == "chooseModel"
+  local before = needs_model and "run `foregram setup` in a terminal, then " or ""
+  return before .. "`:Foregram restart` tries again"
 end
 
 return M
