@@ -117,7 +117,7 @@ def _sources(address: str, revision: str) -> Callable[[Path], None]:
 
     def fetch(folder: Path) -> None:
         _run("git", "init", "-q", folder)
-        _run("git", "sparse-checkout", "set", "lua", "lsp", "plugin", cwd=folder)
+        _run("git", "sparse-checkout", "set", *_READ, cwd=folder)
         _run(
             *("git", "fetch", "-q", "--depth=1", "--filter=blob:none"),
             *(f"https://github.com/{address}", revision),
@@ -222,6 +222,7 @@ _DEBIAN = {
     "tmux": ("tmux",),
     "zsh": ("zsh",),
 }
+_READ = ("doc", "lua", "lsp", "plugin", "schemas")  # of an editor plugin's repository
 _VSIX = Path(__file__).parents[2] / "editor_plugins/vscode/foregram.vsix"
 _INSIDE = {  # the file that a test starts, or the folder it reads
     "neovim-0.11": "bin/nvim",
@@ -237,6 +238,9 @@ _INSIDE = {  # the file that a test starts, or the folder it reads
     "copilot-lsp": "lua/copilot-lsp/init.lua",
     "copilot-lua": "lua/copilot/init.lua",
     "copilot-el": "copilot-nes.el",
+    "lazy.nvim": "lua/lazy/init.lua",
+    "mini.deps": "lua/mini/deps.lua",
+    "mason-schema": "schemas",
 }
 _INSTALLERS: dict[str, Callable[[Path], None]] = {
     "neovim-0.11": _neovim_011,
@@ -255,6 +259,11 @@ _INSTALLERS: dict[str, Callable[[Path], None]] = {
     ),
     "copilot-lua": _sources("zbirenbaum/copilot.lua", "760912b5992e1d6437378a9c7f2b0cb950966cf5"),
     "copilot-el": _sources("copilot-emacs/copilot.el", "277ca357422ba34bcf7fe650cb720580994eea84"),
+    "lazy.nvim": _sources("folke/lazy.nvim", "306a05526ada86a7b30af95c5cc81ffba93fef97"),
+    "mini.deps": _sources("echasnovski/mini.deps", "2953b2089591a49a70e0a88194dbb47fb0e4635c"),
+    "mason-schema": _sources(
+        "mason-org/registry-schema", "a27bd8ccf6334e04f75992bb9eb507d166604b7a"
+    ),
 }
 
 

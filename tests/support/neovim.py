@@ -238,9 +238,17 @@ def neovim(
 
 @contextmanager
 def bare_neovim(
-    version: str, environ: Mapping[str, str], folder: Path, script: str, *files: Path
+    version: str,
+    environ: Mapping[str, str],
+    folder: Path,
+    script: str,
+    *files: Path,
+    is_clean: bool = True,
 ) -> Iterator[Neovim]:
-    """Run a Neovim that starts with this Lua; fail if it has any error at the end."""
+    """Run a Neovim that starts with this Lua; fail if it has any error at the end.
+
+    A clean one does not look for plugins in its own folders, where managers put them.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     init, place = folder / "init.lua", Path(environ["HOME"]) / f"nvim-{time.monotonic_ns()}"
     init.write_text(_LISTEN + script)
@@ -248,7 +256,8 @@ def bare_neovim(
         f"XDG_{kind}_HOME": str(folder / kind.lower())
         for kind in ("CONFIG", "DATA", "STATE", "CACHE")
     }
-    command = [program(version), "--headless", "--clean", "-n", "-i", "NONE", "-u", init]
+    clean = ["--clean"] if is_clean else []
+    command = [program(version), "--headless", *clean, "-n", "-i", "NONE", "-u", init]
     with subprocess.Popen(
         [*map(str, command), "--listen", place, *files],
         env={**environ, **homes},
