@@ -246,7 +246,7 @@ class Engine(ServedEngine):
             is_cancelled=calls["is_cancelled"],
             on_end=calls["on_end"],
             outcome=edit.outcome if edit else None,
-            one_row_ms=self._learning.budget.cost.ms(1),
+            one_row_ms=self.learning.budget.cost.ms(1),
         )
         self._under_way.add(sequence)
         return sequence

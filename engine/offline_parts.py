@@ -66,6 +66,11 @@ _MODELS = (
 OFFLINE_MODELS = {model.alias: model for model in _MODELS}
 
 
+def package_folder(cache_folder: Path, model: EmbeddedModel) -> Path:
+    """Return where its packages are installed, apart from an environment that upgrades empty."""
+    return cache_folder / "packages" / model.alias
+
+
 def find_parts(model: EmbeddedModel) -> list[Path]:
     """Locate the parts, in order. Raises ModelNotFoundError if one is not installed."""
     found = [find_part(model, number) for number in range(1, model.num_parts + 1)]

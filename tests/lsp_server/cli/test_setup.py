@@ -43,7 +43,7 @@ def installed(monkeypatch):
     monkeypatch.setattr(setup, "host_status", host_status)
     monkeypatch.setattr(setup, "Installed", lambda: names)
     monkeypatch.setattr("shutil.disk_usage", lambda folder: SimpleNamespace(free=1e12))
-    monkeypatch.setattr(setup, "install", names.append)
+    monkeypatch.setattr(setup, "install", lambda name, _cache: names.append(name))
     monkeypatch.setattr(setup, "measured_machine", lambda *_: FAST)
     monkeypatch.setattr(setup, "known_machine", lambda *_: FAST)
     monkeypatch.setattr(setup, "next_steps", lambda: ["next: an editor\n"])
@@ -124,7 +124,7 @@ def test_a_model_for_which_the_disk_has_no_room_is_not_chosen(
 
 
 def test_a_failed_download_is_a_sentence(settings, installed, monkeypatch, capsys):
-    def fails(name):
+    def fails(name, cache_folder):
         raise ModelNotFoundError("pip install failed: ERROR: no network")
 
     monkeypatch.setattr(setup, "install", fails)
