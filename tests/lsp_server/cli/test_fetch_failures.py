@@ -155,7 +155,7 @@ def test_the_switch_that_keeps_the_hub_out_is_named(hub_fails, nobody, monkeypat
     assert hub_fails(nobody) == "HF_HUB_OFFLINE is set; unset it"
 
 
-def test_a_model_of_the_hub_says_why_it_was_not_downloaded(monkeypatch):
+def test_a_model_of_the_hub_says_why_it_was_not_downloaded(monkeypatch, tmp_path):
     def fails(name, progress):
         raise ModelNotFoundError("no") from OSError("ConnectError: refused\nmore")
 
@@ -163,4 +163,4 @@ def test_a_model_of_the_hub_says_why_it_was_not_downloaded(monkeypatch):
     with pytest.raises(
         ModelNotFoundError, match=r"0\.5b cannot be downloaded: the Hugging Face hub"
     ):
-        models.install("0.5b")
+        models.install("0.5b", tmp_path)
