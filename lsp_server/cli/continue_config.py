@@ -7,6 +7,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import msgspec
+import yaml
 
 from engine.errors import InputError
 from engine.host.loopback import is_loopback
@@ -14,6 +15,7 @@ from engine.model_names import EMBEDDED, HUB_ALIASES, kind_of
 from lsp_server.cli.continue_options import Part, not_taken, option, taken
 from lsp_server.cli.source_file import read_bytes
 
+_UNREADABLE = (msgspec.ValidationError, yaml.YAMLError, KeyError, RecursionError, ValueError)
 _ROLE = "autocomplete"
 _FOR_CHAT = ("context", "docs", "mcpServers", "prompts", "rules")
 _COMPATIBLE = ("llama.cpp", "llamafile", "lmstudio", "openai", "vllm")  # take prompts as they are
@@ -52,10 +54,10 @@ _READ = {field.encode_name for field in msgspec.structs.fields(_Model)}
 def read_continue(path: Path) -> list[Part]:
     """Return what becomes of each part of a file. Raises InputError if it is no `config.yaml`."""
     try:
-        config = msgspec.yaml.decode(read_bytes(path), type=dict[str, Any])
+        config = msgspec.convert(yaml.safe_load(read_bytes(path)), dict[str, Any])
         entries = msgspec.convert(config["models"], list[dict[str, Any]])
         models = [msgspec.convert(one, _Model) for one in entries]
-    except (msgspec.MsgspecError, KeyError, RecursionError, UnicodeDecodeError) as error:
+    except _UNREADABLE as error:
         wrong = (
             "it has no `models`" if isinstance(error, KeyError) else " ".join(str(error).split())
         )
@@ -88,7 +90,7 @@ def _parts(model: _Model, entry: Mapping[str, Any]) -> Iterator[Part]:
 
 def _named(model: _Model) -> Part:
     """Return what becomes of a model's name."""
-    what = " ".join(filter(None, (model.uses, model.provider, model.model)))
+    what = " ".join(filter(None, (model.uses, model.provider, model.model))) or "it"
     if not model.is_local:
         why = "does not run on this machine; `foregram setup` installs the best model for it"
         return not_taken("model", f"{what} {why}")

@@ -187,6 +187,7 @@ def test_a_configuration_without_a_model_for_completion_becomes_nothing(read):
         ("models: 3", "Expected `array`"),
         ("models: [{name: 5}]", r"Expected `str`, got `int` - at `\$.name`"),
         ("models: [{autocompleteOptions: 5}]", "Expected `object`"),
+        ("models: [{name: 2026-99-99}]", "month must be"),
         ("a: b: c", "mapping values are not allowed"),
         ("models: " + "[" * 5000, "nesting|recursion"),
         ("models: !!python/object/apply:os.abort []", "could not determine a constructor"),
