@@ -1,6 +1,7 @@
 """The editors on this machine, and the next step in each."""
 
 import json
+import tomllib
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -82,6 +83,11 @@ def test_the_page_of_an_editor_has_the_section_that_is_named(editor):
     address = urlsplit(editor.step)
     page = ROOT / address.path.removeprefix(f"{urlsplit(PROJECT).path}/blob/HEAD/")
     assert address.fragment in anchors(page)
+
+
+def test_the_address_is_that_of_the_project():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert project["urls"]["Homepage"] == PROJECT
 
 
 def test_the_extension_is_ours():
