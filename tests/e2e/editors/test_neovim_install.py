@@ -194,7 +194,7 @@ def test_without_the_program_a_sentence_and_the_health_say_what_to_run(version, 
     nowhere = hostless | {"PATH": "/nowhere"}
     with start(version, path(ROOT) + f"{SETUP}", nowhere) as editor:
         editor.until(editor.said, "the sentence")
-        sentence = f"`foregram` was not found on your PATH: {FIRST}, then `:Foregram start`"
+        sentence = f"`foregram` was not found on your PATH: {FIRST}, then restart Neovim"
         assert editor.said() == [f"foregram: {sentence}"]
         editor.type(":checkhealth foregram<CR>")
         editor.until(lambda: f"ERROR {sentence}" in editor.text(), "the report")

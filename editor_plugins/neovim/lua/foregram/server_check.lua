@@ -12,7 +12,7 @@ function M.missing(cmd)
   local what = cmd[1] == "foregram" and "run `uv tool install foregram` and `foregram setup` in a terminal"
     or "correct the option `cmd`"
   local place = cmd[1]:find("/", 1, true) and "" or " on your PATH"
-  return ("`%s` was not found%s: %s, then `:Foregram start`"):format(cmd[1], place, what)
+  return ("`%s` was not found%s: %s, then restart Neovim"):format(cmd[1], place, what)
 end
 
 --- What is wrong with a server by its answer to `initialize`.
