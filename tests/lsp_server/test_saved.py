@@ -46,6 +46,15 @@ async def test_what_was_typed_of_a_suggestion_is_not_saved(tmp_path):
     assert kept(tmp_path) == Day(keystrokes=13, accepted=1, offered=1)
 
 
+async def test_only_what_was_on_the_screen_counts(tmp_path):
+    """The completion may have become longer than the item that was accepted."""
+    async with served(tmp_path, HeldEngine(WORDS)) as (shown, _):
+        shown.open(SOURCE)
+        (item,) = await shown.items()
+        await shown.run("foregram.accept", item.command.arguments[0], 6, 0)
+    assert kept(tmp_path).keystrokes == 5
+
+
 async def test_each_part_costs_a_key_and_all_are_one_accepted_suggestion(tmp_path):
     async with served(tmp_path, HeldEngine(WORDS)) as (shown, _):
         shown.open(SOURCE)

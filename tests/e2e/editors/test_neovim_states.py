@@ -172,6 +172,19 @@ def test_all_reports_share_one_window(start, script):
     editor.until(lambda: editor.lua("return #vim.api.nvim_list_wins()") == 1, "one window")
 
 
+def test_what_was_saved_is_shown_and_forgotten_at_a_word(start, script):
+    script.prints("saved", "2026-11-29: 5 keystrokes saved\n")
+    editor = start()
+    editor.type(":Foregram saved<CR>")
+    editor.until(lambda: "5 keystrokes saved" in editor.text(), "the report")
+    assert script.ran[-1] == "saved"
+    editor.type(":Foregram saved all<CR>")
+    editor.until(editor.said, "the sentence")
+    assert editor.said() == ["foregram: say `:Foregram saved`, or `:Foregram saved reset`"]
+    editor.type(":Foregram saved reset<CR>")
+    editor.until(lambda: script.ran[-1] == "saved --reset", "the reset")
+
+
 def models(script):
     options = [params["initializationOptions"] for params in script.heard("initialize")]
     return [one["foregram"].get("model") for one in options]

@@ -193,6 +193,15 @@ def test_the_doctors_words_can_be_read_in_a_document_as_they_come(script, window
     assert not window.is_dirty()
 
 
+def test_what_was_saved_can_be_read_from_the_menu_and_forgotten(script, window):
+    script.prints("saved", "2026-11-29: 5 keystrokes saved\n")
+    window.click_status()
+    window.pick("Show Saved Keystrokes")
+    assert "5 keystrokes saved" in window.wait_for_report("foregram saved", "keystrokes")
+    window.command("foregram: Reset Saved Keystrokes")
+    window.until(lambda: "saved --reset" in script.ran, "the reset")
+
+
 def test_the_logs_of_the_window_and_of_the_host_can_be_read_in_a_document(script, window):
     script.prints("logs", "listening\nTiny is loaded\n")
     script.says("window/logMessage", type=1, message="the host has lost its GPU")

@@ -5,6 +5,7 @@ import asyncio
 import json
 import os
 import pty
+import re
 import signal
 import sys
 import termios
@@ -116,7 +117,21 @@ async def test_on_a_terminal_it_follows_the_host_until_q(tmp_path):
         assert termios.tcgetattr(terminal.ours)[3] & termios.ECHO, "it is as before"
 
 
-async def test_a_host_that_goes_meanwhile_is_waited_for_until_ctrl_c(tmp_path):
+async def test_a_host_that_goes_is_waited_for_and_the_next_one_begins_anew(tmp_path):
+    async with local_host(tmp_path) as (host, settings), live(settings) as terminal:
+        await terminal.shows("428.6")
+        host.server.stop()
+        await terminal.shows("no completion host listens on")
+        run = RuntimeFolder.open(settings.runtime_folder)
+        async with running_host(run.path, HeldEngine(), token=run.token()) as other:
+            await terminal.shows("completions +0 +0 ")
+            await other.answered(ask(buffer("x = 1")))
+            await terminal.shows("completions +1 +1 ")
+            terminal.process.send_signal(signal.SIGINT)
+            assert await terminal.process.wait() == 0
+
+
+async def test_ctrl_c_ends_it_while_no_host_answers(tmp_path):
     async with local_host(tmp_path) as (host, settings), live(settings) as terminal:
         await terminal.shows("428.6")
         host.server.stop()
@@ -139,8 +154,8 @@ class Terminal:
         self.changed.set()
 
     async def shows(self, text):
-        """Wait for a text that was not waited for yet."""
-        while text.encode() not in self.drawn:
+        """Wait for a text, a pattern, that was not waited for yet."""
+        while not re.search(text.encode(), self.drawn):
             self.changed.clear()
             await self.changed.wait()
         self.drawn.clear()
