@@ -74,13 +74,14 @@ def test_each_build_has_the_same_bytes_from_a_clone_and_from_its_source_distribu
 
 def test_a_wheel_has_all_modules_and_their_data_and_nothing_else(wheel):
     data = {"README.md", "commit.txt", "offline_models.txt", "py.typed"}
+    pages = {"models.md", "privacy.md", "troubleshooting.md"}
     modules = {
         str(one.relative_to(ROOT)) for name in PACKAGES for one in (ROOT / name).rglob("*.py")
     }
     others = set(wheel.namelist()) - modules
     assert modules <= set(wheel.namelist())
     packed = {one for one in others if one.split("/")[0] in PACKAGES}
-    assert {Path(one).name for one in packed} <= data
+    assert {Path(one).name for one in packed} <= data | pages
     told = {f"{INFO}/{name}" for name in ("METADATA", "RECORD", "WHEEL", "entry_points.txt")}
     assert others - packed == told | {f"{INFO}/licenses/LICENSE"}
 

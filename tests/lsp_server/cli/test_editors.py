@@ -9,7 +9,7 @@ import pytest
 
 from lsp_server.cli import editors
 from lsp_server.cli.editors import EDITORS, EXTENSION, PROJECT, next_steps
-from tests.test_docs import anchors
+from tests.support.markdown_page import MarkdownPage
 
 ROOT = Path(__file__).parents[3]
 PAGES = [one for one in EDITORS if one.step.startswith(PROJECT)]
@@ -82,7 +82,7 @@ def test_without_an_editor_the_page_of_all_is_named(bin_folder):
 def test_the_page_of_an_editor_has_the_section_that_is_named(editor):
     address = urlsplit(editor.step)
     page = ROOT / address.path.removeprefix(f"{urlsplit(PROJECT).path}/blob/HEAD/")
-    assert address.fragment in anchors(page)
+    assert address.fragment in MarkdownPage(page).anchors
 
 
 def test_the_address_is_that_of_the_project():
