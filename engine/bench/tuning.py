@@ -105,15 +105,14 @@ class Tuning:
         self.best = DEFAULT
         self.compared: list[Compared] = []
         self._load, self._items, self._progress = load, items, progress
-        self.engine = load(None)
-        self._engines: dict[Variant, Engine] = {DEFAULT: self.engine}  # by threads and prompt
+        self._engines: dict[Variant, Engine] = {}  # by threads and prompt
+        self.engine = self._engine(DEFAULT)
         self._most_rows = self.engine.learning.budget.most_rows
         self._seconds, self._until = seconds, math.inf
 
     def run(self) -> None:
         """Improve one axis after the other. Raises TextChangedError."""
         begun, weights = time.monotonic(), dict(_WEIGHTS)
-        self.engine.complete(WARM_UP)
         with shown(self._progress, "comparing settings", round(self._seconds)):
             for axis in _WEIGHTS:
                 now = time.monotonic()
@@ -209,6 +208,7 @@ class Tuning:
         key = Variant(threads=variant.threads, prompt_tokens=variant.prompt_tokens)
         if key not in self._engines and key.prompt_tokens is None:
             self._engines[key] = self._load(key.threads)
+            self._engines[key].complete(WARM_UP)
         elif key not in self._engines and key.prompt_tokens is not None:
             base = self._engine(replace(key, prompt_tokens=None))
             sizes = PromptSizes(key.prompt_tokens, key.prompt_tokens)

@@ -19,10 +19,10 @@ _LINES, _CHARS = range(2, 16), range(60, 401)  # of an insertion, as in publishe
 _LEAST_PREFIX, _MOST_FILE = 200, 80_000  # characters
 _BUFFERS, _BUFFER_CHARS = 8, 20_000
 _MOST_COMMITS, _PER_COMMIT = 2_000, 2
-# What a repository's own settings could make git run or fetch is off.
-_GIT = ("git", "--no-pager", "-c", "core.fsmonitor=false", "-c", "protocol.allow=never", "-C")
+# A repository's settings could make git fetch what is missing, and run programs for that.
+_GIT = ("git", "--no-pager", "-c", "protocol.allow=never", "-C")
 _LOG = (
-    *("log", "--no-merges", "--no-show-signature", "--no-ext-diff", "--no-renames", "--relative"),
+    *("log", "--no-merges", "--no-show-signature", "--no-renames", "--relative"),
     *("--diff-filter=M", "--name-only", "-z", f"-n{_MOST_COMMITS}", "--format=%x01%H", "--", "."),
 )
 

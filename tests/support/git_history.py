@@ -6,12 +6,19 @@ from pathlib import Path
 _AUTHOR = ("-c", "user.name=a", "-c", "user.email=a@b.c", "-c", "commit.gpgsign=false")
 
 
+def git(folder: Path, *words: str) -> str:
+    """Run git in a folder, and return what it prints."""
+    command = ("git", "-C", str(folder), *_AUTHOR, *words)
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+
+
 def commit(folder: Path, **texts: str) -> None:
     """Commit these texts, by file names without `.py`."""
     for name, text in texts.items():
         (folder / f"{name}.py").write_text(text)
-    for words in (("init", "-q"), ("add", "-Af"), (*_AUTHOR, "commit", "-q", "-m", "change")):
-        subprocess.run(("git", "-C", str(folder), *words), check=True)
+    git(folder, "init", "-q")
+    git(folder, "add", "-Af")
+    git(folder, "commit", "-q", "-m", "change")
 
 
 def insertion_history(folder: Path, count: int, **others: str) -> None:

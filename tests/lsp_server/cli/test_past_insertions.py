@@ -1,14 +1,12 @@
 """Insertions of a git history: the newest, as they were typed, and nothing private."""
 
-import subprocess
-
 import msgspec
 import pytest
 
 from engine.errors import InputError
 from lsp_server.cli.past_insertions import past_insertions
 from lsp_server.settings import load_settings
-from tests.support.git_history import commit, insertion_history
+from tests.support.git_history import commit, git, insertion_history
 
 SETTINGS = load_settings(environ={}).settings
 SECRET = "key = 'AKIAIOSFODNN7EXAMPLQ'\n"
@@ -56,14 +54,18 @@ def test_too_few_are_an_error_that_says_what_to_do(tmp_path):
         names(tmp_path / "nowhere", 1)
 
 
-def test_nothing_that_a_repository_names_is_run(tmp_path):
+def test_what_is_missing_is_not_fetched_by_a_program_that_the_repository_names(tmp_path):
     insertion_history(tmp_path, 2)
-    (tmp_path / ".git/info/attributes").write_text("*.py diff=own filter=own\n")
-    program = f"touch {tmp_path}/ran"
-    for name in ("core.fsmonitor", "core.pager", "diff.external", "diff.own.command"):
-        subprocess.run(("git", "-C", tmp_path, "config", name, program), check=True)
-    for name in ("diff.own.textconv", "filter.own.smudge", "gpg.program", "log.showSignature"):
-        value = "true" if name == "log.showSignature" else program
-        subprocess.run(("git", "-C", tmp_path, "config", name, value), check=True)
-    assert len(names(tmp_path, 2)) == 2
+    settings = {
+        "core.repositoryFormatVersion": "1",
+        "extensions.partialClone": "origin",
+        "remote.origin.url": str(tmp_path),
+        "remote.origin.promisor": "true",
+        "remote.origin.uploadpack": f"touch {tmp_path}/ran; false",
+    }
+    for one in settings.items():
+        git(tmp_path, "config", *one)
+    blob = git(tmp_path, "rev-parse", "HEAD:file1.py")
+    (tmp_path / ".git/objects" / blob[:2] / blob[2:]).unlink()
+    assert names(tmp_path, 1) == ["file0.py"]
     assert not (tmp_path / "ran").exists()
