@@ -50,7 +50,7 @@ class Variant:
 DEFAULT = Variant()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Compared:
     """A variant beside the default, on the same items: above 1, it is faster."""
 
