@@ -22,6 +22,7 @@ DECODING = CompletionRequest("", "", stop=StopRules(max_tokens=64))
 NUM_ITEMS = 18
 _NUM_TRIED, _NUM_SWEPT = 2, 6  # items of all variants, then of the better half; others confirm
 _WEIGHTS = {"threads": 1, "lookahead": 4, "rows": 2, "prompt_tokens": 2}  # shares of the time
+_SWEEP_PART = 0.6  # of an axis' time; the rest confirms
 _COLD = ("threads", "prompt_tokens")  # what changes the time to read a prompt, too
 _NO_SETTING = ("rows",)
 _ROWS = (4, 8, 16, 32, 64)
@@ -88,8 +89,12 @@ class Compared:
     @property
     def is_better(self) -> bool:
         """Whether it is faster by more than its noise, on items that did not choose it."""
-        is_enough = self.is_confirmed and len(self.ratios) >= _NUM_SWEPT
-        return is_enough and self.speed > 1 + self.noise
+        return self.is_confirmed and not self.is_open and self.speed > 1 + self.noise
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the time was over before it could be confirmed."""
+        return self.is_confirmed and len(self.ratios) < _NUM_SWEPT
 
 
 class Tuning:
@@ -123,12 +128,15 @@ class Tuning:
 
     def _improve(self, axis: str) -> None:
         """Sweep an axis, and take its best value if other items confirm it."""
+        until, now = self._until, time.monotonic()
+        self._until = now + _SWEEP_PART * (until - now)
         swept = self._sweep(axis, self._values(axis))
         if axis == "lookahead":
             fixed = [one for one in swept if one.value in PRESETS]
             if fixed:
                 around = neighbours(str(max(fixed, key=lambda one: one.speed).value))
                 swept += self._sweep(axis, around)
+        self._until = until
         best = max(swept, key=lambda one: one.speed, default=None)
         if best is None or best.speed <= 1:
             return

@@ -91,7 +91,12 @@ def _tables(tuning: Tuning, values: dict[str, str | int]) -> Group:
     said = "nothing is faster than the default by more than its noise"
     if values:
         said = "faster by more than its noise: " + ", ".join(map(_assigned, values.items()))
-    return Group(table, Setting(tuning.engine.info, DECODING).line, said)
+    open_ = (
+        f"{one.axis} {one.value} may be: more --minutes tell"
+        for one in tuning.compared
+        if one.is_open
+    )
+    return Group(table, Setting(tuning.engine.info, DECODING).line, *open_, said)
 
 
 def _row(one: Compared) -> Iterator[str | Text]:

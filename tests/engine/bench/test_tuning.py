@@ -126,6 +126,14 @@ def test_no_insertion_begins_once_the_time_is_over(monkeypatch):
     assert next(clock) < 40
 
 
+def test_what_there_was_no_time_to_confirm_is_not_taken_and_told(monkeypatch):
+    clock = iter(range(10_000))
+    monkeypatch.setattr(time, "monotonic", lambda: next(clock))
+    tuning = tuned(monkeypatch, lambda *told: FAST if told[-1] == 4 else SLOW, seconds=100.0)
+    assert [one.value for one in tuning.compared if one.is_open] == [4]
+    assert tuning.best == DEFAULT
+
+
 def test_around_a_recipe_each_number_is_halved_and_doubled():
     assert list(neighbours("tensorrt")) == ["2,3,4", "8,3,4", "4,6,4", "4,3,2", "4,3,8"]
 
