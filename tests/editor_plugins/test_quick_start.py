@@ -1,12 +1,25 @@
-"""The quick start names the keys that the plugins have."""
+"""The quick start names the lines and the keys that the plugins have."""
 
 import json
 import re
 from pathlib import Path
 
+from lsp_server.cli.editors import EXTENSION
+
 PLUGINS = Path(__file__).parents[2] / "editor_plugins"
 ROW = r"^\| [^|]* \| (?:`(.*?)`|\*.*?\*) \| `(.*?)` \|$"
-KEYS = re.findall(ROW, (PLUGINS / "quick_start.md").read_text(), re.M)
+PAGE = (PLUGINS / "quick_start.md").read_text()
+LINES = dict(re.findall(r"^\| ([^|]*) \| (?:start )?`([^`]*)` \|$", PAGE, re.M))
+KEYS = re.findall(ROW, PAGE, re.M)
+OF_NEOVIM = (PLUGINS / "neovim/README.md").read_text()
+
+
+def test_each_line_that_installs_a_plugin_is_that_of_its_own_page():
+    [extension] = [line for editor, line in LINES.items() if "VS Code" in editor]
+    assert extension == f"code --install-extension {EXTENSION}"
+    of_neovim = [line for editor, line in LINES.items() if "Neovim" in editor]
+    assert of_neovim
+    assert [line for line in of_neovim if f"`{line}`" not in OF_NEOVIM] == []
 
 
 def test_each_key_of_vs_code_is_bound_by_the_extension():
@@ -16,6 +29,6 @@ def test_each_key_of_vs_code_is_bound_by_the_extension():
 
 
 def test_each_key_of_neovim_is_a_default_of_the_plugin():
-    defaults = re.findall(r'^    \w+ = "(.*)",$', (PLUGINS / "neovim/README.md").read_text(), re.M)
+    defaults = re.findall(r'^    \w+ = "(.*)",$', OF_NEOVIM, re.M)
     assert KEYS
     assert {key.replace("\\", "\\\\") for _, key in KEYS} <= set(defaults)
