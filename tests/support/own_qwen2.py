@@ -29,7 +29,7 @@ def own_qwen2(reference: transformers.PreTrainedModel, quantization: str) -> Flo
     config = ModelConfig.from_hugging_face(reference.config.to_dict())
     weights = reference.state_dict()
     if quantization == "int8":
-        arrays = packed_arrays("int8", config, lambda name: weights[name].numpy())
+        arrays = packed_arrays(config, lambda name: weights[name].numpy())
         return Int8Qwen2(config, arrays, arrays["embedding"], torch.get_num_threads())
     dtype = getattr(torch, quantization)
     held = {

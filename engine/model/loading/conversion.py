@@ -1,5 +1,7 @@
 """Writes a model for our forward passes: each weight is read, packed and written in turn."""
 
+# ruff: noqa: PLC0415 - torch is imported to convert to floats, which int8 does not need
+
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
@@ -19,12 +21,16 @@ from engine.model.loading.converted_model import (
     TensorPlace,
     layout_of,
 )
-from engine.model.loading.int8_packing import NamedArray, Read, pack_int8
+from engine.model.loading.int8_packing import Read, pack_int8
 from engine.model.tokenizer import Tokenizer
 from engine.progress import Progress, shown
 
 if TYPE_CHECKING:
+    import torch
+
     from kernels.weight import Weight
+
+    Part = tuple[str, np.ndarray | torch.Tensor]
 
 _FLOAT_BYTES = 4  # of a weight in float32, in which progress is counted
 _ALIGNMENT = 64  # bytes; aligns mapped tensors for vector instructions
@@ -52,7 +58,7 @@ def convert(
     task = f"converting {name} to {quantization}, once on this machine"
     if quantization == FILE_FORMS:
         task = f"laying out {name} for the GPU, once on this machine"
-    parts = (
+    parts: Iterable[Part] = (
         pack_int8(config, read)
         if quantization == INT8
         else _floats(source, quantization, read, progress)
@@ -77,8 +83,10 @@ def convert(
 
 def _floats(
     source: ModelFiles, quantization: str, read: Read, progress: Progress
-) -> Iterator[NamedArray]:
-    from engine.model.loading.float_packing import pack_floats  # noqa: PLC0415 - it loads torch
+) -> "Iterator[tuple[str, torch.Tensor]]":
+    import torch
+
+    from engine.model.loading.float_packing import pack_own_forms
 
     def own_form(tensor_name: str) -> "Weight | None":
         weight = source.own_form(tensor_name) if quantization == FILE_FORMS else None
@@ -86,11 +94,14 @@ def _floats(
             progress.advance(weight.num_outputs * weight.num_inputs * _FLOAT_BYTES)
         return weight
 
-    dtype = "bfloat16" if quantization == FILE_FORMS else quantization
-    return pack_floats(source.config, read, own_form, dtype)
+    def tensor(name: str) -> torch.Tensor:
+        return torch.from_numpy(read(name))
+
+    dtype = torch.float32 if quantization == "float32" else torch.bfloat16
+    return pack_own_forms(source.config, tensor, own_form, dtype)
 
 
-def _write(parts: Iterable[NamedArray], file: BinaryIO) -> dict[str, TensorPlace]:
+def _write(parts: "Iterable[Part]", file: BinaryIO) -> dict[str, TensorPlace]:
     """Write the tensors one after the other; parts of one tensor become one."""
     places = dict[str, TensorPlace]()
     with np.errstate(all="ignore"):  # a damaged file may contain any numbers
@@ -100,6 +111,15 @@ def _write(parts: Iterable[NamedArray], file: BinaryIO) -> dict[str, TensorPlace
                 places[name] = msgspec.structs.replace(place, shape=shape)
             else:
                 file.write(bytes(-file.tell() % _ALIGNMENT))
-                places[name] = TensorPlace(str(part.dtype), part.shape, file.tell())
-            file.write(np.ascontiguousarray(part).reshape(-1).view(np.uint8).data)
+                dtype = str(part.dtype).removeprefix("torch.")
+                places[name] = TensorPlace(dtype, tuple(part.shape), file.tell())
+            file.write(_bytes(part).data)
     return places
+
+
+def _bytes(part: "np.ndarray | torch.Tensor") -> np.ndarray:
+    if isinstance(part, np.ndarray):
+        return np.ascontiguousarray(part).reshape(-1).view(np.uint8)
+    import torch
+
+    return part.contiguous().reshape(-1).view(torch.uint8).numpy()

@@ -3,9 +3,7 @@
 from collections.abc import Callable, Iterator
 
 import torch
-from ml_dtypes import bfloat16
 
-from engine.model.loading.int8_packing import NamedArray, Read
 from engine.model.model_config import ModelConfig
 from kernels.weight import Weight, stacked
 
@@ -47,16 +45,3 @@ def pack_own_forms(
     yield "head.norm", read("model.norm.weight")
     if not config.tie_word_embeddings:
         yield from matrix("head", "lm_head")
-
-
-def pack_floats(
-    config: ModelConfig, read: Read, own_form: OwnForm, dtype: str
-) -> Iterator[NamedArray]:
-    """Yield the arrays of `pack_own_forms`."""
-
-    def tensor(name: str) -> torch.Tensor:
-        return torch.from_numpy(read(name))
-
-    for name, part in pack_own_forms(config, tensor, own_form, getattr(torch, dtype)):
-        is_brain = part.dtype == torch.bfloat16  # of which numpy has only what ml_dtypes adds
-        yield name, part.view(torch.int16).numpy().view(bfloat16) if is_brain else part.numpy()

@@ -1,13 +1,14 @@
 """A model in a Hugging Face folder: config.json, tokenizer.json and safetensors files."""
 
 import hashlib
+import json
+import struct
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-import ml_dtypes  # noqa: F401 - has numpy know bfloat16, by which safetensors names it
 import numpy as np
 from safetensors import SafetensorError, safe_open
 
@@ -97,7 +98,7 @@ class FolderModel:
     def shape_of(self, name: str) -> tuple[int, ...]:
         """Return a weight's shape without reading it. Raises ModelCorruptError."""
         packed = self._packed(name)
-        part = self._file(packed or name).get_slice(packed or name)
+        part = self._file(packed or name).tensors.get_slice(packed or name)
         shape, dtype = tuple(part.get_shape()), part.get_dtype()
         if dtype not in (("I32",) if packed else _DTYPES):
             raise ModelCorruptError(
@@ -112,13 +113,16 @@ class FolderModel:
         packed = f"{name.removesuffix('.weight')}.qweight"
         return packed if self._quantization and packed in self._file_of else None
 
-    def _file(self, name: str) -> Any:  # noqa: ANN401 - safetensors has no types
+    def _file(self, name: str) -> "_OpenFile":
         if name not in self._file_of:
             raise ModelCorruptError(f"{self.folder} lacks the tensor {name}")
         return self._file_of[name]
 
     def _stored(self, name: str) -> np.ndarray:
-        tensor: np.ndarray = self._file(name).get_tensor(name)
+        path, tensors = self._file(name)
+        if tensors.get_slice(name).get_dtype() == "BF16":
+            return _brain_floats(path, name)
+        tensor: np.ndarray = tensors.get_tensor(name)
         return tensor
 
     def _int4_matrix(self, name: str) -> Int4Matrix | None:
@@ -137,18 +141,33 @@ class FolderModel:
         return said if isinstance(said, dict) and is_int4(said) else {}
 
     @cached_property
-    def _file_of(self) -> dict[str, Any]:
+    def _file_of(self) -> "dict[str, _OpenFile]":
         paths = sorted(self.folder.glob("*.safetensors"))
         if not paths:
             raise UnsupportedModelError(f"{self.folder} holds no .safetensors file")
-        found: dict[str, Any] = {}
+        found: dict[str, _OpenFile] = {}
         for path in paths:
             try:
-                file: Any = safe_open(path, framework="np")
+                file = _OpenFile(path, safe_open(path, framework="np"))
             except (SafetensorError, OSError) as error:
                 raise ModelCorruptError(f"{path} cannot be read: {error}") from error
-            found |= dict.fromkeys(file.keys(), file)
+            found |= dict.fromkeys(file.tensors.keys(), file)
         return found
+
+
+class _OpenFile(NamedTuple):
+    path: Path
+    tensors: Any  # safetensors has no types
+
+
+def _brain_floats(path: Path, name: str) -> np.ndarray:
+    """Read a bfloat16 tensor as float32, whose upper halves it has: numpy knows no such type."""
+    with path.open("rb") as file:
+        (size,) = struct.unpack("<Q", file.read(8))
+        header = json.loads(file.read(size))[name]
+    start = 8 + size + header["data_offsets"][0]
+    halves = np.memmap(path, "<u2", "r", start, tuple(header["shape"]))
+    return (halves.astype(np.uint32) << 16).view(np.float32)
 
 
 def fingerprint_of(files: Iterable[Path]) -> str:

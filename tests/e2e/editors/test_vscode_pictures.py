@@ -20,10 +20,11 @@ IMAGES = Path(__file__).parents[3] / "editor_plugins/vscode/images"
 EDITOR = ".part.editor .editor-group-container.active .editor-container"
 FRAME_MS = 100
 HOLD_MS = 1400  # for a picture to look at
+DARK, LIGHT = "Default Dark Modern", "Default Light Modern"
 SETTINGS = {
     "foregram.server.command": [str(COMMAND)],
     "foregram.timeLimitMs": 20_000,  # a busy machine draws the same pictures
-    "workbench.colorTheme": "Default Dark Modern",
+    "workbench.colorTheme": DARK,
     "workbench.activityBar.location": "hidden",
     "workbench.statusBar.visible": True,
     "editor.fontFamily": "DejaVu Sans Mono",
@@ -76,8 +77,10 @@ def code(browser, server):
 
 
 @pytest.fixture(scope="module")
-def bare(code, tmp_path_factory):
-    with code.window(tmp_path_factory.mktemp("shop")) as opened:
+def bare(code, tmp_path_factory, request):
+    """A window of the theme that a test names."""
+    theme = {"workbench.colorTheme": getattr(request, "param", DARK)}
+    with code.window(tmp_path_factory.mktemp("shop"), theme) as opened:
         opened.wait_until_ready()
         opened.press("Control+b")
         opened.until(
@@ -104,7 +107,10 @@ def test_a_picture_of_ghost_text(window):
     assert path.stat().st_size < 200_000
 
 
-def test_an_animation_of_one_typing_session(window):
+@pytest.mark.parametrize(
+    ("bare", "name"), [(DARK, "typing.gif"), (LIGHT, "typing-light.gif")], indirect=["bare"]
+)
+def test_an_animation_of_one_typing_session(window, name):
     frames = Frames(window)
     frames.type("def total_w")
     window.wait_for_ghost()
@@ -119,7 +125,7 @@ def test_an_animation_of_one_typing_session(window):
     window.wait_for_ghost()
     frames.press("Tab")
     frames.add(2 * HOLD_MS)
-    path = IMAGES / "typing.gif"
+    path = IMAGES / name
     frames.save(path)
     assert path.stat().st_size < 1_000_000
     with Image.open(path) as made:

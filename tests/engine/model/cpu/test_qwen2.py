@@ -45,7 +45,7 @@ def test_refuses_a_head_that_has_not_a_row_for_each_token():
     """Its scores would be written behind the room for them."""
     reference = tiny_model("qwen2", 1)
     config = ModelConfig.from_hugging_face(reference.config.to_dict())
-    arrays = packed_arrays("int8", config, lambda name: reference.state_dict()[name].numpy())
+    arrays = packed_arrays(config, lambda name: reference.state_dict()[name].numpy())
     for size in (config.vocab_size - BLOCK, config.vocab_size + BLOCK):
         with pytest.raises(ModelCorruptError, match=f"does not fit its {size} tokens"):
             Int8Qwen2(replace(config, vocab_size=size), arrays, arrays["embedding"], threads=1)

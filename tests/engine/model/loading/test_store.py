@@ -12,6 +12,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import torch
 from filelock import FileLock
 
 from engine.errors import CacheError, ConfigurationError, ModelCorruptError
@@ -21,7 +22,7 @@ from engine.model.loading.gguf_model import GgufModel
 from engine.model.loading.store import obtain
 from engine.offline_parts import OFFLINE_MODELS
 from engine.progress import Progress
-from tests.support.packed import packed_arrays
+from tests.support.packed import packed_tensors
 from tests.support.said import Said
 from tests.support.tiny_gguf import write_tiny_gguf
 
@@ -51,11 +52,11 @@ def _entries(cache: Path) -> list[str]:
 def test_a_converted_model_holds_what_packing_makes(cache, gguf, quantization):
     model = _obtain(cache, gguf, quantization)
     source = GgufModel(gguf.path)
-    packed = packed_arrays(quantization, source.config, source.read)
-    loaded = model.arrays()
+    packed = packed_tensors(quantization, source.config, source.read)
+    loaded = model.tensors()
     assert loaded.keys() == packed.keys()
-    assert all(np.array_equal(loaded[name], array) for name, array in packed.items())
-    assert all(array.ctypes.data % 64 == 0 for array in loaded.values())
+    assert all(torch.equal(loaded[name], tensor) for name, tensor in packed.items())
+    assert all(tensor.data_ptr() % 64 == 0 for tensor in loaded.values())
     assert (model.name, model.quantization, model.config) == ("tiny", quantization, source.config)
     assert model.fingerprint == gguf.fingerprint
     assert model.tokenizer_document() == source.tokenizer_document()
