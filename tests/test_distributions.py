@@ -121,6 +121,9 @@ def test_a_link_or_picture_of_the_readme_leads_to_this_version_of_its_file_on_py
     for is_image, name in names:
         place = f"{raw}/v{VERSION}" if is_image else f"{ADDRESS}/blob/v{VERSION}"
         assert f"]({place}/{name})" in page
+    pictures = re.findall(r'src(?:set)?="([^"]+)"', readme)
+    assert pictures
+    assert [one for one in pictures if f'="{raw}/v{VERSION}/{one}"' not in page] == []
 
 
 def test_a_test_builds_with_what_builds_everywhere():

@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 
+from engine.installation import install_command
 from kernels.device_limits import LEAST_CAPABILITY, LEAST_SHARED_BYTES
 
 _LEAST_MEMORY = 3.5e9  # bytes that `auto` requires: the smallest model, CUDA itself and a cache
@@ -94,7 +95,7 @@ def kernel_lack(device: torch.device) -> str:
 def triton_lack() -> str:
     """Say what is missing to compile our kernels, and how to install it; empty if nothing is."""
     if importlib.util.find_spec("triton") is None:
-        return "our kernels need Triton: pip install 'foregram[gpu]'"
+        return f"our kernels need Triton: {install_command('gpu')}"
     if not os.environ.get("CC") and not any(map(shutil.which, ("gcc", "clang"))):
         return "our kernels need Triton, and Triton a C compiler: install gcc or clang"
     if not _has_headers():

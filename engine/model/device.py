@@ -10,9 +10,9 @@ from typing import Any, Self
 
 from engine.config import check_device_name
 from engine.errors import ConfigurationError
+from engine.installation import install_command
 
 _NONE = "no GPU found"
-INSTALL_TORCH = "pip install 'foregram[gpu]'"
 _FIRST = {"cuda": "cuda:0", "xpu": "xpu:0"}
 _DEVICES = Path("/dev")
 # What a driver leaves there, by the builds of torch that use it. dxg: in Windows' Linux.
@@ -100,7 +100,9 @@ class DeviceChoice:
 def require_torch(what: str) -> None:
     """Raise ConfigurationError if PyTorch and transformers are not installed."""
     if not has_torch():
-        raise ConfigurationError(f"{what} needs PyTorch, which is not installed: {INSTALL_TORCH}")
+        raise ConfigurationError(
+            f"{what} needs PyTorch, which is not installed: {install_command('gpu')}"
+        )
 
 
 def has_torch() -> bool:
@@ -110,10 +112,11 @@ def has_torch() -> bool:
 
 def gpu_without_torch() -> str:
     """Say how an NVIDIA GPU of this machine can be used; empty if PyTorch is there, or no GPU."""
-    there = any(any(_DEVICES.glob(node)) for node in _NODES["cuda"])
+    # In Windows' Linux, dxg is there for any maker's GPU.
+    there = any(any(_DEVICES.glob(node)) for node in _NODES["cuda"] if node != "dxg")
     if not there or has_torch():
         return ""
-    return f"an NVIDIA GPU is here, which needs PyTorch: {INSTALL_TORCH}"
+    return f"an NVIDIA GPU is here, which needs PyTorch: {install_command('gpu')}"
 
 
 def may_have_gpu() -> bool:

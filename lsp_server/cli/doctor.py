@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from engine.errors import ForegramError
-from engine.model.device import INSTALL_TORCH
+from engine.installation import install_command
 from lsp_server.cli import host_checks, machine_checks
 from lsp_server.cli.gpu_check import check_gpu
 from lsp_server.cli.messages import visible
@@ -91,7 +91,7 @@ def _show_cards(*, as_json: bool) -> int:
     except (ImportError, OSError) as error:  # OSError: from torch's own libraries
         problem = (
             f"which models fit needs PyTorch, which cannot be loaded: {visible(str(error))}; "
-            f"to install it: {INSTALL_TORCH}"
+            f"to install it: {install_command('gpu')}"
         )
         sys.stdout.write("[]\n" if as_json else f"{problem}\n")
         return SICK

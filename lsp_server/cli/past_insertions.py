@@ -1,6 +1,7 @@
 """Lines that people inserted, from a folder's git history, as items to replay."""
 
 import subprocess
+import time
 from collections.abc import Iterator
 from difflib import SequenceMatcher
 from itertools import islice
@@ -19,6 +20,7 @@ _LINES, _CHARS = range(2, 16), range(60, 401)  # of an insertion, as in publishe
 _LEAST_PREFIX, _MOST_FILE = 200, 80_000  # characters
 _BUFFERS, _BUFFER_CHARS = 8, 20_000
 _MOST_COMMITS, _PER_COMMIT = 2_000, 2
+_SEARCH_S = 60.0  # seconds that a history is read, at most
 # A repository's settings could make git fetch what is missing, and run programs for that.
 _GIT = ("git", "--no-pager", "-c", "protocol.allow=never", "-C")
 _LOG = (
@@ -46,7 +48,10 @@ def _insertions(folder: Path, settings: Settings) -> Iterator[ReplayItem]:
         is_code = bool(language_of(path)) and not is_never_indexed(path) and not is_disabled(path)
         return is_code and "\n" not in path and files.stamp(path) is not None
 
+    until = time.monotonic() + _SEARCH_S
     for commit in _git(folder, *_LOG).decode("utf-8", "replace").split("\x01")[1:]:
+        if time.monotonic() > until:
+            return
         revision, *names = (part.strip("\n") for part in commit.split("\0"))
         paths = [path for path in names if path and may_read(path)]
         num_found = 0

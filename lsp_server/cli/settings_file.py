@@ -5,6 +5,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+from engine.atomic_write import atomic_write
 from engine.errors import ConfigurationError
 from lsp_server.cli.messages import agreed, note, visible
 from lsp_server.setting_layers import Layer
@@ -39,9 +40,9 @@ def add_settings(file: Layer, values: Mapping[str, object], *, is_agreed: bool) 
 
 def _write(path: Path, lines: str) -> None:
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        before = path.read_text("utf-8") if path.exists() else ""
-        path.write_text(lines + before, "utf-8")  # first: what follows a table belongs to it
+        before = path.read_bytes() if path.exists() else b""
+        with atomic_write(path.resolve()) as file:  # a link of somebody's dotfiles stays one
+            file.write(lines.encode() + before)  # first: what follows a table belongs to it
     except OSError as error:
         raise ConfigurationError(f"{path} cannot be written: {error.strerror}") from error
 

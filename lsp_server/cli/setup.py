@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from engine.cpu_choice import Installed, known_machine, measured_machine
-from engine.errors import CacheError, ConfigurationError
+from engine.errors import CacheError
 from engine.model.cpu.fit import CPU_MODELS, CpuMachine, CpuModel
 from engine.model.cpu.threads import default_threads
 from engine.model.device import DeviceChoice, gpu_without_torch
@@ -60,13 +60,13 @@ def _taken_over(path: Path, *, is_agreed: bool) -> int:
 def _with_model(settings: Settings, *, is_agreed: bool) -> int:
     """Show the choice for this machine, and install it if the user agrees."""
     if settings.host_url is not None:
-        raise ConfigurationError(f"the model runs at {settings.host_url}: set it up there")
+        note(f"the model runs at {settings.host_url}, which chooses it")
+        return 0
     device = DeviceChoice.of(settings.device)
     if not device.is_cpu:
-        sys.stdout.writelines(_on_gpu(device, settings.dtype))
-        return 0
+        return _on_gpu(device, settings, is_agreed=is_agreed)
     if told := gpu_without_torch():
-        sys.stdout.write(f"{told}, or uv tool install 'foregram[gpu]'; until then, on the CPU:\n")
+        sys.stdout.write(visible(f"{told}; until then, on the CPU:\n"))
     machine, there = _measured(settings), Installed()
     room = shutil.disk_usage(settings.cache_folder).free
     fits = [one.name for one in CPU_MODELS if one.name in there or one.most_disk < room]
@@ -87,12 +87,17 @@ def _with_model(settings: Settings, *, is_agreed: bool) -> int:
     return _installed(wanted, settings.cache_folder, is_agreed=is_agreed)
 
 
-def _on_gpu(device: DeviceChoice, dtype: str | None) -> Iterator[str]:
+def _on_gpu(device: DeviceChoice, settings: Settings, *, is_agreed: bool) -> int:
+    """Fetch the model that the GPU runs best if the user agrees; else the host does it later."""
     from engine.model.gpu.fit import picked  # noqa: PLC0415 - it loads torch
 
-    name, _ = picked(device, dtype)
-    yield visible(f"{device.name}: {name} is the best model for its memory\n")
-    yield f"the host fetches it when it starts; `foregram models install {name}` fetches it now\n"
+    name, _ = picked(device, settings.dtype)
+    sys.stdout.write(visible(f"{device.name}: {name} is the best model for its memory\n"))
+    if is_agreed or (sys.stdin.isatty() and agreed(f"Fetch {name} now?")):
+        install(name, settings.cache_folder)
+    else:
+        sys.stdout.write("the host fetches it when it starts\n")
+    return 0
 
 
 def check_choice(settings: Settings) -> Check:

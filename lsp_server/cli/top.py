@@ -117,13 +117,14 @@ def _for_programs(look: _Look, settings: Settings) -> dict[str, Any]:
 
 
 def _view(looks: Sequence[_Look], settings: Settings) -> RenderableType:
-    answer, parts = looks[-1].answer, list[RenderableType]()
-    if answer.status is None:
-        parts.append(Text(visible(answer.reason)))
-    else:
-        parts += [status_table(answer.status, settings), Text(), _table(_figures(looks))]
+    """Show first what changes most: a small terminal has no room for all of it."""
+    answer = looks[-1].answer
     lines = [visible(line_of(one, time.time())) for one in _reasons(settings)]
-    return Group(*parts, Text(), *(Text(line, no_wrap=True) for line in lines))
+    reasons = [Text(line, no_wrap=True) for line in lines]
+    if answer.status is None:
+        return Group(Text(visible(answer.reason)), Text(), *reasons)
+    status = status_table(answer.status, settings)
+    return Group(_table(_figures(looks)), Text(), *reasons, Text(), status)
 
 
 def _table(figures: dict[str, Figures]) -> Table:

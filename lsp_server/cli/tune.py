@@ -13,7 +13,15 @@ from rich.console import Group
 from rich.text import Text
 
 from engine.bench.report import Setting, figure_table, plain
-from engine.bench.tuning import DECODING, DEFAULT, NUM_ITEMS, Compared, Tuning, Variant
+from engine.bench.tuning import (
+    DECODING,
+    DEFAULT,
+    NUM_ITEMS,
+    Compared,
+    TextChangedError,
+    Tuning,
+    Variant,
+)
 from engine.config import PRESETS
 from engine.engine import Engine
 from lsp_server.cli.engine_arguments import load_engine
@@ -34,10 +42,13 @@ def tune(arguments: argparse.Namespace, settings: Settings) -> int:
     progress = ProgressBars()
     load = partial(_load, arguments, settings, progress)
     tuning, is_complete = Tuning(load, items, 60 * arguments.minutes, progress), True
+    changed: TextChangedError | None = None
     try:
         tuning.run()
     except KeyboardInterrupt:
         is_complete = False
+    except TextChangedError as error:  # as of near ties, where sums are not exact
+        is_complete, changed = False, error
     values = better_values(tuning.best)
     figures = Setting(tuning.engine.info, DECODING).as_json() | {
         "is_complete": is_complete,
@@ -45,12 +56,15 @@ def tune(arguments: argparse.Namespace, settings: Settings) -> int:
         "compared": [_json(one) for one in tuning.compared if one.ratios],
     }
     print_figures(arguments, figures, _tables(tuning, values))
+    if changed:
+        raise changed
     if not is_complete:
         return INTERRUPTED
     if not values:
         return 0
     with redirect_stdout(sys.stderr):  # apart from the line of JSON
         is_kept = not add_settings(user_file(), values, is_agreed=arguments.yes)
+        note("a host that runs takes new settings after `foregram stop`")
     return KEPT if is_kept else 0
 
 

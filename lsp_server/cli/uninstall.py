@@ -11,6 +11,7 @@ from pathlib import Path
 import msgspec
 
 from engine.errors import CacheError, InputError
+from engine.installation import uninstall_command
 from engine.offline_parts import OFFLINE_MODELS
 from lsp_server.cli.messages import agreed, note, visible
 from lsp_server.cli.models import disk_use, in_megabytes, installed_bytes, remove_packages
@@ -53,8 +54,9 @@ def uninstall(arguments: argparse.Namespace, settings: Settings) -> int:
         sys.stdout.write(f"{amount:>10}  the packages of {model.name}\n")
     sys.stdout.write(_LEFT)
     if not is_ours:
-        told = f"stays: {sys.prefix}, which is not foregram's alone; use what installed it there"
-        sys.stdout.write(visible(f"{told}, as in `pip uninstall foregram`\n"))
+        sys.stdout.write(
+            visible(f"stays: {sys.prefix}; `{uninstall_command()}` removes it there\n")
+        )
     if not arguments.yes and not sys.stdin.isatty():
         raise InputError("nothing was removed: `foregram uninstall --yes` does it without asking")
     if not arguments.yes and not agreed("the model in use ends. Remove all this?"):

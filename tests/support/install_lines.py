@@ -7,6 +7,7 @@ caches, so its time is what a machine needs besides its network.
 """
 
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -22,6 +23,7 @@ LINES = {
     ("pipx install WHEEL",): "foregram",
     ("python3 -m venv env", "env/bin/python -m pip install WHEEL"): "env/bin/foregram",
 }
+_NETWORK = re.compile("^(?:PIP|SSL|UV_INDEX|https?_proxy|no_proxy)", re.IGNORECASE)
 FOREIGN = ("nvidia", "torch", "transformers", "triton")  # packages that a CPU does not need
 MOST_S = 90.0  # from an empty environment to the first completion, downloads apart
 
@@ -29,16 +31,16 @@ MOST_S = 90.0  # from an empty environment to the first completion, downloads ap
 class Home:
     """An empty home, with the package managers of `tools` on its path."""
 
-    def __init__(self, folder: Path, tools: Path, wheel: Path) -> None:
-        folder.mkdir(parents=True)
-        self._folder, self._wheel = folder, wheel
+    def __init__(self, folder: Path, tools: Path, caches: Path, wheel: Path) -> None:
+        folder.mkdir()
+        self._folder, self._caches, self._wheel = folder, caches, wheel
         paths = [folder / ".local/bin", tools / "bin", Path("/usr/bin"), Path("/bin")]
-        ours = {name: text for name, text in os.environ.items() if not name.startswith("FOREGRAM_")}
-        self._environment = ours | {
+        kept = {name: text for name, text in os.environ.items() if _NETWORK.search(name)}
+        self._environment = kept | {
             "HOME": str(folder),
             "PATH": os.pathsep.join(map(str, paths)),
-            "PIP_CACHE_DIR": str(tools / "pip-cache"),
-            "UV_CACHE_DIR": str(tools / "uv-cache"),
+            "PIP_CACHE_DIR": str(caches / "pip"),
+            "UV_CACHE_DIR": str(caches / "uv"),
         }
 
     def run(self, line: str) -> float:
@@ -50,7 +52,8 @@ class Home:
 
     def foreign(self) -> list[str]:
         """Return the packages that a CPU does not need, and that were installed nevertheless."""
-        found = self._folder.rglob("*.dist-info")
+        folders = (self._folder, self._caches)  # uvx keeps its environments in its cache
+        found = (one for folder in folders for one in folder.rglob("*.dist-info"))
         return sorted(one.name for one in found if one.name.lower().startswith(FOREIGN))
 
 
@@ -65,8 +68,9 @@ def main() -> int:
         [wheel] = Path(name).glob("*.whl")
         failed = 0
         for number, (lines, start) in enumerate(LINES.items()):
+            caches = Path(name) / f"{number}-caches"
             for turn in ("fetching", "fetched"):
-                home = Home(Path(name) / f"{number}-{turn}", tools, wheel)
+                home = Home(Path(name) / f"{number}-{turn}", tools, caches, wheel)
                 installed = sum(map(home.run, lines))
             home.run(f"{start} models install offline")
             completed = home.run(f"{start} complete {DEMO}:57 --model offline")

@@ -33,6 +33,8 @@ class Int4Matrix:
     def unpack(cls, quantization: Mapping[str, Any], parts: Mapping[str, np.ndarray]) -> Self:
         """Read `PARTS`. Raises ValueError or LookupError if they do not fit."""
         packed, zeros, scales = (parts[name] for name in PARTS[:3])
+        if not packed.dtype == zeros.dtype == np.int32:
+            raise ValueError("its codes and zeros are not packed in int32")
         if quantization["quant_method"] == "awq":
             codes, order = _unpacked(packed), _AWQ_ORDER
             codes = _by_eights(codes)[:, :, order].reshape(codes.shape).T

@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from engine.errors import ConfigurationError
+from engine.installation import install_command
 from engine.model import accelerators, device
 from engine.model.accelerators import free_bytes, made_current, memory_bandwidth, triton_lack
 from engine.model.device import DeviceChoice, gpu_without_torch, may_have_gpu
@@ -274,7 +275,7 @@ def test_the_build_of_torch_is_known_without_loading_it():
     assert device._torch_build()["__version__"] == torch.__version__
 
 
-@pytest.mark.parametrize(("node", "is_nvidia"), [("nvidia0", True), ("kfd", False)])
+@pytest.mark.parametrize(("node", "is_nvidia"), [("nvidia0", True), ("kfd", False), ("dxg", False)])
 def test_without_torch_the_cpu_is_taken_and_an_nvidia_gpu_is_told_of(
     monkeypatch, tmp_path, node, is_nvidia
 ):
@@ -282,14 +283,14 @@ def test_without_torch_the_cpu_is_taken_and_an_nvidia_gpu_is_told_of(
     monkeypatch.setattr(device, "_DEVICES", tmp_path)
     assert gpu_without_torch() == ""
     monkeypatch.setitem(sys.modules, "torch", None)
-    assert ("pip install 'foregram[gpu]'" in gpu_without_torch()) == is_nvidia
+    assert (install_command("gpu") in gpu_without_torch()) == is_nvidia
     assert DeviceChoice.of("auto").sentence == f"CPU ({gpu_without_torch() or 'no GPU found'})"
 
 
 def test_what_needs_torch_says_so_where_it_is_not_installed(monkeypatch, tmp_path):
     folder = save_model(tiny_model("mistral"), tmp_path / "mistral")
     monkeypatch.setitem(sys.modules, "transformers", None)
-    lack = "needs PyTorch, which is not installed: pip install 'foregram\\[gpu\\]'"
+    lack = "needs PyTorch, which is not installed: .* -m pip install 'foregram\\[gpu\\]'"
     with pytest.raises(ConfigurationError, match=f"device cuda {lack}"):
         DeviceChoice.of("cuda")
     path = write_tiny_gguf(tmp_path / "tiny.gguf")

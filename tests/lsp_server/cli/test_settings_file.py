@@ -1,7 +1,9 @@
 """Settings are added to `foregram.toml` after asking, and what stands there stays."""
 
+import errno
 import io
 import tomllib
+from pathlib import Path
 
 import pytest
 
@@ -66,6 +68,29 @@ def test_a_file_that_cannot_be_written_is_a_sentence(tmp_path):
     layer = Layer(str(tmp_path / "file/foregram.toml"), {})
     with pytest.raises(ConfigurationError, match=r"foregram\.toml cannot be written: "):
         add_settings(layer, {"max_tokens": 64}, is_agreed=True)
+
+
+def test_a_full_disk_leaves_the_file_as_it_was(tmp_path, monkeypatch):
+    path = tmp_path / "foregram.toml"
+    path.write_text("# mine\n")
+
+    def fails(draft, target):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Path, "replace", fails)
+    with pytest.raises(ConfigurationError, match="No space left on device"):
+        add_settings(Layer(str(path), {}), {"max_tokens": 64}, is_agreed=True)
+    assert [one.name for one in tmp_path.iterdir()] == ["foregram.toml"]
+    assert path.read_text() == "# mine\n"
+
+
+def test_a_link_to_the_file_stays_a_link(tmp_path):
+    (tmp_path / "dotfiles").mkdir()
+    link = tmp_path / "foregram.toml"
+    link.symlink_to(tmp_path / "dotfiles/foregram.toml")
+    add_settings(Layer(str(link), {}), {"max_tokens": 64}, is_agreed=True)
+    assert link.is_symlink()
+    assert (tmp_path / "dotfiles/foregram.toml").read_text() == "max_tokens = 64\n"
 
 
 @pytest.mark.parametrize(

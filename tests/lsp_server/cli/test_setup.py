@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import msgspec
 import pytest
 
-from engine.errors import CacheError, ConfigurationError, ModelNotFoundError
+from engine.errors import CacheError, ModelNotFoundError
 from engine.host.protocol import Status
 from engine.model.cpu.fit import CpuMachine
 from engine.model.device import DeviceChoice
@@ -133,10 +133,13 @@ def test_a_failed_download_is_a_sentence(settings, installed, monkeypatch, capsy
     assert capsys.readouterr().err.endswith("foregram: pip install failed: ERROR: no network\n")
 
 
-def test_a_model_on_another_machine_is_set_up_there(settings):
+def test_with_a_model_on_another_machine_the_editors_are_left(settings, installed, capsys):
     remote = msgspec.structs.replace(settings, host_url="https://gpu:8012")
-    with pytest.raises(ConfigurationError, match="runs at https://gpu:8012"):
-        set_up(remote)
+    assert set_up(remote) == 0
+    out, err = capsys.readouterr()
+    assert "the model runs at https://gpu:8012" in err
+    assert out == "next: an editor\n"
+    assert installed == ["offline"]
 
 
 def test_on_a_gpu_the_model_for_its_memory_is_named(settings, installed, monkeypatch, capsys):
@@ -144,8 +147,11 @@ def test_on_a_gpu_the_model_for_its_memory_is_named(settings, installed, monkeyp
     monkeypatch.setattr(DeviceChoice, "of", lambda name: gpu)
     monkeypatch.setattr("engine.model.gpu.fit.picked", lambda device, dtype: ("7b", "fp8"))
     assert set_up(settings) == 0
-    assert capsys.readouterr().out.startswith("A GPU: 7b is the best model for its memory\n")
+    told = capsys.readouterr().out
+    assert told.startswith("A GPU: 7b is the best model for its memory\nthe host fetches it when")
     assert installed == ["offline"]
+    assert set_up(settings, yes=True) == 0
+    assert installed == ["offline", "7b"]
 
 
 @pytest.fixture
@@ -177,7 +183,7 @@ def test_a_gpu_that_only_lacks_pytorch_comes_first(settings, installed, monkeypa
     monkeypatch.setattr(setup, "gpu_without_torch", lambda: "a GPU is here: pip install pytorch")
     assert set_up(settings, yes=True) == 0
     told = capsys.readouterr().out
-    assert told.startswith("a GPU is here: pip install pytorch, or uv tool install 'foregram[gpu]'")
+    assert told.startswith("a GPU is here: pip install pytorch; until then, on the CPU:\n")
     assert CHOSEN in installed
 
 

@@ -67,7 +67,8 @@ async def test_without_a_terminal_it_is_plain_text_and_ends(tmp_path, capsys):
     rows = [" ".join(line.split()) for line in printed.out.splitlines()]
     assert {"state ready", "tokens per second 428.6", "without lookahead 250.0"} <= {*rows}
     assert {"tokens per step 1.00", "from model 1.00", "drafted tokens accepted 0%"} <= {*rows}
-    assert "a.md:3" in rows[-1]
+    (reason,) = (number for number, row in enumerate(rows) if "a.md:3" in row)
+    assert rows.index("tokens per step 1.00") < reason < rows.index("state ready")
     assert printed.out.replace("\n", "").isprintable()
 
 

@@ -6,7 +6,7 @@ import json
 import pytest
 
 from engine.bench import tuning
-from engine.bench.tuning import Compared, Tuning, Variant
+from engine.bench.tuning import Compared, TextChangedError, Tuning, Variant
 from lsp_server.cli import command_line, tune
 from lsp_server.cli.messages import INTERRUPTED
 from tests.support.git_history import insertion_history
@@ -81,6 +81,15 @@ def test_where_nothing_is_better_it_says_so(run, tmp_path, monkeypatch, capsys):
     assert run("--yes") == 0
     assert written(tmp_path) == "# mine\n"
     assert "nothing is faster than the default" in capsys.readouterr().out
+
+
+def test_a_changed_text_ends_it_after_what_is_known(run, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(Measured, "error", TextChangedError("lookahead 8,8,8 changed the text"))
+    assert run("--yes") == TextChangedError.exit_status
+    out, err = capsys.readouterr()
+    assert "2.00" in out
+    assert "lookahead 8,8,8 changed the text" in err
+    assert written(tmp_path) == "# mine\n"
 
 
 def test_interrupted_it_shows_what_is_known_and_writes_nothing(run, tmp_path, monkeypatch, capsys):

@@ -92,7 +92,10 @@ def test_an_environment_of_others_stays(settings, tmp_path, monkeypatch, capsys)
     monkeypatch.setattr(command, "installed_bytes", lambda model: 0)
     uninstall(words(yes=True), settings)
     assert (tmp_path / "mine").exists()
-    assert f"stays: {tmp_path / 'mine'}, which is not foregram's alone" in capsys.readouterr().out
+    told = (
+        f"stays: {tmp_path / 'mine'}; `{sys.executable} -m pip uninstall foregram` removes it there"
+    )
+    assert told in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(("answer", "status"), [("y", 0), ("n", 1), ("", 1)])

@@ -77,6 +77,17 @@ def test_another_group_size_becomes_whole_weights(tmp_path):
     assert np.array_equal(model.read(GATE), weights)
 
 
+def test_zeros_of_another_type_are_damage(tmp_path):
+    folder = saved(tmp_path)
+    quantize_folder(folder, "gptq")
+    tensors = load_file(folder / "model.safetensors")
+    zeros = GATE.replace("weight", "qzeros")
+    tensors[zeros] = tensors[zeros].float()
+    save_file(tensors, folder / "model.safetensors")
+    with pytest.raises(ModelCorruptError, match="are not packed in int32"):
+        FolderModel(folder, "tiny").read(GATE)
+
+
 def test_a_part_that_is_missing_is_damage(tmp_path):
     folder = saved(tmp_path)
     quantize_folder(folder, "awq")
