@@ -179,7 +179,8 @@ def test_nothing_is_asked_for_while_a_text_is_selected(script, window):
     window.go_to(5, 1)
     window.type("#")
     wait_for_marks(window, NextEdit(("price",), ("cost",)))
-    assert [one["position"]["line"] for one in script.heard(METHOD)] == [4]
+    # On a quick machine the pause after the first key ends here, where nothing is selected.
+    assert {one["position"]["line"] for one in script.heard(METHOD)} == {4}
 
 
 @pytest.mark.parametrize("keys", [["Shift+ArrowRight"], ["Shift+Alt+ArrowDown"]], ids="-".join)
