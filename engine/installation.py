@@ -6,23 +6,20 @@ from pathlib import Path
 
 def install_command(extra: str) -> str:
     """Return the command that adds an extra of ours here."""
-    what = f"'foregram[{extra}]'"
-    if _has("uv-receipt.toml"):
-        return f"uv tool install {what}"
-    if _has("pipx_metadata.json"):
-        return f"pipx install --force {what}"
-    return f"{sys.executable} -m pip install {what}"
+    program = _maker()
+    again = " --force" if program == "pipx" else ""  # it leaves alone what is there
+    return f"{program} install{again} 'foregram[{extra}]'"
 
 
 def uninstall_command() -> str:
     """Return the command that removes foregram from here."""
-    if _has("uv-receipt.toml"):
-        return "uv tool uninstall foregram"
-    if _has("pipx_metadata.json"):
-        return "pipx uninstall foregram"
-    return f"{sys.executable} -m pip uninstall foregram"
+    return f"{_maker()} uninstall foregram"
 
 
-def _has(name: str) -> bool:
-    """Whether the environment has a file that its maker leaves in it."""
-    return Path(sys.prefix, name).exists()
+def _maker() -> str:
+    """Return the program that made this environment, by the file that it leaves there."""
+    if Path(sys.prefix, "uv-receipt.toml").exists():
+        return "uv tool"
+    if Path(sys.prefix, "pipx_metadata.json").exists():
+        return "pipx"
+    return f"{sys.executable} -m pip"
