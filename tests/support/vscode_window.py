@@ -26,6 +26,7 @@ from tests.support.vscode_server import TIDY_KEY, CodeServer
 _Value = TypeVar("_Value")
 _ANSWER_S = 120.0  # seconds; a completion is slow on a busy machine with two cores
 _STABLE_POLLS = 6
+_LIST_MS = 5000  # then the list is asked for once more
 _QUICK_INPUT = ".quick-input-widget .quick-input-box input:visible"  # also matches a password box
 _QUICK_ROWS = ".quick-input-widget .quick-input-list .monaco-list-row"
 _CARET = ".part.editor .editor-group-container.active .editor-instance"
@@ -50,8 +51,7 @@ class Window:
 
     def open(self, name: str) -> None:
         """Open a file of the folder by its name, with the caret in it."""
-        self.page.keyboard.press("Control+p")
-        self._choose(name, self._row(name))
+        self._choose("Control+p", name, self._row(name))
         self.until(lambda: self._tab() == name, f"the tab of {name}")
         self.until(lambda: self.page.locator(f"{_CARET} .view-line").count(), "the text")
         self.until(self._has_focus, "the caret in the text")
@@ -86,8 +86,7 @@ class Window:
 
     def command(self, title: str) -> None:
         """Run a command of the palette by its whole title."""
-        self.page.keyboard.press("F1")
-        self._choose(f">{title}", f'{_QUICK_ROWS}[aria-label^="{title}"]')
+        self._choose("F1", f">{title}", self._row(title))
 
     def click_status(self) -> None:
         self.page.wait_for_selector(_QUICK_ROWS, state="hidden")
@@ -245,19 +244,22 @@ class Window:
         """Wait in Playwright's way, which goes on listening to the page."""
         self.page.wait_for_timeout(1000 * seconds)
 
-    def _choose(self, text: str, row: str) -> None:
-        """Fill the quick input, and take its first entry once that is `row`."""
-        self.page.wait_for_selector(_QUICK_INPUT)
-        self.until(lambda: self._finds(text, row), f"{text} in the list", limit_s=60)
+    def _choose(self, key: str, text: str, row: str) -> None:
+        """Fill the list that a key opens, and take its first entry once that is `row`."""
+        self.press(key)
+        self.until(lambda: self._finds(key, text, row), f"{text} in the list", limit_s=60)
         self.page.keyboard.press("Enter")
         self.until(lambda: not self._is_asking(text), "the list is gone")
 
-    def _finds(self, text: str, row: str) -> bool:
-        """Whether the list has the row; a new file may be missing at first."""
-        self.page.fill(_QUICK_INPUT, "")
-        self.page.fill(_QUICK_INPUT, text)
+    def _finds(self, key: str, text: str, row: str) -> bool:
+        """Whether the list has the row. A new file may be missing at first, and a view that opens
+        takes the focus, which closes the list."""
         with suppress(PageTimeout):
-            return bool(self.page.wait_for_selector(f"{row}.focused", timeout=5000))
+            for value in ("", text):
+                self.page.fill(_QUICK_INPUT, value, timeout=_LIST_MS)
+            return bool(self.page.wait_for_selector(f"{row}.focused", timeout=_LIST_MS))
+        if not self.page.locator(_QUICK_INPUT).count():
+            self.press(key)
         return False
 
     def _is_asking(self, text: str) -> bool:

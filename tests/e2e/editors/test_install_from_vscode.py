@@ -65,9 +65,9 @@ def shop(tmp_path):
 
 
 def first_steps(window):
-    """The walkthrough, which takes the focus when it opens."""
+    """The walkthrough, once its first step has taken the focus from what was open."""
     shown = window.page.locator(".gettingStartedContainer")
-    shown.wait_for()
+    shown.locator("[data-step-id]:focus").wait_for()
     return shown
 
 
